@@ -1,0 +1,43 @@
+"""larbinpy: a web crawler in the Larbin mould. One process, one poll loop, many transfers.
+
+The story of one URL, and the rooms it passes:
+
+    url, outcome, page, config   the values that travel and the settings
+    frontier/                    scope -> seen -> store -> sequencer -> NamedSite -> IPSite
+    dns/                         names to addresses, without blocking
+    fetch/                       the pool of curl handles, robots.txt rules, throttle
+    parse/                       charset, links, sitemaps
+    output/                      save, mirror, stats, the crawl log: where pages go
+    console/                     input port, status page, metrics, progress: people looking in
+    poller                       the one epoll
+    engine                       one turn through all stages; the only reader of the clock
+    stats, control               what is counted, and what people may do while it runs
+    wiring, crawl                from a Config to objects; the run from start to exit status
+    cli, single, demo/           the commands; one URL alone; an embedded web to try it on
+
+For other programs: `Crawl` and `Config` below, `larbinpy.output.Output` as the place to
+add code, and `larbinpy.url`, `larbinpy.parse`, `larbinpy.fetch.robots` by themselves.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from larbinpy._version import __version__
+
+if TYPE_CHECKING:
+    from larbinpy.config import Config, load
+    from larbinpy.crawl import Crawl
+
+__all__ = ["Config", "Crawl", "__version__", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    """Loaded when asked for: who wants `larbinpy.url` alone should not load libcurl."""
+    if name == "Crawl":
+        from larbinpy.crawl import Crawl
+
+        return Crawl
+    if name in ("Config", "load"):
+        from larbinpy import config
+
+        return getattr(config, name)
+    raise AttributeError(f"module 'larbinpy' has no attribute {name!r}")

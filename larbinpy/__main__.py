@@ -1,0 +1,5 @@
+"""``python -m larbinpy`` is ``larbinpy``."""
+
+from larbinpy.cli import main
+
+main()

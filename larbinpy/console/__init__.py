@@ -1,0 +1,11 @@
+"""People looking in: the input port and console, the status page, metrics and progress.
+
+tcp         the server both ports are made of: moves bytes, bounds everything
+input_port  Larbin's seed protocol; its command mode is in commands
+http        the status server; pages, charts, markup and style make its HTML, metrics its text
+progress    the bar or the lines on the terminal that started the crawl
+client      the other end of both ports, for the commands that talk to a running crawl
+text        crawled text made harmless for terminals, logs and pages
+
+Nothing here reaches into the crawl: a snapshot dict is shown, and verbs are called.
+"""

@@ -1,0 +1,190 @@
+"""The status server: read-only pages about a crawl, for the people on this machine.
+
+It answers GET and HEAD, one request a connection, and everything is over after ten
+seconds. A page of another origin can make a browser ask, so a request is refused whose
+Host is not a name of this machine (DNS rebinding), or that says it comes from elsewhere.
+"""
+
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any, NamedTuple
+
+import h11
+
+from larbinpy.console import metrics, pages
+from larbinpy.console.style import STYLE_HASH
+from larbinpy.console.tcp import Limits, Server
+from larbinpy.console.text import json_line
+from larbinpy.poller import Poller
+
+#: Seconds from accept to close; a page is a few milliseconds' work.
+LIFE = 10.0
+
+_CONNECTIONS = 64
+
+#: Pages rendered in one turn of the loop: a page takes some 3 ms.
+_BATCH = 4
+
+#: Largest request head; browsers send 1 kB.
+_MAX_HEAD = 16 * 1024
+
+_HTML = "text/html; charset=utf-8"
+_TEXT = "text/plain; charset=utf-8"
+
+_HEADERS = [
+    ("Server", "larbinpy"),
+    ("Connection", "close"),
+    ("Cache-Control", "no-store"),
+    (
+        "Content-Security-Policy",
+        f"default-src 'none'; style-src {STYLE_HASH}; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    ("X-Content-Type-Options", "nosniff"),
+    ("X-Frame-Options", "DENY"),
+    ("Referrer-Policy", "no-referrer"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+]
+
+Snapshots = Callable[[], dict[str, Any]]
+
+
+class Reply(NamedTuple):
+    """An answer, before it is put on the wire."""
+
+    status: HTTPStatus
+    body: str
+    type: str = _TEXT
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+def _refusal(status: HTTPStatus, why: str) -> Reply:
+    return Reply(status, f"{status.value} {status.phrase}: {why}\n")
+
+
+class Site:
+    """What lies at which address."""
+
+    def __init__(self, snapshot: Snapshots, host: str, histograms: bool) -> None:
+        self._snapshot = snapshot
+        self._histograms = histograms
+        self._names = {"127.0.0.1", "localhost", "[::1]", _bracketed(host)}
+
+    def reply(self, request: h11.Request, local: str) -> Reply:
+        """Answer `request`, which came in at the address `local`."""
+        headers = dict(request.headers)
+        if not self._ours(headers.get(b"host", b"").decode("latin-1"), local):
+            return _refusal(HTTPStatus.FORBIDDEN, "this server has another name")
+        if b"origin" in headers or b"referer" in headers:
+            return _refusal(HTTPStatus.FORBIDDEN, "type the address instead of following a link")
+        if request.method not in (b"GET", b"HEAD"):
+            refusal = _refusal(HTTPStatus.METHOD_NOT_ALLOWED, "this server is read only")
+            return refusal._replace(headers=(("Allow", "GET, HEAD"),))
+        return self._page(request.target.partition(b"?")[0].decode("latin-1"))
+
+    def _ours(self, host: str, local: str) -> bool:
+        """Whether a Host header names this server; the port may be that of a tunnel."""
+        name, colon, port = host.lower().rpartition(":")
+        if not colon or host.endswith("]"):
+            name = host.lower()
+        elif not port.isdecimal():
+            return False
+        return name in self._names or name == _bracketed(local)
+
+    def _page(self, path: str) -> Reply:
+        if path in pages.PAGES:
+            page = pages.render(path, self._snapshot(), with_histograms=self._histograms)
+            return Reply(HTTPStatus.OK, page, _HTML)
+        if path == "/status.json":
+            body = json_line(self._snapshot()).decode()
+            return Reply(HTTPStatus.OK, body, "application/json")
+        if path == "/metrics":
+            return Reply(HTTPStatus.OK, metrics.render(self._snapshot()), metrics.CONTENT_TYPE)
+        return _refusal(HTTPStatus.NOT_FOUND, "there is no such page")
+
+
+def _bracketed(host: str) -> str:
+    host = host.lower()
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
+class HttpSession:
+    """One connection to the status server: a request, a reply, the end."""
+
+    patience = LIFE
+    farewell = b""
+
+    def __init__(self, site: Site, local: str) -> None:
+        self._site = site
+        self._local = local
+        self._wire = h11.Connection(h11.SERVER, max_incomplete_event_size=_MAX_HEAD)
+        self._request: h11.Request | None = None
+        self._refusal: Reply | None = None
+        self.closing = False
+
+    def __repr__(self) -> str:
+        return f"<HttpSession {self._wire.states}, closing={self.closing}>"
+
+    @property
+    def busy(self) -> bool:
+        return not self.closing and (self._request is not None or self._refusal is not None)
+
+    def greeting(self) -> bytes:
+        return b""
+
+    def receive(self, data: bytes) -> None:
+        """Look for one request; what follows its head is of no interest."""
+        if self.busy or self.closing:
+            return
+        self._wire.receive_data(data)
+        try:
+            event = self._wire.next_event()
+        except h11.RemoteProtocolError as error:
+            status = HTTPStatus(error.error_status_hint)
+            self._refusal = _refusal(status, "this is no request")
+            return
+        if isinstance(event, h11.Request):
+            self._request = event
+        elif isinstance(event, h11.ConnectionClosed):
+            self.closing = True
+
+    def work(self) -> bytes:
+        self.closing = True
+        if self._request is not None:
+            return self._send(self._site.reply(self._request, self._local))
+        return self._send(self._refusal) if self._refusal is not None else b""
+
+    def _send(self, reply: Reply) -> bytes:
+        body = reply.body.encode()
+        headers = [
+            *_HEADERS,
+            *reply.headers,
+            ("Content-Type", reply.type),
+            ("Content-Length", str(len(body))),
+        ]
+        response = h11.Response(
+            status_code=reply.status.value, headers=headers, reason=reply.status.phrase
+        )
+        said = self._wire.send(response) or b""
+        if self._request is None or self._request.method != b"HEAD":
+            said += self._wire.send(h11.Data(data=body)) or b""
+        return said
+
+
+class StatusServer(Server):
+    """The listener whose peers speak `HttpSession`.
+
+    `snapshot` is called for each page; `histograms` is the keyword of that name.
+    """
+
+    def __init__(
+        self, poller: Poller, snapshot: Snapshots, host: str, port: int, histograms: bool
+    ) -> None:
+        site = Site(snapshot, host, histograms)
+        super().__init__(
+            poller,
+            host,
+            port,
+            lambda local: HttpSession(site, local),
+            Limits(connections=_CONNECTIONS, batch=_BATCH, life=LIFE, stall=LIFE),
+        )

@@ -1,0 +1,75 @@
+"""HTML that cannot be injected into: a str becomes markup only through `el`."""
+
+import re
+from collections.abc import Iterable
+from html import escape
+
+from larbinpy.console.text import printable
+
+#: Characters of one piece of crawled text that a page shows; a URL may have 8,000.
+_LONGEST = 300
+
+_VOID = frozenset({"meta", "link", "br"})
+
+_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9:-]*")
+
+
+class Html(str):
+    """Markup made by this module, which `el` therefore does not escape again."""
+
+    __slots__ = ()
+
+
+Child = str | int | float | None
+
+
+def text(value: object) -> Html:
+    """`value` as harmless text: escaped, controls spelled out, not longer than a page bears."""
+    if isinstance(value, Html):
+        return value
+    return Html(escape(printable(str(value), _LONGEST)))
+
+
+def join(children: Iterable[Child]) -> Html:
+    """The children one after the other; None is nothing."""
+    return Html("".join(text(child) for child in children if child is not None))
+
+
+def el(tag: str, *children: Child, **attributes: Child) -> Html:
+    """An element. Attribute names lose one trailing ``_`` and write ``-`` for other ones;
+    those that are None are left out.
+    """
+    head = [tag]
+    for name, value in attributes.items():
+        if value is not None:
+            head.append(f'{_attribute(name)}="{text(value)}"')
+    opening = f"<{' '.join(head)}>"
+    return Html(opening if tag in _VOID else f"{opening}{join(children)}</{tag}>")
+
+
+def _attribute(name: str) -> str:
+    spelled = name.removesuffix("_").replace("_", "-")
+    assert _NAME.fullmatch(spelled), spelled
+    return spelled
+
+
+def raw(tag: str, content: str) -> Html:
+    """An element whose content is the program's own and is not to be escaped (style)."""
+    return Html(f"<{tag}>{content}</{tag}>")
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[Child]], empty: str = "None.") -> Html:
+    """A table; columns whose heading starts with ``#`` hold numbers."""
+    columns = [(name.lstrip("#"), "n" if name.startswith("#") else None) for name in head]
+    body = [
+        el(
+            "tr",
+            *(el("td", cell, class_=kind) for cell, (_, kind) in zip(row, columns, strict=True)),
+        )
+        for row in rows
+    ]
+    if not body:
+        return el("p", empty, class_="none")
+    heads = el("tr", *(el("th", name, scope="col", class_=kind) for name, kind in columns))
+    whole = el("table", el("thead", heads), el("tbody", *body))
+    return el("div", whole, class_="scroll")

@@ -1,0 +1,151 @@
+"""The snapshot as Prometheus text, exposition format 0.0.4."""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from larbinpy.console.text import printable
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Metric(NamedTuple):
+    """One metric: `larbinpy_` + name, and where its value lies in the snapshot.
+
+    With a label, the place holds a dict, label value -> value.
+    """
+
+    name: str
+    type: str
+    help: str
+    group: str
+    key: str | None
+    label: str | None = None
+    scale: float = 1
+
+
+_METRICS = (
+    Metric("pages_total", "counter", "Requests that have ended.", "totals", "pages"),
+    Metric("success_total", "counter", "Pages fetched.", "totals", "success"),
+    Metric("links_total", "counter", "Links found in pages.", "totals", "links"),
+    Metric("received_bytes_total", "counter", "Bytes received.", "totals", "bytes_received"),
+    Metric("retries_total", "counter", "URLs put back for another try.", "totals", "retries"),
+    Metric("urls_seen", "gauge", "Different URLs met.", "totals", "urls_seen"),
+    Metric("urls_queued", "gauge", "URLs that wait.", "totals", "urls_queued"),
+    Metric("sites", "gauge", "Sites met.", "totals", "sites"),
+    Metric("addresses", "gauge", "Addresses met.", "totals", "addresses"),
+    Metric("outcomes_total", "counter", "URLs by how they ended.", "outcomes", None, "outcome"),
+    Metric("queue_urls", "gauge", "Entries by queue.", "queues", None, "queue"),
+    Metric("gate_open", "gauge", "1 while URLs are taken from the store.", "gate", "open"),
+    Metric("sites_by_state", "gauge", "Sites by state.", "sites", "by_state", "state"),
+    Metric("dns_asked_total", "counter", "Names asked for.", "dns", "asked"),
+    Metric("dns_sent_total", "counter", "Queries sent.", "dns", "sent"),
+    Metric("dns_resent_total", "counter", "Queries sent again.", "dns", "resent"),
+    Metric("dns_answered_total", "counter", "Answers taken.", "dns", "answered"),
+    Metric("dns_cached_total", "counter", "Names found in the cache.", "dns", "cached"),
+    Metric("dns_failed_total", "counter", "Names without an address.", "dns", "failed"),
+    Metric("dns_rejected_total", "counter", "Packets that were no answer.", "dns", "rejected"),
+    Metric("dns_in_flight", "gauge", "Names being looked up.", "dns", "in_flight"),
+    Metric("dns_queued", "gauge", "Names waiting to be looked up.", "dns", "queued"),
+    Metric("dns_cache_size", "gauge", "Names in the cache.", "dns", "cache_size"),
+    Metric("robots_fetched_total", "counter", "robots.txt files read.", "robots", "fetched"),
+    Metric("robots_denied_total", "counter", "URLs refused by robots.txt.", "robots", "denied"),
+    Metric("cpu_seconds_total", "counter", "Processor time.", "system", "cpu_s"),
+    Metric("resident_memory_bytes", "gauge", "Resident memory.", "system", "rss_bytes"),
+    Metric("open_fds", "gauge", "Open file descriptors.", "system", "fds"),
+    Metric("loop_lag_seconds", "gauge", "Length of a turn.", "system", "loop_lag_ms", scale=1e-3),
+    Metric(
+        "loop_lag_max_seconds", "gauge", "Longest turn.", "system", "loop_lag_max_ms", scale=1e-3
+    ),
+    Metric("handles", "gauge", "Transfers that may run at once.", "system", "handles"),
+    Metric("handles_busy", "gauge", "Transfers that run.", "system", "busy"),
+)
+
+_SERVER_METRICS = (
+    ("sent", "Queries sent"),
+    ("answered", "Answers taken"),
+    ("lost", "Not answered"),
+)
+
+
+def _escape(value: object) -> str:
+    # Backslash, quote and line feed are what the format asks for; printable leaves no feed.
+    return printable(str(value)).replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _number(value: object, scale: float = 1) -> str | None:
+    if not isinstance(value, int | float):
+        return None
+    scaled = value * scale if scale != 1 else value
+    if math.isnan(scaled):
+        return "NaN"
+    if math.isinf(scaled):
+        return "+Inf" if scaled > 0 else "-Inf"
+    return repr(int(scaled) if isinstance(scaled, bool) else scaled)
+
+
+def _sample(name: str, value: object, scale: float = 1, **labels: object) -> Iterator[str]:
+    number = _number(value, scale)
+    if number is not None:
+        inside = ",".join(f'{key}="{_escape(text)}"' for key, text in labels.items())
+        yield f"larbinpy_{name}{{{inside}}} {number}" if inside else f"larbinpy_{name} {number}"
+
+
+def _family(name: str, kind: str, text: str, samples: list[str]) -> list[str]:
+    if not samples:
+        return []
+    return [f"# HELP larbinpy_{name} {text}", f"# TYPE larbinpy_{name} {kind}", *samples]
+
+
+def _samples(metric: Metric, snapshot: Mapping[str, Any]) -> list[str]:
+    place = snapshot.get(metric.group) or {}
+    if metric.key is not None:
+        place = place.get(metric.key)
+    if metric.label is None:
+        return list(_sample(metric.name, place, metric.scale))
+    return [
+        line
+        for key, value in (place or {}).items()
+        for line in _sample(metric.name, value, **{metric.label: key})
+    ]
+
+
+def _servers(snapshot: Mapping[str, Any]) -> list[str]:
+    servers = (snapshot.get("dns") or {}).get("servers") or ()
+    lines = []
+    for key, text in _SERVER_METRICS:
+        name = f"dns_server_{key}_total"
+        samples = [
+            line
+            for server in servers
+            for line in _sample(name, server.get(key), server=server.get("address"))
+        ]
+        lines += _family(name, "counter", f"{text}, by name server.", samples)
+    return lines
+
+
+def _plugs(snapshot: Mapping[str, Any]) -> list[str]:
+    samples = [
+        line
+        for plug, items in (snapshot.get("output") or {}).items()
+        if isinstance(items, Mapping)
+        for key, value in items.items()
+        for line in _sample("output", value, plug=plug, item=key)
+    ]
+    return _family("output", "gauge", "What each output plug counts.", samples)
+
+
+def render(snapshot: Mapping[str, Any]) -> str:
+    """All metrics of `snapshot`; what it lacks is left out."""
+    version, state = snapshot.get("version"), snapshot.get("state")
+    lines = _family("info", "gauge", "The program.", list(_sample("info", 1, version=version)))
+    lines += _family(
+        "state", "gauge", "What the crawl does.", list(_sample("state", 1, state=state))
+    )
+    elapsed = list(_sample("elapsed_seconds", snapshot.get("elapsed_s")))
+    lines += _family("elapsed_seconds", "gauge", "Time since the start.", elapsed)
+    for metric in _METRICS:
+        lines += _family(metric.name, metric.type, metric.help, _samples(metric, snapshot))
+    lines += _servers(snapshot)
+    lines += _plugs(snapshot)
+    return "\n".join(lines) + "\n"

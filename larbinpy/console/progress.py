@@ -1,0 +1,166 @@
+"""What a crawl tells the terminal that started it: a bar, lines, or nothing.
+
+All of it is made of snapshots, also the times, so no clock is read here (tqdm reads its own
+for the rate it shows).
+"""
+
+import time
+from collections.abc import Mapping
+from typing import Any, NoReturn, Protocol, TextIO
+
+from tqdm import tqdm
+
+from larbinpy.console.text import duration, grouped, printable, size
+
+#: Seconds between lines; Larbin's.
+_EVERY = 8.0
+
+Snapshot = Mapping[str, Any]
+
+
+class Progress(Protocol):
+    """Shows how a crawl goes on; `update` may be called every turn."""
+
+    def update(self, snapshot: Snapshot) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def make_progress(mode: str, stream: TextIO, limit: int | None) -> Progress:
+    """The progress for `mode`: auto, bar, log or none.
+
+    auto is a bar where `stream` is a terminal, and lines elsewhere. `limit` is the number of
+    pages after which the crawl ends; None or 0 when it has none.
+    """
+    if mode == "auto":
+        mode = "bar" if stream.isatty() else "log"
+    match mode:
+        case "bar":
+            return BarProgress(stream, limit or None)
+        case "log":
+            return LogProgress(stream)
+        case "none":
+            return NoProgress()
+    raise ValueError(f"progress is auto, bar, log or none, not {mode!r}")
+
+
+def status_line(snapshot: Snapshot) -> str:
+    """The crawl in one line: for the log, and for SIGUSR1."""
+    totals, rates = snapshot.get("totals") or {}, snapshot.get("rates") or {}
+    parts = [
+        f"{duration(snapshot.get('elapsed_s') or 0)} {snapshot.get('state', '')}",
+        f"pages {_count(totals, 'pages')} ({_count(rates, 'pages')}/s)",
+        f"success {_count(totals, 'success')}",
+        f"links {_count(totals, 'links')}",
+        f"queued {_count(totals, 'urls_queued')}",
+        f"sites {_count(totals, 'sites')}",
+        f"received {size(totals.get('bytes_received') or 0)} ({size(rates.get('bytes') or 0)}/s)",
+    ]
+    return printable("  ".join(parts))
+
+
+def stats_lines(snapshot: Snapshot, limit_time: float = 0.0) -> str:
+    """Larbin's printStats block; `limit_time` is limitTime in seconds, 0 for none."""
+    totals, rates = snapshot.get("totals") or {}, snapshot.get("rates") or {}
+    rows = (("urls", "links", "links"), ("pages", "pages", "pages"),
+            ("success", "success", "success"))  # fmt: skip
+    lines = ["", time.ctime(snapshot.get("now") or 0)]
+    for label, total, rate in rows:
+        lines.append(f"{label + ' :':<10}{totals.get(total, 0)}\t(rate : {_count(rates, rate)})")
+    if limit_time > 0:
+        left = max(limit_time - (snapshot.get("elapsed_s") or 0), 0)
+        lines.append(f"Remaining Time: {duration(left)}")
+    return "\n".join(lines) + "\n"
+
+
+def _count(group: Snapshot, key: str) -> str:
+    return grouped(group.get(key) or 0)
+
+
+class _Every:
+    """Says when `_EVERY` seconds of the crawl's own time have passed."""
+
+    def __init__(self) -> None:
+        self._next = _EVERY
+
+    def due(self, snapshot: Snapshot) -> bool:
+        elapsed = snapshot.get("elapsed_s") or 0
+        if elapsed < self._next:
+            return False
+        self._next = elapsed - elapsed % _EVERY + _EVERY
+        return True
+
+
+class PrintStats:
+    """printStats: Larbin's block every 8 s."""
+
+    def __init__(self, stream: TextIO, limit_time: float = 0.0) -> None:
+        self._stream = stream
+        self._limit_time = limit_time
+        self._every = _Every()
+
+    def update(self, snapshot: Snapshot) -> None:
+        if self._every.due(snapshot):
+            self._stream.write(stats_lines(snapshot, self._limit_time))
+            self._stream.flush()
+
+    def close(self) -> None:
+        self._stream.flush()
+
+
+class LogProgress:
+    """A line every 8 s, and one at the end."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._every = _Every()
+        self._last: Snapshot | None = None
+
+    def update(self, snapshot: Snapshot) -> None:
+        self._last = snapshot
+        if self._every.due(snapshot):
+            self._say(snapshot)
+
+    def close(self) -> None:
+        if self._last is not None:
+            self._say(self._last)
+            self._last = None
+
+    def _say(self, snapshot: Snapshot) -> None:
+        self._stream.write(status_line(snapshot) + "\n")
+        self._stream.flush()
+
+
+class NoProgress:
+    """Says nothing."""
+
+    def update(self, snapshot: Snapshot) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class BarProgress:
+    """A tqdm bar over the pages fetched."""
+
+    def __init__(self, stream: TextIO, limit: int | None) -> None:
+        # tqdm starts a thread to watch bars that are not updated; this program has none.
+        tqdm.monitor_interval = 0
+        self._bar: tqdm[NoReturn] = tqdm(
+            total=limit, file=stream, unit=" pages", dynamic_ncols=True, mininterval=0.2, miniters=0
+        )
+
+    def update(self, snapshot: Snapshot) -> None:
+        totals, rates = snapshot.get("totals") or {}, snapshot.get("rates") or {}
+        parts = (
+            f"{_count(totals, 'success')} ok",
+            f"{_count(totals, 'urls_queued')} queued",
+            f"{size(rates.get('bytes') or 0)}/s",
+            *([] if snapshot.get("state") == "running" else [str(snapshot.get("state"))]),
+        )
+        self._bar.set_postfix_str(printable(", ".join(parts)), refresh=False)
+        self._bar.update((totals.get("pages") or 0) - self._bar.n)
+
+    def close(self) -> None:
+        self._bar.close()

@@ -1,0 +1,67 @@
+"""Crawled text made harmless: for terminals, logs, pages and JSON lines.
+
+What comes from the web may hold escape sequences, line breaks and characters that turn
+the reading direction. They are replaced by what Python would write for them, so that the
+reader sees what is there and nothing is obeyed.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+
+# Controls (C0, DEL, C1); characters that turn the direction or are not seen at all;
+# line and paragraph separator; surrogates, which no encoding takes; non-characters; tags.
+_UNSAFE = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    r"\ud800-\udfff\ufeff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f]"
+)
+
+
+def _spell(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code <= 0xFF:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def printable(text: str, limit: int | None = None) -> str:
+    """Return `text` with every character that could act on its reader spelled out.
+
+    No character below U+0020, in U+007F-009F, and no bidirectional control is left, line
+    breaks included. With `limit`, text longer than that many characters is cut and ends in
+    three dots.
+    """
+    if limit is not None and len(text) > limit:
+        text = text[: limit - 3] + "..."
+    return _UNSAFE.sub(_spell, text)
+
+
+def json_line(value: Mapping[str, object]) -> bytes:
+    """`value` as one line of JSON, in ASCII, without control characters but its newline."""
+    # json escapes all that is not ASCII but lets DEL, the one control above 0x1f, through.
+    text = json.dumps(value, separators=(",", ":")).replace("\x7f", "\\u007f")
+    return text.encode() + b"\n"
+
+
+def grouped(number: float) -> str:
+    """A count with thousands apart; fractions keep one digit below 100."""
+    if isinstance(number, int) or abs(number) >= 100:
+        return f"{number:,.0f}"
+    return f"{number:.1f}"
+
+
+def size(count: float) -> str:
+    """A number of bytes in decimal units, three digits or so: ``1.2 MB``."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(count) < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:,.1f} TB"
+
+
+def duration(seconds: float) -> str:
+    """``H:MM:SS``, with days before it where there are any."""
+    minutes, second = divmod(int(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    return f"{days} d {hour}:{minute:02}:{second:02}" if days else f"{hour}:{minute:02}:{second:02}"

@@ -1,0 +1,72 @@
+"""What people may do to a running crawl: the verbs of the console."""
+
+from collections.abc import Callable
+
+from larbinpy.config import Config, ConfigError, change
+from larbinpy.engine import Mode
+from larbinpy.fetch import Fetcher
+from larbinpy.frontier.frontier import Frontier
+from larbinpy.frontier.politeness import Waits
+
+#: What an accepted URL is answered with, where the outcome's name does not say it.
+_REASONS = {"badURL": "not a URL that can be crawled", "urlDup": "already seen"}
+
+
+class Control:
+    """One method a verb; a returned text is the reason of a refusal."""
+
+    def __init__(
+        self,
+        config: Config,
+        mode: Mode,
+        waits: Waits,
+        frontier: Frontier,
+        fetcher: Fetcher,
+        *,
+        status: Callable[[], dict[str, object]],
+        save: Callable[[], None],
+        stop: Callable[[], None],
+        now: Callable[[], float],
+    ) -> None:
+        self.config = config
+        self._mode = mode
+        self._waits = waits
+        self._frontier = frontier
+        self._fetcher = fetcher
+        self.status = status
+        self.save = save
+        self.stop = stop
+        self._now = now
+
+    def add(
+        self,
+        url: str,
+        *,
+        depth: int | None = None,
+        priority: bool = False,
+        again: bool = False,
+    ) -> str | None:
+        refused = self._frontier.seed(url, depth=depth, priority=priority, again=again)
+        return None if refused is None else _REASONS.get(refused.value, refused.value)
+
+    def pause(self) -> None:
+        self._mode.paused = True
+
+    def resume(self) -> None:
+        self._mode.paused = False
+
+    def set(self, key: str, value: str) -> str | None:
+        """Change a setting that may change while the crawl runs, from the next request on."""
+        try:
+            self.config = change(self.config, key, value)
+        except ConfigError as error:
+            return str(error)
+        self._waits.least = self.config.wait_duration
+        self._waits.most = self.config.max_wait
+        self._mode.limit_page = self.config.limit_page
+        self._fetcher.resize(self.config.pages_connexions)
+        self._fetcher.limit(self.config.bond_width, self._now())
+        return None
+
+    def explain(self, url: str) -> dict[str, object]:
+        return self._frontier.explain(url, self._now())

@@ -1,0 +1,380 @@
+"""A crawl as an object: wires the rooms, turns the engine, and ends well."""
+
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from enum import Enum
+from pathlib import Path
+from types import FrameType
+from typing import TextIO
+
+from larbinpy import stats as statistics
+from larbinpy import wiring
+from larbinpy._version import __version__
+from larbinpy.config import Config, texts
+from larbinpy.console.http import StatusServer
+from larbinpy.console.info import FetchInfo
+from larbinpy.console.input_port import InputPort
+from larbinpy.console.progress import PrintStats, make_progress, status_line
+from larbinpy.control import Control
+from larbinpy.engine import Engine, Listener, Mode, clock, wall
+from larbinpy.frontier.politeness import Waits
+from larbinpy.frontier.state import State, StateError
+from larbinpy.output import Output, SeveralOutputs, open_output
+from larbinpy.output.log import CrawlLog
+from larbinpy.output.report import build_report
+from larbinpy.poller import READ, Poller
+
+#: Transfers in flight get this long to finish after the first signal (s).
+_GRACE = 10.0
+#: With canReload the state is saved this often (s).
+_CHECKPOINT = 5.0
+
+
+class Start(Enum):
+    """What to do about a state folder that holds a crawl."""
+
+    REFUSE = "refuse"
+    RESUME = "resume"
+    SCRATCH = "scratch"
+
+
+class Ending(Enum):
+    """Why a crawl ended, and its exit status."""
+
+    FINISHED = ("finished", 0)
+    LIMIT_PAGE = ("limitPage", 0)
+    LIMIT_TIME = ("limitTime", 0)
+    DISK = ("disk", 3)
+    NOTHING = ("no page could be fetched", 4)
+    STOPPED = ("stopped", 11)
+    FORCED = ("stopped at once", 13)
+
+    def __init__(self, reason: str, code: int) -> None:
+        self.reason = reason
+        self.code = code
+
+
+class Crawl:
+    """One crawl, from a configuration to an exit status.
+
+    `output` is a plug of your own (`larbinpy.output.Output`), called beside those of
+    outputMode. `seeds` come on top of startUrl. `progress` is auto, bar, log or none.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        output: Output | None = None,
+        seeds: Iterable[str] = (),
+        start: Start = Start.REFUSE,
+        progress: str = "none",
+        stdout: TextIO | None = None,
+        stderr: TextIO | None = None,
+    ) -> None:
+        self._config = config
+        self._own_output = output
+        self._seeds = [*config.start_url, *seeds]
+        self._start = start
+        self._progress_mode = progress
+        self._stdout = stdout or sys.stdout
+        self._stderr = stderr or sys.stderr
+        self._signals = 0
+        self._asked_status = self._asked_reopen = False
+        self._ending: Ending | None = None
+        self._drain_until = 0.0
+        self._next_second = 0.0
+        self._next_checkpoint = 0.0
+        #: The report of the crawl, once `run` has returned.
+        self.report: dict[str, object] = {}
+
+    def run(self) -> int:
+        """Crawl to the end; the exit status.
+
+        Raises ConfigError or StateError before anything starts; OSError where a port or
+        a folder cannot be had.
+        """
+        with ExitStack() as closing:
+            self._open(closing)
+            ending = self._run()
+        return ending.code
+
+    # Opening.
+
+    def _open(self, closing: ExitStack) -> None:
+        config = self._config
+        folder = Path(config.state_dir)
+        self._state = State(folder)
+        self._state.lock()
+        closing.callback(self._state.unlock)
+        self._check_state()
+        now = clock()
+        self._poller = Poller()
+        closing.callback(self._poller.close)
+        self._waits = Waits(config.wait_duration, config.max_wait)
+        self._frontier = wiring.make_frontier(config, folder, self._waits)
+        if self._start is Start.RESUME:
+            self._state.load(self._frontier)
+        self._resolver = wiring.make_resolver(config, self._poller)
+        closing.callback(self._resolver.close)
+        proxy = wiring.proxy_address(config)
+        self._fetcher = wiring.make_fetcher(config, self._poller, proxy)
+        closing.callback(self._fetcher.close)
+        self._stats = statistics.Stats(now, wall())
+        self._mode = Mode(limit_page=config.limit_page)
+        self._control = Control(
+            config,
+            self._mode,
+            self._waits,
+            self._frontier,
+            self._fetcher,
+            status=self.snapshot,
+            save=self._save,
+            stop=self._stop,
+            now=clock,
+        )
+        listeners = self._listen(closing)
+        self._output = self._make_output()
+        closing.callback(self._output.close)
+        self._log = CrawlLog(folder / "crawl.jsonl")
+        closing.callback(self._log.close)
+        self._engine = Engine(
+            wiring.make_engine_settings(config, proxy),
+            self._mode,
+            self._poller,
+            self._frontier,
+            self._resolver,
+            self._fetcher,
+            wiring.make_types(config),
+            self._output,
+            self._log,
+            self._stats,
+            listeners,
+        )
+        self._progress = [make_progress(self._progress_mode, self._stderr, config.limit_page)]
+        if config.print_stats:
+            self._progress.append(PrintStats(self._stdout, config.limit_time))
+        for progress in self._progress:
+            closing.callback(progress.close)
+        self._catch_signals(closing)
+        for url in self._seeds:
+            self._frontier.seed(url)
+
+    def _check_state(self) -> None:
+        if self._start is Start.SCRATCH:
+            self._state.clear()
+        elif self._start is Start.REFUSE and self._state.exists:
+            raise StateError(
+                f"{self._config.state_dir}: holds a crawl already; "
+                "--resume goes on with it, --scratch forgets it"
+            )
+
+    def _listen(self, closing: ExitStack) -> list[Listener]:
+        config = self._config
+        listeners: list[Listener] = []
+        if config.input_port:
+            port = InputPort(self._poller, self._control, config.input_host, config.input_port)
+            closing.callback(port.close)
+            listeners.append(port)
+        if config.http_port:
+            server = StatusServer(
+                self._poller, self.snapshot, config.http_host, config.http_port, config.histograms
+            )
+            closing.callback(server.close)
+            listeners.append(server)
+        return listeners
+
+    def _make_output(self) -> Output:
+        config = self._config
+        plugs: dict[str, Output] = {"files": open_output(config.output_mode, config.output_dir)}
+        if config.fetch_info:
+            plugs["info"] = FetchInfo(self._stdout)
+        if self._own_output is not None:
+            plugs["own"] = self._own_output
+        return plugs["files"] if len(plugs) == 1 else SeveralOutputs(plugs)
+
+    # Signals.
+
+    def _catch_signals(self, closing: ExitStack) -> None:
+        """Signals are noted here and acted on between turns; the socket ends the wait."""
+        ours, kernels = socket.socketpair()
+        for end in (ours, kernels):
+            end.setblocking(False)
+            closing.callback(end.close)
+        self._poller.register(ours.fileno(), READ, lambda fd, events: _drain(ours))
+        closing.callback(self._poller.unregister, ours.fileno())
+        before = signal.set_wakeup_fd(kernels.fileno(), warn_on_full_buffer=False)
+        closing.callback(signal.set_wakeup_fd, before)
+        handlers: dict[signal.Signals, Callable[[int, FrameType | None], None] | int] = {
+            signal.SIGINT: self._on_stop,
+            signal.SIGTERM: self._on_stop,
+            signal.SIGUSR1: self._on_status,
+            signal.SIGHUP: self._on_reopen,
+            signal.SIGPIPE: signal.SIG_IGN,
+        }
+        for number, handler in handlers.items():
+            closing.callback(signal.signal, number, signal.signal(number, handler))
+
+    def _on_stop(self, number: int, frame: FrameType | None) -> None:
+        self._signals += 1
+
+    def _on_status(self, number: int, frame: FrameType | None) -> None:
+        self._asked_status = True
+
+    def _on_reopen(self, number: int, frame: FrameType | None) -> None:
+        self._asked_reopen = True
+
+    # Running.
+
+    def _run(self) -> Ending:
+        try:
+            self._save()
+            while not self._over(self._engine.turn()):
+                pass
+            ending = self._ending or Ending.FINISHED
+            self._log.flush()
+            self._save()
+        except OSError as error:
+            ending = Ending.DISK
+            print(f"larbinpy: {_disk_error(error)}", file=self._stderr)
+            self._save_what_can_be_saved()
+        if ending is Ending.FINISHED and self._nothing_fetched:
+            ending = Ending.NOTHING
+        self._show("finished")
+        self.report = self._make_report(ending)
+        return ending
+
+    def _over(self, now: float) -> bool:
+        """Is the crawl over after a turn that began at `now`?"""
+        if now >= self._next_second:
+            self._second(now)
+        if self._signals > 1:
+            self._ending = Ending.FORCED
+            return True
+        if self._mode.draining:
+            return self._engine.idle or now >= self._drain_until
+        ending = self._why_to_end(now)
+        if ending is not None:
+            self._ending = ending
+            self._mode.draining = True
+            self._drain_until = now + _GRACE
+        return False
+
+    def _why_to_end(self, now: float) -> Ending | None:
+        config = self._control.config
+        done = self._engine.done
+        if self._signals:
+            return Ending.FINISHED if done and len(self._frontier.seen) else Ending.STOPPED
+        if config.limit_page and self._stats.success >= config.limit_page:
+            return Ending.LIMIT_PAGE
+        if config.limit_time and now - self._stats.started >= config.limit_time:
+            return Ending.LIMIT_TIME
+        return Ending.FINISHED if done and not self._awaits_people else None
+
+    @property
+    def _awaits_people(self) -> bool:
+        """With nothing to do, is there still a reason to stay?"""
+        config = self._config
+        if config.input_port and not len(self._frontier.seen):
+            return True
+        return config.high_level_web_server and bool(config.http_port)
+
+    def _stop(self) -> None:
+        self._signals = max(self._signals, 1)
+
+    def _second(self, now: float) -> None:
+        """Larbin's cron: what is done once a second."""
+        self._next_second = now + 1.0
+        self._stats.second(self._resolver.stats()["answered"])
+        self._log.flush()
+        if self._asked_reopen:
+            self._asked_reopen = False
+            self._log.reopen()
+        if self._config.can_reload and now >= self._next_checkpoint:
+            self._next_checkpoint = now + _CHECKPOINT
+            self._save()
+        self._show(self._state_name())
+        if self._asked_status:
+            self._asked_status = False
+            print(status_line(self.snapshot()), file=self._stderr)
+        if self._config.debug:
+            print(repr(self._engine), file=self._stderr)
+
+    def _show(self, state: str) -> None:
+        if self._progress_mode != "none" or self._config.print_stats:
+            snapshot = self.snapshot(state)
+            for progress in self._progress:
+                progress.update(snapshot)
+
+    def _state_name(self) -> str:
+        if self._mode.draining:
+            return "stopping"
+        if self._mode.paused:
+            return "paused"
+        return "finished" if self._engine.done else "running"
+
+    def snapshot(self, state: str | None = None) -> dict[str, object]:
+        """Everything there is to see of the crawl, as JSON-able values."""
+        return statistics.snapshot(
+            state or self._state_name(),
+            texts(self._control.config),
+            self._stats,
+            self._frontier,
+            self._resolver,
+            self._fetcher,
+            self._output,
+            clock(),
+            wall(),
+        )
+
+    # Ending.
+
+    def _save(self) -> None:
+        self._state.save(self._frontier, clock())
+
+    def _save_what_can_be_saved(self) -> None:
+        """After a disk error: the state's disk may still have room where the pages' had none."""
+        try:
+            self._log.flush()
+            self._save()
+        except OSError as error:
+            print(f"larbinpy: state not saved: {_disk_error(error)}", file=self._stderr)
+
+    @property
+    def _nothing_fetched(self) -> bool:
+        return self._stats.success == 0 and self._stats.outcomes.total() > 0
+
+    def _make_report(self, ending: Ending) -> dict[str, object]:
+        outcomes = statistics.outcomes(self._stats, self._frontier)
+        dns: Mapping[str, object] = self._resolver.stats()
+        started = datetime.fromtimestamp(self._stats.started_wall, UTC)
+        return build_report(
+            version=__version__,
+            started=started.isoformat(timespec="seconds").replace("+00:00", "Z"),
+            elapsed_s=clock() - self._stats.started,
+            cpu_s=statistics.cpu_seconds(),
+            peak_rss_bytes=statistics.peak_rss_bytes(),
+            stop_reason=ending.reason,
+            exit_code=ending.code,
+            totals=statistics.totals(self._stats, self._frontier),
+            outcomes=outcomes,
+            robots=statistics.robots(self._frontier, outcomes),
+            dns=dns,
+        )
+
+
+def _drain(end: socket.socket) -> None:
+    try:
+        while end.recv(4096):
+            pass
+    except BlockingIOError:
+        pass
+
+
+def _disk_error(error: OSError) -> str:
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{error.strerror or error}; make room and go on with --resume"

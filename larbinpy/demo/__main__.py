@@ -1,0 +1,80 @@
+"""Serve the demo web: ``python -m larbinpy.demo``. Says where in one JSON line on standard output.
+
+It ends when its standard input does, so that it never outlives the program that started it.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import sys
+from contextlib import suppress
+
+from larbinpy.demo.names import NameProtocol, NameServer
+from larbinpy.demo.places import build
+from larbinpy.demo.server import Control, WebServer, bind_all, listen
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m larbinpy.demo", description=__doc__)
+    parser.add_argument("--drop", type=float, default=0.0, help="share of name answers lost")
+    parser.add_argument("--flaky", type=float, default=0.0, help="share of pages 503 at first")
+    parser.add_argument("--seed", type=int, default=0, help="chooses which")
+    return parser.parse_args()
+
+
+def _stop_with_stdin(stop: asyncio.Event) -> None:
+    """Set `stop` when standard input ends; where it cannot be watched, only signals stop."""
+
+    def readable() -> None:
+        if not os.read(sys.stdin.fileno(), 4096):
+            stop.set()
+
+    if sys.stdin is not None:
+        # A file or /dev/null never ends as a pipe does, and epoll takes neither.
+        with suppress(OSError):
+            asyncio.get_running_loop().add_reader(sys.stdin.fileno(), readable)
+
+
+async def _serve(options: argparse.Namespace) -> None:
+    loop = asyncio.get_running_loop()
+    plan = build(0)
+    busy, silent = plan.listening(), plan.silent()
+    # A bound socket that does not listen refuses connections, and keeps its port from others.
+    port, sockets = bind_all(busy + silent)
+    web = build(port)
+    server = WebServer(web, options.flaky, options.seed)
+    names = NameServer(web, options.drop, options.seed)
+    for sock in sockets[: len(busy)]:
+        await listen(server.answer, sock)
+    control_port, control = bind_all(["127.0.0.1"])
+    await listen(Control(server, names).answer, control[0])
+    transport, _ = await loop.create_datagram_endpoint(
+        lambda: NameProtocol(names), local_addr=("127.0.0.1", 0)
+    )
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    _stop_with_stdin(stop)
+    where = {
+        "dns": transport.get_extra_info("sockname"),
+        "web_port": port,
+        "control": ["127.0.0.1", control_port],
+        "seeds": [web.url(seed) for seed in web.seeds],
+    }
+    print(json.dumps(where), flush=True)
+    await stop.wait()
+
+
+def main() -> int:
+    try:
+        asyncio.run(_serve(_arguments()))
+    except OSError as error:
+        print(f"larbinpy demo: cannot serve on loopback: {error}", file=sys.stderr)
+        return 3
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

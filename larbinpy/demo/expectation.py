@@ -1,0 +1,181 @@
+"""What a right crawl of the demo web must end with, and how a real one differs from that.
+
+The truth comes from the description, not from the bytes: nothing here parses a page or a
+robots.txt, so it cannot make the crawler's mistakes with it.
+"""
+
+import re
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from larbinpy.demo.site import Kind, Place, Web
+
+#: The other name of an outcome: a site's state may be known before its URL is queued.
+TWINS = {"forbiddenRobots": "fastRobots", "noDNS": "fastNoDns", "noConnection": "fastNoConn"}
+
+#: Paths that a mirror has no reason to rename.
+_PLAIN_PATH = re.compile(r"(/[A-Za-z0-9_-][A-Za-z0-9_.-]{0,100})*/?")
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """How one URL must end."""
+
+    outcome: str
+    #: HTTP status; 0 where no request for it may or can be answered.
+    status: int
+    kind: Kind
+    #: Links from the nearest seed.
+    distance: int
+    #: The mirror's file, relative to outputDir; None where there is none, and where its
+    #: name is for the mirror to choose (escapes, queries, names that collide).
+    file: str | None = None
+
+    def allows(self, outcome: str) -> bool:
+        return outcome in (self.outcome, TWINS.get(self.outcome))
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """The ends of all URLs, and what must not be asked for."""
+
+    expected: Mapping[str, Expected]
+    #: URL prefixes below which anything goes: the endless parts.
+    loose: tuple[str, ...]
+    #: URLs that exist and must never be requested: no link leads there, or robots.txt forbids.
+    hidden: frozenset[str]
+
+    @property
+    def fetched(self) -> list[str]:
+        """The URLs that end in success."""
+        return [url for url, end in self.expected.items() if end.outcome == "success"]
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Mirror file -> URL, where the name is settled."""
+        return {end.file: url for url, end in self.expected.items() if end.file is not None}
+
+    def differences(self, fates: Iterable[tuple[str, str]]) -> list[str]:
+        """One line for each way in which `fates`, (URL, outcome name), are not the truth.
+
+        robots.txt and the loose URLs may be among them, and so may URLs that were never
+        wanted if they were not fetched.
+        """
+        seen: dict[str, str] = {}
+        lines = []
+        for url, outcome in fates:
+            if url in seen and url in self.expected:
+                lines.append(f"twice: {url} {seen[url]}, then {outcome}")
+            seen[url] = outcome
+        for url, end in self.expected.items():
+            if url not in seen:
+                lines.append(f"no fate: {url}, must be {end.outcome}")
+            elif not end.allows(seen[url]):
+                lines.append(f"wrong: {url} is {seen[url]}, must be {end.outcome}")
+        lines += [f"unexpected: {url} {fate}" for url, fate in seen.items() if self._odd(url, fate)]
+        return lines
+
+    def trespasses(self, requests: Iterable[tuple[str, int]]) -> list[str]:
+        """One line for each request, (URL, status answered), that should not have been made.
+
+        Wrong are requests for hidden URLs, for URLs that the truth does not know, and for
+        a URL again after it was answered with 200.
+        """
+        asked: Counter[str] = Counter()
+        for url, status in requests:
+            asked[url] += status == 200
+        often = [url for url, n in asked.items() if n > 1 and not url.endswith("/robots.txt")]
+        lines = [f"answered {asked[url]} times: {url}" for url in often]
+        return lines + [f"must not be asked: {url}" for url in asked if self._foreign(url)]
+
+    def _foreign(self, url: str) -> bool:
+        if url.endswith("/robots.txt") or url.startswith(self.loose or ("\0",)):
+            return False
+        return url in self.hidden or url not in self.expected
+
+    def _odd(self, url: str, fate: str) -> bool:
+        return fate == "success" and self._foreign(url)
+
+
+def truth(
+    web: Web,
+    seeds: Iterable[Place] | None = None,
+    *,
+    cgi: bool = True,
+    images: bool = True,
+    any_type: bool = False,
+    sitemaps: bool = True,
+    within: Callable[[Place], bool] = lambda place: True,
+) -> Truth:
+    """The truth for a crawl from `seeds` (default: the web's own), robots rules obeyed.
+
+    The switches are getCGI, getImage and anyType (which refuses no type, and wants style
+    sheets and other requisites), sitemaps, and any narrower scope (`within`). A mirror has
+    the files that `Expected.file` names, and one more for each other success.
+    """
+    wanted = {Kind.PAGE: True, Kind.IMAGE: images or any_type, Kind.REQUISITE: any_type}
+    wanted[Kind.SITEMAP] = sitemaps
+    ends: dict[Place, Expected] = {}
+    met: set[str] = set()
+    queue = deque((Kind.PAGE, seed, 0) for seed in seeds or web.seeds)
+    while queue:
+        kind, place, distance = queue.popleft()
+        if place in ends or not wanted[kind] or not within(place) or web.endless(place):
+            continue
+        if "?" in place.path and not cgi:
+            continue
+        host = web.hosts[place.host]
+        if host.name not in met:
+            met.add(host.name)
+            queue.extend((Kind.SITEMAP, host.place(path), distance) for path in host.sitemaps)
+        ends[place] = end = _end(web, place, kind, distance, any_type)
+        if end.outcome in ("success", "err30X"):
+            links = web.find(place).links
+            queue.extend((kind, target, distance + 1) for kind, target in links)
+    return _report(web, ends)
+
+
+def _end(web: Web, place: Place, kind: Kind, distance: int, any_type: bool) -> Expected:
+    unreachable = web.hosts[place.host].fate
+    resource = web.find(place)
+    outcome = unreachable or resource.fate
+    if any_type and outcome == "badType":
+        outcome = "success"
+    status = 0 if outcome in TWINS else resource.status
+    file = None
+    if outcome == "success" and resource.indexed and resource.body:
+        file = f"{place.host}:{web.port}{place.path}"
+        file += "index.html" if place.path.endswith("/") else ""
+    return Expected(outcome, status, kind, distance, file)
+
+
+def _report(web: Web, ends: dict[Place, Expected]) -> Truth:
+    hidden = {place for place in web.places() if place not in ends}
+    hidden |= {place for place, end in ends.items() if end.outcome == "forbiddenRobots"}
+    free = _settled([end.file for end in ends.values() if end.file is not None])
+    expected = {}
+    for place, end in ends.items():
+        settled = end.file in free and _PLAIN_PATH.fullmatch(place.path)
+        expected[web.url(place)] = end if settled else replace(end, file=None)
+    loose = [
+        web.url(Place(host.name, prefix))
+        for host in web.hosts.values()
+        for prefix in host.endless_prefixes
+    ]
+    return Truth(expected, tuple(loose), frozenset(web.url(place) for place in hidden))
+
+
+def _settled(files: list[str]) -> set[str]:
+    """Those of `files` that neither meet another file nor a folder of the same name."""
+    folders = {parent for file in files for parent in _parents(file)}
+    clashes = {file for file in files if file in folders}
+    counts = Counter(files)
+    return {
+        file for file in files if counts[file] == 1 and clashes.isdisjoint({file, *_parents(file)})
+    }
+
+
+def _parents(file: str) -> list[str]:
+    parts = file.split("/")
+    return ["/".join(parts[:n]) for n in range(1, len(parts))]

@@ -1,0 +1,265 @@
+"""A small HTTP/1.1 server on loopback for the demo web, and its control port.
+
+It is the other side of the crawler in the tests, so it keeps to HTTP/1.1 (RFC 9112) where
+a client can tell: persistent connections, chunked bodies, HEAD, absolute-form targets (so
+that it also serves as a proxy for its own hosts).
+"""
+
+import asyncio
+import errno
+import json
+import socket
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field, replace
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+from larbinpy.demo.names import NameServer
+from larbinpy.demo.site import Place, Resource, Web, share, squeeze
+
+_HEAD_LIMIT = 64 * 1024
+#: A connection without a request for so long (s) is closed.
+_IDLE = 60.0
+#: A dripping body goes out in so many pieces.
+_DROPS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request: `path` is the target in origin form, header names are in lower case."""
+
+    method: str
+    host: str
+    path: str
+    headers: dict[str, str]
+    #: The address that it came in at.
+    address: str
+    version: str = "HTTP/1.1"
+
+    @property
+    def closes(self) -> bool:
+        """Whether the connection ends after the reply (RFC 9112, 9.3)."""
+        connection = self.headers.get("connection", "").lower()
+        return "close" in connection or (
+            self.version == "HTTP/1.0" and "keep-alive" not in connection
+        )
+
+
+def parse_request(head: bytes, address: str) -> Request | None:
+    """Read a request head; None where it is not one."""
+    line, *fields = head.decode("latin-1").rstrip("\r\n").split("\r\n")
+    words = line.split(" ")
+    if len(words) != 3:
+        return None
+    method, target, version = words
+    pairs = (text.partition(":") for text in fields)
+    headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
+    host = headers.get("host", "")
+    if target.lower().startswith("http://"):
+        host = urlsplit(target).netloc
+        target = "/" + target[len("http://") :].partition("/")[2]
+    host = host.rpartition(":")[0] or host
+    return Request(method, host.lower(), target, headers, address, version)
+
+
+@dataclass(slots=True)
+class WebServer:
+    """Answers requests out of a `Web`, and remembers what it was asked.
+
+    The share `flaky` of the good pages answers 503 the first time, as do those that are
+    `busy` by themselves.
+    """
+
+    web: Web
+    flaky: float = 0.0
+    seed: int = 0
+    log: list[dict[str, object]] = field(default_factory=list)
+    _tried: set[Place] = field(default_factory=set)
+
+    def reset(self) -> None:
+        self.log.clear()
+        self._tried.clear()
+
+    def is_flaky(self, place: Place) -> bool:
+        """Whether chance chose `place` to fail once."""
+        if place.path.endswith("/robots.txt") or self.web.find(place).status != 200:
+            return False
+        return share(self.seed, place) < self.flaky
+
+    def reply(self, request: Request) -> Resource:
+        if request.method not in ("GET", "HEAD"):
+            return Resource(405, headers=(("Allow", "GET, HEAD"),))
+        place = Place(request.host, request.path)
+        resource = self.web.find(place)
+        wait = 0 if resource.busy is None and self.is_flaky(place) else resource.busy
+        if wait is not None and place not in self._tried:
+            self._tried.add(place)
+            return Resource(503, headers=(("Retry-After", str(wait)),))
+        if resource.gzip and "gzip" in request.headers.get("accept-encoding", ""):
+            encoded = (*resource.headers, ("Content-Encoding", "gzip"))
+            return replace(resource, body=squeeze(resource.body), headers=encoded)
+        return resource
+
+    def answer(self, request: Request) -> Resource:
+        """`reply`, with a line in the log."""
+        now = asyncio.get_running_loop().time()
+        resource = self.reply(request)
+        self.log.append(
+            {
+                "time": now,
+                "address": request.address,
+                "host": request.host,
+                "path": request.path,
+                "status": resource.status,
+                "headers": request.headers,
+            }
+        )
+        return resource
+
+
+@dataclass(slots=True)
+class Control:
+    """What tests may ask: ``/_log`` (requests), ``/_names`` (questions), ``/_reset``."""
+
+    server: WebServer
+    names: NameServer
+
+    def answer(self, request: Request) -> Resource:
+        if request.path == "/_log":
+            return _json(self.server.log)
+        if request.path == "/_names":
+            return _json(self.names.log)
+        if request.path == "/_reset":
+            self.server.reset()
+            self.names.reset()
+            return _json("done")
+        return Resource(404)
+
+
+def _json(value: object) -> Resource:
+    return Resource(type="application/json", body=json.dumps(value).encode())
+
+
+#: The client left, kept silent or sends what is not HTTP; or the program ends (3.11 prints
+#: a traceback for a connection's task that ends cancelled).
+_GONE = (
+    ConnectionError,
+    TimeoutError,
+    asyncio.IncompleteReadError,
+    asyncio.LimitOverrunError,
+    asyncio.CancelledError,
+)
+
+
+async def talk(
+    answer: Callable[[Request], Resource],
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+) -> None:
+    """Serve one connection until either side closes it."""
+    try:
+        async for request in _requests(reader, writer.get_extra_info("sockname")[0]):
+            await _send(writer, answer(request), request)
+    except _GONE:
+        pass  # nobody to answer
+    finally:
+        writer.close()
+
+
+async def _requests(reader: asyncio.StreamReader, address: str) -> AsyncIterator[Request]:
+    while True:
+        async with asyncio.timeout(_IDLE):
+            head = await reader.readuntil(b"\r\n\r\n")
+        request = parse_request(head, address)
+        if request is None:
+            return
+        yield request
+        # The body of a request that is refused is not read, so what follows is unknown.
+        if request.closes or "content-length" in request.headers:
+            return
+
+
+async def _send(writer: asyncio.StreamWriter, resource: Resource, request: Request) -> None:
+    lines = [f"HTTP/1.1 {resource.status} {_phrase(resource.status)}"]
+    lines += [f"{name}: {value}" for name, value in resource.headers]
+    if resource.status == 200 or resource.body:
+        lines.append(f"Content-Type: {resource.type}")
+    chunked = resource.chunked and request.version == "HTTP/1.1"
+    lines.append(
+        "Transfer-Encoding: chunked" if chunked else f"Content-Length: {len(resource.body)}"
+    )
+    if request.closes:
+        lines.append("Connection: close")
+    head = "\r\n".join([*lines, "", ""]).encode("latin-1")
+    if request.method == "HEAD":
+        writer.write(head)
+    else:
+        await _send_body(writer, head, resource, chunked)
+    await writer.drain()
+
+
+async def _send_body(
+    writer: asyncio.StreamWriter, head: bytes, resource: Resource, chunked: bool
+) -> None:
+    pieces = _pieces(resource.body, _DROPS if resource.drip else 3 if chunked else 1)
+    if chunked:
+        pieces = [b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces] + [b"0\r\n\r\n"]
+    # An ordinary reply is one segment: head and body go out together.
+    writer.write(b"".join([head, *pieces[:1]]))
+    for piece in pieces[1:]:
+        if resource.drip:
+            await writer.drain()
+            await asyncio.sleep(resource.drip / _DROPS)
+        writer.write(piece)
+
+
+def _pieces(body: bytes, count: int) -> list[bytes]:
+    size = max(1, -(-len(body) // count))
+    return [body[start : start + size] for start in range(0, len(body), size)]
+
+
+def _phrase(status: int) -> str:
+    return HTTPStatus(status).phrase
+
+
+async def listen(answer: Callable[[Request], Resource], sock: socket.socket) -> asyncio.Server:
+    """Serve HTTP on the bound socket `sock`."""
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await talk(answer, reader, writer)
+
+    return await asyncio.start_server(connected, sock=sock, limit=_HEAD_LIMIT, backlog=512)
+
+
+def bind_all(addresses: list[str], attempts: int = 50) -> tuple[int, list[socket.socket]]:
+    """Bind a TCP socket on each of `addresses`, all on one free port; return it and them.
+
+    Raises OSError where an address is not this machine's, or no port is free on all.
+    """
+    for _ in range(attempts):
+        sockets: list[socket.socket] = []
+        try:
+            port = 0
+            for address in addresses:
+                sockets.append(_bound(address, port))
+                port = sockets[0].getsockname()[1]
+        except OSError as error:
+            for sock in sockets:
+                sock.close()
+            if error.errno != errno.EADDRINUSE:
+                raise
+        else:
+            return port, sockets
+    raise OSError(errno.EADDRINUSE, "no port is free on all loopback addresses of the demo web")
+
+
+def _bound(address: str, port: int) -> socket.socket:
+    # asyncio sets TCP_NODELAY only where the protocol is named; without it every reply on a
+    # kept connection waits 40 ms for a delayed acknowledgement.
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        sock.bind((address, port))
+    except OSError:
+        sock.close()
+        raise
+    return sock

@@ -1,0 +1,267 @@
+"""The demo web as values: hosts, their resources, and the links a crawler must find there.
+
+A page is described by its links; its markup is made from them. So the description says
+at once what the server sends and what a right crawl knows afterwards, and the two cannot
+drift apart. Targets are written in their canonical spelling (``/path`` on the same host,
+``//host/path`` elsewhere); what the page writes instead is the link's ``spelled``.
+"""
+
+import gzip
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from hashlib import blake2b
+from html import escape
+from typing import NamedTuple
+
+HTML = "text/html"
+
+
+class Kind(Enum):
+    """What a link is to a crawler."""
+
+    PAGE = "page"
+    IMAGE = "image"
+    REQUISITE = "requisite"
+    SITEMAP = "sitemap"
+    #: Looks like a link, and must not be followed.
+    NEVER = "never"
+
+
+class Place(NamedTuple):
+    """Where a resource is: host, then path and query in canonical spelling."""
+
+    host: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link of a page: a name in `MARKUP`, the canonical target, the text written."""
+
+    how: str
+    target: str
+    spelled: str | None = None
+
+
+#: How each sort of link is written. Entries of kind NEVER are what a crawler must leave.
+MARKUP: dict[str, tuple[Kind, str]] = {
+    "a": (Kind.PAGE, '<li><a href="{url}">{text}</a></li>'),
+    "area": (Kind.PAGE, '<map name="m"><area shape="default" alt="" href="{url}"></map>'),
+    "iframe": (Kind.PAGE, '<iframe src="{url}"></iframe>'),
+    "form": (Kind.PAGE, '<form action="{url}"><input name="q"><button>Go</button></form>'),
+    "next": (Kind.PAGE, '<link rel="next" href="{url}">'),
+    "feed": (Kind.PAGE, '<link rel="alternate" type="application/rss+xml" href="{url}">'),
+    "refresh": (Kind.PAGE, '<meta http-equiv="refresh" content="5; url={url}">'),
+    "entry": (Kind.PAGE, ""),
+    "img": (Kind.IMAGE, '<img alt="" src="{url}">'),
+    "srcset": (Kind.IMAGE, '<img alt="" srcset="{url} 2x">'),
+    "source": (Kind.IMAGE, '<picture><source srcset="{url} 640w"></picture>'),
+    "icon": (Kind.IMAGE, '<link rel="icon" href="{url}">'),
+    "style": (Kind.REQUISITE, '<link rel="stylesheet" href="{url}">'),
+    "script": (Kind.REQUISITE, '<script src="{url}"></script>'),
+    "audio": (Kind.REQUISITE, '<audio controls src="{url}"></audio>'),
+    "manifest": (Kind.REQUISITE, '<link rel="manifest" href="{url}">'),
+    "inline-style": (Kind.REQUISITE, "<p style=\"background: url('{url}')\">Painted.</p>"),
+    "style-element": (Kind.REQUISITE, "<style>h1 {{ background: url({url}) }}</style>"),
+    "part": (Kind.REQUISITE, ""),
+    "map": (Kind.SITEMAP, ""),
+    "nofollow": (Kind.NEVER, '<li><a rel="nofollow" href="{url}">{text}</a></li>'),
+    "post": (Kind.NEVER, '<form method="post" action="{url}"><button>Buy</button></form>'),
+    "comment": (Kind.NEVER, '<!-- <a href="{url}">{text}</a> -->'),
+    "string": (Kind.NEVER, "<script>var s = '<a href=\"{url}\">';</script>"),
+    "text": (Kind.NEVER, "<p>&lt;a href={url}&gt;</p>"),
+    "data": (Kind.NEVER, '<p data-href="{url}">Data.</p>'),
+    "shown": (Kind.NEVER, '<li><a href="{url}">{text}</a></li>'),
+}
+_IN_HEAD = {"next", "feed", "refresh", "icon", "style", "manifest", "style-element"}
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """What the server answers for one path, and what a crawler should make of it."""
+
+    status: int = 200
+    type: str = HTML
+    body: bytes = b""
+    headers: tuple[tuple[str, str], ...] = ()
+    #: The links a crawler must find, Location and Link headers included.
+    links: tuple[tuple[Kind, Place], ...] = ()
+    #: Outcome name, where the status alone does not say it.
+    outcome: str = ""
+    #: Seconds over which the body is sent.
+    drip: float = 0.0
+    #: Retry-After (s) of one 503 that comes before the real answer.
+    busy: int | None = None
+    chunked: bool = False
+    gzip: bool = False
+    #: False where the page asks not to be kept (meta robots noindex).
+    indexed: bool = True
+
+    @property
+    def fate(self) -> str:
+        """The outcome name that a crawler must end with."""
+        if self.outcome:
+            return self.outcome
+        return {2: "success", 3: "err30X", 4: "err40X"}.get(self.status // 100, "err50X")
+
+
+MISSING = Resource(404, body=b"<!DOCTYPE html><title>Not found</title><p>No such page.</p>\n")
+
+
+@dataclass(slots=True)
+class Host:
+    """One host name. `fate` is set where no request can get through (noDNS, noConnection)."""
+
+    name: str
+    port: int
+    addresses: tuple[str, ...] = ()
+    #: The name this one is a CNAME of.
+    alias_of: str | None = None
+    fate: str = ""
+    #: Paths of the sitemaps that robots.txt names.
+    sitemaps: tuple[str, ...] = ()
+    resources: dict[str, Resource] = field(default_factory=dict)
+    #: Makes the resources that are not listed: the endless part of a trap.
+    endless: Callable[["Host", str], Resource | None] | None = None
+    #: Where the endless part begins.
+    endless_prefixes: tuple[str, ...] = ()
+
+    def find(self, path: str) -> Resource:
+        found = self.resources.get(path)
+        if found is None and self.endless is not None:
+            found = self.endless(self, path)
+        return found or MISSING
+
+    def place(self, target: str) -> Place:
+        """The place that a link's target names, seen from this host."""
+        if not target.startswith("//"):
+            return Place(self.name, target)
+        host, slash, path = target[2:].partition("/")
+        return Place(host, slash + path)
+
+    def spell(self, link: Link) -> str:
+        """The link as the page writes it."""
+        if link.spelled is not None:
+            return link.spelled.replace("{port}", str(self.port))
+        if not link.target.startswith("//"):
+            return link.target
+        host, path = self.place(link.target)
+        return f"http://{host}:{self.port}{path}"
+
+    def found(self, links: tuple[Link, ...]) -> tuple[tuple[Kind, Place], ...]:
+        kinds = ((MARKUP[link.how][0], self.place(link.target)) for link in links)
+        return tuple((kind, place) for kind, place in kinds if kind is not Kind.NEVER)
+
+    def put(self, path: str, resource: Resource) -> None:
+        """Add `resource`; a second one at the same path is an error in the description."""
+        if path in self.resources:
+            raise ValueError(f"two resources at {self.name}{path}")
+        self.resources[path] = resource
+
+    def file(self, path: str, body: str | bytes, type_: str, *links: Link) -> None:
+        """Add a file with the body given; ``{port}`` in text stands for the web port."""
+        data = body.replace("{port}", str(self.port)).encode() if isinstance(body, str) else body
+        self.put(path, Resource(type=type_, body=data, links=self.found(links)))
+
+    def page(self, path: str, *links: Link, traits: Resource | None = None, **how: str) -> None:
+        """Add an HTML page made of `links`; `traits` gives the rest, `how` goes to `html`."""
+        traits = traits or Resource()
+        body = html(self, how.pop("title", path), links, **how)
+        found = self.found(links) + traits.links
+        self.put(path, replace(traits, body=body, links=found))
+
+    def redirect(self, path: str, status: int, target: str, spelled: str | None = None) -> None:
+        """Add a redirect; its Location is the one link in it."""
+        link = Link("entry", target, spelled)
+        location = (("Location", self.spell(link)),)
+        self.put(path, Resource(status, headers=location, links=self.found((link,))))
+
+
+def html(
+    host: Host,
+    title: str,
+    links: tuple[Link, ...],
+    *,
+    text: str = "",
+    head: str = "",
+    codec: str = "utf-8",
+    label: str = "utf-8",
+) -> bytes:
+    """The bytes of a page in `codec`; `label` is what its meta element claims ("" for none)."""
+    parts: dict[bool, list[str]] = {True: [], False: []}
+    for link in links:
+        url = escape(host.spell(link))
+        markup = MARKUP[link.how][1].format(url=url, text=escape(link.target))
+        parts[link.how in _IN_HEAD].append(markup)
+    charset = f'<meta charset="{label}">\n' if label else ""
+    lines = [
+        f"<!DOCTYPE html>\n<html>\n<head>\n{charset}<title>{escape(title)}</title>",
+        *filter(None, [head]),
+        *parts[True],
+        f"</head>\n<body>\n<h1>{escape(title)}</h1>",
+        *([f"<p>{text}</p>"] if text else []),
+        *parts[False],
+        "</body>\n</html>\n",
+    ]
+    return "\n".join(lines).encode(codec)
+
+
+@dataclass(slots=True)
+class Web:
+    """All hosts of the demo web, for one web port. Given the port, always the same."""
+
+    port: int
+    hosts: dict[str, Host] = field(default_factory=dict)
+    seeds: tuple[Place, ...] = ()
+
+    def host(self, name: str, robots: str | Resource | None = "", *, address: str = "") -> Host:
+        """Add a host with an address of its own; `robots` is the text of its robots.txt."""
+        number = len(self.hosts) + 1
+        host = Host(name, self.port, (address or f"127.0.1.{number}",))
+        self.hosts[name] = host
+        if isinstance(robots, Resource):
+            host.put("/robots.txt", robots)
+        elif robots is not None:
+            host.file("/robots.txt", robots or "User-agent: *\nDisallow:\n", "text/plain")
+        return host
+
+    def url(self, place: Place) -> str:
+        """The canonical URL of `place`."""
+        return f"http://{place.host}:{self.port}{place.path}"
+
+    def find(self, place: Place) -> Resource:
+        """The resource at `place`; a 404 for an unknown host or path."""
+        host = self.hosts.get(place.host)
+        return host.find(place.path) if host else MISSING
+
+    def endless(self, place: Place) -> bool:
+        """Whether `place` is in the part of a trap that has no end."""
+        return place.path.startswith(self.hosts[place.host].endless_prefixes or ("\0",))
+
+    def places(self) -> Iterator[Place]:
+        """Every listed resource, whatever serves as robots.txt excepted."""
+        for host in self.hosts.values():
+            for path in host.resources:
+                if not path.endswith("/robots.txt"):
+                    yield Place(host.name, path)
+
+    def listening(self) -> list[str]:
+        """The addresses that the web server answers on, each once."""
+        hosts = (host for host in self.hosts.values() if not host.fate)
+        return list(dict.fromkeys(address for host in hosts for address in host.addresses))
+
+    def silent(self) -> list[str]:
+        """The addresses that must refuse connections."""
+        return [a for host in self.hosts.values() if host.fate for a in host.addresses]
+
+
+def share(*what: object) -> float:
+    """A number in [0, 1) that depends on `what` alone: chance without a state."""
+    digest = blake2b(repr(what).encode(), digest_size=6).digest()
+    return int.from_bytes(digest, "big") / 2**48
+
+
+def squeeze(body: bytes) -> bytes:
+    """gzip with no time stamp, so that the same page is the same bytes in each run."""
+    return gzip.compress(body, mtime=0)

@@ -1,0 +1,23 @@
+"""Names to addresses, in the crawler's own poll loop.
+
+    wire      messages: bytes <-> values, no socket
+    address   which addresses are on the public internet
+    hosts     the system's hosts file and name servers
+    cache     what is known, and until when
+    servers   which server is asked next, and which ones rest
+    lookup    one name's way to its address: all decisions about it
+    ports     the UDP sockets; stream: one question over TCP
+    resolver  carries the decisions out: sends, waits, matches answers
+    bulk      many names from a file, through one resolver
+
+`wire`, `address`, `cache`, `servers` and `lookup` decide without a socket and are told
+the time; `resolver`, `ports` and `stream` do what they decide.
+"""
+
+from larbinpy.dns.address import is_public
+from larbinpy.dns.cache import NameCache
+from larbinpy.dns.hosts import read_hosts, system_servers
+from larbinpy.dns.lookup import Answer
+from larbinpy.dns.resolver import Resolver
+
+__all__ = ["Answer", "NameCache", "Resolver", "is_public", "read_hosts", "system_servers"]

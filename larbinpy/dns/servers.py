@@ -1,0 +1,127 @@
+"""Which name server is asked next, and which ones rest because they do not answer.
+
+A server that stays silent is asked ever more rarely, one question at a time, until it
+answers again. First questions go out even while every server rests, if only to the one
+that has rested longest: names that nobody answers for could otherwise silence a server
+that is well. Their rate is bounded by the names in flight.
+"""
+
+from collections.abc import Sequence
+
+Address = tuple[str, int]
+
+# Questions lost in a row, and silence in units of the time-out, before a server rests: a
+# few dead names, or a burst of loss, is not yet a dead server.
+_LOSSES = 8
+_SILENCE = 3
+
+# The longest rest in units of the time-out. A lookup waits 23 of them, so one that begins
+# while the server is down still notices its return.
+_LONGEST_REST = 5
+
+
+class Server:
+    """One name server and how it has been answering."""
+
+    __slots__ = (
+        "_heard_at",
+        "_losses",
+        "_rest",
+        "_timeout",
+        "address",
+        "answered",
+        "lost",
+        "resting_until",
+        "sent",
+    )
+
+    def __init__(self, address: Address, timeout: float) -> None:
+        self.address = address
+        self.sent = 0
+        self.answered = 0
+        self.lost = 0
+        self.resting_until = float("-inf")
+        self._timeout = timeout
+        self._rest = timeout
+        self._losses = 0
+        self._heard_at: float | None = None
+
+    def __repr__(self) -> str:
+        return f"<Server {self.address} sent {self.sent} answered {self.answered}>"
+
+    def asked(self, now: float) -> None:
+        """A question goes to it. To a silent server it is the last one for a while."""
+        self.sent += 1
+        if self._heard_at is None:
+            self._heard_at = now
+        if self.is_silent(now):
+            self._take_rest(now)
+
+    def heard(self, now: float) -> None:
+        self.answered += 1
+        self._heard_at = now
+        self._losses = 0
+        self._rest = self._timeout
+        self.resting_until = float("-inf")
+
+    def missed(self, now: float) -> None:
+        """A question's time is up."""
+        self.lost += 1
+        self._losses += 1
+        if self.is_silent(now) and now >= self.resting_until:
+            self._take_rest(now)
+
+    def is_silent(self, now: float) -> bool:
+        """Whether it has stopped answering, as far as can be told."""
+        silence = 0.0 if self._heard_at is None else now - self._heard_at
+        return self._losses >= _LOSSES and silence >= _SILENCE * self._timeout
+
+    def is_resting(self, now: float) -> bool:
+        return now < self.resting_until
+
+    def _take_rest(self, now: float) -> None:
+        self.resting_until = now + self._rest
+        self._rest = min(2 * self._rest, _LONGEST_REST * self._timeout)
+
+
+class Servers:
+    """The servers of one resolver, asked in turn. There is at least one."""
+
+    def __init__(self, addresses: Sequence[Address], timeout: float) -> None:
+        if not addresses:
+            raise ValueError("no name server")
+        self._all = [Server(address, timeout) for address in dict.fromkeys(addresses)]
+        self._turn = 0
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __repr__(self) -> str:
+        return f"<Servers {self._all}>"
+
+    def first(self, now: float) -> Server:
+        """The server for a question that nobody has been asked yet."""
+        self._turn = (self._turn + 1) % len(self._all)
+        awake = self._awake_from(self._turn, now)
+        return awake or min(self._all, key=lambda server: server.resting_until)
+
+    def after(self, server: Server, now: float) -> Server | None:
+        """The next server to be asked after `server`, itself at last; None while all rest."""
+        return self._awake_from(self._all.index(server) + 1, now)
+
+    def _awake_from(self, start: int, now: float) -> Server | None:
+        in_turn = self._all[start:] + self._all[:start]
+        return next((server for server in in_turn if not server.is_resting(now)), None)
+
+    def stats(self, now: float) -> list[dict[str, object]]:
+        return [
+            {
+                "address": f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
+                "sent": server.sent,
+                "answered": server.answered,
+                "lost": server.lost,
+                "resting": server.is_resting(now),
+            }
+            for server in self._all
+            for host, port in [server.address]
+        ]

@@ -1,0 +1,318 @@
+"""DNS messages: bytes in, values out (RFC 1035 section 4).
+
+The ordinary answer (A, AAAA, CNAME, and a SOA where there is nothing) is taken apart by
+hand in some microseconds; whatever is odd about a message hands it to dnspython, which
+knows the rest of the standard and takes fifty times as long. What neither can read is one
+`WireError`, and nothing else is ever raised.
+
+Inside, a name is its uncompressed wire form in lower case: two names are equal when the
+bytes are (RFC 4343), and a dot or a NUL within a label cannot be taken for anything else.
+Text comes out only for names that could be asked for (`host_name`).
+
+Questions carry no EDNS record: an answer beyond 512 octets comes by TCP, which a forger
+off the path cannot write to, and no server has reason to answer FORMERR.
+"""
+
+import re
+import struct
+from ipaddress import IPv6Address
+from typing import NamedTuple
+
+import dns.message
+import dns.opcode
+import dns.rdatatype
+import dns.rrset
+
+A = 1
+CNAME = 5
+SOA = 6
+AAAA = 28
+_IN = 1
+
+#: CNAMEs followed from one name to its address. Chains of more than three are rare in
+#: the wild; 11 is what common resolvers allow (unbound's max-query-restarts).
+MAX_CNAMES = 11
+
+#: Addresses kept of one name; the crawler tries one or two.
+MAX_ADDRESSES = 16
+
+_RESPONSE = 0x8000
+_OPCODE = 0x7800
+_TRUNCATED = 0x0200
+_RECURSION_DESIRED = 0x0100
+
+_HEADER = struct.Struct("!HHHHHH")
+_QUESTION = struct.Struct("!HH")
+_RECORD = struct.Struct("!HHIH")
+_SOA_NUMBERS = struct.Struct("!IIIII")
+
+_MAX_NAME = 255
+# Each pointer leads to a shorter suffix, so an honest chain is no longer than the name has
+# labels; dnspython draws the line at the same number.
+_MAX_POINTERS = 16
+
+# dnspython does about 10 us a record: what is odd as well as long is nothing that a
+# resolver has reason to send, and must not cost a turn of the loop.
+_ODD_LENGTH = 4096
+_ODD_RECORDS = 64
+
+_LABEL = re.compile(r"[a-z0-9_-]{1,63}")
+
+
+class WireError(ValueError):
+    """Bytes that are no answer to a question of ours."""
+
+
+class Reply(NamedTuple):
+    """What an answer says about the name in its question."""
+
+    id: int
+    #: The question section as received, in lower case.
+    question: bytes
+    rcode: int
+    #: The answer did not fit (TC): it is to be asked for by TCP; nothing below counts.
+    truncated: bool
+    #: Text, at most `MAX_ADDRESSES`, in the order received.
+    addresses: tuple[str, ...] = ()
+    #: Aliases followed within the answer; above `MAX_CNAMES` in a loop.
+    cnames: int = 0
+    #: Where they lead, in wire form; the name itself where there are none.
+    target: bytes = b""
+    #: Seconds for which the absence may be remembered (RFC 2308 section 5); None
+    #: without a SOA.
+    negative_ttl: int | None = None
+
+
+class _Sections(NamedTuple):
+    """The records that matter, by owner."""
+
+    addresses: dict[bytes, list[bytes]]
+    cnames: dict[bytes, bytes]
+    negative_ttl: int | None
+
+
+def host_name(text: str) -> str | None:
+    """`text` as a name that can be asked for: lower case, no final dot; None if it cannot.
+
+    Letters, digits, hyphen and underscore, as in host names that exist; labels of 1 to
+    63 octets and 253 in all (RFC 1035 section 2.3.4).
+    """
+    name = text.lower().removesuffix(".")
+    if len(name) > 253 or not text.isascii():
+        return None
+    return name if all(map(_LABEL.fullmatch, name.split("."))) else None
+
+
+def to_wire(name: str) -> bytes:
+    """The wire form of a `host_name`."""
+    return b"".join(bytes((len(label),)) + label.encode() for label in name.split(".")) + b"\0"
+
+
+def to_text(name: bytes) -> str | None:
+    """The `host_name` of a wire form; None where it cannot be one, as with "a.b" in a label."""
+    labels = []
+    pos = 0
+    while size := name[pos]:
+        labels.append(name[pos + 1 : pos + 1 + size].decode("latin-1"))
+        pos += size + 1
+    if any("." in label for label in labels):
+        return None
+    return host_name(".".join(labels))
+
+
+def question(name: str, qtype: int) -> bytes:
+    """The question section that asks for the records `qtype` of a `host_name`."""
+    return to_wire(name) + _QUESTION.pack(qtype, _IN)
+
+
+def encode(ident: int, section: bytes) -> bytes:
+    """The message that asks a recursive server the question `section`."""
+    return _HEADER.pack(ident, _RECURSION_DESIRED, 1, 0, 0, 0) + section
+
+
+def matches(packet: bytes, ident: int, section: bytes) -> bool:
+    """Whether `packet` claims to answer the question `section` asked under `ident`.
+
+    An error with an empty question section counts too: servers that cannot read a
+    question reply so, and it only sends us to the next server.
+    """
+    if len(packet) < _HEADER.size:
+        return False
+    got, flags, questions, *_ = _HEADER.unpack_from(packet)
+    if got != ident or not flags & _RESPONSE or flags & _OPCODE:
+        return False
+    if questions == 0:
+        return len(packet) == _HEADER.size and flags & 0xF != 0
+    start = _HEADER.size
+    return questions == 1 and packet[start : start + len(section)].lower() == section
+
+
+def decode(packet: bytes) -> Reply:
+    """Read an answer. Raises `WireError` and nothing else.
+
+    The time it takes is bounded: names by their length, pointers by going backwards
+    and by number, records by the message's length.
+    """
+    if len(packet) < _HEADER.size:
+        raise WireError("no whole header")
+    ident, flags, questions, answers, authorities, additionals = _HEADER.unpack_from(packet)
+    if not flags & _RESPONSE or flags & _OPCODE:
+        raise WireError("no response to a query")
+    if questions == 0 and len(packet) == _HEADER.size:
+        return Reply(ident, b"", flags & 0xF, False)
+    try:
+        section, pos = _read_question(packet)
+        if flags & _TRUNCATED:
+            return Reply(ident, section, flags & 0xF, True)
+        qtype = section[-3]
+        counts = (answers, authorities, additionals)
+        found = _ordinary(packet, pos, counts, qtype) if questions == 1 else None
+    except (struct.error, IndexError) as error:
+        raise WireError("message ends early") from error
+    if found is None:
+        found = _odd(packet, sum(counts), qtype)
+    return _follow(Reply(ident, section, flags & 0xF, False), found)
+
+
+def _read_question(packet: bytes) -> tuple[bytes, int]:
+    name, pos = _read_name(packet, _HEADER.size)
+    qtype, qclass = _QUESTION.unpack_from(packet, pos)
+    if qtype not in (A, AAAA) or qclass != _IN:
+        raise WireError("not a question for an address")
+    return name + packet[pos : pos + 4], pos + 4
+
+
+def _read_name(packet: bytes, pos: int) -> tuple[bytes, int]:
+    """The name at `pos`, and the position after it.
+
+    A pointer must lead to before the part of the name that it stands in (RFC 1035
+    section 4.1.4: "a prior occurrence"), and that part may not run into this one.
+    """
+    labels = []
+    length = 1
+    start, end, after = pos, len(packet), 0
+    pointers = 0
+    while size := packet[pos]:
+        if size < 64:
+            labels.append(packet[pos : pos + size + 1])
+            pos += size + 1
+            length += size + 1
+        elif size >= 192:
+            after = after or pos + 2
+            target = (size & 63) << 8 | packet[pos + 1]
+            pointers += 1
+            if target >= start or pos + 2 > end or pointers > _MAX_POINTERS:
+                raise WireError("bad compression pointer")
+            start, end, pos = target, start, target
+        else:
+            raise WireError("bad label type")
+        if pos >= end or length > _MAX_NAME:
+            raise WireError("bad name")
+    return b"".join(labels).lower() + b"\0", after or pos + 1
+
+
+def _ordinary(
+    packet: bytes, pos: int, counts: tuple[int, int, int], qtype: int
+) -> _Sections | None:
+    """The records after the question; None where something about them is not ordinary."""
+    addresses: dict[bytes, list[bytes]] = {}
+    cnames: dict[bytes, bytes] = {}
+    size = 4 if qtype == A else 16
+    for _ in range(counts[0]):
+        owner, pos = _read_name(packet, pos)
+        rtype, rclass, _, length = _RECORD.unpack_from(packet, pos)
+        pos += _RECORD.size
+        if rclass != _IN:
+            return None
+        if rtype == qtype and length == size:
+            addresses.setdefault(owner, []).append(packet[pos : pos + length])
+        elif rtype == CNAME and owner not in cnames:
+            cnames[owner], end = _read_name(packet, pos)
+            if end != pos + length:
+                return None
+        else:
+            return None
+        pos += length
+    negative_ttl, pos = _read_rest(packet, pos, counts)
+    return _Sections(addresses, cnames, negative_ttl) if pos == len(packet) else None
+
+
+def _read_rest(packet: bytes, pos: int, counts: tuple[int, int, int]) -> tuple[int | None, int]:
+    """The SOA's word on remembering an absence, and where the last section ends."""
+    negative_ttl = None
+    for number in range(counts[1] + counts[2]):
+        _, pos = _read_name(packet, pos)
+        rtype, _, ttl, length = _RECORD.unpack_from(packet, pos)
+        pos += _RECORD.size
+        if rtype == SOA and number < counts[1]:
+            negative_ttl = _negative_ttl(packet, pos, ttl)
+        pos += length
+    return negative_ttl, pos
+
+
+def _negative_ttl(packet: bytes, pos: int, ttl: int) -> int:
+    for _ in range(2):
+        _, pos = _read_name(packet, pos)
+    *_, minimum = _SOA_NUMBERS.unpack_from(packet, pos)
+    return min(_seconds(ttl), _seconds(minimum))
+
+
+def _seconds(ttl: int) -> int:
+    """A TTL whose top bit is set counts as zero (RFC 2181 section 8)."""
+    return ttl if ttl < 1 << 31 else 0
+
+
+def _odd(packet: bytes, records: int, qtype: int) -> _Sections:
+    """The same by dnspython."""
+    if len(packet) > _ODD_LENGTH or records > _ODD_RECORDS:
+        raise WireError("neither ordinary nor short")
+    try:
+        message = dns.message.from_wire(packet)
+        return _sections_of(message, qtype)
+    except Exception as error:
+        # Its rdata classes meet these bytes as they came and raise what Python raises,
+        # not only DNSException; whatever it is, this is no answer.
+        raise WireError(f"{type(error).__name__}: {error}") from error
+
+
+def _sections_of(message: dns.message.Message, qtype: int) -> _Sections:
+    if len(message.question) != 1:
+        raise WireError("not one question")
+    addresses: dict[bytes, list[bytes]] = {}
+    cnames: dict[bytes, bytes] = {}
+    for rrset in message.answer:
+        owner = rrset.name.canonicalize().to_wire()
+        if rrset.rdclass != _IN or owner is None:
+            continue
+        if rrset.rdtype == qtype:
+            addresses.setdefault(owner, []).extend(rdata.to_wire() or b"" for rdata in rrset)
+        elif rrset.rdtype == CNAME:
+            cnames.setdefault(owner, rrset[0].target.canonicalize().to_wire())
+    return _Sections(addresses, cnames, _negative_ttl_of(message.authority))
+
+
+def _negative_ttl_of(authority: list[dns.rrset.RRset]) -> int | None:
+    soas = [rrset for rrset in authority if rrset.rdtype == dns.rdatatype.SOA]
+    return min(soas[-1].ttl, _seconds(soas[-1][0].minimum)) if soas else None
+
+
+def _follow(reply: Reply, found: _Sections) -> Reply:
+    """Go from the name asked for along its aliases; records of other names do not count."""
+    name = reply.question[:-4]
+    steps = 0
+    while name not in found.addresses and name in found.cnames and steps <= MAX_CNAMES:
+        name = found.cnames[name]
+        steps += 1
+    kept = found.addresses.get(name, ())[:MAX_ADDRESSES] if steps <= MAX_CNAMES else ()
+    return reply._replace(
+        addresses=tuple(map(_address, kept)),
+        cnames=steps,
+        target=name,
+        negative_ttl=found.negative_ttl,
+    )
+
+
+def _address(packed: bytes) -> str:
+    if len(packed) == 4:
+        return "{}.{}.{}.{}".format(*packed)
+    return str(IPv6Address(packed))

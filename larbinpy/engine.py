@@ -1,0 +1,268 @@
+"""The engine: one turn of the loop after another. The only reader of the clock.
+
+Larbin's main loop was seven lines, and so is `Engine.turn`: each is a stage, each takes
+a bounded batch, and no stage calls another. They meet at the frontier's queues.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from larbinpy.dns import Answer, Resolver
+from larbinpy.fetch import Fetcher, Request
+from larbinpy.frontier.frontier import Frontier
+from larbinpy.frontier.types import Types
+from larbinpy.outcome import Outcome
+from larbinpy.output.log import CrawlLog
+from larbinpy.output.plug import Output
+from larbinpy.page import Fate, Page
+from larbinpy.parse import read, redirect_target
+from larbinpy.poller import Poller
+from larbinpy.stats import Stats
+from larbinpy.url import Url, hash64
+
+#: RFC 9309, 2.5: at least 500 KiB of a robots.txt are read.
+ROBOTS_SIZE = 512 * 1024
+#: Pages read in one turn: parsing is the dear part, and sockets must not wait for it.
+_PAGES = 32
+#: Names asked for in one turn.
+_NAMES = 200
+#: Requests opened in one turn.
+_REQUESTS = 100
+#: No turn waits longer, so that the second's work is never late (s).
+_LONGEST_WAIT = 1.0
+
+Clock = Callable[[], float]
+
+#: Seconds that never go back; all times in the program but those shown to people.
+clock: Clock = time.monotonic
+#: Unix time, for people and for dates in headers.
+wall: Clock = time.time
+
+
+class Listener(Protocol):
+    """What people talk to: stepped once a turn for its time-outs."""
+
+    @property
+    def deadline(self) -> float | None: ...
+
+    def step(self, now: float) -> None: ...
+
+
+@dataclass(slots=True, frozen=True)
+class EngineSettings:
+    """The part of the configuration that the engine itself works by."""
+
+    agent: str
+    max_page_size: int
+    ignore_robots: bool
+    no_duplicate: bool
+    #: Only pages of specificSet go to the output.
+    specific_search: bool
+    #: The proxy's address in place of every site's; None for none.
+    proxy_address: str | None
+
+
+@dataclass(slots=True)
+class Mode:
+    """What the operator wants of the engine, as it may change while it runs."""
+
+    #: No request is opened.
+    paused: bool = False
+    #: Only the transfers in flight are brought to their end.
+    draining: bool = False
+    #: limitPage; 0 for none.
+    limit_page: int = 0
+
+
+class Engine:
+    """The stages of the crawl in their order."""
+
+    def __init__(
+        self,
+        settings: EngineSettings,
+        mode: Mode,
+        poller: Poller,
+        frontier: Frontier,
+        resolver: Resolver,
+        fetcher: Fetcher,
+        types: Types,
+        output: Output,
+        log: CrawlLog,
+        stats: Stats,
+        listeners: Sequence[Listener] = (),
+        *,
+        clock: Clock = clock,
+        wall: Clock = wall,
+    ) -> None:
+        self._settings = settings
+        self._mode = mode
+        self._poller = poller
+        self._frontier = frontier
+        self._resolver = resolver
+        self._fetcher = fetcher
+        self._types = types
+        self._output = output
+        self._log = log
+        self._stats = stats
+        self._listeners = listeners
+        self._clock = clock
+        self._wall = wall
+        self._landed: deque[Page] = deque()
+
+    def __repr__(self) -> str:
+        return f"<Engine {self._mode} {self._fetcher!r} {self._resolver!r} {self._frontier!r}>"
+
+    def turn(self) -> float:
+        """One turn through all stages; returns the time it began."""
+        now = self._clock()
+        self.input(now)
+        self.sequencer(now)
+        self.fetch_dns(now)
+        self.fetch_open(now)
+        self.check_all(now)
+        self.poll(now)
+        return now
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is in flight and nothing waits to be looked at."""
+        return self._fetcher.busy == 0 and not self._landed
+
+    @property
+    def done(self) -> bool:
+        """No URL is owed any more."""
+        return self.idle and self._frontier.owed == 0
+
+    def input(self, now: float) -> None:
+        """People: seeds and commands come in through the poller's callbacks."""
+        for listener in self._listeners:
+            listener.step(now)
+
+    def sequencer(self, now: float) -> None:
+        """Store -> NamedSites, behind the isGet gate."""
+        if not self._mode.draining:
+            self._frontier.sequence(now)
+
+    def fetch_dns(self, now: float) -> None:
+        """NamedSites -> resolver -> NamedSites."""
+        for answer in self._resolver.step(now):
+            self._frontier.resolved(answer, now)
+        for _ in range(min(_NAMES, self._resolver.room)):
+            question = self._frontier.next_name()
+            if question is None:
+                break
+            self._ask(*question, now)
+
+    def _ask(self, name: str, refresh: bool, now: float) -> None:
+        proxy = self._settings.proxy_address
+        if proxy is not None:
+            answer: Answer | None = Answer(name, (proxy,), None)
+        else:
+            answer = self._resolver.ask(name, now, refresh=refresh)
+        if answer is not None:
+            self._frontier.resolved(answer, now)
+
+    def fetch_open(self, now: float) -> None:
+        """IPSites whose wait is over -> fetcher."""
+        for _ in range(min(_REQUESTS, self._openable)):
+            due = self._frontier.take(now)
+            if due is None:
+                break
+            self._fetcher.start(self._request(*due), now)
+
+    @property
+    def _openable(self) -> int:
+        """How many requests may be opened: limitPage is met, not exceeded."""
+        mode = self._mode
+        if mode.paused or mode.draining:
+            return 0
+        if not mode.limit_page:
+            return self._fetcher.free
+        under_way = self._stats.success + self._fetcher.busy + len(self._landed)
+        return max(0, min(self._fetcher.free, mode.limit_page - under_way))
+
+    def _request(self, url: Url, address: str) -> Request:
+        if url.robots_for is not None:
+            return Request(url, address, _any, ROBOTS_SIZE)
+        accept = partial(self._accept, url.href)
+        return Request(url, address, accept, self._settings.max_page_size)
+
+    def _accept(self, url: str, status: int, media_type: str) -> Outcome | None:
+        return self._types.refuse(url, media_type)
+
+    def check_all(self, now: float) -> None:
+        """Fetcher -> parse -> output; links go back to the top, failures to their sites."""
+        self._landed.extend(self._fetcher.step(now))
+        for _ in range(min(_PAGES, len(self._landed))):
+            page = self._landed.popleft()
+            self._stats.received(page)
+            if page.url.robots_for is not None:
+                self._frontier.robots_done(page, now, self._wall())
+            else:
+                self._finish(page, now)
+        for url, outcome in self._frontier.decided():
+            self._fail(Page(url, outcome))
+
+    def _finish(self, page: Page, now: float) -> None:
+        if page.outcome is Outcome.SUCCESS and self._is_duplicate(page):
+            page.outcome = Outcome.DUPLICATE
+        if page.outcome is Outcome.SUCCESS:
+            self._loaded(page, now)
+        elif self._frontier.finished(page, now, self._wall()):
+            if page.outcome is Outcome.ERR_30X:
+                self._frontier.admit(page.url, redirect_target(page), now, redirect=True)
+            self._fail(page)
+
+    def _is_duplicate(self, page: Page) -> bool:
+        if not self._settings.no_duplicate:
+            return False
+        return self._frontier.is_duplicate(hash64(page.body))
+
+    def _loaded(self, page: Page, now: float) -> None:
+        """Output comes before the decision: a page that cannot be written is still owed."""
+        parsed = read(page, self._settings.agent)
+        page.charset = parsed.charset
+        page.links = [link.url for link in parsed.links]
+        if not parsed.noindex or self._settings.ignore_robots:
+            if not self._settings.specific_search or self._types.specific(page.type):
+                self._output.loaded(page)
+        self._frontier.finished(page, now, self._wall())
+        links = parsed.links
+        if not self._settings.ignore_robots:
+            links = [] if parsed.nofollow else [link for link in links if not link.nofollow]
+        self._stats.links += len(parsed.links)
+        self._frontier.admit(page.url, links, now)
+        self._write_down(page)
+
+    def _fail(self, page: Page) -> None:
+        self._output.failed(page.url, page.outcome)
+        self._write_down(page)
+
+    def _write_down(self, page: Page) -> None:
+        fate = Fate.of(page, self._wall())
+        self._stats.decided(page.outcome, fate)
+        self._log.write(fate)
+
+    def poll(self, now: float) -> None:
+        """Wait for sockets until the first stage wants its next turn."""
+        frontier = None
+        if not self._mode.draining:
+            can_ask = self._resolver.room > 0
+            frontier = self._frontier.deadline(now, can_open=self._openable > 0, can_ask=can_ask)
+        deadlines = [
+            frontier,
+            self._resolver.deadline,
+            self._fetcher.deadline,
+            *(listener.deadline for listener in self._listeners),
+        ]
+        until = min((d for d in deadlines if d is not None), default=now + _LONGEST_WAIT)
+        self._stats.turn_took(self._clock() - now)
+        self._poller.wait(0.0 if self._landed else min(until - now, _LONGEST_WAIT))
+
+
+def _any(status: int, media_type: str) -> Outcome | None:
+    return None

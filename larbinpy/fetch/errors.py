@@ -1,0 +1,47 @@
+"""What libcurl's errors mean for a page."""
+
+import pycurl
+
+from larbinpy.outcome import Outcome
+
+# Errors that pycurl has no name for, or an old one (CURLE_WEIRD_SERVER_REPLY).
+WEIRD_SERVER_REPLY = pycurl.E_FTP_WEIRD_SERVER_REPLY
+_PROXY = 97
+_CLIENT_CERTIFICATE = 98
+_TOO_LARGE = 100
+
+#: Everything not listed cut the reply short in one way or another: earlyStop.
+_OUTCOMES: dict[int, Outcome] = {
+    pycurl.E_URL_MALFORMAT: Outcome.BAD_URL,
+    pycurl.E_COULDNT_RESOLVE_HOST: Outcome.NO_DNS,
+    pycurl.E_COULDNT_RESOLVE_PROXY: Outcome.NO_CONNECTION,
+    pycurl.E_COULDNT_CONNECT: Outcome.NO_CONNECTION,
+    pycurl.E_INTERFACE_FAILED: Outcome.NO_CONNECTION,
+    _PROXY: Outcome.NO_CONNECTION,
+    pycurl.E_OPERATION_TIMEDOUT: Outcome.TIMEOUT,
+    pycurl.E_FILESIZE_EXCEEDED: Outcome.TOO_BIG,
+    _TOO_LARGE: Outcome.TOO_BIG,
+    pycurl.E_SSL_CONNECT_ERROR: Outcome.BAD_TLS,
+    pycurl.E_PEER_FAILED_VERIFICATION: Outcome.BAD_TLS,
+    pycurl.E_SSL_CACERT_BADFILE: Outcome.BAD_TLS,
+    pycurl.E_SSL_CERTPROBLEM: Outcome.BAD_TLS,
+    pycurl.E_SSL_CIPHER: Outcome.BAD_TLS,
+    pycurl.E_SSL_ISSUER_ERROR: Outcome.BAD_TLS,
+    pycurl.E_SSL_INVALIDCERTSTATUS: Outcome.BAD_TLS,
+    pycurl.E_SSL_PINNEDPUBKEYNOTMATCH: Outcome.BAD_TLS,
+    _CLIENT_CERTIFICATE: Outcome.BAD_TLS,
+}
+
+#: OpenSSL's words for a peer that closed in the middle of a handshake.
+_CUT_HANDSHAKE = "unexpected eof"
+
+
+def meaning(code: int, message: str, os_errno: int) -> Outcome:
+    """The outcome for libcurl's `code`; `os_errno` is that of the last system call.
+
+    A handshake that was cut is no verdict on the peer's certificate or protocol: with
+    the same code as those come a system error or OpenSSL's end of file.
+    """
+    if code == pycurl.E_SSL_CONNECT_ERROR and (os_errno or _CUT_HANDSHAKE in message):
+        return Outcome.NO_CONNECTION
+    return _OUTCOMES.get(code, Outcome.EARLY_STOP)

@@ -1,0 +1,314 @@
+"""The pool of transfers: one CurlMulti, driven by readiness on the one epoll.
+
+libcurl says by two callbacks which sockets it waits for and when it wants to be called;
+`socket_action` does the rest. Neither callback may raise (libcurl would give up every
+transfer), and handles are added and removed outside of them only.
+
+Two clocks are at work: libcurl's own, for connecting, and the engine's `now`, for the
+time a page may take. libcurl's timer is relative, and takes effect from the next `step`.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pycurl
+
+from larbinpy.fetch import options
+from larbinpy.fetch.errors import meaning
+from larbinpy.fetch.settings import FetchSettings, Request
+from larbinpy.fetch.throttle import Throttle
+from larbinpy.fetch.transfer import Transfer
+from larbinpy.outcome import Outcome
+from larbinpy.page import Page
+from larbinpy.poller import READ, WRITE, Poller
+from larbinpy.url import Url
+
+# Pages get tens of seconds, so looking once a second which had theirs is near enough.
+_SWEEP = 1.0
+
+# For each handle one connection may stay open unused: servers close theirs after some
+# seconds, and each costs a descriptor.
+_CONNECTIONS_PER_HANDLE = 2
+
+# URLs remembered for a more lenient request; beyond that the oldest is forgotten, and
+# merely fails once more.
+_REMEMBERED = 1000
+
+_DETAIL = 200
+
+
+class Fetcher:
+    """A fixed number of handles, each free or busy with one request.
+
+    Invariant, asserted after each step: free + busy == size, where a handle is busy iff
+    it has a transfer. A request ends once, in the list that `step` or `abort` returns.
+
+    A page that failed because its Content-Encoding or Content-Length is a lie is an
+    earlyStop; when it is asked for again, that header is not believed (and no coding is
+    offered), so that the next attempt has the body as it was sent.
+    """
+
+    def __init__(self, poller: Poller, settings: FetchSettings) -> None:
+        self._poller = poller
+        self._settings = settings
+        self._common = options.common(settings)
+        self._multi = pycurl.CurlMulti()
+        self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
+        self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
+        self._jar = _cookie_jar() if settings.use_cookies else None
+        self._busy: dict[pycurl.Curl, Transfer] = {}
+        self._free: list[pycurl.Curl] = []
+        self._size = 0
+        self._lenient: dict[str, int] = {}
+        self._timer_ms: int | None = None
+        self._timer_at: float | None = None
+        self._sweep_at = 0.0
+        self._now = 0.0
+        self._throttle: Throttle | None = None
+        self._paused: set[pycurl.Curl] = set()
+        self._waiting: list[pycurl.Curl] = []
+        self.resize(settings.handles)
+        self.limit(settings.bond_width, 0.0)
+
+    def __repr__(self) -> str:
+        held = len(self._paused) + len(self._waiting)
+        return f"<Fetcher {self.busy} of {self._size} busy, {held} held back>"
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    @property
+    def free(self) -> int:
+        return max(self._size - len(self._busy), 0)
+
+    @property
+    def busy(self) -> int:
+        return len(self._busy)
+
+    @property
+    def deadline(self) -> float | None:
+        """When `step` is next wanted, whatever the sockets do."""
+        if self._timer_ms is not None:
+            return self._now
+        times = [self._timer_at] if self._timer_at is not None else []
+        if self._busy:
+            times.append(self._sweep_at)
+        if self._throttle is not None and (self._paused or self._waiting):
+            times.append(self._throttle.ready_at)
+        return min(times, default=None)
+
+    def start(self, request: Request, now: float) -> None:
+        """Begin to fetch. Requires a free handle."""
+        assert self.free > 0, self
+        curl = self._free.pop()
+        transfer = Transfer(request, now)
+        for option, value in self._common:
+            curl.setopt(option, value)
+        options.single(curl.setopt, request, self._settings, self._lenient.pop(request.url.href, 0))
+        curl.setopt(pycurl.HEADERFUNCTION, transfer.header)
+        curl.setopt(pycurl.WRITEFUNCTION, transfer.write)
+        if not self._busy:
+            self._sweep_at = now + _SWEEP
+        self._busy[curl] = transfer
+        if self._throttle is not None and (self._throttle.exhausted or self._waiting):
+            self._waiting.append(curl)
+        else:
+            self._multi.add_handle(curl)
+
+    def step(self, now: float) -> list[Page]:
+        """Do what is due by `now`; the pages that came to their end since the last step."""
+        self._run_timer(now)
+        self._release(now)
+        self._now = now
+        pages = self._collect()
+        pages += self._expire(now)
+        assert len(self._free) + len(self._busy) == max(self._size, len(self._busy)), self
+        return pages
+
+    def abort(self) -> list[Url]:
+        """Give all transfers up; their URLs."""
+        urls = [transfer.request.url for transfer in self._busy.values()]
+        for curl in list(self._busy):
+            self._return(curl)
+        return urls
+
+    def resize(self, handles: int) -> None:
+        """Have so many handles; busy ones beyond that go once they are free."""
+        self._size = handles
+        while len(self._free) < self.free:
+            self._free.append(self._handle())
+        while len(self._free) > self.free:
+            self._free.pop().close()
+        # With less than all in flight libcurl would search its pool after each transfer.
+        self._multi.setopt(pycurl.M_MAXCONNECTS, handles * _CONNECTIONS_PER_HANDLE)
+
+    def limit(self, rate: float, now: float) -> None:
+        """Receive at most `rate` bytes per second, all transfers together; 0: no limit."""
+        self._throttle = Throttle(rate, now) if rate > 0 else None
+        for curl, transfer in self._busy.items():
+            transfer.charged = _received(curl)
+        self._unpause()
+        while self._waiting:
+            self._multi.add_handle(self._waiting.pop())
+
+    def close(self) -> None:
+        """Give everything up: transfers, idle connections, handles."""
+        self.abort()
+        self._multi.close()
+        while self._free:
+            self._free.pop().close()
+        self._size = 0
+        if self._jar is not None:
+            self._jar.close()
+
+    # -- libcurl's two callbacks, and the calls they ask for --
+
+    def _on_socket(self, what: int, fd: int, *_rest: object) -> None:
+        if what in (pycurl.POLL_REMOVE, pycurl.POLL_NONE):
+            # A hang-up would be reported even where nothing is watched for.
+            self._poller.unregister(fd)
+            return
+        events = (READ if what & pycurl.POLL_IN else 0) | (WRITE if what & pycurl.POLL_OUT else 0)
+        try:
+            self._poller.register(fd, events, self._on_ready)
+        except OSError:
+            # The kernel takes no more; this one transfer then ends by its time limit.
+            self._poller.unregister(fd)
+
+    def _on_timer(self, milliseconds: int, *_rest: object) -> None:
+        self._timer_ms = milliseconds
+
+    def _on_ready(self, fd: int, events: int) -> None:
+        mask = pycurl.CSELECT_IN if events & READ else 0
+        mask |= pycurl.CSELECT_OUT if events & WRITE else 0
+        self._multi.socket_action(fd, mask)
+        self._brake()
+
+    def _run_timer(self, now: float) -> None:
+        self._adopt_timer(now)
+        if self._timer_at is not None and now >= self._timer_at:
+            self._timer_at = None
+            self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
+            self._adopt_timer(now)
+            self._brake()
+
+    def _adopt_timer(self, now: float) -> None:
+        if self._timer_ms is not None:
+            self._timer_at = now + self._timer_ms / 1000 if self._timer_ms >= 0 else None
+            self._timer_ms = None
+
+    # -- the end of a transfer --
+
+    def _collect(self) -> list[Page]:
+        pages = []
+        left = 1
+        while left:
+            left, done, failed = self._multi.info_read()
+            pages += [self._finish(curl, pycurl.E_OK, "") for curl in done]
+            pages += [self._finish(curl, code, message) for curl, code, message in failed]
+        return pages
+
+    def _expire(self, now: float) -> list[Page]:
+        if now < self._sweep_at:
+            return []
+        self._sweep_at = now + _SWEEP
+        limit = self._settings.timeout_page
+        late = [curl for curl, transfer in self._busy.items() if transfer.overdue(now, limit)]
+        return [self._finish(curl, pycurl.E_OPERATION_TIMEDOUT, "took too long") for curl in late]
+
+    def _finish(self, curl: pycurl.Curl, code: int, message: str) -> Page:
+        transfer = self._busy[curl]
+        failure = None
+        if code != pycurl.E_OK:
+            failure = meaning(code, message, curl.getinfo(pycurl.OS_ERRNO))
+        page = transfer.page(failure, message)
+        page.detail = _printable(page.detail)
+        page.ip = curl.getinfo(pycurl.PRIMARY_IP) or transfer.request.address.strip("[]")
+        page.ms = round(max(curl.getinfo(pycurl.TOTAL_TIME) * 1000, 0))
+        if code == pycurl.E_OPERATION_TIMEDOUT:
+            page.ms = max(page.ms, round((self._now - transfer.started) * 1000))
+        page.first_byte_ms = round(curl.getinfo(pycurl.STARTTRANSFER_TIME) * 1000)
+        page.received = _received(curl)
+        if code in options.LENIENCY and page.outcome is Outcome.EARLY_STOP and not page.body:
+            self._remember(page.url.href, code)
+        self._return(curl)
+        return page
+
+    def _return(self, curl: pycurl.Curl) -> None:
+        if curl in self._waiting:
+            self._waiting.remove(curl)
+        else:
+            self._multi.remove_handle(curl)
+        del self._busy[curl]
+        self._paused.discard(curl)
+        if len(self._free) < self.free:
+            curl.reset()
+            self._free.append(curl)
+        else:
+            curl.close()
+
+    def _remember(self, href: str, code: int) -> None:
+        self._lenient[href] = code
+        if len(self._lenient) > _REMEMBERED:
+            del self._lenient[next(iter(self._lenient))]
+
+    def _handle(self) -> pycurl.Curl:
+        curl = pycurl.Curl()
+        if self._jar is not None:
+            curl.setopt(pycurl.SHARE, self._jar)  # survives reset
+        return curl
+
+    # -- bondWidth --
+
+    def _brake(self) -> None:
+        """Charge what just came in, and pause all that receive when it was too much.
+
+        Not from within the write callback: libcurl would keep decoding into a buffer of
+        its own, without our limit.
+        """
+        if self._throttle is None:
+            return
+        for curl, transfer in self._busy.items():
+            received = _received(curl)
+            self._throttle.spend(received - transfer.charged)
+            transfer.charged = received
+        if self._throttle.exhausted:
+            for curl in self._busy.keys() - self._paused:
+                with suppress(pycurl.error):  # it has no connection: not yet, or no longer
+                    curl.pause(pycurl.PAUSE_RECV)
+                    self._paused.add(curl)
+
+    def _release(self, now: float) -> None:
+        """Let those go on that the throttle held back, as far as it allows by now."""
+        if self._throttle is None:
+            return
+        for curl in (*self._paused, *self._waiting):
+            self._busy[curl].held += now - self._now
+        self._throttle.refill(now)
+        if now < self._throttle.ready_at:
+            return
+        self._unpause()
+        if self._waiting:  # one a turn: most pages are here before they can be paused
+            self._multi.add_handle(self._waiting.pop(0))
+
+    def _unpause(self) -> None:
+        while self._paused:
+            with suppress(pycurl.error):
+                self._paused.pop().pause(pycurl.PAUSE_CONT)
+
+
+def _cookie_jar() -> pycurl.CurlShare:
+    jar = pycurl.CurlShare()
+    jar.setopt(pycurl.SH_SHARE, pycurl.LOCK_DATA_COOKIE)
+    return jar
+
+
+def _received(curl: pycurl.Curl) -> int:
+    """Bytes on the wire, before any decoding."""
+    return int(curl.getinfo(pycurl.HEADER_SIZE) + curl.getinfo(pycurl.SIZE_DOWNLOAD_T))
+
+
+def _printable(message: str) -> str:
+    return "".join(char if char.isprintable() else "?" for char in message[:_DETAIL])

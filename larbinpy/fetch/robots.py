@@ -1,0 +1,140 @@
+"""robots.txt as a value: who may fetch what (RFC 9309), and how often.
+
+Protego matches paths and counts the longest rule. What it leaves open is settled before it
+reads: bytes become ASCII, lines are cut where a robots.txt has lines, unknown ones are
+dropped, and of all groups only those are handed on that speak to the agent in question.
+The last also bounds the work: a file of n agents over m rules is n + m lines, not n * m.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from protego import Protego
+
+#: RFC 9309, 2.5 asks for at least 500 KiB.
+MAX_SIZE = 512 * 1024
+
+#: Google's parser cuts lines there, eight times the longest URL of old browsers.
+_MAX_LINE = 2083 * 8 - 1
+
+_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+
+# Control characters among them, as str.splitlines would break a line at some of those.
+_ENCODED = {code: f"%{code:02X}" for code in (*range(9), *range(10, 32), *range(127, 256))}
+
+# Unknown lines must not end a group (RFC 9309, 2.2.4), so they are dropped here. What has
+# no colon may still be meant as a rule. The misspellings are those that Protego knows.
+_KNOWN = re.compile(
+    r"(?:(?P<agent>user[- ]?agent)|(?P<sitemap>site-?maps?)|allow"
+    r"|dissallow|dissalow|disallow|disalow|diasllow|disallaw"
+    r"|crawl[- ]delay|request[- ]rate|visit[- ]time)(?:\s*:|\s)\s*(?P<value>.*)",
+    re.IGNORECASE,
+)
+
+# A product token (RFC 9309, 2.2.1) with what a robots.txt may add to it.
+_TOKEN = re.compile(r"[A-Za-z_-]*")
+# The agent's: "Foo/1.0 (comment)" and "Foo2" are Foo, "Foo Bar" is no product.
+_PRODUCT = re.compile(r"\s*([A-Za-z_-]+)[^\s/(]*\s*(?:[/(]|$)")
+
+_EVERYONE = "*"
+_SELF = "self"
+
+
+class Rules:
+    """The rules of one robots.txt."""
+
+    __slots__ = ("_lines", "_matchers", "sitemaps")
+
+    def __init__(self, lines: list[tuple[str | None, str]], sitemaps: list[str]) -> None:
+        # An agent's token and "" for a line that names one, else None and the line.
+        self._lines = lines
+        self._matchers: dict[str, Protego] = {}
+        #: Values of the Sitemap lines, as they are written but for percent-encoding.
+        self.sitemaps = sitemaps
+
+    def __repr__(self) -> str:
+        return f"<Rules {len(self._lines)} lines, {len(self.sitemaps)} sitemaps>"
+
+    @classmethod
+    def parse(cls, body: bytes) -> Rules:
+        """Read a robots.txt; whatever is not one has no rules. Never raises."""
+        lines: list[tuple[str | None, str]] = []
+        sitemaps = []
+        for line in _split(body):
+            match = _KNOWN.match(line)
+            if match is None:
+                continue
+            if match["agent"]:
+                lines.append((_group(match["value"]), ""))
+            elif match["sitemap"]:
+                sitemaps.append(match["value"].partition("#")[0].strip())
+            else:
+                lines.append((None, line))
+        return cls(lines, [sitemap for sitemap in sitemaps if sitemap])
+
+    def allowed(self, agent: str, url: str) -> bool:
+        """Whether `agent` (a product token or a whole User-Agent) may fetch `url`.
+
+        `url` is in canonical spelling; /robots.txt itself is always allowed.
+        """
+        return self._matcher(agent).can_fetch(url, _SELF)
+
+    def delay(self, agent: str) -> float | None:
+        """Crawl-delay for `agent` in seconds, where one is given."""
+        return self._matcher(agent).crawl_delay(_SELF)
+
+    def _matcher(self, agent: str) -> Protego:
+        token = _product(agent)
+        matcher = self._matchers.get(token)
+        if matcher is None:
+            lines = (_line(name, text, token) for name, text in self._lines)
+            matcher = self._matchers[token] = Protego.parse("\n".join(lines))
+        return matcher
+
+
+def _split(body: bytes) -> list[str]:
+    """The lines of `body` in ASCII, other octets percent-encoded (RFC 9309, 2.2.2)."""
+    if len(body) > MAX_SIZE:
+        # Half a rule would forbid more than the whole.
+        end = max(body.rfind(b"\n", 0, MAX_SIZE), body.rfind(b"\r", 0, MAX_SIZE))
+        body = body[: max(end, 0)]
+    for mark in _MARKS:
+        body = body.removeprefix(mark)
+    body = body.replace(b"\0", b"")  # what is left of UTF-16 is ASCII
+    return [_ascii(line[:_MAX_LINE]) for line in body.splitlines()]
+
+
+def _ascii(line: bytes) -> str:
+    return line.strip().decode("latin-1").translate(_ENCODED)
+
+
+def _group(value: str) -> str:
+    """Whom a user-agent line names: "*", a token in lower case, or "" for nobody."""
+    if value[:1] == _EVERYONE and (len(value) == 1 or value[1].isspace() or value[1] == "#"):
+        return _EVERYONE
+    match = _TOKEN.match(value)
+    return match[0].rstrip("_-").lower() if match else ""
+
+
+def _line(name: str | None, text: str, token: str) -> str:
+    """The line for a matcher that knows one agent, _SELF, and everyone.
+
+    A line without a name still begins a group, one that is about others.
+    """
+    if name is None:
+        return text
+    if name == _EVERYONE:
+        return "User-agent: *"
+    return f"User-agent: {_SELF}" if name and name == token else "User-agent:"
+
+
+@lru_cache(maxsize=16)
+def _product(agent: str) -> str:
+    match = _PRODUCT.match(agent)
+    return match[1].rstrip("_-").lower() if match else ""
+
+
+RULES_ALLOW_ALL = Rules.parse(b"")
+RULES_DENY_ALL = Rules.parse(b"User-agent: *\nDisallow: /\n")

@@ -1,0 +1,275 @@
+"""The frontier: decides what is fetched next. No socket, no clock, no file but the store's.
+
+The engine feeds it values (links, answers of the resolver, finished pages) and `now`, in
+seconds of any clock that does not go back; it hands out names to resolve, requests to
+open, and URLs whose fate is decided.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from larbinpy.dns.lookup import Answer
+from larbinpy.frontier.ip_site import IPSites
+from larbinpy.frontier.named_site import State
+from larbinpy.frontier.scope import Candidate, Scope
+from larbinpy.frontier.seen import Seen
+from larbinpy.frontier.sequencer import Sequencer
+from larbinpy.frontier.sites import Sites
+from larbinpy.frontier.store import Store
+from larbinpy.outcome import Outcome, Sequel, sequel
+from larbinpy.page import Page
+from larbinpy.parse import Kind, Link
+from larbinpy.url import Url, fingerprint, resolve, site_of
+
+#: URLs that leave the store in one turn; Larbin's maxPerCall.
+_BATCH = 100
+#: Redirects in a row; browsers stop at 20, crawlers at 5 to 10.
+_MAX_HOPS = 10
+
+_FAST = {Outcome.NO_DNS: Outcome.FAST_NO_DNS, Outcome.NO_CONNECTION: Outcome.FAST_NO_CONN}
+
+
+class Frontier:
+    """All URLs between being found and being decided.
+
+    Invariant: a URL is in the store, in one queue of its NamedSite, or in flight; the
+    sequencer counts the latter two.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        store: Store,
+        sequencer: Sequencer,
+        sites: Sites,
+        ip_sites: IPSites,
+        *,
+        agent: str,
+        retries: int,
+        depth_in_site: int,
+    ) -> None:
+        self._scope = scope
+        self.store = store
+        self.sequencer = sequencer
+        self.sites = sites
+        self.ip_sites = ip_sites
+        self._agent = agent
+        self._retries = retries
+        self._depth_in_site = depth_in_site
+        self.seen = Seen()
+        #: Bodies met before, for pageNoDuplicate.
+        self.digests = Seen()
+        #: Links left out or already known, by outcome, since the start.
+        self.refused: Counter[Outcome] = Counter()
+
+    def __repr__(self) -> str:
+        return f"<Frontier {self.sites!r} {self.ip_sites!r} {self.sequencer!r}>"
+
+    # URLs come in.
+
+    def seed(
+        self,
+        text: str,
+        *,
+        depth: int | None = None,
+        priority: bool = False,
+        again: bool = False,
+    ) -> Outcome | None:
+        """Take a URL from the operator; the outcome where it is refused.
+
+        Scope does not bind the operator; `again` fetches even what was seen.
+        """
+        href = resolve(text.strip())
+        if href is None:
+            return Outcome.BAD_URL
+        [fresh] = self.seen.add([fingerprint(href)])
+        if not (fresh or again):
+            return Outcome.URL_DUP
+        depth = self._depth_in_site if depth is None else depth
+        self.sequencer.put(Url(href, depth, priority=priority, seed=True))
+        return None
+
+    def admit(
+        self, parent: Url, links: Iterable[Link], now: float, *, redirect: bool = False
+    ) -> int:
+        """Take what a page links to, as far as it is wanted and new; returns how many."""
+        wanted = []
+        for link in links:
+            if not self._scope.follows(link.kind, link.url):
+                continue
+            url = self._in_scope(parent, link, redirect)
+            outcome = url if isinstance(url, Outcome) else self._known_bad(url, now)
+            if outcome is None and isinstance(url, Url):
+                wanted.append(url)
+            elif outcome is not None:
+                self.refused[outcome] += 1
+        fresh = self.seen.add(fingerprint(url.href) for url in wanted)
+        for url, is_new in zip(wanted, fresh, strict=True):
+            if is_new:
+                self.sequencer.put(url)
+        new = sum(fresh)
+        self.refused[Outcome.URL_DUP] += len(wanted) - new
+        return new
+
+    def _in_scope(self, parent: Url, link: Link, redirect: bool) -> Url | Outcome:
+        if redirect and parent.hops >= _MAX_HOPS:
+            return Outcome.ERR_30X
+        candidate = Candidate(link.url, parent.href, redirect, parent.seed, link.kind)
+        outcome = self._scope.refuse(candidate)
+        if outcome is not None:
+            return outcome
+        depth = self._scope.depth(candidate, parent.depth)
+        if depth < 0:
+            return Outcome.TOO_DEEP
+        return Url(
+            link.url,
+            depth,
+            via=parent.href,
+            hops=parent.hops + 1 if redirect else 0,
+            priority=parent.priority if redirect else self._scope.privileged(link.url),
+            seed=redirect and parent.seed,
+        )
+
+    def _known_bad(self, url: Url, now: float) -> Outcome | None:
+        """Larbin's fast outcomes: what is known of the site already decides the URL."""
+        site = self.sites.get(url.site)
+        if site is None:
+            return None
+        if site.state is State.CLOSED:
+            return _FAST.get(site.verdict, site.verdict) if now < site.until else None
+        return None if site.allows(self._agent, url.href) else Outcome.FAST_ROBOTS
+
+    def is_duplicate(self, digest: int) -> bool:
+        """Was a body of this digest met before? It is now."""
+        [fresh] = self.digests.add([digest])
+        return not fresh
+
+    # They go to their sites, to the fetcher, and come back.
+
+    def sequence(self, now: float) -> None:
+        """Let URLs out of the store, to their NamedSites, while the gate is open."""
+        self.sites.wake(now)
+        for _ in range(_BATCH):
+            url = self.sequencer.take()
+            if url is None:
+                break
+            self.sites.join(url, now)
+
+    def next_name(self) -> tuple[str, bool] | None:
+        """A host name to ask for, and whether the answer must be fresh; None for none."""
+        return self.sites.next_name()
+
+    def resolved(self, answer: Answer, now: float) -> None:
+        """Take an answer of the resolver to a name of `next_name`."""
+        self.sites.resolved(answer, now)
+
+    def take(self, now: float) -> tuple[Url, str] | None:
+        """A URL that may be fetched now, and the address to ask; None while there is none."""
+        return self.ip_sites.take(now)
+
+    def robots_done(self, page: Page, now: float, wall: float) -> None:
+        """Take the end of a robots.txt's fetch.
+
+        The sitemaps it names count as links of the page that is allowed to go deepest
+        among those waiting for it.
+        """
+        site = self.sites.get(page.url.robots_for or "")
+        depth = max((url.depth for url in site.waiting), default=-1) if site else -1
+        sitemaps = self.sites.robots_done(page, now, wall)
+        urls = (resolve(text, page.url.href) for text in sitemaps)
+        links = [Link(url, Kind.PAGE, nofollow=False) for url in urls if url]
+        self.admit(Url(page.url.href, depth), links, now)
+
+    def finished(self, page: Page, now: float, wall: float) -> bool:
+        """Take the end of a page's fetch; True where it decides the fate of the URL.
+
+        Otherwise the URL is back at the tail of its NamedSite, to be tried again.
+        """
+        site = self.ip_sites.landed(page, now, wall)
+        url = page.url
+        url.attempt += 1
+        site.fetched += page.outcome is Outcome.SUCCESS
+        site.failed += page.outcome is not Outcome.SUCCESS
+        final = sequel(page.outcome, page.status) is Sequel.FORGET
+        decided = final or url.attempt > self._retries
+        if decided:
+            self.sequencer.done(url.site)
+        else:
+            self.sites.retry(site, url, page.outcome, now)
+        if page.status:
+            site.silence = 0
+        elif page.outcome in (Outcome.NO_CONNECTION, Outcome.TIMEOUT):
+            self.sites.count_silence(site, page.outcome, now)
+        return decided
+
+    def decided(self) -> list[tuple[Url, Outcome]]:
+        """The URLs whose fate was decided without a fetch since the last call."""
+        decided = self.sites.decided()
+        for url, _ in decided:
+            self.sequencer.done(url.site)
+        return decided
+
+    def deadline(self, now: float, *, can_open: bool, can_ask: bool) -> float | None:
+        """When the frontier next has something to do.
+
+        What it has for the fetcher or the resolver counts only while they can take it.
+        """
+        if self.sequencer.can_take or (can_ask and self.sites.has_names):
+            return now
+        times = [self.sites.deadline, self.ip_sites.deadline if can_open else None]
+        return min((time for time in times if time is not None), default=None)
+
+    # What people and the next run want to know.
+
+    @property
+    def owed(self) -> int:
+        """URLs that are not decided yet."""
+        return len(self.store) + self.sequencer.in_memory
+
+    def in_memory(self) -> Sequence[Url]:
+        """The URLs that left the store and are not decided."""
+        held = (url for site in self.sites for url in site.urls())
+        everywhere = [*self.ip_sites.flying(), *held]
+        return [url for url in everywhere if url.robots_for is None]
+
+    def waits(self, now: float) -> dict[str, float]:
+        """Seconds that each site is still to be left alone."""
+        later = (site for site in self.sites if site.next_at > now)
+        return {site.key: round(site.next_at - now, 3) for site in later}
+
+    def resume(self, waits: Mapping[str, float]) -> None:
+        """Go on with a loaded store: count again, and leave alone who was to be."""
+        self.sites.waits.update(waits)
+        self.sequencer.count_again()
+
+    def queues(self) -> dict[str, int]:
+        """URLs by the queue they are in."""
+        ready = sum(len(site.ready) for site in self.sites)
+        held = sum(site.held for site in self.sites)
+        return {
+            **self.store.lengths(),
+            "named_sites": held - ready,
+            "ip_sites": ready,
+            "in_flight": self.ip_sites.in_flight,
+        }
+
+    def explain(self, text: str, now: float) -> dict[str, object]:
+        """Where a URL stands, or why it would be left out."""
+        href = resolve(text.strip())
+        if href is None:
+            return {"url": text, "state": "refused", "reason": Outcome.BAD_URL.value}
+        seen = fingerprint(href) in self.seen
+        known: dict[str, object] = {"url": href, "seen": seen}
+        site = self.sites.get(site_of(href))
+        if any(url.href == href for url in self.ip_sites.flying()):
+            state = "in flight"
+        elif site is not None and any(url.href == href for url in site.urls()):
+            state = "with its site"
+        elif site is not None and not site.allows(self._agent, href):
+            state = "refused"
+            known["reason"] = Outcome.FORBIDDEN_ROBOTS.value
+        else:
+            state = "queued or decided" if seen else "never seen"
+        if site is not None:
+            known["site"] = site.describe(now)
+        return {**known, "state": state}

@@ -1,0 +1,171 @@
+"""NamedSite: one scheme, host and port, from the first URL to an open door.
+
+    NEW --wanted--> RESOLVING --address--> ROBOTS --rules--> OPEN
+                    |      ^               |    ^            |
+              no_address   |        no_robots   |          stale
+                    v    retry             v    |            v
+                   WAITING  <--------- WAITING          RESOLVING
+
+A failure on the way is tried again after a wait; when the tries are used up the site is
+CLOSED for a while (give_up, which also ends an OPEN site that no longer answers), and a
+later URL opens it again (wanted).
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from enum import Enum, auto
+
+from larbinpy.fetch.robots import Rules
+from larbinpy.frontier.politeness import Pace
+from larbinpy.outcome import Outcome
+from larbinpy.url import Url, host_of
+
+
+class State(Enum):
+    NEW = auto()
+    #: Its address is being asked for.
+    RESOLVING = auto()
+    #: Its robots.txt is being fetched.
+    ROBOTS = auto()
+    #: Its URLs may be fetched as politeness allows.
+    OPEN = auto()
+    #: A step failed and will be tried again.
+    WAITING = auto()
+    #: Given up; `verdict` says what its URLs end with.
+    CLOSED = auto()
+
+
+class Event(Enum):
+    #: A URL came.
+    WANTED = auto()
+    #: An address is known.
+    ADDRESS = auto()
+    NO_ADDRESS = auto()
+    #: What robots.txt allows is known.
+    RULES = auto()
+    NO_ROBOTS = auto()
+    #: The address or the rules are out of date, or a failed URL wants a fresh address.
+    STALE = auto()
+    #: The wait after a failure is over.
+    RETRY = auto()
+    #: The tries are used up.
+    GIVE_UP = auto()
+
+
+#: The whole life of a site. A pair that is not here is an error in the program.
+TRANSITIONS: dict[tuple[State, Event], State] = {
+    (State.NEW, Event.WANTED): State.RESOLVING,
+    (State.RESOLVING, Event.ADDRESS): State.ROBOTS,
+    (State.RESOLVING, Event.NO_ADDRESS): State.WAITING,
+    (State.RESOLVING, Event.GIVE_UP): State.CLOSED,
+    (State.ROBOTS, Event.RULES): State.OPEN,
+    (State.ROBOTS, Event.NO_ROBOTS): State.WAITING,
+    (State.ROBOTS, Event.GIVE_UP): State.CLOSED,
+    (State.WAITING, Event.RETRY): State.RESOLVING,
+    (State.OPEN, Event.STALE): State.RESOLVING,
+    (State.OPEN, Event.GIVE_UP): State.CLOSED,
+    (State.CLOSED, Event.WANTED): State.RESOLVING,
+}
+
+
+class NamedSite:
+    """The queues and the standing of one site. Decides nothing about others.
+
+    A URL of the site is in exactly one of: `waiting` (needs address or robots.txt),
+    `retries` (failed, until its time), `ready` (may go when politeness allows), or in
+    flight. The site is in its IPSite's rotation iff `ready` is not empty.
+    """
+
+    __slots__ = (
+        "address_until",
+        "addresses",
+        "enlisted",
+        "failed",
+        "fetched",
+        "host",
+        "in_flight",
+        "key",
+        "next_at",
+        "pace",
+        "ready",
+        "refresh",
+        "retries",
+        "rules",
+        "rules_until",
+        "silence",
+        "state",
+        "tries",
+        "until",
+        "verdict",
+        "waiting",
+    )
+
+    def __init__(self, key: str, pace: Pace) -> None:
+        self.key = key
+        self.host = host_of(key + "/")
+        self.state = State.NEW
+        self.pace = pace
+        #: Not asked before this time (holds, Crawl-delay, its own adapted delay).
+        self.next_at = 0.0
+        self.waiting: deque[Url] = deque()
+        #: (due, url), in the order of their failures.
+        self.retries: deque[tuple[float, Url]] = deque()
+        self.ready: deque[Url] = deque()
+        self.in_flight = 0
+        #: The one in use first; the others are tried when it does not connect.
+        self.addresses: tuple[str, ...] = ()
+        self.address_until = 0.0
+        self.rules: Rules | None = None
+        self.rules_until = 0.0
+        #: Failures in a row on the way to OPEN.
+        self.tries = 0
+        #: Requests in a row that found nobody there.
+        self.silence = 0
+        #: The next answer must come from a server, not from the cache.
+        self.refresh = False
+        #: When WAITING or CLOSED ends.
+        self.until = 0.0
+        self.verdict = Outcome.NO_DNS
+        #: In the rotation of an IPSite.
+        self.enlisted = False
+        self.fetched = 0
+        self.failed = 0
+
+    def __repr__(self) -> str:
+        return (
+            f"<NamedSite {self.key} {self.state.name} waiting={len(self.waiting)} "
+            f"retries={len(self.retries)} ready={len(self.ready)} in_flight={self.in_flight}>"
+        )
+
+    @property
+    def held(self) -> int:
+        """URLs of this site in memory, those in flight apart."""
+        return len(self.waiting) + len(self.retries) + len(self.ready)
+
+    def on(self, event: Event) -> None:
+        """Take `event`; one that the state does not know raises KeyError."""
+        self.state = TRANSITIONS[self.state, event]
+
+    def allows(self, agent: str, url: str) -> bool:
+        """May `agent` fetch `url` by the robots.txt in force? (No rules yet: yes.)"""
+        return self.rules is None or self.rules.allowed(agent, url)
+
+    def urls(self) -> Iterator[Url]:
+        """All URLs of this site in memory, those in flight apart."""
+        yield from self.ready
+        yield from self.waiting
+        for _, url in self.retries:
+            yield url
+
+    def describe(self, now: float) -> dict[str, object]:
+        """The standing of the site, for people."""
+        return {
+            "site": self.key,
+            "state": self.state.name.lower(),
+            "waiting": self.held,
+            "in_flight": self.in_flight,
+            "delay_s": round(self.pace.delay, 3),
+            "next_in_s": round(max(0.0, self.next_at - now), 3),
+            "fetched": self.fetched,
+            "failed": self.failed,
+        }

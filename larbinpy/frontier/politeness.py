@@ -1,0 +1,106 @@
+"""How often one site may be asked, and how that adapts to the way it answers."""
+
+from dataclasses import dataclass
+from email.utils import mktime_tz, parsedate_tz
+
+from larbinpy.outcome import Outcome
+from larbinpy.page import Page
+
+#: First step back from a site that was asked without any wait, in seconds.
+_FIRST_STEP = 0.25
+#: An answer this many times slower than usual says that the site is labouring.
+_SLOW = 3.0
+#: Below this a slow answer is noise of the network and of our own loop, in seconds.
+_NOTICEABLE = 0.5
+#: What is left of an added delay when it is dropped, in seconds.
+_NOTHING = 0.02
+#: Weight of the newest answer in the usual response time.
+_WEIGHT = 0.1
+
+#: Answers that say "too much": the site refuses or does not keep up.
+_REFUSALS = frozenset({Outcome.TIMEOUT, Outcome.NO_CONNECTION, Outcome.EARLY_STOP})
+
+
+@dataclass(slots=True)
+class Waits:
+    """The operator's bounds on waiting, in seconds; shared by all, so a change is for all."""
+
+    #: waitDuration: never less between two requests.
+    least: float
+    #: maxWait: never more, whatever a site asks for or does.
+    most: float
+
+
+class Pace:
+    """The delay between two requests to one site, in seconds.
+
+    At least `least` (waitDuration or the site's Crawl-delay, whichever is longer), and on
+    top of it what the site's answers have earned: a refusal or a time-out doubles the
+    delay, a slow answer raises it to the time the answer took (as Scrapy's AutoThrottle
+    aims at one request in flight per response time), and each good answer takes back half
+    of what was added. Always least <= delay <= max(least, maxWait).
+    """
+
+    __slots__ = ("_asked", "_extra", "_waits", "usual")
+
+    def __init__(self, waits: Waits) -> None:
+        self._waits = waits
+        self._asked = 0.0
+        self._extra = 0.0
+        #: Smoothed seconds to the first byte of a good answer; None before the first.
+        self.usual: float | None = None
+
+    def __repr__(self) -> str:
+        return f"<Pace {self.delay:g} s, at least {self.least:g}>"
+
+    @property
+    def least(self) -> float:
+        """waitDuration, or the site's Crawl-delay as far as maxWait lets it."""
+        return max(self._waits.least, min(self._asked, self._waits.most))
+
+    @property
+    def delay(self) -> float:
+        return max(self.least, min(self.least + self._extra, self._waits.most))
+
+    def crawl_delay(self, seconds: float | None) -> None:
+        """Take robots.txt's Crawl-delay: it can slow us, within maxWait, never hurry us."""
+        self._asked = seconds or 0.0
+
+    def answered(self, page: Page) -> None:
+        """Adapt to how a request ended."""
+        seconds = page.first_byte_ms / 1000
+        if page.outcome in _REFUSALS or page.status in (429, 503):
+            self._extra = max(self.delay * 2, _FIRST_STEP) - self.least
+        elif self.usual is not None and seconds > max(self.usual * _SLOW, _NOTICEABLE):
+            self._extra = max(self.delay, seconds) - self.least
+        elif page.status:
+            self._extra = self._extra / 2 if self._extra > _NOTHING else 0.0
+            self.usual = seconds + (1 - _WEIGHT) * ((self.usual or seconds) - seconds)
+
+    def hold_for(self, page: Page, wall: float) -> float:
+        """Seconds to leave the site alone after a 429 or 503.
+
+        Retry-After counts where it is sent (RFC 9110, 10.2.3: seconds or a date, hence
+        the wall clock), within maxWait; else the delay, which has just been doubled.
+        """
+        asked = retry_after(page.header("retry-after"), wall)
+        return min(self.delay if asked is None else asked, self._waits.most)
+
+
+def retry_after(value: str | None, wall: float) -> float | None:
+    """Seconds that a Retry-After header asks for at the Unix time `wall`; None for none."""
+    if value is None:
+        return None
+    value = value.strip()
+    if value.isascii() and value.isdigit():
+        return float(value[:12])
+    moment = _http_date(value)
+    return None if moment is None else max(0.0, moment - wall)
+
+
+def _http_date(value: str) -> float | None:
+    parsed = parsedate_tz(value)
+    try:
+        return None if parsed is None else float(mktime_tz(parsed))
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,166 @@
+"""Scope: may we want this URL at all? Rules are chosen once, from the configuration."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from larbinpy.outcome import Outcome
+from larbinpy.parse import Kind
+from larbinpy.url import host_of
+
+#: A path that repeats this many of its segments is a spider trap (BUbiNG allows two
+#: repetitions of a segment in a row; calendars and relative-link loops make dozens).
+_REPEATS = 6
+#: No site of people is nested this deep.
+_SEGMENTS = 40
+
+#: Never forbidden: what pages and sitemaps are called.
+_PAGE_ENDINGS = ("/", ".html", ".htm", ".xml", ".xml.gz")
+
+
+@dataclass(slots=True, frozen=True)
+class Candidate:
+    """A link as the rules see it."""
+
+    url: str
+    #: The page it stands on.
+    via: str
+    redirect: bool
+    #: The page it stands on is a seed.
+    from_seed: bool
+    kind: Kind = Kind.PAGE
+
+    @property
+    def external(self) -> bool:
+        """Does it lead to another host?"""
+        return host_of(self.url) != host_of(self.via)
+
+
+Rule = Callable[[Candidate], Outcome | None]
+
+
+@dataclass(slots=True, frozen=True)
+class ScopeSettings:
+    """The part of the configuration that bounds a crawl; units and meaning as there."""
+
+    depth_in_site: int
+    depth_by_site: bool
+    no_external_links: bool
+    lock_site: bool
+    get_cgi: bool
+    get_image: bool
+    any_type: bool
+    limit_to_domain: Sequence[str]
+    forbidden_extensions: Sequence[str]
+    #: Extensions that specificSearch looks for: wanted whatever is forbidden, and first.
+    privileged_extensions: Sequence[str]
+
+
+class Scope:
+    """Applies the rules to each link and each redirect. Seeds are the operator's own."""
+
+    def __init__(self, settings: ScopeSettings) -> None:
+        self._settings = settings
+        self._privileged = tuple(e.lower() for e in settings.privileged_extensions)
+        self._rules: list[Rule] = [trap]
+        if not settings.get_cgi:
+            self._rules.append(no_query)
+        if settings.limit_to_domain:
+            self._rules.append(within_domains(settings.limit_to_domain))
+        if settings.forbidden_extensions:
+            self._rules.append(
+                without_extensions(settings.forbidden_extensions, self._privileged)
+            )
+        if settings.lock_site:
+            self._rules.append(locked)
+        if settings.no_external_links:
+            self._rules.append(no_external)
+
+    def __repr__(self) -> str:
+        return f"<Scope {[rule.__name__ for rule in self._rules]}>"
+
+    def refuse(self, candidate: Candidate) -> Outcome | None:
+        """The outcome by which `candidate` is left out; None where it may be wanted."""
+        for rule in self._rules:
+            outcome = rule(candidate)
+            if outcome is not None:
+                return outcome
+        return None
+
+    def follows(self, kind: Kind, url: str) -> bool:
+        """Is a link of this kind followed at all?
+
+        Pages are; images with getImage; all requisites with anyType, as only then their
+        types are taken; and whatever specificSearch looks for.
+        """
+        if kind is Kind.PAGE or self._settings.any_type or self.privileged(url):
+            return True
+        return kind is Kind.IMAGE and self._settings.get_image
+
+    def depth(self, candidate: Candidate, depth: int) -> int:
+        """The depth of a link on a page of depth `depth`; below 0 it is too deep.
+
+        A redirect costs none, nor does what the page needs to be shown; with depthBySite
+        another host starts afresh.
+        """
+        if self._settings.depth_by_site and candidate.external:
+            return self._settings.depth_in_site
+        same_page = candidate.redirect or candidate.kind is not Kind.PAGE
+        return depth if same_page else depth - 1
+
+    def privileged(self, url: str) -> bool:
+        """Does specificSearch look for the extension of `url`?"""
+        return bool(self._privileged) and _file(url).endswith(self._privileged)
+
+
+def _file(url: str) -> str:
+    return url.partition("?")[0].lower()
+
+
+def trap(candidate: Candidate) -> Outcome | None:
+    segments = [s for s in _file(candidate.url).split("/")[3:] if s]
+    if len(segments) > _SEGMENTS or len(segments) - len(set(segments)) >= _REPEATS:
+        return Outcome.TRAP
+    return None
+
+
+def no_query(candidate: Candidate) -> Outcome | None:
+    return Outcome.BAD_URL if "?" in candidate.url else None
+
+
+def locked(candidate: Candidate) -> Outcome | None:
+    """lockSite: only the seeds' hosts, and where a seed itself redirects to."""
+    if candidate.external and not (candidate.redirect and candidate.from_seed):
+        return Outcome.OUT_SITE
+    return None
+
+
+def no_external(candidate: Candidate) -> Outcome | None:
+    """noExternalLinks: as Larbin, a redirect may lead elsewhere."""
+    return Outcome.OUT_SITE if candidate.external and not candidate.redirect else None
+
+
+def within_domains(domains: Sequence[str]) -> Rule:
+    """limitToDomain: `fr`, `.fr` and `example.com` match whole labels only."""
+    names = {domain.strip(".").lower() for domain in domains}
+
+    def limit_to_domain(candidate: Candidate) -> Outcome | None:
+        host = host_of(candidate.url)
+        while host not in names:
+            _, dot, host = host.partition(".")
+            if not dot:
+                return Outcome.OUT_SITE
+        return None
+
+    return limit_to_domain
+
+
+def without_extensions(forbidden: Sequence[str], privileged: tuple[str, ...]) -> Rule:
+    endings = tuple(extension.lower() for extension in forbidden)
+
+    def forbidden_extensions(candidate: Candidate) -> Outcome | None:
+        file = _file(candidate.url)
+        if file.endswith(_PAGE_ENDINGS) or (privileged and file.endswith(privileged)):
+            return None
+        return Outcome.BAD_TYPE if file.endswith(endings) else None
+
+    return forbidden_extensions

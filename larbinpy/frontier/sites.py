@@ -1,0 +1,296 @@
+"""All NamedSites, and how each comes to an address, its rules, and back after failures."""
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import count
+
+from larbinpy.dns.lookup import Answer
+from larbinpy.fetch.robots import RULES_ALLOW_ALL, RULES_DENY_ALL, Rules
+from larbinpy.frontier.ip_site import IPSites
+from larbinpy.frontier.named_site import Event, NamedSite, State
+from larbinpy.frontier.politeness import Pace, Waits
+from larbinpy.outcome import Outcome
+from larbinpy.page import Page
+from larbinpy.url import Url, resolve, site_of
+
+#: RFC 9309, 2.3.1.2: at least five redirects of a robots.txt are followed.
+_ROBOTS_HOPS = 5
+#: RFC 9309, 2.4: robots.txt is not used for longer than a day.
+_RULES_TIME = 24 * 3600.0
+#: A site that was given up, or whose robots.txt failed, is left alone this long (s).
+_CLOSED_TIME = 3600.0
+#: Requests in a row without any answer after which a site counts as gone.
+_DEAD_AFTER = 12
+
+
+@dataclass(slots=True, frozen=True)
+class SiteSettings:
+    """The part of the configuration that sites live by. Times in seconds."""
+
+    agent: str
+    waits: Waits
+    retries: int
+    retry_wait: float
+    #: How long an address is used before it is asked for again.
+    address_time: float
+    ignore_robots: bool
+    #: Whether an address may be asked at all.
+    permit: Callable[[str], bool]
+
+
+class Sites:
+    """Leads URLs through their NamedSites to the IPSites.
+
+    Names to resolve go out by `next_name` and come back by `resolved`; URLs whose fate
+    is decided on the way leave by `decided`.
+    """
+
+    def __init__(self, settings: SiteSettings, ip_sites: IPSites) -> None:
+        self._settings = settings
+        self._ip_sites = ip_sites
+        self._sites: dict[str, NamedSite] = {}
+        self._unresolved: deque[NamedSite] = deque()
+        self._asking: dict[str, list[NamedSite]] = {}
+        self._timers: list[tuple[float, int, NamedSite]] = []
+        self._order = count()
+        self._decided: list[tuple[Url, Outcome]] = []
+        #: Seconds for which sites not met yet are to be left alone, from an earlier run.
+        self.waits: dict[str, float] = {}
+        self.robots_fetched = 0
+        self.retried = 0
+
+    def __iter__(self) -> Iterator[NamedSite]:
+        return iter(self._sites.values())
+
+    def __len__(self) -> int:
+        return len(self._sites)
+
+    def __repr__(self) -> str:
+        return f"<Sites {len(self)} asking={len(self._asking)} timers={len(self._timers)}>"
+
+    def get(self, key: str) -> NamedSite | None:
+        return self._sites.get(key)
+
+    def _site(self, key: str, now: float) -> NamedSite:
+        site = self._sites.get(key)
+        if site is None:
+            site = self._sites[key] = NamedSite(key, Pace(self._settings.waits))
+            site.next_at = now + self.waits.pop(key, 0.0) if self.waits else 0.0
+        return site
+
+    def join(self, url: Url, now: float) -> None:
+        """Give `url` to its site: ready where the door is open, else waiting before it."""
+        site = self._site(url.site, now)
+        if site.state is State.CLOSED and now < site.until:
+            self._decide(url, site.verdict, now)
+        elif site.state is State.OPEN and now < min(site.address_until, site.rules_until):
+            self._make_ready(site, url, now)
+        else:
+            site.waiting.append(url)
+            if site.state in (State.NEW, State.CLOSED):
+                self._to_resolve(site, Event.WANTED)
+            elif site.state is State.OPEN:
+                self._to_resolve(site, Event.STALE)
+
+    def _make_ready(self, site: NamedSite, url: Url, now: float) -> None:
+        if url.robots_for is None and not site.allows(self._settings.agent, url.href):
+            self._decide(url, Outcome.FORBIDDEN_ROBOTS, now)
+        else:
+            site.ready.append(url)
+            self._ip_sites.enlist(site)
+
+    def _decide(self, url: Url, outcome: Outcome, now: float) -> None:
+        """The fate of a URL that is in no queue: `outcome`, without (another) fetch."""
+        if url.robots_for is None:
+            self._decided.append((url, outcome))
+            return
+        owner = self._sites[url.robots_for]
+        if owner.state is State.ROBOTS:
+            self._no_robots(owner, outcome, now)
+
+    def decided(self) -> list[tuple[Url, Outcome]]:
+        """The URLs whose fate was decided without a fetch since the last call."""
+        decided, self._decided = self._decided, []
+        return decided
+
+    # To the resolver and back.
+
+    def _to_resolve(self, site: NamedSite, event: Event) -> None:
+        site.on(event)
+        self._unresolved.append(site)
+
+    @property
+    def has_names(self) -> bool:
+        """Is there a name to resolve?"""
+        return bool(self._unresolved)
+
+    def next_name(self) -> tuple[str, bool] | None:
+        """A host name to ask for, and whether the answer must be fresh; None for none."""
+        while self._unresolved:
+            site = self._unresolved.popleft()
+            sites = self._asking.setdefault(site.host, [])
+            sites.append(site)
+            if len(sites) == 1:
+                return site.host, site.refresh
+        return None
+
+    def resolved(self, answer: Answer, now: float) -> None:
+        """Take an answer of the resolver to a name of `next_name`."""
+        settings = self._settings
+        for site in self._asking.pop(answer.name, ()):
+            if answer.reason is None:
+                permitted = tuple(a for a in answer.addresses if settings.permit(a))
+                if permitted:
+                    self._arrived(site, permitted, now + settings.address_time, now)
+                else:
+                    self._give_up(site, Outcome.PRIVATE_ADDRESS, now)
+            elif site.addresses:
+                # An address that served until now is better than none.
+                self._arrived(site, site.addresses, now + settings.retry_wait, now)
+            else:
+                self._setback(site, Event.NO_ADDRESS, Outcome.NO_DNS, now)
+
+    def _arrived(
+        self, site: NamedSite, addresses: tuple[str, ...], until: float, now: float
+    ) -> None:
+        """The site has an address; next is its robots.txt, where none is in force."""
+        self._ip_sites.move(site, addresses)
+        site.address_until = until
+        site.refresh = False
+        site.on(Event.ADDRESS)
+        if self._settings.ignore_robots:
+            self._open(site, RULES_ALLOW_ALL, float("inf"), now)
+        elif site.rules is not None and now < site.rules_until:
+            self._open(site, site.rules, site.rules_until, now)
+        else:
+            self._ask_robots(site, Url(f"{site.key}/robots.txt", 0, robots_for=site.key))
+            for url in [url for url in site.waiting if url.robots_for]:
+                site.waiting.remove(url)
+                self._ask_robots(site, url)
+
+    # robots.txt.
+
+    def _ask_robots(self, site: NamedSite, robots: Url) -> None:
+        """Fetch a robots.txt before all else; `site` has an address."""
+        site.ready.appendleft(robots)
+        self._ip_sites.enlist(site)
+
+    def robots_done(self, page: Page, now: float, wall: float) -> list[str]:
+        """Take the end of a robots.txt's fetch (RFC 9309, 2.3.1); the sitemaps it names."""
+        self._ip_sites.landed(page, now, wall)
+        self.robots_fetched += 1
+        owner = self._sites[page.url.robots_for or ""]
+        if owner.state is not State.ROBOTS:
+            return []
+        if page.outcome in (Outcome.SUCCESS, Outcome.TOO_BIG):
+            rules = Rules.parse(page.body)
+            self._open(owner, rules, now + _RULES_TIME, now)
+            return list(rules.sitemaps)
+        if page.outcome is Outcome.ERR_30X:
+            self._redirected(owner, page, now)
+        elif page.outcome is Outcome.BAD_TLS:
+            self._give_up(owner, Outcome.BAD_TLS, now)
+        elif page.outcome is Outcome.ERR_40X and page.status != 429:
+            self._open(owner, RULES_ALLOW_ALL, now + _RULES_TIME, now)
+        else:
+            self._no_robots(owner, page.outcome, now)
+        return []
+
+    def _redirected(self, owner: NamedSite, page: Page, now: float) -> None:
+        location = page.header("location")
+        target = resolve(location, page.url.href) if location else None
+        if target is None or page.url.hops >= _ROBOTS_HOPS:
+            self._open(owner, RULES_ALLOW_ALL, now + _RULES_TIME, now)
+            return
+        robots = Url(target, 0, hops=page.url.hops + 1, robots_for=owner.key)
+        site = self._site(site_of(target), now)
+        if site.state in (State.ROBOTS, State.OPEN):
+            self._ask_robots(site, robots)
+        else:
+            self.join(robots, now)
+
+    def _no_robots(self, site: NamedSite, outcome: Outcome, now: float) -> None:
+        """Unreachable: wait and ask again, then refuse the site (or find it gone)."""
+        if site.tries < self._settings.retries or outcome is Outcome.NO_CONNECTION:
+            self._setback(site, Event.NO_ROBOTS, outcome, now)
+        else:
+            self._open(site, RULES_DENY_ALL, now + _CLOSED_TIME, now)
+
+    def _open(self, site: NamedSite, rules: Rules, until: float, now: float) -> None:
+        site.rules, site.rules_until = rules, until
+        site.tries = 0
+        site.pace.crawl_delay(rules.delay(self._settings.agent))
+        site.on(Event.RULES)
+        urls = [*site.ready, *site.waiting]
+        site.ready.clear()
+        site.waiting.clear()
+        self._ip_sites.dismiss(site)
+        for url in urls:
+            self._make_ready(site, url, now)
+
+    # Failures.
+
+    def _setback(self, site: NamedSite, event: Event, outcome: Outcome, now: float) -> None:
+        """A step towards OPEN failed: wait and try it again, or give the site up."""
+        site.tries += 1
+        if site.tries > self._settings.retries:
+            self._give_up(site, outcome, now)
+            return
+        self.retried += 1
+        site.on(event)
+        site.refresh = True
+        site.until = now + self._settings.retry_wait
+        self._set_timer(site, site.until)
+
+    def _give_up(self, site: NamedSite, verdict: Outcome, now: float) -> None:
+        """Close the site for a while: all its URLs end with `verdict`."""
+        self._ip_sites.dismiss(site)
+        site.on(Event.GIVE_UP)
+        site.verdict = verdict
+        site.until = now + _CLOSED_TIME
+        urls = list(site.urls())
+        site.ready.clear()
+        site.waiting.clear()
+        site.retries.clear()
+        for url in urls:
+            url.attempt = max(url.attempt, site.tries)
+            self._decide(url, verdict, now)
+        site.tries = site.silence = 0
+        site.addresses = ()
+
+    def count_silence(self, site: NamedSite, outcome: Outcome, now: float) -> None:
+        """A request of an open site found nobody there: after a dozen in a row it is gone."""
+        site.silence += 1
+        if site.silence >= _DEAD_AFTER and site.state is State.OPEN:
+            self._give_up(site, outcome, now)
+
+    def retry(self, site: NamedSite, url: Url, outcome: Outcome, now: float) -> None:
+        """Put a failed URL at the tail of its site, for a fresh address after retryWait."""
+        self.retried += 1
+        if outcome is Outcome.NO_CONNECTION and len(site.addresses) > 1:
+            self._ip_sites.move(site, site.addresses[1:] + site.addresses[:1])
+        due = now + self._settings.retry_wait
+        site.retries.append((due, url))
+        self._set_timer(site, due)
+
+    def _set_timer(self, site: NamedSite, when: float) -> None:
+        heapq.heappush(self._timers, (when, next(self._order), site))
+
+    @property
+    def deadline(self) -> float | None:
+        """When the first wait after a failure ends."""
+        return self._timers[0][0] if self._timers else None
+
+    def wake(self, now: float) -> None:
+        """Go on with the sites and URLs whose wait after a failure is over."""
+        while self._timers and self._timers[0][0] <= now:
+            _, _, site = heapq.heappop(self._timers)
+            if site.state is State.WAITING and site.until <= now:
+                self._to_resolve(site, Event.RETRY)
+            while site.retries and site.retries[0][0] <= now:
+                _, url = site.retries.popleft()
+                site.refresh = True
+                site.address_until = now
+                self.join(url, now)

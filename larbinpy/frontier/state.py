@@ -1,0 +1,117 @@
+"""What a crawl leaves on disk so that another run goes on where it stopped.
+
+`state.json` names everything else that belongs to the state; it is replaced in one
+rename, so there is always one whole state, the old or the new.
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from larbinpy.frontier.frontier import Frontier
+from larbinpy.frontier.seen import Seen
+from larbinpy.frontier.store import Store
+from larbinpy.output.files import write_atomic
+from larbinpy.url import Url
+
+_MANIFEST = "state.json"
+_FORMAT = 1
+
+
+class StateError(Exception):
+    """The state folder cannot be used; the message says why and what to do."""
+
+
+class State:
+    """A state folder, locked for one crawl."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock: IO[str] | None = None
+
+    def __repr__(self) -> str:
+        return f"<State {self._folder} {'locked' if self._lock else 'free'}>"
+
+    @property
+    def exists(self) -> bool:
+        """Is there a crawl to go on with?"""
+        return (self._folder / _MANIFEST).exists()
+
+    def lock(self) -> None:
+        """Make the folder and keep others out until `unlock` or the end of the process."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._lock = (self._folder / "lock").open("a+")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._lock.seek(0)
+            owner = self._lock.read(20).strip() or "another process"
+            raise StateError(f"{self._folder}: in use by process {owner}") from None
+        self._lock.truncate(0)
+        self._lock.write(str(os.getpid()))
+        self._lock.flush()
+
+    def unlock(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def clear(self) -> None:
+        """Forget the crawl that is here (--scratch); the manifest first, so never half."""
+        (self._folder / _MANIFEST).unlink(missing_ok=True)
+        for name in Store.NAMES:
+            for segment in self._folder.glob(f"{name}.[0-9]*"):
+                segment.unlink()
+        for name in ("seen.bin", "digests.bin", "crawl.jsonl"):
+            (self._folder / name).unlink(missing_ok=True)
+
+    def save(self, frontier: Frontier, now: float) -> None:
+        """Write the state of `frontier` durably; OSError leaves the one before in force."""
+        queues = frontier.store.save(frontier.in_memory())
+        manifest = {
+            "format": _FORMAT,
+            "queues": queues,
+            "seen": frontier.seen.save(self._folder / "seen.bin"),
+            "digests": frontier.digests.save(self._folder / "digests.bin"),
+            "waits": frontier.waits(now),
+        }
+        write_atomic(self._folder / _MANIFEST, [json.dumps(manifest).encode()])
+        frontier.store.tidy(queues)
+
+    def load(self, frontier: Frontier) -> None:
+        """Take up the saved state; StateError where it is not whole."""
+        manifest = self._manifest()
+        try:
+            frontier.seen = Seen.load(self._folder / "seen.bin", manifest["seen"])
+            frontier.digests = Seen.load(self._folder / "digests.bin", manifest["digests"])
+            frontier.store.load(manifest["queues"])
+            frontier.resume(manifest["waits"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise StateError(
+                f"{self._folder}: the saved state is damaged ({error}); --scratch starts anew"
+            ) from error
+
+    def _manifest(self) -> dict[str, Any]:
+        path = self._folder / _MANIFEST
+        try:
+            manifest: dict[str, Any] = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            raise StateError(f"{self._folder}: no saved crawl here") from None
+        except (OSError, ValueError) as error:
+            raise StateError(f"{path}: damaged ({error}); --scratch starts anew") from error
+        if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
+            raise StateError(f"{path}: not a state of this version; --scratch starts anew")
+        return manifest
+
+    def owed(self) -> Iterator[Url]:
+        """The URLs that a stopped crawl still owes."""
+        store = Store(self._folder)
+        try:
+            store.load(self._manifest()["queues"])
+            for queue in store.queues:
+                yield from queue
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise StateError(f"{self._folder}: the saved state is damaged ({error})") from error

@@ -1,0 +1,45 @@
+"""Which media types are taken, decided from the headers before the body comes."""
+
+from collections.abc import Sequence
+
+from larbinpy.outcome import Outcome
+
+#: What links are found in: pages, feeds and sitemaps. No type at all is looked into.
+_PAGES = frozenset(
+    {
+        "",
+        "text/html",
+        "application/xhtml+xml",
+        "application/xml",
+        "text/xml",
+        "application/rss+xml",
+        "application/atom+xml",
+        "application/rdf+xml",
+    }
+)
+#: What compressed sitemaps are sent as.
+_GZIP = frozenset({"application/gzip", "application/x-gzip", "application/octet-stream"})
+
+
+class Types:
+    """The types that anyType, getImage and specificSearch admit besides pages."""
+
+    def __init__(self, *, any_type: bool, get_image: bool, specific: Sequence[str]) -> None:
+        self._any_type = any_type
+        self._get_image = get_image
+        #: Prefixes, as Larbin compares them: `audio/` takes all audio.
+        self._specific = tuple(prefix.lower() for prefix in specific)
+
+    def refuse(self, url: str, media_type: str) -> Outcome | None:
+        """badType where `media_type` (lower case, no parameters) is not wanted."""
+        if self._any_type or media_type in _PAGES or self.specific(media_type):
+            return None
+        if self._get_image and media_type.startswith("image/"):
+            return None
+        if media_type in _GZIP and url.endswith(".xml.gz"):
+            return None
+        return Outcome.BAD_TYPE
+
+    def specific(self, media_type: str) -> bool:
+        """Is it one of the types of specificSet?"""
+        return bool(self._specific) and media_type.startswith(self._specific)

@@ -1,0 +1,74 @@
+"""How a URL can end, and the one table that says what follows from it."""
+
+from enum import Enum
+
+
+class Outcome(Enum):
+    """The fate of a URL; the names are Larbin's FetchError, and seven of our own."""
+
+    SUCCESS = "success"
+    NO_DNS = "noDNS"
+    NO_CONNECTION = "noConnection"
+    FORBIDDEN_ROBOTS = "forbiddenRobots"
+    TIMEOUT = "timeout"
+    BAD_TYPE = "badType"
+    TOO_BIG = "tooBig"
+    ERR_30X = "err30X"
+    ERR_40X = "err40X"
+    EARLY_STOP = "earlyStop"
+    DUPLICATE = "duplicate"
+    FAST_ROBOTS = "fastRobots"
+    FAST_NO_CONN = "fastNoConn"
+    FAST_NO_DNS = "fastNoDns"
+    TOO_DEEP = "tooDeep"
+    URL_DUP = "urlDup"
+    OUT_SITE = "outSite"
+    ERR_50X = "err50X"
+    BAD_TLS = "badTLS"
+    BAD_URL = "badURL"
+    PRIVATE_ADDRESS = "privateAddress"
+    TRAP = "trap"
+
+
+class Sequel(Enum):
+    """What the crawl does about a URL after an outcome."""
+
+    #: Its fate is decided.
+    FORGET = "forget"
+    #: Back to the tail of its NamedSite, for a fresh address, after retryWait.
+    RETRY = "retry"
+    #: As RETRY, and the whole site is held for a while.
+    SUSPEND = "suspend"
+
+
+#: Outcomes that are worth another try. All others are final: a 404, a refusal by
+#: robots.txt or a wrong type would be the same again. A failed TLS handshake is among
+#: the final ones because libcurl reports a cut connection during it as noConnection.
+_RETRIED = {
+    Outcome.NO_DNS: Sequel.RETRY,
+    Outcome.NO_CONNECTION: Sequel.RETRY,
+    Outcome.TIMEOUT: Sequel.RETRY,
+    Outcome.EARLY_STOP: Sequel.RETRY,
+    Outcome.ERR_50X: Sequel.RETRY,
+}
+
+#: Statuses by which a server asks for less, whatever their class.
+_HOLDING = frozenset({429, 503})
+
+
+def sequel(outcome: Outcome, status: int = 0) -> Sequel:
+    """What follows from `outcome`, where `status` is the HTTP status (0 for none)."""
+    if status in _HOLDING:
+        return Sequel.SUSPEND
+    return _RETRIED.get(outcome, Sequel.FORGET)
+
+
+def of_status(status: int) -> Outcome:
+    """The outcome that an HTTP status means for the page behind it."""
+    if 200 <= status < 300:
+        return Outcome.SUCCESS
+    if 300 <= status < 400:
+        return Outcome.ERR_30X
+    if status >= 500:
+        return Outcome.ERR_50X
+    return Outcome.ERR_40X

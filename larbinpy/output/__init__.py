@@ -1,0 +1,59 @@
+"""What a crawl leaves behind: pages on disk, the crawl log, the report.
+
+``plug``    the four-function plug, and several of them as one
+``save``    pages in numbered files, 2000 a folder, with an index
+``mirror``  pages under their host and path; ``paths`` decides the names, without a disk
+``stats``   counts only
+``log``     ``crawl.jsonl``, a line for each URL whose fate is decided
+``report``  the JSON object of ``--report``
+``files``   how any of it reaches the disk whole, or not at all
+
+A full or read-only disk is an `OSError` that nobody here swallows: the engine saves the
+crawl and stops. Whatever is on disk under its final name is complete, then and after a
+kill; the last seconds before a power cut may be missing, because pages are not synced one
+by one.
+"""
+
+from collections.abc import Iterable
+from contextlib import ExitStack
+
+from larbinpy.output.mirror import MirrorOutput
+from larbinpy.output.plug import NullOutput, Output, SeveralOutputs
+from larbinpy.output.save import SaveOutput
+from larbinpy.output.stats import StatsOutput
+
+__all__ = [
+    "MirrorOutput",
+    "NullOutput",
+    "Output",
+    "SaveOutput",
+    "SeveralOutputs",
+    "StatsOutput",
+    "open_output",
+]
+
+
+def open_output(modes: Iterable[str], directory: str) -> Output:
+    """The plug for the output modes of larbin.conf ("save", "mirror", "stats").
+
+    Its `stats` has one entry a mode. Raises `OSError` where `directory` cannot be used,
+    `ValueError` for a mode that does not exist.
+    """
+    plugs: dict[str, Output] = {}
+    with ExitStack() as undo:
+        for mode in modes:
+            plugs[mode] = _open(mode, directory)
+            undo.callback(plugs[mode].close)
+        undo.pop_all()
+    return SeveralOutputs(plugs) if plugs else NullOutput()
+
+
+def _open(mode: str, directory: str) -> Output:
+    match mode:
+        case "save":
+            return SaveOutput(directory)
+        case "mirror":
+            return MirrorOutput(directory)
+        case "stats":
+            return StatsOutput()
+    raise ValueError(f"no output mode {mode!r}")

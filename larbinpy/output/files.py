@@ -1,0 +1,168 @@
+"""Files that are whole or absent: after a full disk, and after a kill at any moment.
+
+A file is written under a temporary name and renamed, which POSIX promises to be atomic.
+Lines are appended to a file that has one writer; what a failed write left of a line is
+cut off again, at once or when the file is opened next.
+
+Folders are handed around as descriptors, and names are looked up in them without
+following symbolic links: a link planted in an output folder leads nowhere.
+"""
+
+import errno
+import fcntl
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+_BLOCK = 1 << 16
+
+
+def open_folder(name: str | os.PathLike[str]) -> int:
+    """Descriptor of the folder `name`, which is made with its parents where it is missing."""
+    os.makedirs(name, exist_ok=True)
+    return os.open(name, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def enter_folder(parent: int, name: str) -> int | None:
+    """Descriptor of folder `name` in `parent`, made where it is missing.
+
+    None where something else sits there: a file, or a symbolic link to anything.
+    """
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+    try:
+        try:
+            return os.open(name, flags, dir_fd=parent)
+        except FileNotFoundError:
+            os.mkdir(name, dir_fd=parent)
+            return os.open(name, flags, dir_fd=parent)
+    except OSError as error:
+        # O_NOFOLLOW alone says ELOOP for a link; with O_DIRECTORY Linux says ENOTDIR.
+        if error.errno in {errno.ENOTDIR, errno.ELOOP}:
+            return None
+        raise
+
+
+def create(name: str, chunks: Iterable[bytes], *, folder: int, sync: bool = False) -> None:
+    """Write `chunks` to a new file; one of that name that a kill left behind is replaced.
+
+    When anything fails, here or in `chunks`, the file is removed and the exception goes on.
+    With `sync` the bytes are on the disk on return.
+    """
+    with suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=folder)
+    fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666, dir_fd=folder)
+    try:
+        try:
+            for chunk in chunks:
+                _write_all(fd, chunk)
+            if sync:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+    except BaseException:
+        discard(name, folder=folder)
+        raise
+
+
+def discard(name: str, *, folder: int) -> None:
+    """Remove file `name` if that can be done; for clearing up after an error."""
+    with suppress(OSError):
+        os.unlink(name, dir_fd=folder)
+
+
+def write_atomic(path: str | os.PathLike[str], chunks: Iterable[bytes]) -> None:
+    """Replace the file `path` by one of `chunks`, in one step, durably.
+
+    Temporary file in the same folder (``.NAME.part``), fsync, rename, fsync of the folder:
+    after a kill or a power cut `path` is the old file or the new one. Raises `OSError`,
+    with the old file intact and no temporary left. There must be one writer a `path`.
+    """
+    parent, name = os.path.split(os.path.abspath(path))
+    part = f".{name}.part"
+    folder = os.open(parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        create(part, chunks, folder=folder, sync=True)
+        try:
+            os.rename(part, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError:
+            discard(part, folder=folder)
+            raise
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+class LineFile:
+    """A file of whole lines that grows at its end and has one writer at a time.
+
+    Opening cuts off a last line without its newline, and takes an flock: a second writer
+    is refused with `BlockingIOError`. Inside a `folder` descriptor links are not followed.
+    """
+
+    def __init__(self, name: str | os.PathLike[str], *, folder: int | None = None) -> None:
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
+        if folder is not None:
+            flags |= os.O_NOFOLLOW
+        self.name = os.fspath(name)
+        self._fd = os.open(name, flags, 0o666, dir_fd=folder)
+        try:
+            self._lock()
+            _cut_torn_line(self._fd)
+        except BaseException:
+            os.close(self._fd)
+            raise
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise BlockingIOError(error.errno, "another crawl is writing it", self.name) from None
+
+    def write(self, lines: bytes) -> None:
+        """Append `lines`, all or nothing; they end with a newline. Raises `OSError`."""
+        size = os.fstat(self._fd).st_size
+        try:
+            _write_all(self._fd, lines)
+        except OSError:
+            with suppress(OSError):
+                os.ftruncate(self._fd, size)
+            raise
+
+    def lines(self) -> Iterator[bytes]:
+        """The lines so far, each with its newline."""
+        with open(os.dup(self._fd), "rb") as file:
+            file.seek(0)
+            yield from file
+
+    def is_at(self, path: str | os.PathLike[str]) -> bool:
+        """Whether `path` still leads to this file, and not to none or a newer one."""
+        try:
+            return os.path.samestat(os.stat(path), os.fstat(self._fd))
+        except FileNotFoundError:
+            return False
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+    def __repr__(self) -> str:
+        return f"LineFile({self.name!r})"
+
+
+def _cut_torn_line(fd: int) -> None:
+    size = os.fstat(fd).st_size
+    end = size
+    while end:
+        start = max(0, end - _BLOCK)
+        newline = os.pread(fd, end - start, start).rfind(b"\n")
+        if newline >= 0:
+            end = start + newline + 1
+            break
+        end = start
+    if end < size:
+        os.ftruncate(fd, end)

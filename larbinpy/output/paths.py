@@ -1,0 +1,152 @@
+"""Where in a mirror a URL belongs: names only, no disk.
+
+The name of a file is the URL's own spelling, percent escapes included: two URLs that are
+different are different on disk, the URL can be read from the path, and all names are
+printable ASCII on which no normalisation of accents can work. ``http://h:8080/a/b?q`` is
+``h:8080/a/b?q``, and ``/a/`` is ``a/index.html``.
+
+A fragment never travels, so ``#`` is in no URL that is crawled, and here it marks whatever
+is not a URL's own spelling:
+
+    ``#XX``      a byte that a name cannot hold, or not in that place: ``/`` and ``\\`` of a
+                 query, a leading ``.``, ``~`` or ``-`` of a host, the names ``.`` and ``..``
+    ``#empty``   the empty part of ``/a//b``
+    ``#h`` + 32 hex digits   a part too long for a file name, or parts too deep, shortened;
+                 the digits are BLAKE2b of all of it
+    ``#file``, ``#folder``, ``#http``, ``#https``   the URL's *own* name
+
+What follows ``#`` starts with a lower-case letter except in ``#XX``, where the digits are
+upper case, so that no two of these can be confused.
+
+Its plain name a URL may have to share: with a folder (``/a`` and ``/a/b``), with the page
+that the folder's index is also called (``/a/`` and ``/a/index.html``), or with the other
+scheme of the host. Its own name it shares with no other URL and no other plain name. Which
+of the two is used is settled where the disk is known, in `mirror`.
+"""
+
+import re
+from dataclasses import dataclass
+from hashlib import blake2b
+
+#: The longest file name of Linux file systems (NAME_MAX), in bytes.
+MAX_NAME = 255
+#: Bytes of a relative path. PATH_MAX is 4096; the rest is for the folder it is relative to.
+MAX_PATH = 3000
+#: Folders below the host's. Each costs a block on disk, and a URL could ask for 4000.
+MAX_DEPTH = 100
+
+INDEX = "index.html"
+
+# Printable ASCII without "#", "/" and "\".
+_UNSAFE = re.compile(r'[^!"$-.0-\[\]-~]')
+# A host on disk must not be hidden, an option or a home to a shell, nor be taken for one
+# of the numbered folders of save mode, which may share the output folder.
+_ODD_HOST = re.compile(r"[.~-]|d[0-9]{5,}\Z")
+_HASHED = 2 + 32
+
+
+@dataclass(slots=True, frozen=True)
+class Place:
+    """Where a URL belongs: ``site / folders... / name``, all plain names."""
+
+    scheme: str
+    #: ``host[:port]``, and the folder for this scheme where the other one has that.
+    site: str
+    own_site: str
+    folders: tuple[str, ...]
+    #: For each of `folders`, the own name of the page that is called as the folder is.
+    pages: tuple[str, ...]
+    name: str
+    own_name: str
+    #: "folder" for a URL that ends with a slash, else "file".
+    kind: str
+    #: Whether `name` is an index, which ``/a/`` and ``/a/index.html`` may both want.
+    index: bool
+
+    @property
+    def plain(self) -> str:
+        """The plain path, relative to the mirror; some URLs share it (see the module)."""
+        return "/".join((self.site, *self.folders, self.name))
+
+    @property
+    def own(self) -> str:
+        """The path of own names: no other URL has it, and it is no URL's plain path."""
+        return "/".join((self.own_site, *self.folders, self.own_name))
+
+
+def locate(url: str) -> Place:
+    """The place of a canonical http or https URL. Pure; never fails on such a URL."""
+    scheme, _, rest = url.partition("://")
+    authority, _, target = rest.partition("/")
+    path, mark, query = target.partition("?")
+    *segments, last = path.split("/")
+    site = _encode_host(authority)
+    parts = [_encode(segment) for segment in segments]
+    name = _encode(last or INDEX) + (mark and "?" + _escape(query))
+    kind = "file" if last else "folder"
+    folders = [_fit(part) for part in parts]
+    kept = _depth_kept(_fit(site), folders, _fit(name))
+    own_name = f"{name}#{kind}"
+    return Place(
+        scheme=scheme,
+        site=_fit(site),
+        own_site=_fit(f"{site}#{scheme}"),
+        folders=tuple(folders[:kept]),
+        pages=tuple(_fit(f"{part}#file") for part in parts[:kept]),
+        name=_fold(parts[kept:], name),
+        own_name=_fold(parts[kept:], own_name),
+        kind=kind,
+        index=(last or INDEX) == INDEX,
+    )
+
+
+def _escape(text: str) -> str:
+    return _UNSAFE.sub(_mark_bytes, text)
+
+
+def _mark_bytes(match: re.Match[str]) -> str:
+    return "".join(f"#{byte:02X}" for byte in match[0].encode("utf-8", "surrogatepass"))
+
+
+def _encode(segment: str) -> str:
+    """One segment of a path as a file name; the length is not yet bounded."""
+    if segment in {"", ".", ".."}:
+        return "#2E" + segment[1:] if segment else "#empty"
+    return _escape(segment)
+
+
+def _encode_host(authority: str) -> str:
+    if _ODD_HOST.match(authority):
+        return f"#{ord(authority[0]):02X}" + _escape(authority[1:])
+    return _encode(authority)
+
+
+def _fit(name: str) -> str:
+    return name if len(name) <= MAX_NAME else _shorten(name, name)
+
+
+def _fold(deep: list[str], name: str) -> str:
+    """`name`, with the parts between it and the deepest folder that is kept."""
+    return _shorten(name, "/".join((*deep, name))) if deep else _fit(name)
+
+
+def _shorten(shown: str, whole: str) -> str:
+    digest = blake2b(whole.encode(), digest_size=16).hexdigest()
+    return f"{shown[: MAX_NAME - _HASHED]}#h{digest}"
+
+
+def _depth_kept(site: str, folders: list[str], name: str) -> int:
+    """How many of `folders` become folders; fewer than all where the path is too long.
+
+    A prefix of the path decides about itself alone, so that a folder that is kept for two
+    URLs has one name in both.
+    """
+    length = len(site) + sum(1 + len(folder) for folder in folders) + 1 + len(name)
+    if length <= MAX_PATH and len(folders) <= MAX_DEPTH:
+        return len(folders)
+    room = MAX_PATH - len(site) - 1 - MAX_NAME
+    for count, folder in enumerate(folders[:MAX_DEPTH]):
+        room -= 1 + len(folder)
+        if room < 0:
+            return count
+    return MAX_DEPTH

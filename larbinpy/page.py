@@ -1,0 +1,92 @@
+"""What came back for one URL."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from larbinpy.outcome import Outcome
+from larbinpy.url import Url
+
+
+@dataclass(slots=True)
+class Page:
+    """The end of one fetch: a page, or the reason why there is none."""
+
+    url: Url
+    outcome: Outcome
+    #: HTTP status, 0 where no reply came.
+    status: int = 0
+    #: In the order received; names in lower case, values stripped, decoded as Latin-1.
+    headers: list[tuple[str, str]] = field(default_factory=list)
+    #: Content decoding (gzip, br) done.
+    body: bytes = b""
+    #: The body ended early: "length" (cut at maxPageSize) or "disconnect"; else None.
+    truncated: str | None = None
+    #: Address the request went to.
+    ip: str | None = None
+    #: From the start of the request to its end, and to the first byte of the reply.
+    ms: int = 0
+    first_byte_ms: int = 0
+    #: Bytes on the wire, headers included.
+    received: int = 0
+    #: One short line for people, where the outcome alone does not say enough.
+    detail: str = ""
+    #: Canonical URLs that the page links to, once it was parsed; all kinds.
+    links: list[str] = field(default_factory=list)
+    #: The encoding it was read in, once it was parsed.
+    charset: str | None = None
+
+    def header(self, name: str) -> str | None:
+        """The first value of header `name` (lower case)."""
+        return next((value for key, value in self.headers if key == name), None)
+
+    @property
+    def type(self) -> str:
+        """Media type without parameters, lower case; empty where none was sent."""
+        return (self.header("content-type") or "").partition(";")[0].strip().lower()
+
+    @property
+    def http_charset(self) -> str | None:
+        """The charset parameter of Content-Type."""
+        _, _, parameters = (self.header("content-type") or "").partition(";")
+        for parameter in parameters.split(";"):
+            name, _, value = parameter.partition("=")
+            if name.strip().lower() == "charset" and value.strip():
+                return value.strip().strip("\"'") or None
+        return None
+
+
+@dataclass(slots=True)
+class Fate:
+    """One line of the crawl log: how a URL ended. Units as in `Page`."""
+
+    ts: str
+    url: str
+    outcome: str
+    status: int
+    size: int
+    type: str
+    depth: int
+    via: str | None
+    ip: str | None
+    ms: int
+    #: The how-many-eth try this was; 0 where the fate was decided without one.
+    attempt: int
+
+    @classmethod
+    def of(cls, page: Page, wall: float) -> "Fate":
+        """The fate that `page` means for its URL, at the Unix time `wall`."""
+        url = page.url
+        ts = datetime.fromtimestamp(wall, UTC).isoformat(timespec="milliseconds")
+        return cls(
+            ts=ts.replace("+00:00", "Z"),
+            url=url.href,
+            outcome=page.outcome.value,
+            status=page.status,
+            size=len(page.body),
+            type=page.type,
+            depth=url.depth,
+            via=url.via,
+            ip=page.ip,
+            ms=page.ms,
+            attempt=url.attempt,
+        )

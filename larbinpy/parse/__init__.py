@@ -1,0 +1,61 @@
+"""Bytes of a page to its links; everything here is a pure function of its arguments.
+
+`read` is what the crawl calls: it goes by the page's type, and never raises, whatever the
+bytes are. A type that says nothing, and only that, is made up for by a look at the body.
+
+    charset     which encoding; and HTML bytes to a tree, through turbohtml
+    html, xml   trees to elements; elements says which of their attributes are links
+    feeds       sitemaps, RSS and Atom, as streams through lxml
+    headers     Link, Refresh, Location, X-Robots-Tag; directives: what robots are told
+    css, srcset, refresh, manifest   the small grammars
+    link        Kind, Link, Parsed, and the Collector they all add to
+"""
+
+from larbinpy.page import Page
+from larbinpy.parse.body import read_body, read_unlabelled
+from larbinpy.parse.charset import sniff
+from larbinpy.parse.css import css_urls
+from larbinpy.parse.directives import product_token
+from larbinpy.parse.headers import read_headers, redirect_target
+from larbinpy.parse.link import MAX_LINKS, Collector, Kind, Link, Parsed
+from larbinpy.parse.refresh import meta_refresh
+from larbinpy.parse.srcset import srcset
+
+__all__ = [
+    "MAX_LINKS",
+    "Kind",
+    "Link",
+    "Parsed",
+    "css_urls",
+    "links",
+    "meta_refresh",
+    "read",
+    "redirect_target",
+    "sniff",
+    "srcset",
+]
+
+
+def read(page: Page, agent: str) -> Parsed:
+    """The links of `page`, its encoding, and its robots directives for `agent`.
+
+    `agent` is a User-Agent or its product token. Headers are read whatever the status, the
+    body only of pages that were not redirected or refused.
+    """
+    out = Collector(page.url.href, product_token(agent))
+    read_headers(page, out)
+    charset = None
+    if page.body and page.status < 300:
+        charset = read_body(page, out)
+    return out.parsed(charset)
+
+
+def links(body: bytes, url: str, http_charset: str | None = None) -> list[str]:
+    """Absolute canonical URLs that `body` refers to, each once, in order of appearance.
+
+    `body` is HTML, or XML that says so at its beginning; `url` is where it came from, and
+    what a base element in it is resolved against. All kinds of links are listed.
+    """
+    out = Collector(url)
+    read_unlabelled(body, http_charset, out)
+    return [link.url for link in out.parsed(None).links]

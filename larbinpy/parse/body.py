@@ -1,0 +1,115 @@
+"""Which reader a body is for: by its type, or by its beginning where the type says nothing."""
+
+import re
+from itertools import chain
+
+from larbinpy.page import Page
+from larbinpy.parse import feeds, xml
+from larbinpy.parse.charset import decode
+from larbinpy.parse.elements import collect_css
+from larbinpy.parse.html import read_html
+from larbinpy.parse.link import Collector
+from larbinpy.parse.manifest import read_manifest
+
+#: Types that servers send when they do not know (MIME Sniffing standard, section 5).
+_UNKNOWN = frozenset(
+    {"", "application/octet-stream", "binary/octet-stream", "unknown/unknown"}
+    | {"application/unknown", "*/*", "application/x-unknown-content-type"}
+)
+_GZIP = frozenset({"application/gzip", "application/x-gzip"})
+_GZIP_MAGIC = b"\x1f\x8b\x08"
+_MANIFEST_NAMES = (".webmanifest", "/manifest.json")
+
+_HEAD = 512
+#: MIME Sniffing standard, section 7.1, and two that pages without a head begin with.
+_HTML = re.compile(
+    rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\t\n\f\r ]*(?:<!--|<(?:!doctype html|html|head|script|"
+    rb"iframe|h1|div|font|table|a|style|title|b|body|br|p|meta|link)[ \t\n\f\r>/])",
+    re.IGNORECASE,
+)
+_XML = re.compile(
+    rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\t\n\f\r ]*"
+    rb"<(?:\?xml|urlset|sitemapindex|rss|rdf:RDF|feed|svg)[ \t\n\f\r>]"
+)
+
+
+def read_body(page: Page, out: Collector) -> str | None:
+    """Add the links of the page's body; returns its encoding, None where none was read."""
+    body, charset, kind = page.body, page.http_charset, page.type
+    if kind == "text/html":
+        return read_unlabelled(body, charset, out)
+    if kind == "text/css":
+        return _read_css(body, charset, out)
+    if kind == "application/manifest+json" or _is_manifest(page):
+        return read_manifest(body, out)
+    if kind.endswith(("+xml", "/xml")):
+        return _read_xml(body, charset, out)
+    if kind in _UNKNOWN or kind in _GZIP:
+        return read_unlabelled(body, charset, out) if _is_markup(body) else None
+    if kind == "text/plain" and "sitemap" in page.url.href.rpartition("/")[2].lower():
+        return _read_text(body, charset, out)
+    return None
+
+
+def read_unlabelled(body: bytes, charset: str | None, out: Collector) -> str | None:
+    """As `read_body` for HTML, or XML that says so at its beginning, as feeds sent as HTML."""
+    if body.startswith(_GZIP_MAGIC):
+        return _read_gzip(body, out)
+    if _XML.match(_head(body)):
+        encoding, _ = xml.encoding_of(body, charset)
+        if xml.root_name(body, encoding) not in (None, "html"):
+            return _read_xml(body, charset, out)
+    return read_html(body, charset, out)
+
+
+def _read_xml(body: bytes, charset: str | None, out: Collector) -> str | None:
+    if body.startswith(_GZIP_MAGIC):
+        return _read_gzip(body, out)
+    encoding, name = xml.encoding_of(body, charset)
+    root = xml.root_name(body, encoding)
+    if root in feeds.ROOTS:
+        feeds.read_feed(feeds.chunked(body), encoding, out)
+        return name
+    if root is not None and (xml.read_tree(body, encoding, out) or root != "html"):
+        return name
+    # XHTML with a fault, or not XML at all: HTML's rules find what is there.
+    return read_html(body, charset, out)
+
+
+def _read_gzip(body: bytes, out: Collector) -> str | None:
+    """Of compressed documents only sitemaps and feeds are known to be sent as they are."""
+    chunks = feeds.gunzip(body)
+    first = next(chunks, b"")
+    encoding, name = xml.encoding_of(first, None)
+    if xml.root_name(first, encoding) not in feeds.ROOTS:
+        return None
+    feeds.read_feed(chain([first], chunks), encoding, out)
+    return name
+
+
+def _read_css(body: bytes, charset: str | None, out: Collector) -> str:
+    text, name = decode(body, charset)
+    collect_css(text, out)
+    return name
+
+
+def _read_text(body: bytes, charset: str | None, out: Collector) -> str:
+    text, name = decode(body, charset)
+    feeds.read_lines(text, out)
+    return name
+
+
+def _head(body: bytes) -> bytes:
+    """The beginning; without the zero bytes of UTF-16 it reads the same in all encodings."""
+    return body[:_HEAD].replace(b"\0", b"")
+
+
+def _is_markup(body: bytes) -> bool:
+    head = _head(body)
+    return bool(_HTML.match(head) or _XML.match(head)) or body.startswith(_GZIP_MAGIC)
+
+
+def _is_manifest(page: Page) -> bool:
+    if page.type not in _UNKNOWN and page.type != "application/json":
+        return False
+    return page.url.href.partition("?")[0].endswith(_MANIFEST_NAMES)

@@ -1,0 +1,174 @@
+"""Bytes to text: which encoding a page is in, whatever it says of itself.
+
+The order is WHATWG's: byte-order mark, HTTP, `<meta>`, and then a guess. Labels that
+cannot be true are passed over, as all links would be lost: UTF-16 where there are no zero
+bytes, and the "replacement" encoding, which reads any page as one wrong character.
+"""
+
+import codecs
+import re
+from collections.abc import Callable
+from urllib.parse import quote_from_bytes
+
+import turbohtml
+from turbohtml.detect import detect  # registers the whatwg-* codecs as well
+
+_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16le"), (b"\xfe\xff", "utf-16be"))
+#: How much is looked at where something is to be told from the beginning.
+_HEAD = 1024
+#: Guessing costs up to 75 ns a byte; more than this hardly makes it better.
+_SAMPLE = 64 * 1024
+_NON_ASCII = re.compile(rb"[\x80-\xff]")
+_NON_ASCII_RUN = re.compile(r"[^\x00-\x7f]+")
+_CSS_CHARSET = re.compile(rb'@charset "([^"]{1,60})";')
+
+#: Python's names for the encoders of the Encoding standard, where they differ.
+_ENCODERS = {
+    "shift_jis": "cp932",
+    "euc-kr": "cp949",
+    "big5": "big5hkscs",
+    "windows-874": "cp874",
+    "x-mac-cyrillic": "mac_cyrillic",
+    "iso-8859-8-i": "iso8859-8",
+}
+
+#: A tag with this many bytes and no ">" is not written by hand or template: attributes
+#: cost the parser up to 600 ns each, and it takes as many as there are.
+_LONGEST_RUN = 256 * 1024
+_KEPT_OF_RUN = 32 * 1024
+_LONG_RUN = re.compile(rb"[^>]{%d,}" % _LONGEST_RUN)
+
+
+def sniff(body: bytes, http_charset: str | None = None) -> str:
+    """The encoding of an HTML page, by its WHATWG name.
+
+    `http_charset` is the charset parameter of Content-Type. This costs a whole parse, as a
+    `<meta>` counts wherever it stands; whoever wants the tree too calls `document`.
+    """
+    return document(body, http_charset).encoding or "windows-1252"
+
+
+def document(body: bytes, http_charset: str | None = None) -> turbohtml.Document:
+    """Parse an HTML page; its `encoding` is the one decided on."""
+    body = _shortened(body)
+    found = _parse(body, _utf16_unmarked(body) or http_charset)
+    name = found.encoding
+    if _incredible(name, body):
+        found = _parse(body, None)
+        if _incredible(found.encoding, body):
+            found = _parse(body, "windows-1252")
+    if found.encoding_confidence == "tentative" and name == "windows-1252":
+        guess = _guess(body)
+        if guess is not None:
+            found = _parse(body, guess)
+    return found
+
+
+def decode(body: bytes, http_charset: str | None = None) -> tuple[str, str]:
+    """The text of a style sheet (CSS Syntax, section 3.2), and the encoding's name."""
+    for mark, name in _MARKS:
+        if body.startswith(mark):
+            return body[len(mark) :].decode(name, "replace"), name
+    declared = _CSS_CHARSET.match(body)
+    for label in (http_charset, declared and declared[1].decode("latin-1")):
+        text = _decoded(body, label) if label else None
+        if label and text is not None:
+            return text, label.strip().lower()
+    return body.decode("utf-8", "replace"), "utf-8"
+
+
+def query_encoder(encoding: str | None) -> Callable[[str], str] | None:
+    """What spells the query of a URL in the page's encoding; None where that is UTF-8.
+
+    Servers of legacy pages get from browsers the bytes that the page is written in (URL
+    standard, "percent-encode after encoding"), and know no other.
+    """
+    name = (encoding or "utf-8").lower()
+    if name.startswith("utf-") or name == "x-user-defined":
+        return None
+    codec = _ENCODERS.get(name, name)
+
+    def encode(reference: str) -> str:
+        path, mark, query = reference.partition("?")
+        return path + mark + _NON_ASCII_RUN.sub(lambda run: _percent(run[0], codec), query)
+
+    return encode
+
+
+def _percent(text: str, codec: str) -> str:
+    # Trailing bytes of two-byte characters may be ASCII, and stay what they are.
+    return quote_from_bytes(text.encode(codec, "xmlcharrefreplace"), safe="@[\\]^`{|}")
+
+
+def _parse(body: bytes, label: str | None) -> turbohtml.Document:
+    try:
+        return turbohtml.parse(
+            body, encoding=label, positions=False, allow_declarative_shadow_roots=False
+        )
+    except LookupError:  # not a label of the Encoding standard
+        return _parse(body, None)
+
+
+def _incredible(name: str | None, body: bytes) -> bool:
+    if name == "replacement":
+        return True
+    return name in ("UTF-16LE", "UTF-16BE") and b"\0" not in body[:_HEAD] and not _marked(body)
+
+
+def _marked(body: bytes) -> bool:
+    return body.startswith(tuple(mark for mark, _ in _MARKS))
+
+
+def _utf16_unmarked(body: bytes) -> str | None:
+    if body.startswith(b"<\0"):
+        return "utf-16le"
+    return "utf-16be" if body.startswith(b"\0<") else None
+
+
+def _guess(body: bytes) -> str | None:
+    """A better guess than windows-1252, judged from where the text stops being ASCII."""
+    first = _NON_ASCII.search(body)
+    if first is None:
+        return None
+    sample = body[first.start() : first.start() + _SAMPLE]
+    try:
+        # Not final: a page that was cut short may end within a character.
+        codecs.utf_8_decode(sample, "strict", False)
+    except UnicodeDecodeError:
+        return detect(body[:_HEAD] + sample).encoding
+    return "utf-8"
+
+
+def _decoded(body: bytes, label: str) -> str | None:
+    """`body` decoded as the Encoding standard says; None where `label` cannot be true."""
+    if not (label.isascii() and label.isprintable()):
+        return None
+    codec = f"whatwg-{label.strip().lower()}"
+    try:
+        if b"\0" not in body[:_HEAD] and b"{}".decode(codec) != "{}":
+            return None
+        return body.decode(codec)
+    except LookupError:
+        return None
+
+
+def _shortened(body: bytes) -> bytes:
+    """`body` without the middle of runs that would only burn time (see `_LONGEST_RUN`).
+
+    Where the run is a long script, text or data: URL, no link is lost: both ends stay.
+    """
+    if not _has_long_run(body):
+        return body
+    return _LONG_RUN.sub(_ends, body)
+
+
+def _has_long_run(body: bytes) -> bool:
+    # A run this long covers at least one whole block of half its length.
+    block = _LONGEST_RUN // 2
+    starts = range(0, len(body) - block + 1, block)
+    return any(body.find(b">", start, start + block) < 0 for start in starts)
+
+
+def _ends(run: re.Match[bytes]) -> bytes:
+    text = run[0]
+    return text[:_KEPT_OF_RUN] + text[len(text) - _KEPT_OF_RUN - len(text) % 2 :]

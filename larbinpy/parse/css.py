@@ -1,0 +1,123 @@
+"""URLs in style sheets: CSS Syntax level 3, as far as it takes to find them.
+
+A tokenizer for all of CSS would spend its time on names and numbers. This one looks only
+at what can hold or hide a URL: comments, strings, escapes, parentheses and at-rules; each
+character is looked at a bounded number of times, whatever the sheet.
+"""
+
+import re
+from collections.abc import Iterator
+
+# Each loop is possessive: nothing is ever tried twice.
+_DOUBLE = r'"([^"\\\n\r\f]*+(?:\\(?:\r\n|.)[^"\\\n\r\f]*+)*+)(?:"|\\?\Z)'
+_SINGLE = r"'([^'\\\n\r\f]*+(?:\\(?:\r\n|.)[^'\\\n\r\f]*+)*+)(?:'|\\?\Z)"
+_TOKEN = re.compile(rf"/\*(?:.*?\*/|.*)|{_DOUBLE}|{_SINGLE}|\\.|[@()\"']", re.DOTALL)
+_IMPORT = re.compile(
+    rf"@import(?:[ \t\n\f\r]|/\*.*?\*/)*+(?:{_DOUBLE}|{_SINGLE})", re.DOTALL | re.IGNORECASE
+)
+#: Namespaces are names that look like URLs.
+_NAMESPACE = re.compile(
+    rf"@namespace\b[^;\"'{{}}]*+(?:{_DOUBLE}|{_SINGLE})?[^;\"'{{}}]*+", re.DOTALL | re.IGNORECASE
+)
+_QUOTED = re.compile(r"[ \t\n\f\r]*+[\"']")
+_PLAIN = r"[^\"'()\\\x00-\x20\x7f]*+"
+_UNQUOTED = re.compile(
+    rf"[ \t\n\f\r]*+({_PLAIN}(?:\\[^\n\r\f]{_PLAIN})*+)[ \t\n\f\r]*+(?:\)|\Z)", re.DOTALL
+)
+#: "Consume the remnants of a bad url" (section 4.3.14).
+_REMNANTS = re.compile(r"[^)\\]*+(?:\\.[^)\\]*+)*+\)?", re.DOTALL)
+_ESCAPE = re.compile(
+    r"\\(?:([0-9a-fA-F]{1,6})(?:\r\n|[ \t\n\f\r])?|(\r\n|[\n\r\f])|(.))", re.DOTALL
+)
+_NAME_BACKWARDS = re.compile(r"[-\w\x80-\U0010ffff]*")
+
+#: First letters of the two at-rules that matter.
+_AT_RULES = frozenset("iInN")
+#: Functions whose strings are URLs.
+_HOLDERS = frozenset({"url", "src", "image", "image-set", "-webkit-image-set"})
+_NOT_IN_NAMES = frozenset(" \t\n\f\r()[]{},;:/*\"'@")
+#: Longer than the longest of these names with every letter escaped.
+_LONGEST_NAME = 160
+
+
+def css_urls(text: str) -> list[str]:
+    """URLs in a style sheet or a style attribute, in order, escapes undone, not resolved.
+
+    They are those of `url()`, `src()`, `image-set()` and `@import`. An empty URL means no
+    resource and is left out.
+    """
+    if "(" not in text and "@" not in text:
+        return []
+    return [url for url in map(_unescape, _raw_urls(text)) if url]
+
+
+def _raw_urls(text: str) -> Iterator[str]:
+    holders: list[bool] = []  # for each open parenthesis: are its strings URLs?
+    position = 0
+    while (token := _TOKEN.search(text, position)) is not None:
+        position = token.end()
+        match text[token.start()]:
+            case "'" | '"':
+                if token.lastindex is None:
+                    holders.clear()  # a line break within a string: all bets are off
+                elif holders and holders[-1]:
+                    yield token[token.lastindex]
+            case ")":
+                if holders:
+                    holders.pop()
+            case "(":
+                name = _name_before(text, token.start())
+                if name == "url" and not _QUOTED.match(text, position):
+                    url, position = _unquoted(text, position)
+                    yield url
+                else:
+                    holders.append(name in _HOLDERS)
+            case "@":
+                url, position = _at_rule(text, token.start())
+                yield url
+
+
+def _name_before(text: str, end: int) -> str:
+    """The name of the function whose parenthesis opens at `end`, in lower case."""
+    before = text[max(0, end - _LONGEST_NAME) : end]
+    if not before or before[-1] in _NOT_IN_NAMES:
+        return ""
+    if "\\" in before:
+        before = _unescape(before)
+    match = _NAME_BACKWARDS.match(before[::-1])
+    assert match is not None  # it matches the empty string
+    return match[0][::-1].lower()
+
+
+def _unquoted(text: str, start: int) -> tuple[str, int]:
+    """The URL that stands bare after `url(`, empty where it is malformed, and its end."""
+    url = _UNQUOTED.match(text, start)
+    if url is not None:
+        return url[1], url.end()
+    remnants = _REMNANTS.match(text, start)
+    assert remnants is not None  # it matches the empty string
+    return "", remnants.end()
+
+
+def _at_rule(text: str, start: int) -> tuple[str, int]:
+    """The URL of an `@import "..."` at `start`, else empty, and where to go on."""
+    if text[start + 1 : start + 2] not in _AT_RULES:
+        return "", start + 1
+    imported = _IMPORT.match(text, start)
+    if imported is not None:
+        return imported[imported.lastindex or 0], imported.end()
+    namespace = _NAMESPACE.match(text, start)
+    return "", namespace.end() if namespace else start + 1
+
+
+def _unescape(text: str) -> str:
+    return _ESCAPE.sub(_unescaped, text) if "\\" in text else text
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    if match[1] is None:
+        return match[3] or ""  # an escaped line break is nothing
+    code = int(match[1], 16)
+    return (
+        chr(code) if 0 < code < 0xD800 or 0xDFFF < code < 0x110000 else "\N{REPLACEMENT CHARACTER}"
+    )

@@ -1,0 +1,51 @@
+"""Robots directives of single pages: `<meta name=robots>` and X-Robots-Tag.
+
+There is no standard; the sources are Google's "Robots meta tag" page, which the other
+engines follow, and RFC 9309 for what an agent's product token is. Directives add up: one
+for all agents and one for ours both hold.
+"""
+
+import re
+
+from larbinpy.parse.link import Collector
+
+_PRODUCT_TOKEN = re.compile(r"[A-Za-z_-]*")
+#: Directives that are written with a colon themselves, as an agent's name is.
+_WITH_VALUE = frozenset(
+    {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
+)
+
+
+def product_token(agent: str) -> str:
+    """The part of a User-Agent that directives and robots.txt name, in lower case."""
+    match = _PRODUCT_TOKEN.match(agent.strip())
+    return match[0].lower() if match else ""
+
+
+def from_meta(name: str, content: str, out: Collector) -> None:
+    """Obey a `<meta>` whose name is "robots" or our agent's."""
+    name = name.strip().lower()
+    if name == "robots" or (name and name == out.agent):
+        for directive in content.replace(",", " ").split():
+            _obey(directive, out)
+
+
+def from_header(value: str, out: Collector) -> None:
+    """Obey one X-Robots-Tag line; "agent: directives" concerns that agent alone."""
+    concerned = True
+    for part in value.split(","):
+        name, colon, rest = part.partition(":")
+        name = name.strip().lower()
+        if colon and name not in _WITH_VALUE:
+            concerned = name in ("*", out.agent)
+            name = rest.strip()
+        if concerned:
+            _obey(name, out)
+
+
+def _obey(directive: str, out: Collector) -> None:
+    directive = directive.lower()
+    if directive in ("noindex", "none"):
+        out.noindex = True
+    if directive in ("nofollow", "none"):
+        out.nofollow = True

@@ -1,0 +1,147 @@
+"""Which attributes of which elements are links, for HTML, XHTML and SVG alike.
+
+The elements come from two parsers, so they come here as a local name in lower case and a
+function that looks up an attribute. `ping` and `cite` are not
+followed: the first is an address for reports, the second a source that nobody is shown.
+"""
+
+from collections.abc import Callable
+
+from larbinpy.parse import directives
+from larbinpy.parse.css import css_urls
+from larbinpy.parse.link import Collector, Kind, relation_kind, unendorsed
+from larbinpy.parse.refresh import meta_refresh
+from larbinpy.parse.srcset import srcset
+
+#: Looks up an attribute; None where it is absent or has no value.
+Get = Callable[[str], str | None]
+_Reader = Callable[[Get, Collector], None]
+
+#: The attributes that `collect` reads, and those of `collect_common`: elements with none of
+#: them need not be looked at, <style> and <meta> excepted.
+OWN_ATTRIBUTES = ("href", "src", "srcset", "imagesrcset", "action", "data", "poster")
+COMMON_ATTRIBUTES = ("style", "background")
+
+_PLAIN: dict[str, tuple[tuple[str, Kind], ...]] = {
+    "iframe": (("src", Kind.PAGE),),
+    "frame": (("src", Kind.PAGE),),
+    "audio": (("src", Kind.REQUISITE),),
+    "video": (("src", Kind.REQUISITE), ("poster", Kind.IMAGE)),
+    "track": (("src", Kind.REQUISITE),),
+    "embed": (("src", Kind.REQUISITE),),
+    "object": (("data", Kind.REQUISITE),),
+    "script": (("src", Kind.REQUISITE), ("href", Kind.REQUISITE)),
+    "image": (("href", Kind.IMAGE),),
+    "feimage": (("href", Kind.IMAGE),),
+}
+#: SVG elements whose href takes in a part of another document.
+_REFERRING = ("use", "mpath", "textpath", "pattern", "filter", "lineargradient", "radialgradient")
+_PLAIN |= dict.fromkeys(_REFERRING, (("href", Kind.REQUISITE),))
+
+_XLINKS = {tag: kind for tag, pairs in _PLAIN.items() for name, kind in pairs if name == "href"}
+_XLINKS["a"] = Kind.PAGE
+
+
+def collect(tag: str, get: Get, out: Collector) -> None:
+    """Add the links in the attributes that are the element's own."""
+    reader = _READERS.get(tag)
+    if reader is not None:
+        reader(get, out)
+
+
+def collect_common(get: Get, out: Collector) -> None:
+    """Add the links in the attributes that any element may have."""
+    _add(get("background"), Kind.IMAGE, out)
+    style = get("style")
+    if style is not None:
+        collect_css(style, out)
+
+
+def collect_xlink(tag: str, reference: str | None, out: Collector) -> None:
+    """Add the xlink:href of an SVG element."""
+    _add(reference, _XLINKS.get(tag, Kind.REQUISITE), out)
+
+
+def collect_css(text: str, out: Collector) -> None:
+    """Add the links of a style sheet or attribute."""
+    for url in css_urls(text):
+        out.add(url, Kind.REQUISITE)
+
+
+def _add(reference: str | None, kind: Kind, out: Collector) -> None:
+    if reference is not None:
+        out.add(reference, kind)
+
+
+def _hyperlink(get: Get, out: Collector) -> None:
+    href = get("href")
+    if href is not None:
+        out.add(href, Kind.PAGE, unendorsed(get("rel")))
+
+
+def _link(get: Get, out: Collector) -> None:
+    rel = get("rel") or ""
+    kind = relation_kind(rel, get("as") or "")
+    href = get("href")
+    if kind is not None and href is not None:
+        out.add(href, kind, unendorsed(rel))
+    _candidates(get("imagesrcset"), out)
+
+
+def _candidates(value: str | None, out: Collector) -> None:
+    for url in srcset(value or ""):
+        out.add(url, Kind.IMAGE)
+
+
+def _img(get: Get, out: Collector) -> None:
+    _add(get("src"), Kind.IMAGE, out)
+    _candidates(get("srcset"), out)
+
+
+def _source(get: Get, out: Collector) -> None:
+    _add(get("src"), Kind.REQUISITE, out)
+    _candidates(get("srcset"), out)
+
+
+def _form(get: Get, out: Collector) -> None:
+    action = get("action")
+    method = (get("method") or "").lower()
+    if action is not None and method not in ("post", "dialog"):
+        out.add(action, Kind.PAGE, unendorsed(get("rel")))
+
+
+def _input(get: Get, out: Collector) -> None:
+    if (get("type") or "").lower() == "image":
+        _add(get("src"), Kind.IMAGE, out)
+    _candidates(get("srcset"), out)
+
+
+def _meta(get: Get, out: Collector) -> None:
+    content = get("content")
+    if content is None:
+        return
+    if (get("http-equiv") or "").lower() == "refresh":
+        url = meta_refresh(content)
+        if url:
+            out.add(url, Kind.PAGE)
+    directives.from_meta(get("name") or "", content, out)
+
+
+def _plain(pairs: tuple[tuple[str, Kind], ...]) -> _Reader:
+    def read(get: Get, out: Collector) -> None:
+        for name, kind in pairs:
+            _add(get(name), kind, out)
+
+    return read
+
+
+_READERS: dict[str, _Reader] = {tag: _plain(pairs) for tag, pairs in _PLAIN.items()} | {
+    "a": _hyperlink,
+    "area": _hyperlink,
+    "link": _link,
+    "form": _form,
+    "img": _img,
+    "source": _source,
+    "input": _input,
+    "meta": _meta,
+}

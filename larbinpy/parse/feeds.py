@@ -1,0 +1,210 @@
+"""Sitemaps (sitemaps.org), RSS and Atom: lists of URLs that may be long.
+
+They are read as a stream and forgotten behind it, so that neither a sitemap of 50 MB nor
+a bomb in its place is ever held whole. A stream that yields next to nothing is given up.
+"""
+
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from lxml import etree
+
+from larbinpy.parse.link import Collector, Kind, relation_kind, unendorsed
+from larbinpy.parse.xml import SAFE, local_name
+from larbinpy.url import parse
+
+#: Local names of the elements that such documents begin with.
+ROOTS = frozenset({"urlset", "sitemapindex", "rss", "RDF", "feed"})
+
+#: "must be no larger than 50MB (52,428,800 bytes)" uncompressed, says the protocol.
+MAX_DECODED = 50 * 1024 * 1024
+_CHUNK = 64 * 1024
+#: gzip files may be concatenated; honest ones are so once, by appending.
+_MAX_MEMBERS = 8
+
+#: What a list may take without yielding a URL, and for each one that it does: twice what
+#: the protocol's limits of size and number leave to an entry.
+_BARREN_START = 1024 * 1024
+_BARREN_SHARE = 2 * 1024
+
+_BARE_AMPERSAND = re.compile(rb"&(?!#?\w{1,30};)")
+#: An entity that the end of a chunk may have cut.
+_CUT_ENTITY = re.compile(rb"&[#\w]{0,31}\Z")
+
+
+def chunked(body: bytes) -> Iterator[bytes]:
+    """`body` in portions, for a reader that forgets one before the next."""
+    for start in range(0, len(body), _CHUNK):
+        yield body[start : start + _CHUNK]
+
+
+def gunzip(body: bytes) -> Iterator[bytes]:
+    """The content of a gzip file in chunks, as far as it is sound, up to `MAX_DECODED`."""
+    left = MAX_DECODED
+    position = 0
+    for _ in range(_MAX_MEMBERS):
+        inflater = zlib.decompressobj(wbits=31)
+        while position < len(body) and not inflater.eof:
+            # A portion at a time, as zlib copies what it has not come to yet.
+            portion = body[position : position + _CHUNK]
+            position += len(portion)
+            while portion and left > 0:
+                try:
+                    chunk = inflater.decompress(portion, min(_CHUNK, left))
+                except zlib.error:
+                    return
+                left -= len(chunk)
+                yield chunk
+                portion = inflater.unconsumed_tail
+        position -= len(inflater.unused_data)
+        if position >= len(body) or left <= 0:
+            return
+
+
+def read_feed(chunks: Iterable[bytes], encoding: str | None, out: Collector) -> None:
+    """Add the links of a sitemap, sitemap index, RSS or Atom document.
+
+    Markup within the text of feed entries is not read: it is on the pages they lead to.
+    """
+    tags = tuple(f"{{*}}{name}" for name in (*ROOTS, *_READERS))
+    parser = etree.XMLPullParser(events=("start", "end"), tag=tags, encoding=encoding, **SAFE)
+    root = None
+    taken = 0
+    try:
+        for chunk in _mended(chunks):
+            parser.feed(chunk)
+            for event, element in parser.read_events():
+                if event == "end":
+                    _read_element(element, out)
+                elif root is None:
+                    root = element
+            _forget(root)
+            taken += len(chunk)
+            if out.full or taken > _BARREN_START + _BARREN_SHARE * out.count:
+                break
+    except etree.LxmlError:
+        return
+
+
+def read_lines(text: str, out: Collector) -> None:
+    """Add the links of a text sitemap: one URL a line."""
+    for line in text.splitlines():
+        if line.startswith(("http://", "https://")):
+            out.add(line, Kind.PAGE)
+
+
+def _mended(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """`chunks` with "&" escaped where it begins no entity, as in many a hand-made feed."""
+    rest = b""
+    for chunk in chunks:
+        chunk = rest + chunk
+        rest = b""
+        if b"&" in chunk and b"\0" not in chunk[:_CHUNK]:
+            cut = _CUT_ENTITY.search(chunk, max(0, len(chunk) - 40))
+            if cut is not None:
+                chunk, rest = chunk[: cut.start()], cut[0]
+            chunk = _BARE_AMPERSAND.sub(b"&amp;", chunk)
+        yield chunk
+    if rest:
+        yield rest
+
+
+def _forget(root: Any) -> None:
+    """Drop what is complete: everything but the last child, on every level."""
+    node = root
+    while node is not None and len(node):
+        del node[:-1]
+        node = node[-1]
+
+
+def _read_element(element: Any, out: Collector) -> None:
+    reader = _READERS.get(local_name(element))
+    if reader is None:
+        return
+    for reference, kind, nofollow in reader(element):
+        reference = reference.strip()
+        if reference:
+            out.add(_absolute(reference, element, out), kind, nofollow)
+
+
+def _absolute(reference: str, element: Any, out: Collector) -> str:
+    """`reference` resolved against the nearest xml:base, if there is one."""
+    base = element.base
+    if not base:
+        return reference
+    return parse(reference, parse(base, out.base) or out.base) or reference
+
+
+_Found = tuple[str, Kind, bool]
+_ElementReader = Callable[[Any], list[_Found]]
+
+
+def _text(element: Any) -> str:
+    # Children are entities that were not expanded: what is left of the URL is none.
+    return "" if len(element) else element.text or ""
+
+
+def _parent(element: Any) -> str:
+    parent = element.getparent()
+    return "" if parent is None else local_name(parent)
+
+
+def _text_as(kind: Kind) -> _ElementReader:
+    return lambda element: [(_text(element), kind, False)]
+
+
+def _loc(element: Any) -> list[_Found]:
+    kind = Kind.IMAGE if _parent(element) == "image" else Kind.PAGE
+    return [(_text(element), kind, False)]
+
+
+def _link(element: Any) -> list[_Found]:
+    href = element.get("href")
+    if href is None:
+        return [(_text(element), Kind.PAGE, False)]
+    rel = element.get("rel") or ""
+    kind = relation_kind(rel, "")
+    return [] if kind is None else [(href, kind, unendorsed(rel))]
+
+
+def _guid(element: Any) -> list[_Found]:
+    text = _text(element).strip()
+    permanent = element.get("isPermaLink", "true") == "true"
+    return [(text, Kind.PAGE, False)] if permanent and text.startswith("http") else []
+
+
+def _url(element: Any) -> list[_Found]:
+    return [(_text(element), Kind.IMAGE, False)] if _parent(element) == "image" else []
+
+
+def _media(element: Any) -> list[_Found]:
+    """RSS <enclosure>, Media RSS <media:content>, Atom <content src>."""
+    image = (element.get("type") or "").startswith("image/") or element.get("medium") == "image"
+    media = (element.get("url") or "", Kind.IMAGE if image else Kind.REQUISITE, False)
+    return [media, (element.get("src") or "", Kind.PAGE, False)]
+
+
+def _picture(element: Any) -> list[_Found]:
+    """Media RSS <media:thumbnail url>, iTunes <itunes:image href>."""
+    return [(element.get(name) or "", Kind.IMAGE, False) for name in ("url", "href")]
+
+
+_READERS: dict[str, _ElementReader] = {
+    "loc": _loc,
+    "thumbnail_loc": _text_as(Kind.IMAGE),
+    "content_loc": _text_as(Kind.REQUISITE),
+    "player_loc": _text_as(Kind.PAGE),
+    "link": _link,
+    "guid": _guid,
+    "comments": _text_as(Kind.PAGE),
+    "uri": _text_as(Kind.PAGE),
+    "icon": _text_as(Kind.IMAGE),
+    "logo": _text_as(Kind.IMAGE),
+    "url": _url,
+    "enclosure": _media,
+    "content": _media,
+    "thumbnail": _picture,
+    "image": _picture,
+}

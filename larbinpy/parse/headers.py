@@ -1,0 +1,75 @@
+"""Links and directives in HTTP headers: Link, Refresh, Location, X-Robots-Tag."""
+
+import re
+
+from larbinpy.page import Page
+from larbinpy.parse import directives
+from larbinpy.parse.link import Collector, Kind, Link, relation_kind, unendorsed
+from larbinpy.parse.refresh import meta_refresh
+from larbinpy.parse.srcset import srcset
+
+#: RFC 8288 section 3: a target, and parameters up to a comma outside quotes.
+_TARGET = re.compile(r'<([^<>]*)>((?:[^,"<]|"(?:[^"\\]|\\.)*+"?)*+)')
+_PARAMETER = re.compile(
+    r';\s*([\w!#$&+.^`|~-]+)\*?\s*(?:=\s*(?:"((?:[^"\\]|\\.)*+)"?|([^\s;,"]*)))?'
+)
+#: Longer values are cut: no server sends more links than it could in as many lines.
+_MAX_VALUE = 64 * 1024
+_QUOTED_PAIR = re.compile(r"\\(.)")
+_REDIRECTING = frozenset({201, 300, 301, 302, 303, 307, 308})
+
+
+def read_headers(page: Page, out: Collector) -> None:
+    """Add what the headers of `page` lead to, and obey its X-Robots-Tag."""
+    for name, value in page.headers:
+        value = value[:_MAX_VALUE]
+        match name:
+            case "location":
+                if page.status in _REDIRECTING:
+                    out.add(_text(value), Kind.PAGE)
+            case "link":
+                _read_link(_text(value), out)
+            case "refresh":
+                url = meta_refresh(_text(value))
+                if url:
+                    out.add(url, Kind.PAGE)
+            case "x-robots-tag":
+                directives.from_header(value, out)
+
+
+def redirect_target(page: Page) -> list[Link]:
+    """Where the Location of `page` points, as the one link of a list; none if nowhere."""
+    out = Collector(page.url.href)
+    location = page.header("location")
+    if location is not None:
+        out.add(_text(location[:_MAX_VALUE]), Kind.PAGE)
+    return out.parsed(None).links
+
+
+def _text(value: str) -> str:
+    """Header bytes came as Latin-1; URLs in them are read as UTF-8, as browsers do."""
+    try:
+        return value.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return value
+
+
+def _read_link(value: str, out: Collector) -> None:
+    for target in _TARGET.finditer(value):
+        parameters = _parameters(target[2])
+        rel = parameters.get("rel", "")
+        kind = relation_kind(rel, parameters.get("as", ""))
+        if kind is not None:
+            out.add(target[1], kind, unendorsed(rel))
+        for url in srcset(parameters.get("imagesrcset", "")):
+            out.add(url, Kind.IMAGE)
+
+
+def _parameters(text: str) -> dict[str, str]:
+    """Parameters by name in lower case; the first of a name counts (section 3.3)."""
+    found: dict[str, str] = {}
+    for match in _PARAMETER.finditer(text):
+        quoted = match[2]
+        value = match[3] if quoted is None else _QUOTED_PAIR.sub(r"\1", quoted)
+        found.setdefault(match[1].lower(), value or "")
+    return found

@@ -1,0 +1,174 @@
+"""What parsing yields: links, each once, with what they are good for."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+
+from larbinpy.url import MAX_LENGTH, resolve
+
+#: Distinct references taken from one page. The largest honest lists are sitemaps, which
+#: their protocol ends at 50,000; beyond that a page is a weapon.
+MAX_LINKS = 50_000
+
+#: References longer than this are not even resolved: white space and dot segments may
+#: shrink one below `MAX_LENGTH`, but an honest one never by so much. Most are data: URLs.
+_MAX_REFERENCE = 4 * MAX_LENGTH
+
+#: What the crawler does not go to by any kind of <link>: they name hosts, not resources.
+_CONNECTIONS = frozenset({"preconnect", "dns-prefetch"})
+_IMAGE_RELATIONS = frozenset(
+    {"icon", "apple-touch-icon", "apple-touch-icon-precomposed", "apple-touch-startup-image"}
+    | {"mask-icon", "fluid-icon", "image_src"}
+)
+_REQUISITE_RELATIONS = frozenset({"stylesheet", "manifest", "modulepreload", "enclosure"})
+_LOADED_AHEAD = frozenset({"preload", "prefetch"})
+_UNENDORSED = frozenset({"nofollow", "ugc", "sponsored"})
+
+
+class Kind(Enum):
+    """What a link is good for."""
+
+    #: A link to follow.
+    PAGE = "page"
+    #: An image that a page shows.
+    IMAGE = "image"
+    #: What else a page needs to be shown: style, script, font, media, manifest.
+    REQUISITE = "requisite"
+
+
+@dataclass(slots=True)
+class Link:
+    """One URL that a page refers to."""
+
+    #: Canonical, as `larbinpy.url.resolve` spells it.
+    url: str
+    kind: Kind
+    #: The page vouches for the link nowhere (rel=nofollow, ugc or sponsored).
+    nofollow: bool = False
+
+
+@dataclass(slots=True)
+class Parsed:
+    """What a page says: each URL once, in the order of first appearance."""
+
+    links: list[Link] = field(default_factory=list)
+    #: WHATWG name of the encoding it was read in; None where no text was read.
+    charset: str | None = None
+    #: Robots directives, of the page's header or of its own, that concern our agent.
+    noindex: bool = False
+    nofollow: bool = False
+
+
+_UNMET = Link("", Kind.PAGE)
+
+
+class Collector:
+    """Gathers the links of one page.
+
+    References are resolved once however often they occur: resolving costs more than
+    finding. A URL that occurs as a PAGE and as something else is a PAGE.
+    """
+
+    __slots__ = (
+        "_by_reference",
+        "_by_url",
+        "agent",
+        "base",
+        "encode",
+        "full",
+        "nofollow",
+        "noindex",
+    )
+
+    def __init__(self, base: str, agent: str = "") -> None:
+        #: Canonical or at least absolute URL that references are resolved against.
+        self.base = base
+        #: Product token of the crawler, in lower case, for directives addressed to it.
+        self.agent = agent
+        #: Applied to references that are not ASCII, where the page's encoding matters.
+        self.encode: Callable[[str], str] | None = None
+        #: Whether the page has had its share: adding more is pointless.
+        self.full = False
+        self.noindex = False
+        self.nofollow = False
+        self._by_reference: dict[str, Link | None] = {}
+        self._by_url: dict[str, Link] = {}
+
+    def __repr__(self) -> str:
+        return f"<Collector {self.base} {len(self._by_url)} links>"
+
+    @property
+    def count(self) -> int:
+        """How many URLs there are so far."""
+        return len(self._by_url)
+
+    def rebase(self, base: str) -> None:
+        """Resolve what is added from now on against `base`."""
+        if base != self.base:
+            self.base = base
+            self._by_reference.clear()
+
+    def add(self, reference: str, kind: Kind, nofollow: bool = False) -> None:
+        """Take a reference as it stands in the page; what cannot be crawled is dropped."""
+        reference = reference.partition("#")[0]
+        if not reference and kind is not Kind.PAGE:
+            return  # "#part" is something within this document, and "" no resource at all
+        link = self._by_reference.get(reference, _UNMET)
+        if link is _UNMET:
+            link = self._enter(reference, kind, nofollow)
+        if link is not None and kind is Kind.PAGE:
+            link.nofollow = nofollow and (link.nofollow or link.kind is not Kind.PAGE)
+            link.kind = kind
+
+    def _enter(self, reference: str, kind: Kind, nofollow: bool) -> Link | None:
+        if self.full:
+            return None
+        url = self._resolve(reference)
+        link = None
+        if url is not None:
+            link = self._by_url.get(url)
+            if link is None:
+                link = self._by_url[url] = Link(url, kind, nofollow)
+        self._by_reference[reference] = link
+        self.full = len(self._by_reference) >= MAX_LINKS
+        return link
+
+    def _resolve(self, reference: str) -> str | None:
+        if len(reference) > _MAX_REFERENCE:
+            return None
+        if self.encode is not None and not reference.isascii():
+            reference = self.encode(reference)
+        return resolve(reference, self.base)
+
+    def parsed(self, charset: str | None) -> Parsed:
+        return Parsed(list(self._by_url.values()), charset, self.noindex, self.nofollow)
+
+
+def unendorsed(rel: str | None) -> bool:
+    """Whether a `rel` asks crawlers not to take the link as a recommendation."""
+    return rel is not None and not _UNENDORSED.isdisjoint(rel.lower().split())
+
+
+def relation_kind(rel: str, destination: str) -> Kind | None:
+    """The kind of a `<link>` or Link header by its `rel` and `as`; None: do not go there.
+
+    Unknown relations are hyperlinks, as they are in HTML.
+    """
+    relations = frozenset(rel.lower().split())
+    if relations and relations <= _CONNECTIONS:
+        return None
+    if not relations.isdisjoint(_REQUISITE_RELATIONS):
+        return Kind.REQUISITE
+    if not relations.isdisjoint(_IMAGE_RELATIONS):
+        return Kind.IMAGE
+    if relations.isdisjoint(_LOADED_AHEAD):
+        return Kind.PAGE
+    return _loaded_kind(destination.strip().lower(), "prefetch" in relations)
+
+
+def _loaded_kind(destination: str, prefetched: bool) -> Kind:
+    if destination == "image":
+        return Kind.IMAGE
+    if destination == "document" or (prefetched and not destination):
+        return Kind.PAGE
+    return Kind.REQUISITE

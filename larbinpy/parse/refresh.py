@@ -1,0 +1,34 @@
+"""What a refresh asks for: HTML's "shared declarative refresh steps".
+
+The same grammar stands in `<meta http-equiv=refresh content>` and in the Refresh header.
+"""
+
+import re
+
+#: The time (a lone "." counts as 0), then the end, or a separator and what follows it.
+_TIME = re.compile(
+    r"[ \t\n\f\r]*+(?:[0-9]++|(?=\.))[0-9.]*+"
+    r"(?:\Z|(?=[ \t\n\f\r;,])[ \t\n\f\r]*+[;,]?[ \t\n\f\r]*+)"
+)
+_URL = re.compile(r"url[ \t\n\f\r]*+=[ \t\n\f\r]*+", re.ASCII | re.IGNORECASE)
+_DROPPED = str.maketrans("", "", "\t\n\r")
+_TRIMMED = "".join(map(chr, range(0x21)))
+
+
+def meta_refresh(content: str) -> str | None:
+    """The URL that a refresh leads to, not yet resolved; None where there is no refresh.
+
+    The empty string stands for the document itself, as it does when it is resolved. Blanks
+    and line breaks that the URL parser would drop are dropped. The delay is not kept: a
+    crawler follows at once or not at all.
+    """
+    time = _TIME.match(content)
+    if time is None:
+        return None
+    rest = content[time.end() :]
+    prefix = _URL.match(rest)
+    if prefix is not None:
+        rest = rest[prefix.end() :]
+    if rest.startswith(("'", '"')):
+        rest = rest[1:].partition(rest[0])[0]
+    return rest.translate(_DROPPED).strip(_TRIMMED)

@@ -1,0 +1,70 @@
+"""The one epoll of the program: which descriptor is ready, and whose it is."""
+
+import select
+from collections.abc import Callable
+
+READ = select.EPOLLIN
+WRITE = select.EPOLLOUT
+
+Callback = Callable[[int, int], None]
+
+# More than one batch of events a turn helps no stage: those left over are ready again
+# in the next turn, and the other stages get their share meanwhile.
+_MAX_EVENTS = 512
+
+
+class Poller:
+    """Calls back the owner of each ready descriptor.
+
+    A callback gets the descriptor and a mask of READ and WRITE; an error or a hang-up is
+    both, as whatever the owner does next will tell it what happened. Owners register and
+    unregister their descriptors themselves, also from within callbacks.
+    """
+
+    def __init__(self) -> None:
+        self._epoll = select.epoll()
+        self._callbacks: dict[int, Callback] = {}
+
+    def __repr__(self) -> str:
+        return f"<Poller {len(self._callbacks)} descriptors>"
+
+    def register(self, fd: int, events: int, callback: Callback) -> None:
+        """Watch `fd`, or change what is watched for when it already is.
+
+        libcurl closes a socket and opens another of the same number without a word in
+        between, so the kernel may have forgotten what we remember, or the reverse.
+        """
+        self._callbacks[fd] = callback
+        try:
+            self._epoll.register(fd, events)
+        except FileExistsError:
+            self._epoll.modify(fd, events)
+
+    def modify(self, fd: int, events: int) -> None:
+        """Change what `fd` is watched for."""
+        try:
+            self._epoll.modify(fd, events)
+        except FileNotFoundError:
+            self._epoll.register(fd, events)
+
+    def unregister(self, fd: int) -> None:
+        """Stop watching `fd`; harmless when it is closed or unknown."""
+        self._callbacks.pop(fd, None)
+        try:
+            self._epoll.unregister(fd)
+        except (FileNotFoundError, OSError, ValueError):
+            pass  # closed descriptors leave the epoll by themselves
+
+    def wait(self, timeout: float) -> int:
+        """Wait at most `timeout` seconds, call the owners back, return how many were ready."""
+        ready = self._epoll.poll(max(timeout, 0), _MAX_EVENTS)
+        for fd, events in ready:
+            callback = self._callbacks.get(fd)
+            if callback is not None:
+                if events & ~(READ | WRITE):
+                    events = READ | WRITE
+                callback(fd, events)
+        return len(ready)
+
+    def close(self) -> None:
+        self._epoll.close()

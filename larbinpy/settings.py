@@ -1,0 +1,315 @@
+"""Kinds of values that a setting can have: from the words people write, and back.
+
+A `Kind` turns the words of one item into a value, or raises ValueError with a reason
+that reads well after "keyword: ". What it shows, it also reads, as the same value.
+"""
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import Any, Generic, TypeVar, cast
+
+from larbinpy.url import host_of, resolve
+
+T = TypeVar("T")
+
+#: Bounds every duration: past it, sums with the clock mean nothing any more.
+LONGEST = 1000 * 86400.0
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+# Powers of two, as Larbin's own limits are (8 * 1024 * 1024 for a page).
+_BYTES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+# Few enough digits that no number overflows a float or takes long to read.
+_AMOUNT = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([a-z]?)", re.IGNORECASE | re.ASCII)
+_ON = frozenset({"on", "yes", "true", "1"})
+_OFF = frozenset({"off", "no", "false", "0"})
+#: Words that may follow a switch in a file; no keyword is among them.
+SWITCH_WORDS = _ON | _OFF
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[T]):
+    """One kind of value."""
+
+    #: What is written after the keyword, for people.
+    usage: str
+    parse: Callable[..., T]
+    show: Callable[[T], str]
+    #: Words in one item; a switch has none of its own.
+    words: int = 1
+    #: A list of items that is closed by as many "end" as an item has words.
+    closed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A row of the table: all that is known about one keyword."""
+
+    keyword: str
+    attribute: str
+    kind: Kind[Any]
+    default: Any
+    help: str
+    #: Given again, it adds to what was there; its value is a tuple of items.
+    many: bool = False
+    #: May be changed while a crawl runs.
+    live: bool = False
+
+    def lines(self, value: Any) -> list[str]:
+        """`value` as lines of a file; a comment with the usage when there is nothing to write."""
+        if value is None or (self.many and not value):
+            return [f"#{self.keyword} {self.kind.usage}"]
+        if self.many and not self.kind.closed:
+            return [f"{self.keyword} {self.kind.show(item)}" for item in value]
+        return [f"{self.keyword} {self.text(value)}"]
+
+    def text(self, value: Any) -> str:
+        """`value` in one line; empty when there is none."""
+        if not self.many:
+            return "" if value is None else self.kind.show(value)
+        items = [self.kind.show(item) for item in value]
+        return " ".join(items + ["end"] * (self.kind.words if self.kind.closed and items else 0))
+
+
+def setting(keyword: str, kind: Kind[T], default: T, help: str, *, live: bool = False) -> T:
+    """A dataclass field that is a setting of one value."""
+    row = {"keyword": keyword, "kind": kind, "help": help, "live": live}
+    return field(default=default, metadata=row)
+
+
+def settings(keyword: str, kind: Kind[T], help: str) -> tuple[T, ...]:
+    """A dataclass field that is a setting of any number of values, none at first."""
+    row = {"keyword": keyword, "kind": kind, "help": help, "many": True}
+    return cast(tuple[T, ...], field(default=(), metadata=row))
+
+
+def quote(text: str) -> str:
+    """`text` as one word of a file."""
+    return f'"{text}"' if not text or set(text) & set(" \t#") else text
+
+
+def _number(text: str, units: dict[str, int], bare: int, wanted: str) -> float:
+    match = _AMOUNT.fullmatch(text)
+    folded = {name.lower(): factor for name, factor in units.items()}
+    if match is None or (match[2] and match[2].lower() not in folded):
+        raise ValueError(f"{text[:40]!r} is not {wanted}")
+    return float(match[1]) * (folded[match[2].lower()] if match[2] else bare)
+
+
+def _between(value: float, low: float, high: float, show: Callable[[Any], str]) -> None:
+    if not low <= value <= high:
+        raise ValueError(f"{show(value)} is not between {show(low)} and {show(high)}")
+
+
+def _integer(text: str) -> int:
+    if not re.fullmatch(r"\d{1,15}", text, re.ASCII):
+        raise ValueError(f"{text[:40]!r} is not a whole number of 0 or more")
+    return int(text)
+
+
+def count(low: int = 0, high: int = 10**12) -> Kind[int]:
+    """A whole number."""
+
+    def parse(text: str) -> int:
+        value = _integer(text)
+        _between(value, low, high, str)
+        return value
+
+    return Kind("NUMBER", parse, str)
+
+
+def port_number(text: str, low: int = 0) -> int:
+    value = _integer(text)
+    _between(value, low, 65535, str)
+    return value
+
+
+def show_duration(seconds: float) -> str:
+    """The largest unit that needs no fraction, else seconds to the microsecond."""
+    if not seconds:
+        return "0"
+    for unit in "dhm":
+        if seconds % _SECONDS[unit] == 0:
+            return f"{seconds / _SECONDS[unit]:.0f}{unit}"
+    return f"{seconds:.6f}".rstrip("0").rstrip(".") + "s"
+
+
+def duration(low: float = 0, *, bare: int = 1) -> Kind[float]:
+    """Seconds, to the microsecond; a number without unit counts `bare` seconds."""
+    wanted = "a duration such as 30, 0.5s, 10m, 2h or 1d"
+
+    def parse(text: str) -> float:
+        seconds = round(_number(text, _SECONDS, bare, wanted), 6)
+        _between(seconds, low, LONGEST, show_duration)
+        return seconds
+
+    return Kind("MINUTES" if bare == 60 else "SECONDS", parse, show_duration)
+
+
+def show_size(size: int) -> str:
+    for unit in "GMK":
+        if size and size % _BYTES[unit] == 0:
+            return f"{size // _BYTES[unit]}{unit}"
+    return str(size)
+
+
+def size(low: int, high: int) -> Kind[int]:
+    """Bytes."""
+
+    def parse(text: str) -> int:
+        value = round(_number(text, _BYTES, 1, "a size such as 20000, 64K, 8M or 1G"))
+        _between(value, low, high, show_size)
+        return value
+
+    return Kind("BYTES", parse, show_size)
+
+
+def _switch(text: str) -> bool:
+    if text.lower() not in SWITCH_WORDS:
+        raise ValueError(f"{text[:40]!r} is neither on nor off")
+    return text.lower() in _ON
+
+
+def plain(text: str) -> str:
+    """`text`, when a file can hold it and a log can show it."""
+    if not text.isprintable() or '"' in text:
+        raise ValueError(f"{text[:40]!r} holds a control character or a double quote")
+    return text
+
+
+def _header(text: str) -> str:
+    # Beyond ASCII, a header means something else to every server (RFC 9110 section 5.5).
+    if not text.isascii():
+        raise ValueError(f"{text[:40]!r} holds other characters than ASCII ones")
+    return plain(text)
+
+
+def _name(text: str) -> str:
+    if not text:
+        raise ValueError("must not be empty")
+    return _header(text)
+
+
+def _folder(text: str) -> str:
+    if not text:
+        raise ValueError("needs a path")
+    return os.path.expanduser(plain(text))
+
+
+def _file(text: str) -> str:
+    path = _folder(text)
+    if not os.access(path, os.R_OK) or os.path.isdir(path):
+        raise ValueError(f"{path!r} is not a file that can be read")
+    return path
+
+
+def choice(*names: str) -> Kind[str]:
+    """One of `names`."""
+
+    def parse(text: str) -> str:
+        if text.lower() not in names:
+            raise ValueError(f"{text[:40]!r} is none of {', '.join(names)}")
+        return text.lower()
+
+    return Kind("|".join(names), parse, str)
+
+
+def _modes(text: str) -> tuple[str, ...]:
+    """Larbin's numbers or their names, in the order given, each once."""
+    names = ("none", "save", "mirror", "stats")
+    chosen = []
+    for word in text.lower().split(","):
+        name = names[int(word)] if word in ("0", "1", "2", "3") else word
+        if name not in names:
+            raise ValueError(f"{word[:40]!r} is neither 0 to 3 nor one of {', '.join(names)}")
+        chosen.append(name)
+    return tuple(dict.fromkeys(name for name in chosen if name != "none"))
+
+
+def _url(text: str) -> str:
+    url = resolve(text)
+    if url is None:
+        raise ValueError(f"{text[:80]!r} is not a URL that can be crawled (http or https)")
+    return url
+
+
+def _host(name: str) -> str | None:
+    """`name` as canonical URLs spell a host; None where it holds more than that, or less."""
+    if set(name) & set("/\\@?#%") or ":" in name.rpartition("]")[2]:
+        return None
+    url = resolve(f"http://{name}/")
+    return url and host_of(url)
+
+
+def _domain(text: str) -> str:
+    """The end of a host name; a leading dot is kept."""
+    host = _host(text.removeprefix("."))
+    if host is None:
+        raise ValueError(f"{text[:80]!r} is not the end of a host name such as .org or example.org")
+    return "." * text.startswith(".") + host
+
+
+def _lower(text: str) -> str:
+    return plain(text).lower()
+
+
+def ip(text: str) -> str:
+    """A literal address; localhost is understood, as no name is looked up here."""
+    if text.lower() == "localhost":
+        return "127.0.0.1"
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        raise ValueError(f"{text[:40]!r} is not an IP address such as 127.0.0.1 or ::1") from None
+
+
+def _server(text: str) -> tuple[str, int]:
+    """IP[:PORT]; an IPv6 address with a port stands in brackets."""
+    address, port = text, "53"
+    if text.startswith("["):
+        address, _, rest = text[1:].partition("]")
+        if rest and not rest.startswith(":"):
+            raise ValueError(f"{text[:60]!r} is not of the form [ADDRESS]:PORT")
+        port = rest[1:] or port
+    elif text.count(":") == 1:
+        address, _, port = text.partition(":")
+    return ip(address), port_number(port, 1)
+
+
+def _show_server(server: tuple[str, int]) -> str:
+    address, port = server
+    host = f"[{address}]" if ":" in address else address
+    return address if port == 53 else f"{host}:{port}"
+
+
+def _proxy(name: str, port: str) -> tuple[str, int]:
+    host = _host(name)
+    if host is None:
+        raise ValueError(f"{name[:80]!r} is not a host name")
+    return host, port_number(port, 1)
+
+
+SWITCH: Kind[bool] = Kind("", _switch, lambda on: "on" if on else "off", words=0)
+PORT: Kind[int] = Kind("PORT", port_number, str)
+HEADER: Kind[str] = Kind("TEXT", _header, quote)
+NAME: Kind[str] = Kind("TEXT", _name, quote)
+FOLDER: Kind[str] = Kind("PATH", _folder, quote)
+FILE: Kind[str | None] = Kind("PATH", _file, lambda path: quote(path or ""))
+MODES: Kind[tuple[str, ...]] = Kind("MODE[,MODE]", _modes, lambda names: ",".join(names) or "none")
+URL: Kind[str] = Kind("URL", _url, str)
+ADDRESS: Kind[str] = Kind("IP", ip, str)
+SERVER: Kind[tuple[str, int]] = Kind("IP[:PORT]", _server, _show_server)
+DOMAIN: Kind[str] = Kind("DOMAIN... end", _domain, str, closed=True)
+EXTENSION: Kind[str] = Kind(".EXT... end", _lower, quote, closed=True)
+PROXY: Kind[tuple[str, int] | None] = Kind(
+    "HOST PORT", _proxy, lambda proxy: f"{proxy[0]} {proxy[1]}" if proxy else "", words=2
+)
+SPECIFIC: Kind[tuple[str, str]] = Kind(
+    '"TYPE" .EXT... end end',
+    lambda kind, extension: (_lower(kind), _lower(extension)),
+    lambda pair: f'"{pair[0]}" {quote(pair[1])}',
+    words=2,
+    closed=True,
+)

@@ -1,0 +1,223 @@
+"""Counters of a running crawl, and the one snapshot that every page and line shows."""
+
+import resource
+from collections import Counter, deque
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from larbinpy._version import __version__
+from larbinpy.dns import Resolver
+from larbinpy.fetch import Fetcher
+from larbinpy.frontier.frontier import Frontier
+from larbinpy.frontier.named_site import NamedSite, State
+from larbinpy.outcome import Outcome
+from larbinpy.output.plug import Output
+from larbinpy.page import Fate, Page
+
+#: Fates that the status page shows.
+_RECENT = 50
+#: Seconds of history, and those that a rate is taken over.
+_HISTORY = 60
+_RATE = 10
+#: Sites in each of the status page's tables.
+_TABLE = 20
+_COUNTED = ("pages", "success", "bytes", "links")
+
+
+class Stats:
+    """What the engine counts as it goes."""
+
+    def __init__(self, started: float, wall: float) -> None:
+        #: By the engine's clock, and as Unix time.
+        self.started = started
+        self.started_wall = wall
+        #: Replies to requests for pages; those of robots.txt are the frontier's count.
+        self.pages = 0
+        self.links = 0
+        self.bytes_received = 0
+        self.outcomes: Counter[Outcome] = Counter()
+        self.recent: deque[Fate] = deque(maxlen=_RECENT)
+        self.history: dict[str, deque[int]] = {
+            name: deque([0], maxlen=_HISTORY) for name in (*_COUNTED, "names")
+        }
+        self._before: Counter[str] = Counter()
+        self.lag = 0.0
+        self.lag_max = 0.0
+
+    def __repr__(self) -> str:
+        return f"<Stats pages={self.pages} success={self.success}>"
+
+    @property
+    def success(self) -> int:
+        return self.outcomes[Outcome.SUCCESS]
+
+    def received(self, page: Page) -> None:
+        """A transfer ended."""
+        self.bytes_received += page.received
+        self.pages += page.url.robots_for is None and page.status > 0
+
+    def decided(self, outcome: Outcome, fate: Fate) -> None:
+        """The fate of a URL is decided."""
+        self.outcomes[outcome] += 1
+        self.recent.append(fate)
+
+    def turn_took(self, seconds: float) -> None:
+        """How long a turn kept the sockets waiting."""
+        self.lag += (seconds - self.lag) / 50
+        self.lag_max = max(self.lag_max, seconds)
+
+    def second(self, names: int) -> None:
+        """A second is over; `names` were answered by the resolver since the start."""
+        totals = Counter(
+            pages=self.pages,
+            success=self.success,
+            bytes=self.bytes_received,
+            links=self.links,
+            names=names,
+        )
+        for name, counts in self.history.items():
+            counts.append(totals[name] - self._before[name])
+        self._before = totals
+
+    def rates(self) -> dict[str, float]:
+        """Per second, over the last ten."""
+        rates = {}
+        for name, counts in self.history.items():
+            last = list(counts)[-_RATE:]
+            rates[name] = round(sum(last) / len(last), 2)
+        return rates
+
+
+def totals(stats: Stats, frontier: Frontier) -> dict[str, int]:
+    """The sums that the status page and the report share."""
+    return {
+        "pages": stats.pages,
+        "success": stats.success,
+        "links": stats.links,
+        "urls_seen": len(frontier.seen),
+        "urls_queued": frontier.owed,
+        "bytes_received": stats.bytes_received,
+        "retries": frontier.sites.retried,
+        "sites": len(frontier.sites),
+        "addresses": len(frontier.ip_sites),
+    }
+
+
+def outcomes(stats: Stats, frontier: Frontier) -> dict[str, int]:
+    """URLs and links by how they ended, every name included."""
+    together = stats.outcomes + frontier.refused
+    return {outcome.value: together[outcome] for outcome in Outcome}
+
+
+def robots(frontier: Frontier, counted: Mapping[str, int]) -> dict[str, int]:
+    denied = (Outcome.FORBIDDEN_ROBOTS, Outcome.FAST_ROBOTS)
+    return {
+        "fetched": frontier.sites.robots_fetched,
+        "denied": sum(counted[outcome.value] for outcome in denied),
+    }
+
+
+def snapshot(
+    state: str,
+    config: Mapping[str, str],
+    stats: Stats,
+    frontier: Frontier,
+    resolver: Resolver,
+    fetcher: Fetcher,
+    output: Output,
+    now: float,
+    wall: float,
+) -> dict[str, object]:
+    """Everything there is to see, as JSON-able values. Times in seconds."""
+    counted = outcomes(stats, frontier)
+    is_open, reason = frontier.sequencer.gate()
+    return {
+        "version": __version__,
+        "now": wall,
+        "started": stats.started_wall,
+        "elapsed_s": round(now - stats.started, 3),
+        "state": state,
+        "config": dict(config),
+        "totals": totals(stats, frontier),
+        "rates": stats.rates(),
+        "outcomes": counted,
+        "queues": frontier.queues(),
+        "gate": {"open": is_open, "reason": reason},
+        "sites": _sites(frontier, now),
+        "dns": resolver.stats(),
+        "robots": robots(frontier, counted),
+        "system": _system(stats, fetcher),
+        "output": output.stats(),
+        "recent": [asdict(fate) for fate in reversed(stats.recent)],
+        "history": {name: list(counts) for name, counts in stats.history.items()},
+    }
+
+
+def _sites(frontier: Frontier, now: float) -> dict[str, object]:
+    sites = list(frontier.sites)
+    states = Counter(site.state for site in sites)
+    busiest = sorted(sites, key=_business, reverse=True)[:_TABLE]
+    suspended = [site for site in sites if _is_suspended(site, now)][:_TABLE]
+    return {
+        "total": len(sites),
+        "by_state": {state.name.lower(): states[state] for state in State},
+        "busiest": [site.describe(now) for site in busiest],
+        "suspended": [
+            {
+                "site": site.key,
+                "until_s": round(max(site.until, site.next_at) - now, 1),
+                "reason": _reason(site),
+            }
+            for site in suspended
+        ],
+    }
+
+
+def _business(site: NamedSite) -> tuple[int, int]:
+    return site.held + site.in_flight, site.fetched
+
+
+def _is_suspended(site: NamedSite, now: float) -> bool:
+    if site.state in (State.WAITING, State.CLOSED):
+        return site.until > now
+    return bool(site.held) and site.next_at - now > 2 * site.pace.least + 1
+
+
+def _reason(site: NamedSite) -> str:
+    if site.state is State.CLOSED:
+        return site.verdict.value
+    if site.state is State.WAITING:
+        return f"try {site.tries} failed"
+    return "asked for a pause"
+
+
+def _system(stats: Stats, fetcher: Fetcher) -> dict[str, object]:
+    return {
+        "cpu_s": round(cpu_seconds(), 3),
+        "rss_bytes": rss_bytes(),
+        "fds": sum(1 for _ in Path("/proc/self/fd").iterdir()),
+        "loop_lag_ms": round(stats.lag * 1000, 3),
+        "loop_lag_max_ms": round(stats.lag_max * 1000, 3),
+        "handles": fetcher.busy + fetcher.free,
+        "busy": fetcher.busy,
+    }
+
+
+def cpu_seconds() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def peak_rss_bytes() -> int:
+    """Linux counts ru_maxrss in kibibytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def rss_bytes() -> int:
+    """Resident memory now, from /proc; the peak where there is no /proc."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except (OSError, IndexError, ValueError):
+        return peak_rss_bytes()
+    return pages * resource.getpagesize()

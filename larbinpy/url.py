@@ -1,0 +1,175 @@
+"""URLs as values: parsing, the one spelling of a resource, site keys and fingerprints.
+
+Parsing and joining are WHATWG's, by ada. What is added here is the canonical spelling
+under which two URLs are the same resource for the crawl, and the value that travels
+from stage to stage.
+"""
+
+import re
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import NamedTuple
+
+import ada_url
+
+#: Longer URLs are refused as ``badURL``: no server of note takes more than 8 kB of
+#: request line (RFC 9110 section 4.1 asks for 8,000 octets), and traps grow without end.
+MAX_LENGTH = 8000
+
+#: Ports that speak other protocols; the list is that of the Fetch standard
+#: ("bad port"), shortened to services that a crawled line could command.
+BAD_PORTS = frozenset(
+    {1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95}
+    | {101, 102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161}
+    | {179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563}
+    | {587, 601, 636, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000}
+    | {6379, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080, 11211}
+)
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+# An escape counts only where no stray "%" or "%x" stands before it: decoding the "%32"
+# of "%%32e" would make a new escape, and the spelling would no longer be stable.
+_ESCAPE = re.compile(r"(?<!%)(?<!%[0-9A-Fa-f])%([0-9A-Fa-f]{2})")
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+def parse(text: str, base: str | None = None) -> str | None:
+    """Parse `text` against `base` by the WHATWG URL standard.
+
+    Returns the serialised URL (``href``), or None where the standard says failure.
+    Any scheme is parsed; whether it may be fetched is another question.
+    """
+    try:
+        if base is None:
+            return ada_url.URL(text).href
+        return ada_url.URL(text, base).href
+    except (ValueError, UnicodeError):
+        return None
+
+
+def canonical(url: str) -> str:
+    """Return the spelling under which `url` is the same resource. Idempotent.
+
+    On top of the WHATWG spelling: no fragment, no user name or password (they never
+    leave the program), escapes in upper case, escaped unreserved characters decoded
+    (RFC 3986, 6.2.2.2) and an empty query dropped. Text that does not parse, and URLs
+    of other schemes than http and https, come back as they are.
+    """
+    href = parse(url)
+    if href is None:
+        return url
+    return _spell(href) or href
+
+
+def resolve(text: str, base: str | None = None) -> str | None:
+    """Parse `text` against `base` and spell it canonically; None unless it can be crawled.
+
+    A URL can be crawled when it is http or https, no longer than `MAX_LENGTH` and not
+    on a port of `BAD_PORTS`.
+    """
+    href = parse(text, base)
+    if href is None or len(href) > MAX_LENGTH:
+        return None
+    spelled = _spell(href)
+    if spelled is None or len(spelled) > MAX_LENGTH or split(spelled).port in BAD_PORTS:
+        return None
+    return spelled
+
+
+def _spell(href: str) -> str | None:
+    """Canonical spelling of a WHATWG `href`; None where it is not http or https."""
+    if not href.startswith(("http://", "https://")):
+        return None
+    href = href.partition("#")[0]
+    scheme, _, rest = href.partition("://")
+    authority, slash, path = rest.partition("/")
+    authority = authority.rpartition("@")[2]
+    if "%" in path:
+        path = _ESCAPE.sub(_decode_unreserved, path)
+    if path.endswith("?") and path.find("?") == len(path) - 1:
+        path = path[:-1]
+    return f"{scheme}://{authority}{slash}{path}"
+
+
+def _decode_unreserved(match: re.Match[str]) -> str:
+    char = chr(int(match[1], 16))
+    return char if char in _UNRESERVED else match[0].upper()
+
+
+def fingerprint(url: str) -> int:
+    """64-bit fingerprint of a canonical URL."""
+    return hash64(url.encode())
+
+
+def hash64(data: bytes) -> int:
+    """64-bit hash of `data`.
+
+    BLAKE2b, not a faster hash: pages may hold any URLs they like, and no one may be
+    able to construct one that collides with another's.
+    """
+    return int.from_bytes(blake2b(data, digest_size=8).digest(), "little")
+
+
+class Parts(NamedTuple):
+    """A canonical URL taken apart."""
+
+    scheme: str
+    #: Lower case, punycode; an IPv6 address keeps its brackets.
+    host: str
+    port: int
+    #: Path and query, as a request line shows them.
+    path: str
+
+
+def split(url: str) -> Parts:
+    """Take a canonical URL apart (no parser: the spelling is already known good)."""
+    scheme, _, rest = url.partition("://")
+    authority, _, path = rest.partition("/")
+    host, colon, port = authority.rpartition(":")
+    if not colon or authority.endswith("]"):
+        return Parts(scheme, authority, _DEFAULT_PORTS[scheme], "/" + path)
+    return Parts(scheme, host, int(port), "/" + path)
+
+
+def site_of(url: str) -> str:
+    """The site key of a canonical URL: ``scheme://host[:port]``."""
+    return url[: url.index("/", 8)]
+
+
+def host_of(url: str) -> str:
+    """The host of a canonical URL, without its port."""
+    authority = url[url.index("//") + 2 : url.index("/", 8)]
+    if authority.endswith("]"):
+        return authority
+    return authority.partition(":")[0] if authority[0] != "[" else authority.rpartition(":")[0]
+
+
+@dataclass(slots=True)
+class Url:
+    """A URL on its way through the crawl.
+
+    It is in one queue at a time. `depth` counts down as Larbin's does: the number of
+    links that may still be followed from here. `attempt` counts the tries that failed.
+    """
+
+    href: str
+    depth: int
+    #: The page it was found on; None for a seed.
+    via: str | None = None
+    attempt: int = 0
+    #: Redirects followed on the way here.
+    hops: int = 0
+    priority: bool = False
+    #: Given by the operator, or what redirected here was.
+    seed: bool = False
+    #: Site key whose robots.txt this is, while it is one.
+    robots_for: str | None = None
+
+    @property
+    def site(self) -> str:
+        return site_of(self.href)
+
+    @property
+    def host(self) -> str:
+        return host_of(self.href)

@@ -1,0 +1,60 @@
+"""No test leaves the machine: connections outside loopback are refused, by their address.
+
+libcurl opens its own sockets, out of reach of this guard. It connects only where the
+crawler's own address check lets it, and finds no proxy in the environment here.
+"""
+
+import os
+import socket
+from collections.abc import Iterator
+from ipaddress import ip_address
+from typing import Any
+
+import hypothesis
+import pytest
+
+# Time on a busy machine says nothing about an example.
+hypothesis.settings.register_profile("larbinpy", deadline=None)
+hypothesis.settings.load_profile("larbinpy")
+
+
+class OutsideConnection(RuntimeError):
+    """A test tried to reach another machine. Not an OSError: no code under test may catch it."""
+
+
+def check(address: Any) -> None:
+    """Raise OutsideConnection unless `address`, as connect() takes it, is on this machine."""
+    if not isinstance(address, tuple):
+        return  # AF_UNIX and netlink
+    host = str(address[0])
+    if host in ("", "localhost"):
+        return
+    try:
+        ip = ip_address(host.partition("%")[0])
+    except ValueError:
+        raise OutsideConnection(f"name to be looked up by the system: {address}") from None
+    ip = getattr(ip, "ipv4_mapped", None) or ip
+    if not (ip.is_loopback or ip.is_unspecified):
+        raise OutsideConnection(f"connection to {address}")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def loopback_only() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("connect", "connect_ex", "sendto"):
+            _guard(patch, name)
+        for name in list(os.environ):
+            # A developer's own settings and proxies must not reach what is tested.
+            if name.startswith("LARBINPY_") or name.lower().endswith("_proxy"):
+                patch.delenv(name)
+        yield
+
+
+def _guard(patch: pytest.MonkeyPatch, name: str) -> None:
+    original = getattr(socket.socket, name)
+
+    def guarded(self: socket.socket, *arguments: Any) -> Any:
+        check(arguments[-1])
+        return original(self, *arguments)
+
+    patch.setattr(socket.socket, name, guarded)

@@ -1,0 +1,124 @@
+"""The borders between the rooms: what a module may import, and what none may do."""
+
+import ast
+import sys
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1] / "larbinpy"
+MODULES = {
+    ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted(ROOT.rglob("*.py"))
+}
+TREES = {name: ast.parse(path.read_bytes()) for name, path in MODULES.items()}
+
+#: A room may import from itself and from rooms of earlier rows; the values of the first row,
+#: from each other.
+ROWS = [
+    "url outcome page _version settings larbinconf config",
+    "dns.wire dns.address dns.servers dns.lookup parse fetch.robots output.files poller",
+    "frontier",
+    "dns fetch output console demo",
+    "stats",
+    "engine",
+    "control wiring",
+    "crawl single",
+]
+LEVELS = {f"larbinpy.{room}": row for row, rooms in enumerate(ROWS) for room in rooms.split()}
+# What stands above all rooms: the package itself, which names what is inside, and the commands.
+LEVELS |= {"larbinpy": len(ROWS), "larbinpy.cli": len(ROWS) + 1, "larbinpy.__main__": len(ROWS) + 2}
+
+HOMES = {
+    "pycurl": "fetch",
+    "turbohtml": "parse",
+    "lxml": "parse",
+    "dns": "dns demo",
+    "click": "cli",
+    "tqdm": "console.progress",
+    "protego": "fetch.robots",
+    "ada_url": "url",
+    "h11": "console",
+}
+#: Other loops, threads and processes, and formats that run what they read.
+BANNED = {"asyncio", "threading", "_thread", "multiprocessing", "concurrent"}
+BANNED |= {"pickle", "marshal", "shelve", "yaml"}
+CLOCKS = {"time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "sleep"}
+CLOCKS |= {"now", "utcnow", "today"}
+#: Processes of their own beside the crawl: the prompt that talks to it, the web it practises on.
+APART = ("larbinpy.console.client", "larbinpy.demo")
+
+
+def room(module: str) -> str:
+    """The longest entry of `LEVELS` that `module` lies in; the top for the package itself."""
+    rooms = [name for name in LEVELS if module == name or module.startswith(name + ".")]
+    assert rooms != ["larbinpy"] or module == "larbinpy", f"{module} has no place in ROWS"
+    return max(rooms, key=len)
+
+
+def imports(module: str) -> set[str]:
+    """Absolute names of the modules that `module` imports, at the top or within functions."""
+    found = set()
+    for node in ast.walk(TREES[module]):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{module}: relative import"
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                found.add(inner if inner in MODULES else str(node.module))
+    return found
+
+
+def may_import(module: str, other: str) -> bool:
+    level, below = LEVELS[room(module)], LEVELS[room(other)]
+    together = level == 0 or module.split(".")[1:2] == other.split(".")[1:2]
+    return below < level or (below == level and together)
+
+
+def test_imports_go_one_way() -> None:
+    own = {name: {other for other in imports(name) if other in MODULES} for name in MODULES}
+    assert [
+        f"{name} imports {other}"
+        for name, others in own.items()
+        for other in sorted(others)
+        if not may_import(name, other)
+    ] == []
+    TopologicalSorter(own).prepare()  # raises CycleError, which names the cycle
+
+
+def test_each_library_has_one_home() -> None:
+    for name in MODULES:
+        for library in {other.partition(".")[0] for other in imports(name)}:
+            if library == "larbinpy" or library in sys.stdlib_module_names:
+                allowed = library == "asyncio" and name.startswith(APART)
+                assert allowed or library not in BANNED, f"{name} imports {library}"
+            else:
+                homes = [f"larbinpy.{home}" for home in HOMES.get(library, "").split()]
+                assert any(f"{name}.".startswith(f"{home}.") for home in homes), (name, library)
+
+
+def test_only_the_engine_reads_the_clock() -> None:
+    for name, tree in TREES.items():
+        if name.startswith(("larbinpy.engine", *APART)):
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module == "time":
+                assert not CLOCKS & {alias.name for alias in node.names}, name
+            if isinstance(node, ast.Attribute) and node.attr in CLOCKS:
+                assert ast.unparse(node.value).split(".")[-1] not in (
+                    "time",
+                    "datetime",
+                    "date",
+                ), f"{name}:{node.lineno} reads the clock"
+
+
+def test_nothing_runs_what_it_reads() -> None:
+    for name, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                assert node.func.id not in ("eval", "exec", "compile", "__import__"), name
+
+
+def test_modules_stay_small() -> None:
+    lines = {name: len(path.read_bytes().splitlines()) for name, path in MODULES.items()}
+    assert {name: count for name, count in lines.items() if count > 400} == {}

@@ -1,0 +1,27 @@
+"""The guard around all tests works itself."""
+
+import socket
+
+import pytest
+
+# RFC 5737 and RFC 3849: addresses that belong to nobody.
+OUTSIDE = ["192.0.2.1", "::ffff:192.0.2.1", "2001:db8::1", "example.com"]
+
+
+@pytest.mark.parametrize("host", OUTSIDE)
+def test_outside_is_refused(host: str) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+        with socket.socket(family, kind) as sock:
+            for call in (sock.connect, sock.connect_ex):
+                with pytest.raises(RuntimeError, match=r"connection to|looked up"):
+                    call((host, 9))
+            with pytest.raises(RuntimeError, match=r"connection to|looked up"):
+                sock.sendto(b"", (host, 9))
+
+
+def test_loopback_is_let_through() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = server.getsockname()
+        with socket.create_connection(address) as client:
+            assert client.getpeername() == address

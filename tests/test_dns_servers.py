@@ -1,0 +1,93 @@
+import pytest
+
+from larbinpy.dns.servers import Servers
+
+ONE, TWO, THREE = (f"192.0.2.{n}" for n in (1, 2, 3))
+
+
+def servers(*hosts: str) -> Servers:
+    return Servers([(host, 53) for host in hosts], 1.0)
+
+
+def test_first_questions_go_round_and_repetitions_to_the_next() -> None:
+    three = servers(ONE, TWO, THREE, ONE)
+    assert len(three) == 3
+    first = [three.first(0) for _ in range(6)]
+    assert {server.address[0] for server in first[:3]} == {ONE, TWO, THREE}
+    assert first[:3] == first[3:]
+    assert three.after(first[0], 0) is first[1]
+    assert three.after(first[1], 0) is first[2]
+    assert three.after(first[2], 0) is first[0]
+
+
+def test_one_server_is_its_own_next() -> None:
+    one = servers(ONE)
+    assert one.after(one.first(0), 0) is one.first(0)
+
+
+def test_without_servers() -> None:
+    with pytest.raises(ValueError, match="no name server"):
+        servers()
+
+
+def test_a_silent_server_rests_and_the_other_is_asked() -> None:
+    two = servers(ONE, TWO)
+    silent, well = two.first(0), two.first(0)
+    silent.asked(0)
+    for now in range(1, 9):
+        assert not silent.is_resting(now)
+        silent.missed(now)
+    assert silent.is_resting(8)
+    assert {two.first(8.5) for _ in range(4)} == {well}
+    assert two.after(well, 8.5) is well
+
+
+def test_a_few_losses_or_a_short_silence_are_no_reason_to_rest() -> None:
+    server = servers(ONE).first(0)
+    server.asked(0)
+    for _ in range(7):
+        server.missed(100)
+    assert not server.is_resting(100)
+    server.heard(100)
+    for _ in range(50):
+        server.missed(102.9)
+    assert not server.is_resting(102.9)
+
+
+def test_a_silent_server_is_tried_once_in_a_while_until_it_answers() -> None:
+    pool = servers(ONE)
+    server = pool.first(0)
+    server.asked(0)
+    for _ in range(8):
+        server.missed(10)
+    tried = []
+    for tenth in range(100, 700):
+        now = tenth / 10
+        if pool.after(server, now) is server:
+            server.asked(now)
+            tried.append(now)
+    assert tried == [11, 13, *range(17, 70, 5)]
+    server.missed(70)
+    server.heard(70.1)
+    assert not server.is_resting(70.1)
+    assert pool.after(server, 70.1) is server
+
+
+def test_a_first_question_is_sent_even_when_all_rest() -> None:
+    two = servers(ONE, TWO)
+    early, late = two.first(0), two.first(0)
+    for server, now in ((early, 10), (late, 10.5)):
+        server.asked(0)
+        for _ in range(8):
+            server.missed(now)
+    assert two.after(early, 10.6) is None
+    assert two.first(10.6) is early
+
+
+def test_stats() -> None:
+    pool = Servers([("192.0.2.1", 53), ("2001:db8::1", 5353)], 1.0)
+    pool.first(0).asked(0)
+    assert pool.stats(0) == [
+        {"address": "192.0.2.1:53", "sent": 0, "answered": 0, "lost": 0, "resting": False},
+        {"address": "[2001:db8::1]:5353", "sent": 1, "answered": 0, "lost": 0, "resting": False},
+    ]

@@ -1,0 +1,29 @@
+import pycurl
+import pytest
+
+from larbinpy.fetch.errors import meaning
+from larbinpy.outcome import Outcome
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome"),
+    [
+        (pycurl.E_URL_MALFORMAT, Outcome.BAD_URL),
+        (pycurl.E_COULDNT_RESOLVE_HOST, Outcome.NO_DNS),
+        (pycurl.E_COULDNT_CONNECT, Outcome.NO_CONNECTION),
+        (pycurl.E_OPERATION_TIMEDOUT, Outcome.TIMEOUT),
+        (pycurl.E_PARTIAL_FILE, Outcome.EARLY_STOP),
+        (pycurl.E_GOT_NOTHING, Outcome.EARLY_STOP),
+        (pycurl.E_PEER_FAILED_VERIFICATION, Outcome.BAD_TLS),
+        (pycurl.E_SSL_CONNECT_ERROR, Outcome.BAD_TLS),
+        (9999, Outcome.EARLY_STOP),
+    ],
+)
+def test_meaning(code, outcome):
+    assert meaning(code, "", 0) is outcome
+
+
+def test_a_cut_handshake_is_no_verdict_on_the_peer():
+    assert meaning(pycurl.E_SSL_CONNECT_ERROR, "reset by peer", 104) is Outcome.NO_CONNECTION
+    message = "TLS connect error: error:0A000126:SSL routines::unexpected eof while reading"
+    assert meaning(pycurl.E_SSL_CONNECT_ERROR, message, 0) is Outcome.NO_CONNECTION

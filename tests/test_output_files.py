@@ -1,0 +1,157 @@
+"""Files that are whole or absent."""
+
+import errno
+import os
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from larbinpy.output.files import LineFile, create, enter_folder, open_folder, write_atomic
+
+
+@pytest.fixture
+def small_files() -> Iterator[None]:
+    """The system refuses to let a file grow past 100 kB: as good as a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[int]:
+    fd = open_folder(tmp_path)
+    yield fd
+    os.close(fd)
+
+
+def test_write_atomic_replaces_the_whole_file(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    write_atomic(path, [b"a long first version"])
+    write_atomic(path, iter([b"short", b"", b"er"]))
+    assert path.read_bytes() == b"shorter"
+    assert os.listdir(tmp_path) == ["state"]
+
+
+def test_write_atomic_on_a_full_disk_keeps_the_old_file(tmp_path: Path, small_files: None) -> None:
+    path = tmp_path / "state"
+    write_atomic(path, [b"old"])
+    with pytest.raises(OSError) as caught:
+        write_atomic(path, [b"x" * 60_000, b"y" * 60_000])
+    assert caught.value.errno == errno.EFBIG
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["state"]
+
+
+def test_write_atomic_passes_on_what_the_chunks_raise(tmp_path: Path) -> None:
+    def chunks() -> Iterator[bytes]:
+        yield b"one"
+        raise RuntimeError("two")
+
+    with pytest.raises(RuntimeError, match="two"):
+        write_atomic(tmp_path / "state", chunks())
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("step", ["fsync", "rename"])
+def test_write_atomic_leaves_nothing_when_a_step_fails(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*args: object, **kwargs: object) -> None:
+        raise OSError(errno.EIO, "refused")
+
+    monkeypatch.setattr(os, step, refuse)
+    with pytest.raises(OSError, match="refused"):
+        write_atomic(tmp_path / "state", [b"new"])
+    assert os.listdir(tmp_path) == []
+
+
+def test_write_atomic_syncs_before_it_renames(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+    for name in ("fsync", "rename"):
+        call = getattr(os, name)
+
+        def noted(*args: Any, name: str = name, call: Any = call, **kwargs: Any) -> None:
+            steps.append(name)
+            call(*args, **kwargs)
+
+        monkeypatch.setattr(os, name, noted)
+    write_atomic(tmp_path / "state", [b"new"])
+    assert steps == ["fsync", "rename", "fsync"]
+
+
+def test_create_takes_the_place_of_a_leftover_and_not_of_what_it_links_to(
+    tmp_path: Path, folder: int
+) -> None:
+    (tmp_path / "victim").write_bytes(b"untouched")
+    (tmp_path / "part").symlink_to("victim")
+    create("part", [b"new"], folder=folder)
+    assert (tmp_path / "victim").read_bytes() == b"untouched"
+    assert not (tmp_path / "part").is_symlink()
+    assert (tmp_path / "part").read_bytes() == b"new"
+
+
+def test_enter_folder_makes_it_and_refuses_anything_else(tmp_path: Path, folder: int) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    (tmp_path / "link").symlink_to(tmp_path)
+    assert enter_folder(folder, "file") is None
+    assert enter_folder(folder, "link") is None
+    for _ in range(2):
+        fd = enter_folder(folder, "new")
+        assert fd is not None
+        os.close(fd)
+    assert (tmp_path / "new").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("found", "kept"),
+    [
+        (b"", b""),
+        (b"one\n", b"one\n"),
+        (b"one\ntw", b"one\n"),
+        (b"on", b""),
+        (b"one\n" + b"x" * 200_000, b"one\n"),
+        (b"x" * 65_535 + b"\n" + b"y" * 65_536, b"x" * 65_535 + b"\n"),
+        (b"x" * 200_000, b""),
+    ],
+)
+def test_a_torn_last_line_is_cut_off(found: bytes, kept: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    path.write_bytes(found)
+    file = LineFile(path)
+    file.write(b"new\n")
+    assert list(file.lines())[-1] == b"new\n"
+    file.close()
+    assert path.read_bytes() == kept + b"new\n"
+
+
+def test_lines_are_written_all_or_none(tmp_path: Path, small_files: None) -> None:
+    file = LineFile(tmp_path / "lines")
+    file.write(b"first\n")
+    with pytest.raises(OSError, match="large"):
+        file.write(b"x" * 99_998 + b"\n" + b"last\n")
+    assert (tmp_path / "lines").read_bytes() == b"first\n"
+    file.write(b"second\n")
+    file.close()
+    assert (tmp_path / "lines").read_bytes() == b"first\nsecond\n"
+
+
+def test_a_file_of_lines_has_one_writer(tmp_path: Path) -> None:
+    file = LineFile(tmp_path / "lines")
+    with pytest.raises(BlockingIOError, match="another crawl"):
+        LineFile(tmp_path / "lines")
+    file.close()
+    LineFile(tmp_path / "lines").close()
+
+
+def test_inside_a_folder_a_link_is_not_followed(tmp_path: Path, folder: int) -> None:
+    (tmp_path / "victim").write_bytes(b"no newline")
+    (tmp_path / "lines").symlink_to("victim")
+    with pytest.raises(OSError, match="symbolic links"):
+        LineFile("lines", folder=folder)
+    assert (tmp_path / "victim").read_bytes() == b"no newline"

@@ -1,0 +1,140 @@
+"""The crawl log: whole lines of printable ASCII, whatever happens."""
+
+import errno
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from larbinpy.output.log import CrawlLog, line
+from larbinpy.page import Fate
+
+KEYS = ["ts", "url", "outcome", "status", "size", "type", "depth", "via", "ip", "ms", "attempt"]
+
+
+def fate(**fields: Any) -> Fate:
+    values: dict[str, Any] = {
+        "ts": "2030-01-01T00:00:00Z",
+        "url": "http://h/",
+        "outcome": "success",
+        "status": 200,
+        "size": 12,
+        "type": "text/html",
+        "depth": 5,
+        "via": None,
+        "ip": "192.0.2.1",
+        "ms": 3,
+        "attempt": 0,
+    }
+    return Fate(**{**values, **fields})
+
+
+def test_a_line_has_the_promised_keys_in_order() -> None:
+    text = line(fate())
+    assert text == (
+        b'{"ts": "2030-01-01T00:00:00Z", "url": "http://h/", "outcome": "success", '
+        b'"status": 200, "size": 12, "type": "text/html", "depth": 5, "via": null, '
+        b'"ip": "192.0.2.1", "ms": 3, "attempt": 0}\n'
+    )
+    assert list(json.loads(text)) == KEYS
+
+
+hostile = st.text(
+    st.characters() | st.sampled_from('\x00\x1b\r\n\x7f\x80\x9b\u202e\u2028\ud800"\\')
+)
+
+
+@given(hostile, hostile)
+def test_no_character_of_the_web_reaches_a_terminal(url: str, kind: str) -> None:
+    text = line(fate(url=url, type=kind))
+    assert text.endswith(b"\n")
+    assert all(0x20 <= byte < 0x7F for byte in text[:-1])
+    assert json.loads(text)["url"] == url
+    assert json.loads(text)["type"] == kind
+
+
+def test_lines_wait_for_flush(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.jsonl"
+    log = CrawlLog(path)
+    log.write(fate(ms=1))
+    assert path.read_bytes() == b""
+    assert "1 waiting" in repr(log)
+    log.flush()
+    assert path.read_bytes() == line(fate(ms=1))
+    log.write(fate(ms=2))
+    log.close()
+    assert path.read_bytes() == line(fate(ms=1)) + line(fate(ms=2))
+
+
+def test_memory_is_bounded_without_a_flush(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.jsonl"
+    log = CrawlLog(path)
+    for _ in range(1000):
+        log.write(fate())
+    assert path.stat().st_size > 100_000
+    assert path.read_bytes().endswith(b"\n")
+    log.close()
+    assert len(path.read_bytes().splitlines()) == 1000
+
+
+def test_a_torn_line_is_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.jsonl"
+    path.write_bytes(line(fate(ms=1)) + line(fate(ms=2))[:-20])
+    log = CrawlLog(path)
+    log.write(fate(ms=3))
+    log.close()
+    assert [json.loads(text)["ms"] for text in path.read_bytes().splitlines()] == [1, 3]
+
+
+def test_reopen_after_a_rename(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.jsonl"
+    log = CrawlLog(path)
+    log.write(fate(ms=1))
+    path.rename(tmp_path / "crawl.1")
+    log.write(fate(ms=2))
+    log.reopen()
+    log.write(fate(ms=3))
+    log.reopen()
+    log.close()
+    assert (tmp_path / "crawl.1").read_bytes() == line(fate(ms=1)) + line(fate(ms=2))
+    assert path.read_bytes() == line(fate(ms=3))
+
+
+def test_reopen_that_fails_goes_on_in_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.jsonl"
+    log = CrawlLog(path)
+    path.rename(tmp_path / "crawl.1")
+    path.mkdir()
+    with pytest.raises(IsADirectoryError):
+        log.reopen()
+    log.write(fate(ms=1))
+    log.close()
+    assert (tmp_path / "crawl.1").read_bytes() == line(fate(ms=1))
+
+
+def test_a_full_disk_tears_no_line_and_loses_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "crawl.jsonl"
+    log = CrawlLog(path)
+    log.write(fate(ms=1))
+    log.flush()
+    write = os.write
+
+    def almost_full(fd: int, data: bytes) -> int:
+        if len(data) < 100:
+            raise OSError(errno.ENOSPC, "full")
+        return write(fd, data[:-50])
+
+    log.write(fate(ms=2))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", almost_full)
+        with pytest.raises(OSError, match="full"):
+            log.flush()
+    assert path.read_bytes() == line(fate(ms=1))
+    log.close()
+    assert path.read_bytes() == line(fate(ms=1)) + line(fate(ms=2))
