@@ -23,6 +23,7 @@ from larbinpy.engine import clock
 from larbinpy.frontier.state import State, StateError
 from larbinpy.output.report import write_report
 from larbinpy.poller import Poller
+from larbinpy.settings import URL
 from larbinpy.single import fetch_one
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -150,10 +151,10 @@ def crawl(
 
 def _checked(seeds: Iterable[str]) -> list[str]:
     """The seeds, of which a wrong one is an error before anything starts."""
-    checked = list(seeds)
-    for seed in checked:
-        load(None, {}, [("startUrl", seed)]) if seed else None
-    return checked
+    try:
+        return [URL.parse(seed) for seed in seeds]
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
 
 
 def _run(crawl: Crawl, report: str | None = None) -> None:

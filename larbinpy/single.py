@@ -15,9 +15,10 @@ from larbinpy.url import Url, resolve
 
 
 def fetch_one(text: str, config: Config) -> dict[str, object]:
-    """Fetch one URL once; what came of it, as JSON-able values.
+    """Fetch one URL; what came of it, as JSON-able values.
 
-    No robots.txt, no retry, no redirect is followed; any type is taken. `size` counts
+    No robots.txt, and no redirect is followed; any type is taken. Only a reply whose
+    headers lie about its body is asked for a second time, not to be believed then. `size` counts
     decoded bytes, `truncated` is None, "length" (cut at maxPageSize) or "disconnect".
     """
     href = resolve(text.strip())
@@ -48,7 +49,16 @@ def _fetch(
     permitted = [a for a in answer.addresses if config.allow_private or is_public(a)]
     if not permitted:
         return Page(url, Outcome.PRIVATE_ADDRESS)
-    fetcher.start(Request(url, permitted[0], _anything, config.max_page_size), clock())
+    request = Request(url, permitted[0], _anything, config.max_page_size)
+    page = _request(request, poller, fetcher)
+    if page.outcome is Outcome.EARLY_STOP and page.status and not page.body:
+        url.attempt += 1
+        page = _request(request, poller, fetcher)
+    return page
+
+
+def _request(request: Request, poller: Poller, fetcher: Fetcher) -> Page:
+    fetcher.start(request, clock())
     while True:
         now = clock()
         pages = fetcher.step(now)

@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from larbinpy.config import Config, ConfigError
@@ -100,22 +101,19 @@ def make_fetcher(config: Config, poller: Poller, proxy_address: str | None) -> F
     if config.proxy is not None and proxy_address is not None:
         host = f"[{proxy_address}]" if ":" in proxy_address else proxy_address
         proxy_url = f"http://{host}:{config.proxy[1]}"
-    return Fetcher(
-        poller,
-        FetchSettings(
-            handles=config.pages_connexions,
-            user_agent=config.user_agent,
-            sender=config.sender,
-            timeout_page=config.timeout_page,
-            timeout_connect=config.timeout_connect,
-            proxy_url=proxy_url,
-            bond_width=config.bond_width,
-            use_cookies=config.use_cookies,
-            ca_file=config.ca_file,
-            insecure_tls=config.insecure_tls,
-            accept="*/*" if config.any_type else FetchSettings.accept,
-        ),
+    settings = FetchSettings(
+        handles=config.pages_connexions,
+        user_agent=config.user_agent,
+        sender=config.sender,
+        timeout_page=config.timeout_page,
+        timeout_connect=config.timeout_connect,
+        proxy_url=proxy_url,
+        bond_width=config.bond_width,
+        use_cookies=config.use_cookies,
+        ca_file=config.ca_file,
+        insecure_tls=config.insecure_tls,
     )
+    return Fetcher(poller, replace(settings, accept="*/*") if config.any_type else settings)
 
 
 def proxy_address(config: Config) -> str | None:

@@ -171,7 +171,8 @@ def _asked(query: dns.message.Message) -> tuple[str, str]:
 
 
 def _add(reply: dns.message.Message, name: str, kind: str, values: list[str]) -> None:
-    reply.answer.append(dns.rrset.from_text(name + ".", 300, "IN", kind, *values))
+    """One record set for each value: dnspython shuffles what is within one."""
+    reply.answer += [dns.rrset.from_text(name + ".", 300, "IN", kind, value) for value in values]
 
 
 def _udp(port: int = 0) -> socket.socket:

@@ -128,7 +128,14 @@ def snapshot(**changes: Any) -> dict[str, Any]:
             "handles": 100,
             "busy": 74,
         },
-        "output": {"mirror": {"files": 44885, "bytes": 1722002321, "folder": "save"}},
+        "output": {
+            "mirror": {"pages": 44885, "bytes": 1722002321, "own_names": 12},
+            "stats": {
+                "pages": 44885,
+                "types": {"text/html": 44007, "text/css": 878},
+                "rows": [7, 1],
+            },
+        },
         "recent": [
             fate(n, outcome="err40X" if n % 9 == 4 else "success") for n in reversed(range(50))
         ],

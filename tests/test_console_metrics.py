@@ -46,7 +46,7 @@ def test_every_figure_is_there():
     assert samples["larbinpy_sites_by_state", 'state="open"'] == 1170
     assert samples["larbinpy_loop_lag_seconds", None] == pytest.approx(0.0017)
     assert samples["larbinpy_dns_server_lost_total", 'server="198.51.100.53:53"'] == 15
-    assert samples["larbinpy_output", 'plug="mirror",item="files"'] == 44885
+    assert samples["larbinpy_output", 'plug="mirror",item="pages"'] == 44885
     assert samples["larbinpy_info", 'version="0.1.0"'] == 1
     assert samples["larbinpy_state", 'state="running"'] == 1
 
@@ -74,3 +74,17 @@ def test_odd_numbers():
     assert samples["larbinpy_loop_lag_seconds", None] == float("inf")
     assert samples["larbinpy_open_fds", None] == 1
     assert ("larbinpy_handles_busy", None) not in samples
+
+
+def test_plugs_within_a_plug_are_plugs_and_groups_beside_counts_no_series():
+    several = {
+        "files": {"save": {"pages": 1}, "stats": {"pages": 2, "hosts": {"a": 9}}},
+        "info": {},
+    }
+    samples = read(metrics.render(snapshot(output=several)))
+    assert {
+        labels: value for (name, labels), value in samples.items() if name == "larbinpy_output"
+    } == {
+        'plug="save",item="pages"': 1,
+        'plug="stats",item="pages"': 2,
+    }

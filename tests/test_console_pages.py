@@ -99,7 +99,7 @@ def test_each_page_shows_what_it_is_for():
         "/urls.html": ["http://site3.example", "Retry-After: 120", "page-49.html", "118 s"],
         "/dns.html": ["192.0.2.53:53", "20,544", "yes"],
         "/system.html": ["closed: www.example.com holds", "188.7 MB", "1.7 ms", "waitDuration"],
-        "/output.html": ["mirror", "44,885", "1.7 GB", "save"],
+        "/output.html": ["mirror", "44,885", "1.7 GB", "text/css 878", "7, 1"],
     }
     for path, parts in expected.items():
         shown = words(pages.render(path, data))

@@ -10,8 +10,14 @@ def lookup() -> Lookup:
     return Lookup("www.test", "www.test", 0)
 
 
-def reply(*addresses: str, alias: str = "", rcode: int = 0, soa: int | None = None) -> wire.Reply:
-    target = wire.to_wire(alias or "www.test")
+def reply(
+    *addresses: str,
+    alias: str = "",
+    of: str = "www.test",
+    rcode: int = 0,
+    soa: int | None = None,
+) -> wire.Reply:
+    target = wire.to_wire(alias or of)
     return wire.Reply(1, b"", rcode, False, addresses, bool(alias), target, soa)
 
 
@@ -46,7 +52,7 @@ def test_an_alias_that_leads_out_of_the_answer_is_asked_for() -> None:
     it = lookup()
     assert it.answered(reply(alias="b.test"), 1) is Verdict.ASK
     assert it.section == wire.question("b.test", wire.A)
-    assert it.answered(reply(soa=60), 1) is Verdict.ASK
+    assert it.answered(reply(of="b.test", soa=60), 1) is Verdict.ASK
     assert it.section == wire.question("b.test", wire.AAAA)
     assert it.answered(reply("2001:db8::1"), 1) is Verdict.FOUND
 

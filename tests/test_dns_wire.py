@@ -1,3 +1,4 @@
+import contextlib
 import random
 import struct
 from time import process_time
@@ -241,7 +242,11 @@ def test_odd_records_are_read_by_dnspython() -> None:
     packet = message(
         "www.test",
         "A",
-        [("www.test.", "TXT", '"x"'), ("www.test.", "CNAME", "b.test."), ("b.test.", "A", "192.0.2.1")],
+        [
+            ("www.test.", "TXT", '"x"'),
+            ("www.test.", "CNAME", "b.test."),
+            ("b.test.", "A", "192.0.2.1"),
+        ],
     )
     reply = wire.decode(packet)
     assert (reply.addresses, reply.cnames, reply.target) == (("192.0.2.1",), 1, b"\1b\4test\0")
@@ -340,9 +345,7 @@ def mutated(packet: bytes, random: random.Random) -> bytes:
 
 @given(messages, st.randoms(use_true_random=False))
 @settings(max_examples=700, deadline=None)
-def test_mutated_messages_mean_the_same_or_nothing(
-    packet: bytes, random: random.Random
-) -> None:
+def test_mutated_messages_mean_the_same_or_nothing(packet: bytes, random: random.Random) -> None:
     packet = mutated(packet, random)
     try:
         reply = wire.decode(packet)
@@ -379,10 +382,8 @@ def test_many_mutations_raise_nothing_else() -> None:
 @settings(max_examples=300, deadline=None)
 def test_any_bytes_are_an_answer_or_a_wire_error(packet: bytes) -> None:
     for whole in (packet, raw(QUESTION, packet, answers=3)):
-        try:
+        with contextlib.suppress(wire.WireError):
             wire.decode(whole)
-        except wire.WireError:
-            pass
 
 
 def test_packets_that_broke_other_parsers() -> None:
@@ -390,13 +391,15 @@ def test_packets_that_broke_other_parsers() -> None:
     assert len(packets) > 50
     for packet in packets:
         # As they are, and as answers to a question of ours.
-        tails = [packet, packet[:2] + b"\x81\x80" + packet[4:], raw(QUESTION, packet[12:], answers=2)]
+        tails = [
+            packet,
+            packet[:2] + b"\x81\x80" + packet[4:],
+            raw(QUESTION, packet[12:], answers=2),
+        ]
         for whole in tails:
             started = process_time()
-            try:
+            with contextlib.suppress(wire.WireError):
                 wire.decode(whole)
-            except wire.WireError:
-                pass
             assert process_time() - started < 0.2
 
 

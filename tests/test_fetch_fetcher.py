@@ -1,6 +1,7 @@
 import gzip
 import json
 import socket
+from dataclasses import replace
 
 import pytest
 from suites import suite
@@ -21,8 +22,7 @@ def make_loop():
     loops = []
 
     def make(**changes):
-        settings = {name: getattr(SETTINGS, name) for name in SETTINGS.__slots__} | changes
-        loops.append(Loop(FetchSettings(**settings)))
+        loops.append(Loop(replace(SETTINGS, **changes)))
         return loops[-1]
 
     yield make

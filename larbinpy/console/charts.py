@@ -11,7 +11,7 @@ _HEIGHT = 100
 def share(part: float, whole: float) -> Html:
     """A bar as long as `part` is of `whole`; the number stands beside it for who sees none."""
     width = 100 * part / whole if whole > 0 else 0.0
-    bar = el("rect", x=0, y=0, width=f"{width:.2f}", height=8, rx=1)
+    bar = el("rect", x=0, y=0, width=f"{width:.2f}", height=8)
     return el(
         "svg", bar, class_="share", viewBox="0 0 100 8", preserveAspectRatio="none",
         aria_hidden="true",

@@ -127,12 +127,22 @@ def _servers(snapshot: Mapping[str, Any]) -> list[str]:
 def _plugs(snapshot: Mapping[str, Any]) -> list[str]:
     samples = [
         line
-        for plug, items in (snapshot.get("output") or {}).items()
-        if isinstance(items, Mapping)
+        for plug, items in _counters(snapshot.get("output") or {})
         for key, value in items.items()
         for line in _sample("output", value, plug=plug, item=key)
     ]
     return _family("output", "gauge", "What each output plug counts.", samples)
+
+
+def _counters(plugs: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The plugs that count something. One that holds nothing but groups is several plugs.
+
+    Groups beside counts (by host, by type) are left out: as series they would have no end.
+    """
+    for name, items in plugs.items():
+        if isinstance(items, Mapping) and items:
+            within = all(isinstance(value, Mapping) for value in items.values())
+            yield from items.items() if within else [(name, items)]
 
 
 def render(snapshot: Mapping[str, Any]) -> str:

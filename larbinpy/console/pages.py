@@ -45,7 +45,26 @@ def _figure(key: str, value: object) -> str:
     return f"{grouped(value)} s" if key.endswith("_s") else grouped(value)
 
 
+#: Where a key with its first letter in capitals does not say it.
+_LABELS = {
+    "ip_sites": "IP sites",
+    "cpu_s": "Processor time",
+    "rss_bytes": "Memory",
+    "fds": "Open descriptors",
+    "loop_lag_ms": "Turn of the loop",
+    "loop_lag_max_ms": "Longest turn",
+    "busy": "Busy handles",
+}
+
+#: Dicts within dicts that are shown with headings of their own.
+_DEEPEST = 3
+
+
 def _label(key: str) -> str:
+    if not (key.isidentifier() and key.islower()):  # a type, a host, an outcome
+        return key
+    if key in _LABELS:
+        return _LABELS[key]
     words = key.removesuffix("_ms").removesuffix("_s").replace("_", " ")
     return words[:1].upper() + words[1:]
 
@@ -58,6 +77,21 @@ def _list(group: Mapping[str, Any]) -> Html:
         if not isinstance(value, list | dict)
     ]
     return el("dl", *items, class_="list") if items else el("p", "None.", class_="none")
+
+
+def _tree(group: Mapping[str, Any], depth: int = 0) -> Html:
+    """The plain values and short lists of a group, then the groups within it by name."""
+    within = {key: value for key, value in group.items() if isinstance(value, Mapping)}
+    plain = {
+        key: ", ".join(map(str, value)) if isinstance(value, list) else value
+        for key, value in group.items()
+        if key not in within
+    }
+    parts = [_list(plain)] if plain or not within else []
+    if depth < _DEEPEST:
+        for key, value in within.items():
+            parts += [el("h3", _label(key)), _tree(value, depth + 1)]
+    return join(parts)
 
 
 def _moment(seconds: object) -> str:
@@ -210,7 +244,7 @@ def output(snapshot: Snapshot) -> Html:
     plugs = _group(snapshot, "output")
     if not plugs:
         return _section("Output", el("p", "Pages are not kept.", class_="none"))
-    return join(_section(f"Output: {name}", _list(_group(plugs, name))) for name in plugs)
+    return join(_section(f"Output: {name}", _tree(_group(plugs, name))) for name in plugs)
 
 
 #: Address -> name in the navigation, and sections.

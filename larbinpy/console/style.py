@@ -32,19 +32,20 @@ dl{display:grid;grid-template-columns:repeat(auto-fill,minmax(9rem,1fr));gap:1re
 dt{font-size:.8rem;color:var(--soft)}
 dd{margin:0;font-size:1.35rem;line-height:1.3;font-variant-numeric:tabular-nums}
 dd small{display:block;font-size:.8rem;color:var(--soft)}
-dl.list{display:block}
+dl.list{display:block;columns:17rem;column-gap:2.5rem}
 dl.list div{display:flex;gap:1rem;justify-content:space-between;padding:.3rem 0;
-border-top:1px solid var(--line)}
-dl.list div:first-child{border-top:0}
-dl.list dt,dl.list dd{font-size:.9rem;line-height:1.5;overflow-wrap:anywhere}
-dl.list dd{text-align:right}
+border-bottom:1px solid var(--line);break-inside:avoid}
+dl.list dt,dl.list dd{font-size:.9rem;line-height:1.5}
+dl.list dt{max-width:70%;overflow-wrap:break-word}
+dl.list dd{text-align:right;overflow-wrap:anywhere}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-size:.9rem}
 th,td{text-align:left;padding:.3rem .9rem .3rem 0;vertical-align:top;
 border-top:1px solid var(--line)}
 thead th{border-top:0;font-weight:600;font-size:.8rem;color:var(--soft);white-space:nowrap}
 td{overflow-wrap:anywhere;min-width:4rem}
-.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums;overflow-wrap:normal}
+td:first-child{min-width:11rem}
+.n{text-align:right;padding-right:1.4rem;white-space:nowrap;font-variant-numeric:tabular-nums;overflow-wrap:normal}
 svg.share{display:block;width:100%;min-width:5rem;height:.55rem;margin-top:.45rem}
 svg.bars{display:block;width:100%;height:7rem;border-bottom:1px solid var(--line)}
 svg rect{fill:var(--blue)}

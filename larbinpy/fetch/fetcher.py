@@ -110,6 +110,7 @@ class Fetcher:
         curl.setopt(pycurl.HEADERFUNCTION, transfer.header)
         curl.setopt(pycurl.WRITEFUNCTION, transfer.write)
         if not self._busy:
+            self._now = now
             self._sweep_at = now + _SWEEP
         self._busy[curl] = transfer
         if self._throttle is not None and (self._throttle.exhausted or self._waiting):

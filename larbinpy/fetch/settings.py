@@ -12,7 +12,7 @@ from larbinpy.url import Url
 Accept = Callable[[int, str], Outcome | None]
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(frozen=True)
 class FetchSettings:
     """How every page is asked for. Times in seconds, sizes in bytes."""
 

@@ -59,6 +59,7 @@ class Frontier:
         self.seen = Seen()
         #: Bodies met before, for pageNoDuplicate.
         self.digests = Seen()
+        self._decided: list[tuple[Url, Outcome]] = []
         #: Links left out or already known, by outcome, since the start.
         self.refused: Counter[Outcome] = Counter()
 
@@ -98,18 +99,24 @@ class Frontier:
             if not self._scope.follows(link.kind, link.url):
                 continue
             url = self._in_scope(parent, link, redirect)
-            outcome = url if isinstance(url, Outcome) else self._known_bad(url, now)
-            if outcome is None and isinstance(url, Url):
+            if isinstance(url, Url):
                 wanted.append(url)
-            elif outcome is not None:
-                self.refused[outcome] += 1
+            else:
+                self.refused[url] += 1
         fresh = self.seen.add(fingerprint(url.href) for url in wanted)
         for url, is_new in zip(wanted, fresh, strict=True):
             if is_new:
-                self.sequencer.put(url)
+                self._queue(url, now)
         new = sum(fresh)
         self.refused[Outcome.URL_DUP] += len(wanted) - new
         return new
+
+    def _queue(self, url: Url, now: float) -> None:
+        outcome = self._known_bad(url, now)
+        if outcome is None:
+            self.sequencer.put(url)
+        else:
+            self._decided.append((url, outcome))
 
     def _in_scope(self, parent: Url, link: Link, redirect: bool) -> Url | Outcome:
         if redirect and parent.hops >= _MAX_HOPS:
@@ -204,9 +211,10 @@ class Frontier:
 
     def decided(self) -> list[tuple[Url, Outcome]]:
         """The URLs whose fate was decided without a fetch since the last call."""
-        decided = self.sites.decided()
-        for url, _ in decided:
+        decided, self._decided = self._decided, []
+        for url, outcome in self.sites.decided():
             self.sequencer.done(url.site)
+            decided.append((url, outcome))
         return decided
 
     def deadline(self, now: float, *, can_open: bool, can_ask: bool) -> float | None:

@@ -1,7 +1,7 @@
 """Which attributes of which elements are links, for HTML, XHTML and SVG alike.
 
-The elements come from two parsers, so they come here as a local name in lower case and a
-function that looks up an attribute. `ping` and `cite` are not
+The elements come from two parsers, so they are known here by their local name, spelled as
+in the standards, and a function that looks up an attribute. `ping` and `cite` are not
 followed: the first is an address for reports, the second a source that nobody is shown.
 """
 
@@ -15,9 +15,9 @@ from larbinpy.parse.srcset import srcset
 
 #: Looks up an attribute; None where it is absent or has no value.
 Get = Callable[[str], str | None]
-_Reader = Callable[[Get, Collector], None]
+Reader = Callable[[Get, Collector], None]
 
-#: The attributes that `collect` reads, and those of `collect_common`: elements with none of
+#: The attributes that `READERS` look at, and those of `collect_common`: elements with none of
 #: them need not be looked at, <style> and <meta> excepted.
 OWN_ATTRIBUTES = ("href", "src", "srcset", "imagesrcset", "action", "data", "poster")
 COMMON_ATTRIBUTES = ("style", "background")
@@ -32,21 +32,14 @@ _PLAIN: dict[str, tuple[tuple[str, Kind], ...]] = {
     "object": (("data", Kind.REQUISITE),),
     "script": (("src", Kind.REQUISITE), ("href", Kind.REQUISITE)),
     "image": (("href", Kind.IMAGE),),
-    "feimage": (("href", Kind.IMAGE),),
+    "feImage": (("href", Kind.IMAGE),),
 }
 #: SVG elements whose href takes in a part of another document.
-_REFERRING = ("use", "mpath", "textpath", "pattern", "filter", "lineargradient", "radialgradient")
+_REFERRING = ("use", "mpath", "textPath", "pattern", "filter", "linearGradient", "radialGradient")
 _PLAIN |= dict.fromkeys(_REFERRING, (("href", Kind.REQUISITE),))
 
 _XLINKS = {tag: kind for tag, pairs in _PLAIN.items() for name, kind in pairs if name == "href"}
 _XLINKS["a"] = Kind.PAGE
-
-
-def collect(tag: str, get: Get, out: Collector) -> None:
-    """Add the links in the attributes that are the element's own."""
-    reader = _READERS.get(tag)
-    if reader is not None:
-        reader(get, out)
 
 
 def collect_common(get: Get, out: Collector) -> None:
@@ -76,7 +69,8 @@ def _add(reference: str | None, kind: Kind, out: Collector) -> None:
 def _hyperlink(get: Get, out: Collector) -> None:
     href = get("href")
     if href is not None:
-        out.add(href, Kind.PAGE, unendorsed(get("rel")))
+        rel = get("rel")
+        out.add(href, Kind.PAGE, rel is not None and unendorsed(rel))
 
 
 def _link(get: Get, out: Collector) -> None:
@@ -107,7 +101,7 @@ def _form(get: Get, out: Collector) -> None:
     action = get("action")
     method = (get("method") or "").lower()
     if action is not None and method not in ("post", "dialog"):
-        out.add(action, Kind.PAGE, unendorsed(get("rel")))
+        out.add(action, Kind.PAGE, unendorsed(get("rel") or ""))
 
 
 def _input(get: Get, out: Collector) -> None:
@@ -127,7 +121,7 @@ def _meta(get: Get, out: Collector) -> None:
     directives.from_meta(get("name") or "", content, out)
 
 
-def _plain(pairs: tuple[tuple[str, Kind], ...]) -> _Reader:
+def _plain(pairs: tuple[tuple[str, Kind], ...]) -> Reader:
     def read(get: Get, out: Collector) -> None:
         for name, kind in pairs:
             _add(get(name), kind, out)
@@ -135,7 +129,8 @@ def _plain(pairs: tuple[tuple[str, Kind], ...]) -> _Reader:
     return read
 
 
-_READERS: dict[str, _Reader] = {tag: _plain(pairs) for tag, pairs in _PLAIN.items()} | {
+#: By local name, what adds the links in the attributes that are the element's own.
+READERS: dict[str, Reader] = {tag: _plain(pairs) for tag, pairs in _PLAIN.items()} | {
     "a": _hyperlink,
     "area": _hyperlink,
     "link": _link,

@@ -21,12 +21,15 @@ def read_html(body: bytes, http_charset: str | None, out: Collector) -> str | No
     if base is not None:
         out.rebase(_base_url(base.attr("href") or "", out.base))
     out.encode = query_encoder(tree.encoding)
+    readers = elements.READERS
     rare = tree.select_one(_RARE) is not None
     for element in tree.select(_SELECTOR):
         if out.full:
             break
-        tag, get = element.tag.lower(), element.attr  # SVG has names like feImage
-        elements.collect(tag, get, out)
+        tag, get = element.tag, element.attr
+        reader = readers.get(tag)
+        if reader is not None:
+            reader(get, out)
         if tag == "style":
             elements.collect_css(element.text, out)
         if rare:

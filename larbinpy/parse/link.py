@@ -144,9 +144,9 @@ class Collector:
         return Parsed(list(self._by_url.values()), charset, self.noindex, self.nofollow)
 
 
-def unendorsed(rel: str | None) -> bool:
+def unendorsed(rel: str) -> bool:
     """Whether a `rel` asks crawlers not to take the link as a recommendation."""
-    return rel is not None and not _UNENDORSED.isdisjoint(rel.lower().split())
+    return not _UNENDORSED.isdisjoint(rel.lower().split())
 
 
 def relation_kind(rel: str, destination: str) -> Kind | None:

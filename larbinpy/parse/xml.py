@@ -98,8 +98,10 @@ def read_tree(body: bytes, encoding: str | None, out: Collector) -> bool:
     for element in found:
         if out.full:
             break
-        tag, get = local_name(element).lower(), element.get
-        elements.collect(tag, get, out)
+        tag, get = local_name(element), element.get
+        reader = elements.READERS.get(tag)
+        if reader is not None:
+            reader(get, out)
         elements.collect_common(get, out)
         elements.collect_xlink(tag, get(_XLINK_HREF), out)
         if tag == "style":
