@@ -17,7 +17,6 @@ from larbinpy.console import client
 from larbinpy.console.progress import status_line
 from larbinpy.console.text import printable
 from larbinpy.crawl import Crawl, Start
-from larbinpy.dns import NameCache, Resolver, read_hosts, system_servers
 from larbinpy.dns.bulk import resolve_names
 from larbinpy.engine import clock
 from larbinpy.frontier.state import State, StateError
@@ -25,6 +24,7 @@ from larbinpy.output.report import write_report
 from larbinpy.poller import Poller
 from larbinpy.settings import URL
 from larbinpy.single import fetch_one
+from larbinpy.wiring import make_resolver
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -279,23 +279,17 @@ def resolve(
 ) -> None:
     """Resolve the names in FILE (or standard input) with the crawler's own resolver."""
     with _plain_errors():
-        config = _load(None, [], more=[("dnsServer", server) for server in servers])
+        more = [("dnsServer", server) for server in servers]
+        more += [("dnsCacheSize", str(cache)), ("dnsConnexions", str(parallel))]
+        more.append(("dnsSendQueue", str(parallel)))
         poller = Poller()
-        resolver = Resolver(
-            poller,
-            config.dns_server or system_servers(),
-            NameCache(cache, config.dns_cache_time),
-            read_hosts(),
-            in_flight=parallel,
-            send_queue=max(parallel, config.dns_send_queue),
-            timeout=config.dns_timeout,
-        )
+        resolver = make_resolver(_load(None, [], more=more), poller)
         summary = resolve_names(
             _open_lines(file),
             resolver,
             poller,
             clock,
-            click.echo,
+            print,
             parallel=parallel,
             as_json=as_json,
         )

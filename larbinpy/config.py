@@ -168,7 +168,7 @@ class Config:
     dns_cache_size: int = setting("dnsCacheSize", count(1, 10**9), 50000, "names remembered")
     dns_cache_time: float = setting("dnsCacheTime", duration(), 1800.0, "and for how long")
     dns_send_queue: int = setting("dnsSendQueue", count(1, 10**6), 1024, "questions not yet sent")
-    dns_timeout: float = setting("dnsTimeout", duration(0.001), 2.0, "time for one answer")
+    dns_timeout: float = setting("dnsTimeout", duration(0.001), 1.0, "time for one answer")
 
 
 #: Keyword in lower case -> setting, in the order of the fields.

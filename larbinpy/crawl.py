@@ -23,7 +23,7 @@ from larbinpy.control import Control
 from larbinpy.engine import Engine, Listener, Mode, clock, wall
 from larbinpy.frontier.politeness import Waits
 from larbinpy.frontier.state import State, StateError
-from larbinpy.output import Output, SeveralOutputs, open_output
+from larbinpy.output import Output, open_output
 from larbinpy.output.log import CrawlLog
 from larbinpy.output.report import build_report
 from larbinpy.poller import READ, Poller
@@ -190,12 +190,12 @@ class Crawl:
 
     def _make_output(self) -> Output:
         config = self._config
-        plugs: dict[str, Output] = {"files": open_output(config.output_mode, config.output_dir)}
+        more: dict[str, Output] = {}
         if config.fetch_info:
-            plugs["info"] = FetchInfo(self._stdout)
+            more["info"] = FetchInfo(self._stdout)
         if self._own_output is not None:
-            plugs["own"] = self._own_output
-        return plugs["files"] if len(plugs) == 1 else SeveralOutputs(plugs)
+            more["own"] = self._own_output
+        return open_output(config.output_mode, config.output_dir, more)
 
     # Signals.
 

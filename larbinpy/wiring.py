@@ -85,15 +85,19 @@ def _specific(config: Config) -> Sequence[tuple[str, str]]:
 
 def make_resolver(config: Config, poller: Poller) -> Resolver:
     """The resolver; with the system's servers where the configuration names none."""
-    return Resolver(
-        poller,
-        config.dns_server or system_servers(),
-        NameCache(config.dns_cache_size, config.dns_cache_time),
-        read_hosts(),
-        in_flight=config.dns_connexions,
-        send_queue=config.dns_send_queue,
-        timeout=config.dns_timeout,
-    )
+    servers = config.dns_server or system_servers()
+    try:
+        return Resolver(
+            poller,
+            servers,
+            NameCache(config.dns_cache_size, config.dns_cache_time),
+            read_hosts(),
+            in_flight=config.dns_connexions,
+            send_queue=config.dns_send_queue,
+            timeout=config.dns_timeout,
+        )
+    except ValueError as error:
+        raise ConfigError(f"{error} that can be asked; name one with dnsServer") from None
 
 
 def make_fetcher(config: Config, poller: Poller, proxy_address: str | None) -> Fetcher:

@@ -133,12 +133,6 @@ def test_no_question_is_sent_for(world: World, name: str, answer: Answer) -> Non
     assert world.servers[0].asked == []
 
 
-def test_a_name_that_is_looked_up_elsewhere(world: World) -> None:
-    it = world.resolver()
-    assert it.given("www.test", "192.0.2.80") == found("www.test", "192.0.2.80")
-    assert it.stats()["asked"] == 1
-
-
 # -- the ordinary ways
 
 

@@ -124,11 +124,6 @@ class Resolver:
         self._enqueue(plain, name, now)
         return None
 
-    def given(self, name: str, address: str) -> Answer:
-        """The answer for a name that another will look up, such as the proxy at `address`."""
-        self._asked += 1
-        return Answer(name, (address,), None)
-
     def _at_hand(self, name: str) -> Answer | None:
         if name[-1:].isdigit() or ":" in name:
             literal = _literal(name)

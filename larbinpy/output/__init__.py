@@ -14,7 +14,7 @@ kill; the last seconds before a power cut may be missing, because pages are not 
 by one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 
 from larbinpy.output.mirror import MirrorOutput
@@ -33,10 +33,12 @@ __all__ = [
 ]
 
 
-def open_output(modes: Iterable[str], directory: str) -> Output:
-    """The plug for the output modes of larbin.conf ("save", "mirror", "stats").
+def open_output(
+    modes: Iterable[str], directory: str, more: Mapping[str, Output] | None = None
+) -> Output:
+    """The plug for the output modes of larbin.conf ("save", "mirror", "stats"), and `more`.
 
-    Its `stats` has one entry a mode. Raises `OSError` where `directory` cannot be used,
+    Its `stats` has one entry a plug. Raises `OSError` where `directory` cannot be used,
     `ValueError` for a mode that does not exist.
     """
     plugs: dict[str, Output] = {}
@@ -45,6 +47,7 @@ def open_output(modes: Iterable[str], directory: str) -> Output:
             plugs[mode] = _open(mode, directory)
             undo.callback(plugs[mode].close)
         undo.pop_all()
+    plugs.update(more or {})
     return SeveralOutputs(plugs) if plugs else NullOutput()
 
 

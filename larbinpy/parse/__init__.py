@@ -53,8 +53,8 @@ def read(page: Page, agent: str) -> Parsed:
 def links(body: bytes, url: str, http_charset: str | None = None) -> list[str]:
     """Absolute canonical URLs that `body` refers to, each once, in order of appearance.
 
-    `body` is HTML, or XML that says so at its beginning; `url` is where it came from, and
-    what a base element in it is resolved against. All kinds of links are listed.
+    `body` is HTML, or a sitemap or feed, which it shows at its beginning; `url` is where it
+    came from. All kinds of links are listed.
     """
     out = Collector(url)
     read_unlabelled(body, http_charset, out)

@@ -52,13 +52,14 @@ def read_body(page: Page, out: Collector) -> str | None:
 
 
 def read_unlabelled(body: bytes, charset: str | None, out: Collector) -> str | None:
-    """As `read_body` for HTML, or XML that says so at its beginning, as feeds sent as HTML."""
+    """As `read_body` for a body that is HTML, or a feed or sitemap sent as if it were."""
     if body.startswith(_GZIP_MAGIC):
         return _read_gzip(body, out)
     if _XML.match(_head(body)):
-        encoding, _ = xml.encoding_of(body, charset)
-        if xml.root_name(body, encoding) not in (None, "html"):
-            return _read_xml(body, charset, out)
+        encoding, name = xml.encoding_of(body, charset)
+        if xml.root_name(body, encoding) in feeds.ROOTS:
+            feeds.read_feed(feeds.chunked(body), encoding, out)
+            return name
     return read_html(body, charset, out)
 
 

@@ -20,9 +20,11 @@ _NAMESPACE = re.compile(
     rf"@namespace\b[^;\"'{{}}]*+(?:{_DOUBLE}|{_SINGLE})?[^;\"'{{}}]*+", re.DOTALL | re.IGNORECASE
 )
 _QUOTED = re.compile(r"[ \t\n\f\r]*+[\"']")
+#: White space ends a hexadecimal escape and belongs to it.
+_HEX = r"[0-9a-fA-F]{1,6}(?:\r\n|[ \t\n\f\r])?"
 _PLAIN = r"[^\"'()\\\x00-\x20\x7f]*+"
 _UNQUOTED = re.compile(
-    rf"[ \t\n\f\r]*+({_PLAIN}(?:\\[^\n\r\f]{_PLAIN})*+)[ \t\n\f\r]*+(?:\)|\Z)", re.DOTALL
+    rf"[ \t\n\f\r]*+({_PLAIN}(?:\\(?:{_HEX}|[^\n\r\f]){_PLAIN})*+)[ \t\n\f\r]*+(?:\)|\Z)"
 )
 #: "Consume the remnants of a bad url" (section 4.3.14).
 _REMNANTS = re.compile(r"[^)\\]*+(?:\\.[^)\\]*+)*+\)?", re.DOTALL)

@@ -33,6 +33,7 @@ _INTERESTING = etree.XPath("//*[@*] | //*[local-name() = 'style']")
 #: How much of a document must reach its first element, and in what portions it is tried.
 _HEAD = 64 * 1024
 _PORTION = 1024
+_AMPERSAND = re.compile(rb"&(?:amp;|(?!#?\w{1,30};))")
 _DECLARED = re.compile(rb"<\?xml\s[^>]{0,200}?encoding\s*=\s*[\"']([A-Za-z0-9._:-]{1,40})[\"']")
 _WIDE = ("utf-16", "ucs-", "iso-10646-ucs", "utf-32")
 
@@ -80,17 +81,29 @@ def local_name(element: Any) -> str:
     return str(element.tag).rpartition("}")[2]
 
 
-def read_tree(body: bytes, encoding: str | None, out: Collector) -> bool:
-    """Add the links of an XHTML, SVG or other document.
+def mended(text: bytes) -> bytes:
+    """`text` with "&amp;" spelled as a number, which libxml2 minds even after a fault.
 
-    Returns whether it was well-formed; where it was not, those up to the fault are added.
+    A bare "&", as in many a hand-made feed, is one as well. UTF-16 is left as it is.
+    """
+    if b"&" not in text or b"\0" in text[:_PORTION]:
+        return text
+    return _AMPERSAND.sub(b"&#38;", text)
+
+
+def read_tree(body: bytes, encoding: str | None, out: Collector) -> bool:
+    """Add the links of an XHTML, SVG or other document; returns whether that was done.
+
+    XHTML with a fault is left alone: HTML's rules make more of it. Of other documents the
+    part up to the fault is read.
     """
     parser = etree.XMLParser(encoding=encoding, **SAFE)
     try:
-        root = etree.fromstring(body, parser)
+        root = etree.fromstring(mended(body), parser)
     except etree.LxmlError:
         return False
-    if root is None:
+    faulty = len(parser.error_log.filter_from_errors()) > 0
+    if root is None or (faulty and local_name(root) == "html"):
         return False
     _read_base(root, out)
     _read_instructions(root, out)
@@ -106,7 +119,7 @@ def read_tree(body: bytes, encoding: str | None, out: Collector) -> bool:
         elements.collect_xlink(tag, get(_XLINK_HREF), out)
         if tag == "style":
             elements.collect_css(element.text or "", out)
-    return not len(parser.error_log)
+    return True
 
 
 def _read_base(root: Any, out: Collector) -> None:

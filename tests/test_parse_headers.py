@@ -1,0 +1,108 @@
+"""Links and directives in HTTP headers."""
+
+import pytest
+
+from larbinpy.outcome import Outcome
+from larbinpy.page import Page
+from larbinpy.parse import read, redirect_target
+from larbinpy.url import Url
+
+
+def page(*headers, status=200, body=b""):
+    return Page(Url("http://h.example/dir/", 5), Outcome.SUCCESS, status, list(headers), body)
+
+
+def found(*headers, status=200):
+    links = read(page(*headers, status=status), "larbinpy").links
+    return [(link.url.removeprefix("http://h.example/dir/"), link.kind.name) for link in links]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("<x>; rel=next", [("x", "PAGE")]),
+        ('<x>; rel="prev next", <y>; rel=stylesheet', [("x", "PAGE"), ("y", "REQUISITE")]),
+        ("<x>;rel=preload;as=image", [("x", "IMAGE")]),
+        ('<x>; title="a, <no>; b"; rel=icon', [("x", "IMAGE")]),
+        ('<x>; title="\\", <no>"; REL=icon', [("x", "IMAGE")]),
+        ("<x>; rel=next; rel=stylesheet", [("x", "PAGE")]),
+        ("<//no>; rel=preconnect", []),
+        ("<x,y>; rel=next", [("x,y", "PAGE")]),
+        ('<x>; rel=preload; as=image; imagesrcset="y 1x, z 2x"', "xyz"),
+        ("<javascript:x>, garbage, <", []),
+        ("", []),
+    ],
+)
+def test_link(value, expected):
+    if expected == "xyz":
+        expected = [(name, "IMAGE") for name in "xyz"]
+    assert found(("link", value)) == expected
+
+
+def test_several_lines_and_nofollow():
+    links = read(page(("link", "<x>; rel=nofollow"), ("link", "<y>")), "larbinpy").links
+    assert [(link.url[-1], link.nofollow) for link in links] == [("x", True), ("y", False)]
+
+
+def test_refresh():
+    assert found(("refresh", "5; url=x")) == [("x", "PAGE")]
+    assert found(("refresh", "5")) == []
+
+
+@pytest.mark.parametrize("status", [201, 301, 302, 303, 307, 308])
+def test_location(status):
+    assert found(("location", "x"), status=status) == [("x", "PAGE")]
+
+
+def test_location_of_other_replies_means_nothing():
+    assert found(("location", "x"), status=200) == []
+
+
+@pytest.mark.parametrize(
+    ("location", "expected"),
+    [
+        ("x#part", ["http://h.example/dir/x"]),
+        ("//o.example", ["http://o.example/"]),
+        # The header came as Latin-1: these are the bytes of UTF-8.
+        ("/ж".encode().decode("latin-1"), ["http://h.example/%D0%B6"]),
+        ("/\xe9", ["http://h.example/%C3%A9"]),
+        ("javascript:x", []),
+        ("file:///etc/passwd", []),
+        ("http://h.example:25/", []),
+        ("http://[", []),
+    ],
+)
+def test_redirect_target(location, expected):
+    links = redirect_target(page(("location", location), status=302))
+    assert [link.url for link in links] == expected
+
+
+def test_no_location_leads_nowhere():
+    assert redirect_target(page(status=302)) == []
+
+
+def test_bodies_of_redirects_are_not_read():
+    reply = page(("content-type", "text/html"), status=302, body=b"<a href=x>")
+    assert read(reply, "larbinpy").links == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["noindex"], (True, False)),
+        (["NOINDEX, nofollow"], (True, True)),
+        (["none"], (True, True)),
+        (["larbinpy: none"], (True, True)),
+        (["otherbot: none"], (False, False)),
+        (["otherbot: noindex, nofollow"], (False, False)),
+        (["otherbot: noindex, larbinpy: nofollow"], (False, True)),
+        (["*: noindex"], (True, False)),
+        (["unavailable_after: 25 Jun 2010 15:00:00 PST", "nofollow"], (False, True)),
+        (["max-snippet: 5, noindex"], (True, False)),
+        (["otherbot: noindex", "nofollow"], (False, True)),
+        (["", ",,", ":"], (False, False)),
+    ],
+)
+def test_x_robots_tag(lines, expected):
+    parsed = read(page(*(("x-robots-tag", line) for line in lines)), "larbinpy/0.1")
+    assert (parsed.noindex, parsed.nofollow) == expected

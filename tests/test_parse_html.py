@@ -1,0 +1,188 @@
+"""Links of HTML pages: which, of what kind, in which order."""
+
+from pathlib import Path
+
+import pytest
+from lxml import html
+
+from larbinpy.outcome import Outcome
+from larbinpy.page import Page
+from larbinpy.parse import MAX_LINKS, links, read
+from larbinpy.url import Url, resolve
+
+HERE = "http://h.example/dir/page.html"
+PYTHON_DOC = Path("/usr/share/doc/python3-doc/html")
+
+
+def page(body, *headers, status=200, type_="text/html", url=HERE):
+    fields = [("content-type", type_), *headers]
+    return Page(Url(url, 5), Outcome.SUCCESS, status, fields, body)
+
+
+def kinds(markup, agent="larbinpy"):
+    found = read(page(markup.encode()), agent).links
+    return [(link.url.removeprefix("http://h.example/dir/"), link.kind.name) for link in found]
+
+
+@pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        ("<a href=x>", [("x", "PAGE")]),
+        ("<map><area href=x></map>", [("x", "PAGE")]),
+        ("<iframe src=x></iframe>", [("x", "PAGE")]),
+        ("<frameset><frame src=x></frameset>", [("x", "PAGE")]),
+        ("<form action=x></form>", [("x", "PAGE")]),
+        ("<form action=x method=GET></form>", [("x", "PAGE")]),
+        ("<form action=x method=Post></form><form action=y method=dialog></form>", []),
+        ("<img src=x srcset='y, z 2x'>", [("x", "IMAGE"), ("y", "IMAGE"), ("z", "IMAGE")]),
+        (
+            "<picture><source srcset='x 1x'><img src=y></picture>",
+            [("x", "IMAGE"), ("y", "IMAGE")],
+        ),
+        ("<input type=Image src=x><input src=no>", [("x", "IMAGE")]),
+        ("<object data=x></object><embed src=y>", [("x", "REQUISITE"), ("y", "REQUISITE")]),
+        ("<audio src=x></audio>", [("x", "REQUISITE")]),
+        (
+            "<video src=x poster=y><source src=z><track src=t></video>",
+            [("x", "REQUISITE"), ("y", "IMAGE"), ("z", "REQUISITE"), ("t", "REQUISITE")],
+        ),
+        ("<script src=x></script>", [("x", "REQUISITE")]),
+        ("<link rel=stylesheet href=x>", [("x", "REQUISITE")]),
+        ("<link rel='alternate stylesheet' href=x>", [("x", "REQUISITE")]),
+        ("<link rel=manifest href=x>", [("x", "REQUISITE")]),
+        ("<link rel='shortcut ICON' href=x>", [("x", "IMAGE")]),
+        ("<link rel=next href=x><link rel=canonical href=y>", [("x", "PAGE"), ("y", "PAGE")]),
+        ("<link rel=alternate type=application/rss+xml href=x>", [("x", "PAGE")]),
+        ("<link rel=preconnect href=//no/><link rel=dns-prefetch href=//no/>", []),
+        ("<link rel=preload as=font href=x>", [("x", "REQUISITE")]),
+        (
+            "<link rel=preload as=image href=x imagesrcset='y 1x, z 2x'>",
+            [("x", "IMAGE"), ("y", "IMAGE"), ("z", "IMAGE")],
+        ),
+        ("<link rel=prefetch href=x>", [("x", "PAGE")]),
+        (
+            "<svg><a xlink:href=x /><a href=y /><image href=z /><use href='t#u' /></svg>",
+            [("x", "PAGE"), ("y", "PAGE"), ("z", "IMAGE"), ("t", "REQUISITE")],
+        ),
+        ("<svg><feImage xlink:href=x /><use href='#part' /></svg>", [("x", "IMAGE")]),
+        ("<meta http-equiv=Refresh content='1 url=x'>", [("x", "PAGE")]),
+        ("<meta http-equiv=refresh content=1>", []),
+        ("<p style='background:url(x)'>", [("x", "REQUISITE")]),
+        ("<style>@import 'x'; a{b:url(y)}</style>", [("x", "REQUISITE"), ("y", "REQUISITE")]),
+        ("<body background=x><table background=y>", [("x", "IMAGE"), ("y", "IMAGE")]),
+        ("<a href=x ping=no>", [("x", "PAGE")]),
+        ("<blockquote cite=no></blockquote><q cite=no></q><html xmlns='http://no/'>", []),
+        ("<a href=javascript:x><a href=mailto:a@b><a href=data:,x><a href=tel:1><a>", []),
+        ("<noscript><a href=x></noscript><template><a href=y></template>", "xy"),
+        ("<div><template shadowrootmode=open><a href=x></template></div>", [("x", "PAGE")]),
+        ("<img src=''><link rel=stylesheet href=''><script src=' '></script>", [("", "?")]),
+    ],
+)
+def test_kinds_of_links(markup, expected):
+    if expected == "xy":
+        expected = [("x", "PAGE"), ("y", "PAGE")]
+    if expected == [("", "?")]:
+        expected = [("page.html", "REQUISITE")]  # " " is not empty, and resolves to the page
+    assert kinds(markup) == expected
+
+
+def test_every_url_once_in_order_of_appearance():
+    body = b"<img src=b><a href=a><a href=./b><a href=a#x><a href=c><a href='#top'><a href='#x'>"
+    assert links(body, HERE) == [f"http://h.example/{p}" for p in ("dir/b", "dir/a", "dir/c")] + [
+        HERE
+    ]
+    assert kinds(body.decode())[0] == ("b", "PAGE")
+
+
+@pytest.mark.parametrize(
+    ("base", "expected"),
+    [
+        ("/other/", "http://h.example/other/x"),
+        ("//o.example", "http://o.example/x"),
+        ("data:,x", "http://h.example/dir/x"),
+        ("javascript:x", "http://h.example/dir/x"),
+        ("http://[", "http://h.example/dir/x"),
+        ("", "http://h.example/dir/x"),
+    ],
+)
+def test_base_counts_for_the_whole_document(base, expected):
+    markup = f"<a href=x></a><base target=_top><base href='{base}'><base href=/no/>"
+    assert links(markup.encode(), HERE) == [expected]
+
+
+def test_nofollow_holds_unless_the_page_vouches_elsewhere():
+    body = (
+        b"<a rel='NoFollow' href=a><a rel='ugc' href=b><a rel=sponsored href=c><a href=d>"
+        b"<a rel=nofollow href=e><a href=e><a href=f><a rel=nofollow href=f>"
+        b"<img src=g><a rel=nofollow href=g>"
+    )
+    found = {link.url[-1]: link.nofollow for link in read(page(body), "x").links}
+    assert found == {"a": True, "b": True, "c": True, "d": False, "e": False, "f": False, "g": True}
+
+
+@pytest.mark.parametrize(
+    ("markup", "agent", "expected"),
+    [
+        ("<meta name=robots content='noindex'>", "larbinpy", (True, False)),
+        ("<meta name=ROBOTS content='index, NoFollow'>", "larbinpy", (False, True)),
+        ("<meta name=robots content=none>", "larbinpy", (True, True)),
+        ("<meta name=larbinpy content=none>", "Larbinpy/1.0 (+http://x)", (True, True)),
+        ("<meta name=otherbot content=none>", "larbinpy", (False, False)),
+        ("<meta name='' content=none>", "", (False, False)),
+        ("<meta name=description content=none>", "larbinpy", (False, False)),
+    ],
+)
+def test_meta_robots(markup, agent, expected):
+    parsed = read(page(markup.encode()), agent)
+    assert (parsed.noindex, parsed.nofollow) == expected
+
+
+def test_links_of_one_page_are_bounded():
+    body = b"".join(b"<a href=%d>" % number for number in range(MAX_LINKS + 10))
+    assert len(links(body, HERE)) == MAX_LINKS
+
+
+def test_long_runs_are_shortened_without_losing_links():
+    data = b"<img src='data:,%s'><a href=x>" % (b"a" * 600_000)
+    script = b"<script>%s</script><a href=y>" % (b"f();" * 200_000)
+    assert [url[-1] for url in links(data + script, HERE)] == ["x", "y"]
+
+
+_SAMPLE = """<html><head><title>Проба</title><link rel=next href="/далее"></head><body>
+<a href="один">1</a> <a href="two?x=1&amp;y=2">2</a> <img src="/три.png">
+<iframe src="four"></iframe>
+<p>Съешь же ещё этих мягких французских булок</p><a href="http://другой.example/пять">5</a>"""
+
+
+@pytest.mark.parametrize("label", [None, "utf-8", "iso-8859-1", "windows-1251", "gbk", "gb2312"])
+def test_second_opinion_on_labelled_pages(label):
+    """What lxml finds when it is told the truth is found whatever the page says of itself."""
+    declared = f"<meta charset={label}>" if label else ""
+    body = (declared + _SAMPLE).encode()
+    expected = _ascii(_second_opinion(body))
+    assert len(expected) == 2
+    assert expected <= set(links(body, HERE))
+    if label in (None, "utf-8"):
+        assert _second_opinion(body) == set(links(body, HERE))
+
+
+def test_second_opinion_on_the_python_documentation():
+    if not PYTHON_DOC.is_dir():
+        pytest.skip("python3-doc is not installed")
+    files = sorted(PYTHON_DOC.glob("**/*.html"))[::12]
+    assert len(files) > 20
+    for file in files:
+        body = file.read_bytes()
+        missing = _second_opinion(body) - set(links(body, HERE))
+        assert missing == set(), file
+
+
+def _second_opinion(body):
+    tree = html.fromstring(body, parser=html.HTMLParser(encoding="utf-8", huge_tree=True))
+    found = tree.xpath("//a/@href | //link/@href | //img/@src | //script/@src | //iframe/@src")
+    resolved = {resolve(reference, HERE) for reference in found}
+    return resolved - {None}
+
+
+def _ascii(urls):
+    return {url for url in urls if "%" not in url and "xn--" not in url}

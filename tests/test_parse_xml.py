@@ -1,0 +1,233 @@
+"""XML, sitemaps, feeds and manifests, and which reader a body goes to."""
+
+import gzip
+import json
+import zlib
+
+import pytest
+
+from larbinpy.outcome import Outcome
+from larbinpy.page import Page
+from larbinpy.parse import MAX_LINKS, links, read
+from larbinpy.parse.feeds import MAX_DECODED, gunzip
+from larbinpy.url import Url
+
+HERE = "http://h.example/dir/doc"
+
+
+def parsed(body, type_, url=HERE):
+    if isinstance(body, str):
+        body = body.encode()
+    return read(
+        Page(Url(url, 5), Outcome.SUCCESS, 200, [("content-type", type_)], body), "larbinpy"
+    )
+
+
+def found(body, type_="application/xml", url=HERE):
+    links = parsed(body, type_, url).links
+    return [(link.url.removeprefix("http://h.example/"), link.kind.name) for link in links]
+
+
+SITEMAP = """<?xml version="1.0" encoding="UTF-8"?>
+<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"
+ xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"
+ xmlns:xhtml="http://www.w3.org/1999/xhtml">
+<url><loc> http://h.example/a?x=1&amp;y=2
+</loc><xhtml:link rel="alternate" hreflang="de" href="http://h.example/de"/>
+<image:image><image:loc>http://h.example/i.png</image:loc></image:image></url>
+<url><loc>http://h.example/b</loc><lastmod>2020-01-01</lastmod></url></urlset>"""
+IN_SITEMAP = [("a?x=1&y=2", "PAGE"), ("de", "PAGE"), ("i.png", "IMAGE"), ("b", "PAGE")]
+
+
+@pytest.mark.parametrize(
+    ("body", "type_"),
+    [
+        (SITEMAP, "application/xml"),
+        (SITEMAP, "text/xml"),
+        (SITEMAP, "text/html"),
+        (SITEMAP, ""),
+        (SITEMAP, "application/octet-stream"),
+        ("\ufeff\n" + SITEMAP, "application/xml"),
+        (SITEMAP.replace("&amp;", "&"), "application/xml"),
+        (SITEMAP.replace("UTF-8", "utf-16"), "application/xml"),
+        (SITEMAP.replace("UTF-8", "no-such"), "application/xml"),
+        (SITEMAP.replace("UTF-8", "utf-16").encode("utf-16"), "application/xml"),
+        (SITEMAP, "application/xml; charset=utf-16"),
+        (SITEMAP.partition("\n")[2], "application/xml; charset=iso-8859-5"),
+        (gzip.compress(SITEMAP.encode()), "application/x-gzip"),
+        (gzip.compress(SITEMAP.encode()), "application/octet-stream"),
+        (gzip.compress(SITEMAP.encode()), "text/xml"),
+    ],
+)
+def test_sitemap_however_it_is_labelled(body, type_):
+    assert found(body, type_) == IN_SITEMAP
+
+
+def test_sitemap_index():
+    body = "<sitemapindex><sitemap><loc>http://h.example/s.xml.gz</loc></sitemap></sitemapindex>"
+    assert found(body) == [("s.xml.gz", "PAGE")]
+
+
+def test_text_sitemap():
+    body = "http://h.example/a\nnonsense\nhttp://h.example/b\r\n"
+    assert found(body, "text/plain", "http://h.example/Sitemap.txt") == [
+        ("a", "PAGE"),
+        ("b", "PAGE"),
+    ]
+    assert found(body, "text/plain") == []
+
+
+def test_links_takes_xml_that_says_so():
+    urls = ["a?x=1&y=2", "de", "i.png", "b"]
+    expected = [f"http://h.example/{url}" for url in urls]
+    assert links(SITEMAP.encode(), HERE) == expected
+    assert links(gzip.compress(SITEMAP.encode()), HERE) == expected
+
+
+def test_rss():
+    body = """<rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom"
+      xmlns:media="http://search.yahoo.com/mrss/"><channel><link>http://h.example/</link>
+      <atom:link rel="self" href="http://h.example/rss"/>
+      <image><url>http://h.example/logo.png</url><link>http://h.example/</link></image>
+      <item><link>/relative</link><guid>http://h.example/guid</guid>
+      <guid isPermaLink="false">http://h.example/no</guid><guid>no-url</guid>
+      <comments>http://h.example/talk</comments>
+      <enclosure url="http://h.example/a.mp3" type="audio/mpeg"/>
+      <media:content url="/m.jpg" medium="image"/><media:thumbnail url="/t.jpg"/></item>
+      </channel></rss>"""
+    assert found(body, "application/rss+xml") == [
+        ("", "PAGE"),
+        ("rss", "PAGE"),
+        ("logo.png", "IMAGE"),
+        ("relative", "PAGE"),
+        ("guid", "PAGE"),
+        ("talk", "PAGE"),
+        ("a.mp3", "REQUISITE"),
+        ("m.jpg", "IMAGE"),
+        ("t.jpg", "IMAGE"),
+    ]
+
+
+def test_atom():
+    body = """<feed xmlns="http://www.w3.org/2005/Atom" xml:base="/blog/"><logo>l.png</logo>
+      <id>http://h.example/no</id><link href="x"/><link rel="enclosure" href="x.mp3"/>
+      <entry xml:base="one/"><link rel="alternate nofollow" href="y"/><content src="z"/></entry>
+      </feed>"""
+    assert found(body, "application/atom+xml") == [
+        ("blog/l.png", "IMAGE"),
+        ("blog/x", "PAGE"),
+        ("blog/x.mp3", "REQUISITE"),
+        ("blog/one/y", "PAGE"),
+        ("blog/one/z", "PAGE"),
+    ]
+    assert [link.nofollow for link in parsed(body, "application/atom+xml").links][3]
+
+
+XHTML = """<?xml version="1.0"?><?xml-stylesheet href="/s.css"?>
+<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN"
+ "http://www.w3.org/TR/xhtml1/DTD/xhtml1-strict.dtd">
+<html xmlns="http://www.w3.org/1999/xhtml" xmlns:x="http://www.w3.org/1999/xlink"><head>
+<base href="/b/"/><script src="s.js"/><style>@import "i.css";</style></head><body>
+<a href="x">&nbsp;</a><svg xmlns="http://www.w3.org/2000/svg"><a x:href="y"/>
+<image x:href="z"/><use x:href="#here"/></svg><p style="a:url(p)"/></body></html>"""
+IN_XHTML = [
+    ("s.css", "REQUISITE"),
+    ("b/s.js", "REQUISITE"),
+    ("b/i.css", "REQUISITE"),
+    ("b/x", "PAGE"),
+    ("b/y", "PAGE"),
+    ("b/z", "IMAGE"),
+    ("b/p", "REQUISITE"),
+]
+
+
+def test_xhtml():
+    assert found(XHTML, "application/xhtml+xml") == IN_XHTML
+
+
+def test_xhtml_with_a_fault_is_read_as_html():
+    body = "<html xmlns='http://www.w3.org/1999/xhtml'><a href=x>y<br><a href='z'></html>"
+    assert found(body, "application/xhtml+xml") == [("dir/x", "PAGE"), ("dir/z", "PAGE")]
+
+
+def test_svg():
+    body = """<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">
+      <style><![CDATA[a{b:url(c.png)}]]></style><a xlink:href="x"/><image href="y"/></svg>"""
+    expected = [("dir/c.png", "REQUISITE"), ("dir/x", "PAGE"), ("dir/y", "IMAGE")]
+    assert found(body, "image/svg+xml") == expected
+
+
+def test_manifest():
+    body = json.dumps(
+        {
+            "start_url": "/start",
+            "icons": [{"src": "i.png"}, {"src": 5}, "x"],
+            "screenshots": {"src": "no"},
+            "shortcuts": [{"url": "/cut", "icons": [{"src": "c.png"}]}],
+            "serviceworker": {"src": "w.js"},
+        }
+    )
+    expected = [
+        ("start", "PAGE"),
+        ("dir/i.png", "IMAGE"),
+        ("cut", "PAGE"),
+        ("dir/c.png", "IMAGE"),
+        ("dir/w.js", "REQUISITE"),
+    ]
+    assert found(body, "application/manifest+json") == expected
+    assert found(body, "application/json") == []
+    in_root = found(body, "application/json", "http://h.example/dir/manifest.json")
+    assert in_root == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "type_", "expected"),
+    [
+        ("a{b:url(x)}", "text/css", [("dir/x", "REQUISITE")]),
+        ("<p><a href=x>", "", [("dir/x", "PAGE")]),
+        ("<!DOCTYPE html><a href=x>", "application/octet-stream", [("dir/x", "PAGE")]),
+        ("hello <a href=x>", "", []),
+        ("<a href=x>", "text/plain", []),
+        ("<a href=x>", "image/png", []),
+        ("<a href=x>", "application/pdf", []),
+    ],
+)
+def test_types(body, type_, expected):
+    assert found(body, type_) == expected
+
+
+def test_charset_is_reported():
+    assert parsed("<p>é", "text/html").charset == "UTF-8"
+    assert parsed("<p>", "text/html; charset=koi8-r").charset == "KOI8-R"
+    assert parsed(SITEMAP, "text/xml").charset == "UTF-8"
+    assert parsed("x", "image/png").charset is None
+
+
+def test_long_sitemaps_end_at_the_protocols_limit():
+    entries = "".join(f"<url><loc>http://h.example/{n}</loc></url>" for n in range(MAX_LINKS + 9))
+    found = parsed(f"<urlset>{entries}</urlset>", "text/xml").links
+    assert len(found) == MAX_LINKS
+
+
+def test_gunzip_joins_members_and_takes_what_is_sound():
+    whole = gzip.compress(b"one") + gzip.compress(b"two")
+    assert b"".join(gunzip(whole)) == b"onetwo"
+    assert b"".join(gunzip(whole + b"junk")) == b"onetwo"
+    assert b"".join(gunzip(gzip.compress(b"x" * 99)[:-9])).startswith(b"x")
+    assert b"".join(gunzip(b"\x1f\x8b\x08junk")) == b""
+
+
+def test_gunzip_ends_at_its_limit():
+    packer = zlib.compressobj(9, wbits=31)
+    bomb = b"".join(packer.compress(bytes(1 << 20)) for _ in range(60)) + packer.flush()
+    assert sum(map(len, gunzip(bomb))) == MAX_DECODED
+
+
+def test_ampersands_are_mended_across_chunks():
+    path = "x" * (65536 - 34)
+    for shift in range(12):
+        address = f"http://h.example/{path[shift:]}?a&b&amp;c"
+        body = f"<urlset><url><loc>{address}</loc></url><url><loc>http://h.example/end</loc></url>"
+        assert found(f"{body}</urlset>")[-1] == ("end", "PAGE")
+    short = "<urlset><loc>http://h.example/?a&b&amp;c&copy=1</loc></urlset>"
+    assert found(short) == [("?a&b&c&copy=1", "PAGE")]
