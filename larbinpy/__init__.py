@@ -11,7 +11,7 @@ The story of one URL, and the rooms it passes:
     console/                     input port, status page, metrics, progress: people looking in
     poller                       the one epoll
     engine                       one turn through all stages; the only reader of the clock
-    stats, control               what is counted, and what people may do while it runs
+    stats, control, signals      what is counted, and what people may do while it runs
     wiring, crawl                from a Config to objects; the run from start to exit status
     cli, single, demo/           the commands; one URL alone; an embedded web to try it on
 

@@ -15,6 +15,7 @@ from larbinpy._version import __version__
 from larbinpy.config import Config, ConfigError, assignment, describe, load
 from larbinpy.console import client
 from larbinpy.console.progress import status_line
+from larbinpy.console.stream import open_all
 from larbinpy.console.text import printable
 from larbinpy.crawl import Crawl, Start
 from larbinpy.dns.bulk import resolve_names
@@ -113,6 +114,7 @@ def _open_lines(name: str) -> Iterator[str]:
 @click.version_option(__version__, prog_name="larbinpy")
 def main() -> None:
     """A polite, fast web crawler in the mould of Larbin: one process, one poll loop."""
+    open_all()
 
 
 @main.command()
@@ -274,9 +276,7 @@ def _unfinished(folder: str) -> Start:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 @click.option("--parallel", default=1000, show_default=True, help="Questions in flight.")
 @click.option("--cache", default=50000, show_default=True, help="Names to remember.")
-def resolve(
-    file: str, servers: tuple[str, ...], as_json: bool, parallel: int, cache: int
-) -> None:
+def resolve(file: str, servers: tuple[str, ...], as_json: bool, parallel: int, cache: int) -> None:
     """Resolve the names in FILE (or standard input) with the crawler's own resolver."""
     with _plain_errors():
         more = [("dnsServer", server) for server in servers]

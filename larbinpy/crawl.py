@@ -1,14 +1,12 @@
 """A crawl as an object: wires the rooms, turns the engine, and ends well."""
 
-import signal
-import socket
+import errno
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
-from types import FrameType
 from typing import TextIO
 
 from larbinpy import stats as statistics
@@ -19,17 +17,22 @@ from larbinpy.console.http import StatusServer
 from larbinpy.console.info import FetchInfo
 from larbinpy.console.input_port import InputPort
 from larbinpy.console.progress import PrintStats, make_progress, status_line
+from larbinpy.console.stream import reader_may_leave
+from larbinpy.console.text import printable
 from larbinpy.control import Control
 from larbinpy.engine import Engine, Listener, Mode, clock, wall
 from larbinpy.frontier.politeness import Waits
 from larbinpy.frontier.state import State, StateError
 from larbinpy.output import Output, open_output
+from larbinpy.output.files import Reserve
 from larbinpy.output.log import CrawlLog
 from larbinpy.output.report import build_report
-from larbinpy.poller import READ, Poller
+from larbinpy.poller import Poller
+from larbinpy.signals import Signals
 
 #: Transfers in flight get this long to finish after the first signal (s).
 _GRACE = 10.0
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 #: With canReload the state is saved this often (s).
 _CHECKPOINT = 5.0
 
@@ -83,12 +86,13 @@ class Crawl:
         self._progress_mode = progress
         self._stdout = stdout or sys.stdout
         self._stderr = stderr or sys.stderr
-        self._signals = 0
-        self._asked_status = self._asked_reopen = False
+        self._signals = Signals()
+        self._asked_to_stop = False
         self._ending: Ending | None = None
         self._drain_until = 0.0
         self._next_second = 0.0
         self._next_checkpoint = 0.0
+        self._shown = ""
         #: The report of the crawl, once `run` has returned.
         self.report: dict[str, object] = {}
 
@@ -109,9 +113,11 @@ class Crawl:
         config = self._config
         folder = Path(config.state_dir)
         self._state = State(folder)
-        self._state.lock()
         closing.callback(self._state.unlock)
+        self._state.lock()
         self._check_state()
+        self._reserve = Reserve(folder / "reserve")
+        closing.callback(self._reserve.release)
         now = clock()
         self._poller = Poller()
         closing.callback(self._poller.close)
@@ -124,6 +130,11 @@ class Crawl:
         proxy = wiring.proxy_address(config)
         self._fetcher = wiring.make_fetcher(config, self._poller, proxy)
         closing.callback(self._fetcher.close)
+        if self._fetcher.size < config.pages_connexions:
+            self._tell(
+                f"larbinpy: pagesConnexions is {self._fetcher.size}, not "
+                f"{config.pages_connexions}: no more files may be open at once (ulimit -n)"
+            )
         self._stats = statistics.Stats(now, wall())
         self._mode = Mode(limit_page=config.limit_page)
         self._control = Control(
@@ -141,7 +152,7 @@ class Crawl:
         self._output = self._make_output()
         closing.callback(self._output.close)
         self._log = CrawlLog(folder / "crawl.jsonl")
-        closing.callback(self._log.close)
+        closing.callback(_close_after_all, self._log)
         self._engine = Engine(
             wiring.make_engine_settings(config, proxy),
             self._mode,
@@ -160,7 +171,7 @@ class Crawl:
             self._progress.append(PrintStats(self._stdout, config.limit_time))
         for progress in self._progress:
             closing.callback(progress.close)
-        self._catch_signals(closing)
+        self._signals.catch(self._poller, closing)
         for url in self._seeds:
             self._frontier.seed(url)
 
@@ -197,37 +208,6 @@ class Crawl:
             more["own"] = self._own_output
         return open_output(config.output_mode, config.output_dir, more)
 
-    # Signals.
-
-    def _catch_signals(self, closing: ExitStack) -> None:
-        """Signals are noted here and acted on between turns; the socket ends the wait."""
-        ours, kernels = socket.socketpair()
-        for end in (ours, kernels):
-            end.setblocking(False)
-            closing.callback(end.close)
-        self._poller.register(ours.fileno(), READ, lambda fd, events: _drain(ours))
-        closing.callback(self._poller.unregister, ours.fileno())
-        before = signal.set_wakeup_fd(kernels.fileno(), warn_on_full_buffer=False)
-        closing.callback(signal.set_wakeup_fd, before)
-        handlers: dict[signal.Signals, Callable[[int, FrameType | None], None] | int] = {
-            signal.SIGINT: self._on_stop,
-            signal.SIGTERM: self._on_stop,
-            signal.SIGUSR1: self._on_status,
-            signal.SIGHUP: self._on_reopen,
-            signal.SIGPIPE: signal.SIG_IGN,
-        }
-        for number, handler in handlers.items():
-            closing.callback(signal.signal, number, signal.signal(number, handler))
-
-    def _on_stop(self, number: int, frame: FrameType | None) -> None:
-        self._signals += 1
-
-    def _on_status(self, number: int, frame: FrameType | None) -> None:
-        self._asked_status = True
-
-    def _on_reopen(self, number: int, frame: FrameType | None) -> None:
-        self._asked_reopen = True
-
     # Running.
 
     def _run(self) -> Ending:
@@ -236,12 +216,10 @@ class Crawl:
             while not self._over(self._engine.turn()):
                 pass
             ending = self._ending or Ending.FINISHED
-            self._log.flush()
             self._save()
         except OSError as error:
             ending = Ending.DISK
-            print(f"larbinpy: {_disk_error(error)}", file=self._stderr)
-            self._save_what_can_be_saved()
+            self._tell(self._disk_error(error, saved=self._save_at_last()))
         if ending is Ending.FINISHED and self._nothing_fetched:
             ending = Ending.NOTHING
         self._show("finished")
@@ -252,28 +230,27 @@ class Crawl:
         """Is the crawl over after a turn that began at `now`?"""
         if now >= self._next_second:
             self._second(now)
-        if self._signals > 1:
+        self._answer_signals()
+        if self._signals.stops > 1:
             self._ending = Ending.FORCED
             return True
-        if self._mode.draining:
-            return self._engine.idle or now >= self._drain_until
-        ending = self._why_to_end(now)
-        if ending is not None:
-            self._ending = ending
-            self._mode.draining = True
+        self._mode.staying = self._awaits_people
+        if not self._mode.draining:
+            self._ending = self._why_to_end(now)
+            self._mode.draining = self._ending is not None
             self._drain_until = now + _GRACE
-        return False
+        ended = self._mode.draining and (self._engine.idle or now >= self._drain_until)
+        return ended and not self._stays_up
 
     def _why_to_end(self, now: float) -> Ending | None:
-        config = self._control.config
         done = self._engine.done
-        if self._signals:
+        if self._told_to_stop:
             return Ending.FINISHED if done and len(self._frontier.seen) else Ending.STOPPED
-        if config.limit_page and self._stats.success >= config.limit_page:
+        if self._engine.limit_reached:
             return Ending.LIMIT_PAGE
-        if config.limit_time and now - self._stats.started >= config.limit_time:
+        if 0 < self._config.limit_time <= now - self._stats.started:
             return Ending.LIMIT_TIME
-        return Ending.FINISHED if done and not self._awaits_people else None
+        return Ending.FINISHED if done and not self._mode.staying else None
 
     @property
     def _awaits_people(self) -> bool:
@@ -281,28 +258,50 @@ class Crawl:
         config = self._config
         if config.input_port and not len(self._frontier.seen):
             return True
-        return config.high_level_web_server and bool(config.http_port)
+        return self._stays_up
+
+    @property
+    def _stays_up(self) -> bool:
+        """highLevelWebServer: the status page outlives the crawl, until someone says stop."""
+        wanted = self._config.high_level_web_server and bool(self._config.http_port)
+        return wanted and not self._told_to_stop
+
+    @property
+    def _told_to_stop(self) -> bool:
+        return self._asked_to_stop or self._signals.stops > 0
 
     def _stop(self) -> None:
-        self._signals = max(self._signals, 1)
+        self._asked_to_stop = True
 
     def _second(self, now: float) -> None:
         """Larbin's cron: what is done once a second."""
         self._next_second = now + 1.0
         self._stats.second(self._resolver.stats()["answered"])
         self._log.flush()
-        if self._asked_reopen:
-            self._asked_reopen = False
-            self._log.reopen()
-        if self._config.can_reload and now >= self._next_checkpoint:
+        state = self._state_name()
+        if self._wants_saving(state, now):
             self._next_checkpoint = now + _CHECKPOINT
             self._save()
-        self._show(self._state_name())
-        if self._asked_status:
-            self._asked_status = False
-            print(status_line(self.snapshot()), file=self._stderr)
+        self._shown = state
+        self._show(state)
         if self._config.debug:
-            print(repr(self._engine), file=self._stderr)
+            self._tell(repr(self._engine))
+
+    def _wants_saving(self, state: str, now: float) -> bool:
+        """With canReload every few seconds; and once when it only stays up for people."""
+        if state == "finished":
+            return self._shown != state
+        return self._config.can_reload and now >= self._next_checkpoint
+
+    def _answer_signals(self) -> None:
+        if self._signals.take_reopen():
+            self._log.reopen()
+        if self._signals.take_status():
+            self._tell(status_line(self.snapshot()))
+
+    def _tell(self, text: str) -> None:
+        with reader_may_leave(self._stderr):
+            print(text, file=self._stderr, flush=True)
 
     def _show(self, state: str) -> None:
         if self._progress_mode != "none" or self._config.print_stats:
@@ -312,7 +311,7 @@ class Crawl:
 
     def _state_name(self) -> str:
         if self._mode.draining:
-            return "stopping"
+            return "finished" if self._engine.idle else "stopping"
         if self._mode.paused:
             return "paused"
         return "finished" if self._engine.done else "running"
@@ -334,15 +333,29 @@ class Crawl:
     # Ending.
 
     def _save(self) -> None:
+        """The log first: what the state no longer owes must be in it."""
+        self._log.flush()
         self._state.save(self._frontier, clock())
 
-    def _save_what_can_be_saved(self) -> None:
-        """After a disk error: the state's disk may still have room where the pages' had none."""
+    def _save_at_last(self) -> bool:
+        """Save after a disk error, into the room that was reserved for that; did it work?"""
+        self._reserve.release()
         try:
-            self._log.flush()
             self._save()
-        except OSError as error:
-            print(f"larbinpy: state not saved: {_disk_error(error)}", file=self._stderr)
+        except OSError:
+            return False
+        return True
+
+    def _disk_error(self, error: OSError, *, saved: bool) -> str:
+        """What happened, where, and what to do, in one line."""
+        config = self._config
+        where = f"{error.filename}: " if error.filename else ""
+        remedy = "make room" if error.errno in _FULL else "mend that"
+        since = "" if saved else " from where it was last saved, as its end could not be"
+        return printable(
+            f"larbinpy: {where}{error.strerror or error}, below outputDir {config.output_dir} or "
+            f"stateDir {config.state_dir}; {remedy} and go on with --resume{since}"
+        )
 
     @property
     def _nothing_fetched(self) -> bool:
@@ -367,14 +380,7 @@ class Crawl:
         )
 
 
-def _drain(end: socket.socket) -> None:
-    try:
-        while end.recv(4096):
-            pass
-    except BlockingIOError:
-        pass
-
-
-def _disk_error(error: OSError) -> str:
-    where = f"{error.filename}: " if error.filename else ""
-    return f"{where}{error.strerror or error}; make room and go on with --resume"
+def _close_after_all(log: CrawlLog) -> None:
+    """Lines that wait even now could not be written, which was told when it was tried."""
+    with suppress(OSError):
+        log.close()

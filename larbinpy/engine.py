@@ -74,6 +74,8 @@ class Mode:
     paused: bool = False
     #: Only the transfers in flight are brought to their end.
     draining: bool = False
+    #: People may bring something to do where there is nothing.
+    staying: bool = False
     #: limitPage; 0 for none.
     limit_page: int = 0
 
@@ -136,6 +138,17 @@ class Engine:
     def done(self) -> bool:
         """No URL is owed any more."""
         return self.idle and self._frontier.owed == 0
+
+    @property
+    def over(self) -> bool:
+        """There is nothing left to wait for."""
+        ended = self.idle if self._mode.draining else self.done or self.limit_reached
+        return ended and not self._mode.staying
+
+    @property
+    def limit_reached(self) -> bool:
+        """limitPage is met."""
+        return 0 < self._mode.limit_page <= self._stats.success
 
     def input(self, now: float) -> None:
         """People: seeds and commands come in through the poller's callbacks."""
@@ -220,16 +233,18 @@ class Engine:
     def _is_duplicate(self, page: Page) -> bool:
         if not self._settings.no_duplicate:
             return False
-        return self._frontier.is_duplicate(hash64(page.body))
+        return hash64(page.body) in self._frontier.digests
 
     def _loaded(self, page: Page, now: float) -> None:
-        """Output comes before the decision: a page that cannot be written is still owed."""
+        """Output comes first: a page that cannot be written is still owed, and still new."""
         parsed = read(page, self._settings.agent)
         page.charset = parsed.charset
         page.links = [link.url for link in parsed.links]
-        if not parsed.noindex or self._settings.ignore_robots:
-            if not self._settings.specific_search or self._types.specific(page.type):
-                self._output.loaded(page)
+        kept = not parsed.noindex or self._settings.ignore_robots
+        if kept and (not self._settings.specific_search or self._types.specific(page.type)):
+            self._output.loaded(page)
+        if self._settings.no_duplicate:
+            self._frontier.digests.add([hash64(page.body)])
         self._frontier.finished(page, now, self._wall())
         links = parsed.links
         if not self._settings.ignore_robots:
@@ -261,7 +276,8 @@ class Engine:
         ]
         until = min((d for d in deadlines if d is not None), default=now + _LONGEST_WAIT)
         self._stats.turn_took(self._clock() - now)
-        self._poller.wait(0.0 if self._landed else min(until - now, _LONGEST_WAIT))
+        at_once = bool(self._landed) or self.over
+        self._poller.wait(0.0 if at_once else min(until - now, _LONGEST_WAIT))
 
 
 def _any(status: int, media_type: str) -> Outcome | None:

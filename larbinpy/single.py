@@ -40,9 +40,7 @@ def fetch_one(text: str, config: Config) -> dict[str, object]:
     return describe(page)
 
 
-def _fetch(
-    url: Url, config: Config, poller: Poller, resolver: Resolver, fetcher: Fetcher
-) -> Page:
+def _fetch(url: Url, config: Config, poller: Poller, resolver: Resolver, fetcher: Fetcher) -> Page:
     answer = _resolve(url.host, poller, resolver)
     if answer.reason is not None:
         return Page(url, Outcome.NO_DNS, detail=answer.reason)

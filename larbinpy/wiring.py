@@ -1,5 +1,6 @@
 """From the configuration to the rooms: who gets which part of it."""
 
+import resource
 import socket
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,7 +9,7 @@ from pathlib import Path
 from larbinpy.config import Config, ConfigError
 from larbinpy.dns import NameCache, Resolver, is_public, read_hosts, system_servers
 from larbinpy.engine import EngineSettings
-from larbinpy.fetch import Fetcher, FetchSettings
+from larbinpy.fetch import CONNECTIONS_PER_HANDLE, Fetcher, FetchSettings
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.ip_site import IPSites
 from larbinpy.frontier.politeness import Waits
@@ -18,6 +19,12 @@ from larbinpy.frontier.sites import Sites, SiteSettings
 from larbinpy.frontier.store import Store
 from larbinpy.frontier.types import Types
 from larbinpy.poller import Poller
+
+#: Descriptors that are not for pages: standard streams, log and lock, a page being written
+#: and its folders, the resolver's sockets, people at the ports.
+_OTHER_FILES = 40
+#: Open files that are asked of the system, so that pagesConnexions may still grow.
+_FILES = 1 << 14
 
 
 def make_frontier(config: Config, folder: Path, waits: Waits) -> Frontier:
@@ -108,6 +115,7 @@ def make_fetcher(config: Config, poller: Poller, proxy_address: str | None) -> F
     settings = FetchSettings(
         handles=config.pages_connexions,
         user_agent=config.user_agent,
+        most_handles=_most_handles(config.pages_connexions),
         sender=config.sender,
         timeout_page=config.timeout_page,
         timeout_connect=config.timeout_connect,
@@ -118,6 +126,17 @@ def make_fetcher(config: Config, poller: Poller, proxy_address: str | None) -> F
         insecure_tls=config.insecure_tls,
     )
     return Fetcher(poller, replace(settings, accept="*/*") if config.any_type else settings)
+
+
+def _most_handles(wanted: int) -> int:
+    """How many handles the limit of open files allows, once it is as high as it may be."""
+    enough = max(_FILES, _OTHER_FILES + wanted * CONNECTIONS_PER_HANDLE)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit, most = (enough if n == resource.RLIM_INFINITY else n for n in (soft, hard))
+    if limit < enough:
+        limit = min(enough, most)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    return max(1, (limit - _OTHER_FILES) // CONNECTIONS_PER_HANDLE)
 
 
 def proxy_address(config: Config) -> str | None:

@@ -225,3 +225,15 @@ def test_any_bytes_are_rules(body):
     assert rules.allowed(ME, "http://site.test/a?b") in (True, False)
     assert rules.delay(ME) is None or rules.delay(ME) >= 0
     assert "robots" not in repr(rules)
+
+
+def test_patterns_without_number_cost_no_more_than_a_thousand():
+    """Beyond that a rule forbids what stands before its "*", so none is let through."""
+    lines = [f"Disallow: /p{n}/*q*z" for n in range(25_000)]
+    rules = Rules.parse("\n".join(["User-agent: *", *lines]).encode())
+    started = time.process_time()
+    for n in range(100):
+        rules.allowed("larbinpy", f"https://www.example.org/{n}" + "q" * 200)
+    assert time.process_time() - started < 0.5
+    assert rules.allowed("larbinpy", "https://www.example.org/p3/other")
+    assert not rules.allowed("larbinpy", "https://www.example.org/p20000/other")

@@ -2,6 +2,7 @@
 
 from typing import TextIO
 
+from larbinpy.console.stream import reader_may_leave
 from larbinpy.console.text import printable
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
@@ -24,7 +25,9 @@ class FetchInfo:
         return {}
 
     def close(self) -> None:
-        self._stream.flush()
+        with reader_may_leave(self._stream):
+            self._stream.flush()
 
     def _tell(self, outcome: Outcome, url: Url) -> None:
-        print(f"[{outcome.value}] {printable(url.href)}", file=self._stream)
+        with reader_may_leave(self._stream):
+            print(f"[{outcome.value}] {printable(url.href)}", file=self._stream)

@@ -10,6 +10,7 @@ from typing import Any, NoReturn, Protocol, TextIO
 
 from tqdm import tqdm
 
+from larbinpy.console.stream import reader_may_leave
 from larbinpy.console.text import duration, grouped, printable, size
 
 #: Seconds between lines; Larbin's.
@@ -101,11 +102,13 @@ class PrintStats:
 
     def update(self, snapshot: Snapshot) -> None:
         if self._every.due(snapshot):
-            self._stream.write(stats_lines(snapshot, self._limit_time))
-            self._stream.flush()
+            with reader_may_leave(self._stream):
+                self._stream.write(stats_lines(snapshot, self._limit_time))
+                self._stream.flush()
 
     def close(self) -> None:
-        self._stream.flush()
+        with reader_may_leave(self._stream):
+            self._stream.flush()
 
 
 class LogProgress:
@@ -127,8 +130,9 @@ class LogProgress:
             self._last = None
 
     def _say(self, snapshot: Snapshot) -> None:
-        self._stream.write(status_line(snapshot) + "\n")
-        self._stream.flush()
+        with reader_may_leave(self._stream):
+            self._stream.write(status_line(snapshot) + "\n")
+            self._stream.flush()
 
 
 class NoProgress:
@@ -147,8 +151,16 @@ class BarProgress:
     def __init__(self, stream: TextIO, limit: int | None) -> None:
         # tqdm starts a thread to watch bars that are not updated; this program has none.
         tqdm.monitor_interval = 0
+        self._stream = stream
+        # With a delay it writes nothing here, where nobody could tell that the reader left.
         self._bar: tqdm[NoReturn] = tqdm(
-            total=limit, file=stream, unit=" pages", dynamic_ncols=True, mininterval=0.2, miniters=0
+            total=limit,
+            file=stream,
+            unit=" pages",
+            dynamic_ncols=True,
+            mininterval=0.2,
+            miniters=0,
+            delay=1e-9,
         )
 
     def update(self, snapshot: Snapshot) -> None:
@@ -160,7 +172,9 @@ class BarProgress:
             *([] if snapshot.get("state") == "running" else [str(snapshot.get("state"))]),
         )
         self._bar.set_postfix_str(printable(", ".join(parts)), refresh=False)
-        self._bar.update((totals.get("pages") or 0) - self._bar.n)
+        with reader_may_leave(self._stream):
+            self._bar.update((totals.get("pages") or 0) - self._bar.n)
 
     def close(self) -> None:
-        self._bar.close()
+        with reader_may_leave(self._stream):
+            self._bar.close()

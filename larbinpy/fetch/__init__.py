@@ -4,7 +4,7 @@
 how a request is made, `errors` what a failure means, `throttle` how fast bytes may come.
 """
 
-from larbinpy.fetch.fetcher import Fetcher
+from larbinpy.fetch.fetcher import CONNECTIONS_PER_HANDLE, Fetcher
 from larbinpy.fetch.settings import FetchSettings, Request
 
-__all__ = ["FetchSettings", "Fetcher", "Request"]
+__all__ = ["CONNECTIONS_PER_HANDLE", "FetchSettings", "Fetcher", "Request"]

@@ -29,7 +29,7 @@ _SWEEP = 1.0
 
 # For each handle one connection may stay open unused: servers close theirs after some
 # seconds, and each costs a descriptor.
-_CONNECTIONS_PER_HANDLE = 2
+CONNECTIONS_PER_HANDLE = 2
 
 # URLs remembered for a more lenient request; beyond that the oldest is forgotten, and
 # merely fails once more.
@@ -136,14 +136,14 @@ class Fetcher:
         return urls
 
     def resize(self, handles: int) -> None:
-        """Have so many handles; busy ones beyond that go once they are free."""
-        self._size = handles
+        """Have so many handles, or `most_handles`; busy ones beyond that go once they are free."""
+        self._size = handles = min(handles, self._settings.most_handles)
         while len(self._free) < self.free:
             self._free.append(self._handle())
         while len(self._free) > self.free:
             self._free.pop().close()
         # With less than all in flight libcurl would search its pool after each transfer.
-        self._multi.setopt(pycurl.M_MAXCONNECTS, handles * _CONNECTIONS_PER_HANDLE)
+        self._multi.setopt(pycurl.M_MAXCONNECTS, handles * CONNECTIONS_PER_HANDLE)
 
     def limit(self, rate: float, now: float) -> None:
         """Receive at most `rate` bytes per second, all transfers together; 0: no limit."""

@@ -9,15 +9,20 @@ The last also bounds the work: a file of n agents over m rules is n + m lines, n
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
 
 from protego import Protego
+
+from larbinpy.agent import product_token
 
 #: RFC 9309, 2.5 asks for at least 500 KiB.
 MAX_SIZE = 512 * 1024
 
 #: Google's parser cuts lines there, eight times the longest URL of old browsers.
 _MAX_LINE = 2083 * 8 - 1
+
+#: Rules with "*" that are matched as such; the largest honest files have some hundreds.
+_MAX_PATTERNS = 1000
 
 _MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 
@@ -35,8 +40,6 @@ _KNOWN = re.compile(
 
 # A product token (RFC 9309, 2.2.1) with what a robots.txt may add to it.
 _TOKEN = re.compile(r"[A-Za-z_-]*")
-# The agent's: "Foo/1.0 (comment)" and "Foo2" are Foo, "Foo Bar" is no product.
-_PRODUCT = re.compile(r"\s*([A-Za-z_-]+)[^\s/(]*\s*(?:[/(]|$)")
 
 _EVERYONE = "*"
 _SELF = "self"
@@ -86,11 +89,11 @@ class Rules:
         return self._matcher(agent).crawl_delay(_SELF)
 
     def _matcher(self, agent: str) -> Protego:
-        token = _product(agent)
+        token = product_token(agent)
         matcher = self._matchers.get(token)
         if matcher is None:
             lines = (_line(name, text, token) for name, text in self._lines)
-            matcher = self._matchers[token] = Protego.parse("\n".join(lines))
+            matcher = self._matchers[token] = Protego.parse("\n".join(_bounded(lines)))
         return matcher
 
 
@@ -130,10 +133,19 @@ def _line(name: str | None, text: str, token: str) -> str:
     return f"User-agent: {_SELF}" if name and name == token else "User-agent:"
 
 
-@lru_cache(maxsize=16)
-def _product(agent: str) -> str:
-    match = _PRODUCT.match(agent)
-    return match[1].rstrip("_-").lower() if match else ""
+def _bounded(lines: Iterable[str]) -> Iterator[str]:
+    """`lines`, of which rules with "*" beyond `_MAX_PATTERNS` are shortened.
+
+    Each of those costs a search of its own for every URL. What stands before the "*"
+    forbids more than was meant; an Allow of that kind goes.
+    """
+    patterns = 0
+    for line in lines:
+        patterns += "*" in line and not line.startswith("User-agent")
+        if patterns <= _MAX_PATTERNS or "*" not in line or line.startswith("User-agent"):
+            yield line
+        elif not line.lower().startswith("allow"):
+            yield line.partition("*")[0]
 
 
 RULES_ALLOW_ALL = Rules.parse(b"")

@@ -19,6 +19,8 @@ class FetchSettings:
     #: Transfers at once.
     handles: int
     user_agent: str
+    #: `Fetcher.resize` gives no more, for want of descriptors.
+    most_handles: int = 100_000
     #: The From header, where there is one (RFC 9110, 10.1.2).
     sender: str = ""
     #: A page gets this long, and a second more for each 2,000 bytes that came.

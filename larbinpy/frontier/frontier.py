@@ -5,8 +5,8 @@ seconds of any clock that does not go back; it hands out names to resolve, reque
 open, and URLs whose fate is decided.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from larbinpy.dns.lookup import Answer
 from larbinpy.frontier.ip_site import IPSites
@@ -14,7 +14,7 @@ from larbinpy.frontier.named_site import State
 from larbinpy.frontier.scope import Candidate, Scope
 from larbinpy.frontier.seen import Seen
 from larbinpy.frontier.sequencer import Sequencer
-from larbinpy.frontier.sites import Sites
+from larbinpy.frontier.sites import NOBODY, Sites
 from larbinpy.frontier.store import Store
 from larbinpy.outcome import Outcome, Sequel, sequel
 from larbinpy.page import Page
@@ -32,8 +32,8 @@ _FAST = {Outcome.NO_DNS: Outcome.FAST_NO_DNS, Outcome.NO_CONNECTION: Outcome.FAS
 class Frontier:
     """All URLs between being found and being decided.
 
-    Invariant: a URL is in the store, in one queue of its NamedSite, or in flight; the
-    sequencer counts the latter two.
+    Invariant: a URL is in the store, in one queue of its NamedSite, in flight, or waits
+    for its fate to be written down; the sequencer counts all those that left the store.
     """
 
     def __init__(
@@ -59,7 +59,8 @@ class Frontier:
         self.seen = Seen()
         #: Bodies met before, for pageNoDuplicate.
         self.digests = Seen()
-        self._decided: list[tuple[Url, Outcome]] = []
+        #: Fates of URLs that never were in the store.
+        self._decided: deque[tuple[Url, Outcome]] = deque()
         #: Links left out or already known, by outcome, since the start.
         self.refused: Counter[Outcome] = Counter()
 
@@ -144,6 +145,8 @@ class Frontier:
             return None
         if site.state is State.CLOSED:
             return _FAST.get(site.verdict, site.verdict) if now < site.until else None
+        if now >= site.rules_until:
+            return None
         return None if site.allows(self._agent, url.href) else Outcome.FAST_ROBOTS
 
     def is_duplicate(self, digest: int) -> bool:
@@ -155,6 +158,7 @@ class Frontier:
 
     def sequence(self, now: float) -> None:
         """Let URLs out of the store, to their NamedSites, while the gate is open."""
+        self.store.spill()
         self.sites.wake(now)
         for _ in range(_BATCH):
             url = self.sequencer.take()
@@ -205,17 +209,23 @@ class Frontier:
             self.sites.retry(site, url, page.outcome, now)
         if page.status:
             site.silence = 0
-        elif page.outcome in (Outcome.NO_CONNECTION, Outcome.TIMEOUT):
+        elif page.outcome in NOBODY:
             self.sites.count_silence(site, page.outcome, now)
         return decided
 
-    def decided(self) -> list[tuple[Url, Outcome]]:
-        """The URLs whose fate was decided without a fetch since the last call."""
-        decided, self._decided = self._decided, []
-        for url, outcome in self.sites.decided():
+    def decided(self) -> Iterator[tuple[Url, Outcome]]:
+        """The URLs whose fate is decided without a fetch.
+
+        Each is owed until the next is asked for, so that none is lost when it cannot be
+        written down.
+        """
+        while self._decided:
+            yield self._decided[0]
+            self._decided.popleft()
+        while self.sites.decided:
+            yield self.sites.decided[0]
+            url, _ = self.sites.decided.popleft()
             self.sequencer.done(url.site)
-            decided.append((url, outcome))
-        return decided
 
     def deadline(self, now: float, *, can_open: bool, can_ask: bool) -> float | None:
         """When the frontier next has something to do.
@@ -232,18 +242,19 @@ class Frontier:
     @property
     def owed(self) -> int:
         """URLs that are not decided yet."""
-        return len(self.store) + self.sequencer.in_memory
+        return len(self.store) + self.sequencer.in_memory + len(self._decided)
 
     def in_memory(self) -> Sequence[Url]:
-        """The URLs that left the store and are not decided."""
+        """The URLs that are owed and not in the store."""
         held = (url for site in self.sites for url in site.urls())
-        everywhere = [*self.ip_sites.flying(), *held]
+        decided = (url for url, _ in [*self._decided, *self.sites.decided])
+        everywhere = [*self.ip_sites.flying(), *held, *decided]
         return [url for url in everywhere if url.robots_for is None]
 
     def waits(self, now: float) -> dict[str, float]:
         """Seconds that each site is still to be left alone."""
         later = (site for site in self.sites if site.next_at > now)
-        return {site.key: round(site.next_at - now, 3) for site in later}
+        return self.sites.waits | {site.key: round(site.next_at - now, 3) for site in later}
 
     def resume(self, waits: Mapping[str, float]) -> None:
         """Go on with a loaded store: count again, and leave alone who was to be."""

@@ -15,9 +15,9 @@ class IPSite:
     """The sites behind one address, taken in turn so that none stands before the others.
 
     Its queue is made of its sites' `ready` queues. A heap orders the sites by the time
-    when they may next be asked; as equal ones are taken in the order of their last
-    request, this is also a fair rotation. An entry whose site was held meanwhile goes
-    back with its new time.
+    since when they may be asked again, which is no earlier than their last request; so
+    this is also a fair rotation. An entry whose site was held meanwhile goes back with
+    its new time.
     """
 
     __slots__ = ("_order", "_rotation", "in_flight", "key", "limit", "next_at", "scheduled_at")
@@ -176,8 +176,6 @@ class IPSites:
         """Give `site` its addresses; with another first one it moves to that IPSite."""
         if site.addresses and addresses[0] != site.addresses[0]:
             self.dismiss(site)
-            if self._wait_by == "ip":
-                site.next_at = 0.0
         site.addresses = addresses
         self.enlist(site)
 
@@ -211,5 +209,5 @@ class IPSites:
     def _hold_back(self, site: NamedSite, ip_site: IPSite, now: float) -> None:
         least = self._waits.least
         ip_site.next_at = max(ip_site.next_at, now + least)
-        if self._wait_by != "ip" or site.pace.delay > least:
-            site.next_at = max(site.next_at, now + site.pace.delay)
+        by_site = self._wait_by != "ip" or site.pace.delay > least
+        site.next_at = max(site.next_at, now + site.pace.delay if by_site else now)

@@ -1,14 +1,15 @@
 """NamedSite: one scheme, host and port, from the first URL to an open door.
 
-    NEW --wanted--> RESOLVING --address--> ROBOTS --rules--> OPEN
-                    |      ^               |    ^            |
-              no_address   |        no_robots   |          stale
-                    v    retry             v    |            v
-                   WAITING  <--------- WAITING          RESOLVING
+    NEW --wanted--> RESOLVING --address--> ROBOTS --rules--> OPEN --stale--> RESOLVING
+                    RESOLVING --no_address--> WAITING
+                              ROBOTS --no_robots--> WAITING --retry--> RESOLVING
 
-A failure on the way is tried again after a wait; when the tries are used up the site is
-CLOSED for a while (give_up, which also ends an OPEN site that no longer answers), and a
-later URL opens it again (wanted).
+    RESOLVING --give_up--> CLOSED
+       ROBOTS --give_up--> CLOSED
+         OPEN --give_up--> CLOSED --wanted--> RESOLVING
+
+A failure on the way is tried again after a wait. When the tries are used up, and when an
+open site no longer answers, it is closed for a while; a later URL opens it again.
 """
 
 from collections import deque

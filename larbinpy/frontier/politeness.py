@@ -36,9 +36,9 @@ class Pace:
 
     At least `least` (waitDuration or the site's Crawl-delay, whichever is longer), and on
     top of it what the site's answers have earned: a refusal or a time-out doubles the
-    delay, a slow answer raises it to the time the answer took (as Scrapy's AutoThrottle
-    aims at one request in flight per response time), and each good answer takes back half
-    of what was added. Always least <= delay <= max(least, maxWait).
+    delay, and each other answer takes back half of what was added; but after a slow one
+    the delay is no less than the time it took (as Scrapy's AutoThrottle aims at one
+    request in flight per response time). Always least <= delay <= max(least, maxWait).
     """
 
     __slots__ = ("_asked", "_extra", "_waits", "usual")
@@ -70,12 +70,19 @@ class Pace:
         """Adapt to how a request ended."""
         seconds = page.first_byte_ms / 1000
         if page.outcome in _REFUSALS or page.status in (429, 503):
-            self._extra = max(self.delay * 2, _FIRST_STEP) - self.least
-        elif self.usual is not None and seconds > max(self.usual * _SLOW, _NOTICEABLE):
-            self._extra = max(self.delay, seconds) - self.least
+            self._extra = self._above_least(max(self.delay * 2, _FIRST_STEP))
         elif page.status:
-            self._extra = self._extra / 2 if self._extra > _NOTHING else 0.0
+            self._ease(seconds)
+
+    def _ease(self, seconds: float) -> None:
+        self._extra = self._extra / 2 if self._extra > _NOTHING else 0.0
+        if self.usual is not None and seconds > max(self.usual * _SLOW, _NOTICEABLE):
+            self._extra = max(self._extra, self._above_least(seconds))
+        else:
             self.usual = seconds + (1 - _WEIGHT) * ((self.usual or seconds) - seconds)
+
+    def _above_least(self, seconds: float) -> float:
+        return max(0.0, min(seconds, self._waits.most) - self.least)
 
     def hold_for(self, page: Page, wall: float) -> float:
         """Seconds to leave the site alone after a 429 or 503.

@@ -67,9 +67,7 @@ class Scope:
         if settings.limit_to_domain:
             self._rules.append(within_domains(settings.limit_to_domain))
         if settings.forbidden_extensions:
-            self._rules.append(
-                without_extensions(settings.forbidden_extensions, self._privileged)
-            )
+            self._rules.append(without_extensions(settings.forbidden_extensions, self._privileged))
         if settings.lock_site:
             self._rules.append(locked)
         if settings.no_external_links:

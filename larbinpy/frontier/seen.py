@@ -56,12 +56,9 @@ class Seen:
     def load(cls, path: Path, size: int) -> "Seen":
         """Read the first `size` fingerprints of `path`; ValueError where it is shorter."""
         seen = cls()
-        if size:
-            fingerprints = array("Q")
-            with path.open("rb") as file:
-                fingerprints.frombytes(file.read(size * 8))
-            if len(fingerprints) != size:
-                raise ValueError(f"{path}: {len(fingerprints)} fingerprints of {size}")
-            seen._known.update(fingerprints)
+        data = path.read_bytes()[: size * 8]
+        if len(data) != size * 8:
+            raise ValueError(f"{path}: {len(data) // 8} fingerprints of {size}")
+        seen._known.update(array("Q", data))
         seen._saved = size
         return seen

@@ -23,8 +23,8 @@ class Sequencer:
     """The store behind its gate.
 
     `load` counts for each site the URLs that are owed outside the wait queues: in the
-    priority and ordinary queues, with the site, or in flight. Invariant: no count
-    exceeds maxUrlsBySite less the limit.
+    priority and ordinary queues, with the site, or in flight. Invariant: no count grows
+    beyond maxUrlsBySite less the limit (it may be there already after a load).
     """
 
     def __init__(self, store: Store, max_urls_by_site: int) -> None:
@@ -70,8 +70,9 @@ class Sequencer:
         return self._is_get(store.priority_wait) or self._is_get(store.ordinary_wait)
 
     def _out(self, queue: DiskQueue) -> Url:
+        url = queue.get()
         self.in_memory += 1
-        return queue.get()
+        return url
 
     def done(self, site: str) -> None:
         """The fate of a URL of `site` is decided: it leaves memory."""

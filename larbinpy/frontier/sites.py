@@ -21,6 +21,8 @@ _ROBOTS_HOPS = 5
 _RULES_TIME = 24 * 3600.0
 #: A site that was given up, or whose robots.txt failed, is left alone this long (s).
 _CLOSED_TIME = 3600.0
+#: What a request ends with that found nobody there.
+NOBODY = frozenset({Outcome.NO_CONNECTION, Outcome.TIMEOUT})
 #: Requests in a row without any answer after which a site counts as gone.
 _DEAD_AFTER = 12
 
@@ -44,7 +46,7 @@ class Sites:
     """Leads URLs through their NamedSites to the IPSites.
 
     Names to resolve go out by `next_name` and come back by `resolved`; URLs whose fate
-    is decided on the way leave by `decided`.
+    is decided on the way wait in `decided`.
     """
 
     def __init__(self, settings: SiteSettings, ip_sites: IPSites) -> None:
@@ -55,7 +57,7 @@ class Sites:
         self._asking: dict[str, list[NamedSite]] = {}
         self._timers: list[tuple[float, int, NamedSite]] = []
         self._order = count()
-        self._decided: list[tuple[Url, Outcome]] = []
+        self.decided: deque[tuple[Url, Outcome]] = deque()
         #: Seconds for which sites not met yet are to be left alone, from an earlier run.
         self.waits: dict[str, float] = {}
         self.robots_fetched = 0
@@ -77,7 +79,7 @@ class Sites:
         site = self._sites.get(key)
         if site is None:
             site = self._sites[key] = NamedSite(key, Pace(self._settings.waits))
-            site.next_at = now + self.waits.pop(key, 0.0) if self.waits else 0.0
+            site.next_at = now + self.waits.pop(key, 0.0)
         return site
 
     def join(self, url: Url, now: float) -> None:
@@ -104,16 +106,11 @@ class Sites:
     def _decide(self, url: Url, outcome: Outcome, now: float) -> None:
         """The fate of a URL that is in no queue: `outcome`, without (another) fetch."""
         if url.robots_for is None:
-            self._decided.append((url, outcome))
+            self.decided.append((url, outcome))
             return
         owner = self._sites[url.robots_for]
         if owner.state is State.ROBOTS:
-            self._no_robots(owner, outcome, now)
-
-    def decided(self) -> list[tuple[Url, Outcome]]:
-        """The URLs whose fate was decided without a fetch since the last call."""
-        decided, self._decided = self._decided, []
-        return decided
+            self._no_robots(owner, url, outcome, now)
 
     # To the resolver and back.
 
@@ -156,7 +153,7 @@ class Sites:
         self, site: NamedSite, addresses: tuple[str, ...], until: float, now: float
     ) -> None:
         """The site has an address; next is its robots.txt, where none is in force."""
-        self._ip_sites.move(site, addresses)
+        self._ip_sites.move(site, _going_on(site, addresses))
         site.address_until = until
         site.refresh = False
         site.on(Event.ADDRESS)
@@ -166,9 +163,12 @@ class Sites:
             self._open(site, site.rules, site.rules_until, now)
         else:
             self._ask_robots(site, Url(f"{site.key}/robots.txt", 0, robots_for=site.key))
-            for url in [url for url in site.waiting if url.robots_for]:
-                site.waiting.remove(url)
-                self._ask_robots(site, url)
+            waiting, site.waiting = site.waiting, deque()
+            for url in waiting:
+                if url.robots_for is None:
+                    site.waiting.append(url)
+                else:
+                    self._ask_robots(site, url)
 
     # robots.txt.
 
@@ -190,12 +190,12 @@ class Sites:
             return list(rules.sitemaps)
         if page.outcome is Outcome.ERR_30X:
             self._redirected(owner, page, now)
-        elif page.outcome is Outcome.BAD_TLS:
+        elif page.outcome is Outcome.BAD_TLS and page.url.site == owner.key:
             self._give_up(owner, Outcome.BAD_TLS, now)
         elif page.outcome is Outcome.ERR_40X and page.status != 429:
             self._open(owner, RULES_ALLOW_ALL, now + _RULES_TIME, now)
         else:
-            self._no_robots(owner, page.outcome, now)
+            self._no_robots(owner, page.url, page.outcome, now)
         return []
 
     def _redirected(self, owner: NamedSite, page: Page, now: float) -> None:
@@ -211,9 +211,15 @@ class Sites:
         else:
             self.join(robots, now)
 
-    def _no_robots(self, site: NamedSite, outcome: Outcome, now: float) -> None:
-        """Unreachable: wait and ask again, then refuse the site (or find it gone)."""
-        if site.tries < self._settings.retries or outcome is Outcome.NO_CONNECTION:
+    def _no_robots(self, site: NamedSite, robots: Url, outcome: Outcome, now: float) -> None:
+        """Unreachable: wait and ask again, then refuse the site, or find it gone.
+
+        What another site does, where a redirect led, says nothing about this one.
+        """
+        own = robots.site == site.key
+        if own and outcome in NOBODY:
+            self._next_address(site)
+        if site.tries < self._settings.retries or (own and outcome is Outcome.NO_CONNECTION):
             self._setback(site, Event.NO_ROBOTS, outcome, now)
         else:
             self._open(site, RULES_DENY_ALL, now + _CLOSED_TIME, now)
@@ -269,11 +275,15 @@ class Sites:
     def retry(self, site: NamedSite, url: Url, outcome: Outcome, now: float) -> None:
         """Put a failed URL at the tail of its site, for a fresh address after retryWait."""
         self.retried += 1
-        if outcome is Outcome.NO_CONNECTION and len(site.addresses) > 1:
-            self._ip_sites.move(site, site.addresses[1:] + site.addresses[:1])
+        if outcome in NOBODY:
+            self._next_address(site)
         due = now + self._settings.retry_wait
         site.retries.append((due, url))
         self._set_timer(site, due)
+
+    def _next_address(self, site: NamedSite) -> None:
+        if len(site.addresses) > 1:
+            self._ip_sites.move(site, site.addresses[1:] + site.addresses[:1])
 
     def _set_timer(self, site: NamedSite, when: float) -> None:
         heapq.heappush(self._timers, (when, next(self._order), site))
@@ -294,3 +304,14 @@ class Sites:
                 site.refresh = True
                 site.address_until = now
                 self.join(url, now)
+
+
+def _going_on(site: NamedSite, addresses: tuple[str, ...]) -> tuple[str, ...]:
+    """`addresses` from the one that `site` uses; resolvers tell them in any order.
+
+    So a site stays where it is served, and does not return to an address that is dead.
+    """
+    if not site.addresses or site.addresses[0] not in addresses:
+        return addresses
+    first = addresses.index(site.addresses[0])
+    return addresses[first:] + addresses[:first]

@@ -43,16 +43,18 @@ class State:
     def lock(self) -> None:
         """Make the folder and keep others out until `unlock` or the end of the process."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._lock = (self._folder / "lock").open("a+")
+        lock = (self._folder / "lock").open("a+")
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            self._lock.seek(0)
-            owner = self._lock.read(20).strip() or "another process"
+            with lock:
+                lock.seek(0)
+                owner = lock.read(20).strip() or "another process"
             raise StateError(f"{self._folder}: in use by process {owner}") from None
-        self._lock.truncate(0)
-        self._lock.write(str(os.getpid()))
-        self._lock.flush()
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        self._lock = lock
 
     def unlock(self) -> None:
         if self._lock is not None:
@@ -69,7 +71,7 @@ class State:
             (self._folder / name).unlink(missing_ok=True)
 
     def save(self, frontier: Frontier, now: float) -> None:
-        """Write the state of `frontier` durably; OSError leaves the one before in force."""
+        """Write the state of `frontier` durably; an OSError leaves the last one or this."""
         queues = frontier.store.save(frontier.in_memory())
         manifest = {
             "format": _FORMAT,
@@ -88,7 +90,8 @@ class State:
             frontier.seen = Seen.load(self._folder / "seen.bin", manifest["seen"])
             frontier.digests = Seen.load(self._folder / "digests.bin", manifest["digests"])
             frontier.store.load(manifest["queues"])
-            frontier.resume(manifest["waits"])
+            waits = dict(manifest["waits"])
+            frontier.resume({site: float(wait) for site, wait in waits.items()})
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise StateError(
                 f"{self._folder}: the saved state is damaged ({error}); --scratch starts anew"

@@ -1,16 +1,20 @@
 """The disk-backed queues: what is known and not yet with its site.
 
-Each queue is a FIFO of segments: text files of at most `SEGMENT` URLs, one a line. Its
-two ends are in memory, so that memory does not grow with the number of queued URLs.
+Each queue is a FIFO of segments: text files of URLs, one a line, and a checksum at the
+end. Its two ends are in memory; what is more than a segment is spilled to disk once a
+turn, so that memory does not grow with the number of queued URLs, and so that a full disk
+is met where nothing is half done.
 
 A segment that was read stays on disk until the next save no longer names it; so the last
 save is always whole, whatever happens in between.
 """
 
+import errno
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypedDict
+from zlib import crc32
 
 from larbinpy.output.files import write_atomic
 from larbinpy.url import Url
@@ -65,17 +69,15 @@ class DiskQueue:
     def __repr__(self) -> str:
         return f"<DiskQueue {self._name} {self._length} URLs, {len(self._segments)} segments>"
 
-    @property
-    def segments(self) -> Sequence[str]:
-        """The segments that are still to be read."""
-        return self._segments
-
     def put(self, url: Url) -> None:
         self._tail.append(url)
         self._length += 1
-        if len(self._tail) >= SEGMENT:
-            self._segments.append(self._write(self._tail))
-            self._tail = []
+
+    def spill(self) -> None:
+        """Bring what is more than a segment to disk; after an OSError it is still here."""
+        while len(self._tail) >= SEGMENT:
+            self._segments.append(self._write(self._tail[:SEGMENT]))
+            del self._tail[:SEGMENT]
 
     def peek(self) -> Url | None:
         """The first URL, which stays; None where there is none."""
@@ -93,7 +95,8 @@ class DiskQueue:
 
     def _refill(self) -> None:
         if self._segments:
-            self._head.extend(self._read(self._segments.popleft()))
+            self._head.extend(self._read(self._segments[0]))
+            self._segments.popleft()
         else:
             self._head.extend(self._tail)
             self._tail = []
@@ -101,12 +104,21 @@ class DiskQueue:
     def _write(self, urls: Iterable[Url]) -> str:
         self._serial += 1
         name = f"{self._name}.{self._serial:08d}"
-        write_atomic(self._folder / name, ((encode(url) + "\n").encode() for url in urls))
+        text = "".join(f"{encode(url)}\n" for url in urls).encode()
+        write_atomic(self._folder / name, [text, b"#%08x\n" % crc32(text)])
         return name
 
     def _read(self, name: str) -> list[Url]:
-        with (self._folder / name).open(encoding="ascii", newline="\n") as file:
-            return [decode(line.rstrip("\n")) for line in file]
+        return [decode(line) for line in self._lines(name)]
+
+    def _lines(self, name: str) -> list[str]:
+        """The lines of a segment; OSError where it is not what was written."""
+        path = self._folder / name
+        # Canonical URLs have no fragment: the mark is the checksum's alone.
+        text, _, checksum = path.read_bytes().rpartition(b"#")
+        if checksum != b"%08x\n" % crc32(text):
+            raise OSError(errno.EIO, "damaged", str(path))
+        return text.decode().splitlines()
 
     def save(self, before: Sequence[Url] = ()) -> Saved:
         """Write both ends as segments, `before` ahead of them; returns what `load` needs."""
@@ -123,10 +135,12 @@ class DiskQueue:
         }
 
     def load(self, saved: Saved) -> None:
-        """Take up what `save` returned."""
+        """Take up what `save` returned; OSError or ValueError where a part is not whole."""
         self._segments.extend(saved["segments"])
-        self._length = saved["length"]
-        self._serial = saved["serial"]
+        self._length = sum(len(self._lines(name)) for name in self._segments)
+        if self._length != saved["length"]:
+            raise ValueError(f"{self._name}: {self._length} URLs of {saved['length']}")
+        self._serial = int(saved["serial"])
 
     def __iter__(self) -> Iterator[Url]:
         """All URLs, in order, without taking them."""
@@ -159,6 +173,11 @@ class Store:
     def lengths(self) -> dict[str, int]:
         return dict(zip(self.NAMES, map(len, self.queues), strict=True))
 
+    def spill(self) -> None:
+        """Bring to disk what need not be in memory."""
+        for queue in self.queues:
+            queue.spill()
+
     def save(self, in_memory: Sequence[Url]) -> dict[str, Saved]:
         """Write all queues; returns what `load` needs.
 
@@ -175,10 +194,8 @@ class Store:
             queue.load(saved[name])
 
     def tidy(self, saved: dict[str, Saved]) -> None:
-        """Delete the segments that neither the state just saved nor a queue still needs."""
+        """Delete the segments that the state just saved does not name; no queue needs them."""
         needed = {name for queue in saved.values() for name in queue["segments"]}
-        for queue in self.queues:
-            needed.update(queue.segments)
         for name in self.NAMES:
             for path in self._folder.glob(f"{name}.[0-9]*"):
                 if path.name not in needed:

@@ -11,11 +11,11 @@ bytes are. A type that says nothing, and only that, is made up for by a look at 
     link        Kind, Link, Parsed, and the Collector they all add to
 """
 
+from larbinpy.agent import product_token
 from larbinpy.page import Page
 from larbinpy.parse.body import read_body, read_unlabelled
 from larbinpy.parse.charset import sniff
 from larbinpy.parse.css import css_urls
-from larbinpy.parse.directives import product_token
 from larbinpy.parse.headers import read_headers, redirect_target
 from larbinpy.parse.link import MAX_LINKS, Collector, Kind, Link, Parsed
 from larbinpy.parse.refresh import meta_refresh

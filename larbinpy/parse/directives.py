@@ -5,21 +5,12 @@ engines follow, and RFC 9309 for what an agent's product token is. Directives ad
 for all agents and one for ours both hold.
 """
 
-import re
-
 from larbinpy.parse.link import Collector
 
-_PRODUCT_TOKEN = re.compile(r"[A-Za-z_-]*")
 #: Directives that are written with a colon themselves, as an agent's name is.
 _WITH_VALUE = frozenset(
     {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
 )
-
-
-def product_token(agent: str) -> str:
-    """The part of a User-Agent that directives and robots.txt name, in lower case."""
-    match = _PRODUCT_TOKEN.match(agent.strip())
-    return match[0].lower() if match else ""
 
 
 def from_meta(name: str, content: str, out: Collector) -> None:

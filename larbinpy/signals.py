@@ -1,0 +1,63 @@
+"""Signals to a running crawl: noted when they come, acted on between two turns.
+
+A handler may run between any two steps of the program, so it does no more than count; the
+byte that Python then writes to a socket ends the loop's wait.
+"""
+
+import signal
+import socket
+from collections import Counter
+from contextlib import ExitStack, suppress
+from types import FrameType
+
+from larbinpy.poller import READ, Poller
+
+_STOP = (signal.SIGINT, signal.SIGTERM)
+_NOTED = (*_STOP, signal.SIGUSR1, signal.SIGHUP)
+
+
+class Signals:
+    """Catches signals from `catch` to the end of its stack. The main thread alone may."""
+
+    def __init__(self) -> None:
+        self._came: Counter[int] = Counter()
+
+    def __repr__(self) -> str:
+        return f"<Signals {dict(self._came)}>"
+
+    def catch(self, poller: Poller, until: ExitStack) -> None:
+        """Catch signals, and wake `poller` when one comes; `until` puts things back."""
+        ours, kernels = socket.socketpair()
+        for end in (ours, kernels):
+            end.setblocking(False)
+            until.callback(end.close)
+        poller.register(ours.fileno(), READ, lambda fd, events: _drain(ours))
+        until.callback(poller.unregister, ours.fileno())
+        before = signal.set_wakeup_fd(kernels.fileno(), warn_on_full_buffer=False)
+        until.callback(signal.set_wakeup_fd, before)
+        for number in _NOTED:
+            until.callback(signal.signal, number, signal.signal(number, self._note))
+        ignored = signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+        until.callback(signal.signal, signal.SIGPIPE, ignored)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._came[number] += 1
+
+    @property
+    def stops(self) -> int:
+        """How often it was asked to stop."""
+        return sum(self._came[number] for number in _STOP)
+
+    def take_status(self) -> bool:
+        """Was a status line asked for since the last call?"""
+        return self._came.pop(signal.SIGUSR1, 0) > 0
+
+    def take_reopen(self) -> bool:
+        """Were the logs to be reopened since the last call?"""
+        return self._came.pop(signal.SIGHUP, 0) > 0
+
+
+def _drain(end: socket.socket) -> None:
+    with suppress(BlockingIOError):
+        while end.recv(4096):
+            pass

@@ -1,0 +1,243 @@
+"""The console's verbs, each said to a crawl that runs, and what comes of it. Times in seconds."""
+
+from typing import Any
+
+import pytest
+from smallweb import Answer, Web, at_once
+from smallworld import Client, World, Worlds, free_port
+
+from larbinpy.crawl import Start
+from larbinpy.frontier.state import State
+
+pytest_plugins = ["smallcrawls"]
+
+
+class Operator:
+    """Says commands to a crawl's input port at given times, each in a session of its own."""
+
+    def __init__(self, crawl: Worlds) -> None:
+        self.crawls = crawl
+        self._port = free_port()
+        self._said: list[tuple[float, Client]] = []
+
+    def at(self, seconds: float, *commands: str) -> Client:
+        """Say `commands` when the crawl has run for `seconds`."""
+        client = Client(self.crawls, self._port, "console", *commands, "quit")
+        self._said.append((seconds, client))
+        return client
+
+    def crawl(self, *lines: str, **more: Any) -> World:
+        return self.crawls(f"inputPort {self._port}", *lines, watch=self._watch, **more)
+
+    def _watch(self, world: World) -> None:
+        for seconds, client in self._said:
+            if world.elapsed >= seconds:
+                client.done()
+
+
+@pytest.fixture
+def operator(crawl: Worlds) -> Operator:
+    return Operator(crawl)
+
+
+@pytest.fixture
+def chain(web: Web) -> Web:
+    """a.test/0 -> a.test/1 -> ... -> a.test/9: by waitDuration 10, asked for at 10, 20..."""
+    for n in range(9):
+        web.page(f"a.test/{n}", f"/{n + 1}")
+    web.pages("a.test/9")
+    return web
+
+
+CHAIN = ("waitDuration 10", "depthInSite 20")
+SEED = ["a.test/0"]
+
+
+# set
+
+
+def test_set_wait_duration(chain: Web, operator: Operator) -> None:
+    said = operator.at(45, "set waitDuration 60")
+    world = operator.crawl(*CHAIN, seeds=SEED)
+    assert said.answers[0] == {"ok": True}
+    # From the next request on; the one after that waits for it.
+    expected = [10, 10, 10, 10, 60, 60, 60, 60, 60]
+    assert world.gaps() == pytest.approx(expected, abs=0.02)
+
+
+def test_set_wait_duration_shorter(chain: Web, operator: Operator) -> None:
+    operator.at(45, "set waitduration 2")
+    world = operator.crawl(*CHAIN, seeds=SEED)
+    assert world.gaps()[-5:] == pytest.approx([2] * 5, abs=0.02)
+
+
+def test_set_pages_connexions(web: Web, operator: Operator) -> None:
+    hosts = [f"h{n}.test" for n in range(20)]
+    web.pages(*[f"{host}/" for host in hosts], delay=10)
+    operator.at(15, "set pagesConnexions 6")
+    operator.at(35, "set pagesConnexions 1")
+    lines = ("pagesConnexions 2", "waitBy site", "ignoreRobots")
+    world = operator.crawl(*lines, seeds=[f"{host}/" for host in hosts])
+
+    def open_at(seconds: float) -> int:
+        now = world.started + seconds
+        return sum(request.time < now < request.answered for request in world.asked)
+
+    assert [open_at(seconds) for seconds in (9, 19, 29, 55, 65)] == [2, 6, 6, 1, 1]
+    assert (at_once(world.asked), len(world.fetched)) == (6, 20)
+
+
+def test_set_bond_width(web: Web, operator: Operator) -> None:
+    places = [f"a.test/{n}" for n in range(20)]
+    web.page("a.test/", *[f"//{place}" for place in places])
+    for place in places:
+        web.put(place, Answer(b"<p>" + b"x" * 50_000))
+    operator.at(10, "set bondWidth 1M")
+    world = operator.crawl("bondWidth 10K")
+    assert (len(world.fetched), 10 < world.elapsed < 15) == (21, True)
+
+
+def test_set_bond_width_narrower(web: Web, operator: Operator) -> None:
+    web.page("a.test/", *[f"/{n}" for n in range(20)])
+    for n in range(20):
+        web.put(f"a.test/{n}", Answer(b"<p>" + b"x" * 50_000))
+    operator.at(30, "set bondWidth 10K")
+    world = operator.crawl("waitDuration 2")
+    # The last six pages take five seconds each, where two were enough; the very last is on credit.
+    assert 30 + 5 * 5 - 3 < world.elapsed < 30 + 6 * 5 + 3
+    assert world.gaps()[1:10] == pytest.approx([2] * 9, abs=0.02)
+
+
+def test_set_limit_page(chain: Web, operator: Operator) -> None:
+    operator.at(25, "set limitPage 4")
+    world = operator.crawl(*CHAIN, seeds=SEED)
+    assert (len(world.fetched), world.crawl.report["stop_reason"]) == (4, "limitPage")
+
+
+def test_set_is_shown_and_what_cannot_be_set_is_refused(chain: Web, operator: Operator) -> None:
+    commands = ("set limitPage x", "set lockSite on", "set speed 9", "set bondWidth 5M", "status")
+    said = operator.at(25, *commands)
+    operator.crawl(*CHAIN, seeds=SEED)
+    wrong, fixed, unknown, right, status = said.answers[:5]
+    assert (wrong["ok"], fixed["ok"], unknown["ok"], right["ok"]) == (False, False, False, True)
+    assert "limitPage" in wrong["error"]
+    assert "cannot change while a crawl runs" in fixed["error"]
+    assert "speed" in unknown["error"]
+    assert (status["config"]["bondWidth"], status["config"]["limitPage"]) == ("5M", "0")
+
+
+# pause, resume, status
+
+
+def test_pause_and_resume(chain: Web, operator: Operator) -> None:
+    paused = operator.at(25, "pause", "status")
+    resumed = operator.at(500, "resume", "status")
+    world = operator.crawl(*CHAIN, seeds=SEED)
+    times = [round(request.time - world.started) for request in world.pages_asked]
+    assert times[:2] == [10, 20]
+    assert times[2] == pytest.approx(500, abs=2)
+    assert (len(times), len(world.fetched)) == (10, 10)
+    assert [said.answers[1]["state"] for said in (paused, resumed)] == ["paused", "running"]
+
+
+def test_what_is_in_flight_at_a_pause_is_kept(web: Web, operator: Operator) -> None:
+    web.page("a.test/", "/next", delay=20)
+    web.pages("a.test/next")
+    operator.at(5, "pause")
+    operator.at(100, "stop")
+    world = operator.crawl("ignoreRobots")
+    assert (world.fetched, len(world.asked), world.code) == ({"a.test/"}, 1, 11)
+
+
+def test_status_is_the_snapshot_of_the_status_page(chain: Web, operator: Operator) -> None:
+    said = operator.at(35, "status")
+    operator.crawl(*CHAIN, seeds=SEED)
+    status = said.answers[0]
+    assert (status["totals"]["success"], status["totals"]["urls_queued"]) == (3, 1)
+    assert status["sites"]["busiest"][0]["state"] == "open"
+    assert (status["config"]["waitDuration"], status["queues"]["ip_sites"]) == ("10s", 1)
+
+
+# add
+
+
+def test_add(chain: Web, operator: Operator) -> None:
+    chain.page("b.test/", "/below")
+    chain.pages("b.test/below")
+    said = operator.at(25, f"add {chain.url('b.test/')} {chain.url('a.test/0')} ftp://b.test/")
+    world = operator.crawl(*CHAIN, "lockSite", seeds=SEED)
+    assert said.answers[0] == {
+        "ok": False,
+        "accepted": 1,
+        "refused": [
+            {"url": chain.url("a.test/0"), "reason": "already seen"},
+            {"url": "ftp://b.test/", "reason": "not a URL that can be crawled"},
+        ],
+    }
+    assert world.fetched >= {"b.test/", "b.test/below", "a.test/9"}
+
+
+# explain
+
+
+def test_explain(chain: Web, operator: Operator) -> None:
+    chain.robots("a.test", "User-agent: *", "Disallow: /closed")
+    chain.page("a.test/3", "/4", delay=5)
+    places = ["a.test/3", "a.test/0", "a.test/closed", "b.test/"]
+    flying = operator.at(42, *[f"explain {chain.url(place)}" for place in places], "explain :x")
+    waiting = operator.at(47, f"explain {chain.url('a.test/4')}")
+    operator.crawl(*CHAIN, seeds=SEED)
+    three, zero, closed, unknown, wrong = flying.answers[:5]
+    assert (three["state"], three["site"]["in_flight"]) == ("in flight", 1)
+    assert (zero["state"], zero["seen"]) == ("queued or decided", True)
+    assert (closed["state"], closed["reason"]) == ("refused", "forbiddenRobots")
+    assert (unknown["state"], unknown["seen"]) == ("never seen", False)
+    assert (wrong["state"], wrong["reason"]) == ("refused", "badURL")
+    four = waiting.answers[0]
+    assert (four["state"], four["site"]["delay_s"]) == ("with its site", 10.0)
+    assert four["site"]["next_in_s"] <= 10
+
+
+# save, stop
+
+
+def owed(world: World) -> list[str]:
+    return [url.href for url in State(world.folder / "state").owed()]
+
+
+def test_save(chain: Web, operator: Operator) -> None:
+    """The state on disk is then of that moment, though the crawl is not over."""
+    seen: list[list[str]] = []
+    said = operator.at(25, "save")
+
+    def note() -> bool:
+        seen.append(owed(operator.crawls.world))
+        return True
+
+    chain.page("a.test/5", "/6", until=note)
+    operator.crawl(*CHAIN, seeds=SEED)
+    assert said.answers == [{"ok": True}, {"ok": True}]
+    assert seen == [[chain.url("a.test/2")]]
+
+
+def test_stop_saves_what_is_owed_for_the_next_run(chain: Web, operator: Operator) -> None:
+    said = operator.at(42, "stop")
+    chain.page("a.test/3", "/4", delay=5)
+    world = operator.crawl(*CHAIN, seeds=SEED)
+    assert said.answers[0] == {"ok": True}
+    # What was in flight came home first.
+    assert world.fetched == {f"a.test/{n}" for n in range(4)}
+    assert (world.code, world.crawl.report["stop_reason"]) == (11, "stopped")
+    assert owed(world) == [chain.url("a.test/4")]
+    again = operator.crawls(*CHAIN, seeds=[], folder=world.folder, start=Start.RESUME)
+    assert again.kept == {f"a.test/{n}" for n in range(4, 10)}
+    assert again.code == 0
+
+
+def test_stop_gives_up_what_takes_longer_than_ten_seconds(web: Web, operator: Operator) -> None:
+    web.page("a.test/", delay=25)
+    operator.at(5, "stop")
+    world = operator.crawl("ignoreRobots")
+    assert (world.fetched, world.code) == (set(), 11)
+    assert world.elapsed == pytest.approx(15, abs=1.1)
+    assert owed(world) == [web.url("a.test/")]

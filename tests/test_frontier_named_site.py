@@ -1,0 +1,93 @@
+import itertools
+import re
+
+import pytest
+
+from larbinpy.fetch.robots import Rules
+from larbinpy.frontier import named_site
+from larbinpy.frontier.named_site import TRANSITIONS, Event, NamedSite, State
+from larbinpy.frontier.politeness import Pace, Waits
+from larbinpy.url import Url
+
+
+@pytest.fixture
+def site():
+    return NamedSite("https://[2001:db8::1]:8443", Pace(Waits(30, 600)))
+
+
+def drawn():
+    """The arrows of the picture: NEW --wanted--> RESOLVING."""
+    arrow = r"(?=\b([A-Z]+) -+([a-z_]+)-+> ([A-Z]+)\b)"
+    return [
+        ((State[state], Event[event.upper()]), State[then])
+        for state, event, then in re.findall(arrow, named_site.__doc__)
+    ]
+
+
+def test_the_picture_shows_the_table():
+    assert dict(drawn()) == TRANSITIONS
+    assert len(drawn()) == len(TRANSITIONS), "an arrow is drawn twice"
+
+
+@pytest.mark.parametrize(
+    ("state", "event"), list(itertools.product(State, Event)), ids=lambda value: value.name
+)
+def test_only_what_is_in_the_table_may_happen(site, state, event):
+    site.state = state
+    if (state, event) in TRANSITIONS:
+        site.on(event)
+        assert site.state is TRANSITIONS[state, event]
+    else:
+        with pytest.raises(KeyError):
+            site.on(event)
+        assert site.state is state
+
+
+def reachable(start):
+    found = {start}
+    while True:
+        more = {then for (state, _), then in TRANSITIONS.items() if state in found} - found
+        if not more:
+            return found
+        found |= more
+
+
+def test_no_state_is_a_dead_end():
+    assert reachable(State.NEW) == set(State)
+    for state in set(State) - {State.NEW}:
+        assert reachable(state) == set(State) - {State.NEW}
+
+
+def test_a_site_knows_its_host_and_what_it_holds(site):
+    assert site.host == "[2001:db8::1]"
+    urls = [Url(f"{site.key}/{number}", 1) for number in range(3)]
+    site.ready.append(urls[0])
+    site.waiting.append(urls[1])
+    site.retries.append((12.0, urls[2]))
+    assert site.held == 3
+    assert list(site.urls()) == urls
+    assert repr(site) == (
+        "<NamedSite https://[2001:db8::1]:8443 NEW waiting=1 retries=1 ready=1 in_flight=0>"
+    )
+
+
+def test_without_rules_everything_is_allowed(site):
+    assert site.allows("larbinpy", f"{site.key}/private")
+    site.rules = Rules.parse(b"User-agent: *\nDisallow: /private")
+    assert not site.allows("larbinpy", f"{site.key}/private")
+    assert site.allows("larbinpy", f"{site.key}/")
+
+
+def test_what_people_are_told(site):
+    site.next_at = 107.5
+    site.waiting.append(Url(f"{site.key}/", 1))
+    assert site.describe(100.0) == {
+        "site": site.key,
+        "state": "new",
+        "waiting": 1,
+        "in_flight": 0,
+        "delay_s": 30,
+        "next_in_s": 7.5,
+        "fetched": 0,
+        "failed": 0,
+    }

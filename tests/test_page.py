@@ -1,0 +1,65 @@
+import pytest
+
+from larbinpy.outcome import Outcome
+from larbinpy.page import Fate, Page
+from larbinpy.url import Url
+
+URL = Url("http://a.test/b", 3, via="http://a.test/", attempt=2)
+
+
+def page(*headers, **more):
+    return Page(URL, Outcome.SUCCESS, 200, list(headers), **more)
+
+
+def test_the_first_header_of_a_name_counts():
+    found = page(("x", "1"), ("location", "/a"), ("location", "/b"))
+    assert found.header("location") == "/a"
+    assert found.header("refresh") is None
+
+
+@pytest.mark.parametrize(
+    ("value", "media_type", "charset"),
+    [
+        ("text/html", "text/html", None),
+        (" Text/HTML ; Charset=UTF-8", "text/html", "UTF-8"),
+        ('text/html;charset="iso-8859-1"', "text/html", "iso-8859-1"),
+        ("text/html; a=b; charset='koi8-r'; charset=utf-8", "text/html", "koi8-r"),
+        ("text/html; charset=", "text/html", None),
+        ('text/html; charset="', "text/html", None),
+        ("text/html; charset=; charset=utf-8", "text/html", "utf-8"),
+        ("; charset=utf-8", "", "utf-8"),
+        ("", "", None),
+    ],
+)
+def test_content_type(value, media_type, charset):
+    found = page(("content-type", value))
+    assert found.type == media_type
+    assert found.http_charset == charset
+
+
+def test_without_content_type():
+    assert (page().type, page().http_charset) == ("", None)
+
+
+def test_a_fate_says_what_the_crawl_log_promises():
+    found = page(("content-type", "text/html; charset=utf-8"), body=b"12345", ip="::1", ms=70)
+    assert Fate.of(found, 1_700_000_000.0489) == Fate(
+        ts="2023-11-14T22:13:20.048Z",
+        url="http://a.test/b",
+        outcome="success",
+        status=200,
+        size=5,
+        type="text/html",
+        depth=3,
+        via="http://a.test/",
+        ip="::1",
+        ms=70,
+        attempt=2,
+    )
+
+
+def test_the_fate_of_a_url_that_was_never_asked_for():
+    fate = Fate.of(Page(Url("http://a.test/", 0), Outcome.PRIVATE_ADDRESS), 0.0)
+    assert fate.ts == "1970-01-01T00:00:00.000Z"
+    assert (fate.outcome, fate.status, fate.size, fate.type) == ("privateAddress", 0, 0, "")
+    assert (fate.via, fate.ip, fate.attempt) == (None, None, 0)
