@@ -19,6 +19,7 @@ For other programs: `Crawl` and `Config` below, `larbinpy.output.Output` as the 
 add code, and `larbinpy.url`, `larbinpy.parse`, `larbinpy.fetch.robots` by themselves.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from larbinpy._version import __version__
@@ -26,18 +27,15 @@ from larbinpy._version import __version__
 if TYPE_CHECKING:
     from larbinpy.config import Config, load
     from larbinpy.crawl import Crawl
+    from larbinpy.ending import Start
 
-__all__ = ["Config", "Crawl", "__version__", "load"]
+__all__ = ["Config", "Crawl", "Start", "__version__", "load"]
+
+_HOMES = {"Config": "config", "Crawl": "crawl", "Start": "ending", "load": "config"}
 
 
 def __getattr__(name: str) -> Any:
     """Loaded when asked for: who wants `larbinpy.url` alone should not load libcurl."""
-    if name == "Crawl":
-        from larbinpy.crawl import Crawl
-
-        return Crawl
-    if name in ("Config", "load"):
-        from larbinpy import config
-
-        return getattr(config, name)
-    raise AttributeError(f"module 'larbinpy' has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'larbinpy' has no attribute {name!r}")
+    return getattr(import_module(f"larbinpy.{_HOMES[name]}"), name)

@@ -201,6 +201,12 @@ def load(
 
 
 def _consistent(config: Config) -> Config:
+    output, state = (os.path.realpath(d) for d in (config.output_dir, config.state_dir))
+    if os.path.commonpath((output, state)) == state:
+        raise ConfigError(
+            f"outputDir {config.output_dir} lies in stateDir {config.state_dir}: pages could "
+            "overwrite the state; set another outputDir"
+        )
     # A Larbin file may well ask for more than a longest wait that it knows nothing about.
     return replace(config, max_wait=max(config.max_wait, config.wait_duration))
 

@@ -7,8 +7,9 @@ from larbinpy.engine import Mode
 from larbinpy.fetch import Fetcher
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.politeness import Waits
+from larbinpy.frontier.view import explain
 
-#: What an accepted URL is answered with, where the outcome's name does not say it.
+#: Why a URL is refused, where the outcome's name does not say it.
 _REASONS = {"badURL": "not a URL that can be crawled", "urlDup": "already seen"}
 
 
@@ -46,6 +47,8 @@ class Control:
         priority: bool = False,
         again: bool = False,
     ) -> str | None:
+        if self._mode.draining:
+            return "the crawl is ending"
         refused = self._frontier.seed(url, depth=depth, priority=priority, again=again)
         return None if refused is None else _REASONS.get(refused.value, refused.value)
 
@@ -69,4 +72,4 @@ class Control:
         return None
 
     def explain(self, url: str) -> dict[str, object]:
-        return self._frontier.explain(url, self._now())
+        return explain(self._frontier, url, self._now())

@@ -1,18 +1,16 @@
 """A crawl as an object: wires the rooms, turns the engine, and ends well."""
 
 import errno
+import os
 import sys
-from collections.abc import Iterable, Mapping
-from contextlib import ExitStack, suppress
-from datetime import UTC, datetime
-from enum import Enum
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
 from larbinpy import stats as statistics
 from larbinpy import wiring
-from larbinpy._version import __version__
-from larbinpy.config import Config, texts
+from larbinpy.config import Config, ConfigError, texts
 from larbinpy.console.http import StatusServer
 from larbinpy.console.info import FetchInfo
 from larbinpy.console.input_port import InputPort
@@ -20,45 +18,24 @@ from larbinpy.console.progress import PrintStats, make_progress, status_line
 from larbinpy.console.stream import reader_may_leave
 from larbinpy.console.text import printable
 from larbinpy.control import Control
+from larbinpy.ending import Ending, Start
 from larbinpy.engine import Engine, Listener, Mode, clock, wall
 from larbinpy.frontier.politeness import Waits
 from larbinpy.frontier.state import State, StateError
+from larbinpy.outcome import Outcome
 from larbinpy.output import Output, open_output
 from larbinpy.output.files import Reserve
 from larbinpy.output.log import CrawlLog
-from larbinpy.output.report import build_report
 from larbinpy.poller import Poller
 from larbinpy.signals import Signals
 
 #: Transfers in flight get this long to finish after the first signal (s).
 _GRACE = 10.0
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-#: With canReload the state is saved this often (s).
-_CHECKPOINT = 5.0
-
-
-class Start(Enum):
-    """What to do about a state folder that holds a crawl."""
-
-    REFUSE = "refuse"
-    RESUME = "resume"
-    SCRATCH = "scratch"
-
-
-class Ending(Enum):
-    """Why a crawl ended, and its exit status."""
-
-    FINISHED = ("finished", 0)
-    LIMIT_PAGE = ("limitPage", 0)
-    LIMIT_TIME = ("limitTime", 0)
-    DISK = ("disk", 3)
-    NOTHING = ("no page could be fetched", 4)
-    STOPPED = ("stopped", 11)
-    FORCED = ("stopped at once", 13)
-
-    def __init__(self, reason: str, code: int) -> None:
-        self.reason = reason
-        self.code = code
+#: The state is saved this often (s); a kill then costs so much work, and no URL.
+_CHECKPOINT = 60.0
+#: And this often with canReload.
+_CAN_RELOAD = 5.0
 
 
 class Crawl:
@@ -91,7 +68,7 @@ class Crawl:
         self._ending: Ending | None = None
         self._drain_until = 0.0
         self._next_second = 0.0
-        self._next_checkpoint = 0.0
+        self._saved_at = 0.0
         self._shown = ""
         #: The report of the crawl, once `run` has returned.
         self.report: dict[str, object] = {}
@@ -99,58 +76,51 @@ class Crawl:
     def run(self) -> int:
         """Crawl to the end; the exit status.
 
-        Raises ConfigError or StateError before anything starts; OSError where a port or
-        a folder cannot be had.
+        Raises ConfigError or StateError before anything starts. Signals are caught where
+        this is the main thread.
         """
         with ExitStack() as closing:
-            self._open(closing)
-            ending = self._run()
-        return ending.code
+            self._signals.catch(closing)
+            try:
+                self._open(closing)
+            except OSError as error:
+                where = f"{error.filename}: " if error.filename else ""
+                raise ConfigError(f"{where}{error.strerror or error}") from error
+            return self._run().code
 
     # Opening.
 
     def _open(self, closing: ExitStack) -> None:
+        """Make all rooms; what can refuse comes before anything of an old crawl is touched."""
         config = self._config
         folder = Path(config.state_dir)
         self._state = State(folder)
         closing.callback(self._state.unlock)
         self._state.lock()
         self._check_state()
-        self._reserve = Reserve(folder / "reserve")
-        closing.callback(self._reserve.release)
-        now = clock()
         self._poller = Poller()
         closing.callback(self._poller.close)
+        self._signals.wake(self._poller, closing)
         self._waits = Waits(config.wait_duration, config.max_wait)
-        self._frontier = wiring.make_frontier(config, folder, self._waits)
-        if self._start is Start.RESUME:
-            self._state.load(self._frontier)
+        proxy = wiring.proxy_address(config)
+        self._frontier = wiring.make_frontier(config, folder, self._waits, proxy)
         self._resolver = wiring.make_resolver(config, self._poller)
         closing.callback(self._resolver.close)
-        proxy = wiring.proxy_address(config)
         self._fetcher = wiring.make_fetcher(config, self._poller, proxy)
         closing.callback(self._fetcher.close)
         if self._fetcher.size < config.pages_connexions:
-            self._tell(
-                f"larbinpy: pagesConnexions is {self._fetcher.size}, not "
-                f"{config.pages_connexions}: no more files may be open at once (ulimit -n)"
-            )
-        self._stats = statistics.Stats(now, wall())
-        self._mode = Mode(limit_page=config.limit_page)
-        self._control = Control(
-            config,
-            self._mode,
-            self._waits,
-            self._frontier,
-            self._fetcher,
-            status=self.snapshot,
-            save=self._save,
-            stop=self._stop,
-            now=clock,
-        )
-        listeners = self._listen(closing)
+            few = f"{self._fetcher.size}, not {config.pages_connexions}"
+            self._tell(f"larbinpy: pagesConnexions is {few}: the limit of open files (ulimit -n)")
+        self._stats = statistics.Stats(clock(), wall())
+        limit = self._stats.started + config.limit_time if config.limit_time else None
+        self._mode = Mode(limit_page=config.limit_page, until=limit)
+        self._control = self._make_control()
+        self._listen(closing)
         self._output = self._make_output()
         closing.callback(self._output.close)
+        self._take_up_state()
+        self._reserve = Reserve(folder / "reserve")
+        closing.callback(self._reserve.release)
         self._log = CrawlLog(folder / "crawl.jsonl")
         closing.callback(_close_after_all, self._log)
         self._engine = Engine(
@@ -162,50 +132,71 @@ class Crawl:
             self._fetcher,
             wiring.make_types(config),
             self._output,
-            self._log,
+            [self._log, FetchInfo(self._stdout)] if config.fetch_info else [self._log],
             self._stats,
-            listeners,
+            self._listeners,
         )
         self._progress = [make_progress(self._progress_mode, self._stderr, config.limit_page)]
         if config.print_stats:
             self._progress.append(PrintStats(self._stdout, config.limit_time))
         for progress in self._progress:
             closing.callback(progress.close)
-        self._signals.catch(self._poller, closing)
-        for url in self._seeds:
-            self._frontier.seed(url)
+
+    def _make_control(self) -> Control:
+        return Control(
+            self._config,
+            self._mode,
+            self._waits,
+            self._frontier,
+            self._fetcher,
+            status=self.snapshot,
+            save=self._save,
+            stop=self._stop,
+            now=clock,
+        )
 
     def _check_state(self) -> None:
-        if self._start is Start.SCRATCH:
-            self._state.clear()
-        elif self._start is Start.REFUSE and self._state.exists:
+        if self._start is Start.REFUSE and self._state.exists:
             raise StateError(
                 f"{self._config.state_dir}: holds a crawl already; "
                 "--resume goes on with it, --scratch forgets it"
             )
 
-    def _listen(self, closing: ExitStack) -> list[Listener]:
+    def _take_up_state(self) -> None:
+        if self._start is Start.SCRATCH:
+            self._state.clear()
+        elif self._start is Start.RESUME:
+            self._state.load(self._frontier, clock())
+        for url in self._seeds:
+            self._frontier.seed(url)
+        self._had_work = self._frontier.owed > 0
+
+    def _listen(self, closing: ExitStack) -> None:
         config = self._config
-        listeners: list[Listener] = []
+        self._input: InputPort | None = None
+        self._listeners: list[Listener] = []
         if config.input_port:
-            port = InputPort(self._poller, self._control, config.input_host, config.input_port)
-            closing.callback(port.close)
-            listeners.append(port)
+            with _naming("inputPort", config.input_port):
+                self._input = InputPort(
+                    self._poller, self._control, config.input_host, config.input_port
+                )
+            closing.callback(self._input.close)
+            self._listeners.append(self._input)
         if config.http_port:
-            server = StatusServer(
-                self._poller, self.snapshot, config.http_host, config.http_port, config.histograms
-            )
+            with _naming("httpPort", config.http_port):
+                server = StatusServer(
+                    self._poller,
+                    self.snapshot,
+                    config.http_host,
+                    config.http_port,
+                    config.histograms,
+                )
             closing.callback(server.close)
-            listeners.append(server)
-        return listeners
+            self._listeners.append(server)
 
     def _make_output(self) -> Output:
         config = self._config
-        more: dict[str, Output] = {}
-        if config.fetch_info:
-            more["info"] = FetchInfo(self._stdout)
-        if self._own_output is not None:
-            more["own"] = self._own_output
+        more = {} if self._own_output is None else {"own": self._own_output}
         return open_output(config.output_mode, config.output_dir, more)
 
     # Running.
@@ -220,10 +211,17 @@ class Crawl:
         except OSError as error:
             ending = Ending.DISK
             self._tell(self._disk_error(error, saved=self._save_at_last()))
+        except Exception:
+            # A bug, here or in a plug: its traceback is wanted, and so is the crawl.
+            self._save_at_last()
+            raise
         if ending is Ending.FINISHED and self._nothing_fetched:
             ending = Ending.NOTHING
-        self._show("finished")
-        self.report = self._make_report(ending)
+            self._tell(f"larbinpy: no page could be fetched: {self._failures()}")
+        self._show(ending.reason)
+        self.report = statistics.report(
+            ending, self._stats, self._frontier, self._resolver, clock()
+        )
         return ending
 
     def _over(self, now: float) -> bool:
@@ -237,15 +235,18 @@ class Crawl:
         self._mode.staying = self._awaits_people
         if not self._mode.draining:
             self._ending = self._why_to_end(now)
-            self._mode.draining = self._ending is not None
-            self._drain_until = now + _GRACE
+            if self._ending is not None:
+                self._mode.draining = True
+                self._mode.until = self._drain_until = now + _GRACE
         ended = self._mode.draining and (self._engine.idle or now >= self._drain_until)
+        if ended:
+            self._mode.until = None
         return ended and not self._stays_up
 
     def _why_to_end(self, now: float) -> Ending | None:
         done = self._engine.done
         if self._told_to_stop:
-            return Ending.FINISHED if done and len(self._frontier.seen) else Ending.STOPPED
+            return Ending.FINISHED if done and self._had_work else Ending.STOPPED
         if self._engine.limit_reached:
             return Ending.LIMIT_PAGE
         if 0 < self._config.limit_time <= now - self._stats.started:
@@ -254,9 +255,12 @@ class Crawl:
 
     @property
     def _awaits_people(self) -> bool:
-        """With nothing to do, is there still a reason to stay?"""
-        config = self._config
-        if config.input_port and not len(self._frontier.seen):
+        """With nothing to do, is there still a reason to stay?
+
+        With an input port: before there was anything to do, and while someone is there.
+        """
+        self._had_work = self._had_work or self._frontier.owed > 0
+        if self._input is not None and (len(self._input) or not self._had_work):
             return True
         return self._stays_up
 
@@ -280,7 +284,6 @@ class Crawl:
         self._log.flush()
         state = self._state_name()
         if self._wants_saving(state, now):
-            self._next_checkpoint = now + _CHECKPOINT
             self._save()
         self._shown = state
         self._show(state)
@@ -288,10 +291,10 @@ class Crawl:
             self._tell(repr(self._engine))
 
     def _wants_saving(self, state: str, now: float) -> bool:
-        """With canReload every few seconds; and once when it only stays up for people."""
+        """Every now and then; and once when it only stays up for people."""
         if state == "finished":
             return self._shown != state
-        return self._config.can_reload and now >= self._next_checkpoint
+        return now - self._saved_at >= (_CAN_RELOAD if self._config.can_reload else _CHECKPOINT)
 
     def _answer_signals(self) -> None:
         if self._signals.take_reopen():
@@ -335,7 +338,8 @@ class Crawl:
     def _save(self) -> None:
         """The log first: what the state no longer owes must be in it."""
         self._log.flush()
-        self._state.save(self._frontier, clock())
+        self._saved_at = clock()
+        self._state.save(self._frontier, self._saved_at)
 
     def _save_at_last(self) -> bool:
         """Save after a disk error, into the room that was reserved for that; did it work?"""
@@ -359,25 +363,26 @@ class Crawl:
 
     @property
     def _nothing_fetched(self) -> bool:
-        return self._stats.success == 0 and self._stats.outcomes.total() > 0
+        tried = self._stats.outcomes.total() > 0 and self._start is not Start.RESUME
+        return tried and self._stats.success == 0
 
-    def _make_report(self, ending: Ending) -> dict[str, object]:
-        outcomes = statistics.outcomes(self._stats, self._frontier)
-        dns: Mapping[str, object] = self._resolver.stats()
-        started = datetime.fromtimestamp(self._stats.started_wall, UTC)
-        return build_report(
-            version=__version__,
-            started=started.isoformat(timespec="seconds").replace("+00:00", "Z"),
-            elapsed_s=clock() - self._stats.started,
-            cpu_s=statistics.cpu_seconds(),
-            peak_rss_bytes=statistics.peak_rss_bytes(),
-            stop_reason=ending.reason,
-            exit_code=ending.code,
-            totals=statistics.totals(self._stats, self._frontier),
-            outcomes=outcomes,
-            robots=statistics.robots(self._frontier, outcomes),
-            dns=dns,
-        )
+    def _failures(self) -> str:
+        """How the URLs ended, and what may help."""
+        ended = self._stats.outcomes.most_common(3)
+        text = ", ".join(f"{count} {outcome.value}" for outcome, count in ended if count)
+        if self._stats.outcomes[Outcome.PRIVATE_ADDRESS]:
+            text += " (--allow-private fetches from private addresses)"
+        return text
+
+
+@contextmanager
+def _naming(keyword: str, port: int) -> Iterator[None]:
+    """Say which setting it is whose port cannot be had."""
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise ConfigError(f"{keyword} {port}: {reason}; set another port") from error
 
 
 def _close_after_all(log: CrawlLog) -> None:

@@ -16,7 +16,6 @@ from larbinpy.fetch import Fetcher, Request
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.types import Types
 from larbinpy.outcome import Outcome
-from larbinpy.output.log import CrawlLog
 from larbinpy.output.plug import Output
 from larbinpy.page import Fate, Page
 from larbinpy.parse import read, redirect_target
@@ -28,6 +27,8 @@ from larbinpy.url import Url, hash64
 ROBOTS_SIZE = 512 * 1024
 #: Pages read in one turn: parsing is the dear part, and sockets must not wait for it.
 _PAGES = 32
+#: Fates written down in one turn that were decided without a fetch.
+_FATES = 500
 #: Names asked for in one turn.
 _NAMES = 200
 #: Requests opened in one turn.
@@ -41,6 +42,12 @@ Clock = Callable[[], float]
 clock: Clock = time.monotonic
 #: Unix time, for people and for dates in headers.
 wall: Clock = time.time
+
+
+class Register(Protocol):
+    """Where fates are written down."""
+
+    def write(self, fate: Fate) -> None: ...
 
 
 class Listener(Protocol):
@@ -78,6 +85,8 @@ class Mode:
     staying: bool = False
     #: limitPage; 0 for none.
     limit_page: int = 0
+    #: A time that no wait may pass, as something ends then; None for none.
+    until: float | None = None
 
 
 class Engine:
@@ -93,7 +102,7 @@ class Engine:
         fetcher: Fetcher,
         types: Types,
         output: Output,
-        log: CrawlLog,
+        registers: Sequence[Register],
         stats: Stats,
         listeners: Sequence[Listener] = (),
         *,
@@ -108,7 +117,7 @@ class Engine:
         self._fetcher = fetcher
         self._types = types
         self._output = output
-        self._log = log
+        self._registers = registers
         self._stats = stats
         self._listeners = listeners
         self._clock = clock
@@ -164,7 +173,7 @@ class Engine:
         """NamedSites -> resolver -> NamedSites."""
         for answer in self._resolver.step(now):
             self._frontier.resolved(answer, now)
-        for _ in range(min(_NAMES, self._resolver.room)):
+        for _ in range(0 if self._mode.draining else min(_NAMES, self._resolver.room)):
             question = self._frontier.next_name()
             if question is None:
                 break
@@ -172,10 +181,11 @@ class Engine:
 
     def _ask(self, name: str, refresh: bool, now: float) -> None:
         proxy = self._settings.proxy_address
-        if proxy is not None:
-            answer: Answer | None = Answer(name, (proxy,), None)
-        else:
+        if proxy is None:
             answer = self._resolver.ask(name, now, refresh=refresh)
+        else:
+            # What needs no look-up is checked all the same: a literal address, localhost.
+            answer = self._resolver.at_hand(name) or Answer(name, (proxy,), None)
         if answer is not None:
             self._frontier.resolved(answer, now)
 
@@ -217,7 +227,7 @@ class Engine:
                 self._frontier.robots_done(page, now, self._wall())
             else:
                 self._finish(page, now)
-        for url, outcome in self._frontier.decided():
+        for url, outcome in self._frontier.decided(_FATES):
             self._fail(Page(url, outcome))
 
     def _finish(self, page: Page, now: float) -> None:
@@ -260,7 +270,8 @@ class Engine:
     def _write_down(self, page: Page) -> None:
         fate = Fate.of(page, self._wall())
         self._stats.decided(page.outcome, fate)
-        self._log.write(fate)
+        for register in self._registers:
+            register.write(fate)
 
     def poll(self, now: float) -> None:
         """Wait for sockets until the first stage wants its next turn."""
@@ -272,6 +283,7 @@ class Engine:
             frontier,
             self._resolver.deadline,
             self._fetcher.deadline,
+            self._mode.until,
             *(listener.deadline for listener in self._listeners),
         ]
         until = min((d for d in deadlines if d is not None), default=now + _LONGEST_WAIT)

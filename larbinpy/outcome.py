@@ -56,9 +56,14 @@ _RETRIED = {
 _HOLDING = frozenset({429, 503})
 
 
+def asks_for_less(status: int) -> bool:
+    """Does the server say with this status that we ask too much?"""
+    return status in _HOLDING
+
+
 def sequel(outcome: Outcome, status: int = 0) -> Sequel:
     """What follows from `outcome`, where `status` is the HTTP status (0 for none)."""
-    if status in _HOLDING:
+    if asks_for_less(status):
         return Sequel.SUSPEND
     return _RETRIED.get(outcome, Sequel.FORGET)
 

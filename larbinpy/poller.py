@@ -2,6 +2,7 @@
 
 import select
 from collections.abc import Callable
+from contextlib import suppress
 
 READ = select.EPOLLIN
 WRITE = select.EPOLLOUT
@@ -50,10 +51,9 @@ class Poller:
     def unregister(self, fd: int) -> None:
         """Stop watching `fd`; harmless when it is closed or unknown."""
         self._callbacks.pop(fd, None)
-        try:
+        # Closed descriptors leave the epoll by themselves.
+        with suppress(OSError, ValueError):
             self._epoll.unregister(fd)
-        except (FileNotFoundError, OSError, ValueError):
-            pass  # closed descriptors leave the epoll by themselves
 
     def wait(self, timeout: float) -> int:
         """Wait at most `timeout` seconds, call the owners back, return how many were ready."""

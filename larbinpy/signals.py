@@ -17,7 +17,7 @@ _NOTED = (*_STOP, signal.SIGUSR1, signal.SIGHUP)
 
 
 class Signals:
-    """Catches signals from `catch` to the end of its stack. The main thread alone may."""
+    """The signals that came since `catch`."""
 
     def __init__(self) -> None:
         self._came: Counter[int] = Counter()
@@ -25,20 +25,28 @@ class Signals:
     def __repr__(self) -> str:
         return f"<Signals {dict(self._came)}>"
 
-    def catch(self, poller: Poller, until: ExitStack) -> None:
-        """Catch signals, and wake `poller` when one comes; `until` puts things back."""
+    def catch(self, until: ExitStack) -> None:
+        """Note signals from now on; `until` puts things back.
+
+        Python lets the main thread alone do that; in another one they stay as they are.
+        """
+        with suppress(ValueError):
+            for number in _NOTED:
+                until.callback(signal.signal, number, signal.signal(number, self._note))
+            ignored = signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+            until.callback(signal.signal, signal.SIGPIPE, ignored)
+
+    def wake(self, poller: Poller, until: ExitStack) -> None:
+        """End the wait of `poller` when a signal comes."""
         ours, kernels = socket.socketpair()
         for end in (ours, kernels):
             end.setblocking(False)
             until.callback(end.close)
         poller.register(ours.fileno(), READ, lambda fd, events: _drain(ours))
         until.callback(poller.unregister, ours.fileno())
-        before = signal.set_wakeup_fd(kernels.fileno(), warn_on_full_buffer=False)
-        until.callback(signal.set_wakeup_fd, before)
-        for number in _NOTED:
-            until.callback(signal.signal, number, signal.signal(number, self._note))
-        ignored = signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-        until.callback(signal.signal, signal.SIGPIPE, ignored)
+        with suppress(ValueError):
+            before = signal.set_wakeup_fd(kernels.fileno(), warn_on_full_buffer=False)
+            until.callback(signal.set_wakeup_fd, before)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self._came[number] += 1

@@ -4,15 +4,18 @@ import resource
 from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 
 from larbinpy._version import __version__
 from larbinpy.dns import Resolver
+from larbinpy.ending import Ending
 from larbinpy.fetch import Fetcher
+from larbinpy.frontier import view
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.named_site import NamedSite, State
 from larbinpy.outcome import Outcome
 from larbinpy.output.plug import Output
+from larbinpy.output.report import build_report
 from larbinpy.page import Fate, Page
 
 #: Fates that the status page shows.
@@ -20,8 +23,6 @@ _RECENT = 50
 #: Seconds of history, and those that a rate is taken over.
 _HISTORY = 60
 _RATE = 10
-#: Sites in each of the status page's tables.
-_TABLE = 20
 _COUNTED = ("pages", "success", "bytes", "links")
 
 
@@ -131,7 +132,6 @@ def snapshot(
 ) -> dict[str, object]:
     """Everything there is to see, as JSON-able values. Times in seconds."""
     counted = outcomes(stats, frontier)
-    is_open, reason = frontier.sequencer.gate()
     return {
         "version": __version__,
         "now": wall,
@@ -142,9 +142,9 @@ def snapshot(
         "totals": totals(stats, frontier),
         "rates": stats.rates(),
         "outcomes": counted,
-        "queues": frontier.queues(),
-        "gate": {"open": is_open, "reason": reason},
-        "sites": _sites(frontier, now),
+        "queues": view.queues(frontier),
+        "gate": view.gate(frontier),
+        "sites": view.sites(frontier, now),
         "dns": resolver.stats(),
         "robots": robots(frontier, counted),
         "system": _system(stats, fetcher),
@@ -154,42 +154,25 @@ def snapshot(
     }
 
 
-def _sites(frontier: Frontier, now: float) -> dict[str, object]:
-    sites = list(frontier.sites)
-    states = Counter(site.state for site in sites)
-    busiest = sorted(sites, key=_business, reverse=True)[:_TABLE]
-    suspended = [site for site in sites if _is_suspended(site, now)][:_TABLE]
-    return {
-        "total": len(sites),
-        "by_state": {state.name.lower(): states[state] for state in State},
-        "busiest": [site.describe(now) for site in busiest],
-        "suspended": [
-            {
-                "site": site.key,
-                "until_s": round(max(site.until, site.next_at) - now, 1),
-                "reason": _reason(site),
-            }
-            for site in suspended
-        ],
-    }
-
-
-def _business(site: NamedSite) -> tuple[int, int]:
-    return site.held + site.in_flight, site.fetched
-
-
-def _is_suspended(site: NamedSite, now: float) -> bool:
-    if site.state in (State.WAITING, State.CLOSED):
-        return site.until > now
-    return bool(site.held) and site.next_at - now > 2 * site.pace.least + 1
-
-
-def _reason(site: NamedSite) -> str:
-    if site.state is State.CLOSED:
-        return site.verdict.value
-    if site.state is State.WAITING:
-        return f"try {site.tries} failed"
-    return "asked for a pause"
+def report(
+    ending: Ending, stats: Stats, frontier: Frontier, resolver: Resolver, now: float
+) -> dict[str, object]:
+    """What `--report` writes about a crawl that ended at `now`."""
+    counted = outcomes(stats, frontier)
+    started = datetime.fromtimestamp(stats.started_wall, UTC)
+    return build_report(
+        version=__version__,
+        started=started.isoformat(timespec="seconds").replace("+00:00", "Z"),
+        elapsed_s=now - stats.started,
+        cpu_s=cpu_seconds(),
+        peak_rss_bytes=peak_rss_bytes(),
+        stop_reason=ending.reason,
+        exit_code=ending.code,
+        totals=totals(stats, frontier),
+        outcomes=counted,
+        robots=robots(frontier, counted),
+        dns=resolver.stats(),
+    )
 
 
 def _system(stats: Stats, fetcher: Fetcher) -> dict[str, object]:

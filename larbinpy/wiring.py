@@ -4,6 +4,7 @@ import resource
 import socket
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from larbinpy.config import Config, ConfigError
@@ -27,8 +28,8 @@ _OTHER_FILES = 40
 _FILES = 1 << 14
 
 
-def make_frontier(config: Config, folder: Path, waits: Waits) -> Frontier:
-    """The frontier of a crawl, with its queues in `folder`."""
+def make_frontier(config: Config, folder: Path, waits: Waits, proxy: str | None) -> Frontier:
+    """The frontier of a crawl, with its queues in `folder`; `proxy` is the proxy's address."""
     # Behind a proxy all sites have one address, which is not theirs.
     wait_by = "site" if config.proxy else config.wait_by
     ip_sites = IPSites(waits, wait_by, config.max_connexions_by_site)
@@ -40,7 +41,7 @@ def make_frontier(config: Config, folder: Path, waits: Waits) -> Frontier:
             retry_wait=config.retry_wait,
             address_time=config.dns_cache_time,
             ignore_robots=config.ignore_robots,
-            permit=_anything if config.allow_private or config.proxy else is_public,
+            permit=_anything if config.allow_private else partial(_permitted, proxy),
         ),
         ip_sites,
     )
@@ -51,7 +52,6 @@ def make_frontier(config: Config, folder: Path, waits: Waits) -> Frontier:
         Sequencer(store, config.max_urls_by_site),
         sites,
         ip_sites,
-        agent=config.user_agent,
         retries=config.retries,
         depth_in_site=config.depth_in_site,
     )
@@ -59,6 +59,11 @@ def make_frontier(config: Config, folder: Path, waits: Waits) -> Frontier:
 
 def _anything(address: str) -> bool:
     return True
+
+
+def _permitted(proxy: str | None, address: str) -> bool:
+    """The operator's own proxy may be private; what it is asked for may not."""
+    return address == proxy or is_public(address)
 
 
 def make_scope(config: Config) -> Scope:

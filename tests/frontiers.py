@@ -19,6 +19,8 @@ from larbinpy.url import Url
 
 AGENT = "larbinpy/0.1 (+http://us.test/)"
 WALL = 1_700_000_000.0
+#: More fates than any test has.
+MANY = 10**6
 
 
 def everyone(address: str) -> bool:
@@ -66,7 +68,6 @@ def make_frontier(
         Sequencer(store, max_urls),
         Sites(settings, ip_sites),
         ip_sites,
-        agent=AGENT,
         retries=retries,
         depth_in_site=5,
     )
@@ -156,7 +157,7 @@ class World:
         self._flights = [flight for flight in self._flights if flight[0] > self.now]
         for _, url, address in landing:
             self._land(url, address)
-        self.fates += [Fate(u.href, outcome, u.attempt) for u, outcome in frontier.decided()]
+        self.fates += [Fate(u.href, outcome, u.attempt) for u, outcome in frontier.decided(10**6)]
 
     def _answer(self, name: str) -> Answer:
         known = self.names.get(name, ("198.51.100.1",))

@@ -15,7 +15,7 @@ TREES = {name: ast.parse(path.read_bytes()) for name, path in MODULES.items()}
 #: A room may import from itself and from rooms of earlier rows; the values of the first row,
 #: from each other.
 ROWS = [
-    "url outcome page agent _version settings larbinconf config",
+    "url outcome page agent ending _version settings larbinconf config",
     "dns.wire dns.address dns.servers dns.lookup parse fetch.robots output.files poller",
     "frontier",
     "dns fetch output console demo",

@@ -48,7 +48,7 @@ def test_defaults() -> None:
     assert (config.http_port, config.input_port, config.http_host) == (0, 0, "127.0.0.1")
     assert (config.retries, config.retry_wait, config.max_urls_by_site) == (3, 15, 10000)
     assert (config.dns_cache_size, config.dns_cache_time) == (50000, 1800)
-    assert (config.dns_send_queue, config.dns_timeout, config.dns_server) == (1024, 2, ())
+    assert (config.dns_send_queue, config.dns_timeout, config.dns_server) == (1024, 1, ())
     assert (config.max_page_size, config.timeout_page, config.timeout_connect) == (8 << 20, 30, 10)
     assert (config.output_dir, config.state_dir, config.output_mode) == ("save", "state", ())
     assert (config.proxy, config.ca_file, config.start_url) == (None, None, ())

@@ -194,7 +194,7 @@ def test_explain(chain: Web, operator: Operator) -> None:
     assert (unknown["state"], unknown["seen"]) == ("never seen", False)
     assert (wrong["state"], wrong["reason"]) == ("refused", "badURL")
     four = waiting.answers[0]
-    assert (four["state"], four["site"]["delay_s"]) == ("with its site", 10.0)
+    assert (four["state"], four["site"]["delay_s"]) == ("ready", 10.0)
     assert four["site"]["next_in_s"] <= 10
 
 

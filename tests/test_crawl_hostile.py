@@ -404,7 +404,7 @@ def test_output_folder_that_goes_away(world: World) -> None:
 def test_folder_that_cannot_be(world: World, key: str, folder: str) -> None:
     world.conf(f"{key} {folder}")
     crawler = world.run("http://site.test/")
-    assert crawler.process.returncode == 3
+    assert crawler.process.returncode == 2
     assert folder.split("/")[-1] in one_line(crawler)
 
 
@@ -413,7 +413,7 @@ def test_disk_that_is_read_only(world: World, small_disk: Path, key: str) -> Non
     world.conf(f"{key} {small_disk}")
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
     crawler = world.run("http://site.test/")
-    assert crawler.process.returncode == 3
+    assert crawler.process.returncode == 2
     assert "Read-only" in one_line(crawler)
 
 

@@ -7,7 +7,6 @@ them only. What must be found there, wget2 says.
 import os
 import select
 import shutil
-import socket
 import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from crawling import free_port
 
 from larbinpy.config import load
 from larbinpy.crawl import Crawl
@@ -92,20 +92,12 @@ def _program(name: str) -> str:
     return found
 
 
-def _free_port() -> int:
-    """A port that is free on every address."""
-    with socket.socket() as sock:
-        sock.bind(("0.0.0.0", 0))
-        port: int = sock.getsockname()[1]
-        return port
-
-
 @pytest.fixture
 def nginx(tmp_path: Path) -> Iterator[Nginx]:
     if not (DOCS / "index.html").exists():
         pytest.skip("python3-doc is not installed (scripts/test does that)")
     program = _program("nginx")
-    port = _free_port()
+    port = free_port()
     listen = "".join(f"listen {host}:{port};" for host in (*HOSTS, OTHER))
     part = _PART if os.environ.get("QUICK") else ""
     folder = tmp_path / "nginx"

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from crawling import LARBINPY, Asked, Crawler, Web, World, html, missing, moved, one_line
+from crawling import LARBINPY, Asked, Crawler, Web, World, free_port, html, missing, moved, one_line
 from webserver import Act, Step, Until
 
 from larbinpy.demo import Serving
@@ -230,7 +230,8 @@ def test_resume_without_a_state_is_refused(world: World, gate: Gate) -> None:
 def test_damaged_state_is_refused(world: World, gate: Gate) -> None:
     gate.open = True
     world.run()
-    (world.state / "state.json").write_text('{"format": 1, "queues": 7}')
+    manifest = world.state / "state.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"queues": 7}))
     crawler = world.run("--resume")
     assert crawler.process.returncode == 2
     assert "damaged" in one_line(crawler)
@@ -273,6 +274,8 @@ def test_report_and_log_have_the_promised_keys(world: World, gate: Gate) -> None
     assert (report["sites"], report["addresses"], report["urls_queued"]) == (1, 1, 0)
     assert report["robots"] == {"fetched": 1, "denied": 0}
     assert report["started"].endswith("Z")
+    # It ends when there is no more to do, not when it next looks at the clock.
+    assert report["elapsed_s"] < 0.9
     assert all(list(fate) == FATE for fate in world.fates)
 
 
@@ -284,20 +287,20 @@ def test_report_counts_the_memory_of_the_crawl_alone(world: World, gate: Gate) -
     assert 10 << 20 < world.reported()["peak_rss_bytes"] < 200 << 20
 
 
-@pytest.mark.parametrize(
-    ("setting", "reason"), [("limitPage=3", "limitPage"), ("limitTime=0.2s", "limitTime")]
-)
-def test_a_limit_ends_it_with_zero(world: World, gate: Gate, setting: str, reason: str) -> None:
-    world.conf(f"startUrl {gate.url('/0')} startUrl {gate.url('/1')} startUrl {gate.url('/2')}")
-    if reason == "limitTime":
-        world.conf(f"startUrl {gate.url()} timeoutPage 0.5s")
-    else:
-        gate.open = True
-    crawler = world.run("--set", setting)
-    assert crawler.process.returncode == 0
-    assert world.reported()["stop_reason"] == reason
-    if reason == "limitPage":
-        assert world.reported()["success"] == 3
+def test_limit_page_is_met_and_not_passed(world: World, gate: Gate) -> None:
+    gate.open = True
+    assert world.run("--set", "limitPage=3").process.returncode == 0
+    report = world.reported()
+    assert (report["stop_reason"], report["success"]) == ("limitPage", 3)
+
+
+def test_limit_time_ends_it_in_time(world: World, gate: Gate) -> None:
+    world.conf(f"startUrl {gate.url()} waitDuration 60")
+    assert world.run("--set", "limitTime=0.3s").process.returncode == 0
+    report = world.reported()
+    assert report["stop_reason"] == "limitTime"
+    assert report["urls_queued"] > 0
+    assert 0.3 <= report["elapsed_s"] < 0.8
 
 
 def test_no_page_at_all_is_four(world: World) -> None:
@@ -378,4 +381,20 @@ def test_stop_does_not_wait_for_a_silent_server(world: World) -> None:
     world.until(lambda: web.count("/") == 1)
     crawler.signal(signal.SIGTERM)
     assert world.finish(crawler) == 11
+    assert 0.5 <= world.reported()["elapsed_s"] < 1
     assert world.larbinpy("frontier", str(world.state)).out == web.url() + "\n"
+
+
+@pytest.mark.parametrize("for_whom", ["a server", "people"])
+def test_waiting_costs_nothing(world: World, for_whom: str) -> None:
+    """A second of it takes no more of the processor than the start does."""
+    web = world.web(lambda asked: [Act.HANG] if asked.path == "/" else [missing()], "site.test")
+    world.conf("debug timeoutPage 60")
+    seed = (web.url(),) if for_whom == "a server" else ("--set", f"inputPort={free_port()}")
+    crawler = world.crawl(*seed, command=[sys.executable, "-c", SHORT_GRACE])
+    world.until(lambda: crawler.err.count("<Engine") >= 2)
+    crawler.signal(signal.SIGTERM)
+    assert world.finish(crawler) == 11
+    report = world.reported()
+    assert report["elapsed_s"] > 1
+    assert report["cpu_s"] < 0.9

@@ -5,15 +5,18 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from frontiers import AGENT, DEAD, WALL, World, links, make_frontier, reply
+from frontiers import AGENT, DEAD, MANY, WALL, World, links, make_frontier, reply
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from larbinpy.dns.lookup import Answer
+from larbinpy.frontier import disk_queue as disk_queue_module
 from larbinpy.frontier import store as store_module
+from larbinpy.frontier import wait_queue as wait_queue_module
 from larbinpy.frontier.named_site import State
 from larbinpy.frontier.state import State as Folder
+from larbinpy.frontier.view import queues
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
 from larbinpy.url import Url
@@ -28,7 +31,7 @@ def frontier(tmp_path):
 
 
 def queued(frontier):
-    return [url for queue in frontier.store.queues for url in queue]
+    return list(frontier.store)
 
 
 # What comes in.
@@ -144,9 +147,54 @@ def test_lock_site_follows_where_a_seed_itself_leads(tmp_path):
     assert world.pages() == [HERE, "http://www.a.test/", "http://www.a.test/x"]
 
 
-def test_bodies_are_duplicates_the_second_time(frontier):
-    assert [frontier.is_duplicate(digest) for digest in (1, 2, 1)] == [False, False, True]
-    assert len(frontier.seen) == 0
+def test_lock_site_is_about_all_seeds(tmp_path):
+    replies = {
+        HERE: {"links": ["http://b.test/1", "http://c.test/", "https://a.test/2"]},
+        "http://b.test/1": {"links": [f"{HERE}3", "http://c.test/"]},
+    }
+    world = World(make_frontier(tmp_path, lock_site=True), replies=replies)
+    world.frontier.seed(HERE)
+    world.frontier.seed("http://b.test/")
+    world.run()
+    assert set(world.pages()) == {
+        HERE,
+        "http://b.test/",
+        "http://b.test/1",
+        "https://a.test/2",
+        f"{HERE}3",
+    }
+    assert world.frontier.seed_hosts == {"a.test", "b.test"}
+
+
+def test_lock_site_does_not_follow_where_a_link_leads(tmp_path):
+    replies = {
+        HERE: {"links": [f"{HERE}link"]},
+        f"{HERE}link": {"status": 301, "headers": {"location": "http://b.test/"}},
+    }
+    world = World(make_frontier(tmp_path, lock_site=True), replies=replies)
+    world.frontier.seed(HERE)
+    world.run()
+    assert world.pages() == [HERE, f"{HERE}link"]
+    assert world.frontier.refused[Outcome.OUT_SITE] == 1
+
+
+def requisite(url):
+    return [Link(url, Kind.REQUISITE)]
+
+
+def test_requisites_of_requisites_end(tmp_path):
+    """Style sheets may import each other without end, and cost no depth."""
+    frontier = make_frontier(tmp_path, any_type=True)
+    parent = Url(HERE, 0)
+    for number in range(10):
+        assert frontier.admit(parent, requisite(f"{HERE}{number}"), 0.0) == 1
+        parent = queued(frontier)[-1]
+        assert (parent.depth, parent.hops) == (0, number + 1)
+    assert frontier.admit(parent, requisite(f"{HERE}more"), 0.0) == 0
+    assert frontier.refused[Outcome.TOO_DEEP] == 1
+    # A redirect from there is one hop too many as well.
+    assert frontier.admit(parent, links(f"{HERE}more"), 0.0, redirect=True) == 0
+    assert frontier.refused[Outcome.ERR_30X] == 1
 
 
 # What goes out.
@@ -168,10 +216,12 @@ def test_fates_are_owed_until_they_are_written_down(tmp_path):
     frontier.sequence(0.0)
     frontier.resolved(Answer(frontier.next_name()[0], (), "nxdomain"), 0.0)
     frontier.admit(PARENT, links("http://a.test/link"), 0.0)
+    assert (frontier.owed, len(frontier.in_memory())) == (4, 3)
+    frontier.sequence(0.0)
     assert frontier.owed == len(frontier.in_memory()) == 4
 
     def write_down(room):
-        for url, outcome in frontier.decided():
+        for url, outcome in frontier.decided(MANY):
             if len(written) == room:
                 raise OSError("disk full")
             written.append((url.href, outcome))
@@ -180,30 +230,43 @@ def test_fates_are_owed_until_they_are_written_down(tmp_path):
     with pytest.raises(OSError):
         write_down(2)
     assert frontier.owed == len(frontier.in_memory()) == 2
-    write_down(10)
+    write_down(MANY)
     assert frontier.owed == 0
     assert written == [
-        ("http://a.test/link", Outcome.FAST_NO_DNS),
         ("http://a.test/0", Outcome.NO_DNS),
         ("http://a.test/1", Outcome.NO_DNS),
         ("http://a.test/2", Outcome.NO_DNS),
+        ("http://a.test/link", Outcome.FAST_NO_DNS),
     ]
+
+
+def test_fates_come_no_more_than_asked_for_and_wake_the_engine(tmp_path):
+    frontier = make_frontier(tmp_path, retries=0)
+    for number in range(5):
+        frontier.seed(f"http://a.test/{number}")
+    frontier.sequence(0.0)
+    frontier.resolved(Answer(frontier.next_name()[0], (), "nxdomain"), 0.0)
+    for most, left in ((0, 5), (2, 3), (2, 1), (2, 0)):
+        assert frontier.deadline(9.0, can_open=False, can_ask=False) == 9.0
+        assert len(list(frontier.decided(most))) <= most
+        assert frontier.owed == left
+    assert frontier.deadline(9.0, can_open=True, can_ask=True) is None
 
 
 def test_a_full_disk_loses_no_link(tmp_path, monkeypatch):
     monkeypatch.setattr(store_module, "SEGMENT", 2)
     frontier = make_frontier(tmp_path)
-    original = store_module.write_atomic
+    original = disk_queue_module.write_atomic
 
     def full(path, chunks):
         raise OSError("disk full")
 
-    monkeypatch.setattr(store_module, "write_atomic", full)
+    monkeypatch.setattr(disk_queue_module, "write_atomic", full)
     found = [f"http://a.test/{number}" for number in range(7)]
     frontier.admit(PARENT, links(*found), 0.0)
     with pytest.raises(OSError):
         frontier.sequence(0.0)
-    monkeypatch.setattr(store_module, "write_atomic", original)
+    monkeypatch.setattr(disk_queue_module, "write_atomic", original)
     assert [url.href for url in queued(frontier)] == found
     frontier.sequence(0.0)
     assert len(frontier.in_memory()) == 7
@@ -232,59 +295,19 @@ def test_a_hot_site_does_not_hold_up_the_others(tmp_path):
     begun = world.now
     world.run(begun + 32)
     assert {fate.href for fate in world.fates} >= set(others)
-    assert frontier.queues()["ordinary_wait"] > 40
+    assert queues(frontier)["ordinary_wait"] > 40
     world.run()
     assert len(world.outcomes()) == 53
-    assert frontier.queues() == dict.fromkeys(frontier.queues(), 0)
+    assert queues(frontier) == dict.fromkeys(queues(frontier), 0)
     times = [start.at for start in world.starts if "//h." in start.href]
     assert all(later - earlier >= 30 for earlier, later in itertools.pairwise(times))
 
 
-def test_queues_count_urls_where_they_are(frontier):
-    for number in range(4):
-        frontier.seed(f"http://a.test/{number}")
-    frontier.seed("http://b.test/", priority=True)
-    assert frontier.queues()["ordinary"] == 4
-    assert frontier.queues()["priority"] == 1
-    frontier.sequence(0.0)
-    assert frontier.queues()["named_sites"] == 5
-    for _ in range(2):
-        name, _ = frontier.next_name()
-        frontier.resolved(Answer(name, (name,), None), 0.0)
-    first, _ = frontier.take(0.0)
-    frontier.robots_done(reply(first, 404), 0.0, WALL)
-    frontier.take(0.0)
-    queues = frontier.queues()
-    assert queues["in_flight"] == 1
-    assert queues["named_sites"] + queues["ip_sites"] + queues["in_flight"] >= 5
-
-
-def test_what_people_are_told_about_a_url(tmp_path):
-    replies = {"http://a.test/robots.txt": {"body": b"User-agent: *\nDisallow: /no"}}
-    world = World(make_frontier(tmp_path, least=10), replies=replies)
-    frontier = world.frontier
-
-    def state(url):
-        told = frontier.explain(url, world.now)
-        return told["state"], told.get("reason")
-
-    assert frontier.explain("nonsense", 0.0) == {
-        "url": "nonsense",
-        "state": "refused",
-        "reason": "badURL",
-    }
-    assert state(HERE) == ("never seen", None)
-    frontier.seed(HERE)
-    frontier.seed("http://a.test/2")
-    assert state("HTTP://A.TEST#x") == ("queued or decided", None)
-    world.turn()
-    assert state(HERE) == ("with its site", None)
-    world.run(world.now + 10.1)
-    world.turn()
-    assert state(HERE) == ("in flight", None)
-    assert state("http://a.test/2") == ("with its site", None)
-    assert state("http://a.test/no") == ("refused", "forbiddenRobots")
-    assert frontier.explain(HERE, world.now)["site"]["state"] == "open"
+def resumed(folder, waits, now, **settings):
+    """A world that goes on at `now` after another run with these waits."""
+    world = World(make_frontier(folder, **settings), now=now)
+    world.frontier.resume({key: now + wait for key, wait in waits.items()})
+    return world
 
 
 def test_waits_survive_a_restart(tmp_path):
@@ -293,16 +316,45 @@ def test_waits_survive_a_restart(tmp_path):
     world.frontier.seed(HERE)
     world.run(world.now + 5)
     waits = world.frontier.waits(world.now)
+    assert waits.keys() == {"http://a.test"}
     assert 390 < waits["http://a.test"] <= 400
-    again = World(make_frontier(tmp_path), now=9000.0)
-    again.frontier.resume(waits)
+    again = resumed(tmp_path, waits, 9000.0)
     again.frontier.seed("http://b.test/")
     # Those that were not met before the next stop go on waiting after it.
     assert again.frontier.waits(9000.0) == waits
+    later = again.frontier.waits(9100.0)
+    assert later == {"http://a.test": pytest.approx(waits["http://a.test"] - 100)}
     again.frontier.seed(HERE)
     again.run()
     assert min(start.at for start in again.starts if "//a." in start.href) >= 9390
     assert again.frontier.waits(again.now) == {}
+
+
+@pytest.mark.parametrize("wait_by", ["ip", "site", "both"])
+def test_an_address_asked_just_before_a_restart_is_left_alone_after_it(tmp_path, wait_by):
+    names = {f"{name}.test": ("198.51.100.1",) for name in "abc"} | {"c.test": ("198.51.100.3",)}
+    settings = {"wait_by": wait_by, "least": 30}
+    world = World(make_frontier(tmp_path, **settings), names)
+    world.frontier.seed(HERE)
+    world.run(world.now + 10)
+    [asked] = world.starts
+    waits = world.frontier.waits(world.now)
+    address, site = {"198.51.100.1"}, {"http://a.test"}
+    assert waits.keys() == {"ip": address, "site": site, "both": address | site}[wait_by]
+    again = resumed(tmp_path, waits, 9000.0, **settings)
+    again.names = names
+    for name in "abc":
+        again.frontier.seed(f"http://{name}.test/")
+    again.run()
+    first = {}
+    for start in again.starts:
+        key = start.href.split("/")[2] if wait_by == "site" else start.address
+        first.setdefault(key, start.at)
+    held = "a.test" if wait_by == "site" else "198.51.100.1"
+    ended = asked.at + world.latency
+    assert first.pop(held) - 9000.0 >= ended + 30 - world.now
+    # Nobody else has to wait.
+    assert set(first.values()) == {9000.0}
 
 
 def test_repr_shows_the_counts(frontier):
@@ -469,7 +521,7 @@ class Crawl(RuleBasedStateMachine):
     @rule(number=st.integers(0, 4))
     def write_down(self, number):
         """As far as the disk has room; the rest is still owed."""
-        for url, outcome in self.frontier.decided():
+        for url, outcome in self.frontier.decided(MANY):
             assert isinstance(outcome, Outcome) and outcome is not Outcome.SUCCESS
             if number == 0:
                 return
@@ -484,8 +536,8 @@ class Crawl(RuleBasedStateMachine):
     def save(self):
         self.folder.save(self.frontier, self.now)
         again = make_frontier(self.root, **self.settings)
-        self.folder.load(again)
-        assert Counter(url.href for queue in again.store.queues for url in queue) == self.owed
+        self.folder.load(again, self.now)
+        assert Counter(url.href for url in again.store) == self.owed
         assert again.owed == len(self.owed)
         assert Counter(url.href for url in self.folder.owed()) == self.owed
 
@@ -493,16 +545,15 @@ class Crawl(RuleBasedStateMachine):
     def restart(self):
         self.save()
         self.frontier = make_frontier(self.root, **self.settings)
-        self.folder.load(self.frontier)
+        # Who was asked just before is not asked sooner for that: `begun` goes on.
+        self.folder.load(self.frontier, self.now)
         self.asked, self.flights = [], []
-        self.begun = {}
         self.loaded = max(self.frontier.sequencer.load.values(), default=0)
 
     # What must hold.
 
     def everything(self):
-        stored = [url for queue in self.frontier.store.queues for url in queue]
-        return [*stored, *self.frontier.in_memory()]
+        return [*self.frontier.store, *self.frontier.in_memory()]
 
     @invariant()
     def nothing_is_lost_and_nothing_is_twice(self):
@@ -513,19 +564,22 @@ class Crawl(RuleBasedStateMachine):
     def counts_are_right(self):
         frontier = self.frontier
         sequencer, store = frontier.sequencer, frontier.store
-        fast = len(frontier._decided)
         memory = frontier.in_memory()
-        assert sequencer.in_memory == len(memory) - fast
-        never_queued = {id(url) for url, _ in frontier._decided}
-        counted = [url for url in memory if id(url) not in never_queued]
-        counted += [*store.priority, *store.ordinary]
+        assert sequencer.in_memory == len(memory)
+        counted = [*memory, *store.priority, *store.ordinary]
         assert sequencer.load == Counter(url.site for url in counted)
         assert max(sequencer.load.values(), default=0) <= max(sequencer._most, self.loaded)
         assert frontier.ip_sites.in_flight == len(self.flights)
+        for queue in (store.priority_wait, store.ordinary_wait):
+            assert queue.sites == Counter(url.site for url in queue)
+        assert sum(queues(frontier).values()) >= frontier.owed - len(frontier.sites.decided)
 
     @invariant()
     def sites_are_in_order(self):
-        for site in self.frontier.sites:
+        sites = self.frontier.sites
+        assert set(sites.active()) == {site for site in sites if site.held or site.in_flight}
+        assert +sites.states == Counter(site.state for site in sites)
+        for site in sites:
             assert site.enlisted == bool(site.ready)
             if site.state in (State.NEW, State.CLOSED):
                 assert not site.waiting and not site.ready
@@ -554,7 +608,7 @@ class Crawl(RuleBasedStateMachine):
             for url, _ in self.flights:
                 self.came_home(url, {})
             self.flights.clear()
-            self.write_down(10**6)
+            self.write_down(MANY)
             self.nothing_is_lost_and_nothing_is_twice()
             deadline = self.frontier.deadline(self.now, can_open=True, can_ask=True)
             assert deadline is not None or not self.frontier.owed, repr(self.frontier)
@@ -566,8 +620,10 @@ class Crawl(RuleBasedStateMachine):
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Segments of two URLs, and no waiting for the disk."""
+    """Segments of two URLs, two lanes for four sites, and no waiting for the disk."""
     monkeypatch.setattr(store_module, "SEGMENT", 2)
+    monkeypatch.setattr(wait_queue_module, "_SEGMENT", 2)
+    monkeypatch.setattr(wait_queue_module, "_LANES", 2)
     monkeypatch.setattr(os, "fsync", lambda fd: None)
 
 

@@ -3,7 +3,6 @@ import re
 
 import pytest
 
-from larbinpy.fetch.robots import Rules
 from larbinpy.frontier import named_site
 from larbinpy.frontier.named_site import TRANSITIONS, Event, NamedSite, State
 from larbinpy.frontier.politeness import Pace, Waits
@@ -69,13 +68,6 @@ def test_a_site_knows_its_host_and_what_it_holds(site):
     assert repr(site) == (
         "<NamedSite https://[2001:db8::1]:8443 NEW waiting=1 retries=1 ready=1 in_flight=0>"
     )
-
-
-def test_without_rules_everything_is_allowed(site):
-    assert site.allows("larbinpy", f"{site.key}/private")
-    site.rules = Rules.parse(b"User-agent: *\nDisallow: /private")
-    assert not site.allows("larbinpy", f"{site.key}/private")
-    assert site.allows("larbinpy", f"{site.key}/")
 
 
 def test_what_people_are_told(site):

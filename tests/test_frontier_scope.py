@@ -12,9 +12,10 @@ INSIDE = "http://a.test/b/c.html"
 OUTSIDE = "http://b.test/"
 
 
-def refuse(url, *, redirect=False, from_seed=False, kind=Kind.PAGE, via=HERE, **settings):
+def refuse(url, *, redirect=False, kind=Kind.PAGE, via=HERE, **settings):
     scope = Scope(scope_settings(**settings))
-    return scope.refuse(Candidate(url, via, redirect, from_seed, kind))
+    scope.seed_hosts.add("a.test")
+    return scope.refuse(Candidate(url, via, redirect, kind))
 
 
 def test_without_rules_everything_may_be_wanted():
@@ -72,7 +73,7 @@ def test_limit_to_a_site_takes_its_subdomains():
 
 
 def test_the_domain_limit_binds_redirects_too():
-    more = {"redirect": True, "from_seed": True, "limit_to_domain": ("a.test",)}
+    more = {"redirect": True, "limit_to_domain": ("a.test",)}
     assert refuse(OUTSIDE, **more) is Outcome.OUT_SITE
 
 
@@ -103,9 +104,16 @@ def test_lock_site_stays_on_the_host():
     assert refuse(INSIDE, lock_site=True) is None
     assert refuse("https://a.test:444/", lock_site=True) is None
     assert refuse(OUTSIDE, lock_site=True) is Outcome.OUT_SITE
-    assert refuse(OUTSIDE, lock_site=True, from_seed=True) is Outcome.OUT_SITE
     assert refuse(OUTSIDE, lock_site=True, redirect=True) is Outcome.OUT_SITE
-    assert refuse(OUTSIDE, lock_site=True, redirect=True, from_seed=True) is None
+    assert refuse(INSIDE, lock_site=True, via=OUTSIDE) is None
+
+
+def test_without_seeds_lock_site_lets_nothing_pass():
+    scope = Scope(scope_settings(lock_site=True))
+    inside = Candidate(INSIDE, HERE, redirect=False)
+    assert scope.refuse(inside) is Outcome.OUT_SITE
+    scope.seed_hosts.add("a.test")
+    assert scope.refuse(inside) is None
 
 
 def test_no_external_links_lets_redirects_pass():
@@ -116,7 +124,7 @@ def test_no_external_links_lets_redirects_pass():
 
 def depth(url, here, *, redirect=False, kind=Kind.PAGE, **settings):
     scope = Scope(scope_settings(**settings))
-    return scope.depth(Candidate(url, HERE, redirect, False, kind), here)
+    return scope.depth(Candidate(url, HERE, redirect, kind), here)
 
 
 def test_depth_counts_down():

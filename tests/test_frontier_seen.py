@@ -19,6 +19,10 @@ def test_each_fingerprint_is_new_once(batches):
     assert len(seen) == len(model)
 
 
+def test_the_same_twice_in_a_batch_is_new_once():
+    assert Seen().add([1, 2, 1]) == [True, True, False]
+
+
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "seen.bin"

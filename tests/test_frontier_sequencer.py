@@ -86,6 +86,38 @@ def test_the_gate_opens_as_soon_as_the_site_has_room(store):
     assert [each.href[-1] for each in taken] == list("012345")
 
 
+def test_urls_of_a_site_stay_in_their_order(store):
+    """Room that comes free is not for those who come later."""
+    sequencer = Sequencer(store, 4)
+    for number in range(4):
+        sequencer.put(url("h", number))
+    taken = [sequencer.take(), sequencer.take()]
+    sequencer.done("http://h.test")
+    sequencer.put(url("h", 4))
+    assert len(store.ordinary) == 0
+    while sequencer.in_memory:
+        taken += take_all(sequencer)
+        sequencer.done("http://h.test")
+    assert [each.href[-1] for each in taken] == list("01234")
+    # Nobody waits any more: the next one need not either.
+    sequencer.put(url("h", 5))
+    assert len(store.ordinary) == 1
+
+
+def test_a_hot_site_in_the_wait_queue_stands_in_nobodys_way(store):
+    sequencer = Sequencer(store, 2)
+    for site in "hab":
+        for number in range(3):
+            sequencer.put(url(site, number))
+    assert sites(take_all(sequencer)) == "hab"
+    for site in "ab":
+        sequencer.done(f"http://{site}.test")
+    # All that h has is still in memory, and its next URL came first.
+    assert sorted(sites(take_all(sequencer))) == ["a", "b"]
+    assert not sequencer.can_take
+    assert store.lengths()["ordinary_wait"] == 4
+
+
 def test_urls_with_priority_wait_before_the_others(store):
     sequencer = Sequencer(store, 2)
     for number in range(3):
@@ -142,6 +174,28 @@ def test_counts_are_taken_again_after_a_load(store):
     assert again.load == sequencer.load == {"http://h.test": 3, "http://a.test": 3}
 
 
+def test_who_waited_at_a_save_waits_after_it(tmp_path):
+    store = Store(tmp_path)
+    sequencer = Sequencer(store, 6)
+    for number in range(5):
+        sequencer.put(url("h", number))
+    loaded = Store(tmp_path)
+    loaded.load(store.save([]))
+    again = Sequencer(loaded, 6)
+    again.count_again()
+    assert again.load == {"http://h.test": 3}
+    again.take()
+    again.done("http://h.test")
+    again.put(url("h", 5))
+    taken = []
+    while len(taken) < 5:
+        taken += take_all(again)
+        again.done("http://h.test")
+    assert sorted(each.href[-1] for each in taken) == list("12345")
+    waited = [each.href[-1] for each in taken if each.href[-1] in "345"]
+    assert waited == list("345")
+
+
 @given(
     st.integers(1, 8),
     st.lists(st.tuples(st.sampled_from("abc"), st.booleans()) | st.none()),
@@ -165,16 +219,20 @@ def test_no_site_exceeds_its_share_and_all_urls_come_out(max_urls, steps):
                     memory = memory[1:]
                 else:
                     memory.append(taken)
-                    out.append(taken.href)
+                    out.append(taken)
             assert max(sequencer.load.values(), default=0) <= share
             assert sequencer.in_memory == len(memory)
         while sequencer.can_take or memory:
             if sequencer.can_take:
                 each = sequencer.take()
                 memory.append(each)
-                out.append(each.href)
+                out.append(each)
             else:
                 sequencer.done(memory.pop(0).site)
         assert len(store) == 0
-        assert len(out) == len(set(out)) == count
+        assert len(out) == len({each.href for each in out}) == count
+        lanes = {(each.site, each.priority) for each in out}
+        for lane in lanes:
+            numbers = [int(e.href.split("/")[3]) for e in out if (e.site, e.priority) == lane]
+            assert numbers == sorted(numbers), "a site's URLs stay in their order"
         assert not sequencer.load

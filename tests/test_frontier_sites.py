@@ -3,10 +3,11 @@
 import itertools
 
 import pytest
-from frontiers import DEAD, SILENT, WALL, World, links, make_frontier, reply
+from frontiers import DEAD, MANY, SILENT, WALL, World, links, make_frontier, reply
 
 from larbinpy.dns.address import is_public
 from larbinpy.dns.lookup import Answer
+from larbinpy.fetch.robots import Rules
 from larbinpy.frontier.named_site import State
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
@@ -52,6 +53,16 @@ def test_without_a_robots_txt_everything_is_allowed(world, status):
     here.run()
     assert here.outcomes() == {PAGE: Outcome.SUCCESS}
     assert here.frontier.sites.robots_fetched == 1
+
+
+def test_without_rules_everything_is_allowed(world):
+    here = world(PAGE, replies={ROBOTS: {"body": b"User-agent: larbinpy\nDisallow: /private"}})
+    here.frontier.sequence(here.now)
+    sites, site = here.frontier.sites, site_of(here)
+    assert sites.allows(site, "http://a.test/private")
+    here.run()
+    assert not sites.allows(site, "http://a.test/private")
+    assert sites.allows(site, PAGE)
 
 
 @pytest.mark.parametrize(
@@ -129,6 +140,7 @@ def test_nobody_at_the_robots_txt_is_nobody_at_the_site(world):
     assert here.outcomes() == {PAGE: Outcome.NO_CONNECTION}
     assert len(here.starts) == 4
     assert here.fates[0].attempt == 4
+    assert here.frontier.sites.robots_fetched == 0, "nobody replied"
 
 
 def test_bad_tls_is_final(world):
@@ -301,6 +313,22 @@ def test_new_rules_bind_urls_that_came_before(world):
     here.run()
     assert here.outcomes()["http://a.test/b"] is Outcome.FORBIDDEN_ROBOTS
     assert here.outcomes()["http://a.test/c"] is Outcome.SUCCESS
+
+
+def test_a_retry_does_not_ask_the_rules_about_the_others_again(world, monkeypatch):
+    pages = [f"http://a.test/{number}" for number in range(20)]
+    here = world(*pages, replies={pages[0]: [{"status": 500}, {}]}, least=5)
+    asked = []
+    allowed = Rules.allowed
+
+    def watch(self, agent, url):
+        asked.append(url)
+        return allowed(self, agent, url)
+
+    monkeypatch.setattr(Rules, "allowed", watch)
+    here.run()
+    assert set(here.outcomes().values()) == {Outcome.SUCCESS}
+    assert sorted(asked) == sorted([*pages, pages[0]])
 
 
 @pytest.mark.parametrize(("asked", "gap"), [(b"3", 3), (b"100000", 60), (b"0.1", 1), (b"x", 1)])
@@ -621,12 +649,37 @@ def test_what_is_known_of_a_site_decides_its_links_at_once(world):
     assert {fate.attempt for fate in here.fates if fate.href in found} == {0}
 
 
+def test_a_stale_address_is_no_fast_outcome(world):
+    """The rules in force still bind, but only once the site is open again."""
+    here = world(PAGE, replies={ROBOTS: {"body": b"User-agent: *\nDisallow: /no"}})
+    here.run()
+    here.now += 1800
+    here.frontier.seed("http://a.test/no")
+    here.run()
+    assert here.outcomes()["http://a.test/no"] is Outcome.FORBIDDEN_ROBOTS
+    assert len(here.asked) == 2
+    here.frontier.seed("http://a.test/no/2")
+    here.run()
+    assert here.outcomes()["http://a.test/no/2"] is Outcome.FAST_ROBOTS
+
+
+def test_a_fast_outcome_costs_no_more_than_a_batch_a_turn(world):
+    here = world(PAGE, names={"a.test": "nxdomain"}, retries=0)
+    here.run()
+    found = [f"http://a.test/{number}" for number in range(250)]
+    here.frontier.admit(Url("http://b.test/", 5), links(*found), here.now)
+    for decided in (100, 100, 50):
+        here.frontier.sequence(here.now)
+        fates = list(here.frontier.decided(MANY))
+        assert [outcome for _, outcome in fates] == [Outcome.FAST_NO_DNS] * decided
+
+
 def test_a_closed_site_is_tried_again_after_an_hour(world):
     here = world(PAGE, names={"a.test": "nxdomain"})
     here.run()
     here.frontier.seed("http://a.test/soon")
     here.run()
-    assert here.outcomes()["http://a.test/soon"] is Outcome.NO_DNS
+    assert here.outcomes()["http://a.test/soon"] is Outcome.FAST_NO_DNS
     here.names["a.test"] = ("198.51.100.1",)
     here.now += 3600
     here.frontier.seed("http://a.test/later")
@@ -654,7 +707,8 @@ def test_what_comes_home_after_its_site_was_given_up(world):
     assert frontier.finished(reply(urls[12]), 11.0, WALL)
     assert not frontier.finished(reply(urls[13], **DEAD), 11.0, WALL)
     frontier.sequence(26.0)
-    assert [url.href for url, _ in frontier.decided_now()] == [pages[13]]
+    # It was asked for and failed by itself, so its fate is no fast one.
+    assert frontier.decided_now() == [(urls[13], Outcome.NO_CONNECTION)]
     assert frontier.owed == 0
 
 
@@ -664,8 +718,43 @@ def make_frontier_flying(world, pages):
     frontier.sequence(1.0)
     frontier.resolved(Answer(frontier.next_name()[0], ("198.51.100.1",), None), 1.0)
     frontier.flown = [frontier.take(1.0)[0] for _ in pages]
-    frontier.decided_now = lambda: list(frontier.decided())
+    frontier.decided_now = lambda: list(frontier.decided(MANY))
     return frontier
+
+
+# Counts.
+
+
+def test_the_sites_with_urls_and_their_states(world):
+    here = world(
+        PAGE,
+        "http://b.test/",
+        names={"b.test": "nxdomain"},
+        replies={ROBOTS: {"body": b""}, PAGE: {"status": 500}},
+        retries=1,
+    )
+    sites = here.frontier.sites
+    assert (sites.active(), sites.states.total()) == ([], 0)
+    here.run(here.now + 1)
+    a, b = site_of(here), site_of(here, "http://b.test")
+    assert sites.active() == [a, b]
+    assert +sites.states == {State.OPEN: 1, State.WAITING: 1}
+    assert list(sites.closed) == []
+    here.run()
+    assert sites.active() == []
+    assert +sites.states == {State.OPEN: 1, State.CLOSED: 1}
+    assert list(sites.closed) == [b]
+
+
+def test_a_site_is_active_while_it_holds_the_robots_txt_of_another(world):
+    here = world("http://b.test/", least=20)
+    here.run()
+    here.replies |= moved("http://b.test/robots.txt", last={"body": b""})
+    assert here.frontier.sites.active() == []
+    here.frontier.seed(PAGE)
+    here.names["a.test"] = ("198.51.100.7",)
+    here.run(here.now + 1)
+    assert here.frontier.sites.active() == [site_of(here), site_of(here, "http://b.test")]
 
 
 def test_repr(world):

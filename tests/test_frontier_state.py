@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from frontiers import WALL, World, links, make_frontier
 
+from larbinpy.frontier import disk_queue as disk_queue_module
 from larbinpy.frontier import state as state_module
 from larbinpy.frontier import store as store_module
 from larbinpy.frontier.state import State, StateError
@@ -37,20 +38,17 @@ def frontier(tmp_path):
     for _ in range(4):
         frontier.sites.join(frontier.sequencer.take(), 0.0)
     frontier.seed("http://b.test/", depth=2, priority=True)
-    frontier.is_duplicate(77)
+    frontier.digests.add([77])
     return frontier
 
 
 def owed(frontier):
-    return sorted(
-        [url.href for queue in frontier.store.queues for url in queue]
-        + [url.href for url in frontier.in_memory()]
-    )
+    return sorted([url.href for url in frontier.store] + [url.href for url in frontier.in_memory()])
 
 
 def load(folder):
     frontier = make_frontier(folder, max_urls=16)
-    State(folder).load(frontier)
+    State(folder).load(frontier, 0.0)
     return frontier
 
 
@@ -64,7 +62,8 @@ def test_a_saved_crawl_goes_on(frontier, tmp_path):
     assert again.owed == 11
     assert again.sequencer.load == frontier.sequencer.load
     assert again.seed("http://a.test/3") is not None, "it was seen"
-    assert again.is_duplicate(77)
+    assert again.digests.add([77]) == [False]
+    assert again.seed_hosts == {"a.test", "b.test"}
     # What had left the queues comes first.
     assert [next(iter(again.store.priority)).href] == urls(0)
     assert {u.href: u.depth for u in again.store.priority}["http://b.test/"] == 2
@@ -80,6 +79,32 @@ def test_a_url_keeps_its_tries_and_its_standing(tmp_path):
     frontier.sequencer.put(there)
     State(tmp_path).save(frontier, 0.0)
     assert list(State(tmp_path).owed()) == [there]
+
+
+def test_a_wait_goes_on_from_when_the_state_is_loaded(tmp_path):
+    frontier = make_frontier(tmp_path, least=30)
+    frontier.seed("http://a.test/")
+    World(frontier, now=1000.0).run(1010.0)
+    waits = frontier.waits(1010.0)
+    assert waits == {"198.51.100.1": pytest.approx(20.1)}
+    State(tmp_path).save(frontier, 1010.0)
+    again = make_frontier(tmp_path, least=30)
+    State(tmp_path).load(again, 7.0)
+    assert again.waits(7.0) == waits
+    world = World(again, now=7.0)
+    world.run()
+    assert world.starts[0].at == pytest.approx(27.1)
+
+
+def test_a_state_without_hosts_of_seeds_is_none(frontier, tmp_path):
+    State(tmp_path).save(frontier, 0.0)
+    path = tmp_path / "state.json"
+    manifest = json.loads(path.read_bytes())
+    del manifest["seed_hosts"]
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(StateError) as error:
+        load(tmp_path)
+    assert "seed_hosts" in one_line(error)
 
 
 def test_saving_again_leaves_nothing_behind(frontier, tmp_path):
@@ -160,11 +185,11 @@ def test_every_damaged_file_is_one_error(frontier, tmp_path, kind):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"format": 2},
+        {"format": 3},
         {"queues": 7},
         {"queues": []},
         {"queues": {}},
-        {"queues": {name: {} for name in store_module.Store.NAMES}},
+        {"queues": {name: {} for name in ("priority", "ordinary")}},
         {"seen": 10**18},
         {"seen": -1},
         {"seen": "many"},
@@ -174,6 +199,8 @@ def test_every_damaged_file_is_one_error(frontier, tmp_path, kind):
         {"waits": [5]},
         {"waits": {"http://a.test": "long"}},
         {"waits": {"http://a.test": None}},
+        {"seed_hosts": 5},
+        {"seed_hosts": None},
     ],
     ids=str,
 )
@@ -201,11 +228,14 @@ def test_every_wrong_value_is_one_error(frontier, tmp_path, changes):
     ],
     ids=str,
 )
-def test_every_wrong_queue_is_one_error(frontier, tmp_path, changes):
+@pytest.mark.parametrize("queue", ["ordinary", "ordinary_wait"])
+def test_every_wrong_queue_is_one_error(frontier, tmp_path, queue, changes):
     State(tmp_path).save(frontier, 0.0)
     path = tmp_path / "state.json"
     manifest = json.loads(path.read_bytes())
-    manifest["queues"]["ordinary_wait"] |= changes
+    saved = manifest["queues"]
+    name = next(name for name in saved if name.startswith(queue) and saved[name]["length"])
+    saved[name] |= changes
     path.write_text(json.dumps(manifest))
     with pytest.raises(StateError) as error:
         load(tmp_path)
@@ -239,7 +269,7 @@ class Disk:
     def __init__(self, monkeypatch, room):
         self.room = room
         self.writes = 0
-        original = store_module.write_atomic
+        original = disk_queue_module.write_atomic
 
         def write(path, chunks):
             self.use(path)
@@ -248,7 +278,7 @@ class Disk:
         def fsync(fd):
             self.use(None)
 
-        monkeypatch.setattr(store_module, "write_atomic", write)
+        monkeypatch.setattr(disk_queue_module, "write_atomic", write)
         monkeypatch.setattr(state_module, "write_atomic", write)
         monkeypatch.setattr(os, "fsync", fsync)
 

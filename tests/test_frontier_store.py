@@ -1,17 +1,15 @@
-import errno
 import os
 import tempfile
 from collections import deque
 from pathlib import Path
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from larbinpy.frontier import store as store_module
-from larbinpy.frontier.store import DiskQueue, Store, decode, encode
-from larbinpy.url import Url, resolve
+from larbinpy.frontier.store import Store
+from larbinpy.url import Url
 
 
 @pytest.fixture
@@ -26,53 +24,6 @@ def url(number):
 
 def files(folder):
     return sorted(path.name for path in folder.iterdir())
-
-
-@given(st.text("http:/a.ä%?#@ \n\t\x00|^`{}<>\"'\\", max_size=30), st.booleans(), st.booleans())
-def test_a_line_is_a_url(rest, priority, seed):
-    href = resolve("http://a.test/" + rest)
-    if href is not None:
-        there = Url(href, 3, href, 2, 1, priority, seed)
-        line = encode(there)
-        assert decode(line) == there
-        assert line.isascii() and len(line.splitlines()) == 1
-
-
-def test_a_seed_has_no_parent():
-    assert decode(encode(Url("http://a.test/", 0))) == Url("http://a.test/", 0)
-
-
-@pytest.mark.parametrize("line", ["", "1 2 3 4 5", "a 0 0 0 http://a/ -", "1 0 0 0 0 http://a/ -"])
-def test_what_is_no_line_is_refused(line):
-    with pytest.raises(ValueError):
-        decode(line)
-
-
-def test_first_in_first_out(tmp_path, small):
-    queue = DiskQueue(tmp_path, "q")
-    assert queue.peek() is None
-    for number in range(10):
-        queue.put(url(number))
-    queue.spill()
-    assert len(files(tmp_path)) == 3
-    assert [each.href for each in queue] == [url(number).href for number in range(10)]
-    assert queue.peek() == url(0)
-    assert [queue.get() for _ in range(10)] == [url(number) for number in range(10)]
-    with pytest.raises(IndexError):
-        queue.get()
-    assert len(queue) == 0
-
-
-def test_only_full_segments_are_spilled(tmp_path, small):
-    queue = DiskQueue(tmp_path, "q")
-    for number in range(2):
-        queue.put(url(number))
-    queue.spill()
-    assert files(tmp_path) == []
-    queue.put(url(2))
-    queue.spill()
-    assert files(tmp_path) == ["q.00000001"]
-    assert repr(queue) == "<DiskQueue q 3 URLs, 1 segments>"
 
 
 def test_segments_that_were_read_stay_until_a_save_is_done(tmp_path, small):
@@ -110,94 +61,51 @@ def test_tidy_keeps_what_the_save_and_the_queues_need(tmp_path, small):
         assert len(list(each.ordinary_wait)) == 8
 
 
-def saved_queue(folder):
-    queue = DiskQueue(folder, "q")
-    for number in range(8):
-        queue.put(url(number))
-    queue.spill()
-    return queue.save()
-
-
-def damage_torn(path):
-    path.write_bytes(path.read_bytes()[:-9])
-
-
-def damage_last_line(path):
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join(lines[:-1]))
-
-
-def damage_flip(path):
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
-
-
-def damage_empty(path):
-    path.write_bytes(b"")
-
-
-def damage_swap(path):
-    path.write_bytes(path.with_name("q.00000001").read_bytes() * 2)
-
-
-DAMAGES = [damage_torn, damage_last_line, damage_flip, damage_empty, damage_swap]
-
-
-@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
-@pytest.mark.parametrize("number", [0, 1, 2])
-def test_a_damaged_segment_is_found_out_before_the_crawl_goes_on(tmp_path, small, damage, number):
-    saved = saved_queue(tmp_path)
-    assert len(saved["segments"]) == 3
-    damage(tmp_path / saved["segments"][number])
-    with pytest.raises(OSError, match="damaged"):
-        DiskQueue(tmp_path, "q").load(saved)
-
-
-def test_a_missing_segment_is_found_out(tmp_path, small):
-    saved = saved_queue(tmp_path)
-    (tmp_path / saved["segments"][1]).unlink()
-    with pytest.raises(FileNotFoundError):
-        DiskQueue(tmp_path, "q").load(saved)
-
-
-def test_a_wrong_count_is_found_out(tmp_path, small):
-    saved = saved_queue(tmp_path)
-    saved["segments"].pop()
-    with pytest.raises(ValueError, match="q: 6 URLs of 8"):
-        DiskQueue(tmp_path, "q").load(saved)
-
-
-def test_a_segment_that_cannot_be_read_is_not_lost(tmp_path, small):
-    queue = DiskQueue(tmp_path, "q")
+def test_a_segments_size_is_that_of_the_store_when_it_was_made(tmp_path, monkeypatch):
+    monkeypatch.setattr(store_module, "SEGMENT", 2)
+    store = Store(tmp_path)
+    monkeypatch.setattr(store_module, "SEGMENT", 100)
     for number in range(4):
+        store.priority.put(url(number))
+    store.spill()
+    assert files(tmp_path) == ["priority.00000001", "priority.00000002"]
+
+
+def test_all_urls_are_seen_without_being_taken(tmp_path):
+    store = Store(tmp_path)
+    queues = (store.priority, store.ordinary, store.priority_wait, store.ordinary_wait)
+    for number, queue in enumerate(queues):
         queue.put(url(number))
-    queue.spill()
-    [segment] = tmp_path.iterdir()
-    hidden = segment.rename(tmp_path / "hidden")
     for _ in range(2):
-        with pytest.raises(FileNotFoundError):
-            queue.peek()
-    hidden.rename(segment)
-    assert [queue.get() for _ in range(4)] == [url(number) for number in range(4)]
+        assert list(store) == [url(number) for number in range(4)]
+    assert len(store) == 4
+    assert store.lengths() == {
+        "priority": 1,
+        "ordinary": 1,
+        "priority_wait": 1,
+        "ordinary_wait": 1,
+    }
+    assert repr(store) == f"<Store {store.lengths()}>"
 
 
-def test_a_full_disk_keeps_urls_in_memory(tmp_path, small, monkeypatch):
-    queue = DiskQueue(tmp_path, "q")
-    original = store_module.write_atomic
+def test_clear_deletes_all_segments_and_nothing_else(tmp_path, small):
+    store = Store(tmp_path)
+    for number in range(4):
+        store.priority.put(url(number))
+        store.ordinary_wait.put(url(number))
+    store.save([])
+    assert len(files(tmp_path)) == 2
+    (tmp_path / "state.json").write_text("{}")
+    Store(tmp_path).clear()
+    assert files(tmp_path) == ["state.json"]
 
-    def full(path, chunks):
-        raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
-    monkeypatch.setattr(store_module, "write_atomic", full)
-    for number in range(7):
-        queue.put(url(number))
-        if number >= 2:
-            with pytest.raises(OSError):
-                queue.spill()
-    monkeypatch.setattr(store_module, "write_atomic", original)
-    queue.spill()
-    assert [queue.get() for _ in range(7)] == [url(number) for number in range(7)]
+@pytest.mark.parametrize("name", ["priority", "ordinary_wait-63"])
+def test_a_state_without_one_of_the_queues_is_not_whole(tmp_path, name):
+    saved = Store(tmp_path).save([])
+    del saved[name]
+    with pytest.raises(KeyError, match=name):
+        Store(tmp_path).load(saved)
 
 
 class Queue(RuleBasedStateMachine):

@@ -31,13 +31,34 @@ def test_others_are_taken_where_asked_for():
     assert others(specific=["application/pdf"]) == [*OTHERS[:2], *OTHERS[3:]]
 
 
+@pytest.fixture
+def plain():
+    """Nothing but pages."""
+    return Types(any_type=False, get_image=False, specific=())
+
+
+SITEMAPS = ["application/gzip", "application/x-gzip", "application/octet-stream", "text/plain"]
+
+
+@pytest.mark.parametrize("media_type", SITEMAPS)
 @pytest.mark.parametrize(
-    "media_type", ["application/gzip", "application/x-gzip", "application/octet-stream"]
+    "name", ["sitemap.xml.gz", "sitemap.txt", "Sitemap-7.gz", "all.xml.gz", "a/my_sitemap?page=2"]
 )
-def test_compressed_sitemaps(media_type):
-    types = Types(any_type=False, get_image=False, specific=())
-    assert types.refuse("http://a.test/sitemap.xml.gz", media_type) is None
-    assert types.refuse("http://a.test/archive.gz", media_type) is Outcome.BAD_TYPE
+def test_sitemaps_by_name(plain, media_type, name):
+    assert plain.refuse(f"http://a.test/{name}", media_type) is None
+
+
+@pytest.mark.parametrize("media_type", SITEMAPS)
+@pytest.mark.parametrize(
+    "name", ["archive.gz", "robots.txt", "sitemap/", "sitemaps/a.gz", "a.gz?x=/sitemap.xml.gz"]
+)
+def test_what_is_not_called_a_sitemap_is_none(plain, media_type, name):
+    assert plain.refuse(f"http://a.test/{name}", media_type) is Outcome.BAD_TYPE
+
+
+@pytest.mark.parametrize("media_type", ["image/png", "application/pdf", "text/css"])
+def test_a_name_alone_is_no_sitemap(plain, media_type):
+    assert plain.refuse("http://a.test/sitemap.xml.gz", media_type) is Outcome.BAD_TYPE
 
 
 def test_only_what_was_named_is_specific():

@@ -24,7 +24,8 @@ def test_limit_time_is_in_minutes(endless: Web, crawl: Worlds) -> None:
         world = crawl("waitDuration 10", f"limitTime {text}")
         assert world.elapsed == pytest.approx(seconds, abs=1.1)
         assert (world.code, world.crawl.report["stop_reason"]) == (0, "limitTime")
-        assert len(world.fetched) == seconds // 10
+        # The last is due at the very time of the limit.
+        assert len(world.fetched) in (seconds // 10 - 1, seconds // 10)
     assert len(crawl("waitDuration 10", "limitTime 0").fetched) == 30
 
 

@@ -111,7 +111,7 @@ def test_can_reload_saves_the_state_while_crawling(web: Web, crawl: Worlds) -> N
                 state = State(world.folder / "state")
                 left.update(url.href for url in state.owed())
 
-        crawl("waitDuration 20", *lines, watch=watch, seeds=["a.test/0"])
+        crawl("waitDuration 10", *lines, watch=watch, seeds=["a.test/0"])
         return left
 
     assert owed("canReload") == {web.url("a.test/3")}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from larbinpy.output.files import LineFile, create, enter_folder, open_folder, write_atomic
+from larbinpy.output.files import LineFile, Reserve, create, enter_folder, open_folder, write_atomic
 
 
 @pytest.fixture
@@ -155,3 +155,26 @@ def test_inside_a_folder_a_link_is_not_followed(tmp_path: Path, folder: int) -> 
     with pytest.raises(OSError, match="symbolic links"):
         LineFile("lines", folder=folder)
     assert (tmp_path / "victim").read_bytes() == b"no newline"
+
+
+def test_a_reserve_takes_room_and_gives_it_back(tmp_path):
+    path = tmp_path / "reserve"
+    reserve = Reserve(path, 100_000)
+    assert path.stat().st_blocks * 512 >= 100_000
+    reserve.release()
+    reserve.release()
+    assert not path.exists()
+
+
+def test_a_reserve_that_was_left_behind_is_used_again(tmp_path):
+    path = tmp_path / "reserve"
+    Reserve(path, 1000)
+    Reserve(path, 100_000).release()
+    assert not path.exists()
+
+
+def test_there_may_be_no_room_for_a_reserve(tmp_path):
+    path = tmp_path / "reserve"
+    for reserve in (Reserve(path, 1 << 60), Reserve(tmp_path / "missing" / "reserve")):
+        reserve.release()
+    assert not path.exists()

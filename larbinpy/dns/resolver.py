@@ -111,7 +111,7 @@ class Resolver:
         meanwhile is answered once, or once for each spelling (case, final dot).
         """
         self._asked += 1
-        known = self._at_hand(name)
+        known = self.at_hand(name)
         if known is not None:
             return known
         plain = wire.host_name(name)
@@ -124,7 +124,8 @@ class Resolver:
         self._enqueue(plain, name, now)
         return None
 
-    def _at_hand(self, name: str) -> Answer | None:
+    def at_hand(self, name: str) -> Answer | None:
+        """The answer for what needs no server: a literal address, the hosts file, localhost."""
         if name[-1:].isdigit() or ":" in name:
             literal = _literal(name)
             if literal is not None:

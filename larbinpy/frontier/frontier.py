@@ -5,12 +5,11 @@ seconds of any clock that does not go back; it hands out names to resolve, reque
 open, and URLs whose fate is decided.
 """
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from larbinpy.dns.lookup import Answer
 from larbinpy.frontier.ip_site import IPSites
-from larbinpy.frontier.named_site import State
 from larbinpy.frontier.scope import Candidate, Scope
 from larbinpy.frontier.seen import Seen
 from larbinpy.frontier.sequencer import Sequencer
@@ -19,14 +18,12 @@ from larbinpy.frontier.store import Store
 from larbinpy.outcome import Outcome, Sequel, sequel
 from larbinpy.page import Page
 from larbinpy.parse import Kind, Link
-from larbinpy.url import Url, fingerprint, resolve, site_of
+from larbinpy.url import Url, fingerprint, host_of, resolve
 
 #: URLs that leave the store in one turn; Larbin's maxPerCall.
 _BATCH = 100
 #: Redirects in a row; browsers stop at 20, crawlers at 5 to 10.
 _MAX_HOPS = 10
-
-_FAST = {Outcome.NO_DNS: Outcome.FAST_NO_DNS, Outcome.NO_CONNECTION: Outcome.FAST_NO_CONN}
 
 
 class Frontier:
@@ -44,23 +41,19 @@ class Frontier:
         sites: Sites,
         ip_sites: IPSites,
         *,
-        agent: str,
         retries: int,
         depth_in_site: int,
     ) -> None:
-        self._scope = scope
+        self.scope = scope
         self.store = store
         self.sequencer = sequencer
         self.sites = sites
         self.ip_sites = ip_sites
-        self._agent = agent
         self._retries = retries
         self._depth_in_site = depth_in_site
         self.seen = Seen()
         #: Bodies met before, for pageNoDuplicate.
         self.digests = Seen()
-        #: Fates of URLs that never were in the store.
-        self._decided: deque[tuple[Url, Outcome]] = deque()
         #: Links left out or already known, by outcome, since the start.
         self.refused: Counter[Outcome] = Counter()
 
@@ -84,6 +77,7 @@ class Frontier:
         href = resolve(text.strip())
         if href is None:
             return Outcome.BAD_URL
+        self.seed_hosts.add(host_of(href))
         [fresh] = self.seen.add([fingerprint(href)])
         if not (fresh or again):
             return Outcome.URL_DUP
@@ -97,7 +91,7 @@ class Frontier:
         """Take what a page links to, as far as it is wanted and new; returns how many."""
         wanted = []
         for link in links:
-            if not self._scope.follows(link.kind, link.url):
+            if not self.scope.follows(link.kind, link.url):
                 continue
             url = self._in_scope(parent, link, redirect)
             if isinstance(url, Url):
@@ -107,52 +101,38 @@ class Frontier:
         fresh = self.seen.add(fingerprint(url.href) for url in wanted)
         for url, is_new in zip(wanted, fresh, strict=True):
             if is_new:
-                self._queue(url, now)
+                self.sequencer.put(url)
         new = sum(fresh)
         self.refused[Outcome.URL_DUP] += len(wanted) - new
         return new
 
-    def _queue(self, url: Url, now: float) -> None:
-        outcome = self._known_bad(url, now)
-        if outcome is None:
-            self.sequencer.put(url)
-        else:
-            self._decided.append((url, outcome))
-
     def _in_scope(self, parent: Url, link: Link, redirect: bool) -> Url | Outcome:
-        if redirect and parent.hops >= _MAX_HOPS:
-            return Outcome.ERR_30X
-        candidate = Candidate(link.url, parent.href, redirect, parent.seed, link.kind)
-        outcome = self._scope.refuse(candidate)
+        # Requisites cost no depth, as redirects; and like them they may not go on for ever.
+        hop = redirect or link.kind is not Kind.PAGE
+        if hop and parent.hops >= _MAX_HOPS:
+            return Outcome.ERR_30X if redirect else Outcome.TOO_DEEP
+        if redirect and parent.seed:
+            self.seed_hosts.add(host_of(link.url))
+        candidate = Candidate(link.url, parent.href, redirect, link.kind)
+        outcome = self.scope.refuse(candidate)
         if outcome is not None:
             return outcome
-        depth = self._scope.depth(candidate, parent.depth)
+        depth = self.scope.depth(candidate, parent.depth)
         if depth < 0:
             return Outcome.TOO_DEEP
         return Url(
             link.url,
             depth,
             via=parent.href,
-            hops=parent.hops + 1 if redirect else 0,
-            priority=parent.priority if redirect else self._scope.privileged(link.url),
+            hops=parent.hops + 1 if hop else 0,
+            priority=parent.priority if redirect else self.scope.privileged(link.url),
             seed=redirect and parent.seed,
         )
 
-    def _known_bad(self, url: Url, now: float) -> Outcome | None:
-        """Larbin's fast outcomes: what is known of the site already decides the URL."""
-        site = self.sites.get(url.site)
-        if site is None:
-            return None
-        if site.state is State.CLOSED:
-            return _FAST.get(site.verdict, site.verdict) if now < site.until else None
-        if now >= site.rules_until:
-            return None
-        return None if site.allows(self._agent, url.href) else Outcome.FAST_ROBOTS
-
-    def is_duplicate(self, digest: int) -> bool:
-        """Was a body of this digest met before? It is now."""
-        [fresh] = self.digests.add([digest])
-        return not fresh
+    @property
+    def seed_hosts(self) -> set[str]:
+        """The hosts of the seeds, and those that seeds redirect to."""
+        return self.scope.seed_hosts
 
     # They go to their sites, to the fetcher, and come back.
 
@@ -213,16 +193,13 @@ class Frontier:
             self.sites.count_silence(site, page.outcome, now)
         return decided
 
-    def decided(self) -> Iterator[tuple[Url, Outcome]]:
-        """The URLs whose fate is decided without a fetch.
+    def decided(self, most: int) -> Iterator[tuple[Url, Outcome]]:
+        """At most `most` of the URLs whose fate is decided without a fetch.
 
         Each is owed until the next is asked for, so that none is lost when it cannot be
         written down.
         """
-        while self._decided:
-            yield self._decided[0]
-            self._decided.popleft()
-        while self.sites.decided:
+        for _ in range(min(most, len(self.sites.decided))):
             yield self.sites.decided[0]
             url, _ = self.sites.decided.popleft()
             self.sequencer.done(url.site)
@@ -232,7 +209,7 @@ class Frontier:
 
         What it has for the fetcher or the resolver counts only while they can take it.
         """
-        if self.sequencer.can_take or (can_ask and self.sites.has_names):
+        if self.sequencer.can_take or self.sites.decided or (can_ask and self.sites.has_names):
             return now
         times = [self.sites.deadline, self.ip_sites.deadline if can_open else None]
         return min((time for time in times if time is not None), default=None)
@@ -242,53 +219,24 @@ class Frontier:
     @property
     def owed(self) -> int:
         """URLs that are not decided yet."""
-        return len(self.store) + self.sequencer.in_memory + len(self._decided)
+        return len(self.store) + self.sequencer.in_memory
 
     def in_memory(self) -> Sequence[Url]:
         """The URLs that are owed and not in the store."""
-        held = (url for site in self.sites for url in site.urls())
-        decided = (url for url, _ in [*self._decided, *self.sites.decided])
+        held = (url for site in self.sites.active() for url in site.urls())
+        decided = (url for url, _ in self.sites.decided)
         everywhere = [*self.ip_sites.flying(), *held, *decided]
         return [url for url in everywhere if url.robots_for is None]
 
     def waits(self, now: float) -> dict[str, float]:
-        """Seconds that each site is still to be left alone."""
-        later = (site for site in self.sites if site.next_at > now)
-        return self.sites.waits | {site.key: round(site.next_at - now, 3) for site in later}
+        """Seconds for which each site and each address is still to be left alone."""
+        until = self.sites.waits | self.ip_sites.waits
+        for one in (*self.sites, *self.ip_sites):
+            until[one.key] = max(one.next_at, until.get(one.key, 0.0))
+        return {key: round(time - now, 3) for key, time in until.items() if time > now}
 
     def resume(self, waits: Mapping[str, float]) -> None:
-        """Go on with a loaded store: count again, and leave alone who was to be."""
+        """Go on with a loaded store: count again, and leave alone until then who was to be."""
         self.sites.waits.update(waits)
+        self.ip_sites.waits.update(waits)
         self.sequencer.count_again()
-
-    def queues(self) -> dict[str, int]:
-        """URLs by the queue they are in."""
-        ready = sum(len(site.ready) for site in self.sites)
-        held = sum(site.held for site in self.sites)
-        return {
-            **self.store.lengths(),
-            "named_sites": held - ready,
-            "ip_sites": ready,
-            "in_flight": self.ip_sites.in_flight,
-        }
-
-    def explain(self, text: str, now: float) -> dict[str, object]:
-        """Where a URL stands, or why it would be left out."""
-        href = resolve(text.strip())
-        if href is None:
-            return {"url": text, "state": "refused", "reason": Outcome.BAD_URL.value}
-        seen = fingerprint(href) in self.seen
-        known: dict[str, object] = {"url": href, "seen": seen}
-        site = self.sites.get(site_of(href))
-        if any(url.href == href for url in self.ip_sites.flying()):
-            state = "in flight"
-        elif site is not None and any(url.href == href for url in site.urls()):
-            state = "with its site"
-        elif site is not None and not site.allows(self._agent, href):
-            state = "refused"
-            known["reason"] = Outcome.FORBIDDEN_ROBOTS.value
-        else:
-            state = "queued or decided" if seen else "never seen"
-        if site is not None:
-            known["site"] = site.describe(now)
-        return {**known, "state": state}

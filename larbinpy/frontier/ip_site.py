@@ -6,7 +6,7 @@ from itertools import count
 
 from larbinpy.frontier.named_site import NamedSite
 from larbinpy.frontier.politeness import Waits
-from larbinpy.outcome import Sequel, sequel
+from larbinpy.outcome import asks_for_less
 from larbinpy.page import Page
 from larbinpy.url import Url
 
@@ -132,6 +132,11 @@ class IPSites:
         self._ip_sites: dict[str, IPSite] = {}
         self._schedule = Schedule()
         self._flights: dict[int, tuple[Url, NamedSite, IPSite]] = {}
+        #: Times until which addresses not met yet are to be left alone, from an earlier run.
+        self.waits: dict[str, float] = {}
+
+    def __iter__(self) -> Iterator[IPSite]:
+        return iter(self._ip_sites.values())
 
     def __len__(self) -> int:
         return len(self._ip_sites)
@@ -165,6 +170,7 @@ class IPSites:
         ip_site = self._ip_sites.get(key)
         if ip_site is None:
             ip_site = self._ip_sites[key] = IPSite(key, self._connexions)
+            ip_site.next_at = self.waits.pop(key, 0.0)
         return ip_site
 
     def dismiss(self, site: NamedSite) -> None:
@@ -201,7 +207,7 @@ class IPSites:
         ip_site.in_flight -= 1
         site.pace.answered(page)
         self._hold_back(site, ip_site, now)
-        if sequel(page.outcome, page.status) is Sequel.SUSPEND:
+        if asks_for_less(page.status):
             site.next_at = max(site.next_at, now + site.pace.hold_for(page, wall))
         self._schedule.add(ip_site)
         return site

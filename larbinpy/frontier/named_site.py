@@ -147,10 +147,6 @@ class NamedSite:
         """Take `event`; one that the state does not know raises KeyError."""
         self.state = TRANSITIONS[self.state, event]
 
-    def allows(self, agent: str, url: str) -> bool:
-        """May `agent` fetch `url` by the robots.txt in force? (No rules yet: yes.)"""
-        return self.rules is None or self.rules.allowed(agent, url)
-
     def urls(self) -> Iterator[Url]:
         """All URLs of this site in memory, those in flight apart."""
         yield from self.ready

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from email.utils import mktime_tz, parsedate_tz
 
-from larbinpy.outcome import Outcome
+from larbinpy.outcome import Outcome, asks_for_less
 from larbinpy.page import Page
 
 #: First step back from a site that was asked without any wait, in seconds.
@@ -69,7 +69,7 @@ class Pace:
     def answered(self, page: Page) -> None:
         """Adapt to how a request ended."""
         seconds = page.first_byte_ms / 1000
-        if page.outcome in _REFUSALS or page.status in (429, 503):
+        if page.outcome in _REFUSALS or asks_for_less(page.status):
             self._extra = self._above_least(max(self.delay * 2, _FIRST_STEP))
         elif page.status:
             self._ease(seconds)

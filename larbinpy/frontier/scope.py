@@ -25,8 +25,6 @@ class Candidate:
     #: The page it stands on.
     via: str
     redirect: bool
-    #: The page it stands on is a seed.
-    from_seed: bool
     kind: Kind = Kind.PAGE
 
     @property
@@ -60,6 +58,8 @@ class Scope:
 
     def __init__(self, settings: ScopeSettings) -> None:
         self._settings = settings
+        #: Where lockSite lets us go: the seeds' hosts, and where seeds redirect to.
+        self.seed_hosts: set[str] = set()
         self._privileged = tuple(e.lower() for e in settings.privileged_extensions)
         self._rules: list[Rule] = [trap]
         if not settings.get_cgi:
@@ -69,7 +69,7 @@ class Scope:
         if settings.forbidden_extensions:
             self._rules.append(without_extensions(settings.forbidden_extensions, self._privileged))
         if settings.lock_site:
-            self._rules.append(locked)
+            self._rules.append(self._lock_site)
         if settings.no_external_links:
             self._rules.append(no_external)
 
@@ -83,6 +83,9 @@ class Scope:
             if outcome is not None:
                 return outcome
         return None
+
+    def _lock_site(self, candidate: Candidate) -> Outcome | None:
+        return None if host_of(candidate.url) in self.seed_hosts else Outcome.OUT_SITE
 
     def follows(self, kind: Kind, url: str) -> bool:
         """Is a link of this kind followed at all?
@@ -123,13 +126,6 @@ def trap(candidate: Candidate) -> Outcome | None:
 
 def no_query(candidate: Candidate) -> Outcome | None:
     return Outcome.BAD_URL if "?" in candidate.url else None
-
-
-def locked(candidate: Candidate) -> Outcome | None:
-    """lockSite: only the seeds' hosts, and where a seed itself redirects to."""
-    if candidate.external and not (candidate.redirect and candidate.from_seed):
-        return Outcome.OUT_SITE
-    return None
 
 
 def no_external(candidate: Candidate) -> Outcome | None:

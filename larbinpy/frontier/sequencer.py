@@ -3,12 +3,12 @@
 Larbin takes a URL, finds its site full and puts it back into a wait queue, over and
 over. Here a site's share is counted where its URLs come in: what exceeds it joins the
 wait queue at once, and the *isGet* gate keeps it there until the site has room. So
-nothing is ever taken and put back, and a hot site stands in nobody's way.
+nothing is ever taken and put back.
 """
 
 from collections import Counter
 
-from larbinpy.frontier.store import DiskQueue, Store
+from larbinpy.frontier.store import Store
 from larbinpy.url import Url
 
 #: URLs in memory at most, all sites together; Larbin's ramUrls.
@@ -38,26 +38,38 @@ class Sequencer:
         return f"<Sequencer in_memory={self.in_memory} {self._store!r}>"
 
     def put(self, url: Url) -> None:
-        """Queue `url` at the tail of the queue it belongs to."""
+        """Queue `url` at the tail of the queue it belongs to.
+
+        A site of which some URLs wait gets no other place than behind them.
+        """
         store = self._store
-        if self._is_full(url.site):
-            (store.priority_wait if url.priority else store.ordinary_wait).put(url)
+        queue, wait = store.ordinary, store.ordinary_wait
+        if url.priority:
+            queue, wait = store.priority, store.priority_wait
+        if wait.sites[url.site] or not self._has_room(url.site):
+            wait.put(url)
         else:
             self.load[url.site] += 1
-            (store.priority if url.priority else store.ordinary).put(url)
+            queue.put(url)
 
     def take(self) -> Url | None:
         """The next URL for its site; None while the gate is closed or nothing is queued."""
         if self.in_memory >= RAM_URLS:
             return None
         store = self._store
-        if len(store.priority):
-            return self._out(store.priority)
-        for queue in (store.priority_wait, store.ordinary_wait):
-            if self._is_get(queue):
-                self.load[queue.peek().site] += 1  # type: ignore[union-attr]
-                return self._out(queue)
-        return self._out(store.ordinary) if len(store.ordinary) else None
+        url = store.priority.get() if len(store.priority) else self._waited()
+        if url is None and len(store.ordinary):
+            url = store.ordinary.get()
+        self.in_memory += url is not None
+        return url
+
+    def _waited(self) -> Url | None:
+        for queue in (self._store.priority_wait, self._store.ordinary_wait):
+            url = queue.get(self._has_room)
+            if url is not None:
+                self.load[url.site] += 1
+                return url
+        return None
 
     @property
     def can_take(self) -> bool:
@@ -67,12 +79,7 @@ class Sequencer:
         store = self._store
         if len(store.priority) or len(store.ordinary):
             return True
-        return self._is_get(store.priority_wait) or self._is_get(store.ordinary_wait)
-
-    def _out(self, queue: DiskQueue) -> Url:
-        url = queue.get()
-        self.in_memory += 1
-        return url
+        return store.priority_wait.has(self._has_room) or store.ordinary_wait.has(self._has_room)
 
     def done(self, site: str) -> None:
         """The fate of a URL of `site` is decided: it leaves memory."""
@@ -81,25 +88,21 @@ class Sequencer:
         if not self.load[site]:
             del self.load[site]
 
-    def _is_full(self, site: str) -> bool:
-        return self.load[site] >= self._most
-
-    def _is_get(self, queue: DiskQueue) -> bool:
-        first = queue.peek()
-        return first is not None and not self._is_full(first.site)
+    def _has_room(self, site: str) -> bool:
+        """The isGet gate, as far as `site` is concerned."""
+        return self.load[site] < self._most
 
     def gate(self) -> tuple[bool, str]:
-        """Whether the gate is open, and why it is not."""
+        """Whether the gate is open for all, and why it is not."""
         if self.in_memory >= RAM_URLS:
             return False, f"{self.in_memory} URLs in memory"
         for queue in (self._store.priority_wait, self._store.ordinary_wait):
-            first = queue.peek()
-            if first is not None and self._is_full(first.site):
-                return False, f"{first.site} has {self.load[first.site]} URLs"
+            for site in queue.blocked():
+                if not self._has_room(site):
+                    return False, f"{site} has {self.load[site]} URLs"
         return True, ""
 
     def count_again(self) -> None:
         """Rebuild the counts from the queues, after a load."""
-        self.load = Counter(
-            url.site for queue in (self._store.priority, self._store.ordinary) for url in queue
-        )
+        queues = (self._store.priority, self._store.ordinary)
+        self.load = Counter(url.site for queue in queues for url in queue)

@@ -1,7 +1,7 @@
 """All NamedSites, and how each comes to an address, its rules, and back after failures."""
 
 import heapq
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -11,7 +11,7 @@ from larbinpy.fetch.robots import RULES_ALLOW_ALL, RULES_DENY_ALL, Rules
 from larbinpy.frontier.ip_site import IPSites
 from larbinpy.frontier.named_site import Event, NamedSite, State
 from larbinpy.frontier.politeness import Pace, Waits
-from larbinpy.outcome import Outcome
+from larbinpy.outcome import Outcome, asks_for_less
 from larbinpy.page import Page
 from larbinpy.url import Url, resolve, site_of
 
@@ -21,6 +21,9 @@ _ROBOTS_HOPS = 5
 _RULES_TIME = 24 * 3600.0
 #: A site that was given up, or whose robots.txt failed, is left alone this long (s).
 _CLOSED_TIME = 3600.0
+#: Closed sites that are remembered for people to see.
+_REMEMBERED = 20
+_FAST = {Outcome.NO_DNS: Outcome.FAST_NO_DNS, Outcome.NO_CONNECTION: Outcome.FAST_NO_CONN}
 #: What a request ends with that found nobody there.
 NOBODY = frozenset({Outcome.NO_CONNECTION, Outcome.TIMEOUT})
 #: Requests in a row without any answer after which a site counts as gone.
@@ -58,8 +61,14 @@ class Sites:
         self._timers: list[tuple[float, int, NamedSite]] = []
         self._order = count()
         self.decided: deque[tuple[Url, Outcome]] = deque()
-        #: Seconds for which sites not met yet are to be left alone, from an earlier run.
+        #: Times until which sites not met yet are to be left alone, from an earlier run.
         self.waits: dict[str, float] = {}
+        #: How many sites there are in each state.
+        self.states: Counter[State] = Counter()
+        #: Those given up last.
+        self.closed: deque[NamedSite] = deque(maxlen=_REMEMBERED)
+        # A set that keeps its order; those that ran out of URLs leave when it is looked at.
+        self._active: dict[NamedSite, None] = {}
         self.robots_fetched = 0
         self.retried = 0
 
@@ -79,16 +88,32 @@ class Sites:
         site = self._sites.get(key)
         if site is None:
             site = self._sites[key] = NamedSite(key, Pace(self._settings.waits))
-            site.next_at = now + self.waits.pop(key, 0.0)
+            site.next_at = max(now, self.waits.pop(key, now))
+            self.states[site.state] += 1
         return site
 
+    def _on(self, site: NamedSite, event: Event) -> None:
+        self.states[site.state] -= 1
+        site.on(event)
+        self.states[site.state] += 1
+
+    def active(self) -> list[NamedSite]:
+        """The sites that have URLs."""
+        self._active = {site: None for site in self._active if site.held or site.in_flight}
+        return list(self._active)
+
     def join(self, url: Url, now: float) -> None:
-        """Give `url` to its site: ready where the door is open, else waiting before it."""
+        """Give `url` to its site: ready where the door is open, else waiting before it.
+
+        What is known of the site may already decide a new URL: Larbin's fast outcomes.
+        """
         site = self._site(url.site, now)
+        self._active[site] = None
         if site.state is State.CLOSED and now < site.until:
-            self._decide(url, site.verdict, now)
+            verdict = site.verdict
+            self._decide(url, verdict if url.attempt else _FAST.get(verdict, verdict), now)
         elif site.state is State.OPEN and now < min(site.address_until, site.rules_until):
-            self._make_ready(site, url, now)
+            self._make_ready(site, url, Outcome.FAST_ROBOTS, now)
         else:
             site.waiting.append(url)
             if site.state in (State.NEW, State.CLOSED):
@@ -96,9 +121,13 @@ class Sites:
             elif site.state is State.OPEN:
                 self._to_resolve(site, Event.STALE)
 
-    def _make_ready(self, site: NamedSite, url: Url, now: float) -> None:
-        if url.robots_for is None and not site.allows(self._settings.agent, url.href):
-            self._decide(url, Outcome.FORBIDDEN_ROBOTS, now)
+    def allows(self, site: NamedSite, url: str) -> bool:
+        """May we fetch `url` by the robots.txt in force? (No rules yet: yes.)"""
+        return site.rules is None or site.rules.allowed(self._settings.agent, url)
+
+    def _make_ready(self, site: NamedSite, url: Url, refusal: Outcome, now: float) -> None:
+        if url.robots_for is None and not self.allows(site, url.href):
+            self._decide(url, refusal, now)
         else:
             site.ready.append(url)
             self._ip_sites.enlist(site)
@@ -115,7 +144,7 @@ class Sites:
     # To the resolver and back.
 
     def _to_resolve(self, site: NamedSite, event: Event) -> None:
-        site.on(event)
+        self._on(site, event)
         self._unresolved.append(site)
 
     @property
@@ -156,11 +185,12 @@ class Sites:
         self._ip_sites.move(site, _going_on(site, addresses))
         site.address_until = until
         site.refresh = False
-        site.on(Event.ADDRESS)
+        self._on(site, Event.ADDRESS)
         if self._settings.ignore_robots:
             self._open(site, RULES_ALLOW_ALL, float("inf"), now)
         elif site.rules is not None and now < site.rules_until:
-            self._open(site, site.rules, site.rules_until, now)
+            self._on(site, Event.RULES)
+            self._let_in(site, now)
         else:
             self._ask_robots(site, Url(f"{site.key}/robots.txt", 0, robots_for=site.key))
             waiting, site.waiting = site.waiting, deque()
@@ -174,13 +204,14 @@ class Sites:
 
     def _ask_robots(self, site: NamedSite, robots: Url) -> None:
         """Fetch a robots.txt before all else; `site` has an address."""
+        self._active[site] = None
         site.ready.appendleft(robots)
         self._ip_sites.enlist(site)
 
     def robots_done(self, page: Page, now: float, wall: float) -> list[str]:
         """Take the end of a robots.txt's fetch (RFC 9309, 2.3.1); the sitemaps it names."""
         self._ip_sites.landed(page, now, wall)
-        self.robots_fetched += 1
+        self.robots_fetched += page.status > 0
         owner = self._sites[page.url.robots_for or ""]
         if owner.state is not State.ROBOTS:
             return []
@@ -192,7 +223,7 @@ class Sites:
             self._redirected(owner, page, now)
         elif page.outcome is Outcome.BAD_TLS and page.url.site == owner.key:
             self._give_up(owner, Outcome.BAD_TLS, now)
-        elif page.outcome is Outcome.ERR_40X and page.status != 429:
+        elif page.outcome is Outcome.ERR_40X and not asks_for_less(page.status):
             self._open(owner, RULES_ALLOW_ALL, now + _RULES_TIME, now)
         else:
             self._no_robots(owner, page.url, page.outcome, now)
@@ -226,15 +257,18 @@ class Sites:
 
     def _open(self, site: NamedSite, rules: Rules, until: float, now: float) -> None:
         site.rules, site.rules_until = rules, until
-        site.tries = 0
         site.pace.crawl_delay(rules.delay(self._settings.agent))
-        site.on(Event.RULES)
-        urls = [*site.ready, *site.waiting]
-        site.ready.clear()
-        site.waiting.clear()
+        self._on(site, Event.RULES)
         self._ip_sites.dismiss(site)
-        for url in urls:
-            self._make_ready(site, url, now)
+        site.waiting.extendleft(reversed(site.ready))
+        site.ready.clear()
+        self._let_in(site, now)
+
+    def _let_in(self, site: NamedSite, now: float) -> None:
+        site.tries = 0
+        waiting, site.waiting = site.waiting, deque()
+        for url in waiting:
+            self._make_ready(site, url, Outcome.FORBIDDEN_ROBOTS, now)
 
     # Failures.
 
@@ -245,7 +279,7 @@ class Sites:
             self._give_up(site, outcome, now)
             return
         self.retried += 1
-        site.on(event)
+        self._on(site, event)
         site.refresh = True
         site.until = now + self._settings.retry_wait
         self._set_timer(site, site.until)
@@ -253,7 +287,8 @@ class Sites:
     def _give_up(self, site: NamedSite, verdict: Outcome, now: float) -> None:
         """Close the site for a while: all its URLs end with `verdict`."""
         self._ip_sites.dismiss(site)
-        site.on(Event.GIVE_UP)
+        self._on(site, Event.GIVE_UP)
+        self.closed.append(site)
         site.verdict = verdict
         site.until = now + _CLOSED_TIME
         urls = list(site.urls())

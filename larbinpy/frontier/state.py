@@ -18,7 +18,7 @@ from larbinpy.output.files import write_atomic
 from larbinpy.url import Url
 
 _MANIFEST = "state.json"
-_FORMAT = 1
+_FORMAT = 2
 
 
 class StateError(Exception):
@@ -64,9 +64,7 @@ class State:
     def clear(self) -> None:
         """Forget the crawl that is here (--scratch); the manifest first, so never half."""
         (self._folder / _MANIFEST).unlink(missing_ok=True)
-        for name in Store.NAMES:
-            for segment in self._folder.glob(f"{name}.[0-9]*"):
-                segment.unlink()
+        Store(self._folder).clear()
         for name in ("seen.bin", "digests.bin", "crawl.jsonl"):
             (self._folder / name).unlink(missing_ok=True)
 
@@ -79,19 +77,21 @@ class State:
             "seen": frontier.seen.save(self._folder / "seen.bin"),
             "digests": frontier.digests.save(self._folder / "digests.bin"),
             "waits": frontier.waits(now),
+            "seed_hosts": sorted(frontier.seed_hosts),
         }
         write_atomic(self._folder / _MANIFEST, [json.dumps(manifest).encode()])
         frontier.store.tidy(queues)
 
-    def load(self, frontier: Frontier) -> None:
+    def load(self, frontier: Frontier, now: float) -> None:
         """Take up the saved state; StateError where it is not whole."""
         manifest = self._manifest()
         try:
             frontier.seen = Seen.load(self._folder / "seen.bin", manifest["seen"])
             frontier.digests = Seen.load(self._folder / "digests.bin", manifest["digests"])
             frontier.store.load(manifest["queues"])
+            frontier.seed_hosts.update(map(str, manifest["seed_hosts"]))
             waits = dict(manifest["waits"])
-            frontier.resume({site: float(wait) for site, wait in waits.items()})
+            frontier.resume({key: now + float(wait) for key, wait in waits.items()})
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise StateError(
                 f"{self._folder}: the saved state is damaged ({error}); --scratch starts anew"
@@ -114,7 +114,6 @@ class State:
         store = Store(self._folder)
         try:
             store.load(self._manifest()["queues"])
-            for queue in store.queues:
-                yield from queue
+            yield from store
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise StateError(f"{self._folder}: the saved state is damaged ({error})") from error

@@ -1,181 +1,50 @@
-"""The disk-backed queues: what is known and not yet with its site.
+"""The store: what is known and not yet with its site, in queues on disk."""
 
-Each queue is a FIFO of segments: text files of URLs, one a line, and a checksum at the
-end. Its two ends are in memory; what is more than a segment is spilled to disk once a
-turn, so that memory does not grow with the number of queued URLs, and so that a full disk
-is met where nothing is half done.
-
-A segment that was read stays on disk until the next save no longer names it; so the last
-save is always whole, whatever happens in between.
-"""
-
-import errno
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TypedDict
-from zlib import crc32
 
-from larbinpy.output.files import write_atomic
+from larbinpy.frontier.disk_queue import DiskQueue, Saved
+from larbinpy.frontier.wait_queue import WaitQueue
 from larbinpy.url import Url
 
 #: URLs a segment. Larbin's 100,000 would keep 20 MB of each queue in memory.
 SEGMENT = 10_000
 
 
-def encode(url: Url) -> str:
-    """One line without its end. Canonical URLs hold no blank and no control character."""
-    flags = 2 * url.seed + url.priority
-    return f"{url.depth} {url.attempt} {url.hops} {flags} {url.href} {url.via or '-'}"
-
-
-def decode(line: str) -> Url:
-    """The URL in a line of `encode`; ValueError where it is none."""
-    depth, attempt, hops, flags, href, via = line.split(" ")
-    return Url(
-        href,
-        int(depth),
-        via=None if via == "-" else via,
-        attempt=int(attempt),
-        hops=int(hops),
-        priority=bool(int(flags) & 1),
-        seed=bool(int(flags) & 2),
-    )
-
-
-class Saved(TypedDict):
-    """A queue in the state file: its segments in order, its URLs, its last serial."""
-
-    segments: list[str]
-    length: int
-    serial: int
-
-
-class DiskQueue:
-    """A FIFO of URLs; `head` and `tail` in memory, the middle in segment files."""
-
-    def __init__(self, folder: Path, name: str) -> None:
-        self._folder = folder
-        self._name = name
-        self._head: deque[Url] = deque()
-        self._segments: deque[str] = deque()
-        self._tail: list[Url] = []
-        self._length = 0
-        self._serial = 0
-
-    def __len__(self) -> int:
-        return self._length
-
-    def __repr__(self) -> str:
-        return f"<DiskQueue {self._name} {self._length} URLs, {len(self._segments)} segments>"
-
-    def put(self, url: Url) -> None:
-        self._tail.append(url)
-        self._length += 1
-
-    def spill(self) -> None:
-        """Bring what is more than a segment to disk; after an OSError it is still here."""
-        while len(self._tail) >= SEGMENT:
-            self._segments.append(self._write(self._tail[:SEGMENT]))
-            del self._tail[:SEGMENT]
-
-    def peek(self) -> Url | None:
-        """The first URL, which stays; None where there is none."""
-        if not self._head:
-            self._refill()
-        return self._head[0] if self._head else None
-
-    def get(self) -> Url:
-        """Take the first URL; IndexError where there is none."""
-        if not self._head:
-            self._refill()
-        url = self._head.popleft()
-        self._length -= 1
-        return url
-
-    def _refill(self) -> None:
-        if self._segments:
-            self._head.extend(self._read(self._segments[0]))
-            self._segments.popleft()
-        else:
-            self._head.extend(self._tail)
-            self._tail = []
-
-    def _write(self, urls: Iterable[Url]) -> str:
-        self._serial += 1
-        name = f"{self._name}.{self._serial:08d}"
-        text = "".join(f"{encode(url)}\n" for url in urls).encode()
-        write_atomic(self._folder / name, [text, b"#%08x\n" % crc32(text)])
-        return name
-
-    def _read(self, name: str) -> list[Url]:
-        return [decode(line) for line in self._lines(name)]
-
-    def _lines(self, name: str) -> list[str]:
-        """The lines of a segment; OSError where it is not what was written."""
-        path = self._folder / name
-        # Canonical URLs have no fragment: the mark is the checksum's alone.
-        text, _, checksum = path.read_bytes().rpartition(b"#")
-        if checksum != b"%08x\n" % crc32(text):
-            raise OSError(errno.EIO, "damaged", str(path))
-        return text.decode().splitlines()
-
-    def save(self, before: Sequence[Url] = ()) -> Saved:
-        """Write both ends as segments, `before` ahead of them; returns what `load` needs."""
-        segments = list(self._segments)
-        first = [*before, *self._head]
-        if first:
-            segments.insert(0, self._write(first))
-        if self._tail:
-            segments.append(self._write(self._tail))
-        return {
-            "segments": segments,
-            "length": self._length + len(before),
-            "serial": self._serial,
-        }
-
-    def load(self, saved: Saved) -> None:
-        """Take up what `save` returned; OSError or ValueError where a part is not whole."""
-        self._segments.extend(saved["segments"])
-        self._length = sum(len(self._lines(name)) for name in self._segments)
-        if self._length != saved["length"]:
-            raise ValueError(f"{self._name}: {self._length} URLs of {saved['length']}")
-        self._serial = int(saved["serial"])
-
-    def __iter__(self) -> Iterator[Url]:
-        """All URLs, in order, without taking them."""
-        yield from self._head
-        for name in self._segments:
-            yield from self._read(name)
-        yield from self._tail
-
-
 class Store:
-    """The four queues: priority and ordinary, each with its wait queue.
-
-    A wait queue holds the URLs of sites that already have as many as they may.
-    """
-
-    NAMES = ("priority", "ordinary", "priority_wait", "ordinary_wait")
+    """The four queues: priority and ordinary, each with its wait queue."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.priority, self.ordinary, self.priority_wait, self.ordinary_wait = self.queues = [
-            DiskQueue(folder, name) for name in self.NAMES
-        ]
+        self.priority = DiskQueue(folder, "priority", SEGMENT)
+        self.ordinary = DiskQueue(folder, "ordinary", SEGMENT)
+        self.priority_wait = WaitQueue(folder, "priority_wait")
+        self.ordinary_wait = WaitQueue(folder, "ordinary_wait")
+        waits = [*self.priority_wait.lanes, *self.ordinary_wait.lanes]
+        self._files = {queue.name: queue for queue in (self.priority, self.ordinary, *waits)}
 
     def __repr__(self) -> str:
         return f"<Store {self.lengths()}>"
 
     def __len__(self) -> int:
-        return sum(map(len, self.queues))
+        return sum(self.lengths().values())
+
+    def __iter__(self) -> Iterator[Url]:
+        """All URLs, without taking them."""
+        for queue in self._files.values():
+            yield from queue
 
     def lengths(self) -> dict[str, int]:
-        return dict(zip(self.NAMES, map(len, self.queues), strict=True))
+        return {
+            "priority": len(self.priority),
+            "ordinary": len(self.ordinary),
+            "priority_wait": len(self.priority_wait),
+            "ordinary_wait": len(self.ordinary_wait),
+        }
 
     def spill(self) -> None:
         """Bring to disk what need not be in memory."""
-        for queue in self.queues:
+        for queue in self._files.values():
             queue.spill()
 
     def save(self, in_memory: Sequence[Url]) -> dict[str, Saved]:
@@ -184,19 +53,29 @@ class Store:
         The URLs `in_memory` had left the queues for their sites: they come first when
         the crawl goes on.
         """
-        saved = {"priority": self.priority.save(in_memory)}
-        for name, queue in list(zip(self.NAMES, self.queues, strict=True))[1:]:
-            saved[name] = queue.save()
+        saved = {self.priority.name: self.priority.save(in_memory)}
+        for name, queue in self._files.items():
+            if queue is not self.priority:
+                saved[name] = queue.save()
         return saved
 
     def load(self, saved: dict[str, Saved]) -> None:
-        for name, queue in zip(self.NAMES, self.queues, strict=True):
+        """Take up what `save` returned; an error where a part is missing or not whole."""
+        for name, queue in self._files.items():
             queue.load(saved[name])
+        self.priority_wait.count_again()
+        self.ordinary_wait.count_again()
 
     def tidy(self, saved: dict[str, Saved]) -> None:
         """Delete the segments that the state just saved does not name; no queue needs them."""
         needed = {name for queue in saved.values() for name in queue["segments"]}
-        for name in self.NAMES:
-            for path in self._folder.glob(f"{name}.[0-9]*"):
-                if path.name not in needed:
-                    path.unlink(missing_ok=True)
+        self._delete_all_but(needed)
+
+    def clear(self) -> None:
+        """Delete all segments."""
+        self._delete_all_but(set())
+
+    def _delete_all_but(self, needed: set[str]) -> None:
+        for path in self._folder.iterdir():
+            if path.stem in self._files and path.name not in needed:
+                path.unlink(missing_ok=True)

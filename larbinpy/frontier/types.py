@@ -17,8 +17,10 @@ _PAGES = frozenset(
         "application/rdf+xml",
     }
 )
-#: What compressed sitemaps are sent as.
-_GZIP = frozenset({"application/gzip", "application/x-gzip", "application/octet-stream"})
+#: What sitemaps are sent as that are compressed, or plain lists of URLs.
+_SITEMAPS = frozenset(
+    {"application/gzip", "application/x-gzip", "application/octet-stream", "text/plain"}
+)
 
 
 class Types:
@@ -36,10 +38,14 @@ class Types:
             return None
         if self._get_image and media_type.startswith("image/"):
             return None
-        if media_type in _GZIP and url.endswith(".xml.gz"):
-            return None
-        return Outcome.BAD_TYPE
+        return None if _may_be_sitemap(url, media_type) else Outcome.BAD_TYPE
 
     def specific(self, media_type: str) -> bool:
         """Is it one of the types of specificSet?"""
         return bool(self._specific) and media_type.startswith(self._specific)
+
+
+def _may_be_sitemap(url: str, media_type: str) -> bool:
+    """By its type and its name together, as neither alone says enough."""
+    file = url.partition("?")[0].rpartition("/")[2].lower()
+    return media_type in _SITEMAPS and ("sitemap" in file or file.endswith(".xml.gz"))

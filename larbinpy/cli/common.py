@@ -1,0 +1,100 @@
+"""What the commands share: options, the configuration, and how errors are told."""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import click
+
+from larbinpy.config import Config, ConfigError, assignment, load
+from larbinpy.console import client
+from larbinpy.console.text import printable
+from larbinpy.frontier.state import StateError
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+USAGE = 2
+NOTHING = 4
+_DISK = 3
+#: What a shell makes of a command that SIGINT ended.
+_INTERRUPTED = 130
+
+
+def _options(*options: Callable[[_F], _F]) -> Callable[[_F], _F]:
+    def decorate(command: _F) -> _F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+config_options = _options(
+    click.option("-c", "config_file", metavar="FILE", help="Configuration [larbin.conf]."),
+    click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Any keyword."),
+    click.option("--allow-private", is_flag=True, help="Fetch from private addresses, too."),
+)
+progress_option = click.option(
+    "--progress",
+    type=click.Choice(["auto", "bar", "log", "none"]),
+    default="auto",
+    help="A bar, lines, or nothing [a bar on a terminal].",
+)
+input_option = click.option(
+    "-i", "input_file", metavar="FILE", help="More URLs, one a line; - is standard input."
+)
+servers_option = click.option(
+    "--server", "servers", metavar="IP[:PORT]", multiple=True, help="Name server to ask."
+)
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """What people can mend is one line and an exit status, never a traceback."""
+    try:
+        yield
+    except (ConfigError, StateError, client.NoAnswer) as error:
+        _leave(str(error), USAGE)
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of our output has left; what it did not read, nobody misses.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        _leave(f"{where}{error.strerror or error}", _DISK)
+
+
+def _leave(reason: str, code: int) -> None:
+    click.echo(f"larbinpy: {printable(reason)}", err=True)
+    sys.exit(code)
+
+
+def load_config(
+    config_file: str | None,
+    settings: Iterable[str],
+    allow_private: bool = False,
+    more: Iterable[tuple[str, str]] = (),
+) -> Config:
+    overrides = [*more, *map(assignment, settings)]
+    if allow_private:
+        overrides.append(("allowPrivate", "on"))
+    return load(config_file, os.environ, overrides)
+
+
+def lines(name: str | None) -> list[str]:
+    """The lines of a file of URLs or names; none where there is no file."""
+    if name is None:
+        return []
+    return [line.strip() for line in open_lines(name) if line.strip()]
+
+
+def open_lines(name: str) -> Iterator[str]:
+    try:
+        with click.open_file(name, errors="replace") as file:
+            yield from file
+    except OSError as error:
+        raise ConfigError(f"{name}: cannot be read: {error.strerror}") from None

@@ -1,0 +1,198 @@
+"""Commands that crawl, and those that look at what a crawl is told and has left."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from larbinpy.cli.common import (
+    config_options,
+    input_option,
+    lines,
+    load_config,
+    plain_errors,
+    progress_option,
+)
+from larbinpy.config import DEFAULT_FILE, ConfigError, describe, load
+from larbinpy.crawl import Crawl
+from larbinpy.demo import serve
+from larbinpy.ending import Start
+from larbinpy.frontier.state import State, StateError
+from larbinpy.output.report import write_report
+from larbinpy.settings import URL
+
+
+@click.command()
+@click.argument("urls", nargs=-1, metavar="[URL]...")
+@config_options
+@input_option
+@click.option("-o", "output_dir", metavar="DIR", help="Where pages are written.")
+@click.option("--resume", "--reload", is_flag=True, help="Go on with the crawl in stateDir.")
+@click.option("--scratch", is_flag=True, help="Forget the crawl in stateDir.")
+@click.option("--report", metavar="FILE", help="Write a JSON report at the end.")
+@progress_option
+def crawl(
+    urls: tuple[str, ...],
+    config_file: str | None,
+    settings: tuple[str, ...],
+    allow_private: bool,
+    input_file: str | None,
+    output_dir: str | None,
+    resume: bool,
+    scratch: bool,
+    report: str | None,
+    progress: str,
+) -> None:
+    """Crawl from the URLs given here, in a file, and as startUrl together."""
+    with plain_errors():
+        if resume and scratch:
+            raise ConfigError("--resume and --scratch exclude each other")
+        more = [("outputDir", output_dir)] if output_dir else []
+        config = load_config(config_file, settings, allow_private, more)
+        if output_dir and not config.output_mode:
+            # Who names a folder wants something in it.
+            config = replace(config, output_mode=("mirror",))
+        seeds = [*urls, *lines(input_file)]
+        if not (seeds or config.start_url or config.input_port or resume):
+            raise ConfigError("nothing to crawl: give a URL, a startUrl or an inputPort")
+        start = Start.RESUME if resume else Start.SCRATCH if scratch else Start.REFUSE
+        _run(Crawl(config, seeds=_checked(seeds), start=start, progress=progress), report)
+
+
+def _checked(seeds: Iterable[str]) -> list[str]:
+    """The seeds, of which a wrong one is an error before anything starts."""
+    try:
+        return [URL.parse(seed) for seed in seeds]
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+
+
+def _run(crawl: Crawl, report: str | None = None) -> None:
+    if report is not None:
+        _check_writable(Path(report))
+    code = crawl.run()
+    if report is not None:
+        write_report(report, crawl.report)
+    sys.exit(code)
+
+
+def _check_writable(path: Path) -> None:
+    """It would be late to find out after the crawl."""
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ConfigError(f"{path}: no report can be written there")
+
+
+@click.command()
+@click.argument("url")
+@click.argument("directory", metavar="DIR")
+@click.option("--depth", default=50, show_default=True, help="Links to follow from URL.")
+@click.option("--wait", default="1s", show_default=True, help="Between two requests.")
+@click.option("--rate", default="0", metavar="BYTES", help="Bytes a second at most.")
+@config_options
+@progress_option
+def mirror(
+    url: str,
+    directory: str,
+    depth: int,
+    wait: str,
+    rate: str,
+    config_file: str | None,
+    settings: tuple[str, ...],
+    allow_private: bool,
+    progress: str,
+) -> None:
+    """Mirror one site: its pages and what they need, below DIR."""
+    with plain_errors():
+        state = str(Path(directory) / ".larbinpy")
+        more = [
+            ("startUrl", url),
+            ("outputMode", "mirror"),
+            ("outputDir", directory),
+            ("stateDir", state),
+            ("lockSite", "on"),
+            ("getCGI", "on"),
+            ("anyType", "on"),
+            ("depthInSite", str(depth)),
+            ("waitDuration", wait),
+            ("bondWidth", rate),
+        ]
+        if config_file is None and Path(DEFAULT_FILE).exists():
+            click.echo(f"larbinpy: with the settings of {DEFAULT_FILE} here", err=True)
+        config = load_config(config_file, settings, allow_private, more)
+        start = _unfinished(state)
+        if start is Start.RESUME:
+            click.echo(f"larbinpy: going on with the unfinished mirror in {directory}", err=True)
+        crawl = Crawl(config, start=start, progress=progress)
+        code = crawl.run()
+        _tell(crawl.report)
+        click.echo(f"mirror: {directory}")
+        sys.exit(code)
+
+
+def _unfinished(folder: str) -> Start:
+    """A mirror that was stopped goes on; one that was finished is made anew."""
+    state = State(Path(folder))
+    try:
+        owes = state.exists and next(iter(state.owed()), None) is not None
+    except StateError as error:
+        click.echo(f"larbinpy: {error}; starting anew", err=True)
+        owes = False
+    return Start.RESUME if owes else Start.SCRATCH
+
+
+@click.command()
+@click.option("-o", "directory", metavar="DIR", help="Where to mirror [a new folder].")
+@progress_option
+def demo(directory: str | None, progress: str) -> None:
+    """Crawl and mirror an embedded web, on loopback: no network is needed."""
+    with plain_errors(), serve() as web:
+        folder = Path(directory or tempfile.mkdtemp(prefix="larbinpy-demo-"))
+        folder.mkdir(parents=True, exist_ok=True)
+        conf = folder / "larbin.conf"
+        conf.write_text(web.conf(folder / "mirror", folder / "state"))
+        click.echo(f"larbinpy crawl -c {conf}")
+        crawl = Crawl(load(str(conf), {}, ()), start=Start.SCRATCH, progress=progress)
+        code = crawl.run()
+        _tell(crawl.report)
+        click.echo(f"mirror: {folder / 'mirror'}\nlog:    {folder / 'state' / 'crawl.jsonl'}")
+        sys.exit(code)
+
+
+def _tell(report: dict[str, Any]) -> None:
+    """A report in some lines."""
+    click.echo(
+        f"{report['stop_reason']}: {report['pages']} pages of {report['sites']} sites "
+        f"on {report['addresses']} addresses in {report['elapsed_s']} s, "
+        f"{report['links']} links, {report['retries']} retries"
+    )
+    for name, count in report["outcomes"].items():
+        if count:
+            click.echo(f"  {name:<16}{count:>6}")
+
+
+@click.command()
+@click.argument("state_dir", metavar="STATE_DIR")
+@click.option("--count", is_flag=True, help="Only how many.")
+def frontier(state_dir: str, count: bool) -> None:
+    """List the URLs that a stopped crawl still owes."""
+    with plain_errors():
+        urls = State(Path(state_dir)).owed()
+        if count:
+            click.echo(sum(1 for _ in urls))
+        else:
+            for url in urls:
+                click.echo(url.href)
+
+
+@click.command("check-config")
+@click.argument("file")
+def check_config(file: str) -> None:
+    """Say what a configuration means, every default included, or where it is wrong."""
+    with plain_errors():
+        for line in describe(load(file, {}, ())):
+            click.echo(line)

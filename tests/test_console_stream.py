@@ -1,0 +1,32 @@
+import errno
+import io
+import os
+
+import pytest
+
+from larbinpy.console.stream import reader_may_leave
+
+
+def test_what_nobody_reads_is_lost_without_a_word():
+    read, write = os.pipe()
+    stream = os.fdopen(write, "w")
+    with reader_may_leave(stream):
+        print("heard", file=stream, flush=True)
+    assert os.read(read, 100) == b"heard\n"
+    os.close(read)
+    for _ in range(3):
+        with reader_may_leave(stream):
+            print("not heard", file=stream, flush=True)
+    stream.close()
+
+
+def test_a_stream_without_a_descriptor_may_be_used():
+    stream = io.StringIO()
+    with reader_may_leave(stream):
+        stream.write("kept")
+    assert stream.getvalue() == "kept"
+
+
+def test_other_errors_go_on():
+    with pytest.raises(KeyError), reader_may_leave(io.StringIO()):
+        raise KeyError(errno.EPIPE)

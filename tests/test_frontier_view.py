@@ -1,0 +1,266 @@
+import json
+
+import pytest
+from frontiers import DEAD, WALL, World, make_frontier, reply
+
+from larbinpy.dns.lookup import Answer
+from larbinpy.frontier import sequencer as sequencer_module
+from larbinpy.frontier import view
+from larbinpy.outcome import Outcome
+
+HERE = "http://a.test/"
+ROBOTS = "http://a.test/robots.txt"
+
+
+@pytest.fixture
+def frontier(tmp_path):
+    return make_frontier(tmp_path)
+
+
+@pytest.fixture
+def world(tmp_path):
+    """A function that makes a world around a frontier with seeds."""
+
+    def make(*seeds, names=None, replies=None, **settings):
+        frontier = make_frontier(tmp_path, **settings)
+        for seed in seeds:
+            assert frontier.seed(seed) is None
+        return World(frontier, names, replies)
+
+    return make
+
+
+# Queues and the gate.
+
+
+def test_queues_count_urls_where_they_are(frontier):
+    for number in range(4):
+        frontier.seed(f"http://a.test/{number}")
+    frontier.seed("http://b.test/", priority=True)
+    assert view.queues(frontier)["ordinary"] == 4
+    assert view.queues(frontier)["priority"] == 1
+    frontier.sequence(0.0)
+    assert view.queues(frontier)["named_sites"] == 5
+    for _ in range(2):
+        name, _ = frontier.next_name()
+        frontier.resolved(Answer(name, (name,), None), 0.0)
+    first, _ = frontier.take(0.0)
+    frontier.robots_done(reply(first, 404), 0.0, WALL)
+    frontier.take(0.0)
+    queues = view.queues(frontier)
+    assert queues["in_flight"] == 1
+    assert queues["named_sites"] + queues["ip_sites"] + queues["in_flight"] >= 5
+
+
+def test_queues_count_what_waits_for_room(tmp_path):
+    frontier = make_frontier(tmp_path, max_urls=4)
+    for number in range(5):
+        frontier.seed(f"http://a.test/{number}")
+        frontier.seed(f"http://b.test/{number}", priority=True)
+    assert view.queues(frontier) == {
+        "priority": 2,
+        "ordinary": 2,
+        "priority_wait": 3,
+        "ordinary_wait": 3,
+        "named_sites": 0,
+        "ip_sites": 0,
+        "in_flight": 0,
+    }
+
+
+def test_the_gate(tmp_path, monkeypatch):
+    frontier = make_frontier(tmp_path, max_urls=2)
+    assert view.gate(frontier) == {"open": True, "reason": ""}
+    for number in range(3):
+        frontier.seed(f"http://a.test/{number}")
+    assert view.gate(frontier) == {"open": False, "reason": "http://a.test has 1 URLs"}
+    frontier.sequence(0.0)
+    monkeypatch.setattr(sequencer_module, "RAM_URLS", 1)
+    assert view.gate(frontier) == {"open": False, "reason": "1 URLs in memory"}
+
+
+# Sites.
+
+
+def test_sites_without_any(frontier):
+    states = ["new", "resolving", "robots", "open", "waiting", "closed"]
+    assert view.sites(frontier, 0.0) == {
+        "total": 0,
+        "by_state": dict.fromkeys(states, 0),
+        "busiest": [],
+        "suspended": [],
+    }
+
+
+def test_sites_by_state_and_the_busiest_first(world):
+    seeds = [HERE, *[f"http://b.test/{number}" for number in range(3)], "http://c.test/"]
+    here = world(*seeds, names={"c.test": "nxdomain"}, least=60)
+    here.run(here.now + 5)
+    told = view.sites(here.frontier, here.now)
+    assert told["total"] == 3
+    assert (told["by_state"]["waiting"], told["by_state"]["closed"]) == (1, 0)
+    assert sum(told["by_state"].values()) == 3
+    busiest = told["busiest"]
+    assert busiest[0] == here.frontier.sites.get("http://b.test").describe(here.now)
+    assert [each["site"] for each in busiest[:1]] == ["http://b.test"]
+    assert {each["site"] for each in busiest} == {f"http://{name}.test" for name in "abc"}
+    json.dumps(told)
+
+
+def test_sites_that_are_done_are_not_busy(world):
+    here = world(HERE)
+    here.run()
+    told = view.sites(here.frontier, here.now)
+    assert (told["total"], told["busiest"], told["suspended"]) == (1, [], [])
+
+
+def test_tables_have_an_end(world):
+    here = world(*[f"http://s{number}.test/" for number in range(50)], retries=0)
+    here.names = {f"s{number}.test": "nxdomain" for number in range(50)}
+    here.frontier.sequence(here.now)
+    assert len(view.sites(here.frontier, here.now)["busiest"]) == 20
+    here.run()
+    told = view.sites(here.frontier, here.now)
+    assert (told["by_state"]["closed"], len(told["suspended"])) == (50, 20)
+
+
+def suspended(here):
+    told = view.sites(here.frontier, here.now)["suspended"]
+    return [(each["site"], each["until_s"], each["reason"]) for each in told]
+
+
+def test_why_sites_are_left_alone(world):
+    here = world(
+        HERE,
+        "http://b.test/",
+        "http://c.test/",
+        "http://d.test/",
+        names={"b.test": "nxdomain", "c.test": ("198.51.100.3",), "d.test": ("198.51.100.4",)},
+        replies={
+            ROBOTS: {"status": 503, "headers": {"retry-after": "400"}},
+            "http://c.test/": {"status": 429, "headers": {"retry-after": "200"}},
+        },
+        retry_wait=40,
+        least=2,
+    )
+    begun = here.now
+    here.run(begun + 10)
+    told = suspended(here)
+    assert ("http://b.test", 30.0, "try 1 failed") in told
+    assert [each[2] for each in told if each[0] == "http://a.test"] == ["try 1 failed"]
+    [c] = [each for each in told if each[0] == "http://c.test"]
+    assert (c[2], 185 < c[1] < 200) == ("asked for a pause", True)
+    # d waits no longer than anybody.
+    assert len(told) == 3
+
+
+def test_a_closed_site_is_told_once_until_it_may_be_tried_again(world):
+    here = world(HERE, names={"a.test": "nxdomain"}, retries=0)
+    here.run()
+    assert suspended(here) == [("http://a.test", 3600.0, "noDNS")]
+    here.now += 3600
+    assert suspended(here) == []
+    here.frontier.seed(f"{HERE}again")
+    here.run()
+    assert suspended(here) == [("http://a.test", 3600.0, "noDNS")]
+
+
+def test_a_site_given_up_while_asked_is_told_once(world):
+    pages = [f"{HERE}{number}" for number in range(13)]
+    frontier = world(*pages, connexions=13, ignore_robots=True).frontier
+    frontier.sequence(1.0)
+    frontier.resolved(Answer(frontier.next_name()[0], ("198.51.100.1",), None), 1.0)
+    flown = [frontier.take(1.0)[0] for _ in pages]
+    for url in flown[:12]:
+        frontier.finished(reply(url, **DEAD), 10.0, WALL)
+    told = view.sites(frontier, 10.0)
+    assert [each["in_flight"] for each in told["busiest"]] == [1]
+    assert [each["reason"] for each in told["suspended"]] == ["noConnection"]
+
+
+# One URL.
+
+
+def test_what_people_are_told_about_a_url(world):
+    replies = {ROBOTS: {"body": b"User-agent: *\nDisallow: /no"}}
+    here = world(replies=replies, least=10)
+    frontier = here.frontier
+
+    def state(url):
+        told = view.explain(frontier, url, here.now)
+        json.dumps(told)
+        return told["state"], told.get("reason")
+
+    assert view.explain(frontier, "nonsense", 0.0) == {
+        "url": "nonsense",
+        "state": "refused",
+        "reason": "badURL",
+    }
+    assert state(HERE) == ("never seen", None)
+    frontier.seed(HERE)
+    frontier.seed("http://a.test/2")
+    assert state("HTTP://A.TEST#x") == ("queued or decided", None)
+    here.turn()
+    assert state(HERE) == ("waiting", None)
+    here.run(here.now + 10.1)
+    here.turn()
+    assert state(HERE) == ("in flight", None)
+    assert state("http://a.test/2") == ("ready", None)
+    assert state("http://a.test/no") == ("refused", "forbiddenRobots")
+    assert view.explain(frontier, HERE, here.now)["site"]["state"] == "open"
+    here.run()
+    told = view.explain(frontier, HERE, here.now)
+    assert (told["state"], told["seen"], told["url"]) == ("queued or decided", True, HERE)
+
+
+def test_a_url_that_failed_is_to_be_tried_again(world):
+    here = world(HERE, replies={HERE: {"status": 500}})
+    here.run(here.now + 5)
+    assert view.explain(here.frontier, HERE, here.now)["state"] == "to be tried again"
+
+
+@pytest.mark.parametrize(
+    ("url", "rule"),
+    [
+        ("http://a.test/?x", Outcome.BAD_URL),
+        ("http://b.test/", Outcome.OUT_SITE),
+        ("http://a.test/x.zip", Outcome.BAD_TYPE),
+        ("http://a.test" + "/x" * 50, Outcome.TRAP),
+        ("http://a.test/x", None),
+    ],
+)
+def test_the_rule_that_would_leave_a_url_out(world, url, rule):
+    here = world(HERE, get_cgi=False, lock_site=True, forbidden_extensions=(".zip",))
+    told = view.explain(here.frontier, url, here.now)
+    assert told["seen"] is False
+    if rule is None:
+        assert (told["state"], "reason" in told) == ("never seen", False)
+    else:
+        assert (told["state"], told["reason"]) == ("refused", rule.value)
+
+
+def test_what_the_operator_gave_is_not_called_refused(world):
+    """Scope does not bind seeds."""
+    here = world("http://a.test/?x", get_cgi=False)
+    told = view.explain(here.frontier, "http://a.test/?x", here.now)
+    assert (told["state"], told["seen"]) == ("queued or decided", True)
+
+
+def test_links_of_a_closed_site_would_be_left_out_for_a_while(world):
+    here = world(HERE, names={"a.test": "nxdomain"})
+    here.run()
+
+    def told(now):
+        said = view.explain(here.frontier, f"{HERE}x", now)
+        return said["state"], said.get("reason")
+
+    assert told(here.now) == ("refused", "noDNS")
+    assert told(here.now + 3600) == ("never seen", None)
+
+
+def test_rules_that_are_out_of_date_refuse_nothing(world):
+    here = world(HERE, replies={ROBOTS: {"body": b"User-agent: *\nDisallow: /no"}})
+    here.run()
+    url = f"{HERE}no"
+    assert view.explain(here.frontier, url, here.now)["reason"] == "forbiddenRobots"
+    assert view.explain(here.frontier, url, here.now + 25 * 3600)["state"] == "never seen"
