@@ -76,14 +76,16 @@ class Crawl:
     def run(self) -> int:
         """Crawl to the end; the exit status.
 
-        Raises ConfigError or StateError before anything starts. Signals are caught where
-        this is the main thread.
+        Raises ConfigError or StateError before anything starts, OSError where the disk is
+        full by then. Signals are caught where this is the main thread.
         """
         with ExitStack() as closing:
             self._signals.catch(closing)
             try:
                 self._open(closing)
             except OSError as error:
+                if error.errno in _FULL:
+                    raise
                 where = f"{error.filename}: " if error.filename else ""
                 raise ConfigError(f"{where}{error.strerror or error}") from error
             return self._run().code
