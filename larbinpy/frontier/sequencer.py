@@ -11,8 +11,9 @@ from collections import Counter
 from larbinpy.frontier.store import Store
 from larbinpy.url import Url
 
-#: URLs in memory at most, all sites together; Larbin's ramUrls.
-RAM_URLS = 100_000
+#: URLs in memory at most, all sites together. Larbin's ramUrls is 100,000, for sites of at
+#: most 64; here ten slow sites of 10,000 would fill that and keep out all others.
+RAM_URLS = 500_000
 
 #: What a site's queue keeps free below maxUrlsBySite, so that it can never fill up;
 #: Larbin's limit for ordinary URLs. The study's repair is that it must exceed 1.
