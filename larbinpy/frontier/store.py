@@ -77,5 +77,6 @@ class Store:
 
     def _delete_all_but(self, needed: set[str]) -> None:
         for path in self._folder.iterdir():
-            if path.stem in self._files and path.name not in needed:
+            is_segment = path.stem in self._files and path.suffix[1:].isdigit()
+            if is_segment and path.name not in needed:
                 path.unlink(missing_ok=True)
