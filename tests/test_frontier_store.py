@@ -96,8 +96,9 @@ def test_clear_deletes_all_segments_and_nothing_else(tmp_path, small):
     store.save([])
     assert len(files(tmp_path)) == 2
     (tmp_path / "state.json").write_text("{}")
+    (tmp_path / "ordinary.txt").write_text("somebody else's")
     Store(tmp_path).clear()
-    assert files(tmp_path) == ["state.json"]
+    assert files(tmp_path) == ["ordinary.txt", "state.json"]
 
 
 @pytest.mark.parametrize("name", ["priority", "ordinary_wait-63"])
