@@ -38,6 +38,7 @@ class Control:
         self.save = save
         self.stop = stop
         self._now = now
+        self._has_news = False
 
     def add(
         self,
@@ -50,7 +51,13 @@ class Control:
         if self._mode.draining:
             return "the crawl is ending"
         refused = self._frontier.seed(url, depth=depth, priority=priority, again=again)
+        self._has_news = self._has_news or refused is None
         return None if refused is None else _REASONS.get(refused.value, refused.value)
+
+    def take_news(self) -> bool:
+        """Were seeds added since the last call? No page brings them back if they are lost."""
+        news, self._has_news = self._has_news, False
+        return news
 
     def pause(self) -> None:
         self._mode.paused = True

@@ -69,7 +69,7 @@ class Crawl:
         self._drain_until = 0.0
         self._next_second = 0.0
         self._saved_at = 0.0
-        self._shown = ""
+        self._saved_fates = 0
         #: The report of the crawl, once `run` has returned.
         self.report: dict[str, object] = {}
 
@@ -105,7 +105,7 @@ class Crawl:
         self._signals.wake(self._poller, closing)
         self._waits = Waits(config.wait_duration, config.max_wait)
         proxy = wiring.proxy_address(config)
-        self._frontier = wiring.make_frontier(config, folder, self._waits, proxy)
+        self._frontier = wiring.make_frontier(config, folder, self._waits)
         self._resolver = wiring.make_resolver(config, self._poller)
         closing.callback(self._resolver.close)
         self._fetcher = wiring.make_fetcher(config, self._poller, proxy)
@@ -126,7 +126,7 @@ class Crawl:
         self._log = CrawlLog(folder / "crawl.jsonl")
         closing.callback(_close_after_all, self._log)
         self._engine = Engine(
-            wiring.make_engine_settings(config, proxy),
+            wiring.make_engine_settings(config),
             self._mode,
             self._poller,
             self._frontier,
@@ -209,7 +209,7 @@ class Crawl:
             while not self._over(self._engine.turn()):
                 pass
             ending = self._ending or Ending.FINISHED
-            self._save()
+            self._save(ended=True)
         except OSError as error:
             ending = Ending.DISK
             self._tell(self._disk_error(error, saved=self._save_at_last()))
@@ -287,15 +287,16 @@ class Crawl:
         state = self._state_name()
         if self._wants_saving(state, now):
             self._save()
-        self._shown = state
         self._show(state)
         if self._config.debug:
             self._tell(repr(self._engine))
 
     def _wants_saving(self, state: str, now: float) -> bool:
-        """Every now and then; and once when it only stays up for people."""
+        """Every now and then; at once for seeds, and when all that came is decided."""
+        if self._control.take_news():
+            return True
         if state == "finished":
-            return self._shown != state
+            return self._stats.outcomes.total() > self._saved_fates
         return now - self._saved_at >= (_CAN_RELOAD if self._config.can_reload else _CHECKPOINT)
 
     def _answer_signals(self) -> None:
@@ -337,11 +338,12 @@ class Crawl:
 
     # Ending.
 
-    def _save(self) -> None:
+    def _save(self, *, ended: bool = False) -> None:
         """The log first: what the state no longer owes must be in it."""
         self._log.flush()
         self._saved_at = clock()
-        self._state.save(self._frontier, self._saved_at)
+        self._saved_fates = self._stats.outcomes.total()
+        self._state.save(self._frontier, self._saved_at, ended=ended)
 
     def _save_at_last(self) -> bool:
         """Save after a disk error, into the room that was reserved for that; did it work?"""

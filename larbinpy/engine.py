@@ -33,6 +33,8 @@ _FATES = 500
 _NAMES = 200
 #: Requests opened in one turn.
 _REQUESTS = 100
+#: Stands for the address of a site that only the proxy knows.
+BY_PROXY = "proxy"
 #: No turn waits longer, so that the second's work is never late (s).
 _LONGEST_WAIT = 1.0
 
@@ -69,8 +71,8 @@ class EngineSettings:
     no_duplicate: bool
     #: Only pages of specificSet go to the output.
     specific_search: bool
-    #: The proxy's address in place of every site's; None for none.
-    proxy_address: str | None
+    #: All requests go through a proxy.
+    proxied: bool
 
 
 @dataclass(slots=True)
@@ -123,6 +125,7 @@ class Engine:
         self._clock = clock
         self._wall = wall
         self._landed: deque[Page] = deque()
+        self._woke = clock()
 
     def __repr__(self) -> str:
         return f"<Engine {self._mode} {self._fetcher!r} {self._resolver!r} {self._frontier!r}>"
@@ -180,12 +183,11 @@ class Engine:
             self._ask(*question, now)
 
     def _ask(self, name: str, refresh: bool, now: float) -> None:
-        proxy = self._settings.proxy_address
-        if proxy is None:
+        if not self._settings.proxied:
             answer = self._resolver.ask(name, now, refresh=refresh)
         else:
-            # What needs no look-up is checked all the same: a literal address, localhost.
-            answer = self._resolver.at_hand(name) or Answer(name, (proxy,), None)
+            # The proxy looks names up; what needs no look-up is refused here all the same.
+            answer = self._resolver.at_hand(name) or Answer(name, (BY_PROXY,), None)
         if answer is not None:
             self._frontier.resolved(answer, now)
 
@@ -287,9 +289,10 @@ class Engine:
             *(listener.deadline for listener in self._listeners),
         ]
         until = min((d for d in deadlines if d is not None), default=now + _LONGEST_WAIT)
-        self._stats.turn_took(self._clock() - now)
         at_once = bool(self._landed) or self.over
+        self._stats.turn_took(self._clock() - self._woke)
         self._poller.wait(0.0 if at_once else min(until - now, _LONGEST_WAIT))
+        self._woke = self._clock()
 
 
 def _any(status: int, media_type: str) -> Outcome | None:

@@ -4,12 +4,11 @@ import resource
 import socket
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from larbinpy.config import Config, ConfigError
 from larbinpy.dns import NameCache, Resolver, is_public, read_hosts, system_servers
-from larbinpy.engine import EngineSettings
+from larbinpy.engine import BY_PROXY, EngineSettings
 from larbinpy.fetch import CONNECTIONS_PER_HANDLE, Fetcher, FetchSettings
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.ip_site import IPSites
@@ -28,8 +27,8 @@ _OTHER_FILES = 40
 _FILES = 1 << 14
 
 
-def make_frontier(config: Config, folder: Path, waits: Waits, proxy: str | None) -> Frontier:
-    """The frontier of a crawl, with its queues in `folder`; `proxy` is the proxy's address."""
+def make_frontier(config: Config, folder: Path, waits: Waits) -> Frontier:
+    """The frontier of a crawl, with its queues in `folder`."""
     # Behind a proxy all sites have one address, which is not theirs.
     wait_by = "site" if config.proxy else config.wait_by
     ip_sites = IPSites(waits, wait_by, config.max_connexions_by_site)
@@ -41,7 +40,7 @@ def make_frontier(config: Config, folder: Path, waits: Waits, proxy: str | None)
             retry_wait=config.retry_wait,
             address_time=config.dns_cache_time,
             ignore_robots=config.ignore_robots,
-            permit=_anything if config.allow_private else partial(_permitted, proxy),
+            permit=_anything if config.allow_private else _public,
         ),
         ip_sites,
     )
@@ -61,9 +60,8 @@ def _anything(address: str) -> bool:
     return True
 
 
-def _permitted(proxy: str | None, address: str) -> bool:
-    """The operator's own proxy may be private; what it is asked for may not."""
-    return address == proxy or is_public(address)
+def _public(address: str) -> bool:
+    return address == BY_PROXY or is_public(address)
 
 
 def make_scope(config: Config) -> Scope:
@@ -156,12 +154,12 @@ def proxy_address(config: Config) -> str | None:
     return str(found[0][4][0])
 
 
-def make_engine_settings(config: Config, proxy: str | None) -> EngineSettings:
+def make_engine_settings(config: Config) -> EngineSettings:
     return EngineSettings(
         agent=config.user_agent,
         max_page_size=config.max_page_size,
         ignore_robots=config.ignore_robots,
         no_duplicate=config.page_no_duplicate,
         specific_search=config.specific_search,
-        proxy_address=proxy,
+        proxied=config.proxy is not None,
     )

@@ -236,3 +236,18 @@ def test_no_site_exceeds_its_share_and_all_urls_come_out(max_urls, steps):
             numbers = [int(e.href.split("/")[3]) for e in out if (e.site, e.priority) == lane]
             assert numbers == sorted(numbers), "a site's URLs stay in their order"
         assert not sequencer.load
+
+
+def test_what_waited_and_what_comes_after_take_turns(store):
+    """Else a hot site would take each place that it frees, for ever."""
+    sequencer = Sequencer(store, 4)
+    for number in range(100):
+        sequencer.put(url("h", number))
+    for number in range(4):
+        sequencer.put(url(f"c{number}"))
+    first = [sequencer.take() for _ in range(4)]
+    assert len(take_all(sequencer)) == 2, "two more of the others"
+    for each in first:
+        if each.host == "h.test":
+            sequencer.done(each.site)
+    assert "c" in sites(take_all(sequencer)) or "c" in sites(first)

@@ -761,3 +761,29 @@ def test_repr(world):
     here = world(PAGE)
     here.run()
     assert repr(here.frontier.sites) == "<Sites 1 asking=0 timers=0>"
+
+
+def test_a_crowd_is_let_in_bit_by_bit(world):
+    """Each URL is matched with all rules, and sockets must not wait for ten thousand."""
+    here = world(PAGE, names={"a.test": ("198.51.100.1",)})
+    found = [f"http://a.test/{number}" for number in range(1000)]
+    here.frontier.admit(Url("http://b.test/", 5), links(*found), here.now)
+    for _ in range(11):
+        here.frontier.sequence(here.now)
+    site = site_of(here)
+    assert len(site.waiting) == 1001
+    here.turn()
+    here.now += 0.1
+    here.turn()
+    assert (site.state, len(site.waiting)) == (State.OPEN, 801)
+    assert here.frontier.deadline(here.now, can_open=False, can_ask=False) <= here.now
+    here.run()
+    assert len(here.outcomes()) == 1001
+
+
+def test_a_crawl_delay_counts_from_the_robots_txt(world):
+    body = b"User-agent: *\nCrawl-delay: 20\n"
+    here = world(PAGE, replies={ROBOTS: {"body": body}}, least=1)
+    here.run()
+    first, second = here.starts
+    assert second.at - first.at >= 20

@@ -87,13 +87,25 @@ def test_a_wait_goes_on_from_when_the_state_is_loaded(tmp_path):
     World(frontier, now=1000.0).run(1010.0)
     waits = frontier.waits(1010.0)
     assert waits == {"198.51.100.1": pytest.approx(20.1)}
-    State(tmp_path).save(frontier, 1010.0)
+    State(tmp_path).save(frontier, 1010.0, ended=True)
     again = make_frontier(tmp_path, least=30)
     State(tmp_path).load(again, 7.0)
     assert again.waits(7.0) == waits
     world = World(again, now=7.0)
     world.run()
     assert world.starts[0].at == pytest.approx(27.1)
+
+
+def test_after_a_kill_no_address_is_asked_before_wait_duration(tmp_path):
+    """Whom it asked since it last saved, the state does not know."""
+    frontier = make_frontier(tmp_path, least=30)
+    frontier.seed("http://a.test/")
+    State(tmp_path).save(frontier, 0.0)
+    again = make_frontier(tmp_path, least=30)
+    State(tmp_path).load(again, 7.0)
+    world = World(again, now=7.0)
+    world.run()
+    assert world.starts[0].at == 37.0
 
 
 def test_a_state_without_hosts_of_seeds_is_none(frontier, tmp_path):
@@ -185,7 +197,7 @@ def test_every_damaged_file_is_one_error(frontier, tmp_path, kind):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"format": 3},
+        {"format": 2},
         {"queues": 7},
         {"queues": []},
         {"queues": {}},

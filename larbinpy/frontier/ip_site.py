@@ -134,6 +134,7 @@ class IPSites:
         self._flights: dict[int, tuple[Url, NamedSite, IPSite]] = {}
         #: Times until which addresses not met yet are to be left alone, from an earlier run.
         self.waits: dict[str, float] = {}
+        self._rest_until = 0.0
 
     def __iter__(self) -> Iterator[IPSite]:
         return iter(self._ip_sites.values())
@@ -153,6 +154,10 @@ class IPSites:
         """When the next URL may go, or earlier."""
         return self._schedule.deadline
 
+    def let_rest(self, now: float) -> None:
+        """Ask no address for waitDuration: each may have been asked just before `now`."""
+        self._rest_until = now + self._waits.least
+
     def flying(self) -> Iterator[Url]:
         """The URLs in flight."""
         for url, _, _ in self._flights.values():
@@ -170,7 +175,7 @@ class IPSites:
         ip_site = self._ip_sites.get(key)
         if ip_site is None:
             ip_site = self._ip_sites[key] = IPSite(key, self._connexions)
-            ip_site.next_at = self.waits.pop(key, 0.0)
+            ip_site.next_at = max(self._rest_until, self.waits.pop(key, 0.0))
         return ip_site
 
     def dismiss(self, site: NamedSite) -> None:

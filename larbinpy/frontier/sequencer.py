@@ -9,6 +9,7 @@ nothing is ever taken and put back.
 from collections import Counter
 
 from larbinpy.frontier.store import Store
+from larbinpy.frontier.wait_queue import WaitQueue
 from larbinpy.url import Url
 
 #: URLs in memory at most, all sites together. Larbin's ramUrls is 100,000, for sites of at
@@ -34,6 +35,8 @@ class Sequencer:
         self.load: Counter[str] = Counter()
         #: URLs with their sites or in flight.
         self.in_memory = 0
+        # Those that waited and those that come after have every second place each.
+        self._turn = False
 
     def __repr__(self) -> str:
         return f"<Sequencer in_memory={self.in_memory} {self._store!r}>"
@@ -57,20 +60,30 @@ class Sequencer:
         """The next URL for its site; None while the gate is closed or nothing is queued."""
         if self.in_memory >= RAM_URLS:
             return None
-        store = self._store
-        url = store.priority.get() if len(store.priority) else self._waited()
-        if url is None and len(store.ordinary):
-            url = store.ordinary.get()
+        url = self._next()
         self.in_memory += url is not None
         return url
 
-    def _waited(self) -> Url | None:
-        for queue in (self._store.priority_wait, self._store.ordinary_wait):
-            url = queue.get(self._has_room)
-            if url is not None:
-                self.load[url.site] += 1
-                return url
-        return None
+    def _next(self) -> Url | None:
+        store = self._store
+        if len(store.priority):
+            return store.priority.get()
+        first = self._waited(store.priority_wait)
+        if first is not None:
+            return first
+        self._turn = not self._turn
+        if self._turn:
+            return self._waited(store.ordinary_wait) or self._ordinary()
+        return self._ordinary() or self._waited(store.ordinary_wait)
+
+    def _ordinary(self) -> Url | None:
+        return self._store.ordinary.get() if len(self._store.ordinary) else None
+
+    def _waited(self, queue: WaitQueue) -> Url | None:
+        url = queue.get(self._has_room)
+        if url is not None:
+            self.load[url.site] += 1
+        return url
 
     @property
     def can_take(self) -> bool:

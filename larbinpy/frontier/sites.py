@@ -21,6 +21,8 @@ _ROBOTS_HOPS = 5
 _RULES_TIME = 24 * 3600.0
 #: A site that was given up, or whose robots.txt failed, is left alone this long (s).
 _CLOSED_TIME = 3600.0
+#: URLs of a site that are let in at once.
+_LET_IN = 200
 #: Closed sites that are remembered for people to see.
 _REMEMBERED = 20
 _FAST = {Outcome.NO_DNS: Outcome.FAST_NO_DNS, Outcome.NO_CONNECTION: Outcome.FAST_NO_CONN}
@@ -60,6 +62,8 @@ class Sites:
         self._asking: dict[str, list[NamedSite]] = {}
         self._timers: list[tuple[float, int, NamedSite]] = []
         self._order = count()
+        # OPEN sites of which some URLs still wait.
+        self._entering: deque[NamedSite] = deque()
         self.decided: deque[tuple[Url, Outcome]] = deque()
         #: Times until which sites not met yet are to be left alone, from an earlier run.
         self.waits: dict[str, float] = {}
@@ -259,16 +263,21 @@ class Sites:
         site.rules, site.rules_until = rules, until
         site.pace.crawl_delay(rules.delay(self._settings.agent))
         self._on(site, Event.RULES)
+        if site.pace.least > self._settings.waits.least:
+            # The robots.txt itself was a request.
+            site.next_at = max(site.next_at, now + site.pace.least)
         self._ip_sites.dismiss(site)
         site.waiting.extendleft(reversed(site.ready))
         site.ready.clear()
         self._let_in(site, now)
 
     def _let_in(self, site: NamedSite, now: float) -> None:
+        """From waiting to ready; of many URLs only some now, as each is matched with rules."""
         site.tries = 0
-        waiting, site.waiting = site.waiting, deque()
-        for url in waiting:
-            self._make_ready(site, url, Outcome.FORBIDDEN_ROBOTS, now)
+        for _ in range(min(_LET_IN, len(site.waiting))):
+            self._make_ready(site, site.waiting.popleft(), Outcome.FORBIDDEN_ROBOTS, now)
+        if site.waiting:
+            self._entering.append(site)
 
     # Failures.
 
@@ -325,11 +334,17 @@ class Sites:
 
     @property
     def deadline(self) -> float | None:
-        """When the first wait after a failure ends."""
+        """When the first wait after a failure ends; in the past while there is more to do."""
+        if self._entering:
+            return 0.0
         return self._timers[0][0] if self._timers else None
 
     def wake(self, now: float) -> None:
-        """Go on with the sites and URLs whose wait after a failure is over."""
+        """Go on with those whose wait after a failure is over, and with who is entering."""
+        if self._entering:
+            site = self._entering.popleft()
+            if site.state is State.OPEN:
+                self._let_in(site, now)
         while self._timers and self._timers[0][0] <= now:
             _, _, site = heapq.heappop(self._timers)
             if site.state is State.WAITING and site.until <= now:

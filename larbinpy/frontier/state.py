@@ -18,7 +18,7 @@ from larbinpy.output.files import write_atomic
 from larbinpy.url import Url
 
 _MANIFEST = "state.json"
-_FORMAT = 2
+_FORMAT = 1
 
 
 class StateError(Exception):
@@ -68,14 +68,18 @@ class State:
         for name in ("seen.bin", "digests.bin", "crawl.jsonl"):
             (self._folder / name).unlink(missing_ok=True)
 
-    def save(self, frontier: Frontier, now: float) -> None:
-        """Write the state of `frontier` durably; an OSError leaves the last one or this."""
+    def save(self, frontier: Frontier, now: float, *, ended: bool = False) -> None:
+        """Write the state of `frontier` durably; an OSError leaves the last one or this.
+
+        `ended` says that nothing is asked for after this.
+        """
         queues = frontier.store.save(frontier.in_memory())
         manifest = {
             "format": _FORMAT,
             "queues": queues,
             "seen": frontier.seen.save(self._folder / "seen.bin"),
             "digests": frontier.digests.save(self._folder / "digests.bin"),
+            "ended": ended,
             "waits": frontier.waits(now),
             "seed_hosts": sorted(frontier.seed_hosts),
         }
@@ -92,6 +96,9 @@ class State:
             frontier.seed_hosts.update(map(str, manifest["seed_hosts"]))
             waits = dict(manifest["waits"])
             frontier.resume({key: now + float(wait) for key, wait in waits.items()})
+            if not manifest["ended"]:
+                # Whom it asked between this save and its death, nobody knows.
+                frontier.ip_sites.let_rest(now)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise StateError(
                 f"{self._folder}: the saved state is damaged ({error}); --scratch starts anew"
