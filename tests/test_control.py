@@ -27,9 +27,10 @@ class Operator:
         return client
 
     def crawl(self, *lines: str, **more: Any) -> World:
-        return self.crawls(f"inputPort {self._port}", *lines, watch=self._watch, **more)
+        more = {"watch": self.watch, **more}
+        return self.crawls(f"inputPort {self._port}", *lines, **more)
 
-    def _watch(self, world: World) -> None:
+    def watch(self, world: World) -> None:
         for seconds, client in self._said:
             if world.elapsed >= seconds:
                 client.done()
@@ -175,6 +176,23 @@ def test_add(chain: Web, operator: Operator) -> None:
         ],
     }
     assert world.fetched >= {"b.test/", "b.test/below", "a.test/9"}
+
+
+def test_what_was_added_is_saved_at_once(chain: Web, crawl: Worlds) -> None:
+    """No page brings a seed back that a kill took."""
+    operator = Operator(crawl)
+    added = operator.at(25, f"add {chain.url('b.test/')}")
+    owed: set[str] = set()
+
+    def watch(world: World) -> None:
+        operator.watch(world)
+        if world.elapsed >= 28 and not owed:
+            owed.update(url.href for url in State(world.folder / "state").owed())
+
+    chain.pages("b.test/")
+    operator.crawl(*CHAIN, seeds=SEED, watch=watch)
+    assert added.answers[0]["ok"]
+    assert chain.url("b.test/") in owed or chain.url("a.test/0") not in owed
 
 
 # explain
