@@ -25,8 +25,10 @@ from larbinpy.url import Url, hash64
 
 #: RFC 9309, 2.5: at least 500 KiB of a robots.txt are read.
 ROBOTS_SIZE = 512 * 1024
-#: Pages read in one turn: parsing is the dear part, and sockets must not wait for it.
+#: Pages read in one turn, and how long that may go on (s): parsing is the dear part, some
+#: pages are made to be dear, and sockets must not wait for it.
 _PAGES = 32
+_SLICE = 0.05
 #: Fates written down in one turn that were decided without a fetch.
 _FATES = 500
 #: Names asked for in one turn.
@@ -222,7 +224,10 @@ class Engine:
     def check_all(self, now: float) -> None:
         """Fetcher -> parse -> output; links go back to the top, failures to their sites."""
         self._landed.extend(self._fetcher.step(now))
-        for _ in range(min(_PAGES, len(self._landed))):
+        enough = self._clock() + _SLICE
+        for done in range(min(_PAGES, len(self._landed))):
+            if done and self._clock() > enough:
+                break
             page = self._landed.popleft()
             self._stats.received(page)
             if page.url.robots_for is not None:

@@ -138,3 +138,18 @@ def test_no_label_raises(body, label):
     assert sniff(body, label)
     for type_ in ("text/css", "text/xml", "text/html"):
         read(page(body, f"{type_}; charset={label}"), label)
+
+
+def test_a_long_base_does_not_multiply_what_came():
+    base = "/x" * 3900 + "/"
+    body = f"<base href='{base}'>" + "".join(f"<a href={n}>" for n in range(48_000))
+    found = links(body.encode(), "http://a.test/")
+    assert 1000 < len(found) < 5000
+    assert sum(map(len, found)) < 17 << 20
+
+
+def test_ampersands_without_number_cost_little():
+    body = b"<x>" + b"&" * 4_000_000
+    started = time.process_time()
+    links(b"<?xml version='1.0'?>" + body, "http://a.test/")
+    assert time.process_time() - started < 1.0

@@ -227,13 +227,15 @@ def test_any_bytes_are_rules(body):
     assert "robots" not in repr(rules)
 
 
-def test_patterns_without_number_cost_no_more_than_a_thousand():
+@pytest.mark.parametrize("pattern", ["/p{}/*q*z", "/p{}" + "/*z" * 200])
+def test_patterns_without_number_cost_no_more_than_a_thousand_wildcards(pattern):
     """Beyond that a rule forbids what stands before its "*", so none is let through."""
-    lines = [f"Disallow: /p{n}/*q*z" for n in range(25_000)]
+    lines = [f"Disallow: {pattern.format(n)}" for n in range(800)]
     rules = Rules.parse("\n".join(["User-agent: *", *lines]).encode())
+    url = f"https://www.example.org/{{}}{'qz/' * 2500}"
     started = time.process_time()
-    for n in range(100):
-        rules.allowed("larbinpy", f"https://www.example.org/{n}" + "q" * 200)
-    assert time.process_time() - started < 0.5
+    for n in range(200):
+        rules.allowed("larbinpy", url.format(n))
+    assert time.process_time() - started < 1.0
     assert rules.allowed("larbinpy", "https://www.example.org/p3/other")
-    assert not rules.allowed("larbinpy", "https://www.example.org/p20000/other")
+    assert not rules.allowed("larbinpy", "https://www.example.org/p700/other")

@@ -21,8 +21,8 @@ MAX_SIZE = 512 * 1024
 #: Google's parser cuts lines there, eight times the longest URL of old browsers.
 _MAX_LINE = 2083 * 8 - 1
 
-#: Rules with "*" that are matched as such; the largest honest files have some hundreds.
-_MAX_PATTERNS = 1000
+#: How many "*" are matched as such; the largest honest files have some hundreds.
+_MAX_WILDCARDS = 1000
 
 _MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 
@@ -134,15 +134,16 @@ def _line(name: str | None, text: str, token: str) -> str:
 
 
 def _bounded(lines: Iterable[str]) -> Iterator[str]:
-    """`lines`, of which rules with "*" beyond `_MAX_PATTERNS` are shortened.
+    """`lines`, of which rules are shortened once there were `_MAX_WILDCARDS`.
 
-    Each of those costs a search of its own for every URL. What stands before the "*"
+    Each "*" costs a search of its own for every URL. What stands before the first one
     forbids more than was meant; an Allow of that kind goes.
     """
-    patterns = 0
+    wildcards = 0
     for line in lines:
-        patterns += "*" in line and not line.startswith("User-agent")
-        if patterns <= _MAX_PATTERNS or "*" not in line or line.startswith("User-agent"):
+        is_rule = "*" in line and not line.startswith("User-agent")
+        wildcards += line.count("*") if is_rule else 0
+        if not is_rule or wildcards <= _MAX_WILDCARDS:
             yield line
         elif not line.lower().startswith("allow"):
             yield line.partition("*")[0]

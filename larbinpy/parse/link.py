@@ -10,6 +10,9 @@ from larbinpy.url import MAX_LENGTH, resolve
 #: their protocol ends at 50,000; beyond that a page is a weapon.
 MAX_LINKS = 50_000
 
+#: And so many characters of URLs: a long <base> makes 8 kB of each reference of two bytes.
+_MAX_CHARACTERS = 16 << 20
+
 #: References longer than this are not even resolved: white space and dot segments may
 #: shrink one below `MAX_LENGTH`, but an honest one never by so much. Most are data: URLs.
 _MAX_REFERENCE = 4 * MAX_LENGTH
@@ -72,6 +75,7 @@ class Collector:
     __slots__ = (
         "_by_reference",
         "_by_url",
+        "_characters",
         "agent",
         "base",
         "encode",
@@ -93,6 +97,7 @@ class Collector:
         self.nofollow = False
         self._by_reference: dict[str, Link | None] = {}
         self._by_url: dict[str, Link] = {}
+        self._characters = 0
 
     def __repr__(self) -> str:
         return f"<Collector {self.base} {len(self._by_url)} links>"
@@ -129,8 +134,9 @@ class Collector:
             link = self._by_url.get(url)
             if link is None:
                 link = self._by_url[url] = Link(url, kind, nofollow)
+                self._characters += len(url)
         self._by_reference[reference] = link
-        self.full = len(self._by_reference) >= MAX_LINKS
+        self.full = len(self._by_reference) >= MAX_LINKS or self._characters >= _MAX_CHARACTERS
         return link
 
     def _resolve(self, reference: str) -> str | None:

@@ -33,6 +33,8 @@ _INTERESTING = etree.XPath("//*[@*] | //*[local-name() = 'style']")
 #: How much of a document must reach its first element, and in what portions it is tried.
 _HEAD = 64 * 1024
 _PORTION = 1024
+#: More are no feed's; each costs a copy.
+_MAX_AMPERSANDS = 100_000
 _AMPERSAND = re.compile(rb"&(?:amp;|(?!#?\w{1,30};))")
 _DECLARED = re.compile(rb"<\?xml\s[^>]{0,200}?encoding\s*=\s*[\"']([A-Za-z0-9._:-]{1,40})[\"']")
 _WIDE = ("utf-16", "ucs-", "iso-10646-ucs", "utf-32")
@@ -88,7 +90,7 @@ def mended(text: bytes) -> bytes:
     """
     if b"&" not in text or b"\0" in text[:_PORTION]:
         return text
-    return _AMPERSAND.sub(b"&#38;", text)
+    return _AMPERSAND.sub(b"&#38;", text, count=_MAX_AMPERSANDS)
 
 
 def read_tree(body: bytes, encoding: str | None, out: Collector) -> bool:
