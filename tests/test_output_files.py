@@ -2,23 +2,14 @@
 
 import errno
 import os
-import resource
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from smallfiles import small_files
 
 from larbinpy.output.files import LineFile, Reserve, create, enter_folder, open_folder, write_atomic
-
-
-@pytest.fixture
-def small_files() -> Iterator[None]:
-    """The system refuses to let a file grow past 100 kB: as good as a full disk."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.fixture
@@ -36,10 +27,10 @@ def test_write_atomic_replaces_the_whole_file(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["state"]
 
 
-def test_write_atomic_on_a_full_disk_keeps_the_old_file(tmp_path: Path, small_files: None) -> None:
+def test_write_atomic_on_a_full_disk_keeps_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "state"
     write_atomic(path, [b"old"])
-    with pytest.raises(OSError) as caught:
+    with small_files(100_000), pytest.raises(OSError) as caught:
         write_atomic(path, [b"x" * 60_000, b"y" * 60_000])
     assert caught.value.errno == errno.EFBIG
     assert path.read_bytes() == b"old"
@@ -130,10 +121,10 @@ def test_a_torn_last_line_is_cut_off(found: bytes, kept: bytes, tmp_path: Path) 
     assert path.read_bytes() == kept + b"new\n"
 
 
-def test_lines_are_written_all_or_none(tmp_path: Path, small_files: None) -> None:
+def test_lines_are_written_all_or_none(tmp_path: Path) -> None:
     file = LineFile(tmp_path / "lines")
     file.write(b"first\n")
-    with pytest.raises(OSError, match="large"):
+    with small_files(100_000), pytest.raises(OSError, match="large"):
         file.write(b"x" * 99_998 + b"\n" + b"last\n")
     assert (tmp_path / "lines").read_bytes() == b"first\n"
     file.write(b"second\n")

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import resource
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from smallfiles import small_files
 
 from larbinpy.outcome import Outcome
 from larbinpy.output.mirror import MirrorOutput
@@ -277,19 +277,11 @@ def test_a_kill_at_any_moment_leaves_whole_files(tmp_path: Path) -> None:
     assert step > 40
 
 
-@pytest.fixture
-def small_files() -> Iterator[None]:
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-def test_a_disk_that_refuses_leaves_what_was_there(tmp_path: Path, small_files: None) -> None:
+def test_a_disk_that_refuses_leaves_what_was_there(tmp_path: Path) -> None:
     mirror = MirrorOutput(tmp_path)
     mirror.loaded(page("http://h/a", b"old"))
     for url in ("http://h/a", "http://h/new", "http://h/a/b"):
-        with pytest.raises(OSError) as caught:
+        with small_files(10_000), pytest.raises(OSError) as caught:
             mirror.loaded(page(url, b"x" * 20_000))
         assert caught.value.errno == errno.EFBIG
         assert files(tmp_path) == {"h/a": b"old"}

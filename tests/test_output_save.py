@@ -2,10 +2,10 @@
 
 import errno
 import os
-import resource
 from pathlib import Path
 
 import pytest
+from smallfiles import small_files
 
 from larbinpy.outcome import Outcome
 from larbinpy.output import save
@@ -118,13 +118,8 @@ def test_a_disk_that_refuses_a_page(tmp_path: Path) -> None:
     output = SaveOutput(tmp_path)
     output.loaded(page(0))
     before = files(tmp_path)
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
-    try:
-        with pytest.raises(OSError) as caught:
-            output.loaded(page(1, b"x" * 20_000))
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with small_files(10_000), pytest.raises(OSError) as caught:
+        output.loaded(page(1, b"x" * 20_000))
     assert caught.value.errno == errno.EFBIG
     assert files(tmp_path) == before
     output.loaded(page(1))
