@@ -10,6 +10,7 @@ The story of one URL, and the rooms it passes:
     output/                      save, mirror, stats, the crawl log: where pages go
     console/                     input port, status page, metrics, progress: people looking in
     poller                       the one epoll
+    files                        how anything reaches the disk whole, or not at all
     engine                       one turn through all stages; the only reader of the clock
     stats, control, signals      what is counted, and what people may do while it runs
     wiring, crawl                from a Config to objects; the run from start to exit status

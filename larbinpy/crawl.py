@@ -20,11 +20,11 @@ from larbinpy.console.text import printable
 from larbinpy.control import Control
 from larbinpy.ending import Ending, Start
 from larbinpy.engine import Engine, Listener, Mode, clock, wall
+from larbinpy.files import Reserve
 from larbinpy.frontier.politeness import Waits
 from larbinpy.frontier.state import State, StateError
 from larbinpy.outcome import Outcome
 from larbinpy.output import Output, open_output
-from larbinpy.output.files import Reserve
 from larbinpy.output.log import CrawlLog
 from larbinpy.poller import Poller
 from larbinpy.signals import Signals

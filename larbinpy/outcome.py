@@ -43,7 +43,7 @@ class Sequel(Enum):
 
 #: Outcomes that are worth another try. All others are final: a 404, a refusal by
 #: robots.txt or a wrong type would be the same again. A failed TLS handshake is among
-#: the final ones because libcurl reports a cut connection during it as noConnection.
+#: the final ones because one that was cut, and may succeed next time, is a noConnection.
 _RETRIED = {
     Outcome.NO_DNS: Sequel.RETRY,
     Outcome.NO_CONNECTION: Sequel.RETRY,

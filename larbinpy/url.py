@@ -150,7 +150,7 @@ class Url:
     """A URL on its way through the crawl.
 
     It is in one queue at a time. `depth` counts down as Larbin's does: the number of
-    links that may still be followed from here. `attempt` counts the tries that failed.
+    links that may still be followed from here. `attempt` counts the tries that were made.
     """
 
     href: str

@@ -16,7 +16,7 @@ TREES = {name: ast.parse(path.read_bytes()) for name, path in MODULES.items()}
 #: from each other.
 ROWS = [
     "url outcome page agent ending _version settings larbinconf config",
-    "dns.wire dns.address dns.servers dns.lookup parse fetch.robots output.files poller",
+    "dns.wire dns.address dns.servers dns.lookup parse fetch.robots files poller",
     "frontier",
     "dns fetch output console demo",
     "stats",

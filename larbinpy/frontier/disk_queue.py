@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypedDict
 from zlib import crc32
 
-from larbinpy.output.files import write_atomic
+from larbinpy.files import write_atomic
 from larbinpy.url import Url
 
 

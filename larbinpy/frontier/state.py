@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from larbinpy.files import write_atomic
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.seen import Seen
 from larbinpy.frontier.store import Store
-from larbinpy.output.files import write_atomic
 from larbinpy.url import Url
 
 _MANIFEST = "state.json"

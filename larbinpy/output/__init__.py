@@ -6,7 +6,6 @@
 ``stats``   counts only
 ``log``     ``crawl.jsonl``, a line for each URL whose fate is decided
 ``report``  the JSON object of ``--report``
-``files``   how any of it reaches the disk whole, or not at all
 
 A full or read-only disk is an `OSError` that nobody here swallows: the engine saves the
 crawl and stops. Whatever is on disk under its final name is complete, then and after a

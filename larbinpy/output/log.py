@@ -5,7 +5,7 @@ import os
 from dataclasses import fields
 from operator import attrgetter
 
-from larbinpy.output.files import LineFile
+from larbinpy.files import LineFile
 from larbinpy.page import Fate
 
 # Enough for some 300 lines: one write in place of many, and little to lose in a kill.

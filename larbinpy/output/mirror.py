@@ -20,8 +20,8 @@ step is taken relative to an open folder and without following links.
 
 import os
 
+from larbinpy.files import LineFile, create, discard, enter_folder, open_folder
 from larbinpy.outcome import Outcome
-from larbinpy.output.files import LineFile, create, discard, enter_folder, open_folder
 from larbinpy.output.paths import INDEX, Place, locate
 from larbinpy.page import Page
 from larbinpy.url import Url, fingerprint

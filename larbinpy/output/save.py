@@ -8,8 +8,8 @@ and a file without a line, which a kill may leave, gives its number to the next 
 import os
 import re
 
+from larbinpy.files import LineFile, create, discard, enter_folder, open_folder
 from larbinpy.outcome import Outcome
-from larbinpy.output.files import LineFile, create, discard, enter_folder, open_folder
 from larbinpy.page import Page
 from larbinpy.url import Url
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from smallfiles import small_files
 
-from larbinpy.output.files import LineFile, Reserve, create, enter_folder, open_folder, write_atomic
+from larbinpy.files import LineFile, Reserve, create, enter_folder, open_folder, write_atomic
 
 
 @pytest.fixture
