@@ -11,13 +11,14 @@ The story of one URL, and the rooms it passes:
     console/                     input port, status page, metrics, progress: people looking in
     poller                       the one epoll
     files                        how anything reaches the disk whole, or not at all
-    engine                       one turn through all stages; the only reader of the clock
+    engine, clock                one turn through all stages; the time, read there and told
     stats, control, signals      what is counted, and what people may do while it runs
-    wiring, crawl                from a Config to objects; the run from start to exit status
+    wiring, resolving, crawl     from a Config to objects; the run from start to exit status
     cli, single, demo/           the commands; one URL alone; an embedded web to try it on
 
 For other programs: `Crawl` and `Config` below, `larbinpy.output.Output` as the place to
-add code, and `larbinpy.url`, `larbinpy.parse`, `larbinpy.fetch.robots` by themselves.
+add code, and `larbinpy.url`, `larbinpy.parse`, `larbinpy.fetch.robots`, `larbinpy.dns` by
+themselves.
 """
 
 from importlib import import_module

@@ -166,6 +166,9 @@ class Config:
         "dnsServer", SERVER, "name server in place of the system's; repeatable"
     )
     dns_cache_size: int = setting("dnsCacheSize", count(1, 10**9), 50000, "names remembered")
+    dns_negative_size: int = setting(
+        "dnsNegativeSize", count(1, 10**9), 10**6, "names remembered as not existing"
+    )
     dns_cache_time: float = setting("dnsCacheTime", duration(), 1800.0, "and for how long")
     dns_send_queue: int = setting("dnsSendQueue", count(1, 10**6), 1024, "questions not yet sent")
     dns_timeout: float = setting("dnsTimeout", duration(0.001), 1.0, "time for one answer")

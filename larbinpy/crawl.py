@@ -10,6 +10,7 @@ from typing import TextIO
 
 from larbinpy import stats as statistics
 from larbinpy import wiring
+from larbinpy.clock import clock, wall
 from larbinpy.config import Config, ConfigError, texts
 from larbinpy.console.http import StatusServer
 from larbinpy.console.info import FetchInfo
@@ -19,7 +20,7 @@ from larbinpy.console.stream import reader_may_leave
 from larbinpy.console.text import printable
 from larbinpy.control import Control
 from larbinpy.ending import Ending, Start
-from larbinpy.engine import Engine, Listener, Mode, clock, wall
+from larbinpy.engine import Engine, Listener, Mode
 from larbinpy.files import Reserve
 from larbinpy.frontier.politeness import Waits
 from larbinpy.frontier.state import State, StateError
@@ -27,6 +28,7 @@ from larbinpy.outcome import Outcome
 from larbinpy.output import Output, open_output
 from larbinpy.output.log import CrawlLog
 from larbinpy.poller import Poller
+from larbinpy.resolving import make_resolver
 from larbinpy.signals import Signals
 
 #: Transfers in flight get this long to finish after the first signal (s).
@@ -106,7 +108,7 @@ class Crawl:
         self._waits = Waits(config.wait_duration, config.max_wait)
         proxy = wiring.proxy_address(config)
         self._frontier = wiring.make_frontier(config, folder, self._waits)
-        self._resolver = wiring.make_resolver(config, self._poller)
+        self._resolver = make_resolver(config, self._poller)
         closing.callback(self._resolver.close)
         self._fetcher = wiring.make_fetcher(config, self._poller, proxy)
         closing.callback(self._fetcher.close)

@@ -3,6 +3,10 @@
 from enum import Enum
 
 
+class UserError(Exception):
+    """What people can mend: the text is one line that says what, where, and what to do."""
+
+
 class Start(Enum):
     """What to do about a state folder that holds a crawl."""
 

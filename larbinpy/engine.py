@@ -1,16 +1,16 @@
-"""The engine: one turn of the loop after another. The only reader of the clock.
+"""The engine: one turn of the loop after another. It tells all others the time.
 
 Larbin's main loop was seven lines, and so is `Engine.turn`: each is a stage, each takes
 a bounded batch, and no stage calls another. They meet at the frontier's queues.
 """
 
-import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
+from larbinpy.clock import Clock, clock, wall
 from larbinpy.dns import Answer, Resolver
 from larbinpy.fetch import Fetcher, Request
 from larbinpy.frontier.frontier import Frontier
@@ -18,7 +18,7 @@ from larbinpy.frontier.types import Types
 from larbinpy.outcome import Outcome
 from larbinpy.output.plug import Output
 from larbinpy.page import Fate, Page
-from larbinpy.parse import read, redirect_target
+from larbinpy.parse import Link, read, redirect_target
 from larbinpy.poller import Poller
 from larbinpy.stats import Stats
 from larbinpy.url import Url, hash64
@@ -39,13 +39,6 @@ _REQUESTS = 100
 BY_PROXY = "proxy"
 #: No turn waits longer, so that the second's work is never late (s).
 _LONGEST_WAIT = 1.0
-
-Clock = Callable[[], float]
-
-#: Seconds that never go back; all times in the program but those shown to people.
-clock: Clock = time.monotonic
-#: Unix time, for people and for dates in headers.
-wall: Clock = time.time
 
 
 class Register(Protocol):
@@ -244,7 +237,7 @@ class Engine:
             self._loaded(page, now)
         elif self._frontier.finished(page, now, self._wall()):
             if page.outcome is Outcome.ERR_30X:
-                self._frontier.admit(page.url, redirect_target(page), now, redirect=True)
+                self._admit(page.url, redirect_target(page), now, redirect=True)
             self._fail(page)
 
     def _is_duplicate(self, page: Page) -> bool:
@@ -267,8 +260,16 @@ class Engine:
         if not self._settings.ignore_robots:
             links = [] if parsed.nofollow else [link for link in links if not link.nofollow]
         self._stats.links += len(parsed.links)
-        self._frontier.admit(page.url, links, now)
+        self._admit(page.url, links, now)
         self._write_down(page)
+
+    def _admit(
+        self, parent: Url, links: Sequence[Link], now: float, *, redirect: bool = False
+    ) -> None:
+        """Early asking: names are looked up while their URLs wait in the store."""
+        names = self._frontier.admit(parent, links, now, redirect=redirect)
+        if not self._settings.proxied:
+            self._resolver.expect(names, now)
 
     def _fail(self, page: Page) -> None:
         self._output.failed(page.url, page.outcome)

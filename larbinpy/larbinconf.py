@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
+from larbinpy.ending import UserError
 from larbinpy.settings import SWITCH_WORDS, Setting
 
 Table = Mapping[str, Setting]
@@ -24,7 +25,7 @@ _WORD = re.compile(r'(?P<comment>#[^\n]*)|"(?P<quoted>[^"\n]*)"|(?P<bare>[^ \t\r
 _WORD_ALONE = re.compile(r'"(?P<quoted>[^"\n]*)"|(?P<bare>[^ \t\r\n]+)')
 
 
-class ConfigError(ValueError):
+class ConfigError(UserError, ValueError):
     """A configuration that cannot be used: one line that says where, what, and what to do."""
 
 

@@ -3,14 +3,15 @@
 from hashlib import sha1
 
 from larbinpy import wiring
+from larbinpy.clock import clock
 from larbinpy.config import Config
 from larbinpy.dns import Answer, Resolver, is_public
-from larbinpy.engine import clock
 from larbinpy.fetch import Fetcher, Request
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.parse import read
 from larbinpy.poller import Poller
+from larbinpy.resolving import make_resolver
 from larbinpy.url import Url, resolve
 
 
@@ -25,7 +26,7 @@ def fetch_one(text: str, config: Config) -> dict[str, object]:
     if href is None:
         return describe(Page(Url(text, 0), Outcome.BAD_URL))
     poller = Poller()
-    resolver = wiring.make_resolver(config, poller)
+    resolver = make_resolver(config, poller)
     fetcher = wiring.make_fetcher(config, poller, wiring.proxy_address(config))
     try:
         page = _fetch(Url(href, 0, attempt=1), config, poller, resolver, fetcher)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from larbinpy.config import Config, ConfigError
-from larbinpy.dns import NameCache, Resolver, is_public, read_hosts, system_servers
+from larbinpy.dns import is_public
 from larbinpy.engine import BY_PROXY, EngineSettings
 from larbinpy.fetch import CONNECTIONS_PER_HANDLE, Fetcher, FetchSettings
 from larbinpy.frontier.frontier import Frontier
@@ -21,8 +21,9 @@ from larbinpy.frontier.types import Types
 from larbinpy.poller import Poller
 
 #: Descriptors that are not for pages: standard streams, log and lock, a page being written
-#: and its folders, the resolver's sockets, people at the ports.
-_OTHER_FILES = 40
+#: and its folders, people at the ports, and the resolver's ports: 64 for each address
+#: family, and some that were replaced.
+_OTHER_FILES = 200
 #: Open files that are asked of the system, so that pagesConnexions may still grow.
 _FILES = 1 << 14
 
@@ -91,23 +92,6 @@ def make_types(config: Config) -> Types:
 
 def _specific(config: Config) -> Sequence[tuple[str, str]]:
     return config.specific_set if config.specific_search else ()
-
-
-def make_resolver(config: Config, poller: Poller) -> Resolver:
-    """The resolver; with the system's servers where the configuration names none."""
-    servers = config.dns_server or system_servers()
-    try:
-        return Resolver(
-            poller,
-            servers,
-            NameCache(config.dns_cache_size, config.dns_cache_time),
-            read_hosts(),
-            in_flight=config.dns_connexions,
-            send_queue=config.dns_send_queue,
-            timeout=config.dns_timeout,
-        )
-    except ValueError as error:
-        raise ConfigError(f"{error} that can be asked; name one with dnsServer") from None
 
 
 def make_fetcher(config: Config, poller: Poller, proxy_address: str | None) -> Fetcher:

@@ -107,22 +107,28 @@ class Web(WebServer):
 
 
 class Crawler:
-    """A `larbinpy` process; what it says is taken in by the loop as it comes."""
+    """A `larbinpy` process; what it says is taken in by the loop as it comes.
 
-    def __init__(self, poller: Poller, command: Sequence[str], folder: Path) -> None:
+    `streams` are in place of its pipes, as `Popen` takes them.
+    """
+
+    def __init__(
+        self, poller: Poller, command: Sequence[str], folder: Path, **streams: int
+    ) -> None:
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         self.process = subprocess.Popen(
             command,
             cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
             env=_environment(),
             start_new_session=True,
+            **(pipes | streams),  # type: ignore[call-overload]
         )
         self._said = {"stdout": bytearray(), "stderr": bytearray()}
-        self._open = set()
+        self._open: set[int] = set()
         for name, said in self._said.items():
-            self._watch(poller, getattr(self.process, name), said)
+            pipe = getattr(self.process, name)
+            if pipe is not None:
+                self._watch(poller, pipe, said)
 
     def _watch(self, poller: Poller, pipe: Any, said: bytearray) -> None:
         def read(fd: int, _events: int) -> None:
@@ -154,9 +160,9 @@ class Crawler:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
-        for pipe in (self.process.stdout, self.process.stderr):
-            assert pipe is not None
-            pipe.close()
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if pipe is not None:
+                pipe.close()
 
 
 def _environment() -> dict[str, str]:
@@ -207,9 +213,9 @@ class World:
         (self.folder / "larbin.conf").write_text("\n".join(text) + "\n")
         return "\n".join(text)
 
-    def start(self, *arguments: str, command: Sequence[str] = LARBINPY) -> Crawler:
+    def start(self, *arguments: str, command: Sequence[str] = LARBINPY, **streams: int) -> Crawler:
         """Run `larbinpy` with `arguments` in the folder of this world."""
-        crawler = Crawler(self.poller, [*command, *arguments], self.folder)
+        crawler = Crawler(self.poller, [*command, *arguments], self.folder, **streams)
         self._crawlers.append(crawler)
         return crawler
 

@@ -3,11 +3,13 @@
 It has one UDP and one TCP socket of the same port and answers from `zone`; a script is a
 list of actions for the successive datagrams that ask for a name, and the last action goes
 on for ever. With a poller it is driven by the test's own loop, without one by `step`.
+`PlainServer` answers without dnspython, for tests that ask many thousand questions.
 """
 
 import select
 import socket
 import struct
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from random import Random
 
@@ -17,11 +19,12 @@ import dns.rcode
 import dns.rdatatype
 import dns.rrset
 
-from larbinpy.poller import READ, Poller
+from larbinpy.poller import READ, WRITE, Poller
 
 Action = Callable[["NameServer", dns.message.Message], Iterable[bytes]]
 
 SOA = "ns.test. hostmaster.test. 1 3600 600 86400 120"
+FALSE_ADDRESS = "203.0.113.66"
 _GARBAGE = bytes(range(7, 99))
 
 
@@ -38,14 +41,19 @@ class NameServer:
         #: (name, type) of each datagram and each TCP message that asked, in their order.
         self.asked: list[tuple[str, str]] = []
         self.asked_by_tcp: list[tuple[str, str]] = []
-        #: Where the datagrams came from, and under which id.
+        #: The datagrams, where they came from, and under which id.
+        self.packets: list[bytes] = []
         self.sources: list[tuple[str, int]] = []
         self.ids: list[int] = []
         #: Silent as a machine that is off.
         self.down = False
         self.drop_share = 0.0
-        #: "answer", "silent", "cut" or "garbage".
+        #: "answer", "silent", "cut", "garbage", "drip" (a byte at a time), or one of the
+        #: answers that are none: "wrong_id", "wrong_question", "truncate".
         self.tcp_mode = "answer"
+        #: How the question comes back: "kept" as it was asked, "lower" case, or "mixed",
+        #: now one and now the other, as from several machines behind one address.
+        self.case = "kept"
         #: Aliases and their target's addresses in one answer, or one alias at a time.
         self.follows_aliases = True
         self._scripts: dict[str, list[Action]] = {}
@@ -100,15 +108,25 @@ class NameServer:
                 packet, source = self._udp.recvfrom(4096)
             except BlockingIOError:
                 return
-            query = dns.message.from_wire(packet)
-            name, kind = _asked(query)
-            self.asked.append((name, kind))
+            self.packets.append(packet)
             self.sources.append(source)
-            self.ids.append(query.id)
-            if self.down or self._random.random() < self.drop_share:
-                continue
-            for reply in self._action(name)(self, query):
+            self.ids.append(int.from_bytes(packet[:2], "big"))
+            for reply in self._serve(packet):
                 self._udp.sendto(reply, source)
+
+    def _serve(self, packet: bytes) -> Iterable[bytes]:
+        query = dns.message.from_wire(packet)
+        name, kind = _asked(query)
+        self.asked.append((name, kind))
+        return () if self._is_lost() else map(self._spelled, self._action(name)(self, query))
+
+    def _is_lost(self) -> bool:
+        return self.down or self._random.random() < self.drop_share
+
+    def _spelled(self, reply: bytes) -> bytes:
+        if self.case == "kept" or (self.case == "mixed" and self._random.random() < 0.5):
+            return reply
+        return _with_question(reply, bytes.lower)
 
     def _action(self, name: str) -> Action:
         actions = self._scripts.get(name, [answer])
@@ -129,10 +147,34 @@ class NameServer:
         elif len(received) > 2 and self.tcp_mode != "silent":
             query = dns.message.from_wire(bytes(received[2:]))
             self.asked_by_tcp.append(_asked(query))
-            reply = _GARBAGE if self.tcp_mode == "garbage" else self.reply(query).to_wire()
-            tcp.setblocking(True)
-            tcp.sendall(struct.pack("!H", len(reply)) + reply)
-            tcp.setblocking(False)
+            reply = self._by_tcp(query)
+            packet = struct.pack("!H", len(reply)) + reply
+            if self.tcp_mode == "drip":
+                self._drip(tcp, bytearray(packet))
+            else:
+                tcp.setblocking(True)
+                tcp.sendall(packet)
+                tcp.setblocking(False)
+
+    def _by_tcp(self, query: dns.message.Message) -> bytes:
+        if self.tcp_mode == "garbage":
+            return _GARBAGE
+        (reply,) = _NO_ANSWERS.get(self.tcp_mode, answer)(self, query)
+        return self._spelled(reply)
+
+    def _drip(self, tcp: socket.socket, unsent: bytearray) -> None:
+        """A byte in each turn of the poll loop."""
+        assert self._poller is not None
+        # Or the kernel would wait for more, to send it together.
+        tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+        def send_one(_fd: int, _events: int) -> None:
+            tcp.send(unsent[:1])
+            del unsent[:1]
+            if not unsent:
+                self._watch(tcp, self._on_connection)
+
+        self._poller.register(tcp.fileno(), WRITE, send_one)
 
     def reply(self, query: dns.message.Message) -> dns.message.Message:
         """What the zone has to say."""
@@ -163,6 +205,54 @@ class NameServer:
     def send_from_elsewhere(self, packet: bytes) -> None:
         self._elsewhere.sendto(packet, self.sources[-1])
 
+    def send(self, packet: bytes, port: int) -> None:
+        """Send something that nobody asked for, from the address that answers come from."""
+        self._udp.sendto(packet, ("127.0.0.1", port))
+
+
+class PlainServer(NameServer):
+    """Knows all names, and has no scripts; it takes some microseconds for an answer.
+
+    A name's address follows from its spelling (`address_of`), so that a false one shows.
+    """
+
+    def _serve(self, packet: bytes) -> Iterable[bytes]:
+        return () if self._is_lost() else [self._spelled(plain_answer(packet))]
+
+    def answer_all(self) -> None:
+        """What it should have answered while it was `down`."""
+        for packet, source in zip(self.packets, self.sources, strict=True):
+            self._udp.sendto(plain_answer(packet), source)
+
+    def forget(self) -> None:
+        """All questions so far."""
+        for kept in (self.packets, self.sources, self.ids):
+            kept.clear()
+
+
+def plain_answer(packet: bytes, address: str | None = None) -> bytes:
+    """An answer to the A question `packet`: the true one, or with this `address`."""
+    section = packet[12:]
+    packed = _address(section[:-4]) if address is None else socket.inet_aton(address)
+    record = b"\xc0\x0c" + struct.pack("!HHIH", 1, 1, 300, 4) + packed
+    return packet[:2] + struct.pack("!HHHHH", 0x8180, 1, 1, 0, 0) + section + record
+
+
+def address_of(name: str) -> str:
+    """The address that a `PlainServer` has for `name`."""
+    labels = (bytes((len(label),)) + label.encode() for label in name.split("."))
+    return socket.inet_ntoa(_address(b"".join(labels) + b"\0"))
+
+
+def _address(name: bytes) -> bytes:
+    return b"\x0a" + struct.pack("!I", zlib.crc32(name.lower()))[1:]
+
+
+def _with_question(packet: bytes, change: Callable[[bytes], bytes]) -> bytes:
+    """`packet` with a change to the name in its question, which stays as long."""
+    end = packet.find(b"\0", 12)
+    return packet[:12] + change(packet[12:end]) + packet[end:]
+
 
 def _asked(query: dns.message.Message) -> tuple[str, str]:
     question = query.question[0]
@@ -178,7 +268,11 @@ def _add(reply: dns.message.Message, name: str, kind: str, values: list[str]) ->
 def _udp(port: int = 0) -> socket.socket:
     udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
     udp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
-    udp.bind(("127.0.0.1", port))
+    try:
+        udp.bind(("127.0.0.1", port))
+    except OSError:
+        udp.close()
+        raise
     return udp
 
 
@@ -236,17 +330,64 @@ def wrong_question(server: NameServer, query: dns.message.Message) -> list[bytes
     """The right id, and an answer about another name."""
     other = dns.message.make_query("other.test.", "A", id=query.id)
     reply = dns.message.make_response(other)
-    reply.answer.append(dns.rrset.from_text("other.test.", 300, "IN", "A", "203.0.113.66"))
+    _add(reply, "other.test", "A", [FALSE_ADDRESS])
+    return [reply.to_wire()]
+
+
+def wrong_type(_server: NameServer, query: dns.message.Message) -> list[bytes]:
+    """The right id and name, and an answer to the question for its mail server."""
+    name = query.question[0].name
+    reply = dns.message.make_response(dns.message.make_query(name, "MX", id=query.id))
+    _add(reply, name.to_text(omit_final_dot=True), "A", [FALSE_ADDRESS])
     return [reply.to_wire()]
 
 
 def wrong_source(server: NameServer, query: dns.message.Message) -> list[bytes]:
     """A perfect answer with a false address, from another port of this machine."""
-    reply = dns.message.make_response(query)
-    owner = query.question[0].name.to_text()
-    reply.answer.append(dns.rrset.from_text(owner, 300, "IN", "A", "203.0.113.66"))
-    server.send_from_elsewhere(reply.to_wire())
+    server.send_from_elsewhere(false_answer(server, query)[0])
     return []
+
+
+def false_answer(_server: NameServer, query: dns.message.Message) -> list[bytes]:
+    """Perfect but for the address."""
+    reply = dns.message.make_response(query)
+    _add(reply, query.question[0].name.to_text(omit_final_dot=True), "A", [FALSE_ADDRESS])
+    return [reply.to_wire()]
+
+
+def respelled(action: Action, change: Callable[[bytes], bytes]) -> Action:
+    """What `action` sends, with a change to the name in its question."""
+
+    def respell(server: NameServer, query: dns.message.Message) -> list[bytes]:
+        return [_with_question(packet, change) for packet in action(server, query)]
+
+    return respell
+
+
+def with_records_of(name: str) -> Action:
+    """The true answer, and in each of its sections a false address of another name."""
+
+    def add(server: NameServer, query: dns.message.Message) -> list[bytes]:
+        reply = server.reply(query)
+        for section in (reply.answer, reply.authority, reply.additional):
+            section.append(dns.rrset.from_text(name + ".", 300, "IN", "A", FALSE_ADDRESS))
+        return [reply.to_wire()]
+
+    return add
+
+
+def alias_and_false_glue(target: str) -> Action:
+    """An alias, and the false address of its target where no answer is: beside it."""
+
+    def add(_server: NameServer, query: dns.message.Message) -> list[bytes]:
+        reply = dns.message.make_response(query)
+        name = query.question[0].name.to_text(omit_final_dot=True)
+        _add(reply, name, "CNAME", [target + "."])
+        for section in (reply.authority, reply.additional):
+            section.append(dns.rrset.from_text(target + ".", 300, "IN", "A", FALSE_ADDRESS))
+        return [reply.to_wire()]
+
+    return add
 
 
 def garbage(_server: NameServer, query: dns.message.Message) -> list[bytes]:
@@ -289,3 +430,9 @@ refused = error(dns.rcode.REFUSED)
 formerr = error(dns.rcode.FORMERR)
 notimp = error(dns.rcode.NOTIMP)
 nxdomain = error(dns.rcode.NXDOMAIN)
+
+_NO_ANSWERS: dict[str, Action] = {
+    "wrong_id": wrong_id,
+    "wrong_question": wrong_question,
+    "truncate": truncate,
+}

@@ -7,7 +7,7 @@ NXDOMAIN = 3
 
 
 def lookup() -> Lookup:
-    return Lookup("www.test", "www.test", 0)
+    return Lookup("www.test", ["www.test"], 0)
 
 
 def reply(
@@ -17,8 +17,8 @@ def reply(
     rcode: int = 0,
     soa: int | None = None,
 ) -> wire.Reply:
-    target = wire.to_wire(alias or of)
-    return wire.Reply(1, b"", rcode, False, addresses, bool(alias), target, soa)
+    target = wire.question(alias or of, wire.A)[:-4]
+    return wire.Reply(rcode, False, addresses, bool(alias), target, soa)
 
 
 def test_found() -> None:

@@ -1,107 +1,16 @@
-from collections.abc import Callable, Iterator
-from random import Random
+from collections.abc import Iterator
 
 import nameserver as ns
 import pytest
-from nameserver import NameServer
+from resolverworld import ZONE, World, failed, found
 
-from larbinpy.dns.cache import NameCache
 from larbinpy.dns.lookup import TRIES, Answer
-from larbinpy.dns.resolver import Resolver
-from larbinpy.poller import Poller
-
-FALSE_ADDRESS = "203.0.113.66"
-ZONE = {
-    "www.test": ["192.0.2.1"],
-    "many.test": [f"192.0.2.{n}" for n in range(1, 9)],
-    "six.test": ["2001:db8::1"],
-    "both.test": ["192.0.2.7", "2001:db8::7"],
-    "empty.test": [],
-    "alias.test": ["mid.test."],
-    "mid.test": ["www.test."],
-    "alias6.test": ["six.test."],
-    "loop.test": ["pool.test."],
-    "pool.test": ["loop.test."],
-    **{f"chain{n}.test": [f"chain{n + 1}.test."] for n in range(20)},
-    "chain20.test": ["192.0.2.20"],
-}
-
-
-class World:
-    """A resolver, its name servers and a clock that moves when nothing else does."""
-
-    def __init__(self) -> None:
-        self.poller = Poller()
-        self.servers: list[NameServer] = []
-        self.now = 1000.0
-        self.answers: list[Answer] = []
-        self.cache = NameCache(1000, 1800)
-
-    def server(self, zone: dict[str, list[str]] | None = None) -> NameServer:
-        self.servers.append(NameServer(zone or ZONE, self.poller))
-        return self.servers[-1]
-
-    def resolver(self, *, in_flight: int = 100, send_queue: int = 100) -> Resolver:
-        servers = [server.address for server in self.servers or [self.server()]]
-        known = {"known.test": ("192.0.2.99",)}
-        self.it = Resolver(
-            self.poller,
-            servers,
-            self.cache,
-            known,
-            in_flight=in_flight,
-            send_queue=send_queue,
-            timeout=1.0,
-            rng=Random(5),
-        )
-        return self.it
-
-    def turn(self, until: Callable[[], bool] = lambda: False) -> bool:
-        """Step; then let the servers answer, or move to the next deadline. True at the end."""
-        self.answers += self.it.step(self.now)
-        if until():
-            return True
-        if self.poller.wait(0.01) == 0 and self.it.deadline is not None:
-            self.now = max(self.now, self.it.deadline)
-        return False
-
-    def run(self, until: Callable[[], bool] | None = None) -> list[Answer]:
-        until = until or (lambda: self.it.in_flight + self.it.queued == 0)
-        for _ in range(20000):
-            if self.turn(until):
-                break
-        else:
-            raise AssertionError("no end")
-        answers, self.answers = self.answers, []
-        return answers
-
-    def resolve(self, name: str, *, refresh: bool = False) -> Answer:
-        at_once = self.it.ask(name, self.now, refresh=refresh)
-        if at_once is not None:
-            return at_once
-        (answer,) = self.run()
-        return answer
-
-    def close(self) -> None:
-        self.it.close()
-        for server in self.servers:
-            server.close()
-        self.poller.close()
 
 
 @pytest.fixture
 def world() -> Iterator[World]:
-    it = World()
-    yield it
-    it.close()
-
-
-def found(name: str, *addresses: str) -> Answer:
-    return Answer(name, addresses, None)
-
-
-def failed(name: str, reason: str) -> Answer:
-    return Answer(name, (), reason)
+    with World() as it:
+        yield it
 
 
 # -- what is known without asking
@@ -198,8 +107,13 @@ def test_a_failure_is_remembered(world: World) -> None:
     it = world.resolver()
     world.resolve("none.test")
     assert it.ask("none.test", world.now + 1) == failed("none.test", "nxdomain")
-    # The zone's SOA says 120 s.
-    assert it.ask("none.test", world.now + 120) is None
+    # Its time is the cache's own; the zone's SOA says 120 s, which holds for a name that is.
+    assert it.ask("none.test", world.now + 3599) == failed("none.test", "nxdomain")
+    assert it.ask("none.test", world.now + 3600) is None
+    world.run()
+    world.resolve("empty.test")
+    assert it.ask("empty.test", world.now + 119) == failed("empty.test", "nodata")
+    assert it.ask("empty.test", world.now + 120) is None
 
 
 def test_a_name_in_flight_is_asked_for_once(world: World) -> None:
@@ -239,6 +153,7 @@ def test_stats(world: World) -> None:
         world.resolve(name)
     assert it.stats() == {
         "asked": 5,
+        "early": 0,
         "sent": 3,
         "answered": 1,
         "cached": 2,
@@ -246,8 +161,11 @@ def test_stats(world: World) -> None:
         "resent": 1,
         "rejected": 0,
         "in_flight": 0,
+        "overdue": 0,
         "queued": 0,
-        "cache_size": 2,
+        "ports": 65,  # one was replaced after a second
+        "cache_size": 1,
+        "cache": world.cache.stats(),
         "servers": [
             {
                 "address": f"127.0.0.1:{server.address[1]}",
@@ -255,9 +173,79 @@ def test_stats(world: World) -> None:
                 "answered": 2,
                 "lost": 1,
                 "resting": False,
+                "keeps_case": True,
+                "rtt_ms": 0.0,
             }
         ],
     }
+
+
+# -- early asking
+
+
+def test_a_name_expected_is_known_when_it_is_asked_for(world: World) -> None:
+    it = world.resolver()
+    it.expect(["WWW.test", "none.test"], world.now)
+    assert world.run() == []
+    assert it.ask("www.test", world.now) == found("www.test", "192.0.2.1")
+    assert it.ask("none.test", world.now) == failed("none.test", "nxdomain")
+    assert len(world.servers[0].asked) == 2
+    assert it.stats()["early"] == 2
+
+
+def test_what_is_expected_comes_behind_what_is_asked_for(world: World) -> None:
+    zone = {f"{kind}{n}.test": ["192.0.2.1"] for kind in "ab" for n in range(20)}
+    server = world.server(zone)
+    it = world.resolver(in_flight=4)
+    it.expect([name for name in zone if name.startswith("b")], world.now)
+    for name in zone:
+        if name.startswith("a"):
+            it.ask(name, world.now)
+    world.run(until=lambda: it.deadline is None)
+    assert [name[0] for name, _ in server.asked] == ["a"] * 20 + ["b"] * 20
+
+
+def test_what_is_expected_takes_half_of_the_places(world: World) -> None:
+    world.server().down = True
+    it = world.resolver(in_flight=10)
+    it.expect([f"n{n}.test" for n in range(50)], world.now)
+    it.step(world.now)
+    assert it.in_flight == 5
+    for number in range(100, 110):
+        it.ask(f"n{number}.test", world.now)
+    it.step(world.now)
+    assert it.in_flight == 10
+
+
+def test_what_is_expected_has_bounds(world: World) -> None:
+    it = world.resolver(send_queue=30)
+    it.expect([f"n{n}.test" for n in range(100)], world.now)
+    assert it.stats()["early"] == 30
+    assert it.room == 30
+
+
+def test_what_needs_no_question_is_not_expected(world: World) -> None:
+    it = world.resolver()
+    world.resolve("www.test")
+    it.ask("many.test", world.now)
+    it.expect(
+        ["www.test", "many.test", "known.test", "192.0.2.1", "[::1]", "localhost", "a/b", ""],
+        world.now,
+    )
+    assert it.stats()["early"] == 0
+    it.expect(["six.test", "SIX.test."], world.now)
+    assert it.stats()["early"] == 1
+
+
+@pytest.mark.parametrize("under_way", [False, True])
+def test_a_name_expected_and_then_asked_for_is_answered(world: World, under_way: bool) -> None:
+    it = world.resolver()
+    it.expect(["www.test"], world.now)
+    if under_way:
+        it.step(world.now)
+    assert it.ask("www.test", world.now) is None
+    assert world.run() == [found("www.test", "192.0.2.1")]
+    assert world.servers[0].asked == [("www.test", "A")]
 
 
 # -- losses
@@ -351,9 +339,9 @@ def test_a_server_that_is_dead_for_a_minute(world: World) -> None:
         world.turn()
         owed -= {answer.name for answer in world.answers if answer.reason is None}
         world.answers.clear()
-    # 60 s: a first burst of three tries for the 50 in flight, then each name's first
-    # question and one probe in 5 s.
-    assert sent_down < 50 * 3 + 50 * 3 + 20
+    # 60 s: for the three until it is known to be silent, 50 first questions a second, and
+    # these again; then as many for each probe, one in 5 s.
+    assert sent_down < 3 * 50 * 3 + 12 * 50
     assert world.now < 1060 + 10
     assert server.asked.count(("n1.test", "A")) < 20
 
@@ -449,7 +437,8 @@ def test_a_late_answer_is_no_answer(world: World) -> None:
     server.release()
     world.turn()
     world.turn()
-    assert it.stats()["rejected"] == TRIES
+    # Ports of the first tries may be closed by now.
+    assert 1 <= it.stats()["rejected"] <= TRIES
     assert it.ask("www.test", world.now) == failed("www.test", "timeout")
 
 
@@ -482,21 +471,6 @@ def test_a_flood_of_packets_is_read_in_portions(world: World) -> None:
     assert it.deadline == 0.0
 
 
-def test_ids_and_ports_are_spread(world: World) -> None:
-    zone = {f"n{n}.test": ["192.0.2.1"] for n in range(2000)}
-    server = world.server(zone)
-    it = world.resolver(in_flight=500, send_queue=2000)
-    for name in zone:
-        it.ask(name, world.now)
-    world.run()
-    ports = [port for _, port in server.sources]
-    assert len(set(ports)) == 8
-    counts = [ports.count(port) for port in set(ports)]
-    assert sum((count - 250) ** 2 / 250 for count in counts) < 24.3  # chi-square, 7, 0.1 %
-    buckets = [sum(ident >> 12 == n for ident in server.ids) for n in range(16)]
-    assert sum((count - 125) ** 2 / 125 for count in buckets) < 37.7  # chi-square, 15, 0.1 %
-
-
 # -- TCP
 
 
@@ -516,7 +490,9 @@ def test_truncated_garbage_goes_to_tcp_too(world: World) -> None:
     assert world.resolve("www.test") == found("www.test", "192.0.2.1")
 
 
-@pytest.mark.parametrize("mode", ["silent", "cut", "garbage", "refused"])
+@pytest.mark.parametrize(
+    "mode", ["silent", "cut", "garbage", "refused", "wrong_id", "wrong_question", "truncate"]
+)
 def test_tcp_that_does_not_work(world: World, mode: str) -> None:
     bad, good = world.server(), world.server()
     for name in ("www.test", "both.test"):
@@ -532,6 +508,15 @@ def test_tcp_that_does_not_work(world: World, mode: str) -> None:
     assert world.resolve("both.test").reason in ("truncated", "timeout")
     assert world.it.deadline is None
     assert world.it._streams == {}
+
+
+def test_tcp_a_byte_at_a_time(world: World) -> None:
+    server = world.server()
+    server.script("many.test", ns.truncate)
+    server.tcp_mode = "drip"
+    world.resolver()
+    assert world.resolve("many.test") == found("many.test", *ZONE["many.test"])
+    assert world.now == 1000
 
 
 def test_tcp_connections_are_bounded(world: World) -> None:
@@ -557,4 +542,4 @@ def test_close_leaves_nothing_open(world: World) -> None:
     world.run(until=lambda: len(it._streams) == 1)
     before = len(world.poller._callbacks)
     it.close()
-    assert len(world.poller._callbacks) == before - 9
+    assert len(world.poller._callbacks) == before - 65

@@ -48,7 +48,7 @@ def test_a_few_losses_or_a_short_silence_are_no_reason_to_rest() -> None:
     for _ in range(7):
         server.missed(100)
     assert not server.is_resting(100)
-    server.heard(100)
+    server.heard(100, 100, kept_case=False)
     for _ in range(50):
         server.missed(102.9)
     assert not server.is_resting(102.9)
@@ -68,7 +68,7 @@ def test_a_silent_server_is_tried_once_in_a_while_until_it_answers() -> None:
             tried.append(now)
     assert tried == [11, 13, *range(17, 70, 5)]
     server.missed(70)
-    server.heard(70.1)
+    server.heard(70.1, 70.1, kept_case=False)
     assert not server.is_resting(70.1)
     assert pool.after(server, 70.1) is server
 
@@ -86,8 +86,42 @@ def test_a_first_question_is_sent_even_when_all_rest() -> None:
 
 def test_stats() -> None:
     pool = Servers([("192.0.2.1", 53), ("2001:db8::1", 5353)], 1.0)
-    pool.first(0).asked(0)
+    asked = pool.first(0)
+    asked.asked(0)
     assert pool.stats(0) == [
-        {"address": "192.0.2.1:53", "sent": 0, "answered": 0, "lost": 0, "resting": False},
-        {"address": "[2001:db8::1]:5353", "sent": 1, "answered": 0, "lost": 0, "resting": False},
+        {
+            "address": "192.0.2.1:53",
+            "sent": 0,
+            "answered": 0,
+            "lost": 0,
+            "resting": False,
+            "keeps_case": False,
+            "rtt_ms": None,
+        },
+        {
+            "address": "[2001:db8::1]:5353",
+            "sent": 1,
+            "answered": 0,
+            "lost": 0,
+            "resting": False,
+            "keeps_case": False,
+            "rtt_ms": None,
+        },
     ]
+
+
+def test_case_once_kept_is_known_for_good() -> None:
+    server = Servers([("192.0.2.1", 53)], 1.0).first(0)
+    server.heard(1, 0.5, kept_case=False)
+    assert not server.keeps_case
+    server.heard(2, 1.5, kept_case=True)
+    server.heard(3, 2.5, kept_case=False)
+    assert server.keeps_case
+
+
+def test_the_round_trip_time_is_a_moving_mean() -> None:
+    server = Servers([("192.0.2.1", 53)], 1.0).first(0)
+    server.heard(1, 0.9, kept_case=False)
+    assert server.rtt == pytest.approx(0.1)
+    server.heard(2, 1.1, kept_case=False)
+    assert server.rtt == pytest.approx(0.2)

@@ -19,7 +19,7 @@ from larbinpy.frontier.state import State as Folder
 from larbinpy.frontier.view import queues
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
-from larbinpy.url import Url
+from larbinpy.url import Url, host_of
 
 HERE = "http://a.test/"
 PARENT = Url(HERE, 3)
@@ -64,8 +64,8 @@ def test_scope_does_not_bind_seeds(tmp_path):
 
 def test_links_are_taken_once_and_know_their_parent(frontier):
     found = links("http://a.test/1", "http://b.test/", "http://a.test/1")
-    assert frontier.admit(PARENT, found, 0.0) == 2
-    assert frontier.admit(PARENT, found, 0.0) == 0
+    assert frontier.admit(PARENT, found, 0.0) == ["a.test", "b.test"]
+    assert frontier.admit(PARENT, found, 0.0) == []
     assert queued(frontier) == [
         Url("http://a.test/1", 2, via=HERE),
         Url("http://b.test/", 2, via=HERE),
@@ -73,11 +73,26 @@ def test_links_are_taken_once_and_know_their_parent(frontier):
     assert frontier.refused == {Outcome.URL_DUP: 4}
 
 
+def test_the_names_that_links_will_want(tmp_path):
+    """Each once; not those whose address is known, or whose site is to be left alone."""
+    names = {"dead.test": "nxdomain"}
+    world = World(make_frontier(tmp_path, address_time=50.0, retries=0), names=names)
+    world.frontier.seed(HERE)
+    world.frontier.seed("http://dead.test/")
+    world.run()
+    assert world.frontier.admit(PARENT, links(f"{HERE}1"), world.now) == []
+    found = links(f"{HERE}2", "http://b.test/", "http://b.test/2", "http://dead.test/2")
+    assert world.frontier.admit(PARENT, found, world.now) == ["b.test"]
+    assert world.frontier.admit(PARENT, links(f"{HERE}3"), world.now + 50) == ["a.test"]
+    found = links("http://b.test:8000/", "http://dead.test/3")
+    assert world.frontier.admit(PARENT, found, world.now + 3600) == ["b.test", "dead.test"]
+
+
 def test_links_out_of_scope_are_counted_and_not_remembered(tmp_path):
     frontier = make_frontier(tmp_path, no_external_links=True)
     found = links("http://b.test/", "http://a.test" + "/x" * 50)
-    assert frontier.admit(PARENT, found, 0.0) == 0
-    assert frontier.admit(Url(HERE, 0), links("http://a.test/deep"), 0.0) == 0
+    assert frontier.admit(PARENT, found, 0.0) == []
+    assert frontier.admit(Url(HERE, 0), links("http://a.test/deep"), 0.0) == []
     assert frontier.refused == {
         Outcome.OUT_SITE: 1,
         Outcome.TRAP: 1,
@@ -89,9 +104,9 @@ def test_links_out_of_scope_are_counted_and_not_remembered(tmp_path):
 
 def test_images_are_links_only_where_they_are_wanted(tmp_path):
     image = [Link("http://a.test/i.png", Kind.IMAGE)]
-    assert make_frontier(tmp_path).admit(PARENT, image, 0.0) == 0
+    assert make_frontier(tmp_path).admit(PARENT, image, 0.0) == []
     frontier = make_frontier(tmp_path, get_image=True)
-    assert frontier.admit(Url(HERE, 0), image, 0.0) == 1
+    assert frontier.admit(Url(HERE, 0), image, 0.0) == ["a.test"]
     assert queued(frontier)[0].depth == 0
 
 
@@ -187,13 +202,14 @@ def test_requisites_of_requisites_end(tmp_path):
     frontier = make_frontier(tmp_path, any_type=True)
     parent = Url(HERE, 0)
     for number in range(10):
-        assert frontier.admit(parent, requisite(f"{HERE}{number}"), 0.0) == 1
+        frontier.admit(parent, requisite(f"{HERE}{number}"), 0.0)
+        assert frontier.owed == number + 1
         parent = queued(frontier)[-1]
         assert (parent.depth, parent.hops) == (0, number + 1)
-    assert frontier.admit(parent, requisite(f"{HERE}more"), 0.0) == 0
+    assert frontier.admit(parent, requisite(f"{HERE}more"), 0.0) == []
     assert frontier.refused[Outcome.TOO_DEEP] == 1
     # A redirect from there is one hop too many as well.
-    assert frontier.admit(parent, links(f"{HERE}more"), 0.0, redirect=True) == 0
+    assert frontier.admit(parent, links(f"{HERE}more"), 0.0, redirect=True) == []
     assert frontier.refused[Outcome.ERR_30X] == 1
 
 
@@ -445,7 +461,8 @@ class Crawl(RuleBasedStateMachine):
     def link(self, urls, depth):
         new = {u for u in urls if u not in self.owed and u not in self.decided} if depth else set()
         parent = Url("http://d.test/", depth)
-        assert self.frontier.admit(parent, links(*urls), self.now) == len(new)
+        names = self.frontier.admit(parent, links(*urls), self.now)
+        assert len(names) == len(set(names)) and set(names) <= {host_of(url) for url in new}
         self.owed.update(new)
 
     @rule()

@@ -100,6 +100,10 @@ class Reluctant:
         self._before = self._kept
 
 
+#: Nobody asks again while a `Reluctant` keeps an answer back.
+PATIENT = "dnsTimeout 10"
+
+
 @pytest.fixture
 def many_names(web: Web) -> Web:
     """A page that links to twelve hosts."""
@@ -115,7 +119,8 @@ def test_dns_connexions_is_how_many_names_are_asked_for_at_once(
 ) -> None:
     for most in (1, 4, 1000):
         server = Reluctant(many_names)
-        assert len(crawl(f"dnsConnexions {most}", watch=server.watch).fetched) == 13
+        lines = [f"dnsConnexions {most}", PATIENT]
+        assert len(crawl(*lines, watch=server.watch).fetched) == 13
         assert server.most == min(most, 12)
 
 
@@ -123,9 +128,10 @@ def test_dns_connexions_is_how_many_names_are_asked_for_at_once(
 def test_dns_send_queue_is_how_many_questions_wait(many_names: Web, crawl: Worlds) -> None:
     for most in (1, 3, 1024):
         server = Reluctant(many_names)
-        lines = ["dnsConnexions 1", f"dnsSendQueue {most}"]
+        lines = ["dnsConnexions 1", f"dnsSendQueue {most}", PATIENT]
         assert len(crawl(*lines, watch=server.watch).fetched) == 13
-        assert server.most_queued == min(most, 12)
+        # One of the twelve has been asked for before its URL wants it.
+        assert server.most_queued == min(most, 11)
 
 
 @effect_of("dnsCacheSize")
@@ -139,6 +145,25 @@ def test_dns_cache_size_is_how_many_names_are_remembered(web: Web, crawl: Worlds
     assert times_asked(small) == {"a.test": 2, "b.test": 1}
 
 
+@effect_of("dnsNegativeSize")
+def test_dns_negative_size_is_how_many_names_are_remembered_as_not_existing(
+    web: Web, crawl: Worlds
+) -> None:
+    """Sites of other ports have the same names, which are asked for again if forgotten."""
+    hosts = [f"none{n}.test" for n in range(400)]
+    ports = free_port(), free_port()
+    web.page("a.test/", "//b.test/", *[f"http://{host}:{ports[0]}/" for host in hosts])
+    web.page("b.test/", *[f"http://{host}:{ports[1]}/" for host in hosts], delay=20)
+
+    def asked(size: int) -> int:
+        world = crawl(f"dnsNegativeSize {size}", "retries 0")
+        assert len(world.fetched) == 2
+        return sum(times_asked(world)[host] for host in hosts)
+
+    assert asked(1000) == 400
+    assert asked(10) > 700
+
+
 @effect_of("dnsCacheTime")
 def test_dns_cache_time_is_how_long_names_are_remembered(web: Web, crawl: Worlds) -> None:
     for n in range(5):
@@ -146,11 +171,11 @@ def test_dns_cache_time_is_how_long_names_are_remembered(web: Web, crawl: Worlds
     web.pages("a.test/5")
 
     def asked(time: str) -> int:
-        world = crawl("waitDuration 10", f"dnsCacheTime {time}", seeds=["a.test/0"])
+        world = crawl("waitDuration 10m", f"dnsCacheTime {time}", seeds=["a.test/0"])
         assert len(world.fetched) == 6
         return times_asked(world)["a.test"]
 
-    assert [asked(time) for time in ("10m", "35", "15", "5")] == [1, 2, 3, 6]
+    assert [asked(time) for time in ("10h", "35m", "15m", "5m")] == [1, 2, 3, 6]
 
 
 # A proxy.

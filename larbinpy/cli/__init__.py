@@ -1,29 +1,43 @@
 """The commands: parse, call, exit. What they do is done elsewhere."""
 
+from importlib import import_module
+
 import click
 
 from larbinpy._version import __version__
-from larbinpy.cli import crawling, talking, tools
 from larbinpy.console.stream import open_all
 
+#: Command -> the module beside this one that it is in.
+_HOMES = {
+    "crawl": "crawling",
+    "mirror": "crawling",
+    "demo": "crawling",
+    "frontier": "crawling",
+    "check-config": "crawling",
+    "seed": "talking",
+    "console": "talking",
+    "status": "talking",
+    "resolve": "resolving",
+    "fetch": "fetching",
+}
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+class _Commands(click.Group):
+    """Loads a command when it is used: who resolves names does not wait for a crawler."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_HOMES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _HOMES:
+            return None
+        module = import_module(f"larbinpy.cli.{_HOMES[cmd_name]}")
+        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
+        return command
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="larbinpy")
 def main() -> None:
     """A polite, fast web crawler in the mould of Larbin: one process, one poll loop."""
     open_all()
-
-
-for _command in (
-    crawling.crawl,
-    crawling.mirror,
-    crawling.demo,
-    crawling.frontier,
-    crawling.check_config,
-    talking.seed,
-    talking.console,
-    talking.status,
-    tools.resolve,
-    tools.fetch,
-):
-    main.add_command(_command)

@@ -4,20 +4,20 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import click
 
 from larbinpy.config import Config, ConfigError, assignment, load
-from larbinpy.console import client
 from larbinpy.console.text import printable
-from larbinpy.frontier.state import StateError
+from larbinpy.ending import Ending, UserError
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 USAGE = 2
-NOTHING = 4
-_DISK = 3
+NOTHING = Ending.NOTHING.code
+STOPPED = Ending.STOPPED.code
+_DISK = Ending.DISK.code
 #: What a shell makes of a command that SIGINT ended.
 _INTERRUPTED = 130
 
@@ -55,7 +55,7 @@ def plain_errors() -> Iterator[None]:
     """What people can mend is one line and an exit status, never a traceback."""
     try:
         yield
-    except (ConfigError, StateError, client.NoAnswer) as error:
+    except UserError as error:
         _leave(str(error), USAGE)
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
@@ -89,12 +89,14 @@ def lines(name: str | None) -> list[str]:
     """The lines of a file of URLs or names; none where there is no file."""
     if name is None:
         return []
-    return [line.strip() for line in open_lines(name) if line.strip()]
+    with open_bytes(name) as file:
+        text = file.read().decode(errors="replace")
+    return [line.strip() for line in text.split("\n") if line.strip()]
 
 
-def open_lines(name: str) -> Iterator[str]:
+def open_bytes(name: str) -> IO[bytes]:
+    """A file, or standard input for "-"."""
     try:
-        with click.open_file(name, errors="replace") as file:
-            yield from file
+        return click.open_file(name, "rb")
     except OSError as error:
         raise ConfigError(f"{name}: cannot be read: {error.strerror}") from None

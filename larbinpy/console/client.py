@@ -18,6 +18,7 @@ import h11
 from larbinpy.console.commands import COMMANDS
 from larbinpy.console.input_port import CONTROL, MAX_LINE
 from larbinpy.console.text import printable
+from larbinpy.ending import UserError
 
 #: Seconds for one connection, one answer, or one piece of a longer one.
 TIMEOUT = 10.0
@@ -29,7 +30,7 @@ _BANNER_END = b"\n\n"
 _REFUSED = b"refused "
 
 
-class NoAnswer(Exception):
+class NoAnswer(UserError):
     """The crawl cannot be talked to; the text is one line that says where and why."""
 
 

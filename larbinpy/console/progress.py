@@ -1,20 +1,25 @@
-"""What a crawl tells the terminal that started it: a bar, lines, or nothing.
+"""What a command tells the terminal that started it: a bar, lines, or nothing.
 
-All of it is made of snapshots, also the times, so no clock is read here (tqdm reads its own
-for the rate it shows).
+What a crawl tells is made of snapshots, also the times, so no clock is read here (tqdm reads
+its own for the rate it shows).
 """
 
+import os
 import time
 from collections.abc import Mapping
-from typing import Any, NoReturn, Protocol, TextIO
-
-from tqdm import tqdm
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TextIO
 
 from larbinpy.console.stream import reader_may_leave
 from larbinpy.console.text import duration, grouped, printable, size
 
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
 #: Seconds between lines; Larbin's.
 _EVERY = 8.0
+#: Of a terminal that says it has none, where tqdm would show nothing.
+_SHAPE = {"ncols": 80, "nrows": 24}
 
 Snapshot = Mapping[str, Any]
 
@@ -149,19 +154,8 @@ class BarProgress:
     """A tqdm bar over the pages fetched."""
 
     def __init__(self, stream: TextIO, limit: int | None) -> None:
-        # tqdm starts a thread to watch bars that are not updated; this program has none.
-        tqdm.monitor_interval = 0
         self._stream = stream
-        # With a delay it writes nothing here, where nobody could tell that the reader left.
-        self._bar: tqdm[NoReturn] = tqdm(
-            total=limit,
-            file=stream,
-            unit=" pages",
-            dynamic_ncols=True,
-            mininterval=0.2,
-            miniters=0,
-            delay=1e-9,
-        )
+        self._bar = _bar(stream, limit, " pages")
 
     def update(self, snapshot: Snapshot) -> None:
         totals, rates = snapshot.get("totals") or {}, snapshot.get("rates") or {}
@@ -178,3 +172,60 @@ class BarProgress:
     def close(self) -> None:
         with reader_may_leave(self._stream):
             self._bar.close()
+
+
+class NamesBar:
+    """A tqdm bar over the names resolved.
+
+    Where `shared`, lines go to the same terminal: each between `clear` and `update`.
+    """
+
+    def __init__(self, stream: TextIO, total: int | None, *, shared: bool) -> None:
+        self._stream = stream
+        self._shared = shared
+        self._cleared = False
+        self._bar = _bar(stream, total, " names")
+
+    def clear(self) -> None:
+        """Make room for lines."""
+        if self._shared:
+            self._cleared = True
+            with reader_may_leave(self._stream):
+                self._bar.clear()
+
+    def update(self, names: int) -> None:
+        """So many names more are resolved."""
+        with reader_may_leave(self._stream):
+            if not self._bar.update(names) and self._cleared:
+                self._bar.refresh()
+        self._cleared = False
+
+    def close(self) -> None:
+        with reader_may_leave(self._stream):
+            self._bar.close()
+
+
+def _bar(stream: TextIO, total: int | None, unit: str) -> "tqdm[NoReturn]":
+    # Loaded where there is a bar: it takes as long as all else that `resolve` needs.
+    from tqdm import tqdm
+
+    # tqdm starts a thread to watch bars that are not updated; this program has none.
+    tqdm.monitor_interval = 0
+    # With a delay it writes nothing here, where nobody could tell that the reader left.
+    return tqdm(
+        total=total,
+        file=stream,
+        unit=unit,
+        mininterval=0.2,
+        miniters=0,
+        delay=1e-9,
+        **_shape(stream),
+    )
+
+
+def _shape(stream: TextIO) -> dict[str, Any]:
+    """How wide a bar is: as wide as the terminal at each moment."""
+    with suppress(OSError):
+        if not os.get_terminal_size(stream.fileno()).columns:
+            return _SHAPE
+    return {"dynamic_ncols": True}

@@ -3,15 +3,17 @@
     wire      messages: bytes <-> values, no socket
     address   which addresses are on the public internet
     hosts     the system's hosts file and name servers
-    cache     what is known, and until when
+    cache     what is known, and until when; bloom: which names do not exist
     servers   which server is asked next, and which ones rest
     lookup    one name's way to its address: all decisions about it
+    awaited   whose answer is awaited, and until when
     ports     the UDP sockets; stream: one question over TCP
+    dice      what a forger would have to guess
     resolver  carries the decisions out: sends, waits, matches answers
     bulk      many names from a file, through one resolver
 
-`wire`, `address`, `cache`, `servers` and `lookup` decide without a socket and are told
-the time; `resolver`, `ports` and `stream` do what they decide.
+`wire`, `address`, `cache`, `servers`, `lookup` and `awaited` decide without a socket and are
+told the time; `resolver`, `ports` and `stream` do what they decide.
 """
 
 from larbinpy.dns.address import is_public

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -17,7 +16,7 @@ _UNPRINTABLE = re.compile(r"[^\x21-\x7e]")
 _MAX_SHOWN = 300
 
 # The resolver always knows when it wants to go on; this is for the progress bar's sake.
-_LONGEST_WAIT = 1.0
+_LONGEST_WAIT = 0.1
 
 
 @dataclass(slots=True)
@@ -41,30 +40,37 @@ def resolve_names(
     resolver: Resolver,
     poller: Poller,
     clock: Callable[[], float],
-    write: Callable[[str], None],
+    write: Callable[[str], object],
+    progress: Callable[[int], object],
     *,
-    parallel: int,
     as_json: bool,
 ) -> Summary:
-    """Resolve the name on each line of `lines`, `parallel` at a time; empty lines are skipped.
+    """Resolve the name on each line of `lines`.
 
-    `write` gets one line for each, without its end, as it becomes known: ``name address``
-    (the first one) or ``name !reason``; with `as_json` an object of ``name``, ``addresses``
-    and ``reason``. Only the lines in flight are held in memory.
+    An empty line says that there is no other for now: `poller` is waited for before the next.
+    `write` gets one line for each as it becomes known, several at a time and without the
+    last one's end: ``name address`` (the first one) or ``name !reason``; with `as_json` an
+    object of ``name``, ``addresses`` and ``reason``. Only the lines for which the resolver
+    has room are held in memory. `progress` is told how many are done, ten times a second
+    or more often.
     """
-    work = _Work(resolver, write, as_json)
-    names = filter(None, (line.strip() for line in lines))
+    work = _Work(resolver, as_json)
+    names = map(str.strip, lines)
     started = clock()
     more = True
     while more or work.waiting:
-        more = more and work.ask(names, parallel, clock())
+        more = more and work.ask(names, clock())
         work.answer(resolver.step(clock()))
-        if work.waiting:
-            _wait(resolver, poller, clock(), work.may_ask(parallel) if more else 0)
+        if work.lines:
+            write("\n".join(work.lines))
+        progress(len(work.lines))
+        work.lines.clear()
+        if more or work.waiting:
+            _wait(resolver, poller, clock(), more and not work.starved and resolver.room > 0)
     return work.summary(clock() - started)
 
 
-def _wait(resolver: Resolver, poller: Poller, now: float, more: int) -> None:
+def _wait(resolver: Resolver, poller: Poller, now: float, more: bool) -> None:
     deadline = resolver.deadline
     timeout = _LONGEST_WAIT if deadline is None else min(deadline - now, _LONGEST_WAIT)
     poller.wait(0 if more else timeout)
@@ -73,45 +79,50 @@ def _wait(resolver: Resolver, poller: Poller, now: float, more: int) -> None:
 class _Work:
     """The lines in flight, by name: each gets an answer, though a name is asked for once."""
 
-    def __init__(self, resolver: Resolver, write: Callable[[str], None], as_json: bool) -> None:
+    def __init__(self, resolver: Resolver, as_json: bool) -> None:
         self._resolver = resolver
-        self._write = write
         self._show = _as_json if as_json else _as_text
-        self._pending: Counter[str] = Counter()
-        self.waiting = 0
+        self._pending: dict[str, int] = {}
         self._summary = Summary()
+        #: What is known and not yet written.
+        self.lines: list[str] = []
+        #: There was no name to be had the last time.
+        self.starved = False
 
-    def may_ask(self, parallel: int) -> int:
-        return max(min(parallel - self.waiting, self._resolver.room), 0)
+    @property
+    def waiting(self) -> int:
+        return len(self._pending)
 
-    def ask(self, names: Iterator[str], parallel: int, now: float) -> bool:
+    def ask(self, names: Iterator[str], now: float) -> bool:
         """Ask for as many of `names` as there is room for; False when they are at an end."""
-        wanted = self.may_ask(parallel)
+        room = self._resolver.room
         taken = 0
-        for name in islice(names, wanted):
+        self.starved = False
+        for name in islice(names, room):
+            if not name:
+                self.starved = True
+                return True
             taken += 1
             answer = self._resolver.ask(name, now)
             if answer is not None:
                 self._put(answer)
             else:
-                self._pending[name] += 1
-                self.waiting += 1
-        return taken == wanted
+                self._pending[name] = self._pending.get(name, 0) + 1
+        return taken == room
 
     def answer(self, answers: list[Answer]) -> None:
         for answer in answers:
             for _ in range(self._pending.pop(answer.name, 0)):
-                self.waiting -= 1
                 self._put(answer)
 
     def _put(self, answer: Answer) -> None:
         self._summary.names += 1
-        self._summary.resolved += answer.reason is None
         self._summary.failed += answer.reason is not None
-        self._write(self._show(answer))
+        self.lines.append(self._show(answer))
 
     def summary(self, elapsed: float) -> Summary:
         counts = self._resolver.stats()
+        self._summary.resolved = self._summary.names - self._summary.failed
         self._summary.cached = counts["cached"]
         self._summary.asked = counts["sent"]
         self._summary.resent = counts["resent"]
@@ -120,18 +131,14 @@ class _Work:
 
 
 def _as_text(answer: Answer) -> str:
-    name = _shown(answer.name)
-    return f"{name} {answer.addresses[0]}" if answer.reason is None else f"{name} !{answer.reason}"
+    name, addresses, reason = answer
+    # What has an address is a name or an address itself, and printable.
+    return f"{name} {addresses[0]}" if reason is None else f"{_shown(name)} !{reason}"
 
 
 def _as_json(answer: Answer) -> str:
-    return json.dumps(
-        {
-            "name": _shown(answer.name),
-            "addresses": list(answer.addresses),
-            "reason": answer.reason,
-        }
-    )
+    name, addresses, reason = answer
+    return json.dumps({"name": _shown(name), "addresses": addresses, "reason": reason})
 
 
 def _shown(name: str) -> str:

@@ -1,18 +1,21 @@
 """The name cache: what is known about names, and until when.
 
-Addresses and failures live in two tables, each with its own replacement of the least
-recently used: pages full of dead names cannot push out the live ones. An address is asked
-for again after one fixed time, whatever its record's TTL says: a crawl connects to the
-same hosts for days, and one that moved shows by not answering. The expired entry stays
-until it is pushed out, to serve when the asking fails (RFC 8767).
+Addresses, absences and failures are kept apart, so that pages full of dead names cannot
+push out the live ones: addresses in a compact table (`_Table`), names that do not exist
+in a Bloom filter, and the few that failed otherwise in a small dict.
 """
 
+import struct
 from collections import OrderedDict
+from mmap import MAP_ANONYMOUS, MAP_PRIVATE, PAGESIZE, mmap
+from socket import AF_INET, inet_pton
 from typing import NamedTuple
 
-#: Bounds on how long an absence (NXDOMAIN, NODATA) is remembered, in seconds, around
-#: what the zone's SOA asks for (RFC 2308 section 5). Below the lower one a page full of
-#: links to a dead host would ask again and again; the upper one is a typical SOA's word.
+from larbinpy.dns.bloom import BloomFilter
+
+#: Bounds on how long it is remembered that a name has no address (NODATA), in seconds,
+#: around what the zone's SOA asks for (RFC 2308 section 5). Below the lower one a page full
+#: of links to a dead host would ask again and again; the upper one is a typical SOA's word.
 NEGATIVE_MIN = 30.0
 NEGATIVE_MAX = 900.0
 
@@ -20,9 +23,12 @@ NEGATIVE_MAX = 900.0
 #: section 3.2: at least 1 s, at most 5 min.
 FAILURE_TIME = 30.0
 
-#: How long after its time an address may serve when asking fails; RFC 8767 section 5
-#: suggests 1 to 3 days.
+# How long after its time an address may serve when asking fails; RFC 8767 section 5
+# suggests 1 to 3 days.
 _STALE_MAX = 86400.0
+
+# Some 3 MB; more names than these fail at a time only where there is no network.
+_MOST_FAILURES = 10_000
 
 
 class Known(NamedTuple):
@@ -32,63 +38,319 @@ class Known(NamedTuple):
     reason: str | None
 
 
-class _Entry(NamedTuple):
-    expires: float
+_ABSENT = Known((), "nxdomain")
+
+
+class _Failure(NamedTuple):
+    until: float
     known: Known
 
 
 class NameCache:
-    """At most `size` names with addresses for `time` seconds, and `size` failures.
+    """Addresses of at most `size` names, and which names do not exist, at most `absences`.
 
-    Names are spelled as `wire.host_name` spells them.
+    Names are spelled as `wire.host_name` spells them. An address whose time is over stays
+    until it is pushed out, to serve for another day while asking fails (RFC 8767).
+
+    Absences are forgotten all at once: `absence_time` seconds after the first of them, or
+    before when no more fit. Of the names that do exist, up to one in a million is meanwhile
+    taken for absent by mistake, but none whose address is here, be it expired.
     """
 
-    def __init__(self, size: int, time: float) -> None:
-        self._size = size
-        self._time = time
-        self._found: OrderedDict[str, _Entry] = OrderedDict()
-        self._failed: OrderedDict[str, _Entry] = OrderedDict()
+    def __init__(self, size: int, absences: int = 1_000_000, absence_time: float = 1800.0) -> None:
+        self._found = _Table(size)
+        self._absent = BloomFilter(absences)
+        self._absence_time = absence_time
+        self._absent_until = 0.0
+        self._failed: OrderedDict[str, _Failure] = OrderedDict()
+        self._stale_served = 0
 
     def __len__(self) -> int:
         return len(self._found) + len(self._failed)
 
     def __repr__(self) -> str:
-        return f"<NameCache {len(self._found)} found, {len(self._failed)} failed>"
+        return f"<NameCache {len(self._found)} found, {len(self._failed)} failed, {self._absent}>"
 
     def get(self, name: str, now: float) -> Known | None:
         """What is known and has not expired; None to ask."""
-        for table in (self._found, self._failed):
-            entry = table.get(name)
-            if entry is not None and now < entry.expires:
-                table.move_to_end(name)
-                return entry.known
+        known = self._found.get(name, now)
+        if known is not None:
+            return known
+        failure = self._failed.get(name)
+        if failure is not None and now < failure.until:
+            self._stale_served += failure.known.reason is None
+            return failure.known
+        # A name in the table, be it expired, was found after it was absent, if it ever was.
+        if now < self._absent_until and name in self._absent and name not in self._found:
+            return _ABSENT
         return None
 
-    def put(self, name: str, addresses: tuple[str, ...], now: float) -> None:
+    def put(self, name: str, addresses: tuple[str, ...], time: float, now: float) -> None:
+        """Keep `addresses` for `time` seconds, a minute at least and 45 days at most."""
         self._failed.pop(name, None)
-        self._keep(self._found, name, _Entry(now + self._time, Known(addresses, None)))
+        self._found.put(name, addresses, time, now)
 
-    def put_absence(self, name: str, reason: str, ttl: float | None, now: float) -> None:
-        """Remember that there is nothing: for `ttl` seconds within bounds, the least for None."""
-        self._found.pop(name, None)
-        expires = now + min(max(ttl or 0, NEGATIVE_MIN), NEGATIVE_MAX)
-        self._keep(self._failed, name, _Entry(expires, Known((), reason)))
+    def put_absence(self, name: str, now: float) -> None:
+        """Remember that there is no such name (NXDOMAIN)."""
+        self._found.remove(name)
+        self._failed.pop(name, None)
+        if now >= self._absent_until or len(self._absent) >= self._absent.capacity:
+            self._absent.clear()
+            self._absent_until = now + self._absence_time
+        self._absent.add(name)
+
+    def put_nodata(self, name: str, reason: str, ttl: float | None, now: float) -> None:
+        """Remember that a name has no address: for `ttl` seconds within bounds, the least
+        for None."""
+        self._found.remove(name)
+        until = now + min(max(ttl or 0, NEGATIVE_MIN), NEGATIVE_MAX)
+        self._remember(name, _Failure(until, Known((), reason)))
 
     def put_failure(self, name: str, reason: str, now: float) -> Known:
         """Remember that asking failed; returns what holds meanwhile.
 
         That is the last known addresses, if there are any, and the reason otherwise.
         """
-        entry = self._found.get(name)
-        if entry is None or now >= entry.expires + _STALE_MAX:
+        known = self._found.get(name, now)
+        if known is None:
+            # Whoever knew it a day ago may use it today.
+            known = self._found.get(name, now - _STALE_MAX)
+            self._stale_served += known is not None
+        if known is None:
             known = Known((), reason)
-        else:
-            known = entry.known
-        self._keep(self._failed, name, _Entry(now + FAILURE_TIME, known))
+        self._remember(name, _Failure(now + FAILURE_TIME, known))
         return known
 
-    def _keep(self, table: OrderedDict[str, _Entry], name: str, entry: _Entry) -> None:
-        table[name] = entry
-        table.move_to_end(name)
-        if len(table) > self._size:
-            table.popitem(last=False)
+    def _remember(self, name: str, failure: _Failure) -> None:
+        self._failed.pop(name, None)
+        self._failed[name] = failure
+        if len(self._failed) > _MOST_FAILURES:
+            self._failed.popitem(last=False)
+
+    def stats(self) -> dict[str, int]:
+        """The state now, and since the start: names `evicted`, expired addresses served.
+
+        `bytes` is what the `names` take of memory, `absent_bytes` what the filter takes in
+        the end.
+        """
+        return {
+            "names": len(self._found),
+            "size": self._found.size,
+            "bytes": self._found.size_bytes,
+            "evicted": self._found.evicted,
+            "absent": len(self._absent),
+            "absent_size": self._absent.capacity,
+            "absent_bytes": self._absent.size_bytes,
+            "failures": len(self._failed),
+            "stale_served": self._stale_served,
+        }
+
+
+# A row of the table: the hash of the name and the code of its top level; the minute it
+# expires; its IPv4 address; the rows used before and after it; the next row of its bucket.
+# An address goes in as bytes and comes out as four numbers.
+_read_key = struct.Struct("=qH").unpack_from
+_read_links = struct.Struct("=q8xIII").unpack_from
+_read = struct.Struct("=qHH4BIII").unpack_from
+_ROW = struct.Struct("=qHH4sIII")
+_write = _ROW.pack_into
+_WORDS = _ROW.size // 4
+_OLDER, _NEWER, _FOLLOWING = 4, 5, 6
+
+# What all top levels share that come after 4095 others, which are more than there are.
+_LAST_CODE = 0xFFF
+# 16 bits count no further: the 45th day.
+_LAST_MINUTE = 0xFFFF
+# 32 bits number no more words.
+_MOST_NAMES = 0xFFFFFFFF // _WORDS
+_MOST_ADDRESSES = 16
+
+# What two addresses take in `_several`: the text, its key, and a share of the dict.
+_SEVERAL_BYTES = 150
+
+_OCTETS = [str(octet) for octet in range(256)]
+# Known(...) is a tenth of a microsecond slower: it calls a function written in Python.
+_make = tuple.__new__
+
+
+class _Table:
+    """Addresses of at most `size` names, 36 bytes each; the least recently used goes first.
+
+    A name is known by 76 bits, as in the dual name cache: a code of 12 for its top level
+    and 64 of a hash. There, the hash is in two halves, of the second level and of the rest,
+    so that 32 bits tell apart all names that begin with "www", or end in "co.uk": of a
+    million such names, a hundred share their key with another. Here it is of the whole
+    name, and a million share none in all likelihood. Python keys its hash anew in each process,
+    so that nobody outside can choose names that collide, unless PYTHONHASHSEED is set.
+
+    The rows lie in one piece of memory, which the system hands out page by page as they
+    are used. A row goes by the number of its first word, so that a view of the words that
+    begins at a field finds this field of every row; row 0 stands for none. A row in use is
+    in two lists: its bucket's, from `_heads` along `_following`, and that of all in the
+    order of use, from `_newest` along `_older` and from row 0 along `_newer`, up to
+    `_newest`. Rows given back are in a list of their own, from `_free` along `_following`.
+
+    Whatever is not one IPv4 address is kept as text beside the rows, in `_several`: 150
+    bytes more for a name of two addresses.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = min(size, _MOST_NAMES)
+        self.evicted = 0
+        self._buckets = 2 * self.size or 1
+        self._clear()
+
+    def _clear(self) -> None:
+        self._memory = _zeroed(_ROW.size * (self.size + 1))
+        words = memoryview(self._memory).cast("I")
+        self._older = words[_OLDER:]
+        self._newer = words[_NEWER:]
+        self._following = words[_FOLLOWING:]
+        self._heads = memoryview(_zeroed(4 * self._buckets)).cast("I")
+        self._several: dict[int, str] = {}
+        self._codes: dict[str, int] = {}
+        self._newest = 0
+        self._free = 0
+        self._touched = 0
+        self._names = 0
+        self._start = 0.0
+
+    def __len__(self) -> int:
+        return self._names
+
+    def __contains__(self, name: str) -> bool:
+        return self._row(name) != 0
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory in use. Buckets are met at random: each of the first names costs a page."""
+        heads = min(self._heads.nbytes, PAGESIZE * self._touched)
+        return _ROW.size * self._touched + heads + _SEVERAL_BYTES * len(self._several)
+
+    def get(self, name: str, now: float) -> Known | None:
+        """The addresses, unless they have expired.
+
+        Among a million names a third of the time is waiting for memory: the name, its
+        bucket, its row, and that row's neighbours in the order of use. So that the rest
+        stays small, what other methods share is written out here.
+        """
+        whole = hash(name)
+        row = self._heads[whole % self._buckets]
+        while row:
+            hashed, code, minute, a, b, c, d, older, newer, following = _read(self._memory, row * 4)
+            if hashed == whole:
+                top = name.rpartition(".")[2]
+                if code == self._codes.get(top, _LAST_CODE):
+                    break
+            row = following
+        if not row or now - self._start >= 60 * minute:
+            return None
+        newest = self._newest
+        if row != newest:
+            self._older[newer] = older
+            self._newer[older] = newer
+            self._newer[newest] = row
+            self._older[row] = newest
+            self._newest = row
+        if a == 0 and row in self._several:
+            return Known(tuple(self._several[row].split()), None)
+        text = f"{_OCTETS[a]}.{_OCTETS[b]}.{_OCTETS[c]}.{_OCTETS[d]}"
+        return _make(Known, ((text,), None))
+
+    def put(self, name: str, addresses: tuple[str, ...], time: float, now: float) -> None:
+        if self.size == 0:
+            return
+        minute = self._minute(time, now)
+        whole, code = hash(name), self._code(name.rpartition(".")[2])
+        known = self._find(whole, code)
+        if known:
+            self._drop(known)
+        row = self._take_row()
+        octets = b"\0\0\0\0"
+        if len(addresses) == 1 and ":" not in addresses[0]:
+            octets = inet_pton(AF_INET, addresses[0])
+        else:
+            self._several[row] = " ".join(addresses[:_MOST_ADDRESSES])
+        bucket = whole % self._buckets
+        older, following = self._newest, self._heads[bucket]
+        _write(self._memory, row * 4, whole, code, minute, octets, older, 0, following)
+        self._heads[bucket] = row
+        self._newer[older] = row
+        self._newest = row
+        self._names += 1
+
+    def remove(self, name: str) -> None:
+        row = self._row(name)
+        if row:
+            self._drop(row)
+
+    def _code(self, top: str) -> int:
+        """The code of a top level; a new one gets its own as long as there are any."""
+        code = self._codes.get(top)
+        if code is None:
+            code = len(self._codes)  # never more than the last
+            if code < _LAST_CODE:
+                self._codes[top] = code
+        return code
+
+    def _row(self, name: str) -> int:
+        """The row of a name; 0 where it has none."""
+        return self._find(hash(name), self._codes.get(name.rpartition(".")[2], _LAST_CODE))
+
+    def _find(self, whole: int, code: int) -> int:
+        row = self._heads[whole % self._buckets]
+        while row and _read_key(self._memory, row * 4) != (whole, code):
+            row = self._following[row]
+        return row
+
+    def _minute(self, time: float, now: float) -> int:
+        """The minute that is `time` from `now`, counted from when the table was last empty.
+
+        When the count is at its end, the table begins anew: every name is asked for once
+        more in 45 days, where to count on would mean a walk through all rows.
+        """
+        if self._names and now - self._start > 60 * (_LAST_MINUTE - 1):
+            self._clear()
+        if self._names == 0:
+            self._start = now
+        seconds = now - self._start + (time if time > 60 else 60)
+        return int(-(-seconds // 60)) if seconds < 60 * _LAST_MINUTE else _LAST_MINUTE
+
+    def _take_row(self) -> int:
+        """A row for a new name, if need be that of the name least recently used."""
+        if self._names == self.size:
+            self._drop(self._newer[0])
+            self.evicted += 1
+        row = self._free
+        if row:
+            self._free = self._following[row]
+        else:
+            self._touched += 1
+            row = self._touched * _WORDS
+        return row
+
+    def _drop(self, row: int) -> None:
+        """Take a row out of its lists and give it back."""
+        whole, older, newer, following = _read_links(self._memory, row * 4)
+        bucket = whole % self._buckets
+        before = self._heads[bucket]
+        if before == row:
+            self._heads[bucket] = following
+        else:
+            while self._following[before] != row:
+                before = self._following[before]
+            self._following[before] = following
+        if row == self._newest:
+            self._newest = older
+        else:
+            self._newer[older] = newer
+            self._older[newer] = older
+        self._several.pop(row, None)
+        self._following[row] = self._free
+        self._free = row
+        self._names -= 1
+
+
+def _zeroed(size: int) -> mmap:
+    """`size` bytes of zeros, which take no memory before they are written to."""
+    return mmap(-1, size, flags=MAP_PRIVATE | MAP_ANONYMOUS)

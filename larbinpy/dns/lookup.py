@@ -5,8 +5,8 @@ not in the answer is asked for in turn. The resolver tells a `Lookup` what happe
 does what the `Verdict` says.
 """
 
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from larbinpy.dns import wire
 from larbinpy.dns.servers import Server
@@ -27,8 +27,7 @@ _REASONS = {1: "formerr", 2: "servfail", 4: "notimp", 5: "refused"}
 _PASSING = frozenset({"servfail", "truncated"})
 
 
-@dataclass(slots=True, frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """What became of a name: addresses and no reason, or a reason and no addresses.
 
     The reasons: ``nxdomain`` (no such name), ``nodata`` (no address), ``cnameloop``
@@ -63,9 +62,9 @@ class Verdict(Enum):
 class Lookup:
     """A name that is being asked for.
 
-    What `server`, `key` and `due` hold is the resolver's: where the question went, the
-    port and id under which its answer is awaited (None: no answer counts any more), and
-    when its time is up.
+    What `server`, `key`, `asked`, `asked_at` and `due` hold is the resolver's: where the
+    question went, the port and id under which its answer is awaited (None: no answer counts
+    any more), the question as it left and when, and when its time is up.
     """
 
     __slots__ = (
@@ -73,6 +72,8 @@ class Lookup:
         "_errors",
         "_target",
         "addresses",
+        "asked",
+        "asked_at",
         "cnames",
         "due",
         "key",
@@ -86,16 +87,19 @@ class Lookup:
         "tries",
     )
 
-    def __init__(self, name: str, spelling: str, now: float) -> None:
+    asked: bytes
+    asked_at: float
+    due: float
+    server: Server
+
+    def __init__(self, name: str, spellings: list[str], now: float) -> None:
         self.name = name
         #: The ways in which it was asked for; each wants an answer of its own.
-        self.spellings = [spelling]
+        self.spellings = spellings
         self.addresses: tuple[str, ...] = ()
         self.cnames = 0
         self.negative_ttl: float | None = None
-        self.server: Server | None = None
-        self.key: tuple[int, int] | None = None
-        self.due = now
+        self.key: tuple[int, bytes] | None = None
         self._born = now
         self._question(name, wire.A)
 
@@ -113,6 +117,9 @@ class Lookup:
 
     def answered(self, reply: wire.Reply, servers: int) -> Verdict:
         """A reply came from one of `servers`; it is not a truncated one."""
+        if reply.addresses and reply.rcode == 0 and self.cnames + reply.cnames <= wire.MAX_CNAMES:
+            self.addresses = reply.addresses
+            return Verdict.FOUND
         self.negative_ttl = reply.negative_ttl
         self.cnames += reply.cnames
         if reply.rcode == _NXDOMAIN:
@@ -121,9 +128,6 @@ class Lookup:
             return self.refused(_REASONS.get(reply.rcode, "servfail"), servers)
         if self.cnames > wire.MAX_CNAMES:
             return self._absent("cnameloop")
-        if reply.addresses:
-            self.addresses = reply.addresses
-            return Verdict.FOUND
         return self._go_on(reply)
 
     def _go_on(self, reply: wire.Reply) -> Verdict:

@@ -1,18 +1,30 @@
 """The UDP sockets that questions leave by, each on a random port.
 
 Which port a question left by is one of the things that a forged answer would have to
-guess (RFC 5452 section 4.5), so there are several and each question takes one at random.
+guess (RFC 5452 section 4.5), so there are many, each question takes one at random, and
+none stays for long. The system chooses the numbers, at random from its range
+(ip_local_port_range), and keeps to those that are free.
+
 The sockets are not connected: one serves all name servers of its family.
 """
 
 import errno
-import random
 import socket
+from collections import deque
 from contextlib import suppress
-from typing import NamedTuple
 
-from larbinpy.dns.servers import Address
+from larbinpy.dns.servers import Address, family_of
 from larbinpy.poller import READ, Poller
+
+#: What came in: the port, who sent it, the message.
+Packet = tuple[int, Address, bytes]
+
+#: Ports open at a time for each address family.
+COUNT = 64
+
+# Seconds for which a port is asked from. They are replaced one by one, so that there is
+# never a moment without ports that are new.
+_LIFE = 64.0
 
 # Answers go on arriving while a page is parsed; the kernel may cut this to its own limit.
 _BUFFER = 1 << 20
@@ -26,32 +38,33 @@ _BATCH = 64
 _MAX_WAITING = 1024
 
 
-class Packet(NamedTuple):
-    """What came in, and where."""
-
-    port: int
-    source: Address
-    data: bytes
-
-
 class Ports:
-    """`count` sockets for each address family among `servers` that this machine has.
+    """`COUNT` sockets for each address family among `servers` that this machine has.
 
-    A port is named by its descriptor.
+    A port is named by its descriptor. A replaced one is still listened to for `linger`
+    seconds, which is to be longer than any answer is waited for.
     """
 
-    def __init__(self, poller: Poller, servers: list[Address], count: int) -> None:
+    def __init__(self, poller: Poller, servers: list[Address], linger: float) -> None:
         self._poller = poller
+        self._linger = linger
         self._sockets: dict[int, socket.socket] = {}
         self._by_family: dict[int, list[int]] = {}
+        self._next = 0
+        self._renewal: float | None = None
+        self._retired: deque[tuple[float, int]] = deque()
+        self._leaving: list[tuple[int, bytes, Address]] = []
         self.waiting: list[Packet] = []
         for family in {family_of(server) for server in servers}:
             try:
-                self._by_family[family] = [self._open(family) for _ in range(count)]
+                self._by_family[family] = [self._open(family) for _ in range(COUNT)]
             except OSError as error:
                 if error.errno != errno.EAFNOSUPPORT:
                     self.close()
                     raise
+
+    def __len__(self) -> int:
+        return len(self._sockets)
 
     def __repr__(self) -> str:
         return f"<Ports {len(self._sockets)} open, {len(self.waiting)} packets>"
@@ -65,21 +78,55 @@ class Ports:
         self._poller.register(udp.fileno(), READ, self._readable)
         return udp.fileno()
 
+    def renew(self, now: float) -> None:
+        """Replace the ports whose time is over, and close those replaced long ago."""
+        if self._renewal is None:
+            self._renewal = now + _LIFE / COUNT
+        for _ in range(COUNT):
+            if now < self._renewal:
+                break
+            self._renewal += _LIFE / COUNT
+            self._replace(self._next, now)
+            self._next = (self._next + 1) % COUNT
+        else:
+            # All are new: what was missed while nobody looked is made up for.
+            self._renewal = now + _LIFE / COUNT
+        while self._retired and self._retired[0][0] <= now:
+            self._close(self._retired.popleft()[1])
+
+    def _replace(self, place: int, now: float) -> None:
+        for family, ports in self._by_family.items():
+            # Without a descriptor to spare the old port has to do for another round.
+            with suppress(OSError):
+                fresh = self._open(family)
+                self._retired.append((now + self._linger, ports[place]))
+                ports[place] = fresh
+
     def reaches(self, server: Address) -> bool:
         """Whether there are sockets for this server's family."""
         return family_of(server) in self._by_family
 
-    def pick(self, server: Address, rng: random.Random) -> int:
-        return rng.choice(self._by_family[family_of(server)])
+    def pick(self, family: int, number: int) -> int:
+        """The port to ask a server of `family` from, by a random octet."""
+        return self._by_family[family][number % COUNT]
 
     def send(self, port: int, message: bytes, server: Address) -> None:
+        """Send with the next `flush`."""
+        self._leaving.append((port, message, server))
+
+    def flush(self) -> None:
         """Send what can be sent.
 
+        All at once, because a server that is kept busy need not be woken for every question.
         A full buffer or a missing route is for the sender what a lost packet is: the
         question's time runs out, and another server is asked.
         """
-        with suppress(OSError):
-            self._sockets[port].sendto(message, server)
+        for port, message, server in self._leaving:
+            try:
+                self._sockets[port].sendto(message, server)
+            except OSError:
+                continue
+        self._leaving.clear()
 
     def take(self) -> list[Packet]:
         """The packets that came in since the last call."""
@@ -87,20 +134,18 @@ class Ports:
         return taken
 
     def _readable(self, fd: int, _events: int) -> None:
-        udp = self._sockets[fd]
-        for _ in range(min(_BATCH, _MAX_WAITING - len(self.waiting))):
-            try:
-                data, source = udp.recvfrom(_MAX_PACKET)
-            except OSError:
-                return
-            self.waiting.append(Packet(fd, source[:2], data))
+        receive = self._sockets[fd].recvfrom
+        try:
+            for _ in range(min(_BATCH, _MAX_WAITING - len(self.waiting))):
+                data, source = receive(_MAX_PACKET)
+                self.waiting.append((fd, source[:2], data))
+        except OSError:
+            return
+
+    def _close(self, fd: int) -> None:
+        self._poller.unregister(fd)
+        self._sockets.pop(fd).close()
 
     def close(self) -> None:
-        for fd, udp in self._sockets.items():
-            self._poller.unregister(fd)
-            udp.close()
-        self._sockets.clear()
-
-
-def family_of(address: Address) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        for fd in list(self._sockets):
+            self._close(fd)

@@ -6,6 +6,7 @@ that has rested longest: names that nobody answers for could otherwise silence a
 that is well. Their rate is bounded by the names in flight.
 """
 
+import socket
 from collections.abc import Sequence
 
 Address = tuple[str, int]
@@ -19,6 +20,9 @@ _SILENCE = 3
 # while the server is down still notices its return.
 _LONGEST_REST = 5
 
+# How much of the mean round-trip time the latest one makes (RFC 6298 section 2).
+_RTT_SHARE = 1 / 8
+
 
 class Server:
     """One name server and how it has been answering."""
@@ -30,13 +34,22 @@ class Server:
         "_timeout",
         "address",
         "answered",
+        "family",
+        "keeps_case",
         "lost",
         "resting_until",
+        "rtt",
         "sent",
     )
 
     def __init__(self, address: Address, timeout: float) -> None:
         self.address = address
+        self.family = family_of(address)
+        #: Whether it has sent back a question in the case it came in; all that it answers
+        #: has to, from then on.
+        self.keeps_case = False
+        #: Mean round-trip time in seconds; None before the first answer.
+        self.rtt: float | None = None
         self.sent = 0
         self.answered = 0
         self.lost = 0
@@ -54,11 +67,16 @@ class Server:
         self.sent += 1
         if self._heard_at is None:
             self._heard_at = now
-        if self.is_silent(now):
+        if self._losses >= _LOSSES and self.is_silent(now):
             self._take_rest(now)
 
-    def heard(self, now: float) -> None:
+    def heard(self, now: float, asked_at: float, kept_case: bool) -> None:
+        """An answer came to a question that left at `asked_at`, perhaps in its odd case."""
         self.answered += 1
+        if kept_case:
+            self.keeps_case = True
+        rtt = now - asked_at
+        self.rtt = rtt if self.rtt is None else self.rtt + _RTT_SHARE * (rtt - self.rtt)
         self._heard_at = now
         self._losses = 0
         self._rest = self._timeout
@@ -102,12 +120,18 @@ class Servers:
     def first(self, now: float) -> Server:
         """The server for a question that nobody has been asked yet."""
         self._turn = (self._turn + 1) % len(self._all)
+        in_turn = self._all[self._turn]
+        if now >= in_turn.resting_until:
+            return in_turn
         awake = self._awake_from(self._turn, now)
         return awake or min(self._all, key=lambda server: server.resting_until)
 
     def after(self, server: Server, now: float) -> Server | None:
         """The next server to be asked after `server`, itself at last; None while all rest."""
         return self._awake_from(self._all.index(server) + 1, now)
+
+    def any_awake(self, now: float) -> bool:
+        return any(not server.is_resting(now) for server in self._all)
 
     def _awake_from(self, start: int, now: float) -> Server | None:
         in_turn = self._all[start:] + self._all[:start]
@@ -121,7 +145,13 @@ class Servers:
                 "answered": server.answered,
                 "lost": server.lost,
                 "resting": server.is_resting(now),
+                "keeps_case": server.keeps_case,
+                "rtt_ms": None if server.rtt is None else round(1000 * server.rtt, 3),
             }
             for server in self._all
             for host, port in [server.address]
         ]
+
+
+def family_of(address: Address) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in address[0] else socket.AF_INET

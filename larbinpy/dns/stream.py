@@ -7,8 +7,7 @@ likes.
 import socket
 import struct
 
-from larbinpy.dns.ports import family_of
-from larbinpy.dns.servers import Address
+from larbinpy.dns.servers import Address, family_of
 from larbinpy.poller import READ, WRITE, Poller
 
 _LENGTH = struct.Struct("!H")

@@ -1,9 +1,9 @@
 """DNS messages: bytes in, values out (RFC 1035 section 4).
 
-The ordinary answer (A, AAAA, CNAME, and a SOA where there is nothing) is taken apart by
-hand in some microseconds; whatever is odd about a message hands it to dnspython, which
-knows the rest of the standard and takes fifty times as long. What neither can read is one
-`WireError`, and nothing else is ever raised.
+An answer that is nothing but addresses is taken apart in a microsecond or two; one with
+aliases, or with a SOA where there is nothing, by a small reader; whatever is odd about a
+message hands it to dnspython, which knows the rest of the standard and takes fifty times as
+long. What none can read is one `WireError`, and nothing else is ever raised.
 
 Inside, a name is its uncompressed wire form in lower case: two names are equal when the
 bytes are (RFC 4343), and a dot or a NUL within a label cannot be taken for anything else.
@@ -16,12 +16,12 @@ off the path cannot write to, and no server has reason to answer FORMERR.
 import re
 import struct
 from ipaddress import IPv6Address
-from typing import NamedTuple
+from socket import inet_ntoa
+from typing import TYPE_CHECKING, NamedTuple
 
-import dns.message
-import dns.opcode
-import dns.rdatatype
-import dns.rrset
+if TYPE_CHECKING:
+    import dns.message
+    import dns.rrset
 
 A = 1
 CNAME = 5
@@ -40,8 +40,13 @@ _RESPONSE = 0x8000
 _OPCODE = 0x7800
 _TRUNCATED = 0x0200
 _RECURSION_DESIRED = 0x0100
+_ASK = struct.pack("!5H", _RECURSION_DESIRED, 1, 0, 0, 0)
 
-_HEADER = struct.Struct("!HHHHHH")
+#: Where the question begins: behind the header.
+QUESTION_AT = 12
+
+# What follows the id in a header: flags, and how many records each section has.
+_HEADER = struct.Struct("!2x5H")
 _QUESTION = struct.Struct("!HH")
 _RECORD = struct.Struct("!HHIH")
 _SOA_NUMBERS = struct.Struct("!IIIII")
@@ -56,7 +61,24 @@ _MAX_POINTERS = 16
 _ODD_LENGTH = 4096
 _ODD_RECORDS = 64
 
-_LABEL = re.compile(r"[a-z0-9_-]{1,63}")
+_HOST_NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
+
+_QUESTION_END = {qtype: b"\0" + _QUESTION.pack(qtype, _IN) for qtype in (A, AAAA)}
+
+# The header of an answer that may be plain: no error, not truncated, and nothing but answers.
+_PLAIN_HEADER = struct.Struct("!2xHHHI")
+_PLAIN_FLAGS = _RESPONSE | _OPCODE | _TRUNCATED | 0xF
+
+# An address record of the name in the question, up to its TTL, and the octets after that.
+_OWN = b"\xc0\x0c"
+_PLAIN_HEAD = _OWN + struct.pack("!HH", A, _IN)
+_PLAIN_LENGTH = b"\0\4"
+_PLAIN = struct.Struct("!6s4x2s4s")
+_PLAIN_SIZE = _PLAIN.size
+
+# 0x20 for each octet of a question section that is a letter: lengths and types are below
+# the letters.
+_CASE = bytes(0x20 if chr(octet).isalpha() else 0 for octet in range(128)) + bytes(128)
 
 
 class WireError(ValueError):
@@ -66,17 +88,15 @@ class WireError(ValueError):
 class Reply(NamedTuple):
     """What an answer says about the name in its question."""
 
-    id: int
-    #: The question section as received, in lower case.
-    question: bytes
     rcode: int
     #: The answer did not fit (TC): it is to be asked for by TCP; nothing below counts.
-    truncated: bool
+    truncated: bool = False
     #: Text, at most `MAX_ADDRESSES`, in the order received.
     addresses: tuple[str, ...] = ()
     #: Aliases followed within the answer; above `MAX_CNAMES` in a loop.
     cnames: int = 0
-    #: Where they lead, in wire form; the name itself where there are none.
+    #: Where they lead, in wire form, when there is no address; the name itself where
+    #: there are none.
     target: bytes = b""
     #: Seconds for which the absence may be remembered (RFC 2308 section 5); None
     #: without a SOA.
@@ -97,15 +117,11 @@ def host_name(text: str) -> str | None:
     Letters, digits, hyphen and underscore, as in host names that exist; labels of 1 to
     63 octets and 253 in all (RFC 1035 section 2.3.4).
     """
-    name = text.lower().removesuffix(".")
-    if len(name) > 253 or not text.isascii():
-        return None
-    return name if all(map(_LABEL.fullmatch, name.split("."))) else None
-
-
-def to_wire(name: str) -> bytes:
-    """The wire form of a `host_name`."""
-    return b"".join(bytes((len(label),)) + label.encode() for label in name.split(".")) + b"\0"
+    if _HOST_NAME.fullmatch(text) is None:  # as it stands, most are
+        text = text.lower().removesuffix(".") if text.isascii() else ""
+        if _HOST_NAME.fullmatch(text) is None:
+            return None
+    return text if len(text) <= 253 else None
 
 
 def to_text(name: bytes) -> str | None:
@@ -122,64 +138,91 @@ def to_text(name: bytes) -> str | None:
 
 def question(name: str, qtype: int) -> bytes:
     """The question section that asks for the records `qtype` of a `host_name`."""
-    return to_wire(name) + _QUESTION.pack(qtype, _IN)
+    wire = ""
+    for label in name.split("."):
+        wire += chr(len(label)) + label
+    return wire.encode() + _QUESTION_END[qtype]
 
 
-def encode(ident: int, section: bytes) -> bytes:
-    """The message that asks a recursive server the question `section`."""
-    return _HEADER.pack(ident, _RECURSION_DESIRED, 1, 0, 0, 0) + section
+def in_random_case(section: bytes, dice: bytes) -> bytes:
+    """The question `section` with each letter in the case that one of as many `dice` says.
 
-
-def matches(packet: bytes, ident: int, section: bytes) -> bool:
-    """Whether `packet` claims to answer the question `section` asked under `ident`.
-
-    An error with an empty question section counts too: servers that cannot read a
-    question reply so, and it only sends us to the next server.
+    A forger has to guess the case, too (draft-vixie-dnsext-dns0x20).
     """
-    if len(packet) < _HEADER.size:
-        return False
-    got, flags, questions, *_ = _HEADER.unpack_from(packet)
-    if got != ident or not flags & _RESPONSE or flags & _OPCODE:
-        return False
-    if questions == 0:
-        return len(packet) == _HEADER.size and flags & 0xF != 0
-    start = _HEADER.size
-    return questions == 1 and packet[start : start + len(section)].lower() == section
+    letters = int.from_bytes(section.translate(_CASE))
+    return (int.from_bytes(section) ^ letters & int.from_bytes(dice)).to_bytes(len(section))
 
 
-def decode(packet: bytes) -> Reply:
-    """Read an answer. Raises `WireError` and nothing else.
+def encode(ident: bytes, section: bytes) -> bytes:
+    """The message that asks a recursive server the question `section` under an id."""
+    return ident + _ASK + section
+
+
+def plain(packet: bytes, section: bytes) -> tuple[str, ...]:
+    """The addresses in an answer that is nothing but A records for the question `section`.
+
+    Most answers are. Empty for any other packet, which `decode` is for.
+    """
+    pos = QUESTION_AT + len(section)
+    if not packet.startswith(section, QUESTION_AT) or section[-3] != A:
+        return ()
+    flags, questions, answers, others = _PLAIN_HEADER.unpack_from(packet)
+    if flags & _PLAIN_FLAGS != _RESPONSE or questions != 1 or others:
+        return ()
+    if len(packet) != pos + answers * _PLAIN_SIZE:
+        return ()
+    found = []
+    for start in range(pos, len(packet), _PLAIN_SIZE):
+        head, length, address = _PLAIN.unpack_from(packet, start)
+        if head != _PLAIN_HEAD or length != _PLAIN_LENGTH:
+            return ()
+        found.append(inet_ntoa(address))
+    return tuple(found[:MAX_ADDRESSES])
+
+
+def decode(packet: bytes, section: bytes) -> Reply:
+    """Read the answer to the question `section`, in whatever case either is.
+
+    Raises `WireError`, and nothing else, for what is no answer to it. An error with an
+    empty question section counts as one: servers that cannot read a question reply so, and
+    it only sends us to the next server. The id is for the caller to compare.
 
     The time it takes is bounded: names by their length, pointers by going backwards
     and by number, records by the message's length.
     """
-    if len(packet) < _HEADER.size:
+    if len(packet) < QUESTION_AT:
         raise WireError("no whole header")
-    ident, flags, questions, answers, authorities, additionals = _HEADER.unpack_from(packet)
+    flags, questions, answers, authorities, additionals = _HEADER.unpack_from(packet)
     if not flags & _RESPONSE or flags & _OPCODE:
         raise WireError("no response to a query")
-    if questions == 0 and len(packet) == _HEADER.size:
-        return Reply(ident, b"", flags & 0xF, False)
+    rcode = flags & 0xF
+    if questions == 0 and len(packet) == QUESTION_AT and rcode:
+        return Reply(rcode)
+    pos = QUESTION_AT + len(section)
+    if questions != 1 or not _asks(packet, section):
+        raise WireError("another question")
+    if flags & _TRUNCATED:
+        return Reply(rcode, truncated=True)
+    return _read(packet, pos, section.lower(), (answers, authorities, additionals), rcode)
+
+
+def _asks(packet: bytes, section: bytes) -> bool:
+    """Whether the question in `packet` is `section`, in whatever case."""
+    if packet.startswith(section, QUESTION_AT):
+        return True
+    return packet[QUESTION_AT : QUESTION_AT + len(section)].lower() == section.lower()
+
+
+def _read(
+    packet: bytes, pos: int, section: bytes, counts: tuple[int, int, int], rcode: int
+) -> Reply:
     try:
-        section, pos = _read_question(packet)
-        if flags & _TRUNCATED:
-            return Reply(ident, section, flags & 0xF, True)
-        qtype = section[-3]
-        counts = (answers, authorities, additionals)
-        found = _ordinary(packet, pos, counts, qtype) if questions == 1 else None
+        found = _ordinary(packet, pos, section, counts)
     except (struct.error, IndexError) as error:
         raise WireError("message ends early") from error
     if found is None:
-        found = _odd(packet, sum(counts), qtype)
-    return _follow(Reply(ident, section, flags & 0xF, False), found)
-
-
-def _read_question(packet: bytes) -> tuple[bytes, int]:
-    name, pos = _read_name(packet, _HEADER.size)
-    qtype, qclass = _QUESTION.unpack_from(packet, pos)
-    if qtype not in (A, AAAA) or qclass != _IN:
-        raise WireError("not a question for an address")
-    return name + packet[pos : pos + 4], pos + 4
+        found = _odd(packet, sum(counts), section[-3])
+    return _follow(found, section[:-4], rcode)
 
 
 def _read_name(packet: bytes, pos: int) -> tuple[bytes, int]:
@@ -212,14 +255,18 @@ def _read_name(packet: bytes, pos: int) -> tuple[bytes, int]:
 
 
 def _ordinary(
-    packet: bytes, pos: int, counts: tuple[int, int, int], qtype: int
+    packet: bytes, pos: int, section: bytes, counts: tuple[int, int, int]
 ) -> _Sections | None:
     """The records after the question; None where something about them is not ordinary."""
     addresses: dict[bytes, list[bytes]] = {}
     cnames: dict[bytes, bytes] = {}
+    qtype = section[-3]
     size = 4 if qtype == A else 16
     for _ in range(counts[0]):
-        owner, pos = _read_name(packet, pos)
+        if packet.startswith(_OWN, pos):
+            owner, pos = section[:-4], pos + len(_OWN)
+        else:
+            owner, pos = _read_name(packet, pos)
         rtype, rclass, _, length = _RECORD.unpack_from(packet, pos)
         pos += _RECORD.size
         if rclass != _IN:
@@ -266,6 +313,9 @@ def _odd(packet: bytes, records: int, qtype: int) -> _Sections:
     """The same by dnspython."""
     if len(packet) > _ODD_LENGTH or records > _ODD_RECORDS:
         raise WireError("neither ordinary nor short")
+    # Most runs never meet an odd answer, and loading it takes as long as all the rest.
+    import dns.message
+
     try:
         message = dns.message.from_wire(packet)
         return _sections_of(message, qtype)
@@ -275,7 +325,7 @@ def _odd(packet: bytes, records: int, qtype: int) -> _Sections:
         raise WireError(f"{type(error).__name__}: {error}") from error
 
 
-def _sections_of(message: dns.message.Message, qtype: int) -> _Sections:
+def _sections_of(message: "dns.message.Message", qtype: int) -> _Sections:
     if len(message.question) != 1:
         raise WireError("not one question")
     addresses: dict[bytes, list[bytes]] = {}
@@ -291,28 +341,23 @@ def _sections_of(message: dns.message.Message, qtype: int) -> _Sections:
     return _Sections(addresses, cnames, _negative_ttl_of(message.authority))
 
 
-def _negative_ttl_of(authority: list[dns.rrset.RRset]) -> int | None:
-    soas = [rrset for rrset in authority if rrset.rdtype == dns.rdatatype.SOA]
+def _negative_ttl_of(authority: list["dns.rrset.RRset"]) -> int | None:
+    soas = [rrset for rrset in authority if rrset.rdtype == SOA]
     return min(soas[-1].ttl, _seconds(soas[-1][0].minimum)) if soas else None
 
 
-def _follow(reply: Reply, found: _Sections) -> Reply:
+def _follow(found: _Sections, name: bytes, rcode: int) -> Reply:
     """Go from the name asked for along its aliases; records of other names do not count."""
-    name = reply.question[:-4]
     steps = 0
     while name not in found.addresses and name in found.cnames and steps <= MAX_CNAMES:
         name = found.cnames[name]
         steps += 1
     kept = found.addresses.get(name, ())[:MAX_ADDRESSES] if steps <= MAX_CNAMES else ()
-    return reply._replace(
-        addresses=tuple(map(_address, kept)),
-        cnames=steps,
-        target=name,
-        negative_ttl=found.negative_ttl,
-    )
+    addresses = tuple(map(_address, kept))
+    return Reply(rcode, False, addresses, steps, name, found.negative_ttl)
 
 
 def _address(packed: bytes) -> str:
     if len(packed) == 4:
-        return "{}.{}.{}.{}".format(*packed)
+        return inet_ntoa(packed)
     return str(IPv6Address(packed))

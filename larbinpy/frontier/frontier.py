@@ -87,8 +87,11 @@ class Frontier:
 
     def admit(
         self, parent: Url, links: Iterable[Link], now: float, *, redirect: bool = False
-    ) -> int:
-        """Take what a page links to, as far as it is wanted and new; returns how many."""
+    ) -> list[str]:
+        """Take what a page links to, as far as it is wanted and new.
+
+        Returns the hosts of what was taken whose addresses will be wanted, each once.
+        """
         wanted = []
         for link in links:
             if not self.scope.follows(link.kind, link.url):
@@ -99,12 +102,12 @@ class Frontier:
             else:
                 self.refused[url] += 1
         fresh = self.seen.add(fingerprint(url.href) for url in wanted)
-        for url, is_new in zip(wanted, fresh, strict=True):
-            if is_new:
-                self.sequencer.put(url)
-        new = sum(fresh)
-        self.refused[Outcome.URL_DUP] += len(wanted) - new
-        return new
+        new = [url for url, is_new in zip(wanted, fresh, strict=True) if is_new]
+        for url in new:
+            self.sequencer.put(url)
+        self.refused[Outcome.URL_DUP] += len(wanted) - len(new)
+        unresolved = (url for url in new if self.sites.wants_address(url.site, now))
+        return list(dict.fromkeys(url.host for url in unresolved))
 
     def _in_scope(self, parent: Url, link: Link, redirect: bool) -> Url | Outcome:
         # Requisites cost no depth, as redirects; and like them they may not go on for ever.

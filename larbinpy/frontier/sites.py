@@ -156,6 +156,11 @@ class Sites:
         """Is there a name to resolve?"""
         return bool(self._unresolved)
 
+    def wants_address(self, key: str, now: float) -> bool:
+        """Will the next URL of the site `key` need its name to be looked up?"""
+        site = self._sites.get(key)
+        return site is None or now >= max(site.address_until, site.until)
+
     def next_name(self) -> tuple[str, bool] | None:
         """A host name to ask for, and whether the answer must be fresh; None for none."""
         while self._unresolved:

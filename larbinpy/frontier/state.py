@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from larbinpy.ending import UserError
 from larbinpy.files import write_atomic
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.seen import Seen
@@ -21,7 +22,7 @@ _MANIFEST = "state.json"
 _FORMAT = 1
 
 
-class StateError(Exception):
+class StateError(UserError):
     """The state folder cannot be used; the message says why and what to do."""
 
 
