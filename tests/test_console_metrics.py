@@ -46,6 +46,12 @@ def test_every_figure_is_there():
     assert samples["larbinpy_sites_by_state", 'state="open"'] == 1170
     assert samples["larbinpy_loop_lag_seconds", None] == pytest.approx(0.0017)
     assert samples["larbinpy_dns_server_lost_total", 'server="198.51.100.53:53"'] == 15
+    assert samples["larbinpy_dns_server_resting", 'server="198.51.100.53:53"'] == 1
+    rtt = {labels: n for (name, labels), n in samples.items() if name.endswith("rtt_seconds")}
+    assert rtt == {'server="192.0.2.53:53"': pytest.approx(0.021407)}
+    assert samples["larbinpy_dns_cache_bytes", None] == 48000
+    assert samples["larbinpy_dns_absent", None] == 4021
+    assert samples["larbinpy_dns_stale_served_total", None] == 5
     assert samples["larbinpy_output", 'plug="mirror",item="pages"'] == 44885
     assert samples["larbinpy_info", 'version="0.1.0"'] == 1
     assert samples["larbinpy_state", 'state="running"'] == 1

@@ -97,7 +97,7 @@ def test_each_page_shows_what_it_is_for():
         "/stats.html": ["err40X", "robots.txt", "44,907"],
         "/histograms.html": ["mean", "60 s ago"],
         "/urls.html": ["http://site3.example", "Retry-After: 120", "page-49.html", "118 s"],
-        "/dns.html": ["192.0.2.53:53", "20,544", "yes"],
+        "/dns.html": ["192.0.2.53:53", "20,544", "yes", "93.9 %", "48.0 kB", "4,021", "21.4 ms"],
         "/system.html": ["closed: www.example.com holds", "188.7 MB", "1.7 ms", "waitDuration"],
         "/output.html": ["mirror", "44,885", "1.7 GB", "text/css 878", "7, 1"],
     }

@@ -12,7 +12,8 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 class Metric(NamedTuple):
     """One metric: `larbinpy_` + name, and where its value lies in the snapshot.
 
-    With a label, the place holds a dict, label value -> value.
+    `group` is the way to the place, with dots. With a label, the place holds a dict,
+    label value -> value.
     """
 
     name: str
@@ -47,7 +48,19 @@ _METRICS = (
     Metric("dns_rejected_total", "counter", "Packets that were no answer.", "dns", "rejected"),
     Metric("dns_in_flight", "gauge", "Names being looked up.", "dns", "in_flight"),
     Metric("dns_queued", "gauge", "Names waiting to be looked up.", "dns", "queued"),
+    Metric("dns_early_total", "counter", "Names asked for in advance.", "dns", "early"),
+    Metric("dns_overdue", "gauge", "Names that are asked for again.", "dns", "overdue"),
+    Metric("dns_ports", "gauge", "Ports that questions leave by.", "dns", "ports"),
     Metric("dns_cache_size", "gauge", "Names in the cache.", "dns", "cache_size"),
+    Metric("dns_cache_addresses", "gauge", "Names with addresses.", "dns.cache", "names"),
+    Metric("dns_cache_capacity", "gauge", "Names with addresses at most.", "dns.cache", "size"),
+    Metric("dns_cache_bytes", "gauge", "Memory for addresses.", "dns.cache", "bytes"),
+    Metric("dns_cache_evicted_total", "counter", "Names pushed out.", "dns.cache", "evicted"),
+    Metric("dns_cache_failures", "gauge", "Names that failed lately.", "dns.cache", "failures"),
+    Metric("dns_absent", "gauge", "Names known not to exist.", "dns.cache", "absent"),
+    Metric("dns_absent_capacity", "gauge", "And at most.", "dns.cache", "absent_size"),
+    Metric("dns_absent_bytes", "gauge", "Memory for them.", "dns.cache", "absent_bytes"),
+    Metric("dns_stale_served_total", "counter", "Old addresses used.", "dns.cache", "stale_served"),
     Metric("robots_fetched_total", "counter", "robots.txt files read.", "robots", "fetched"),
     Metric("robots_denied_total", "counter", "URLs refused by robots.txt.", "robots", "denied"),
     Metric("cpu_seconds_total", "counter", "Processor time.", "system", "cpu_s"),
@@ -61,10 +74,14 @@ _METRICS = (
     Metric("handles_busy", "gauge", "Transfers that run.", "system", "busy"),
 )
 
+#: One sample for each name server; the value's key is that of the server's own dict.
 _SERVER_METRICS = (
-    ("sent", "Queries sent"),
-    ("answered", "Answers taken"),
-    ("lost", "Not answered"),
+    Metric("dns_server_sent_total", "counter", "Queries sent", "", "sent"),
+    Metric("dns_server_answered_total", "counter", "Answers taken", "", "answered"),
+    Metric("dns_server_lost_total", "counter", "Not answered", "", "lost"),
+    Metric("dns_server_resting", "gauge", "1 while it is left alone", "", "resting"),
+    Metric("dns_server_keeps_case", "gauge", "1 when it repeats capitals", "", "keeps_case"),
+    Metric("dns_server_rtt_seconds", "gauge", "Mean time to answer", "", "rtt_ms", scale=1e-3),
 )
 
 
@@ -98,9 +115,10 @@ def _family(name: str, kind: str, text: str, samples: list[str]) -> list[str]:
 
 
 def _samples(metric: Metric, snapshot: Mapping[str, Any]) -> list[str]:
-    place = snapshot.get(metric.group) or {}
-    if metric.key is not None:
-        place = place.get(metric.key)
+    place: Any = snapshot
+    for key in (*metric.group.split("."), metric.key):
+        if key is not None:
+            place = (place or {}).get(key)
     if metric.label is None:
         return list(_sample(metric.name, place, metric.scale))
     return [
@@ -113,14 +131,18 @@ def _samples(metric: Metric, snapshot: Mapping[str, Any]) -> list[str]:
 def _servers(snapshot: Mapping[str, Any]) -> list[str]:
     servers = (snapshot.get("dns") or {}).get("servers") or ()
     lines = []
-    for key, text in _SERVER_METRICS:
-        name = f"dns_server_{key}_total"
+    for metric in _SERVER_METRICS:
         samples = [
             line
             for server in servers
-            for line in _sample(name, server.get(key), server=server.get("address"))
+            for line in _sample(
+                metric.name,
+                server.get(metric.key),
+                metric.scale,
+                server=server.get("address"),
+            )
         ]
-        lines += _family(name, "counter", f"{text}, by name server.", samples)
+        lines += _family(metric.name, metric.type, f"{metric.help}, by name server.", samples)
     return lines
 
 

@@ -45,6 +45,12 @@ def _figure(key: str, value: object) -> str:
     return f"{grouped(value)} s" if key.endswith("_s") else grouped(value)
 
 
+def _percent(part: object, whole: object) -> str:
+    if not isinstance(part, int) or not isinstance(whole, int) or not whole:
+        return "-"
+    return f"{100 * part / whole:.1f} %"
+
+
 #: Where a key with its first letter in capitals does not say it.
 _LABELS = {
     "ip_sites": "IP sites",
@@ -54,6 +60,14 @@ _LABELS = {
     "loop_lag_ms": "Turn of the loop",
     "loop_lag_max_ms": "Longest turn",
     "busy": "Busy handles",
+    "early": "Asked in advance",
+    "overdue": "Asked again",
+    "evicted": "Pushed out",
+    "absent": "Absent names",
+    "absent_size": "Absent names at most",
+    "absent_bytes": "Memory for absent names",
+    "failures": "Other failures",
+    "stale_served": "Old addresses used",
 }
 
 #: Dicts within dicts that are shown with headings of their own.
@@ -134,7 +148,7 @@ def outcomes(snapshot: Snapshot) -> Html:
     counts = _group(snapshot, "outcomes")
     whole = sum(counts.values())
     rows = [
-        (name, grouped(count), f"{100 * count / whole:.1f} %", share(count, whole))
+        (name, grouped(count), _percent(count, whole), share(count, whole))
         for name, count in sorted(counts.items(), key=lambda item: -item[1])
         if count
     ]
@@ -212,18 +226,28 @@ def queues(snapshot: Snapshot) -> Html:
 def names(snapshot: Snapshot) -> Html:
     """The resolver and its servers."""
     dns = _group(snapshot, "dns")
+    hits = _percent(dns.get("cached"), dns.get("asked"))
     servers = [
         (
             server.get("address"),
             _figure("", server.get("sent")),
             _figure("", server.get("answered")),
             _figure("", server.get("lost")),
+            _figure("rtt_ms", server.get("rtt_ms")),
+            _figure("", server.get("keeps_case")),
             _figure("", server.get("resting")),
         )
         for server in _rows(dns, "servers")
     ]
-    head = ("Server", "#Sent", "#Answered", "#Lost", "Resting")
-    return _section("Names", _list(dns), el("h3", "Servers"), table(head, servers))
+    head = ("Server", "#Sent", "#Answered", "#Lost", "#Round trip", "Keeps case", "Resting")
+    return _section(
+        "Names",
+        _list(dns),
+        el("h3", "Cache"),
+        _list({"hits": hits, **_group(dns, "cache")}),
+        el("h3", "Servers"),
+        table(head, servers),
+    )
 
 
 def robots(snapshot: Snapshot) -> Html:
