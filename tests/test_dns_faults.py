@@ -218,8 +218,21 @@ def test_a_server_that_no_longer_keeps_the_case(world: World) -> None:
     world.resolve("first.test")
     server.case = "lower"
     assert world.resolve_all(names(50)) == truth(50)
-    # It seems dead before the fourth try, and is asked little for a while.
-    assert world.now <= 1013.125
+    # The first few are asked again; by then it is known.
+    assert world.now <= 1001
+    assert not keeps_case(world)
+    server.case = "kept"
+    world.resolve("second.test")
+    assert keeps_case(world)
+
+
+def test_an_error_without_a_question_is_not_believed_where_the_case_is_kept(world: World) -> None:
+    server = world.server()
+    it = world.resolver()
+    world.resolve("www.test")
+    server.script("many.test", ns.all_of(ns.bare_formerr, ns.answer))
+    assert world.resolve("many.test").reason is None
+    assert it.stats()["rejected"] == 1
 
 
 @pytest.mark.parametrize("change", [bytes.lower, bytes.upper, bytes.swapcase])

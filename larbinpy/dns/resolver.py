@@ -257,14 +257,17 @@ class Resolver:
             self._take_other(lookup, data, now)
 
     def _take_other(self, lookup: Lookup, packet: bytes, now: float) -> None:
+        server = lookup.server
         same_case = packet.startswith(lookup.asked, wire.QUESTION_AT)
         reply = _decoded(packet, lookup.asked)
-        if reply is None or not (
-            same_case or not lookup.server.keeps_case or len(packet) == wire.QUESTION_AT
-        ):
+        if reply is None:
             self._rejected += 1
             return
-        lookup.server.heard(now, lookup.asked_at, same_case and lookup.asked != lookup.section)
+        if server.keeps_case and not same_case:
+            self._rejected += 1
+            server.lost_case()
+            return
+        server.heard(now, lookup.asked_at, same_case and lookup.asked != lookup.section)
         if not reply.truncated:
             self._awaited.remove(lookup)
             self._carry_out(lookup, lookup.answered(reply, self._server_count), now)

@@ -20,6 +20,10 @@ _SILENCE = 3
 # while the server is down still notices its return.
 _LONGEST_REST = 5
 
+# Answers in a row that were right in all but their case before a server counts as one that
+# no longer keeps it. A forger would have to guess as many ids and ports.
+_CASES_LOST = 8
+
 # How much of the mean round-trip time the latest one makes (RFC 6298 section 2).
 _RTT_SHARE = 1 / 8
 
@@ -28,6 +32,7 @@ class Server:
     """One name server and how it has been answering."""
 
     __slots__ = (
+        "_cases_lost",
         "_heard_at",
         "_losses",
         "_rest",
@@ -45,9 +50,10 @@ class Server:
     def __init__(self, address: Address, timeout: float) -> None:
         self.address = address
         self.family = family_of(address)
-        #: Whether it has sent back a question in the case it came in; all that it answers
-        #: has to, from then on.
+        #: Whether it sends questions back in the case they came in; what it answers has to
+        #: be so, from the first time on.
         self.keeps_case = False
+        self._cases_lost = 0
         #: Mean round-trip time in seconds; None before the first answer.
         self.rtt: float | None = None
         self.sent = 0
@@ -75,12 +81,19 @@ class Server:
         self.answered += 1
         if kept_case:
             self.keeps_case = True
+            self._cases_lost = 0
         rtt = now - asked_at
         self.rtt = rtt if self.rtt is None else self.rtt + _RTT_SHARE * (rtt - self.rtt)
         self._heard_at = now
         self._losses = 0
         self._rest = self._timeout
         self.resting_until = float("-inf")
+
+    def lost_case(self) -> None:
+        """An answer came that was right in all but its case."""
+        self._cases_lost += 1
+        if self._cases_lost >= _CASES_LOST:
+            self.keeps_case = False
 
     def missed(self, now: float) -> None:
         """A question's time is up."""

@@ -260,13 +260,11 @@ def _ordinary(
     """The records after the question; None where something about them is not ordinary."""
     addresses: dict[bytes, list[bytes]] = {}
     cnames: dict[bytes, bytes] = {}
+    owners = {_OWN: section[:-4]}
     qtype = section[-3]
     size = 4 if qtype == A else 16
     for _ in range(counts[0]):
-        if packet.startswith(_OWN, pos):
-            owner, pos = section[:-4], pos + len(_OWN)
-        else:
-            owner, pos = _read_name(packet, pos)
+        owner, pos = _read_owner(packet, pos, owners)
         rtype, rclass, _, length = _RECORD.unpack_from(packet, pos)
         pos += _RECORD.size
         if rclass != _IN:
@@ -280,15 +278,29 @@ def _ordinary(
         else:
             return None
         pos += length
-    negative_ttl, pos = _read_rest(packet, pos, counts)
+    negative_ttl, pos = _read_rest(packet, pos, counts, owners)
     return _Sections(addresses, cnames, negative_ttl) if pos == len(packet) else None
 
 
-def _read_rest(packet: bytes, pos: int, counts: tuple[int, int, int]) -> tuple[int | None, int]:
+def _read_owner(packet: bytes, pos: int, owners: dict[bytes, bytes]) -> tuple[bytes, int]:
+    """As `_read_name`, but of thousands of records that point to one name it is read once."""
+    pointer = packet[pos : pos + 2]
+    name = owners.get(pointer)
+    if name is not None:
+        return name, pos + 2
+    name, end = _read_name(packet, pos)
+    if pointer[0] >= 192:
+        owners[pointer] = name
+    return name, end
+
+
+def _read_rest(
+    packet: bytes, pos: int, counts: tuple[int, int, int], owners: dict[bytes, bytes]
+) -> tuple[int | None, int]:
     """The SOA's word on remembering an absence, and where the last section ends."""
     negative_ttl = None
     for number in range(counts[1] + counts[2]):
-        _, pos = _read_name(packet, pos)
+        _, pos = _read_owner(packet, pos, owners)
         rtype, _, ttl, length = _RECORD.unpack_from(packet, pos)
         pos += _RECORD.size
         if rtype == SOA and number < counts[1]:
