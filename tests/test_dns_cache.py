@@ -387,7 +387,7 @@ def test_stats() -> None:
         "evicted": 1,
         "absent": 1,
         "absent_size": 1000,
-        "absent_bytes": 3595,
+        "absent_bytes": 131073,
         "failures": 1,
         "stale_served": 1,
     }

@@ -36,7 +36,7 @@ def test_a_silent_server_rests_and_the_other_is_asked() -> None:
     silent.asked(0)
     for now in range(1, 9):
         assert not silent.is_resting(now)
-        silent.missed(now)
+        silent.missed(now, lost_case=False)
     assert silent.is_resting(8)
     assert {two.first(8.5) for _ in range(4)} == {well}
     assert two.after(well, 8.5) is well
@@ -46,11 +46,11 @@ def test_a_few_losses_or_a_short_silence_are_no_reason_to_rest() -> None:
     server = servers(ONE).first(0)
     server.asked(0)
     for _ in range(7):
-        server.missed(100)
+        server.missed(100, lost_case=False)
     assert not server.is_resting(100)
     server.heard(100, 100, kept_case=False)
     for _ in range(50):
-        server.missed(102.9)
+        server.missed(102.9, lost_case=False)
     assert not server.is_resting(102.9)
 
 
@@ -59,7 +59,7 @@ def test_a_silent_server_is_tried_once_in_a_while_until_it_answers() -> None:
     server = pool.first(0)
     server.asked(0)
     for _ in range(8):
-        server.missed(10)
+        server.missed(10, lost_case=False)
     tried = []
     for tenth in range(100, 700):
         now = tenth / 10
@@ -67,7 +67,7 @@ def test_a_silent_server_is_tried_once_in_a_while_until_it_answers() -> None:
             server.asked(now)
             tried.append(now)
     assert tried == [11, 13, *range(17, 70, 5)]
-    server.missed(70)
+    server.missed(70, lost_case=False)
     server.heard(70.1, 70.1, kept_case=False)
     assert not server.is_resting(70.1)
     assert pool.after(server, 70.1) is server
@@ -79,7 +79,7 @@ def test_a_first_question_is_sent_even_when_all_rest() -> None:
     for server, now in ((early, 10), (late, 10.5)):
         server.asked(0)
         for _ in range(8):
-            server.missed(now)
+            server.missed(now, lost_case=False)
     assert two.after(early, 10.6) is None
     assert two.first(10.6) is early
 

@@ -62,9 +62,10 @@ class Verdict(Enum):
 class Lookup:
     """A name that is being asked for.
 
-    What `server`, `key`, `asked`, `asked_at` and `due` hold is the resolver's: where the
-    question went, the port and id under which its answer is awaited (None: no answer counts
-    any more), the question as it left and when, and when its time is up.
+    What `server`, `key`, `asked`, `asked_at`, `due` and `lost_case` hold is the resolver's:
+    where the question went, the port and id under which its answer is awaited (None: no
+    answer counts any more), the question as it left and when, when its time is up, and
+    whether an answer was right in all but its case.
     """
 
     __slots__ = (
@@ -77,6 +78,7 @@ class Lookup:
         "cnames",
         "due",
         "key",
+        "lost_case",
         "name",
         "negative_ttl",
         "qtype",
@@ -90,6 +92,7 @@ class Lookup:
     asked: bytes
     asked_at: float
     due: float
+    lost_case: bool
     server: Server
 
     def __init__(self, name: str, spellings: list[str], now: float) -> None:

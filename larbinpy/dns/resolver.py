@@ -186,7 +186,7 @@ class Resolver:
             self._take_stream(stream, now)
         for lookup, was_asked in self._awaited.expired(now):
             if was_asked:
-                lookup.server.missed(now)
+                lookup.server.missed(now, lost_case=lookup.lost_case)
             self._carry_out(lookup, lookup.timed_out(now, self._timeout), now)
         for _ in range(min(_BATCH, self._sendable)):
             self._send(self._next(now), self._servers.first(now), now)
@@ -238,6 +238,7 @@ class Resolver:
         lookup.server = server
         lookup.asked = section
         lookup.asked_at = now
+        lookup.lost_case = False
         self._awaited.add(lookup, key, now)
 
     # -- what came in
@@ -265,7 +266,7 @@ class Resolver:
             return
         if server.keeps_case and not same_case:
             self._rejected += 1
-            server.lost_case()
+            lookup.lost_case = True
             return
         server.heard(now, lookup.asked_at, same_case and lookup.asked != lookup.section)
         if not reply.truncated:

@@ -20,8 +20,9 @@ _SILENCE = 3
 # while the server is down still notices its return.
 _LONGEST_REST = 5
 
-# Answers in a row that were right in all but their case before a server counts as one that
-# no longer keeps it. A forger would have to guess as many ids and ports.
+# Questions in a row whose only answer was right in all but its case before a server counts
+# as one that no longer keeps it. A forger would have to guess as many ids and ports, while
+# the server itself is silent.
 _CASES_LOST = 8
 
 # How much of the mean round-trip time the latest one makes (RFC 6298 section 2).
@@ -89,15 +90,12 @@ class Server:
         self._rest = self._timeout
         self.resting_until = float("-inf")
 
-    def lost_case(self) -> None:
-        """An answer came that was right in all but its case."""
-        self._cases_lost += 1
+    def missed(self, now: float, *, lost_case: bool) -> None:
+        """A question's time is up; perhaps an answer came that was right in all but its case."""
+        self.lost += 1
+        self._cases_lost += lost_case
         if self._cases_lost >= _CASES_LOST:
             self.keeps_case = False
-
-    def missed(self, now: float) -> None:
-        """A question's time is up."""
-        self.lost += 1
         self._losses += 1
         if self.is_silent(now) and now >= self.resting_until:
             self._take_rest(now)
