@@ -217,7 +217,9 @@ class Engine:
     def check_all(self, now: float) -> None:
         """Fetcher -> parse -> output; links go back to the top, failures to their sites."""
         self._landed.extend(self._fetcher.step(now))
-        enough = self._clock() + _SLICE
+        # Transfers may have ended since the turn began, and waits count from their ends.
+        now = self._clock()
+        enough = now + _SLICE
         for done in range(min(_PAGES, len(self._landed))):
             if done and self._clock() > enough:
                 break
