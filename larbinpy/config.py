@@ -65,7 +65,7 @@ class Config:
     output_dir: str = setting("outputDir", FOLDER, "save", "where pages are written")
     state_dir: str = setting("stateDir", FOLDER, "state", "where the crawl keeps queues and log")
     can_reload: bool = setting(
-        "canReload", SWITCH, False, "save the state while crawling too, not only at the end"
+        "canReload", SWITCH, False, "save the state every second, not every five"
     )
 
     http_port: int = setting("httpPort", PORT, 0, "port of the status page; 0 for none")

@@ -75,6 +75,7 @@ class Control:
         self._waits.most = self.config.max_wait
         self._mode.limit_page = self.config.limit_page
         self._fetcher.resize(self.config.pages_connexions)
+        self._frontier.ip_sites.pool = self.config.pages_connexions
         self._fetcher.limit(self.config.bond_width, self._now())
         return None
 

@@ -1,10 +1,9 @@
 """A crawl as an object: wires the rooms, turns the engine, and ends well."""
 
 import errno
-import os
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -12,9 +11,7 @@ from larbinpy import stats as statistics
 from larbinpy import wiring
 from larbinpy.clock import clock, wall
 from larbinpy.config import Config, ConfigError, texts
-from larbinpy.console.http import StatusServer
 from larbinpy.console.info import FetchInfo
-from larbinpy.console.input_port import InputPort
 from larbinpy.console.progress import PrintStats, make_progress, status_line
 from larbinpy.console.stream import reader_may_leave
 from larbinpy.console.text import printable
@@ -25,7 +22,7 @@ from larbinpy.files import Reserve
 from larbinpy.frontier.politeness import Waits
 from larbinpy.frontier.state import State, StateError
 from larbinpy.outcome import Outcome
-from larbinpy.output import Output, open_output
+from larbinpy.output import Output
 from larbinpy.output.log import CrawlLog
 from larbinpy.poller import Poller
 from larbinpy.resolving import make_resolver
@@ -34,10 +31,11 @@ from larbinpy.signals import Signals
 #: Transfers in flight get this long to finish after the first signal (s).
 _GRACE = 10.0
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-#: The state is saved this often (s); a kill then costs so much work, and no URL.
-_CHECKPOINT = 60.0
-#: And this often with canReload.
-_CAN_RELOAD = 5.0
+#: Of these, what passes when somebody makes room.
+_PASSING = frozenset({errno.ENOSPC, errno.EDQUOT})
+#: A full disk is tried again after this (s).
+_ROOM_WAIT = 1.0
+_NEVER = float("-inf")
 
 
 class Crawl:
@@ -70,8 +68,8 @@ class Crawl:
         self._ending: Ending | None = None
         self._drain_until = 0.0
         self._next_second = 0.0
-        self._saved_at = 0.0
         self._saved_fates = 0
+        self._full = False
         #: The report of the crawl, once `run` has returned.
         self.report: dict[str, object] = {}
 
@@ -120,13 +118,18 @@ class Crawl:
         self._mode = Mode(limit_page=config.limit_page, until=limit)
         self._control = self._make_control()
         self._listen(closing)
-        self._output = self._make_output()
+        self._output = wiring.make_output(config, self._own_output)
         closing.callback(self._output.close)
+        self._log = CrawlLog(folder / "crawl.jsonl")
+        closing.callback(_close_after_all, self._log)
+        closing.callback(self._frontier.store.close)
         self._take_up_state()
         self._reserve = Reserve(folder / "reserve")
         closing.callback(self._reserve.release)
-        self._log = CrawlLog(folder / "crawl.jsonl")
-        closing.callback(_close_after_all, self._log)
+        disk = wiring.make_syncing(config, self._poller, closing)
+        self._checkpoints = wiring.make_checkpoints(
+            config, self._state, self._frontier, self._log, self._output, disk
+        )
         self._engine = Engine(
             wiring.make_engine_settings(config),
             self._mode,
@@ -168,50 +171,29 @@ class Crawl:
 
     def _take_up_state(self) -> None:
         if self._start is Start.SCRATCH:
-            self._state.clear()
+            self._state.clear(self._frontier, self._log)
         elif self._start is Start.RESUME:
-            self._state.load(self._frontier, clock())
+            self._state.load(self._frontier, self._log, clock(), self._output)
         for url in self._seeds:
             self._frontier.seed(url)
         self._had_work = self._frontier.owed > 0
 
     def _listen(self, closing: ExitStack) -> None:
-        config = self._config
-        self._input: InputPort | None = None
-        self._listeners: list[Listener] = []
-        if config.input_port:
-            with _naming("inputPort", config.input_port):
-                self._input = InputPort(
-                    self._poller, self._control, config.input_host, config.input_port
-                )
-            closing.callback(self._input.close)
-            self._listeners.append(self._input)
-        if config.http_port:
-            with _naming("httpPort", config.http_port):
-                server = StatusServer(
-                    self._poller,
-                    self.snapshot,
-                    config.http_host,
-                    config.http_port,
-                    config.histograms,
-                )
-            closing.callback(server.close)
-            self._listeners.append(server)
-
-    def _make_output(self) -> Output:
-        config = self._config
-        more = {} if self._own_output is None else {"own": self._own_output}
-        return open_output(config.output_mode, config.output_dir, more)
+        config, poller = self._config, self._poller
+        self._input = wiring.open_input_port(config, poller, self._control, closing)
+        status = wiring.open_status_server(config, poller, self.snapshot, closing)
+        self._listeners: list[Listener] = [
+            listener for listener in (self._input, status) if listener is not None
+        ]
 
     # Running.
 
     def _run(self) -> Ending:
         try:
             self._save()
-            while not self._over(self._engine.turn()):
+            while not self._turn():
                 pass
             ending = self._ending or Ending.FINISHED
-            self._save(ended=True)
         except OSError as error:
             ending = Ending.DISK
             self._tell(self._disk_error(error, saved=self._save_at_last()))
@@ -227,6 +209,34 @@ class Crawl:
             ending, self._stats, self._frontier, self._resolver, clock()
         )
         return ending
+
+    def _turn(self) -> bool:
+        """One turn, and what is done between turns; is the crawl over?"""
+        try:
+            if self._told_to_stop:
+                self._mode.stalled_until = _NEVER
+            now = self._engine.turn()
+            over = self._over(now) and now >= self._mode.stalled_until
+            self._save_now_and_then(now)
+            if over:
+                self._save(ended=True)
+        except OSError as error:
+            if error.errno not in _PASSING or self._told_to_stop:
+                raise
+            self._wait_for_room(error)
+            return False
+        if self._full and now >= self._mode.stalled_until:
+            self._full = False
+            self._tell("larbinpy: there is room again, the crawl goes on")
+        return over
+
+    def _wait_for_room(self, error: OSError) -> None:
+        """The disk is full: nothing is fetched, and all is tried again a little later."""
+        if not self._full:
+            where = f"{error.filename}: " if error.filename else ""
+            self._tell(f"larbinpy: {where}{error.strerror}; the crawl waits until there is room")
+        self._full = True
+        self._mode.stalled_until = clock() + _ROOM_WAIT
 
     def _over(self, now: float) -> bool:
         """Is the crawl over after a turn that began at `now`?"""
@@ -286,20 +296,23 @@ class Crawl:
         self._next_second = now + 1.0
         self._stats.second(self._resolver.stats()["answered"])
         self._log.flush()
-        state = self._state_name()
-        if self._wants_saving(state, now):
-            self._save()
-        self._show(state)
+        self._show(self._state_name())
         if self._config.debug:
             self._tell(repr(self._engine))
 
-    def _wants_saving(self, state: str, now: float) -> bool:
-        """Every now and then; at once for seeds, and when all that came is decided."""
-        if self._control.take_news():
-            return True
-        if state == "finished":
-            return self._stats.outcomes.total() > self._saved_fates
-        return now - self._saved_at >= (_CAN_RELOAD if self._config.can_reload else _CHECKPOINT)
+    def _save_now_and_then(self, now: float) -> None:
+        """And at once for seeds, and when all that came is decided."""
+        fates = self._stats.outcomes.total()
+        if self._checkpoints.under_way:
+            self._checkpoints.step()
+        elif (
+            self._checkpoints.is_due(now)
+            or self._control.take_news()
+            or (fates > self._saved_fates and self._state_name() == "finished")
+        ):
+            self._saved_fates = fates
+            self._checkpoints.begin(now)
+        self._mode.wake_at = self._checkpoints.deadline
 
     def _answer_signals(self) -> None:
         if self._signals.take_reopen():
@@ -320,6 +333,8 @@ class Crawl:
     def _state_name(self) -> str:
         if self._mode.draining:
             return "finished" if self._engine.idle else "stopping"
+        if self._full:
+            return "disk full"
         if self._mode.paused:
             return "paused"
         return "finished" if self._engine.done else "running"
@@ -341,11 +356,8 @@ class Crawl:
     # Ending.
 
     def _save(self, *, ended: bool = False) -> None:
-        """The log first: what the state no longer owes must be in it."""
-        self._log.flush()
-        self._saved_at = clock()
         self._saved_fates = self._stats.outcomes.total()
-        self._state.save(self._frontier, self._saved_at, ended=ended)
+        self._checkpoints.save(clock(), ended=ended)
 
     def _save_at_last(self) -> bool:
         """Save after a disk error, into the room that was reserved for that; did it work?"""
@@ -379,16 +391,6 @@ class Crawl:
         if self._stats.outcomes[Outcome.PRIVATE_ADDRESS]:
             text += " (--allow-private fetches from private addresses)"
         return text
-
-
-@contextmanager
-def _naming(keyword: str, port: int) -> Iterator[None]:
-    """Say which setting it is whose port cannot be had."""
-    try:
-        yield
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        raise ConfigError(f"{keyword} {port}: {reason}; set another port") from error
 
 
 def _close_after_all(log: CrawlLog) -> None:

@@ -84,6 +84,10 @@ class Mode:
     limit_page: int = 0
     #: A time that no wait may pass, as something ends then; None for none.
     until: float | None = None
+    #: When there is something to do between the turns.
+    wake_at: float = float("inf")
+    #: Until then nothing is done that wants room on the disk.
+    stalled_until: float = float("-inf")
 
 
 class Engine:
@@ -121,6 +125,8 @@ class Engine:
         self._wall = wall
         self._landed: deque[Page] = deque()
         self._woke = clock()
+        # Whether there is no room on the disk, for this turn.
+        self._stalled = False
 
     def __repr__(self) -> str:
         return f"<Engine {self._mode} {self._fetcher!r} {self._resolver!r} {self._frontier!r}>"
@@ -128,6 +134,7 @@ class Engine:
     def turn(self) -> float:
         """One turn through all stages; returns the time it began."""
         now = self._clock()
+        self._stalled = now < self._mode.stalled_until
         self.input(now)
         self.sequencer(now)
         self.fetch_dns(now)
@@ -164,7 +171,7 @@ class Engine:
 
     def sequencer(self, now: float) -> None:
         """Store -> NamedSites, behind the isGet gate."""
-        if not self._mode.draining:
+        if not (self._mode.draining or self._stalled):
             self._frontier.sequence(now)
 
     def fetch_dns(self, now: float) -> None:
@@ -198,7 +205,7 @@ class Engine:
     def _openable(self) -> int:
         """How many requests may be opened: limitPage is met, not exceeded."""
         mode = self._mode
-        if mode.paused or mode.draining:
+        if mode.paused or mode.draining or self._stalled:
             return 0
         if not mode.limit_page:
             return self._fetcher.free
@@ -216,7 +223,12 @@ class Engine:
 
     def check_all(self, now: float) -> None:
         """Fetcher -> parse -> output; links go back to the top, failures to their sites."""
-        self._landed.extend(self._fetcher.step(now))
+        landed = self._fetcher.step(now)
+        for page in landed:
+            self._stats.received(page)
+        self._landed.extend(landed)
+        if self._stalled:
+            return
         # Transfers may have ended since the turn began, and waits count from their ends.
         now = self._clock()
         enough = now + _SLICE
@@ -224,7 +236,6 @@ class Engine:
             if done and self._clock() > enough:
                 break
             page = self._landed.popleft()
-            self._stats.received(page)
             if page.url.robots_for is not None:
                 self._frontier.robots_done(page, now, self._wall())
             else:
@@ -254,7 +265,7 @@ class Engine:
         page.links = [link.url for link in parsed.links]
         kept = not parsed.noindex or self._settings.ignore_robots
         if kept and (not self._settings.specific_search or self._types.specific(page.type)):
-            self._output.loaded(page)
+            self._put_out(page)
         if self._settings.no_duplicate:
             self._frontier.digests.add([hash64(page.body)])
         self._frontier.finished(page, now, self._wall())
@@ -264,6 +275,13 @@ class Engine:
         self._stats.links += len(parsed.links)
         self._admit(page.url, links, now)
         self._write_down(page)
+
+    def _put_out(self, page: Page) -> None:
+        try:
+            self._output.loaded(page)
+        except OSError:
+            self._landed.appendleft(page)
+            raise
 
     def _admit(
         self, parent: Url, links: Sequence[Link], now: float, *, redirect: bool = False
@@ -286,7 +304,7 @@ class Engine:
     def poll(self, now: float) -> None:
         """Wait for sockets until the first stage wants its next turn."""
         frontier = None
-        if not self._mode.draining:
+        if not (self._mode.draining or self._stalled):
             can_ask = self._resolver.room > 0
             frontier = self._frontier.deadline(now, can_open=self._openable > 0, can_ask=can_ask)
         deadlines = [
@@ -294,10 +312,12 @@ class Engine:
             self._resolver.deadline,
             self._fetcher.deadline,
             self._mode.until,
+            self._mode.wake_at,
+            self._mode.stalled_until if self._stalled else None,
             *(listener.deadline for listener in self._listeners),
         ]
         until = min((d for d in deadlines if d is not None), default=now + _LONGEST_WAIT)
-        at_once = bool(self._landed) or self.over
+        at_once = not self._stalled and (self._landed or self.over)
         self._stats.turn_took(self._clock() - self._woke)
         self._poller.wait(0.0 if at_once else min(until - now, _LONGEST_WAIT))
         self._woke = self._clock()

@@ -114,6 +114,8 @@ class LineFile:
             flags |= os.O_NOFOLLOW
         self.name = os.fspath(name)
         self._fd = os.open(name, flags, 0o666, dir_fd=folder)
+        # Where the whole lines end, when what came after them could not be cut off.
+        self._torn_at: int | None = None
         try:
             self._lock()
             _cut_torn_line(self._fd)
@@ -129,13 +131,35 @@ class LineFile:
 
     def write(self, lines: bytes) -> None:
         """Append `lines`, all or nothing; they end with a newline. Raises `OSError`."""
+        if self._torn_at is not None:
+            os.ftruncate(self._fd, self._torn_at)
+            self._torn_at = None
         size = os.fstat(self._fd).st_size
         try:
             _write_all(self._fd, lines)
         except OSError:
+            self._torn_at = size
             with suppress(OSError):
                 os.ftruncate(self._fd, size)
+                self._torn_at = None
             raise
+
+    def sync(self) -> None:
+        """Bring what was written to the disk."""
+        os.fsync(self._fd)
+
+    @property
+    def size(self) -> int:
+        return os.fstat(self._fd).st_size
+
+    @property
+    def number(self) -> int:
+        """What tells this file from one that took its name."""
+        return os.fstat(self._fd).st_ino
+
+    def cut_to(self, size: int) -> None:
+        """Take off what is beyond `size` bytes."""
+        os.ftruncate(self._fd, size)
 
     def lines(self) -> Iterator[bytes]:
         """The lines so far, each with its newline."""

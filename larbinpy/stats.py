@@ -100,8 +100,8 @@ def totals(stats: Stats, frontier: Frontier) -> dict[str, int]:
         "urls_queued": frontier.owed,
         "bytes_received": stats.bytes_received,
         "retries": frontier.sites.retried,
-        "sites": len(frontier.sites),
-        "addresses": len(frontier.ip_sites),
+        "sites": frontier.sites.met,
+        "addresses": frontier.ip_sites.met,
     }
 
 

@@ -6,7 +6,7 @@ from stage to stage.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -165,6 +165,8 @@ class Url:
     seed: bool = False
     #: Site key whose robots.txt this is, while it is one.
     robots_for: str | None = None
+    #: Where the store has it; 0 before it left the store.
+    place: int = field(default=0, compare=False)
 
     @property
     def site(self) -> str:

@@ -1,12 +1,18 @@
 """From the configuration to the rooms: who gets which part of it."""
 
+import os
 import resource
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from larbinpy.checkpoints import Checkpoints
 from larbinpy.config import Config, ConfigError
+from larbinpy.console.commands import Verbs
+from larbinpy.console.http import StatusServer
+from larbinpy.console.input_port import InputPort
 from larbinpy.dns import is_public
 from larbinpy.engine import BY_PROXY, EngineSettings
 from larbinpy.fetch import CONNECTIONS_PER_HANDLE, Fetcher, FetchSettings
@@ -14,11 +20,15 @@ from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.ip_site import IPSites
 from larbinpy.frontier.politeness import Waits
 from larbinpy.frontier.scope import Scope, ScopeSettings
+from larbinpy.frontier.seen import Seen
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.sites import Sites, SiteSettings
+from larbinpy.frontier.state import Log, State
 from larbinpy.frontier.store import Store
 from larbinpy.frontier.types import Types
+from larbinpy.output import Durable, Output, open_output
 from larbinpy.poller import Poller
+from larbinpy.syncing import Syncing
 
 #: Descriptors that are not for pages: standard streams, log and lock, a page being written
 #: and its folders, people at the ports, and the resolver's ports: 64 for each address
@@ -26,13 +36,17 @@ from larbinpy.poller import Poller
 _OTHER_FILES = 200
 #: Open files that are asked of the system, so that pagesConnexions may still grow.
 _FILES = 1 << 14
+#: The state is saved this often (s); a kill then costs so much work, and no URL.
+_CHECKPOINT = 5.0
+#: And this often with canReload.
+_CAN_RELOAD = 1.0
 
 
 def make_frontier(config: Config, folder: Path, waits: Waits) -> Frontier:
     """The frontier of a crawl, with its queues in `folder`."""
     # Behind a proxy all sites have one address, which is not theirs.
     wait_by = "site" if config.proxy else config.wait_by
-    ip_sites = IPSites(waits, wait_by, config.max_connexions_by_site)
+    ip_sites = IPSites(waits, wait_by, config.max_connexions_by_site, config.pages_connexions)
     sites = Sites(
         SiteSettings(
             agent=config.user_agent,
@@ -49,6 +63,8 @@ def make_frontier(config: Config, folder: Path, waits: Waits) -> Frontier:
     return Frontier(
         make_scope(config),
         store,
+        Seen(folder, "seen"),
+        Seen(folder, "digests"),
         Sequencer(store, config.max_urls_by_site),
         sites,
         ip_sites,
@@ -115,6 +131,27 @@ def make_fetcher(config: Config, poller: Poller, proxy_address: str | None) -> F
     return Fetcher(poller, replace(settings, accept="*/*") if config.any_type else settings)
 
 
+def make_output(config: Config, own: Output | None) -> Durable:
+    """What outputMode asks for, and the plug of a program's `own`."""
+    more = {} if own is None else {"own": own}
+    return open_output(config.output_mode, config.output_dir, more)
+
+
+def make_syncing(config: Config, poller: Poller, closing: ExitStack) -> Syncing:
+    """The disk of the output modes that write files."""
+    writes = {"save", "mirror"}.intersection(config.output_mode)
+    syncing = Syncing(poller, [config.output_dir] if writes else [])
+    closing.callback(syncing.wait)
+    return syncing
+
+
+def make_checkpoints(
+    config: Config, state: State, frontier: Frontier, log: Log, output: Durable, disk: Syncing
+) -> Checkpoints:
+    every = _CAN_RELOAD if config.can_reload else _CHECKPOINT
+    return Checkpoints(state, frontier, log, every, output, disk)
+
+
 def _most_handles(wanted: int) -> int:
     """How many handles the limit of open files allows, once it is as high as it may be."""
     enough = max(_FILES, _OTHER_FILES + wanted * CONNECTIONS_PER_HANDLE)
@@ -147,3 +184,42 @@ def make_engine_settings(config: Config) -> EngineSettings:
         specific_search=config.specific_search,
         proxied=config.proxy is not None,
     )
+
+
+def open_input_port(
+    config: Config, poller: Poller, control: Verbs, closing: ExitStack
+) -> InputPort | None:
+    """The port for seeds and commands, where one is wanted."""
+    if not config.input_port:
+        return None
+    with _naming("inputPort", config.input_port):
+        port = InputPort(poller, control, config.input_host, config.input_port)
+    closing.callback(port.close)
+    return port
+
+
+def open_status_server(
+    config: Config,
+    poller: Poller,
+    snapshot: Callable[[], dict[str, object]],
+    closing: ExitStack,
+) -> StatusServer | None:
+    """The status pages, where they are wanted."""
+    if not config.http_port:
+        return None
+    with _naming("httpPort", config.http_port):
+        server = StatusServer(
+            poller, snapshot, config.http_host, config.http_port, config.histograms
+        )
+    closing.callback(server.close)
+    return server
+
+
+@contextmanager
+def _naming(keyword: str, port: int) -> Iterator[None]:
+    """Say which setting it is whose port cannot be had."""
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise ConfigError(f"{keyword} {port}: {reason}; set another port") from error

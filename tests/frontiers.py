@@ -9,9 +9,10 @@ from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.ip_site import IPSites
 from larbinpy.frontier.politeness import Waits
 from larbinpy.frontier.scope import Scope, ScopeSettings
+from larbinpy.frontier.seen import Seen
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.sites import Sites, SiteSettings
-from larbinpy.frontier.store import Store
+from larbinpy.frontier.store import Store, decode
 from larbinpy.outcome import Outcome, of_status
 from larbinpy.page import Page
 from larbinpy.parse import Kind, Link, redirect_target
@@ -65,12 +66,33 @@ def make_frontier(
     return Frontier(
         Scope(scope_settings(**scope)),
         store,
+        Seen(folder, "seen"),
+        Seen(folder, "digests"),
         Sequencer(store, max_urls),
         Sites(settings, ip_sites),
         ip_sites,
         retries=retries,
         depth_in_site=5,
     )
+
+
+def in_memory(frontier: Frontier) -> list[Url]:
+    """The URLs that left the queues and are owed."""
+    sites = frontier.sites
+    held = (url for site in sites for url in site.urls())
+    decided = (url for url, _ in sites.decided)
+    everywhere = [*frontier.ip_sites.flying(), *held, *decided]
+    return [url for url in everywhere if url.robots_for is None]
+
+
+def queued(frontier: Frontier) -> list[Url]:
+    """The URLs that are in the queues."""
+    return [decode(line) for line in frontier.store.lines()]
+
+
+def owed(frontier: Frontier) -> list[str]:
+    """All URLs that are owed, sorted."""
+    return sorted(url.href for url in [*queued(frontier), *in_memory(frontier)])
 
 
 def links(*urls: str) -> list[Link]:

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -285,10 +286,13 @@ class Library:
         self.check_files(world)
 
 
+WAITS = "the crawl waits until there is room"
+
+
 @pytest.mark.parametrize("pages", ["mirror", "save"])
 @pytest.mark.parametrize("full", ["output", "both"])
 def test_full_disk(world: World, small_disk: Path, full: str, pages: str) -> None:
-    """Exit 3 and one line; nothing torn or lost, and --resume with room brings the rest."""
+    """Nothing is torn, lost or fetched again; with room it goes on by itself."""
     world.out = small_disk / "save"
     if full == "both":
         world.state = small_disk / "state"
@@ -297,21 +301,16 @@ def test_full_disk(world: World, small_disk: Path, full: str, pages: str) -> Non
         f"startUrl {library.web.url()} outputMode {pages} pageNoDuplicate",
         f"outputDir {world.out} stateDir {world.state}",
     )
-    crawler = world.run()
-    assert crawler.process.returncode == 3
-    line = one_line(crawler)
-    for word in ("No space left", str(world.out), str(world.state), "make room", "--resume"):
-        assert word in line
-    assert world.reported()["stop_reason"] == "disk"
-    assert world.reported()["exit_code"] == 3
-    some = len(world.outcomes())
-    assert 10 < some < 50
-    if pages == "mirror":
-        library.check_files(world)
+    crawler = world.crawl()
+    world.until(lambda: WAITS in crawler.err)
+    assert "No space left" in crawler.err
+    asked = len(library.web.asked)
     subprocess.run(["mount", "-o", "remount,size=30m", small_disk], check=True)
-    assert world.run("--resume").process.returncode == 0
-    asked = Counter(asked.path for asked in library.web.asked)
-    assert sum(n - 1 for path, n in asked.items() if path in library.books) <= 1
+    assert world.finish(crawler) == 0
+    assert len(library.web.asked) > asked
+    assert crawler.err.count(WAITS) == crawler.err.count("there is room again") == 1
+    paths = Counter(asked.path for asked in library.web.asked)
+    assert set(paths.values()) == {1}
     if pages == "mirror":
         library.check_all(world)
     else:
@@ -319,6 +318,28 @@ def test_full_disk(world: World, small_disk: Path, full: str, pages: str) -> Non
         assert len(index) == len(world.outcomes()) == 51
         written = {(world.out / "d00000" / f"f{n:05}").stat().st_size for n in range(1, 51)}
         assert written <= {len(book) for book in library.books.values()}
+
+
+def test_a_stop_while_the_disk_is_full(world: World, small_disk: Path) -> None:
+    """Exit 3 and one line more, and --resume with room brings the rest."""
+    world.out = small_disk / "save"
+    library = Library(world)
+    world.conf(f"startUrl {library.web.url()} outputDir {world.out}")
+    crawler = world.crawl()
+    world.until(lambda: WAITS in crawler.err)
+    crawler.signal(signal.SIGTERM)
+    assert world.finish(crawler) == 3
+    line = crawler.err.splitlines()[-1]
+    for word in ("No space left", str(world.out), "stateDir state", "make room", "--resume"):
+        assert word in line
+    assert (world.reported()["stop_reason"], world.reported()["exit_code"]) == ("disk", 3)
+    assert 10 < len(world.outcomes()) < 50
+    library.check_files(world)
+    subprocess.run(["mount", "-o", "remount,size=30m", small_disk], check=True)
+    assert world.run("--resume").process.returncode == 0
+    library.check_all(world)
+    asked = Counter(asked.path for asked in library.web.asked)
+    assert sum(n - 1 for path, n in asked.items() if path in library.books) <= 1
 
 
 def _fill(disk: Path) -> None:
@@ -338,8 +359,10 @@ def test_disk_that_others_fill(world: World, small_disk: Path) -> None:
     world.until(lambda: library.web.count("/10") == 1)
     _fill(small_disk)
     library.closed = ""
+    world.until(lambda: WAITS in crawler.err)
+    crawler.signal(signal.SIGTERM)
     assert world.finish(crawler) == 3
-    assert "make room and go on with --resume\n" in one_line(crawler)
+    assert "make room and go on with --resume\n" in crawler.err
     assert len(world.outcomes()) == 11
     subprocess.run(["mount", "-o", "remount,size=40m", small_disk], check=True)
     assert world.run("--resume").process.returncode == 0
@@ -359,8 +382,10 @@ def test_full_disk_of_the_state(world: World, small_disk: Path) -> None:
     (world.state / "reserve").unlink()
     _fill(small_disk)
     library.closed = ""
+    world.until(lambda: WAITS in crawler.err)
+    crawler.signal(signal.SIGTERM)
     assert world.finish(crawler) == 3
-    assert "could not be" in one_line(crawler)
+    assert "could not be" in crawler.err.splitlines()[-1]
     (small_disk / "filler").unlink()
     assert world.run("--resume").process.returncode == 0
     library.check_files(world)
@@ -395,7 +420,7 @@ def test_output_folder_that_goes_away(world: World) -> None:
     known = len(world.outcomes())
     assert world.run("--resume").process.returncode == 0
     assert len(world.outcomes()) == 51
-    assert len(world.files()) == 51 - known
+    assert len(world.files()) >= 51 - known
     library.check_files(world)
 
 

@@ -231,7 +231,7 @@ def test_damaged_state_is_refused(world: World, gate: Gate) -> None:
     gate.open = True
     world.run()
     manifest = world.state / "state.json"
-    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"queues": 7}))
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"store": 7}))
     crawler = world.run("--resume")
     assert crawler.process.returncode == 2
     assert "damaged" in one_line(crawler)

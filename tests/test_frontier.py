@@ -5,17 +5,31 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from frontiers import AGENT, DEAD, MANY, WALL, World, links, make_frontier, reply
+from faultydisk import FaultyDisk
+from frontiers import (
+    AGENT,
+    DEAD,
+    MANY,
+    WALL,
+    World,
+    in_memory,
+    links,
+    make_frontier,
+    owed,
+    queued,
+    reply,
+)
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from larbinpy.checkpoints import Checkpoints
 from larbinpy.dns.lookup import Answer
-from larbinpy.frontier import disk_queue as disk_queue_module
-from larbinpy.frontier import store as store_module
-from larbinpy.frontier import wait_queue as wait_queue_module
+from larbinpy.frontier import blocks as blocks_module
+from larbinpy.frontier import queues as queues_module
 from larbinpy.frontier.named_site import State
 from larbinpy.frontier.state import State as Folder
+from larbinpy.frontier.store import decode
 from larbinpy.frontier.view import queues
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
@@ -28,10 +42,6 @@ PARENT = Url(HERE, 3)
 @pytest.fixture
 def frontier(tmp_path):
     return make_frontier(tmp_path)
-
-
-def queued(frontier):
-    return list(frontier.store)
 
 
 # What comes in.
@@ -53,7 +63,7 @@ def test_a_seed_that_cannot_be_crawled_is_refused(frontier, text):
 
 def test_a_seeds_depth_and_priority_are_the_operators(frontier):
     frontier.seed(HERE, depth=0, priority=True)
-    [url] = frontier.store.priority
+    [url] = queued(frontier)
     assert (url.depth, url.priority) == (0, True)
 
 
@@ -113,7 +123,8 @@ def test_images_are_links_only_where_they_are_wanted(tmp_path):
 def test_what_is_searched_for_goes_first(tmp_path):
     frontier = make_frontier(tmp_path, privileged_extensions=(".mp3",))
     frontier.admit(PARENT, links("http://a.test/a.mp3", "http://a.test/b"), 0.0)
-    assert [url.href for url in frontier.store.priority] == ["http://a.test/a.mp3"]
+    assert [url.href for url in queued(frontier) if url.priority] == ["http://a.test/a.mp3"]
+    assert frontier.store.lengths()["priority"] == 1
 
 
 def test_a_redirect_costs_no_depth_and_keeps_priority_and_seed(frontier):
@@ -232,9 +243,9 @@ def test_fates_are_owed_until_they_are_written_down(tmp_path):
     frontier.sequence(0.0)
     frontier.resolved(Answer(frontier.next_name()[0], (), "nxdomain"), 0.0)
     frontier.admit(PARENT, links("http://a.test/link"), 0.0)
-    assert (frontier.owed, len(frontier.in_memory())) == (4, 3)
+    assert (frontier.owed, len(in_memory(frontier))) == (4, 3)
     frontier.sequence(0.0)
-    assert frontier.owed == len(frontier.in_memory()) == 4
+    assert frontier.owed == len(in_memory(frontier)) == 4
 
     def write_down(room):
         for url, outcome in frontier.decided(MANY):
@@ -245,7 +256,7 @@ def test_fates_are_owed_until_they_are_written_down(tmp_path):
     written = []
     with pytest.raises(OSError):
         write_down(2)
-    assert frontier.owed == len(frontier.in_memory()) == 2
+    assert frontier.owed == len(in_memory(frontier)) == 2
     write_down(MANY)
     assert frontier.owed == 0
     assert written == [
@@ -270,22 +281,20 @@ def test_fates_come_no_more_than_asked_for_and_wake_the_engine(tmp_path):
 
 
 def test_a_full_disk_loses_no_link(tmp_path, monkeypatch):
-    monkeypatch.setattr(store_module, "SEGMENT", 2)
+    monkeypatch.setattr(blocks_module, "LINES", 2)
     frontier = make_frontier(tmp_path)
-    original = disk_queue_module.write_atomic
-
-    def full(path, chunks):
-        raise OSError("disk full")
-
-    monkeypatch.setattr(disk_queue_module, "write_atomic", full)
     found = [f"http://a.test/{number}" for number in range(7)]
     frontier.admit(PARENT, links(*found), 0.0)
-    with pytest.raises(OSError):
-        frontier.sequence(0.0)
-    monkeypatch.setattr(disk_queue_module, "write_atomic", original)
+    disk = FaultyDisk()
+    disk.fail(1, times=MANY)
+    with disk.under("pwrite"):
+        for _ in range(2):
+            with pytest.raises(OSError):
+                frontier.sequence(0.0)
     assert [url.href for url in queued(frontier)] == found
     frontier.sequence(0.0)
-    assert len(frontier.in_memory()) == 7
+    assert [url.href for url in in_memory(frontier)] == found
+    frontier.store.close()
 
 
 def test_the_deadline_is_now_while_there_is_work(frontier):
@@ -415,6 +424,22 @@ LEAST = 2.0
 MOST = 60.0
 
 
+class Log:
+    """A crawl log without a disk."""
+
+    def __init__(self):
+        self.lines = []
+
+    def cut(self):
+        return {"length": len(self.lines)}
+
+    def sync(self):
+        pass
+
+    def load(self, mark):
+        del self.lines[mark["length"] :]
+
+
 class Crawl(RuleBasedStateMachine):
     """Links, answers, pages and time in any order, and what must hold throughout.
 
@@ -438,14 +463,22 @@ class Crawl(RuleBasedStateMachine):
             "permit": lambda address: address != "10.0.0.1",
         }
         self.folder = Folder(self.root)
-        self.frontier = make_frontier(self.root, **self.settings)
+        self.log = Log()
         self.now = 100.0
         self.owed = Counter()
         self.decided = set()
-        self.asked = []
-        self.flights = []
+        self.frontier = None
+        self.renew()
         self.begun = {}
-        self.loaded = 0
+
+    def renew(self):
+        """Another run, without a state."""
+        if self.frontier is not None:
+            self.frontier.store.close()
+        self.frontier = make_frontier(self.root, **self.settings)
+        self.checkpoints = Checkpoints(self.folder, self.frontier, self.log, 5.0)
+        self.cut = self.committed = None
+        self.asked, self.flights = [], []
 
     # What happens.
 
@@ -534,6 +567,7 @@ class Crawl(RuleBasedStateMachine):
         assert self.owed[url.href] == 1
         del self.owed[url.href]
         self.decided.add(url.href)
+        self.log.lines.append(url.href)
 
     @rule(number=st.integers(0, 4))
     def write_down(self, number):
@@ -551,26 +585,47 @@ class Crawl(RuleBasedStateMachine):
 
     @rule()
     def save(self):
-        self.folder.save(self.frontier, self.now)
-        again = make_frontier(self.root, **self.settings)
-        self.folder.load(again, self.now)
-        assert Counter(url.href for url in again.store) == self.owed
-        assert again.owed == len(self.owed)
+        self.checkpoints.save(self.now)
+        self.committed = self.moment()
         assert Counter(url.href for url in self.folder.owed()) == self.owed
 
-    @rule()
-    def restart(self):
-        self.save()
-        self.frontier = make_frontier(self.root, **self.settings)
+    def moment(self):
+        return self.owed.copy(), self.decided.copy()
+
+    @rule(steps=st.integers(1, 7))
+    def checkpoint(self, steps):
+        """A bit of one, which is of the moment of its first step."""
+        for _ in range(steps):
+            if not self.checkpoints.under_way:
+                self.checkpoints.begin(self.now)
+                self.cut = self.moment()
+            self.checkpoints.step()
+            if not self.checkpoints.under_way:
+                self.committed = self.cut
+
+    @rule(is_saved=st.booleans())
+    def restart(self, is_saved):
+        """Another run goes on; without a save it is that of a kill."""
+        if is_saved:
+            self.save()
+        moments = [self.committed, self.cut]
+        if self.committed is None and not self.folder.exists:
+            return
+        self.renew()
         # Who was asked just before is not asked sooner for that: `begun` goes on.
-        self.folder.load(self.frontier, self.now)
-        self.asked, self.flights = [], []
-        self.loaded = max(self.frontier.sequencer.load.values(), default=0)
+        self.folder.load(self.frontier, self.log, self.now)
+        found = Counter(owed(self.frontier))
+        self.committed = next(each for each in moments if each and each[0] == found)
+        self.owed, self.decided = (each.copy() for each in self.committed)
+        assert self.decided == set(self.log.lines)
+        assert self.frontier.owed == len(found)
+        # What is known and not owed is in the log.
+        assert len(self.frontier.seen) == len(self.owed.keys() | self.decided)
 
     # What must hold.
 
     def everything(self):
-        return [*self.frontier.store, *self.frontier.in_memory()]
+        return [*queued(self.frontier), *in_memory(self.frontier)]
 
     @invariant()
     def nothing_is_lost_and_nothing_is_twice(self):
@@ -581,14 +636,13 @@ class Crawl(RuleBasedStateMachine):
     def counts_are_right(self):
         frontier = self.frontier
         sequencer, store = frontier.sequencer, frontier.store
-        memory = frontier.in_memory()
+        memory = in_memory(frontier)
         assert sequencer.in_memory == len(memory)
-        counted = [*memory, *store.priority, *store.ordinary]
-        assert sequencer.load == Counter(url.site for url in counted)
-        assert max(sequencer.load.values(), default=0) <= max(sequencer._most, self.loaded)
+        assert sequencer.load == Counter(url.site for url in memory)
+        assert max(sequencer.load.values(), default=0) <= sequencer._most
         assert frontier.ip_sites.in_flight == len(self.flights)
         for queue in (store.priority_wait, store.ordinary_wait):
-            assert queue.sites == Counter(url.site for url in queue)
+            assert set(queue.sites) == {decode(line).site for line in queue.lines()}
         assert sum(queues(frontier).values()) >= frontier.owed - len(frontier.sites.decided)
 
     @invariant()
@@ -632,15 +686,17 @@ class Crawl(RuleBasedStateMachine):
             self.now = max(self.now, deadline or 0)
         assert not self.frontier.sequencer.load
         assert len(self.frontier.store) == 0
+        self.frontier.store.close()
         self.temporary.cleanup()
 
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Segments of two URLs, two lanes for four sites, and no waiting for the disk."""
-    monkeypatch.setattr(store_module, "SEGMENT", 2)
-    monkeypatch.setattr(wait_queue_module, "_SEGMENT", 2)
-    monkeypatch.setattr(wait_queue_module, "_LANES", 2)
+    """Blocks of two URLs, few of them to a file, and no waiting for the disk."""
+    monkeypatch.setattr(blocks_module, "LINES", 2)
+    monkeypatch.setattr(blocks_module, "FILE_SIZE", 200)
+    monkeypatch.setattr(queues_module, "_SITE_LINES", 2)
+    monkeypatch.setattr(queues_module, "_MOST_TAILS", 3)
     monkeypatch.setattr(os, "fsync", lambda fd: None)
 
 

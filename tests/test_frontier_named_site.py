@@ -70,6 +70,18 @@ def test_a_site_knows_its_host_and_what_it_holds(site):
     )
 
 
+@pytest.mark.parametrize("state", State)
+def test_a_site_is_idle_when_nothing_is_under_way(site, state):
+    site.state = state
+    at_rest = state in (State.NEW, State.OPEN, State.CLOSED)
+    assert site.idle is at_rest
+    site.in_flight = 1
+    assert not site.idle
+    site.in_flight = 0
+    site.retries.append((12.0, Url(f"{site.key}/", 1)))
+    assert not site.idle
+
+
 def test_what_people_are_told(site):
     site.next_at = 107.5
     site.waiting.append(Url(f"{site.key}/", 1))

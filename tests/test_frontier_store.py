@@ -1,165 +1,28 @@
+import json
 import os
 import tempfile
-from collections import deque
+from collections import Counter, deque
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from larbinpy.frontier import store as store_module
-from larbinpy.frontier.store import Store
-from larbinpy.url import Url
+from larbinpy.frontier import blocks as blocks_module
+from larbinpy.frontier import queues as queues_module
+from larbinpy.frontier.store import Store, decode, encode
+from larbinpy.url import Url, resolve
 
 
 @pytest.fixture
 def small(monkeypatch):
-    """Segments of three URLs."""
-    monkeypatch.setattr(store_module, "SEGMENT", 3)
-
-
-def url(number):
-    return Url(f"http://a.test/{number}", number % 7)
-
-
-def files(folder):
-    return sorted(path.name for path in folder.iterdir())
-
-
-def test_segments_that_were_read_stay_until_a_save_is_done(tmp_path, small):
-    store = Store(tmp_path)
-    for number in range(7):
-        store.ordinary.put(url(number))
-    store.spill()
-    before = store.save([])
-    taken = [store.ordinary.get() for _ in range(7)]
-    store.spill()
-    again = Store(tmp_path)
-    again.load(before)
-    assert list(again.ordinary) == taken
-    after = store.save([])
-    store.tidy(after)
-    assert files(tmp_path) == []
-
-
-def test_tidy_keeps_what_the_save_and_the_queues_need(tmp_path, small):
-    store = Store(tmp_path)
-    for number in range(8):
-        store.priority.put(url(number))
-        store.ordinary_wait.put(url(number))
-    store.spill()
-    store.priority.get()
-    saved = store.save([url(100)])
-    store.tidy(saved)
-    again = Store(tmp_path)
-    again.load(saved)
-    for each in (again, store):
-        expected = [url(number) for number in range(1, 8)]
-        if each is again:
-            expected.insert(0, url(100))
-        assert [each.priority.get() for _ in range(len(each.priority))] == expected
-        assert len(list(each.ordinary_wait)) == 8
-
-
-def test_a_segments_size_is_that_of_the_store_when_it_was_made(tmp_path, monkeypatch):
-    monkeypatch.setattr(store_module, "SEGMENT", 2)
-    store = Store(tmp_path)
-    monkeypatch.setattr(store_module, "SEGMENT", 100)
-    for number in range(4):
-        store.priority.put(url(number))
-    store.spill()
-    assert files(tmp_path) == ["priority.00000001", "priority.00000002"]
-
-
-def test_all_urls_are_seen_without_being_taken(tmp_path):
-    store = Store(tmp_path)
-    queues = (store.priority, store.ordinary, store.priority_wait, store.ordinary_wait)
-    for number, queue in enumerate(queues):
-        queue.put(url(number))
-    for _ in range(2):
-        assert list(store) == [url(number) for number in range(4)]
-    assert len(store) == 4
-    assert store.lengths() == {
-        "priority": 1,
-        "ordinary": 1,
-        "priority_wait": 1,
-        "ordinary_wait": 1,
-    }
-    assert repr(store) == f"<Store {store.lengths()}>"
-
-
-def test_clear_deletes_all_segments_and_nothing_else(tmp_path, small):
-    store = Store(tmp_path)
-    for number in range(4):
-        store.priority.put(url(number))
-        store.ordinary_wait.put(url(number))
-    store.save([])
-    assert len(files(tmp_path)) == 2
-    (tmp_path / "state.json").write_text("{}")
-    (tmp_path / "ordinary.txt").write_text("somebody else's")
-    Store(tmp_path).clear()
-    assert files(tmp_path) == ["ordinary.txt", "state.json"]
-
-
-@pytest.mark.parametrize("name", ["priority", "ordinary_wait-63"])
-def test_a_state_without_one_of_the_queues_is_not_whole(tmp_path, name):
-    saved = Store(tmp_path).save([])
-    del saved[name]
-    with pytest.raises(KeyError, match=name):
-        Store(tmp_path).load(saved)
-
-
-class Queue(RuleBasedStateMachine):
-    """A DiskQueue does what a deque does, whatever is spilled, saved and loaded."""
-
-    @initialize()
-    def begin(self):
-        self.temporary = tempfile.TemporaryDirectory()
-        self.folder = Path(self.temporary.name)
-        self.store = Store(self.folder)
-        self.model = deque()
-        self.count = 0
-
-    @property
-    def queue(self):
-        return self.store.ordinary
-
-    @rule(number=st.integers(1, 5))
-    def put(self, number):
-        for _ in range(number):
-            self.count += 1
-            self.queue.put(url(self.count))
-            self.model.append(url(self.count))
-
-    @rule()
-    def spill(self):
-        self.store.spill()
-
-    @rule(number=st.integers(1, 5))
-    def get(self, number):
-        for _ in range(min(number, len(self.model))):
-            assert self.queue.get() == self.model.popleft()
-
-    @rule()
-    def peek(self):
-        assert self.queue.peek() == (self.model[0] if self.model else None)
-
-    @rule(tidied=st.booleans(), stopped=st.booleans())
-    def save(self, tidied, stopped):
-        saved = self.store.save([])
-        if tidied:
-            self.store.tidy(saved)
-        if stopped:
-            self.store = Store(self.folder)
-            self.store.load(saved)
-
-    @invariant()
-    def same(self):
-        assert len(self.queue) == len(self.store) == len(self.model)
-        assert list(self.queue) == list(self.model)
-
-    def teardown(self):
-        self.temporary.cleanup()
+    """Blocks of three lines, of two where they are a site's, and two or so to a file."""
+    monkeypatch.setattr(blocks_module, "LINES", 3)
+    monkeypatch.setattr(blocks_module, "FILE_SIZE", 150)
+    monkeypatch.setattr(queues_module, "_SITE_LINES", 2)
+    monkeypatch.setattr(queues_module, "_MOST_TAILS", 4)
+    monkeypatch.setattr(queues_module, "_FORGET", 2)
 
 
 @pytest.fixture
@@ -167,6 +30,453 @@ def no_fsync(monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda fd: None)
 
 
+@pytest.fixture
+def store(tmp_path):
+    opened = Store(tmp_path)
+    yield opened
+    opened.close()
+
+
+def url(number, site="a", *, priority=False):
+    return Url(f"http://{site}.test/{number}", number % 7, priority=priority)
+
+
+def files(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def through_json(mark):
+    return json.loads(json.dumps(mark))
+
+
+def take(queue, *site):
+    place, line = queue.take(*site)
+    return decode(line, place)
+
+
+def set_aside(store, url):
+    wait = store.priority_wait if url.priority else store.ordinary_wait
+    wait.put(url.site, url.place, encode(url))
+
+
+def hrefs(lines):
+    return [decode(line).href for line in lines]
+
+
+# Lines.
+
+
+@given(st.text("http:/a.ä%?#@ \n\t\x00|^`{}<>\"'\\\x7f\x85\u2028", max_size=30), st.integers(0, 3))
+def test_a_line_is_a_url(rest, flags):
+    href = resolve("http://a.test/" + rest)
+    if href is not None:
+        there = Url(href, 3, href, 0, 1, bool(flags & 1), bool(flags & 2))
+        line = encode(there)
+        assert decode(line) == there
+        assert line.isascii() and len(line.splitlines()) == 1
+
+
+def test_a_seed_has_no_parent():
+    assert decode(encode(Url("http://a.test/", 0))) == Url("http://a.test/", 0)
+
+
+def test_a_place_is_no_part_of_what_a_url_is():
+    assert decode("http://a.test/ 1 0 0 -", 77).place == 77
+    assert decode("http://a.test/ 1 0 0 -", 77) == decode("http://a.test/ 1 0 0 -")
+
+
+@pytest.mark.parametrize("line", ["", "a 0 0 0", "a 0 0 0 - -", "a x 0 0 -", "a 0 x 0 -"])
+def test_what_is_no_line_is_refused(line):
+    with pytest.raises(ValueError):
+        decode(line)
+
+
+# The store.
+
+
+def test_a_new_url_is_queued_by_its_priority(store):
+    store.put(url(1))
+    store.put(url(2, priority=True))
+    assert store.lengths() == {
+        "priority": 1,
+        "ordinary": 1,
+        "priority_wait": 0,
+        "ordinary_wait": 0,
+    }
+    assert (take(store.priority), take(store.ordinary)) == (url(2, priority=True), url(1))
+    assert len(store) == 0
+
+
+def test_all_urls_are_seen_without_being_taken(store):
+    for number in range(4):
+        store.put(url(number, priority=number % 2 == 0))
+    for queue in (store.priority, store.ordinary):
+        set_aside(store, take(queue))
+    for _ in range(2):
+        assert sorted(hrefs(store.lines())) == [url(number).href for number in range(4)]
+    assert len(store) == 4
+    assert set(store.lengths().values()) == {1}
+    assert repr(store) == f"<Store {store.lengths()}>"
+
+
+def test_the_sites_that_wait(store):
+    for number, site in enumerate("aab"):
+        store.put(url(number, site, priority=site == "b"))
+    for queue in (store.priority, store.ordinary, store.ordinary):
+        set_aside(store, take(queue))
+    assert list(store.waiting_sites()) == ["http://b.test", "http://a.test"]
+    assert store.has_waiting("http://a.test") and store.has_waiting("http://b.test")
+    assert not store.has_waiting("http://c.test")
+
+
+def test_only_whole_blocks_are_spilled_and_the_rest_at_a_cut(store, tmp_path, small):
+    for number in range(5):
+        store.put(url(number))
+        store.put(url(number, priority=True))
+    assert files(tmp_path) == []
+    store.spill()
+    assert repr(store.ordinary) == "<Fifo - 5 URLs, 1 blocks>"
+    store.cut()
+    assert repr(store.ordinary) == "<Fifo - 5 URLs, 2 blocks>"
+    assert repr(store.priority) == "<Fifo + 5 URLs, 2 blocks>"
+
+
+def loaded(folder, mark):
+    store = Store(folder)
+    store.load(through_json(mark))
+    return store
+
+
+def test_what_was_with_a_site_comes_back_before_all_else(store, tmp_path, small):
+    for number in range(8):
+        store.put(url(number))
+    with_site = [take(store.ordinary) for _ in range(4)]
+    store.leave(with_site[0])
+    store.leave(with_site[2])
+    again = loaded(tmp_path, store.cut())
+    assert hrefs(again.lines()) == [url(number).href for number in (1, 3, 4, 5, 6, 7)]
+    assert len(again) == 6
+    assert [take(again.ordinary).href for _ in range(6)] == [
+        url(number).href for number in (1, 3, 4, 5, 6, 7)
+    ]
+
+
+@pytest.fixture
+def one_file(small, monkeypatch):
+    """No block is gone because its file is."""
+    monkeypatch.setattr(blocks_module, "FILE_SIZE", 1 << 20)
+
+
+def test_what_left_after_one_that_is_owed_does_not_come_back(store, tmp_path, one_file):
+    """A slow site's URL stays while those after it are done, through two runs."""
+    for number in range(9):
+        store.put(url(number))
+    slow, *quick = [take(store.ordinary) for _ in range(6)]
+    for each in quick:
+        store.leave(each)
+    owed = [slow.href, *(url(number).href for number in (6, 7, 8))]
+    second = loaded(tmp_path, store.cut())
+    assert hrefs(second.lines()) == owed
+    third = loaded(tmp_path, second.cut())
+    assert hrefs(third.lines()) == owed
+    third.close()
+    second.close()
+
+
+def test_what_left_a_sites_queue_does_not_come_back_either(store, tmp_path, one_file):
+    for number in range(9):
+        store.put(url(number))
+    for _ in range(9):
+        set_aside(store, take(store.ordinary))
+    slow, *quick = [take(store.ordinary_wait, "http://a.test") for _ in range(4)]
+    for each in quick:
+        store.leave(each)
+    owed = sorted([slow.href, *(url(number).href for number in range(4, 9))])
+    for _ in range(2):
+        mark = store.cut()
+        store = loaded(tmp_path, mark)
+        assert sorted(hrefs(store.lines())) == owed
+        assert len(store) == 6
+    store.close()
+
+
+def test_what_was_set_aside_goes_on_waiting(store, tmp_path, small):
+    for number in range(6):
+        store.put(url(number, "ab"[number % 2], priority=number % 3 == 0))
+    for queue in (store.priority, store.ordinary):
+        while len(queue):
+            set_aside(store, take(queue))
+    again = loaded(tmp_path, store.cut())
+    # Two of each in blocks of theirs, the others are owed from where they were read.
+    assert Counter(again.lines()) == Counter(store.lines())
+    assert list(again.waiting_sites()) == ["http://a.test", "http://b.test"]
+    assert again.lengths() == {
+        "priority": 2,
+        "ordinary": 0,
+        "priority_wait": 0,
+        "ordinary_wait": 4,
+    }
+
+
+def test_a_site_of_any_length_may_wait(store, tmp_path, small):
+    site = "a" * 3000
+    for number in range(4):
+        store.put(url(number, site))
+    for _ in range(4):
+        set_aside(store, take(store.ordinary))
+    again = loaded(tmp_path, store.cut())
+    assert hrefs(again.lines()) == [url(number, site).href for number in range(4)]
+
+
+def test_tidy_keeps_what_the_save_and_the_queues_need(store, tmp_path, small):
+    for number in range(12):
+        store.put(url(number))
+    first = store.cut()
+    for _ in range(9):
+        store.leave(take(store.ordinary))
+    second = store.cut()
+    store.tidy(first)
+    assert hrefs(loaded(tmp_path, first).lines()) == [url(number).href for number in range(12)]
+    before = files(tmp_path)
+    store.tidy(second)
+    assert len(files(tmp_path)) < len(before)
+    assert hrefs(loaded(tmp_path, second).lines()) == [url(number).href for number in (9, 10, 11)]
+    assert [take(store.ordinary).href for _ in range(3)] == [url(n).href for n in (9, 10, 11)]
+
+
+def test_files_do_not_pile_up(store, tmp_path, small, no_fsync):
+    for number in range(300):
+        store.put(url(number))
+        store.spill()
+        if number > 5:
+            store.leave(take(store.ordinary))
+        mark = store.cut()
+        store.sync()
+        store.tidy(mark)
+        assert len(files(tmp_path)) <= 5
+    assert len(store) == 6
+
+
+def test_clear_deletes_all_blocks_and_nothing_else(store, tmp_path, small):
+    for number in range(8):
+        store.put(url(number))
+    store.cut()
+    assert len(files(tmp_path)) > 1
+    (tmp_path / "state.json").write_text("{}")
+    (tmp_path / "urls.txt").write_text("somebody else's")
+    Store(tmp_path).clear()
+    assert files(tmp_path) == ["state.json", "urls.txt"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda mark: mark.pop("heads"),
+        lambda mark: mark.pop("blocks"),
+        lambda mark: mark["blocks"].pop("files"),
+        lambda mark: mark["blocks"].pop("open"),
+        lambda mark: mark["heads"].update({"-": mark["heads"]["-"] + 1}),
+        lambda mark: mark["heads"].update({"-": mark["heads"]["-http://a.test"]}),
+        lambda mark: mark["heads"].update({"-http://c.test": mark["heads"]["-"]}),
+        lambda mark: mark["heads"].update({"+": 1}),
+        lambda mark: mark["heads"].update({"-": "1"}),
+    ],
+)
+def test_a_mark_that_does_not_fit_is_refused(store, tmp_path, small, change):
+    for number in range(9):
+        store.put(url(number))
+    for _ in range(3):
+        set_aside(store, take(store.ordinary))
+    mark = through_json(store.cut())
+    assert mark["heads"].keys() == {"-", "-http://a.test"}
+    change(mark)
+    with pytest.raises((OSError, ValueError, KeyError, TypeError)):
+        Store(tmp_path).load(mark)
+
+
+SITES = "abc"
+
+
+class Queues(RuleBasedStateMachine):
+    """A Store does what deques do, whatever is spilled, cut and loaded.
+
+    The model keeps in `out` what left the queues and is still owed. After a load, that is
+    in the queues again: which one is the store's affair, but none is lost or twice.
+    """
+
+    @initialize()
+    def begin(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.folder = Path(self.temporary.name)
+        self.store = Store(self.folder)
+        self.fifos = {False: deque(), True: deque()}
+        self.waits = {}
+        self.out = []
+        self.count = 0
+        self.committed = None
+
+    def fifo(self, priority):
+        return self.store.priority if priority else self.store.ordinary
+
+    def wait(self, priority):
+        return self.store.priority_wait if priority else self.store.ordinary_wait
+
+    @rule(sites=st.lists(st.sampled_from(SITES), min_size=1, max_size=12), priority=st.booleans())
+    def put(self, sites, priority):
+        for site in sites:
+            self.count += 1
+            each = url(self.count, site, priority=priority)
+            self.store.put(each)
+            self.fifos[priority].append(each)
+
+    @rule(priority=st.booleans(), number=st.integers(1, 12))
+    def take(self, priority, number):
+        for _ in range(min(number, len(self.fifos[priority]))):
+            self.out.append(take(self.fifo(priority)))
+            assert self.out[-1] == self.fifos[priority].popleft()
+
+    @rule(priority=st.booleans(), number=st.integers(1, 6))
+    def set_aside(self, priority, number):
+        for _ in range(min(number, len(self.fifos[priority]))):
+            set_aside(self.store, take(self.fifo(priority)))
+            each = self.fifos[priority].popleft()
+            self.waits.setdefault((priority, each.site), deque()).append(each)
+
+    @precondition(lambda self: self.waits)
+    @rule(data=st.data(), number=st.integers(1, 4))
+    def take_waited(self, data, number):
+        lane = priority, site = data.draw(st.sampled_from(sorted(self.waits)))
+        for _ in range(min(number, len(self.waits[lane]))):
+            self.out.append(take(self.wait(priority), site))
+            assert self.out[-1] == self.waits[lane].popleft()
+        if not self.waits[lane]:
+            del self.waits[lane]
+
+    @precondition(lambda self: self.out)
+    @rule(data=st.data(), number=st.integers(1, 6))
+    def leave(self, data, number):
+        for _ in range(min(number, len(self.out))):
+            each = self.out.pop(data.draw(st.integers(0, len(self.out) - 1)))
+            self.store.leave(each)
+
+    @precondition(lambda self: self.out)
+    @rule(data=st.data())
+    def leave_all_but_one(self, data):
+        slow = self.out.pop(data.draw(st.integers(0, len(self.out) - 1)))
+        for each in self.out:
+            self.store.leave(each)
+        self.out = [slow]
+
+    @rule()
+    def spill(self):
+        self.store.spill()
+
+    @rule(is_committed=st.booleans())
+    def cut(self, is_committed):
+        mark = self.store.cut()
+        self.store.sync()
+        if is_committed:
+            self.committed = through_json(mark), self.owed(), self.order()
+            self.store.tidy(mark)
+
+    @precondition(lambda self: self.committed)
+    @rule()
+    def crash(self):
+        """Another run goes on from the last cut that was committed."""
+        mark, owed, (fifos, waits) = self.committed
+        self.store.close()
+        before = {path: path.read_bytes() for path in self.folder.iterdir()}
+        self.store = Store(self.folder)
+        self.store.load(mark)
+        assert before == {path: path.read_bytes() for path in self.folder.iterdir()}
+        assert Counter(self.store.lines()) == owed
+        self.out = []
+        for priority in (False, True):
+            lines = [decode(line) for line in self.fifo(priority).lines()]
+            # In the order in which they came, so that what had left comes first; those
+            # that had not are all here.
+            assert [number_of(each) for each in lines] == sorted(number_of(each) for each in lines)
+            rest = fifos[priority]
+            assert lines[len(lines) - len(rest) :] == rest
+            self.fifos[priority] = deque(lines)
+        self.waits = {}
+        for priority in (False, True):
+            wait = self.wait(priority)
+            for site in wait.sites:
+                lines = wait_urls(wait, site)
+                self.waits[priority, site] = deque(lines)
+                here = set(map(number_of, lines))
+                kept = [u for u in waits.get((priority, site), []) if number_of(u) in here]
+                assert lines[len(lines) - len(kept) :] == kept
+
+    @rule(times=st.integers(1, 2))
+    def restart(self, times):
+        for _ in range(times):
+            self.cut(is_committed=True)
+            self.crash()
+
+    def order(self):
+        return (
+            {priority: list(fifo) for priority, fifo in self.fifos.items()},
+            {lane: list(urls) for lane, urls in self.waits.items()},
+        )
+
+    def owed(self):
+        queued = [each for urls in self.fifos.values() for each in urls]
+        waiting = [each for urls in self.waits.values() for each in urls]
+        return Counter(map(encode, [*queued, *waiting, *self.out]))
+
+    @invariant()
+    def each_is_in_its_place(self):
+        store = self.store
+        for priority in (False, True):
+            fifo, wait = self.fifo(priority), self.wait(priority)
+            urls = self.fifos[priority]
+            assert [decode(line) for line in fifo.lines()] == list(urls)
+            assert len(fifo) == len(urls)
+            lanes = {site: urls for (first, site), urls in self.waits.items() if first == priority}
+            assert {*wait.sites} == lanes.keys()
+            for site, waiting in lanes.items():
+                assert wait_urls(wait, site) == list(waiting)
+            assert len(wait) == sum(map(len, lanes.values()))
+        out = Counter(map(encode, self.out))
+        assert Counter(store.lines()) + out == self.owed()
+
+    @invariant()
+    def memory_is_bounded(self):
+        """But for what was put since the last turn."""
+        for fifo in (self.store.priority, self.store.ordinary):
+            assert len(fifo._head) < 3
+        for wait in (self.store.priority_wait, self.store.ordinary_wait):
+            assert sum(len(site.tail) for site in wait._sites.values()) == wait._in_tails <= 4
+            assert all(len(site.head) < 2 for site in wait._sites.values())
+
+    def teardown(self):
+        if not hasattr(self, "store"):
+            return
+        for priority in (False, True):
+            while self.fifos[priority]:
+                self.take(priority, 9)
+            for first, site in list(self.waits):
+                for each in self.waits[first, site] if first == priority else ():
+                    assert take(self.wait(first), site) == each
+                    self.out.append(each)
+        assert len(self.store) == 0
+        self.store.close()
+        self.temporary.cleanup()
+
+
+def number_of(url):
+    """The number under which it was put."""
+    return int(url.href.rsplit("/", 1)[1])
+
+
+def wait_urls(wait, site):
+    """What is set aside of a site, without taking it."""
+    urls = map(decode, wait.lines())
+    return [url for url in urls if url.site == site]
+
+
 @pytest.mark.usefixtures("small", "no_fsync")
-class TestQueue(Queue.TestCase):
-    pass
+class TestQueues(Queues.TestCase):
+    settings = settings(max_examples=60, stateful_step_count=40, deadline=None)

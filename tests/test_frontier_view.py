@@ -5,7 +5,7 @@ from frontiers import DEAD, WALL, World, make_frontier, reply
 
 from larbinpy.dns.lookup import Answer
 from larbinpy.frontier import sequencer as sequencer_module
-from larbinpy.frontier import view
+from larbinpy.frontier import view, watch
 from larbinpy.outcome import Outcome
 
 HERE = "http://a.test/"
@@ -57,15 +57,17 @@ def test_queues_count_what_waits_for_room(tmp_path):
     for number in range(5):
         frontier.seed(f"http://a.test/{number}")
         frontier.seed(f"http://b.test/{number}", priority=True)
+    frontier.sequence(0.0)
     assert view.queues(frontier) == {
-        "priority": 2,
-        "ordinary": 2,
+        "priority": 0,
+        "ordinary": 0,
         "priority_wait": 3,
         "ordinary_wait": 3,
-        "named_sites": 0,
+        "named_sites": 4,
         "ip_sites": 0,
         "in_flight": 0,
     }
+    frontier.store.close()
 
 
 def test_the_gate(tmp_path, monkeypatch):
@@ -73,10 +75,12 @@ def test_the_gate(tmp_path, monkeypatch):
     assert view.gate(frontier) == {"open": True, "reason": ""}
     for number in range(3):
         frontier.seed(f"http://a.test/{number}")
-    assert view.gate(frontier) == {"open": False, "reason": "http://a.test has 1 URLs"}
+    assert view.gate(frontier) == {"open": True, "reason": ""}
     frontier.sequence(0.0)
+    assert view.gate(frontier) == {"open": False, "reason": "http://a.test has 1 URLs"}
     monkeypatch.setattr(sequencer_module, "RAM_URLS", 1)
     assert view.gate(frontier) == {"open": False, "reason": "1 URLs in memory"}
+    frontier.store.close()
 
 
 # Sites.
@@ -122,6 +126,20 @@ def test_tables_have_an_end(world):
     here.run()
     told = view.sites(here.frontier, here.now)
     assert (told["by_state"]["closed"], len(told["suspended"])) == (50, 20)
+
+
+def test_of_very_many_sites_the_busiest_are_found_after_some_turns(world, monkeypatch):
+    monkeypatch.setattr(watch, "_FEW", 50)
+    busy = [f"http://s7.test/{number}" for number in range(30)]
+    here = world(*[f"http://s{number}.test/" for number in range(300)], *busy)
+    for _ in range(4):
+        here.frontier.sequence(here.now)
+    for _ in range(2 * 300 // 50):
+        here.frontier.sequence(here.now)
+    told = view.sites(here.frontier, here.now)
+    assert (told["total"], len(told["busiest"])) == (300, 20)
+    assert (told["busiest"][0]["site"], told["busiest"][0]["waiting"]) == ("http://s7.test", 31)
+    assert view.queues(here.frontier)["named_sites"] == 330
 
 
 def suspended(here):

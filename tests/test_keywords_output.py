@@ -83,7 +83,7 @@ def test_state_dir_is_where_the_crawl_keeps_its_log_and_queues(
 ) -> None:
     world = crawl(f"stateDir {tmp_path}/drawer")
     assert world.files("state") == set()
-    assert {"crawl.jsonl", "state.json", "seen.bin"} <= world.files("../drawer")
+    assert {"crawl.jsonl", "state.json", "seen.000001.log"} <= world.files("../drawer")
 
 
 @effect_of("stateDir")
@@ -111,7 +111,7 @@ def test_can_reload_saves_the_state_while_crawling(web: Web, crawl: Worlds) -> N
                 state = State(world.folder / "state")
                 left.update(url.href for url in state.owed())
 
-        crawl("waitDuration 10", *lines, watch=watch, seeds=["a.test/0"])
+        crawl("waitDuration 1.1", *lines, watch=watch, seeds=["a.test/0"])
         return left
 
     assert owed("canReload") == {web.url("a.test/3")}

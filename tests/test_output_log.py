@@ -70,17 +70,6 @@ def test_lines_wait_for_flush(tmp_path: Path) -> None:
     assert path.read_bytes() == line(fate(ms=1)) + line(fate(ms=2))
 
 
-def test_memory_is_bounded_without_a_flush(tmp_path: Path) -> None:
-    path = tmp_path / "crawl.jsonl"
-    log = CrawlLog(path)
-    for _ in range(1000):
-        log.write(fate())
-    assert path.stat().st_size > 100_000
-    assert path.read_bytes().endswith(b"\n")
-    log.close()
-    assert len(path.read_bytes().splitlines()) == 1000
-
-
 def test_a_torn_line_is_cut_off(tmp_path: Path) -> None:
     path = tmp_path / "crawl.jsonl"
     path.write_bytes(line(fate(ms=1)) + line(fate(ms=2))[:-20])
@@ -138,3 +127,151 @@ def test_a_full_disk_tears_no_line_and_loses_none(
     assert path.read_bytes() == line(fate(ms=1))
     log.close()
     assert path.read_bytes() == line(fate(ms=1)) + line(fate(ms=2))
+
+
+# As a part of the state.
+
+
+def numbers(path: Path) -> list[int]:
+    return [json.loads(text)["ms"] for text in path.read_bytes().splitlines()]
+
+
+def test_what_came_after_a_cut_comes_again(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.jsonl"
+    log = CrawlLog(path)
+    log.write(fate(ms=1))
+    mark = json.loads(json.dumps(log.cut()))
+    assert numbers(path) == [1], "a cut hands over what waited"
+    log.write(fate(ms=2))
+    log.close()
+    with path.open("ab") as file:
+        file.write(b'{"torn')
+    for _ in range(2):
+        again = CrawlLog(path)
+        again.load(mark)
+        again.close()
+        assert numbers(path) == [1]
+    again = CrawlLog(path)
+    again.load(mark)
+    again.write(fate(ms=3))
+    again.close()
+    assert numbers(path) == [1, 3]
+
+
+def test_an_empty_log_is_cut_and_taken_up(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.jsonl"
+    log = CrawlLog(path)
+    mark = log.cut()
+    log.write(fate())
+    log.close()
+    again = CrawlLog(path)
+    again.load(mark)
+    again.close()
+    assert path.read_bytes() == b""
+
+
+def test_nothing_is_taken_off_a_file_that_took_its_place(tmp_path: Path) -> None:
+    """The log was rotated after the last cut: what is in the new file comes twice."""
+    path = tmp_path / "crawl.jsonl"
+    log = CrawlLog(path)
+    log.write(fate(ms=1))
+    mark = log.cut()
+    path.rename(tmp_path / "crawl.1")
+    log.reopen()
+    for number in (2, 3):
+        log.write(fate(ms=number))
+    log.close()
+    again = CrawlLog(path)
+    again.load(mark)
+    again.close()
+    assert numbers(path) == [2, 3]
+    assert numbers(tmp_path / "crawl.1") == [1]
+
+
+def test_a_log_that_lost_lines_goes_on_with_what_there_is(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.jsonl"
+    log = CrawlLog(path)
+    for number in (1, 2):
+        log.write(fate(ms=number))
+    mark = log.cut()
+    log.close()
+    os.truncate(path, len(line(fate(ms=1))))
+    again = CrawlLog(path)
+    again.load(mark)
+    again.write(fate(ms=3))
+    again.close()
+    assert numbers(path) == [1, 3]
+
+
+def test_a_scratch_takes_off_all_lines(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.jsonl"
+    log = CrawlLog(path)
+    log.write(fate(ms=1))
+    log.flush()
+    log.clear()
+    log.write(fate(ms=2))
+    log.close()
+    assert numbers(path) == [2]
+
+
+def test_a_cut_on_a_full_disk_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "crawl.jsonl"
+    log = CrawlLog(path)
+    log.write(fate(ms=1))
+
+    def full(fd: int, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        with pytest.raises(OSError, match="full"):
+            log.cut()
+    assert log.cut()["length"] == len(line(fate(ms=1)))
+    log.close()
+
+
+def test_a_log_that_was_rotated_is_synced_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next checkpoint syncs the new file alone."""
+    synced = {}
+
+    def sync(fd: int) -> None:
+        synced[os.fstat(fd).st_ino] = os.fstat(fd).st_size
+
+    monkeypatch.setattr(os, "fsync", sync)
+    path = tmp_path / "crawl.jsonl"
+    log = CrawlLog(path)
+    log.write(fate())
+    path.rename(tmp_path / "crawl.1")
+    log.reopen()
+    log.close()
+    old = (tmp_path / "crawl.1").stat()
+    assert synced == {old.st_ino: old.st_size}
+
+
+def test_a_torn_line_that_cannot_be_cut_off_at_once_is_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "crawl.jsonl"
+    log = CrawlLog(path)
+    log.write(fate())
+    write = os.write
+
+    def torn(fd: int, data: memoryview) -> int:
+        if len(data) < 50:
+            raise OSError(errno.ENOSPC, "full")
+        return write(fd, data[:-20])
+
+    def broken(fd: int, size: int) -> None:
+        raise OSError(errno.EIO, "broken")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", torn)
+        patch.setattr(os, "ftruncate", broken)
+        with pytest.raises(OSError, match="full"):
+            log.flush()
+    log.close()
+    assert [json.loads(text)["url"] for text in path.read_text().splitlines()] == [fate().url]

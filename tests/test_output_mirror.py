@@ -269,9 +269,11 @@ def test_a_kill_at_any_moment_leaves_whole_files(tmp_path: Path) -> None:
         found = files(root)
         found.pop(".larbinpy-part", None)
         assert set(found.values()) <= {url.encode() for url in urls}
+        # Nothing comes after it, and the temporary goes all the same.
+        save(root)
+        assert files(root) == found
         save(root, *urls)
         found = files(root)
-        assert ".larbinpy-part" not in found
         assert set(found.values()) == {url.encode() for url in urls}
         step += 1
     assert step > 40
@@ -325,3 +327,51 @@ def test_a_full_disk(tmp_path: Path) -> None:
         mirror.close()
     finally:
         subprocess.run(["umount", str(root)], check=True)
+
+
+# As a part of the state:
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(near_urls, min_size=1, max_size=10, unique=True), st.data())
+def test_what_came_after_a_checkpoint_comes_again_in_any_order(
+    urls: list[str], data: st.DataObject
+) -> None:
+    """With the names that were given after it: each URL has one file all the same."""
+    with TemporaryDirectory() as name:
+        root = Path(name)
+        saved = data.draw(st.integers(0, len(urls)))
+        mirror = MirrorOutput(root)
+        for url in urls[:saved]:
+            mirror.loaded(page(url, url.encode() + b" once"))
+        mark = mirror.cut()
+        for url in urls[saved : data.draw(st.integers(saved, len(urls)))]:
+            mirror.loaded(page(url, b"lost"))
+        mirror.close()
+
+        mirror = MirrorOutput(root)
+        mirror.load(mark)
+        for url in data.draw(st.permutations(urls[saved:])):
+            mirror.loaded(page(url, url.encode() + b" once"))
+        mirror.close()
+        assert sorted(files(root).values()) == sorted(url.encode() + b" once" for url in urls)
+
+
+def test_a_mark_tells_that_there_is_more(tmp_path: Path) -> None:
+    mirror = MirrorOutput(tmp_path)
+    marks = [mirror.cut()]
+    for url in ("http://h/a", "http://h/b", "http://h/b"):
+        assert mirror.cut() == marks[-1]
+        mirror.loaded(page(url))
+        assert mirror.cut() not in marks
+        marks.append(mirror.cut())
+    mirror.close()
+
+
+def test_the_names_are_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mirror = MirrorOutput(tmp_path)
+    synced: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.readlink(f"/proc/self/fd/{fd}")))
+    mirror.sync()
+    assert synced == [str(tmp_path / ".larbinpy-names")]
+    mirror.close()

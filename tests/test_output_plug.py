@@ -1,11 +1,20 @@
 """The plug: none, one, several."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from larbinpy.outcome import Outcome
-from larbinpy.output import MirrorOutput, NullOutput, Output, SeveralOutputs, open_output
+from larbinpy.output import (
+    Durable,
+    MirrorOutput,
+    NullOutput,
+    Output,
+    SaveOutput,
+    SeveralOutputs,
+    open_output,
+)
 from larbinpy.page import Page
 from larbinpy.url import Url
 
@@ -37,6 +46,19 @@ class Recorder:
             raise OSError("full")
 
 
+class Keeper(Recorder):
+    """And one that is a part of the state."""
+
+    def cut(self) -> int:
+        return len(self.calls)
+
+    def sync(self) -> None:
+        self.calls.append("sync")
+
+    def load(self, mark: int) -> None:
+        self.calls.append(f"load {mark}")
+
+
 def test_several_are_called_in_order() -> None:
     first: list[str] = []
     second: list[str] = []
@@ -59,19 +81,71 @@ def test_an_error_goes_on_and_close_still_reaches_all() -> None:
     assert second == ["close"]
 
 
+def test_a_page_that_comes_again_goes_on_where_it_was_refused() -> None:
+    calls: list[list[str]] = [[], [], []]
+    plugs = [Recorder(calls[0]), Recorder(calls[1], broken=True), Recorder(calls[2])]
+    several = SeveralOutputs({str(number): plug for number, plug in enumerate(plugs)})
+    for _ in range(2):
+        with pytest.raises(OSError, match="full"):
+            several.loaded(PAGE)
+    plugs[1].broken = False
+    several.loaded(PAGE)
+    loaded = "loaded http://h/a"
+    assert calls == [[loaded], [loaded] * 3, [loaded]]
+    # That was all of it: the next time it is new to all of them.
+    several.loaded(PAGE)
+    assert calls == [[loaded] * 2, [loaded] * 4, [loaded] * 2]
+
+
+def test_another_page_than_the_refused_one_reaches_all() -> None:
+    first: list[str] = []
+    broken = Recorder([], broken=True)
+    several = SeveralOutputs({"one": Recorder(first), "two": broken})
+    with pytest.raises(OSError, match="full"):
+        several.loaded(PAGE)
+    broken.broken = False
+    several.loaded(Page(Url("http://h/b", 1), Outcome.SUCCESS, 200))
+    several.loaded(PAGE)
+    assert first == ["loaded http://h/a", "loaded http://h/b", "loaded http://h/a"]
+
+
+def test_only_some_are_a_part_of_the_state() -> None:
+    plain, keeper = Recorder([]), Keeper([])
+    several: Durable = SeveralOutputs({"plain": plain, "keeper": keeper, "other": Recorder([])})
+    several.loaded(PAGE)
+    mark = several.cut()
+    assert mark == {"keeper": 1}
+    several.sync()
+    several.load(mark)
+    assert plain.calls == ["loaded http://h/a"]
+    assert keeper.calls == ["loaded http://h/a", "sync", "load 1"]
+    # Whatever wrote here the last time: what it was, and what is new, is told nothing.
+    several.load({"gone": 7})
+    assert len(keeper.calls) == 3
+
+
+def test_none_is_a_part_of_the_state() -> None:
+    several = SeveralOutputs({"plain": Recorder([])})
+    several.load(several.cut())
+    several.sync()
+    assert several.cut() == {}
+
+
 def test_null_keeps_nothing() -> None:
-    null: Output = open_output((), "/nowhere")
+    null: Durable = open_output((), "/nowhere")
     assert isinstance(null, NullOutput)
     null.loaded(PAGE)
     null.failed(URL, Outcome.TIMEOUT)
     assert null.stats() == {}
+    null.load(null.cut())
+    null.sync()
     null.close()
 
 
 def test_modes_of_the_configuration(tmp_path: Path) -> None:
     output = open_output(("save", "mirror", "stats"), str(tmp_path))
     output.loaded(PAGE)
-    assert list(output.stats()) == ["save", "mirror", "stats"]
+    assert list(output.stats()) == ["mirror", "stats", "save"]
     output.close()
     assert (tmp_path / "h/a").read_bytes() == b"body"
     assert (tmp_path / "d00000/f00000").read_bytes() == b"body"
@@ -92,3 +166,37 @@ def test_save_and_mirror_share_a_folder_without_meeting(tmp_path: Path) -> None:
     assert (tmp_path / "d00000/f00000").read_bytes() == b"one"
     assert (tmp_path / "d00000/index").read_bytes().count(b"\n") == 2
     assert (tmp_path / "#6400000/f00000").read_bytes() == b"one"
+
+
+def test_what_is_saved_comes_last(tmp_path: Path) -> None:
+    """So that no page has two numbers because another plug refused it before a stop."""
+    own = Recorder([], broken=True)
+    output = open_output(("save", "mirror"), str(tmp_path), {"own": own})
+    with pytest.raises(OSError, match="full"):
+        output.loaded(PAGE)
+    own.broken = False
+    output.close()
+    assert (tmp_path / "d00000/index").read_bytes() == b""
+    assert (tmp_path / "h/a").read_bytes() == b"body"
+
+
+def test_modes_that_write_files_are_a_part_of_the_state(tmp_path: Path) -> None:
+    output = open_output(("save", "mirror", "stats"), str(tmp_path))
+    assert output.cut().keys() == {"save", "mirror"}
+    mark = output.cut()
+    output.loaded(PAGE)
+    assert all(output.cut()[name] != mark[name] for name in mark)
+    output.sync()
+    output.close()
+    output = open_output(("mirror", "save"), str(tmp_path))
+    output.load(mark)
+    assert (tmp_path / "h/a").read_bytes() == b"body"
+    assert os.listdir(tmp_path / "d00000") == ["index"]
+    output.close()
+
+
+def test_the_modes_are_durable(tmp_path: Path) -> None:
+    outputs: list[Durable] = [SaveOutput(tmp_path / "s"), MirrorOutput(tmp_path / "m")]
+    for output in outputs:
+        assert isinstance(output, Durable)
+        output.close()

@@ -1,13 +1,15 @@
 """The frontier DECIDES what is fetched next.
 
     scope       may we want it?          seen        did we meet it before?
-    store       the queues on disk, made of disk_queue and wait_queue
+    store       what is owed: queues, whose lines are in blocks, in files that only grow
     sequencer   who may leave them (isGet)
     named_site  one site's life          sites       all of them: address, robots.txt, retries
     ip_site     one address's rotation, and the schedule of all
     politeness  how the delay adapts     state       what --resume needs
+    residents   which sites are in memory; let_go, what is known of the others; rulebook,
+                their robots.txt; budget, how much of it all; watch, whom to show
     types       which media types are taken
     frontier    the whole, as the engine sees it; view, as people do
 
-Everything here but the queues and `state` is free of I/O, and nothing reads a clock.
+Everything here but `blocks`, `seen` and `state` is free of I/O, and nothing reads a clock.
 """

@@ -6,14 +6,15 @@ open, and URLs whose fate is decided.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 from larbinpy.dns.lookup import Answer
 from larbinpy.frontier.ip_site import IPSites
+from larbinpy.frontier.named_site import NOBODY
 from larbinpy.frontier.scope import Candidate, Scope
 from larbinpy.frontier.seen import Seen
 from larbinpy.frontier.sequencer import Sequencer
-from larbinpy.frontier.sites import NOBODY, Sites
+from larbinpy.frontier.sites import Sites
 from larbinpy.frontier.store import Store
 from larbinpy.outcome import Outcome, Sequel, sequel
 from larbinpy.page import Page
@@ -29,14 +30,16 @@ _MAX_HOPS = 10
 class Frontier:
     """All URLs between being found and being decided.
 
-    Invariant: a URL is in the store, in one queue of its NamedSite, in flight, or waits
-    for its fate to be written down; the sequencer counts all those that left the store.
+    Invariant: a URL is in a queue of the store, in one of its NamedSite, in flight, or waits
+    for its fate to be written down; the sequencer counts all those that left the queues.
     """
 
     def __init__(
         self,
         scope: Scope,
         store: Store,
+        seen: Seen,
+        digests: Seen,
         sequencer: Sequencer,
         sites: Sites,
         ip_sites: IPSites,
@@ -51,9 +54,9 @@ class Frontier:
         self.ip_sites = ip_sites
         self._retries = retries
         self._depth_in_site = depth_in_site
-        self.seen = Seen()
+        self.seen = seen
         #: Bodies met before, for pageNoDuplicate.
-        self.digests = Seen()
+        self.digests = digests
         #: Links left out or already known, by outcome, since the start.
         self.refused: Counter[Outcome] = Counter()
 
@@ -142,11 +145,10 @@ class Frontier:
     def sequence(self, now: float) -> None:
         """Let URLs out of the store, to their NamedSites, while the gate is open."""
         self.store.spill()
+        self.seen.step()
+        self.digests.step()
         self.sites.wake(now)
-        for _ in range(_BATCH):
-            url = self.sequencer.take()
-            if url is None:
-                break
+        for url in self.sequencer.take(_BATCH):
             self.sites.join(url, now)
 
     def next_name(self) -> tuple[str, bool] | None:
@@ -187,7 +189,7 @@ class Frontier:
         final = sequel(page.outcome, page.status) is Sequel.FORGET
         decided = final or url.attempt > self._retries
         if decided:
-            self.sequencer.done(url.site)
+            self.sequencer.done(url)
         else:
             self.sites.retry(site, url, page.outcome, now)
         if page.status:
@@ -205,7 +207,7 @@ class Frontier:
         for _ in range(min(most, len(self.sites.decided))):
             yield self.sites.decided[0]
             url, _ = self.sites.decided.popleft()
-            self.sequencer.done(url.site)
+            self.sequencer.done(url)
 
     def deadline(self, now: float, *, can_open: bool, can_ask: bool) -> float | None:
         """When the frontier next has something to do.
@@ -224,19 +226,12 @@ class Frontier:
         """URLs that are not decided yet."""
         return len(self.store) + self.sequencer.in_memory
 
-    def in_memory(self) -> Sequence[Url]:
-        """The URLs that are owed and not in the store."""
-        held = (url for site in self.sites.active() for url in site.urls())
-        decided = (url for url, _ in self.sites.decided)
-        everywhere = [*self.ip_sites.flying(), *held, *decided]
-        return [url for url in everywhere if url.robots_for is None]
-
-    def waits(self, now: float) -> dict[str, float]:
-        """Seconds for which each site and each address is still to be left alone."""
-        until = self.sites.waits | self.ip_sites.waits
-        for one in (*self.sites, *self.ip_sites):
-            until[one.key] = max(one.next_at, until.get(one.key, 0.0))
-        return {key: round(time - now, 3) for key, time in until.items() if time > now}
+    def waits(self, now: float, beyond: float = 0.0) -> dict[str, float]:
+        """Seconds for which sites and addresses are still to be left alone, if over `beyond`."""
+        until = self.sites.pauses(now + beyond)
+        for key, time in self.ip_sites.pauses(now + beyond).items():
+            until[key] = max(time, until.get(key, 0.0))
+        return {key: round(time - now, 3) for key, time in until.items()}
 
     def resume(self, waits: Mapping[str, float]) -> None:
         """Go on with a loaded store: count again, and leave alone until then who was to be."""

@@ -3,24 +3,74 @@
 import heapq
 from collections.abc import Iterator
 from itertools import count
+from typing import NamedTuple
 
-from larbinpy.frontier.named_site import NamedSite
+from larbinpy.frontier.let_go import Lapsing, Met
+from larbinpy.frontier.named_site import NOBODY, NamedSite
 from larbinpy.frontier.politeness import Waits
 from larbinpy.outcome import asks_for_less
 from larbinpy.page import Page
 from larbinpy.url import Url
 
+#: One request in so many that may be in flight at once may go to an unproven site. Those
+#: who accept and never answer hold each request for the whole of timeoutPage.
+_UNPROVEN = 2
 
-class IPSite:
-    """The sites behind one address, taken in turn so that none stands before the others.
 
-    Its queue is made of its sites' `ready` queues. A heap orders the sites by the time
-    since when they may be asked again, which is no earlier than their last request; so
-    this is also a fair rotation. An entry whose site was held meanwhile goes back with
-    its new time.
+class Rotation:
+    """Sites behind one address, taken in turn so that none stands before the others.
+
+    A heap orders them by the time since when they may be asked again, which is no earlier
+    than their last request; so this is also a fair rotation. An entry whose site was held
+    meanwhile goes back with its new time.
     """
 
-    __slots__ = ("_order", "_rotation", "in_flight", "key", "limit", "next_at", "scheduled_at")
+    __slots__ = ("_heap", "ip_site", "scheduled_at")
+
+    def __init__(self, ip_site: "IPSite") -> None:
+        self.ip_site = ip_site
+        self._heap: list[tuple[float, int, NamedSite]] = []
+        #: Its time in the schedule; None while it is not in it.
+        self.scheduled_at: float | None = None
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def put(self, site: NamedSite, order: int) -> None:
+        heapq.heappush(self._heap, (site.next_at, order, site))
+
+    def remove(self, site: NamedSite) -> None:
+        self._heap = [entry for entry in self._heap if entry[2] is not site]
+        heapq.heapify(self._heap)
+
+    def place(self) -> tuple[float, int] | None:
+        """When the first site may be asked, as far as it is concerned, and what it has drawn."""
+        heap = self._heap
+        while heap and heap[0][0] < heap[0][2].next_at:
+            _, order, site = heap[0]
+            heapq.heapreplace(heap, (site.next_at, order, site))
+        return heap[0][:2] if heap else None
+
+    def ready_at(self) -> float | None:
+        """When the next request may go; None while there is none or no connexion free."""
+        place = self.place()
+        if place is None or not self.ip_site.free:
+            return None
+        return max(self.ip_site.next_at, place[0])
+
+    def take(self) -> NamedSite:
+        """The first site, out of the rotation."""
+        return heapq.heappop(self._heap)[2]
+
+
+class IPSite:
+    """What is known of one address.
+
+    Its queue is made of its sites' `ready` queues. Proven and unproven sites have each
+    their rotation, so that the ones pass where the others must wait.
+    """
+
+    __slots__ = ("in_flight", "key", "limit", "next_at", "proven", "unproven")
 
     def __init__(self, key: str, limit: int) -> None:
         self.key = key
@@ -29,111 +79,133 @@ class IPSite:
         self.in_flight = 0
         #: Not asked before this time.
         self.next_at = 0.0
-        #: Its time in the schedule; None while it is not in it.
-        self.scheduled_at: float | None = None
-        self._rotation: list[tuple[float, int, NamedSite]] = []
-        self._order = count()
+        self.proven = Rotation(self)
+        self.unproven = Rotation(self)
 
     def __repr__(self) -> str:
-        return f"<IPSite {self.key} sites={len(self._rotation)} in_flight={self.in_flight}>"
+        return f"<IPSite {self.key} sites={len(self)} in_flight={self.in_flight}>"
 
     def __len__(self) -> int:
-        return len(self._rotation)
+        return len(self.proven) + len(self.unproven)
 
-    def enlist(self, site: NamedSite) -> None:
-        """Take `site` into the rotation; it has ready URLs and is not in it yet."""
+    @property
+    def free(self) -> bool:
+        """Is there a connexion free?"""
+        return self.in_flight < self.limit
+
+    def rotation(self, site: NamedSite) -> Rotation:
+        """The one that `site` belongs to."""
+        return self.proven if site.proven else self.unproven
+
+    def enlist(self, site: NamedSite, order: int) -> None:
+        """Take `site` into rotation; it has ready URLs and is in none yet."""
         assert site.ready and not site.enlisted, site
         site.enlisted = True
-        heapq.heappush(self._rotation, (site.next_at, next(self._order), site))
-
-    def ready_at(self) -> float | None:
-        """When the next request may go; None while there is none or no connexion free."""
-        self._settle()
-        if not self._rotation or self.in_flight >= self.limit:
-            return None
-        return max(self.next_at, self._rotation[0][0])
-
-    def take(self, now: float) -> tuple[NamedSite, Url] | None:
-        """The next URL that may be asked at `now`, out of its queue; None for none."""
-        ready_at = self.ready_at()
-        if ready_at is None or ready_at > now:
-            return None
-        _, _, site = heapq.heappop(self._rotation)
-        site.enlisted = False
-        return site, site.ready.popleft()
-
-    def _settle(self) -> None:
-        """Put the site with the earliest time on top, as far as times have changed."""
-        while self._rotation and self._rotation[0][0] < self._rotation[0][2].next_at:
-            _, order, site = self._rotation[0]
-            heapq.heapreplace(self._rotation, (site.next_at, order, site))
+        self.rotation(site).put(site, order)
 
     def dismiss(self, site: NamedSite) -> None:
-        """Take `site` out of the rotation, as it moves to another address."""
-        self._rotation = [entry for entry in self._rotation if entry[2] is not site]
-        heapq.heapify(self._rotation)
+        """Take `site` out of rotation."""
+        self.rotation(site).remove(site)
         site.enlisted = False
+
+    def take(self, *, unproven: bool) -> NamedSite:
+        """The site whose turn it is, out of rotation; one is ready. Unproven ones if they may."""
+        proven, other = self.proven.place(), self.unproven.place() if unproven else None
+        others_turn = proven is None or (other is not None and other < proven)
+        site = (self.unproven if others_turn else self.proven).take()
+        site.enlisted = False
+        return site
 
 
 class Schedule:
-    """All IPSites that have something to ask, by the time when they may.
+    """All rotations of one kind that have something to ask, by the time when they may.
 
-    Larbin's okSites. An IPSite is in it iff it has sites in rotation and a connexion
-    free. An entry that is not the IPSite's latest is skipped when it comes up.
+    Larbin's okSites. A rotation is in it iff it has sites and its address a connexion
+    free. An entry that is not the rotation's latest is skipped when it comes up.
     """
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, int, IPSite]] = []
+        self._heap: list[tuple[float, int, Rotation]] = []
         self._order = count()
 
     def __repr__(self) -> str:
         return f"<Schedule {len(self._heap)} entries>"
 
-    def add(self, ip_site: IPSite) -> None:
-        """Schedule `ip_site` for when it may be asked, if it has something to ask."""
-        ready_at = ip_site.ready_at()
+    def add(self, rotation: Rotation) -> None:
+        """Schedule `rotation` for when it may be asked, if it has something to ask."""
+        ready_at = rotation.ready_at()
         if ready_at is None:
             return
-        if ip_site.scheduled_at is None or ready_at < ip_site.scheduled_at:
-            ip_site.scheduled_at = ready_at
-            heapq.heappush(self._heap, (ready_at, next(self._order), ip_site))
+        if rotation.scheduled_at is None or ready_at < rotation.scheduled_at:
+            rotation.scheduled_at = ready_at
+            heapq.heappush(self._heap, (ready_at, next(self._order), rotation))
 
-    def take(self, now: float) -> IPSite | None:
-        """An IPSite that may be asked at `now`, out of the schedule; None for none."""
+    def first(self, now: float) -> float | None:
+        """Since when the first rotation may be asked, if it may at `now`; it is on top then."""
         while self._heap and self._heap[0][0] <= now:
-            entered_at, _, ip_site = heapq.heappop(self._heap)
-            if entered_at != ip_site.scheduled_at:
-                continue
-            ip_site.scheduled_at = None
-            ready_at = ip_site.ready_at()
+            entered_at, _, rotation = self._heap[0]
+            ready_at = rotation.ready_at() if entered_at == rotation.scheduled_at else None
             if ready_at is not None and ready_at <= now:
-                return ip_site
-            self.add(ip_site)
+                return entered_at
+            heapq.heappop(self._heap)
+            if entered_at == rotation.scheduled_at:
+                rotation.scheduled_at = None
+                self.add(rotation)
         return None
+
+    def take(self) -> IPSite:
+        """The address of the rotation on top, which leaves the schedule."""
+        _, _, rotation = heapq.heappop(self._heap)
+        rotation.scheduled_at = None
+        return rotation.ip_site
 
     @property
     def deadline(self) -> float | None:
-        """When the first IPSite may be asked, or earlier."""
+        """When the first rotation may be asked, or earlier."""
         return self._heap[0][0] if self._heap else None
 
 
+class Flight(NamedTuple):
+    """A request under way."""
+
+    url: Url
+    site: NamedSite
+    ip_site: IPSite
+    #: Whether the site was when the request left.
+    proven: bool
+
+
 class IPSites:
-    """Every address that was asked or will be, and what is in flight to them.
+    """Every address that has something to ask, and what is in flight.
+
+    An address is in it iff it has sites in rotation or requests in flight; of others only
+    the time is kept, while it lasts, until which they are to be left alone.
 
     Waits count from the start of a request and once more from its end, because the
     moment when the server saw it lies in between.
     """
 
-    def __init__(self, waits: Waits, wait_by: str, connexions: int) -> None:
+    def __init__(
+        self, waits: Waits, wait_by: str, connexions: int, pool: int | None = None
+    ) -> None:
         self._waits = waits
         #: waitBy: "ip", "site" or "both".
         self._wait_by = wait_by
         self._connexions = connexions
+        #: pagesConnexions: requests in flight at most; None where that is no matter.
+        self.pool = pool
         self._ip_sites: dict[str, IPSite] = {}
-        self._schedule = Schedule()
-        self._flights: dict[int, tuple[Url, NamedSite, IPSite]] = {}
-        #: Times until which addresses not met yet are to be left alone, from an earlier run.
-        self.waits: dict[str, float] = {}
+        self._order = count()
+        self._proven, self._unproven = Schedule(), Schedule()
+        self._flights: dict[int, Flight] = {}
+        self._unproven_flights = 0
+        #: URLs in the `ready` queues of all sites.
+        self.ready = 0
+        #: Sites whose last request in flight came home, for Sites to look at.
+        self.home: list[NamedSite] = []
+        #: Times until which addresses that are not here are to be left alone.
+        self.waits = Lapsing()
+        self._met = Met()
         self._rest_until = 0.0
 
     def __iter__(self) -> Iterator[IPSite]:
@@ -143,16 +215,39 @@ class IPSites:
         return len(self._ip_sites)
 
     def __repr__(self) -> str:
-        return f"<IPSites {len(self)} in_flight={self.in_flight} {self._schedule!r}>"
+        return f"<IPSites {len(self)} in_flight={self.in_flight} ready={self.ready}>"
+
+    @property
+    def met(self) -> int:
+        """How many addresses there were so far."""
+        return self._met.count
 
     @property
     def in_flight(self) -> int:
         return len(self._flights)
 
     @property
+    def _has_share(self) -> bool:
+        """May one more request go to an unproven site?"""
+        return self.pool is None or self._unproven_flights < max(1, self.pool // _UNPROVEN)
+
+    @property
     def deadline(self) -> float | None:
-        """When the next URL may go, or earlier."""
-        return self._schedule.deadline
+        """When the next URL may go, or earlier; None where only a landing makes room."""
+        schedules = (self._proven, self._unproven) if self._has_share else (self._proven,)
+        times = [schedule.deadline for schedule in schedules]
+        return min((time for time in times if time is not None), default=None)
+
+    def pauses(self, after: float) -> dict[str, float]:
+        """The addresses that are to be left alone beyond the time `after`, and until when."""
+        pauses = {one.key: one.next_at for one in self if one.next_at > after}
+        pauses.update(self.waits.after(after))
+        return pauses
+
+    @property
+    def least(self) -> float:
+        """waitDuration."""
+        return self._waits.least
 
     def let_rest(self, now: float) -> None:
         """Ask no address for waitDuration: each may have been asked just before `now`."""
@@ -160,15 +255,23 @@ class IPSites:
 
     def flying(self) -> Iterator[Url]:
         """The URLs in flight."""
-        for url, _, _ in self._flights.values():
-            yield url
+        for flight in self._flights.values():
+            yield flight.url
 
-    def enlist(self, site: NamedSite) -> None:
+    # Sites come and go.
+
+    def add(self, site: NamedSite, url: Url, *, first: bool = False) -> None:
+        """Make `url` ready to be asked of its site, which has an address."""
+        site.ready.insert(0 if first else len(site.ready), url)
+        self.ready += 1
+        self._enlist(site)
+
+    def _enlist(self, site: NamedSite) -> None:
         """See to it that `site` has its turn while it has ready URLs."""
         if site.ready and not site.enlisted:
             ip_site = self._of(site)
-            ip_site.enlist(site)
-            self._schedule.add(ip_site)
+            ip_site.enlist(site, next(self._order))
+            self._reschedule(ip_site)
 
     def _of(self, site: NamedSite) -> IPSite:
         key = site.key if self._wait_by == "site" else site.addresses[0]
@@ -176,46 +279,96 @@ class IPSites:
         if ip_site is None:
             ip_site = self._ip_sites[key] = IPSite(key, self._connexions)
             ip_site.next_at = max(self._rest_until, self.waits.pop(key, 0.0))
+            self._met.meet(key)
         return ip_site
 
-    def dismiss(self, site: NamedSite) -> None:
-        """Take `site` out of its rotation."""
+    def _reschedule(self, ip_site: IPSite) -> None:
+        self._proven.add(ip_site.proven)
+        self._unproven.add(ip_site.unproven)
+
+    def withdraw(self, site: NamedSite) -> list[Url]:
+        """Take `site` out of its rotation, and all its ready URLs."""
+        self._dismiss(site)
+        urls, site.ready = site.ready, []
+        self.ready -= len(urls)
+        return urls
+
+    def _dismiss(self, site: NamedSite) -> None:
         if site.enlisted:
-            self._of(site).dismiss(site)
+            ip_site = self._of(site)
+            ip_site.dismiss(site)
+            self._let_go(ip_site)
+
+    def _let_go(self, ip_site: IPSite) -> None:
+        """Forget an address for which there is nothing to do, but not its wait."""
+        if not len(ip_site) and not ip_site.in_flight:
+            del self._ip_sites[ip_site.key]
+            self._met.forget(ip_site.key)
+            self.waits[ip_site.key] = ip_site.next_at
 
     def move(self, site: NamedSite, addresses: tuple[str, ...]) -> None:
         """Give `site` its addresses; with another first one it moves to that IPSite."""
         if site.addresses and addresses[0] != site.addresses[0]:
-            self.dismiss(site)
+            self._dismiss(site)
         site.addresses = addresses
-        self.enlist(site)
+        self._enlist(site)
+
+    # Requests leave and come home.
 
     def take(self, now: float) -> tuple[Url, str] | None:
         """A URL that may be fetched now, and the address to ask; None while there is none."""
-        ip_site = self._schedule.take(now)
-        taken = ip_site.take(now) if ip_site is not None else None
-        if ip_site is None or taken is None:
+        ip_site = self._next(now)
+        if ip_site is None:
             return None
-        site, url = taken
+        site = ip_site.take(unproven=self._has_share)
+        url = site.ready.pop(0)
+        self.ready -= 1
         ip_site.in_flight += 1
         site.in_flight += 1
-        self._flights[id(url)] = (url, site, ip_site)
+        self._flights[id(url)] = Flight(url, site, ip_site, site.proven)
+        self._unproven_flights += not site.proven
         self._hold_back(site, ip_site, now)
-        self.enlist(site)
-        self._schedule.add(ip_site)
+        self._enlist(site)
+        self._reschedule(ip_site)
         return url, site.addresses[0]
+
+    def _next(self, now: float) -> IPSite | None:
+        """The address that may be asked since the longest time."""
+        proven_at = self._proven.first(now)
+        unproven_at = self._unproven.first(now) if self._has_share else None
+        if unproven_at is not None and (proven_at is None or unproven_at < proven_at):
+            return self._unproven.take()
+        return None if proven_at is None else self._proven.take()
 
     def landed(self, page: Page, now: float, wall: float) -> NamedSite:
         """Bring a fetch home: its connexion is free, its site has answered in some way."""
-        _, site, ip_site = self._flights.pop(id(page.url))
+        flight = self._flights.pop(id(page.url))
+        site, ip_site = flight.site, flight.ip_site
+        self._unproven_flights -= not flight.proven
         site.in_flight -= 1
         ip_site.in_flight -= 1
         site.pace.answered(page)
         self._hold_back(site, ip_site, now)
         if asks_for_less(page.status):
             site.next_at = max(site.next_at, now + site.pace.hold_for(page, wall))
-        self._schedule.add(ip_site)
+        self._prove(site, proven=page.outcome not in NOBODY)
+        self._reschedule(ip_site)
+        self._let_go(ip_site)
+        if not site.in_flight:
+            self.home.append(site)
         return site
+
+    def _prove(self, site: NamedSite, *, proven: bool) -> None:
+        """Count `site` with those that answer, or with the others."""
+        if proven is site.proven:
+            return
+        ip_site = self._of(site) if site.enlisted else None
+        if ip_site is not None:
+            ip_site.dismiss(site)
+        site.proven = proven
+        if ip_site is not None:
+            ip_site.enlist(site, next(self._order))
+            self._reschedule(ip_site)
 
     def _hold_back(self, site: NamedSite, ip_site: IPSite, now: float) -> None:
         least = self._waits.least

@@ -1,32 +1,41 @@
-"""The sequencer: which queue a new URL joins, and when URLs leave the store.
+"""The sequencer: when URLs leave the store, the *isGet* gate.
 
-Larbin takes a URL, finds its site full and puts it back into a wait queue, over and
-over. Here a site's share is counted where its URLs come in: what exceeds it joins the
-wait queue at once, and the *isGet* gate keeps it there until the site has room. So
-nothing is ever taken and put back.
+Larbin takes a URL, finds its site full and puts it back into a wait queue, over and over.
+Here a URL whose site has its share in memory is set aside with others of that site, and
+comes back when the site has used up half of its share. So many sites, each with a few URLs,
+are in memory at any time, however few sites the queues are full of.
 """
 
 from collections import Counter
+from collections.abc import Iterator
 
-from larbinpy.frontier.store import Store
-from larbinpy.frontier.wait_queue import WaitQueue
-from larbinpy.url import Url
+from larbinpy.frontier.queues import Backlogs, Fifo
+from larbinpy.frontier.store import Store, decode
+from larbinpy.url import Url, site_of
 
-#: URLs in memory at most, all sites together. Larbin's ramUrls is 100,000, for sites of at
-#: most 64; here ten slow sites of 10,000 would fill that and keep out all others.
+#: URLs in memory at most, all sites together. Larbin's ramUrls is 100,000.
 RAM_URLS = 500_000
 
 #: What a site's queue keeps free below maxUrlsBySite, so that it can never fill up;
 #: Larbin's limit for ordinary URLs. The study's repair is that it must exceed 1.
 LIMIT = 15
 
+# A site's share of the memory while that is empty: enough for the quickest site from one
+# turn to the next. The fuller the memory, the smaller the share, so that it ends with many
+# sites rather than with much of each.
+_SHARE = 400
+_LEAST_SHARE = 16
+
+# URLs set aside in one turn (5 ms).
+_MOVES = 1000
+
 
 class Sequencer:
     """The store behind its gate.
 
-    `load` counts for each site the URLs that are owed outside the wait queues: in the
-    priority and ordinary queues, with the site, or in flight. Invariant: no count grows
-    beyond maxUrlsBySite less the limit (it may be there already after a load).
+    Invariants: `load` counts the URLs in memory of each site, and no count exceeds
+    maxUrlsBySite less the limit. A site with URLs set aside and no more than half of the
+    least share in memory is among the hungry.
     """
 
     def __init__(self, store: Store, max_urls_by_site: int) -> None:
@@ -35,88 +44,104 @@ class Sequencer:
         self.load: Counter[str] = Counter()
         #: URLs with their sites or in flight.
         self.in_memory = 0
-        # Those that waited and those that come after have every second place each.
+        # A set that keeps its order.
+        self._hungry: dict[str, None] = {}
+        # Those that were set aside and those that come after have every second place each.
         self._turn = False
+        # How many URLs a site may have in memory, and how many may be set aside, in this turn.
+        self._set_share()
+        self._moves = _MOVES
 
     def __repr__(self) -> str:
         return f"<Sequencer in_memory={self.in_memory} {self._store!r}>"
 
+    def _set_share(self) -> None:
+        share = int(_SHARE * (1 - self.in_memory / RAM_URLS))
+        self._share = min(self._most, max(share, _LEAST_SHARE))
+
     def put(self, url: Url) -> None:
-        """Queue `url` at the tail of the queue it belongs to.
+        """Queue a new URL."""
+        self._store.put(url)
 
-        A site of which some URLs wait gets no other place than behind them.
+    def take(self, most: int) -> Iterator[Url]:
+        """At most `most` URLs for their sites; fewer where the gate closes.
+
+        After an OSError nothing was taken but what was given before.
         """
-        store = self._store
-        queue, wait = store.ordinary, store.ordinary_wait
-        if url.priority:
-            queue, wait = store.priority, store.priority_wait
-        if wait.sites[url.site] or not self._has_room(url.site):
-            wait.put(url)
-        else:
-            self.load[url.site] += 1
-            queue.put(url)
-
-    def take(self) -> Url | None:
-        """The next URL for its site; None while the gate is closed or nothing is queued."""
-        if self.in_memory >= RAM_URLS:
-            return None
-        url = self._next()
-        self.in_memory += url is not None
-        return url
+        self._moves = _MOVES
+        self._set_share()
+        for _ in range(most):
+            url = self._next() if self.in_memory < RAM_URLS else None
+            if url is None:
+                break
+            self.in_memory += 1
+            yield url
 
     def _next(self) -> Url | None:
         store = self._store
         if len(store.priority):
-            return store.priority.get()
-        first = self._waited(store.priority_wait)
-        if first is not None:
-            return first
+            first = self._new(store.priority, store.priority_wait)
+            if first is not None:
+                return first
         self._turn = not self._turn
         if self._turn:
-            return self._waited(store.ordinary_wait) or self._ordinary()
-        return self._ordinary() or self._waited(store.ordinary_wait)
+            return self._waited() or self._new(store.ordinary, store.ordinary_wait)
+        return self._new(store.ordinary, store.ordinary_wait) or self._waited()
 
-    def _ordinary(self) -> Url | None:
-        return self._store.ordinary.get() if len(self._store.ordinary) else None
+    def _new(self, fifo: Fifo, wait: Backlogs) -> Url | None:
+        """The first URL whose site has room; those before it are set aside."""
+        while self._moves and (taken := fifo.take()) is not None:
+            place, line = taken
+            site = site_of(line)
+            if site not in wait and self.load[site] < self._share:
+                self.load[site] += 1
+                return decode(line, place)
+            self._moves -= 1
+            if self.load[site] <= self._share // 2:
+                self._hungry[site] = None
+            wait.put(site, place, line)
+        return None
 
-    def _waited(self, queue: WaitQueue) -> Url | None:
-        url = queue.get(self._has_room)
-        if url is not None:
-            self.load[url.site] += 1
-        return url
+    def _waited(self) -> Url | None:
+        """A URL that was set aside, of a site that is hungry."""
+        store = self._store
+        while self._hungry:
+            site = next(iter(self._hungry))
+            for wait in (store.priority_wait, store.ordinary_wait):
+                if site in wait and self.load[site] < self._share:
+                    place, line = wait.take(site)
+                    self.load[site] += 1
+                    return decode(line, place)
+            del self._hungry[site]
+        return None
 
     @property
     def can_take(self) -> bool:
-        """Would `take` give a URL?"""
+        """Is there something to be taken, or to be set aside?"""
         if self.in_memory >= RAM_URLS:
             return False
-        store = self._store
-        if len(store.priority) or len(store.ordinary):
-            return True
-        return store.priority_wait.has(self._has_room) or store.ordinary_wait.has(self._has_room)
+        return bool(len(self._store.priority) or len(self._store.ordinary) or self._hungry)
 
-    def done(self, site: str) -> None:
-        """The fate of a URL of `site` is decided: it leaves memory."""
+    def done(self, url: Url) -> None:
+        """The fate of `url` is decided: it leaves memory and store."""
+        self._store.leave(url)
+        site = url.site
         self.in_memory -= 1
-        self.load[site] -= 1
-        if not self.load[site]:
+        load = self.load[site] = self.load[site] - 1
+        if load <= self._share // 2 and self._store.has_waiting(site):
+            self._hungry[site] = None
+        if not load:
             del self.load[site]
 
-    def _has_room(self, site: str) -> bool:
-        """The isGet gate, as far as `site` is concerned."""
-        return self.load[site] < self._most
-
     def gate(self) -> tuple[bool, str]:
-        """Whether the gate is open for all, and why it is not."""
+        """Whether the gate is open, and why it is not."""
         if self.in_memory >= RAM_URLS:
             return False, f"{self.in_memory} URLs in memory"
-        for queue in (self._store.priority_wait, self._store.ordinary_wait):
-            for site in queue.blocked():
-                if not self._has_room(site):
-                    return False, f"{site} has {self.load[site]} URLs"
+        site = next(self._store.waiting_sites(), None)
+        if site is not None and not self.can_take:
+            return False, f"{site} has {self.load[site]} URLs"
         return True, ""
 
     def count_again(self) -> None:
-        """Rebuild the counts from the queues, after a load."""
-        queues = (self._store.priority, self._store.ordinary)
-        self.load = Counter(url.site for queue in queues for url in queue)
+        """Everything is in the store again, after a load."""
+        self._hungry = dict.fromkeys(self._store.waiting_sites())

@@ -1,16 +1,18 @@
-"""All NamedSites, and how each comes to an address, its rules, and back after failures."""
+"""How each NamedSite comes to an address and its rules, and back after failures."""
 
 import heapq
-from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 
 from larbinpy.dns.lookup import Answer
-from larbinpy.fetch.robots import RULES_ALLOW_ALL, RULES_DENY_ALL, Rules
+from larbinpy.fetch.robots import Rules
 from larbinpy.frontier.ip_site import IPSites
-from larbinpy.frontier.named_site import Event, NamedSite, State
-from larbinpy.frontier.politeness import Pace, Waits
+from larbinpy.frontier.named_site import NOBODY, Event, NamedSite, State
+from larbinpy.frontier.politeness import Waits
+from larbinpy.frontier.residents import Residents
+from larbinpy.frontier.rulebook import Kept
 from larbinpy.outcome import Outcome, asks_for_less
 from larbinpy.page import Page
 from larbinpy.url import Url, resolve, site_of
@@ -23,11 +25,15 @@ _RULES_TIME = 24 * 3600.0
 _CLOSED_TIME = 3600.0
 #: URLs of a site that are let in at once.
 _LET_IN = 200
-#: Closed sites that are remembered for people to see.
-_REMEMBERED = 20
-_FAST = {Outcome.NO_DNS: Outcome.FAST_NO_DNS, Outcome.NO_CONNECTION: Outcome.FAST_NO_CONN}
-#: What a request ends with that found nobody there.
-NOBODY = frozenset({Outcome.NO_CONNECTION, Outcome.TIMEOUT})
+#: Waits after failures that end in one turn, and sites of names answered in it.
+_WAKES = 200
+#: Sites of one name that go on as soon as it is answered. There may be one for each port.
+_ARRIVALS = 10
+_FAST = {
+    Outcome.NO_DNS: Outcome.FAST_NO_DNS,
+    Outcome.NO_CONNECTION: Outcome.FAST_NO_CONN,
+    Outcome.FORBIDDEN_ROBOTS: Outcome.FAST_ROBOTS,
+}
 #: Requests in a row without any answer after which a site counts as gone.
 _DEAD_AFTER = 12
 
@@ -47,7 +53,7 @@ class SiteSettings:
     permit: Callable[[str], bool]
 
 
-class Sites:
+class Sites(Residents):
     """Leads URLs through their NamedSites to the IPSites.
 
     Names to resolve go out by `next_name` and come back by `resolved`; URLs whose fate
@@ -55,75 +61,56 @@ class Sites:
     """
 
     def __init__(self, settings: SiteSettings, ip_sites: IPSites) -> None:
+        super().__init__(settings.waits, ip_sites)
         self._settings = settings
-        self._ip_sites = ip_sites
-        self._sites: dict[str, NamedSite] = {}
         self._unresolved: deque[NamedSite] = deque()
         self._asking: dict[str, list[NamedSite]] = {}
+        # Sites whose name is answered, that still have to go on from there.
+        self._arriving: deque[tuple[NamedSite, Answer]] = deque()
         self._timers: list[tuple[float, int, NamedSite]] = []
         self._order = count()
         # OPEN sites of which some URLs still wait.
         self._entering: deque[NamedSite] = deque()
         self.decided: deque[tuple[Url, Outcome]] = deque()
-        #: Times until which sites not met yet are to be left alone, from an earlier run.
-        self.waits: dict[str, float] = {}
-        #: How many sites there are in each state.
-        self.states: Counter[State] = Counter()
-        #: Those given up last.
-        self.closed: deque[NamedSite] = deque(maxlen=_REMEMBERED)
-        # A set that keeps its order; those that ran out of URLs leave when it is looked at.
-        self._active: dict[NamedSite, None] = {}
+        #: URLs in the `waiting` and `retries` queues of all sites.
+        self.held = 0
         self.robots_fetched = 0
         self.retried = 0
-
-    def __iter__(self) -> Iterator[NamedSite]:
-        return iter(self._sites.values())
-
-    def __len__(self) -> int:
-        return len(self._sites)
 
     def __repr__(self) -> str:
         return f"<Sites {len(self)} asking={len(self._asking)} timers={len(self._timers)}>"
 
-    def get(self, key: str) -> NamedSite | None:
-        return self._sites.get(key)
-
-    def _site(self, key: str, now: float) -> NamedSite:
-        site = self._sites.get(key)
-        if site is None:
-            site = self._sites[key] = NamedSite(key, Pace(self._settings.waits))
-            site.next_at = max(now, self.waits.pop(key, now))
-            self.states[site.state] += 1
-        return site
-
-    def _on(self, site: NamedSite, event: Event) -> None:
-        self.states[site.state] -= 1
-        site.on(event)
-        self.states[site.state] += 1
-
-    def active(self) -> list[NamedSite]:
-        """The sites that have URLs."""
-        self._active = {site: None for site in self._active if site.held or site.in_flight}
-        return list(self._active)
+    # URLs come in.
 
     def join(self, url: Url, now: float) -> None:
         """Give `url` to its site: ready where the door is open, else waiting before it.
 
         What is known of the site may already decide a new URL: Larbin's fast outcomes.
         """
-        site = self._site(url.site, now)
-        self._active[site] = None
-        if site.state is State.CLOSED and now < site.until:
-            verdict = site.verdict
+        key = url.site
+        verdict = self._verdict(key, now)
+        if verdict is not None:
             self._decide(url, verdict if url.attempt else _FAST.get(verdict, verdict), now)
-        elif site.state is State.OPEN and now < min(site.address_until, site.rules_until):
+            return
+        site = self._site(key, now)
+        self._engage(site)
+        if site.state is State.OPEN and now < min(site.address_until, site.rules_until):
             self._make_ready(site, url, Outcome.FAST_ROBOTS, now)
         else:
             site.waiting.append(url)
+            self.held += 1
             if site.state in (State.NEW, State.CLOSED):
                 self._to_resolve(site, Event.WANTED)
             elif site.state is State.OPEN:
                 self._to_resolve(site, Event.STALE)
+
+    def refusal(self, url: str, now: float) -> Outcome | None:
+        """What a new URL would end with without being fetched, by what is known of its site."""
+        verdict = self._verdict(site_of(url), now)
+        site = self._sites.get(site_of(url))
+        if verdict or site is None or now >= site.rules_until or self.allows(site, url):
+            return verdict
+        return Outcome.FORBIDDEN_ROBOTS
 
     def allows(self, site: NamedSite, url: str) -> bool:
         """May we fetch `url` by the robots.txt in force? (No rules yet: yes.)"""
@@ -132,17 +119,17 @@ class Sites:
     def _make_ready(self, site: NamedSite, url: Url, refusal: Outcome, now: float) -> None:
         if url.robots_for is None and not self.allows(site, url.href):
             self._decide(url, refusal, now)
+            self._restless.append(site)
         else:
-            site.ready.append(url)
-            self._ip_sites.enlist(site)
+            self._ip_sites.add(site, url)
 
     def _decide(self, url: Url, outcome: Outcome, now: float) -> None:
         """The fate of a URL that is in no queue: `outcome`, without (another) fetch."""
         if url.robots_for is None:
             self.decided.append((url, outcome))
             return
-        owner = self._sites[url.robots_for]
-        if owner.state is State.ROBOTS:
+        owner = self._sites.get(url.robots_for)
+        if owner is not None and owner.state is State.ROBOTS:
             self._no_robots(owner, url, outcome, now)
 
     # To the resolver and back.
@@ -159,7 +146,9 @@ class Sites:
     def wants_address(self, key: str, now: float) -> bool:
         """Will the next URL of the site `key` need its name to be looked up?"""
         site = self._sites.get(key)
-        return site is None or now >= max(site.address_until, site.until)
+        if site is None:
+            return self._verdicts.get(key, now) is None
+        return now >= max(site.address_until, site.until)
 
     def next_name(self) -> tuple[str, bool] | None:
         """A host name to ask for, and whether the answer must be fresh; None for none."""
@@ -173,19 +162,24 @@ class Sites:
 
     def resolved(self, answer: Answer, now: float) -> None:
         """Take an answer of the resolver to a name of `next_name`."""
+        sites = self._asking.pop(answer.name, [])
+        for site in sites[:_ARRIVALS]:
+            self._answered(site, answer, now)
+        self._arriving.extend((site, answer) for site in sites[_ARRIVALS:])
+
+    def _answered(self, site: NamedSite, answer: Answer, now: float) -> None:
         settings = self._settings
-        for site in self._asking.pop(answer.name, ()):
-            if answer.reason is None:
-                permitted = tuple(a for a in answer.addresses if settings.permit(a))
-                if permitted:
-                    self._arrived(site, permitted, now + settings.address_time, now)
-                else:
-                    self._give_up(site, Outcome.PRIVATE_ADDRESS, now)
-            elif site.addresses:
-                # An address that served until now is better than none.
-                self._arrived(site, site.addresses, now + settings.retry_wait, now)
+        if answer.reason is None:
+            permitted = tuple(a for a in answer.addresses if settings.permit(a))
+            if permitted:
+                self._arrived(site, permitted, now + settings.address_time, now)
             else:
-                self._setback(site, Event.NO_ADDRESS, Outcome.NO_DNS, now)
+                self._give_up(site, Outcome.PRIVATE_ADDRESS, now)
+        elif site.addresses:
+            # An address that served until now is better than none.
+            self._arrived(site, site.addresses, now + settings.retry_wait, now)
+        else:
+            self._setback(site, Event.NO_ADDRESS, Outcome.NO_DNS, now)
 
     def _arrived(
         self, site: NamedSite, addresses: tuple[str, ...], until: float, now: float
@@ -196,44 +190,43 @@ class Sites:
         site.refresh = False
         self._on(site, Event.ADDRESS)
         if self._settings.ignore_robots:
-            self._open(site, RULES_ALLOW_ALL, float("inf"), now)
+            self._open(site, self._rulebook.allow_all, float("inf"), now)
         elif site.rules is not None and now < site.rules_until:
             self._on(site, Event.RULES)
             self._let_in(site, now)
         else:
             self._ask_robots(site, Url(f"{site.key}/robots.txt", 0, robots_for=site.key))
-            waiting, site.waiting = site.waiting, deque()
-            for url in waiting:
-                if url.robots_for is None:
-                    site.waiting.append(url)
-                else:
-                    self._ask_robots(site, url)
+            robots = [url for url in site.waiting if url.robots_for is not None]
+            site.waiting = [url for url in site.waiting if url.robots_for is None]
+            self.held -= len(robots)
+            for url in robots:
+                self._ask_robots(site, url)
 
     # robots.txt.
 
     def _ask_robots(self, site: NamedSite, robots: Url) -> None:
         """Fetch a robots.txt before all else; `site` has an address."""
-        self._active[site] = None
-        site.ready.appendleft(robots)
-        self._ip_sites.enlist(site)
+        self._engage(site)
+        self._ip_sites.add(site, robots, first=True)
 
     def robots_done(self, page: Page, now: float, wall: float) -> list[str]:
         """Take the end of a robots.txt's fetch (RFC 9309, 2.3.1); the sitemaps it names."""
         self._ip_sites.landed(page, now, wall)
         self.robots_fetched += page.status > 0
-        owner = self._sites[page.url.robots_for or ""]
-        if owner.state is not State.ROBOTS:
+        owner = self._sites.get(page.url.robots_for or "")
+        if owner is None or owner.state is not State.ROBOTS:
             return []
         if page.outcome in (Outcome.SUCCESS, Outcome.TOO_BIG):
             rules = Rules.parse(page.body)
-            self._open(owner, rules, now + _RULES_TIME, now)
+            kept, delay = self._rulebook.keep(page.body, rules), rules.delay(self._settings.agent)
+            self._open(owner, kept, now + _RULES_TIME, now, delay)
             return list(rules.sitemaps)
         if page.outcome is Outcome.ERR_30X:
             self._redirected(owner, page, now)
         elif page.outcome is Outcome.BAD_TLS and page.url.site == owner.key:
             self._give_up(owner, Outcome.BAD_TLS, now)
         elif page.outcome is Outcome.ERR_40X and not asks_for_less(page.status):
-            self._open(owner, RULES_ALLOW_ALL, now + _RULES_TIME, now)
+            self._open(owner, self._rulebook.allow_all, now + _RULES_TIME, now)
         else:
             self._no_robots(owner, page.url, page.outcome, now)
         return []
@@ -242,11 +235,11 @@ class Sites:
         location = page.header("location")
         target = resolve(location, page.url.href) if location else None
         if target is None or page.url.hops >= _ROBOTS_HOPS:
-            self._open(owner, RULES_ALLOW_ALL, now + _RULES_TIME, now)
+            self._open(owner, self._rulebook.allow_all, now + _RULES_TIME, now)
             return
         robots = Url(target, 0, hops=page.url.hops + 1, robots_for=owner.key)
-        site = self._site(site_of(target), now)
-        if site.state in (State.ROBOTS, State.OPEN):
+        site = self._sites.get(site_of(target))
+        if site is not None and site.state in (State.ROBOTS, State.OPEN):
             self._ask_robots(site, robots)
         else:
             self.join(robots, now)
@@ -262,25 +255,30 @@ class Sites:
         if site.tries < self._settings.retries or (own and outcome is Outcome.NO_CONNECTION):
             self._setback(site, Event.NO_ROBOTS, outcome, now)
         else:
-            self._open(site, RULES_DENY_ALL, now + _CLOSED_TIME, now)
+            self._open(site, self._rulebook.deny_all, now + _CLOSED_TIME, now)
 
-    def _open(self, site: NamedSite, rules: Rules, until: float, now: float) -> None:
-        site.rules, site.rules_until = rules, until
-        site.pace.crawl_delay(rules.delay(self._settings.agent))
+    def _open(
+        self, site: NamedSite, rules: Kept, until: float, now: float, delay: float | None = None
+    ) -> None:
+        self._keep(site, rules, until)
+        site.pace.crawl_delay(delay)
         self._on(site, Event.RULES)
         if site.pace.least > self._settings.waits.least:
             # The robots.txt itself was a request.
             site.next_at = max(site.next_at, now + site.pace.least)
-        self._ip_sites.dismiss(site)
-        site.waiting.extendleft(reversed(site.ready))
-        site.ready.clear()
+        ready = self._ip_sites.withdraw(site)
+        site.waiting[:0] = ready
+        self.held += len(ready)
         self._let_in(site, now)
 
     def _let_in(self, site: NamedSite, now: float) -> None:
         """From waiting to ready; of many URLs only some now, as each is matched with rules."""
         site.tries = 0
-        for _ in range(min(_LET_IN, len(site.waiting))):
-            self._make_ready(site, site.waiting.popleft(), Outcome.FORBIDDEN_ROBOTS, now)
+        urls = site.waiting[:_LET_IN]
+        del site.waiting[:_LET_IN]
+        self.held -= len(urls)
+        for url in urls:
+            self._make_ready(site, url, Outcome.FORBIDDEN_ROBOTS, now)
         if site.waiting:
             self._entering.append(site)
 
@@ -300,13 +298,12 @@ class Sites:
 
     def _give_up(self, site: NamedSite, verdict: Outcome, now: float) -> None:
         """Close the site for a while: all its URLs end with `verdict`."""
-        self._ip_sites.dismiss(site)
+        urls = [*self._ip_sites.withdraw(site), *site.urls()]
         self._on(site, Event.GIVE_UP)
         self.closed.append(site)
         site.verdict = verdict
         site.until = now + _CLOSED_TIME
-        urls = list(site.urls())
-        site.ready.clear()
+        self.held -= site.held
         site.waiting.clear()
         site.retries.clear()
         for url in urls:
@@ -328,6 +325,8 @@ class Sites:
             self._next_address(site)
         due = now + self._settings.retry_wait
         site.retries.append((due, url))
+        self.held += 1
+        self._engage(site)
         self._set_timer(site, due)
 
     def _next_address(self, site: NamedSite) -> None:
@@ -340,25 +339,41 @@ class Sites:
     @property
     def deadline(self) -> float | None:
         """When the first wait after a failure ends; in the past while there is more to do."""
-        if self._entering:
+        if self._entering or self._arriving:
             return 0.0
         return self._timers[0][0] if self._timers else None
 
     def wake(self, now: float) -> None:
-        """Go on with those whose wait after a failure is over, and with who is entering."""
+        """Go on with those whose wait is over or whose turn it is, and let idle sites go."""
+        for _ in range(min(_WAKES, len(self._arriving))):
+            self._answered(*self._arriving.popleft(), now)
         if self._entering:
-            site = self._entering.popleft()
-            if site.state is State.OPEN:
-                self._let_in(site, now)
-        while self._timers and self._timers[0][0] <= now:
-            _, _, site = heapq.heappop(self._timers)
-            if site.state is State.WAITING and site.until <= now:
-                self._to_resolve(site, Event.RETRY)
-            while site.retries and site.retries[0][0] <= now:
-                _, url = site.retries.popleft()
-                site.refresh = True
-                site.address_until = now
-                self.join(url, now)
+            self._enter(self._entering.popleft(), now)
+        for _ in range(_WAKES):
+            if not self._timers or self._timers[0][0] > now:
+                break
+            self._wait_over(heapq.heappop(self._timers)[2], now)
+        self._tend(now)
+
+    def _enter(self, site: NamedSite, now: float) -> None:
+        if site.state is not State.OPEN or not site.waiting:
+            return
+        if site.rules is None:
+            self._to_resolve(site, Event.STALE)
+        else:
+            self._let_in(site, now)
+
+    def _wait_over(self, site: NamedSite, now: float) -> None:
+        if site.state is State.WAITING and site.until <= now:
+            self._to_resolve(site, Event.RETRY)
+        # Each failed URL has set a timer of its own.
+        if site.retries and site.retries[0][0] <= now:
+            _, url = site.retries.pop(0)
+            self.held -= 1
+            site.refresh = True
+            site.address_until = now
+            self._restless.append(site)
+            self.join(url, now)
 
 
 def _going_on(site: NamedSite, addresses: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,7 +1,9 @@
 """What a crawl leaves on disk so that another run goes on where it stopped.
 
-`state.json` names everything else that belongs to the state; it is replaced in one
-rename, so there is always one whole state, the old or the new.
+All parts of the state are files that grow. At a checkpoint each says how much of them
+counts, its *mark*; when all of that is on the disk, `state.json`, which holds the marks, is
+replaced in one rename. So there is always one whole state, the old or the new, and what
+lies beyond it in a file is the torn end of a crawl that was killed.
 """
 
 import fcntl
@@ -9,17 +11,53 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from larbinpy.ending import UserError
 from larbinpy.files import write_atomic
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.seen import Seen
-from larbinpy.frontier.store import Store
+from larbinpy.frontier.store import Store, decode
 from larbinpy.url import Url
 
 _MANIFEST = "state.json"
-_FORMAT = 1
+#: What comes of a state that is not whole, or not ours.
+_DAMAGE = (OSError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError)
+_FORMAT = 2
+
+
+class Part(Protocol):
+    """What is a part of the state beside the frontier."""
+
+    def cut(self) -> Any:
+        """Write what is in memory; the mark, a JSON-able value."""
+
+    def sync(self) -> None:
+        """Bring what was written to the disk."""
+
+    def load(self, mark: Any) -> None:
+        """Go on from `mark`: what came after it comes again."""
+
+
+class Log(Part, Protocol):
+    """The crawl log."""
+
+    def clear(self) -> None:
+        """Begin anew."""
+
+
+class Disk(Protocol):
+    """Where the outputs have files that are too many to be synced one by one."""
+
+    def begin(self, written: object) -> None:
+        """Begin to bring them to the disk, where `written` tells that there are others."""
+
+    @property
+    def done(self) -> bool:
+        """Are they there, or is there an `error`?"""
+
+    @property
+    def error(self) -> OSError | None:
+        """What was written may not be on the disk."""
 
 
 class StateError(UserError):
@@ -62,45 +100,78 @@ class State:
             self._lock.close()
             self._lock = None
 
-    def clear(self) -> None:
+    def clear(self, frontier: Frontier, log: Log) -> None:
         """Forget the crawl that is here (--scratch); the manifest first, so never half."""
         (self._folder / _MANIFEST).unlink(missing_ok=True)
-        Store(self._folder).clear()
-        for name in ("seen.bin", "digests.bin", "crawl.jsonl"):
-            (self._folder / name).unlink(missing_ok=True)
+        for part in (frontier.store, frontier.seen, frontier.digests, log):
+            part.clear()
 
-    def save(self, frontier: Frontier, now: float, *, ended: bool = False) -> None:
-        """Write the state of `frontier` durably; an OSError leaves the last one or this.
+    def checkpoint(
+        self,
+        frontier: Frontier,
+        log: Log,
+        now: float,
+        outputs: Part | None = None,
+        disk: Disk | None = None,
+        *,
+        ended: bool = False,
+    ) -> Iterator[bool]:
+        """Save the state in steps, each with one wait for the disk at most.
 
-        `ended` says that nothing is asked for after this.
+        The first step is the cut: what the crawl does between the steps is not part of
+        this checkpoint. With the last one it counts; after an OSError or a power cut
+        before that, the one before it does. A step yields whether there is something to
+        do for the next one at once, and not before `disk` is done. `ended` says that
+        nothing is asked for after this.
         """
-        queues = frontier.store.save(frontier.in_memory())
+        # The log first: what the state no longer owes must be in it.
+        parts = (log, outputs, frontier.store, frontier.seen, frontier.digests)
+        log_mark, written = log.cut(), None if outputs is None else outputs.cut()
+        store = frontier.store.cut()
+        seen, digests = frontier.seen.cut(), frontier.digests.cut()
         manifest = {
             "format": _FORMAT,
-            "queues": queues,
-            "seen": frontier.seen.save(self._folder / "seen.bin"),
-            "digests": frontier.digests.save(self._folder / "digests.bin"),
+            "log": log_mark,
+            "outputs": written,
+            "store": store,
+            "seen": seen,
+            "digests": digests,
             "ended": ended,
-            "waits": frontier.waits(now),
+            # After a kill all addresses rest for waitDuration.
+            "waits": frontier.waits(now, beyond=0.0 if ended else frontier.ip_sites.least),
             "seed_hosts": sorted(frontier.seed_hosts),
         }
+        yield True
+        if disk is not None:
+            # Before the other waits: most of what they wait for is on the disk then.
+            yield from _brought_to(disk, written)
+        for part in parts:
+            if part is not None:
+                part.sync()
+                yield True
         write_atomic(self._folder / _MANIFEST, [json.dumps(manifest).encode()])
-        frontier.store.tidy(queues)
+        yield True
+        frontier.store.tidy(store)
+        frontier.seen.tidy(seen)
+        frontier.digests.tidy(digests)
 
-    def load(self, frontier: Frontier, now: float) -> None:
+    def load(self, frontier: Frontier, log: Log, now: float, outputs: Part | None = None) -> None:
         """Take up the saved state; StateError where it is not whole."""
         manifest = self._manifest()
         try:
-            frontier.seen = Seen.load(self._folder / "seen.bin", manifest["seen"])
-            frontier.digests = Seen.load(self._folder / "digests.bin", manifest["digests"])
-            frontier.store.load(manifest["queues"])
+            frontier.seen.load(manifest["seen"])
+            frontier.digests.load(manifest["digests"])
+            frontier.store.load(manifest["store"])
             frontier.seed_hosts.update(map(str, manifest["seed_hosts"]))
             waits = dict(manifest["waits"])
             frontier.resume({key: now + float(wait) for key, wait in waits.items()})
             if not manifest["ended"]:
                 # Whom it asked between this save and its death, nobody knows.
                 frontier.ip_sites.let_rest(now)
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            log.load(manifest["log"])
+            if outputs is not None and manifest["outputs"] is not None:
+                outputs.load(manifest["outputs"])
+        except _DAMAGE as error:
             raise StateError(
                 f"{self._folder}: the saved state is damaged ({error}); --scratch starts anew"
             ) from error
@@ -121,7 +192,15 @@ class State:
         """The URLs that a stopped crawl still owes."""
         store = Store(self._folder)
         try:
-            store.load(self._manifest()["queues"])
-            yield from store
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            store.load(self._manifest()["store"])
+            yield from map(decode, store.lines())
+        except _DAMAGE as error:
             raise StateError(f"{self._folder}: the saved state is damaged ({error})") from error
+
+
+def _brought_to(disk: Disk, written: object) -> Iterator[bool]:
+    disk.begin(written)
+    while not disk.done:
+        yield False
+    if disk.error is not None:
+        raise disk.error

@@ -1,27 +1,66 @@
-"""The store: what is known and not yet with its site, in queues on disk."""
+"""The store: what is known and not yet with its site, in queues on disk.
 
-from collections.abc import Iterator, Sequence
+A new URL goes to the tail of a FIFO, ordinary or with priority. When its turn comes and its
+site has as many URLs in memory as it may, it is set aside with those of its site, and a
+site's own queue is read again when the site has room. So each URL is written once, or twice
+where its site is a hot one; none is taken and put back over and over, and a hot site neither
+fills the memory nor stands in anybody's way.
+
+In memory are the ends of the FIFOs and, for each site with URLs set aside, eight bytes a
+block; everything else is in `blocks`.
+"""
+
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TypedDict
 
-from larbinpy.frontier.disk_queue import DiskQueue, Saved
-from larbinpy.frontier.wait_queue import WaitQueue
+from larbinpy.frontier.blocks import Blocks, BlocksMark
+from larbinpy.frontier.queues import Backlogs, Fifo
 from larbinpy.url import Url
 
-#: URLs a segment. Larbin's 100,000 would keep 20 MB of each queue in memory.
-SEGMENT = 10_000
+_ORDINARY = "-"
+_PRIORITY = "+"
+
+
+class StoreMark(TypedDict):
+    """The queues at a cut: the blocks, and for each queue its first one that was never read."""
+
+    blocks: BlocksMark
+    heads: dict[str, int]
+
+
+def encode(url: Url) -> str:
+    """One line without its end. Canonical URLs hold no blank and no control character."""
+    return f"{url.href} {url.depth} {url.hops} {2 * url.seed + url.priority} {url.via or '-'}"
+
+
+def decode(line: str, place: int = 0) -> Url:
+    """The URL in a line of `encode`; ValueError where it is none."""
+    href, depth, hops, flags, via = line.split(" ")
+    return Url(
+        href,
+        int(depth),
+        via=None if via == "-" else via,
+        hops=int(hops),
+        priority=flags in "13",
+        seed=flags in "23",
+        place=place,
+    )
 
 
 class Store:
-    """The four queues: priority and ordinary, each with its wait queue."""
+    """The queues: priority and ordinary, each with what was set aside of it by site.
+
+    A URL that left a queue for its site is still owed from its place in a block, until
+    `leave`.
+    """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self.priority = DiskQueue(folder, "priority", SEGMENT)
-        self.ordinary = DiskQueue(folder, "ordinary", SEGMENT)
-        self.priority_wait = WaitQueue(folder, "priority_wait")
-        self.ordinary_wait = WaitQueue(folder, "ordinary_wait")
-        waits = [*self.priority_wait.lanes, *self.ordinary_wait.lanes]
-        self._files = {queue.name: queue for queue in (self.priority, self.ordinary, *waits)}
+        self._blocks = Blocks(folder)
+        self.priority = Fifo(self._blocks, _PRIORITY)
+        self.ordinary = Fifo(self._blocks, _ORDINARY)
+        self.priority_wait = Backlogs(self._blocks, _PRIORITY)
+        self.ordinary_wait = Backlogs(self._blocks, _ORDINARY)
 
     def __repr__(self) -> str:
         return f"<Store {self.lengths()}>"
@@ -29,10 +68,10 @@ class Store:
     def __len__(self) -> int:
         return sum(self.lengths().values())
 
-    def __iter__(self) -> Iterator[Url]:
-        """All URLs, without taking them."""
-        for queue in self._files.values():
-            yield from queue
+    def lines(self) -> Iterator[str]:
+        """The lines of all URLs, without taking them."""
+        for queue in (self.priority, self.priority_wait, self.ordinary, self.ordinary_wait):
+            yield from queue.lines()
 
     def lengths(self) -> dict[str, int]:
         return {
@@ -42,41 +81,74 @@ class Store:
             "ordinary_wait": len(self.ordinary_wait),
         }
 
+    def put(self, url: Url) -> None:
+        """Queue a new URL."""
+        fifo = self.priority if url.priority else self.ordinary
+        fifo.put(encode(url))
+
     def spill(self) -> None:
         """Bring to disk what need not be in memory."""
-        for queue in self._files.values():
-            queue.spill()
+        self.priority.spill()
+        self.ordinary.spill()
 
-    def save(self, in_memory: Sequence[Url]) -> dict[str, Saved]:
-        """Write all queues; returns what `load` needs.
+    def leave(self, url: Url) -> None:
+        """The fate of `url`, which left a queue, is decided."""
+        self._blocks.leave(url.place)
 
-        The URLs `in_memory` had left the queues for their sites: they come first when
-        the crawl goes on.
+    def has_waiting(self, site: str) -> bool:
+        """Are there URLs of `site` that were set aside?"""
+        return site in self.ordinary_wait or site in self.priority_wait
+
+    def waiting_sites(self) -> Iterator[str]:
+        """The sites of which URLs were set aside."""
+        yield from self.priority_wait.sites
+        yield from self.ordinary_wait.sites
+
+    # -- checkpoints
+
+    def cut(self) -> StoreMark:
+        """Write what is in memory alone, and say what there is; `sync` makes it durable."""
+        self.priority.write()
+        self.ordinary.write()
+        heads = self.priority_wait.heads() | self.ordinary_wait.heads()
+        for fifo in (self.priority, self.ordinary):
+            if fifo.mark is not None:
+                heads[fifo.name] = fifo.mark
+        return {"blocks": self._blocks.cut(), "heads": heads}
+
+    def sync(self) -> None:
+        self._blocks.sync()
+
+    def load(self, mark: StoreMark) -> None:
+        """Take up the queues at a cut; OSError or ValueError where a part is not whole.
+
+        What had left a queue for its site by then is back at the head of that queue.
         """
-        saved = {self.priority.name: self.priority.save(in_memory)}
-        for name, queue in self._files.items():
-            if queue is not self.priority:
-                saved[name] = queue.save()
-        return saved
+        heads = dict(mark["heads"])
+        missing = set(heads.items())
 
-    def load(self, saved: dict[str, Saved]) -> None:
-        """Take up what `save` returned; an error where a part is missing or not whole."""
-        for name, queue in self._files.items():
-            queue.load(saved[name])
-        self.priority_wait.count_again()
-        self.ordinary_wait.count_again()
+        def is_unread(position: int, queue: str) -> bool:
+            return queue in heads and position >= heads[queue]
 
-    def tidy(self, saved: dict[str, Saved]) -> None:
-        """Delete the segments that the state just saved does not name; no queue needs them."""
-        needed = {name for queue in saved.values() for name in queue["segments"]}
-        self._delete_all_but(needed)
+        for position, queue, owed in self._blocks.load(mark["blocks"], is_unread):
+            missing.discard((queue, position))
+            kind, site = queue[0], queue[1:]
+            if site:
+                waiting = self.priority_wait if kind == _PRIORITY else self.ordinary_wait
+                waiting.loaded(site, position, owed)
+            else:
+                fifo = self.priority if kind == _PRIORITY else self.ordinary
+                fifo.loaded(position, owed)
+        if missing:
+            raise ValueError(f"{len(missing)} queues do not begin where they did")
+
+    def tidy(self, mark: StoreMark) -> None:
+        """Delete the files that neither `mark`, which is committed now, nor a queue needs."""
+        self._blocks.tidy(mark["blocks"])
 
     def clear(self) -> None:
-        """Delete all segments."""
-        self._delete_all_but(set())
+        """Delete all files."""
+        self._blocks.clear()
 
-    def _delete_all_but(self, needed: set[str]) -> None:
-        for path in self._folder.iterdir():
-            is_segment = path.stem in self._files and path.suffix[1:].isdigit()
-            if is_segment and path.name not in needed:
-                path.unlink(missing_ok=True)
+    def close(self) -> None:
+        self._blocks.close()

@@ -16,12 +16,10 @@ _TABLE = 20
 
 def queues(frontier: Frontier) -> dict[str, int]:
     """URLs by the queue they are in."""
-    active = frontier.sites.active()
-    ready = sum(len(site.ready) for site in active)
     return {
         **frontier.store.lengths(),
-        "named_sites": sum(site.held for site in active) - ready,
-        "ip_sites": ready,
+        "named_sites": frontier.sites.held,
+        "ip_sites": frontier.ip_sites.ready,
         "in_flight": frontier.ip_sites.in_flight,
     }
 
@@ -34,39 +32,25 @@ def gate(frontier: Frontier) -> dict[str, object]:
 
 def sites(frontier: Frontier, now: float) -> dict[str, object]:
     """How many sites there are, the busiest, and those that are left alone."""
-    active = frontier.sites.active()
+    notable = frontier.sites.notable()
     closed = [site for site in frontier.sites.closed if site.state is State.CLOSED]
     # One that was closed twice, or is while a request is in flight, is still one.
-    known = dict.fromkeys((*active, *closed))
-    suspended = [site for site in known if _suspension(site, now) is not None]
+    known = {site.key: site for site in (*notable, *closed)}
+    suspended = [site for site in known.values() if site.suspension(now) is not None]
+    busiest = heapq.nlargest(_TABLE, notable, key=NamedSite.work)
     return {
-        "total": len(frontier.sites),
-        "by_state": {state.name.lower(): frontier.sites.states[state] for state in State},
-        "busiest": [site.describe(now) for site in heapq.nlargest(_TABLE, active, key=_work)],
+        "total": frontier.sites.met,
+        "by_state": {state.name.lower(): n for state, n in frontier.sites.by_state().items()},
+        "busiest": [site.describe(now) for site in busiest],
         "suspended": [
             {
                 "site": site.key,
                 "until_s": round(max(site.until, site.next_at) - now, 1),
-                "reason": _suspension(site, now),
+                "reason": site.suspension(now),
             }
             for site in suspended[:_TABLE]
         ],
     }
-
-
-def _work(site: NamedSite) -> tuple[int, int]:
-    return site.held + site.in_flight, site.fetched
-
-
-def _suspension(site: NamedSite, now: float) -> str | None:
-    """Why a site is left alone; None for one that is not, ordinary waits apart."""
-    if site.state is State.CLOSED and site.until > now:
-        return site.verdict.value
-    if site.state is State.WAITING:
-        return f"try {site.tries} failed"
-    if site.next_at - now > 2 * site.pace.least + 1:
-        return "asked for a pause"
-    return None
 
 
 def explain(frontier: Frontier, text: str, now: float) -> dict[str, object]:
@@ -81,7 +65,7 @@ def explain(frontier: Frontier, text: str, now: float) -> dict[str, object]:
         known["site"] = site.describe(now)
     place = _place(frontier, site, href)
     if place is None and not seen:
-        reason = _refusal(frontier, site, href, now)
+        reason = _refusal(frontier, href, now)
         if reason is not None:
             return {**known, "state": "refused", "reason": reason.value}
     return {**known, "state": place or ("queued or decided" if seen else "never seen")}
@@ -103,13 +87,7 @@ def _among(urls: Iterable[Url], href: str) -> bool:
     return any(url.href == href for url in urls)
 
 
-def _refusal(frontier: Frontier, site: NamedSite | None, href: str, now: float) -> Outcome | None:
+def _refusal(frontier: Frontier, href: str, now: float) -> Outcome | None:
     """Why a link to `href` from its own site would be left out."""
     refused = frontier.scope.refuse(Candidate(href, href, redirect=False))
-    if refused is not None or site is None:
-        return refused
-    if site.state is State.CLOSED and now < site.until:
-        return site.verdict
-    if now < site.rules_until and not frontier.sites.allows(site, href):
-        return Outcome.FORBIDDEN_ROBOTS
-    return None
+    return refused or frontier.sites.refusal(href, now)

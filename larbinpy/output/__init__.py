@@ -7,21 +7,22 @@
 ``log``     ``crawl.jsonl``, a line for each URL whose fate is decided
 ``report``  the JSON object of ``--report``
 
-A full or read-only disk is an `OSError` that nobody here swallows: the engine saves the
-crawl and stops. Whatever is on disk under its final name is complete, then and after a
-kill; the last seconds before a power cut may be missing, because pages are not synced one
-by one.
+A full or read-only disk is an `OSError` that nobody here swallows. Whatever is on disk
+under its final name is complete, then and after a kill. Pages are not synced one by one but
+at each checkpoint (`larbinpy.syncing`), so a power cut may leave those incomplete that came
+since the last; a crawl that goes on gets them again.
 """
 
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 
 from larbinpy.output.mirror import MirrorOutput
-from larbinpy.output.plug import NullOutput, Output, SeveralOutputs
+from larbinpy.output.plug import Durable, NullOutput, Output, SeveralOutputs
 from larbinpy.output.save import SaveOutput
 from larbinpy.output.stats import StatsOutput
 
 __all__ = [
+    "Durable",
     "MirrorOutput",
     "NullOutput",
     "Output",
@@ -34,7 +35,7 @@ __all__ = [
 
 def open_output(
     modes: Iterable[str], directory: str, more: Mapping[str, Output] | None = None
-) -> Output:
+) -> Durable:
     """The plug for the output modes of larbin.conf ("save", "mirror", "stats"), and `more`.
 
     Its `stats` has one entry a plug. Raises `OSError` where `directory` cannot be used,
@@ -47,6 +48,9 @@ def open_output(
             undo.callback(plugs[mode].close)
         undo.pop_all()
     plugs.update(more or {})
+    # Last, as it alone would keep two of a page that another plug refused before a stop.
+    if "save" in plugs:
+        plugs["save"] = plugs.pop("save")
     return SeveralOutputs(plugs) if plugs else NullOutput()
 
 

@@ -8,9 +8,6 @@ from operator import attrgetter
 from larbinpy.files import LineFile
 from larbinpy.page import Fate
 
-# Enough for some 300 lines: one write in place of many, and little to lose in a kill.
-_BUFFER = 1 << 16
-
 _KEYS = tuple(field.name for field in fields(Fate))
 _values = attrgetter(*_KEYS)
 _encode = json.JSONEncoder(ensure_ascii=True, check_circular=False).encode
@@ -24,29 +21,23 @@ def line(fate: Fate) -> bytes:
 class CrawlLog:
     """Appends to the log at `path`; what a kill left of a last line is cut off first.
 
-    Lines wait in memory until `flush`, or until there are 64 kB of them. A write that
-    fails leaves whole lines in the file, and what it should have written in memory.
+    Lines wait in memory until `flush`. A write that fails leaves whole lines in the file,
+    and what it should have written in memory.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = path
         self._waiting: list[bytes] = []
-        self._size = 0
         self._file = LineFile(path)
 
     def write(self, fate: Fate) -> None:
-        data = line(fate)
-        self._waiting.append(data)
-        self._size += len(data)
-        if self._size >= _BUFFER:
-            self.flush()
+        self._waiting.append(line(fate))
 
     def flush(self) -> None:
         """Hand all lines to the system. Raises `OSError`; nothing is lost or torn then."""
         if self._waiting:
             self._file.write(b"".join(self._waiting))
             self._waiting.clear()
-            self._size = 0
 
     def reopen(self) -> None:
         """Go on in a new file where the old one was renamed (log rotation). Raises `OSError`."""
@@ -55,8 +46,33 @@ class CrawlLog:
         # they are the same file, which has one writer.
         if self._file.is_at(self._path):
             return
+        # What the old one holds since the last checkpoint will not be synced any more.
+        self._file.sync()
         old, self._file = self._file, LineFile(self._path)
         old.close()
+
+    # As a part of the state:
+
+    def cut(self) -> dict[str, int]:
+        """Hand all lines to the system; which file it is, and how much of it counts."""
+        self.flush()
+        return {"file": self._file.number, "length": self._file.size}
+
+    def sync(self) -> None:
+        """Bring to the disk what was handed to the system."""
+        self._file.sync()
+
+    def load(self, mark: dict[str, int]) -> None:
+        """Take off the lines after a cut: what they tell of will be done again.
+
+        Nothing of a file that took the place of the one that was cut.
+        """
+        if self._file.number == mark["file"] and self._file.size > mark["length"]:
+            self._file.cut_to(mark["length"])
+
+    def clear(self) -> None:
+        """Take off all lines."""
+        self._file.cut_to(0)
 
     def close(self) -> None:
         try:

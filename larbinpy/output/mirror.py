@@ -16,6 +16,10 @@ part in a name.
 
 A page is written to one temporary file in the mirror's folder and renamed into place. Every
 step is taken relative to an open folder and without following links.
+
+A crawl that was killed gets the pages again that came since its last checkpoint. There is
+nothing to take back for that: each replaces itself, and who came first stays the first, as
+its line is there before its page.
 """
 
 import os
@@ -43,6 +47,8 @@ class MirrorOutput:
         self._root = open_folder(directory)
         try:
             self._holders = Holders(LineFile(_NAMES, folder=self._root))
+            # A kill may have left one, and no page may come that would replace it.
+            discard(_PART, folder=self._root)
         except BaseException:
             os.close(self._root)
             raise
@@ -70,6 +76,17 @@ class MirrorOutput:
 
     def stats(self) -> dict[str, object]:
         return {"pages": self._pages, "bytes": self._bytes, "own_names": self._own_names}
+
+    # As a part of the state:
+
+    def cut(self) -> int:
+        return self._pages
+
+    def sync(self) -> None:
+        self._holders.sync()
+
+    def load(self, mark: int) -> None:
+        pass
 
     def close(self) -> None:
         self._holders.close()
@@ -154,6 +171,9 @@ class Holders:
 
     def holds(self, kind: str, name: str) -> bool:
         return fingerprint(f"{kind} {name}") in self._known
+
+    def sync(self) -> None:
+        self._file.sync()
 
     def close(self) -> None:
         self._file.close()

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
@@ -34,9 +34,13 @@ class Output(Protocol):
 
     All four are called from the one loop that also fetches, never at the same time, so no
     lock is needed, and time spent here is time in which nothing is fetched: hand slow work
-    to another process. An `OSError` says that the disk refuses; the crawl saves its state
-    and stops with exit status 3, and the page is fetched again when it is resumed. Any
-    other exception is a bug and ends the crawl with its traceback.
+    to another process. An `OSError` says that the disk refuses. Where it is full the crawl
+    waits for room and calls again with the same page; else it saves its state and stops
+    with exit status 3, and the page is fetched again when it is resumed. Any other
+    exception is a bug and ends the crawl with its traceback.
+
+    After a kill or a power cut pages come again that came since the last checkpoint, some
+    seconds before. A plug that must not keep them twice is a `Durable` one.
     """
 
     def loaded(self, page: Page) -> None:
@@ -52,6 +56,26 @@ class Output(Protocol):
         """The crawl is over: release files. Called once; nothing is called after it."""
 
 
+@runtime_checkable
+class Durable(Output, Protocol):
+    """A plug that is a part of the saved state: one with these three methods as well."""
+
+    def cut(self) -> Any:
+        """The mark of what was written by now: JSON-able, and another one once there is more.
+
+        Called at each checkpoint, of which the first is before the first page.
+        """
+
+    def sync(self) -> None:
+        """Bring to the disk what tells which pages there are. Raises `OSError`."""
+
+    def load(self, mark: Any) -> None:
+        """Go on from `mark`, before anything else: what came after it comes again.
+
+        Raises `OSError` or `ValueError` where what was there by then is not whole.
+        """
+
+
 class NullOutput:
     """Keeps nothing."""
 
@@ -64,6 +88,15 @@ class NullOutput:
     def stats(self) -> dict[str, object]:
         return {}
 
+    def cut(self) -> dict[str, object]:
+        return {}
+
+    def sync(self) -> None:
+        pass
+
+    def load(self, mark: dict[str, Any]) -> None:
+        pass
+
     def close(self) -> None:
         pass
 
@@ -71,16 +104,27 @@ class NullOutput:
 class SeveralOutputs:
     """Several plugs as one, each called in the order given.
 
-    An exception of one keeps the page from those after it, except in `close`, which
-    reaches all of them.
+    An exception of one keeps the page from those after it; when that page comes again,
+    those before it are not called again. `close` reaches all of them. Those that are
+    durable are a part of the state, by their names.
     """
 
     def __init__(self, plugs: Mapping[str, Output]) -> None:
         self._plugs = dict(plugs)
+        self._durable = {name: plug for name, plug in plugs.items() if isinstance(plug, Durable)}
+        #: The page that one of them refused, and those that it has yet to reach.
+        self._refused: tuple[Page, list[Output]] | None = None
 
     def loaded(self, page: Page) -> None:
-        for plug in self._plugs.values():
-            plug.loaded(page)
+        left = list(self._plugs.values())
+        if self._refused is not None and self._refused[0] is page:
+            left = self._refused[1]
+        try:
+            while left:
+                left[0].loaded(page)
+                del left[0]
+        finally:
+            self._refused = (page, left) if left else None
 
     def failed(self, url: Url, outcome: Outcome) -> None:
         for plug in self._plugs.values():
@@ -88,6 +132,19 @@ class SeveralOutputs:
 
     def stats(self) -> dict[str, object]:
         return {name: plug.stats() for name, plug in self._plugs.items()}
+
+    def cut(self) -> dict[str, object]:
+        return {name: plug.cut() for name, plug in self._durable.items()}
+
+    def sync(self) -> None:
+        for plug in self._durable.values():
+            plug.sync()
+
+    def load(self, mark: dict[str, Any]) -> None:
+        """Each goes on from its part of `mark`, where it had one."""
+        for name, plug in self._durable.items():
+            if name in mark:
+                plug.load(mark[name])
 
     def close(self) -> None:
         with ExitStack() as stack:

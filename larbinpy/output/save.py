@@ -3,10 +3,17 @@
 ``dNNNNN/fNNNNN`` holds a page, 2000 to a folder, and ``dNNNNN/index`` has a line
 ``number URL`` for each. The index is the truth: a file gets its line when it is complete,
 and a file without a line, which a kill may leave, gives its number to the next page.
+
+A crawl that was killed gets the pages again that came since its last checkpoint, and takes
+back what it has of them. So that it takes nothing of another crawl, which may have written
+to the same folder since, each leaves its name in the file ``.larbinpy-crawl`` before its
+first page.
 """
 
 import os
 import re
+from contextlib import ExitStack, suppress
+from typing import TypedDict
 
 from larbinpy.files import LineFile, create, discard, enter_folder, open_folder
 from larbinpy.outcome import Outcome
@@ -16,8 +23,18 @@ from larbinpy.url import Url
 #: Larbin's filesPerDir.
 FILES_PER_FOLDER = 2000
 
-_FOLDER = re.compile(r"d([0-9]{5,9})\Z")
+_FOLDER = re.compile(r"d([0-9]{5}|[1-9][0-9]{5,8})\Z")
+_FILE = re.compile(r"f([0-9]{5})\Z")
 _PART = ".part"
+_CRAWL = ".larbinpy-crawl"
+
+
+class SaveMark(TypedDict):
+    """The crawl that writes, the folder it is at, and how much of the index there is (bytes)."""
+
+    crawl: str
+    folder: int
+    index: int
 
 
 class SaveOutput:
@@ -31,23 +48,34 @@ class SaveOutput:
         self._root = open_folder(directory)
         self._pages = 0
         self._bytes = 0
+        self._crawl = os.urandom(8).hex()
+        self._signed = False
         try:
-            numbers = [int(m[1]) for name in os.listdir(self._root) if (m := _FOLDER.match(name))]
-            self._current = self._open_from(max(numbers, default=0))
+            self._current = self._open_from(max(self._numbers(), default=0))
         except BaseException:
             os.close(self._root)
             raise
 
+    def _numbers(self) -> list[int]:
+        """The numbers of the folders there are, in their order."""
+        return sorted(int(m[1]) for name in os.listdir(self._root) if (m := _FOLDER.match(name)))
+
     def _open_from(self, number: int) -> "_Folder":
         """The first folder with room, from `number` on; foreign ones are left alone."""
         while True:
-            fd = enter_folder(self._root, f"d{number:05}")
-            folder = _Folder.open(number, fd) if fd is not None else None
-            if folder is not None:
+            folder = self._open(number)
+            if folder is not None and folder.next < FILES_PER_FOLDER:
                 return folder
+            if folder is not None:
+                folder.close()
             number += 1
 
+    def _open(self, number: int) -> "_Folder | None":
+        fd = enter_folder(self._root, f"d{number:05}")
+        return None if fd is None else _Folder.open(number, fd)
+
     def loaded(self, page: Page) -> None:
+        self._sign()
         if self._current.next == FILES_PER_FOLDER:
             full, self._current = self._current, self._open_from(self._current.number + 1)
             full.close()
@@ -66,6 +94,59 @@ class SaveOutput:
             "next": self._current.next,
         }
 
+    def _sign(self) -> None:
+        """From here on the pages are ours."""
+        if not self._signed:
+            create(_PART, (self._crawl.encode(),), folder=self._root)
+            os.rename(_PART, _CRAWL, src_dir_fd=self._root, dst_dir_fd=self._root)
+            self._signed = True
+
+    # As a part of the state:
+
+    def cut(self) -> SaveMark:
+        self._sign()
+        return {
+            "crawl": self._crawl,
+            "folder": self._current.number,
+            "index": self._current.length,
+        }
+
+    def sync(self) -> None:
+        """Bring the index to the disk; those of full folders get there with their pages."""
+        self._current.sync()
+
+    def load(self, mark: SaveMark) -> None:
+        """Take back the pages after a cut: they come again, and get their numbers again."""
+        if self._last_crawl() != mark["crawl"]:
+            return
+        self._crawl, self._signed = mark["crawl"], True
+        self._current.close()
+        with ExitStack() as closing:
+            # From the end on, so that what a kill leaves undone is found again.
+            for folder in reversed(self._written_since(mark["folder"], closing)):
+                folder.take_back(mark["index"] if folder.number == mark["folder"] else 0)
+        self._current = self._open_from(mark["folder"])
+
+    def _last_crawl(self) -> str:
+        """The name of the crawl that wrote here last."""
+        with suppress(FileNotFoundError):
+            fd = os.open(_CRAWL, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=self._root)
+            with open(fd, "rb") as file:
+                return file.read(100).decode("ascii", "replace")
+        return ""
+
+    def _written_since(self, first: int, closing: ExitStack) -> list["_Folder"]:
+        """Folder `first` and those begun after it, each when the one before was full."""
+        folders = []
+        for number in self._numbers():
+            folder = self._open(number) if number >= first else None
+            if folder is not None:
+                closing.callback(folder.close)
+                folders.append(folder)
+                if folder.next < FILES_PER_FOLDER:
+                    break
+        return folders
+
     def close(self) -> None:
         self._current.close()
         os.close(self._root)
@@ -82,23 +163,32 @@ class _Folder:
         self.next = next_file
         self._fd = fd
         self._index = index
+        self._closing = ExitStack()
+        self._closing.callback(os.close, fd)
+        self._closing.callback(index.close)
 
     @classmethod
     def open(cls, number: int, fd: int) -> "_Folder | None":
-        """The folder behind `fd`, which is closed again where it is full or foreign (None)."""
-        try:
+        """The folder behind `fd`, which is closed again where it is foreign (None)."""
+        with ExitStack() as undo:
+            undo.callback(os.close, fd)
             names = set(os.listdir(fd))
-            if "index" in names or not names - {_PART}:
-                index = LineFile("index", folder=fd)
-                following = _following(index)
-                if following < FILES_PER_FOLDER:
-                    return cls(number, fd, index, following)
-                index.close()
-        except BaseException:
-            os.close(fd)
-            raise
-        os.close(fd)
-        return None
+            if "index" not in names and names - {_PART}:
+                return None
+            index = LineFile("index", folder=fd)
+            undo.callback(index.close)
+            following = _following(index)
+            if following is None:
+                return None
+            if _PART in names:
+                discard(_PART, folder=fd)
+            undo.pop_all()
+            return cls(number, fd, index, following)
+
+    @property
+    def length(self) -> int:
+        """Bytes of the index."""
+        return self._index.size
 
     def add(self, url: str, body: bytes) -> None:
         """Save a page and index it, or raise `OSError` with neither done."""
@@ -116,20 +206,41 @@ class _Folder:
             raise
         self.next += 1
 
+    def sync(self) -> None:
+        self._index.sync()
+
+    def take_back(self, length: int) -> None:
+        """Remove the pages after the first `length` bytes of the index.
+
+        ValueError where it is shorter, unless no page is left: who reads them may have
+        taken the folder away.
+        """
+        pages = [name for name in os.listdir(self._fd) if _FILE.match(name)]
+        if pages and self.length < length:
+            raise ValueError(f"d{self.number:05}/index is shorter than it was")
+        if self.length > length:
+            self._index.cut_to(length)
+            self.next = _following(self._index) or 0
+        for name in pages:
+            if int(name[1:]) >= self.next:
+                os.unlink(name, dir_fd=self._fd)
+
     def close(self) -> None:
-        self._index.close()
-        os.close(self._fd)
+        """Harmless when it is closed."""
+        self._closing.close()
 
     def __repr__(self) -> str:
         return f"d{self.number:05}/f{self.next:05}"
 
 
-def _following(index: LineFile) -> int:
-    """The number after the last of `index`; past the end where the index is not ours."""
+def _following(index: LineFile) -> int | None:
+    """The number after the last of `index`; None where the index is not ours."""
     last = -1
     for line in index.lines():
         word, _, _ = line.strip().partition(b" ")
-        if not word.isdigit():
-            return FILES_PER_FOLDER
-        last = max(last, int(word))
+        if word.isdigit():
+            last = max(last, int(word))
+        elif b"\0" not in line:
+            # Zeros are what a power cut may leave of lines that were not synced.
+            return None
     return last + 1

@@ -1,0 +1,79 @@
+"""When the state of a crawl is saved, and how, without holding the crawl up."""
+
+from collections.abc import Iterator
+
+from larbinpy.frontier.frontier import Frontier
+from larbinpy.frontier.state import Log, Part, State
+from larbinpy.syncing import Syncing
+
+
+class Checkpoints:
+    """One checkpoint after another, `every` so many seconds.
+
+    One that is under way is done a step at a time, each with one wait for the disk. The
+    files of `outputs` are brought there by `disk`, beside the loop.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        frontier: Frontier,
+        log: Log,
+        every: float,
+        outputs: Part | None = None,
+        disk: Syncing | None = None,
+    ) -> None:
+        self._state = state
+        self._frontier = frontier
+        self._log = log
+        self._every = every
+        self._outputs = outputs
+        self._disk = disk
+        self._begun_at = float("-inf")
+        self._steps: Iterator[bool] | None = None
+        self._at_once = False
+
+    def __repr__(self) -> str:
+        return f"<Checkpoints {'one under way' if self._steps else 'none under way'}>"
+
+    @property
+    def under_way(self) -> bool:
+        return self._steps is not None
+
+    @property
+    def deadline(self) -> float:
+        """When there is something to do; the past where it is at once."""
+        if self._steps is None:
+            return self._begun_at + self._every
+        return float("-inf") if self._at_once else float("inf")
+
+    def is_due(self, now: float) -> bool:
+        return self._steps is None and now >= self._begun_at + self._every
+
+    def begin(self, now: float) -> None:
+        """Begin one where none is under way."""
+        if self._steps is None:
+            self._begun_at = now
+            self._steps = self._checkpoint(now)
+            self._at_once = True
+
+    def _checkpoint(self, now: float, *, ended: bool = False) -> Iterator[bool]:
+        return self._state.checkpoint(
+            self._frontier, self._log, now, self._outputs, self._disk, ended=ended
+        )
+
+    def step(self) -> None:
+        """Go on with the one under way. After an OSError none is."""
+        steps, self._steps = self._steps, None
+        if steps is not None:
+            for self._at_once in steps:
+                self._steps = steps
+                break
+
+    def save(self, now: float, *, ended: bool = False) -> None:
+        """A whole checkpoint at once."""
+        self._steps = None
+        self._begun_at = now
+        for at_once in self._checkpoint(now, ended=ended):
+            if not at_once and self._disk is not None:
+                self._disk.wait()

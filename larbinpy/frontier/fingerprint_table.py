@@ -1,0 +1,272 @@
+"""A set of 64-bit fingerprints in 15 bytes each, which grows without ever stopping the crawl.
+
+Open addressing with linear probing (Knuth, TAOCP 6.4, algorithm L) in one flat piece of
+anonymous memory, so that one C call can look at the home slots of a whole batch: the
+processor then waits for many of them at once, where a loop in Python waits for each.
+Growth is that of spiral storage (Larson, Dynamic hash tables, CACM 31/4, 1988): regions lie in
+the order of their widths, and the first of them moves behind the last, twice as wide, whenever
+enough have come in. So the load is the same at every size, each fingerprint is moved once for
+each that comes in, and the most that one call does is to move one region.
+"""
+
+import mmap
+import struct
+from array import array
+from collections.abc import Callable, Iterator
+from itertools import compress
+from operator import itemgetter, ne
+
+#: Regions are 2 to this: at a hundred million fingerprints one holds 50,000, moved in some
+#: 8 ms, and at a hundred thousand moving one is not yet mostly overhead.
+_REGION_BITS = 11
+#: Slots of the first region at first; the last has almost twice as many.
+_WIDTH = 32
+#: Fingerprints to a slot: 8 / 0.535 = 14.95 bytes each. Emptier is faster.
+_LOAD = 0.535
+#: Slots behind the last region, for runs that go over its end.
+_TAIL = 64
+#: Slots that one `grow` moves, in whole regions but at least one.
+_GROWTH = 8192
+_HEADER = struct.Struct("<8s5Q")
+_MAGIC = b"lbseen1\n"
+#: Where the system gives memory in huge pages, giving back less than one would split it.
+_HUGE = 2 << 20
+_WHEN_HUGE = 64 << 20
+
+
+class FingerprintTable:
+    """A set of integers of 64 bits. Nothing is ever taken out of it.
+
+    The top bits of a fingerprint choose its region. Its home is slot number fingerprint %
+    width of that, and it lies there or behind, with no empty slot between. An empty slot is 0.
+    After `_moves` moves, region `_moves % regions` is the first; the memory before it has been
+    given back. The last slot of the tail is always empty, so that every run ends. What has no
+    place is in `_strays`: 0 itself, and what would lie in that slot.
+    """
+
+    def __init__(self) -> None:
+        self._strays: set[int] = set()
+        self._lay_out(0)
+        self._count = 0
+
+    def _lay_out(self, moves: int) -> None:
+        """Empty memory for the regions as they are after `moves`."""
+        self._moves = moves
+        self._regions = 1 << _REGION_BITS
+        self._shift = 64 - _REGION_BITS
+        self._widths = _widths(moves)
+        self._bases = [0] * self._regions
+        self._end = 0
+        for k in range(moves, moves + self._regions):
+            self._bases[k % self._regions] = self._end
+            self._end += self._widths[k % self._regions]
+        self._memory = mmap.mmap(
+            -1, (self._end + _TAIL) * 8, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        )
+        self._slots = memoryview(self._memory).cast("Q")
+        self._given_back = 0
+        self._room = int(self._end * _LOAD)
+
+    @property
+    def _first(self) -> int:
+        return self._moves % self._regions
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __repr__(self) -> str:
+        slots = self._end - self._bases[self._first]
+        return f"<FingerprintTable {self._count} in {slots} slots, {self._moves} moves>"
+
+    def _home(self, fingerprint: int) -> int:
+        region = fingerprint >> self._shift
+        return self._bases[region] + fingerprint % self._widths[region]
+
+    def __contains__(self, fingerprint: int) -> bool:
+        slot = self._home(fingerprint)
+        while known := self._slots[slot]:
+            if known == fingerprint:
+                return True
+            slot += 1
+        return fingerprint in self._strays
+
+    def add(self, batch: list[int]) -> list[bool]:
+        """Add `batch`; for each in its order, whether it was new.
+
+        Some hundreds at a time are fastest; `grow` must be called between such batches.
+        """
+        slots, bases, widths, shift = self._slots, self._bases, self._widths, self._shift
+        homes = [bases[region := f >> shift] + f % widths[region] for f in batch]
+        # Two more make it a tuple whatever the length of the batch.
+        fresh = list(map(ne, itemgetter(*homes, 0, 0)(slots), batch))
+        if not all(batch):
+            # 0 looks as if it were found in an empty slot.
+            fresh = [is_new or not f for is_new, f in zip(fresh, batch, strict=True)]
+        last, strays = self._end + _TAIL - 1, self._strays
+        for k in compress(range(len(batch)), fresh):
+            f = batch[k]
+            slot = homes[k]
+            while known := slots[slot]:
+                if known == f:
+                    fresh[k] = False
+                    break
+                slot += 1
+            else:
+                if strays and f in strays:
+                    fresh[k] = False
+                elif f and slot != last:
+                    slots[slot] = f
+                else:
+                    strays.add(f)
+        self._count += fresh.count(True)
+        return fresh
+
+    def recount(self, count: int) -> None:
+        """Say how many there are: `add` does not count again what came while an image was made."""
+        self._count = count
+
+    @property
+    def full(self) -> bool:
+        """Should it grow?"""
+        return self._count > self._room
+
+    @property
+    def crowded(self) -> bool:
+        """Must it grow, whatever speaks against it?"""
+        return self._count > self._room * 9 // 8
+
+    def grow(self) -> None:
+        """Move some regions where `full`, for some milliseconds at most.
+
+        MemoryError leaves the table as it was.
+        """
+        for _ in range(max(1, _GROWTH // self._widths[self._first])):
+            if self._count <= self._room:
+                break
+            self._move(self._first)
+            self._give_back()
+            self._room = int((self._end - self._bases[self._first]) * _LOAD)
+
+    def _move(self, region: int) -> None:
+        """Move `region`, the first, behind the last, twice as wide."""
+        base, width = self._end, 2 * self._widths[region]
+        self._make_room(base + width + _TAIL)
+        moved, others = self._take_first(region)
+        # What has run over the end of the last goes on behind what is put there now.
+        others += self._take(base, self._empty_from(base))
+        self._bases[region], self._widths[region] = base, width
+        self._end = base + width
+        self._moves += 1
+        # In a list, for its items are read and set in a third of a memoryview's time.
+        places = [0] * (width + len(moved))
+        for f in moved:
+            slot = f % width
+            while places[slot]:
+                slot += 1
+            places[slot] = f
+        others += filter(None, places[width:])
+        self._slots[base : base + width] = array("Q", places[:width])
+        for f in others:
+            self._put(f)
+
+    def _take_first(self, region: int) -> tuple[list[int], list[int]]:
+        """What is in `region`, the first; and of the next what was taken out with it."""
+        start = self._bases[region]
+        end = start + self._widths[region]
+        own = list(filter(None, self._slots[start:end].tolist()))
+        over = self._take(end, self._empty_from(end))
+        own += [f for f in over if f >> self._shift == region]
+        if self._strays:
+            back = [f for f in self._strays if f and f >> self._shift == region]
+            self._strays.difference_update(back)
+            own += back
+        return own, [f for f in over if f >> self._shift != region]
+
+    def _take(self, start: int, end: int) -> list[int]:
+        taken = self._slots[start:end].tolist()
+        self._memory[start * 8 : end * 8] = bytes((end - start) * 8)
+        return taken
+
+    def _put(self, fingerprint: int) -> None:
+        slot = self._empty_from(self._home(fingerprint))
+        if slot == self._end + _TAIL - 1:
+            self._strays.add(fingerprint)
+        else:
+            self._slots[slot] = fingerprint
+
+    def _empty_from(self, slot: int) -> int:
+        """The first empty slot from `slot` on."""
+        slots = self._slots
+        while slots[slot]:
+            slot += 1
+        return slot
+
+    def _make_room(self, slots: int) -> None:
+        """Memory for so many slots at least. What is not yet used costs addresses only."""
+        if slots <= len(self._slots):
+            return
+        self._slots.release()
+        try:
+            self._memory.resize(slots * 5 // 4 * 8)
+        except OSError as error:
+            raise MemoryError(str(error)) from error
+        finally:
+            self._slots = memoryview(self._memory).cast("Q")
+
+    def _give_back(self) -> None:
+        """Give the memory before the first region back to the system, in whole pages."""
+        page = _HUGE if len(self._slots) * 8 >= _WHEN_HUGE else mmap.PAGESIZE
+        free = self._bases[self._first] * 8 // page * page
+        if free > self._given_back:
+            start, self._given_back = self._given_back, free
+            self._memory.madvise(mmap.MADV_DONTNEED, start, free - start)
+
+    def image(self, size: int) -> Iterator[bytes]:
+        """The table as bytes, in pieces of at most `size`.
+
+        Fingerprints may be added between two pieces: those that were there at the first are
+        in it then, and any of the later ones. `grow` must not be called.
+        """
+        yield _HEADER.pack(_MAGIC, self._regions, _WIDTH, _TAIL, self._moves, self._count)
+        start, end = self._bases[self._first] * 8, (self._end + _TAIL) * 8
+        for at in range(start, end, size):
+            yield self._memory[at : min(at + size, end)]
+        yield array("Q", self._strays).tobytes()
+
+    @classmethod
+    def restore(cls, length: int, read: Callable[[int], bytes]) -> "FingerprintTable":
+        """The table whose image is the next `length` bytes of `read`, ValueError if none.
+
+        `read(n)` gives n bytes. What the bytes say is believed: the caller knows that they
+        are those that were written.
+        """
+        table = cls()
+        magic, *sizes, moves, count = _HEADER.unpack(read(_HEADER.size))
+        if magic != _MAGIC or sizes != [table._regions, _WIDTH, _TAIL]:
+            raise ValueError("not a table of this version")
+        # More moves than this have more slots than there are bytes.
+        slots = sum(_widths(moves)) + _TAIL if moves < table._regions * 64 else length
+        strays = length - _HEADER.size - slots * 8
+        if strays < 0 or strays % 8:
+            raise ValueError("not a table")
+        table._lay_out(moves)
+        table._count = count
+        end = slots * 8
+        for at in range(0, end, 1 << 20):
+            to = min(at + (1 << 20), end)
+            table._memory[at:to] = read(to - at)
+        table._strays.update(array("Q", read(strays)))
+        return table
+
+
+def _widths(moves: int) -> list[int]:
+    """The width of each region after `moves`.
+
+    At first they rise evenly to twice the first's, so that its double is the next in the row.
+    """
+    regions = 1 << _REGION_BITS
+    rounds, first = divmod(moves, regions)
+    return [
+        (_WIDTH + _WIDTH * region // regions) << (rounds + (region < first))
+        for region in range(regions)
+    ]

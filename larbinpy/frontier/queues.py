@@ -1,0 +1,218 @@
+"""The queues of the store: one of new URLs, and those of sites that have enough for now."""
+
+from array import array
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from larbinpy.frontier import blocks as blocks_module
+from larbinpy.frontier.blocks import Blocks
+
+# URLs of one site that are written together.
+_SITE_LINES = 50
+# URLs set aside that wait in memory for more of their site, all sites together (20 MB). They
+# are owed from where they were read.
+_MOST_TAILS = 100_000
+# Blocks that were read before their numbers are given back.
+_FORGET = 1000
+
+
+class Fifo:
+    """The queue of new URLs of one kind: head and tail in memory, the middle in blocks."""
+
+    def __init__(self, blocks: Blocks, name: str) -> None:
+        self._blocks = blocks
+        self.name = name
+        self._head: deque[tuple[int, str]] = deque()
+        self.unread: deque[int] = deque()
+        self._tail: list[str] = []
+        self._length = 0
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __repr__(self) -> str:
+        return f"<Fifo {self.name} {self._length} URLs, {len(self.unread)} blocks>"
+
+    def put(self, line: str) -> None:
+        self._tail.append(line)
+        self._length += 1
+
+    def spill(self) -> None:
+        """Write what fills a block; after an OSError it is still here."""
+        while len(self._tail) >= blocks_module.LINES:
+            self._write()
+
+    def write(self) -> None:
+        """Write all that was put."""
+        while self._tail:
+            self._write()
+
+    def _write(self) -> None:
+        lines = self._tail[: blocks_module.LINES]
+        self.unread.append(self._blocks.append(self.name, lines))
+        del self._tail[: len(lines)]
+
+    def take(self) -> tuple[int, str] | None:
+        """The first URL's place and line; None where there is none."""
+        while not self._head:
+            if not self.unread:
+                if not self._tail:
+                    return None
+                self._write()
+            self._head.extend(self._blocks.read(self.unread[0]))
+            self.unread.popleft()
+        self._length -= 1
+        return self._head.popleft()
+
+    @property
+    def mark(self) -> int | None:
+        """The first block that was never read."""
+        return next((at for at in self.unread if not self._blocks.is_open(at)), None)
+
+    def loaded(self, position: int, owed: int) -> None:
+        self.unread.append(position)
+        self._length += owed
+
+    def lines(self) -> Iterator[str]:
+        """All lines, without taking them."""
+        for _, line in self._head:
+            yield line
+        for position in self.unread:
+            yield from self._blocks.owed(position)
+        yield from self._tail
+
+
+class _Backlog:
+    """What was set aside of one site: read, in blocks, and not written yet, in this order."""
+
+    __slots__ = ("_at", "_blocks", "_unread", "head", "tail")
+
+    def __init__(self, blocks: Blocks) -> None:
+        self._blocks = blocks
+        self.head: deque[tuple[int, str]] = deque()
+        self._unread = array("Q")
+        self._at = 0
+        self.tail: deque[tuple[int, str]] = deque()
+
+    @property
+    def unread(self) -> Sequence[int]:
+        """The positions of the blocks that are unread."""
+        return self._unread[self._at :]
+
+    @property
+    def first_unread(self) -> int | None:
+        return self._unread[self._at] if self._at < len(self._unread) else None
+
+    @property
+    def mark(self) -> int | None:
+        """The first block that was never read. Those before it tell themselves what is owed."""
+        unread = islice(self._unread, self._at, None)
+        return next((at for at in unread if not self._blocks.is_open(at)), None)
+
+    def add(self, position: int) -> None:
+        self._unread.append(position)
+
+    def read(self) -> None:
+        """Read the first block."""
+        self.head.extend(self._blocks.read(self._unread[self._at]))
+        self._at += 1
+        if self._at >= _FORGET:
+            del self._unread[: self._at]
+            self._at = 0
+
+
+class Backlogs:
+    """URLs set aside, by site, for the queue of one kind.
+
+    A URL that is not in a block of its site's yet is owed from where it was read before.
+    """
+
+    def __init__(self, blocks: Blocks, prefix: str) -> None:
+        self._blocks = blocks
+        self._prefix = prefix
+        self._sites: dict[str, _Backlog] = {}
+        # Sites with a tail, in the order in which these began, and the lines in all tails.
+        self._tails: dict[str, None] = {}
+        self._in_tails = 0
+        self._length = 0
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __contains__(self, site: str) -> bool:
+        return site in self._sites
+
+    def __repr__(self) -> str:
+        return f"<Backlogs {self._length} URLs of {len(self._sites)} sites>"
+
+    @property
+    def sites(self) -> Iterator[str]:
+        """The sites of which URLs are set aside."""
+        return iter(self._sites)
+
+    def put(self, site: str, place: int, line: str) -> None:
+        """Set aside a URL; it is here even where an OSError comes of it."""
+        backlog = self._of(site)
+        backlog.tail.append((place, line))
+        self._tails[site] = None
+        self._in_tails += 1
+        self._length += 1
+        if len(backlog.tail) >= _SITE_LINES:
+            self._write(site)
+        elif self._in_tails > _MOST_TAILS:
+            self._write(next(iter(self._tails)))
+
+    def _of(self, site: str) -> _Backlog:
+        backlog = self._sites.get(site)
+        if backlog is None:
+            backlog = self._sites[site] = _Backlog(self._blocks)
+        return backlog
+
+    def _write(self, site: str) -> None:
+        backlog = self._sites[site]
+        # More than a block's after writes that failed.
+        while backlog.tail:
+            batch = list(islice(backlog.tail, _SITE_LINES))
+            backlog.add(self._blocks.append(self._prefix + site, [line for _, line in batch]))
+            for place, _ in batch:
+                self._blocks.leave(place)
+                backlog.tail.popleft()
+            self._in_tails -= len(batch)
+        del self._tails[site]
+
+    def take(self, site: str) -> tuple[int, str]:
+        """The first URL of `site`, of which there are some: its place and line."""
+        backlog = self._sites[site]
+        if not backlog.head and backlog.first_unread is not None:
+            backlog.read()
+        if backlog.head:
+            taken = backlog.head.popleft()
+        else:
+            taken = backlog.tail.popleft()
+            self._in_tails -= 1
+            if not backlog.tail:
+                del self._tails[site]
+        self._length -= 1
+        if not backlog.head and not backlog.tail and backlog.first_unread is None:
+            del self._sites[site]
+        return taken
+
+    def heads(self) -> dict[str, int]:
+        """By queue name, the first block that was never read."""
+        firsts = ((site, backlog.mark) for site, backlog in self._sites.items())
+        return {self._prefix + site: first for site, first in firsts if first is not None}
+
+    def loaded(self, site: str, position: int, owed: int) -> None:
+        self._of(site).add(position)
+        self._length += owed
+
+    def lines(self) -> Iterator[str]:
+        """All lines, without taking them."""
+        for backlog in self._sites.values():
+            for _, line in backlog.head:
+                yield line
+            for position in backlog.unread:
+                yield from self._blocks.owed(position)
+            for _, line in backlog.tail:
+                yield line

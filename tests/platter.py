@@ -1,0 +1,250 @@
+"""What a disk holds of a folder: which bytes and which names are durable, which are not yet.
+
+By these rules a power cut leaves
+
+- of a file the bytes of its last fsync, and of what was written since then nothing, all,
+  the first part (torn anywhere, its tail perhaps garbage), or some pages;
+- of a folder the names of its last fsync, and of the later changes nothing, all or the first
+  few. A rename is one change, also from folder to folder. As in POSIX the fsync of a file
+  does not save its name.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+#: What a disk writes in one piece.
+PAGE = 512
+
+#: What becomes of all that was not made durable: lost, kept (as a kill keeps it), names kept
+#: and bytes lost, bytes kept and names lost, or as chance wants, one by one.
+Keep = str | Random
+EXTREMES = ("none", "all", "names", "bytes")
+
+#: A write at an offset, or (None) a new length.
+Edit = tuple[int, bytes | None]
+
+
+@dataclass(eq=False, slots=True)
+class File:
+    """A file as its readers see it, as it is durable, and how one becomes the other."""
+
+    now: bytearray = field(default_factory=bytearray)
+    held: bytes = b""
+    pending: list[Edit] = field(default_factory=list)
+
+    def edit(self, offset: int, data: bytes | None) -> None:
+        self.pending.append((offset, data))
+        _apply(self.now, [(offset, data)])
+
+    def sync(self) -> None:
+        held = bytearray(self.held)
+        _apply(held, self.pending)
+        self.held = bytes(held)
+        self.pending.clear()
+
+    def forsake(self) -> None:
+        """An fsync failed: readers go on to see what it should have saved, no later one saves it.
+
+        So do ext4 and XFS, as pages count as clean after the failure was told.
+        """
+        self.pending.clear()
+
+    def remains(self, keep: Keep) -> bytes:
+        if isinstance(keep, Random):
+            way = keep.randrange(4)
+            if way > 1:
+                return self._first(keep) if way == 2 else self._pages(keep)
+            keep = EXTREMES[way]
+        return bytes(self.now) if keep in ("all", "bytes") else self.held
+
+    def _first(self, random: Random) -> bytes:
+        left = bytearray(self.held)
+        whole = random.randrange(len(self.pending) + 1)
+        _apply(left, self.pending[:whole])
+        for offset, data in self.pending[whole : whole + 1]:
+            if data is not None:
+                cut = random.randrange(len(data) + 1)
+                beyond = max(offset + cut, len(left))
+                _apply(left, [(offset, data[:cut])])
+                if random.random() < 0.5:
+                    # The length was saved before the bytes.
+                    garbage = random.randbytes(max(0, offset + len(data) - beyond))
+                    _apply(left, [(beyond, garbage)] if garbage else [])
+        return bytes(left)
+
+    def _pages(self, random: Random) -> bytes:
+        longest = max(len(self.held), len(self.now))
+        size = random.choice([len(self.held), len(self.now), longest])
+        left = bytearray()
+        for start in range(0, size, PAGE):
+            page = random.choice([self.held, self.now])[start : start + PAGE]
+            missing = min(PAGE, size - start) - len(page)
+            left += page + (random.randbytes(missing) if random.random() < 0.5 else bytes(missing))
+        return bytes(left[:size])
+
+
+def _apply(content: bytearray, edits: Iterable[Edit]) -> None:
+    for offset, data in edits:
+        content.extend(bytes(max(0, offset - len(content))))
+        if data is None:
+            del content[offset:]
+        else:
+            content[offset : offset + len(data)] = data
+
+
+@dataclass(eq=False, slots=True)
+class Folder:
+    """A folder as its readers see it and as it is durable."""
+
+    now: "dict[str, Node]" = field(default_factory=dict)
+    held: "dict[str, Node]" = field(default_factory=dict)
+
+
+Node = File | Folder
+#: A change of names that is made as one: folder, name, and what has it now (None: nothing).
+Change = tuple[tuple[Folder, str, Node | None], ...]
+
+
+def _touched(change: Change) -> set[Folder]:
+    return {folder for folder, _, _ in change}
+
+
+class Platter:
+    """The account of one folder, `top`, which is durable as it is found."""
+
+    def __init__(self, top: str, besides: Iterable[str] = ()) -> None:
+        self._top = Path(top)
+        self._besides = frozenset(besides)
+        self._root = self._scan(self._top)
+        #: Changes of names that are not durable, in their order.
+        self._journal: list[Change] = []
+
+    def _scan(self, path: Path) -> Folder:
+        folder = Folder()
+        for entry in sorted(path.iterdir()):
+            if entry.name in self._besides or entry.is_symlink():
+                continue
+            if entry.is_dir():
+                folder.now[entry.name] = self._scan(entry)
+            elif entry.is_file():
+                data = entry.read_bytes()
+                folder.now[entry.name] = File(bytearray(data), data)
+        folder.held = dict(folder.now)
+        return folder
+
+    def differences(self) -> list[str]:
+        """Where the real folder is not as it should be."""
+        return list(_differences(self._root, self._scan(self._top)))
+
+    # Names.
+
+    def node(self, path: str) -> Node | None:
+        """What is at `path` (relative; "." is the top)."""
+        node: Node | None = self._root
+        for name in Path(path).parts:
+            node = node.now.get(name) if isinstance(node, Folder) else None
+        return node
+
+    def place(self, path: str) -> tuple[Folder, str]:
+        """The folder of `path`, and the name in it."""
+        parent = self.node(str(Path(path).parent))
+        assert isinstance(parent, Folder), f"{path}: its folder was made behind our back"
+        return parent, Path(path).name
+
+    def link(self, path: str, node: Node | None) -> None:
+        """Let `path` lead to `node`, or nowhere."""
+        self._change(((*self.place(path), node),))
+
+    def rename(self, old: str, new: str) -> None:
+        source, target = self.place(old), self.place(new)
+        if source != target:
+            folder, name = source
+            self._change(((folder, name, None), (*target, folder.now[name])))
+
+    def _change(self, change: Change) -> None:
+        _carry_out(change, {folder: folder.now for folder in _touched(change)})
+        self._journal.append(change)
+
+    def commit(self, folder: Folder) -> None:
+        """Make the names in `folder` durable, with all changes on which they depend."""
+        folders = {folder}
+        due: list[Change] = []
+        others: list[Change] = []
+        for change in reversed(self._journal):
+            depends = _touched(change) & folders
+            (due if depends else others).append(change)
+            folders |= _touched(change) if depends else set()
+        for change in reversed(due):
+            _carry_out(change, {folder: folder.held for folder in _touched(change)})
+        self._journal = others[::-1]
+
+    def commit_name(self, file: File) -> None:
+        """Make the name of `file` durable as ext4 does: with all that happened before it."""
+        naming = [any(node is file for _, _, node in change) for change in self._journal]
+        count = len(naming) - naming[::-1].index(True) if True in naming else 0
+        for change in self._journal[:count]:
+            _carry_out(change, {folder: folder.held for folder in _touched(change)})
+        del self._journal[:count]
+
+    # After a power cut.
+
+    def remains(self, target: Path, keep: Keep) -> None:
+        """Build in `target`, a new folder, what is left after a power cut."""
+        names = self._names(keep)
+        pending = [(self._root, target)]
+        while pending:
+            folder, path = pending.pop()
+            path.mkdir()
+            for name, node in names[folder].items():
+                if isinstance(node, Folder):
+                    pending.append((node, path / name))
+                else:
+                    (path / name).write_bytes(node.remains(keep))
+
+    def _names(self, keep: Keep) -> dict[Folder, dict[str, Node]]:
+        """The names that each folder has after a power cut."""
+        names = {folder: dict(folder.held) for folder in self._folders()}
+        count = len(self._journal)
+        #: How many more changes each folder takes.
+        room = dict.fromkeys(names, count if keep in ("all", "names") else 0)
+        if isinstance(keep, Random):
+            room = {f: keep.choice([0, count, keep.randrange(count + 1)]) for f in names}
+        for change in self._journal:
+            kept = all(room[folder] > 0 for folder in _touched(change))
+            if kept:
+                _carry_out(change, names)
+            for folder in _touched(change):
+                room[folder] = room[folder] - 1 if kept else 0
+        return names
+
+    def _folders(self) -> Iterable[Folder]:
+        """All there are or may be again, in an order that is the same each time."""
+        found: dict[Folder, None] = {}
+        pending: list[Node | None] = [self._root]
+        pending += [node for change in self._journal for _, _, node in change]
+        while pending:
+            folder = pending.pop()
+            if isinstance(folder, Folder) and folder not in found:
+                found[folder] = None
+                pending += [*folder.now.values(), *folder.held.values()]
+        return found
+
+
+def _carry_out(change: Change, names: dict[Folder, dict[str, Any]]) -> None:
+    for folder, name, node in change:
+        if node is None:
+            names[folder].pop(name, None)
+        else:
+            names[folder][name] = node
+
+
+def _differences(known: Folder, found: Folder, path: str = "") -> Iterator[str]:
+    for name in sorted(known.now.keys() | found.now.keys()):
+        one, other = known.now.get(name), found.now.get(name)
+        if isinstance(one, Folder) and isinstance(other, Folder):
+            yield from _differences(one, other, f"{path}{name}/")
+        elif not (isinstance(one, File) and isinstance(other, File) and one.now == other.now):
+            yield path + name
