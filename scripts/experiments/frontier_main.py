@@ -1,0 +1,41 @@
+"""The experiments with the frontier as commands; scripts/experiments/frontier runs them."""
+
+from pathlib import Path
+
+import click
+
+from experiments import loss, study
+from experiments.__main__ import out_option, quick_option
+from experiments.lossy import NotPossible
+
+
+@click.group()
+def main() -> None:
+    """Experiments with the frontier; each writes tables (.md, .csv) and a plot (.png)."""
+
+
+@main.command("study")
+@out_option
+@quick_option
+@click.option("--seconds", default=600.0, show_default=True, help="Time of each crawl.")
+@click.option("--wait", default=0.5, show_default=True, help="Seconds between requests to a site.")
+def study_command(out: Path, quick: bool, seconds: float, wait: float) -> None:
+    """Pages and links of 20 sites over time, with Larbin's sequencer and with ours."""
+    click.echo(study.run(out, quick=quick, seconds=seconds, wait=wait))
+
+
+@main.command("loss")
+@out_option
+@quick_option
+@click.option("--percent", default=1.0, show_default=True, help="Packets that get lost.")
+@click.option("--urls", default=5000, show_default=True, help="URLs of each crawl.")
+def loss_command(out: Path, quick: bool, percent: float, urls: int) -> None:
+    """How URLs end where packets get lost, with and without further tries."""
+    try:
+        click.echo(loss.run(out, quick=quick, percent=percent, urls=urls))
+    except NotPossible as error:
+        raise click.ClickException(str(error)) from error
+
+
+if __name__ == "__main__":
+    main(prog_name="scripts/experiments/frontier")

@@ -1,0 +1,281 @@
+"""How seen and store bear a hundred million URLs: memory, speed, the longest turn, reopening.
+
+Each part runs in a process of its own (`python -m experiments.scale seen|store ...`), so that
+its memory is its own, and does what the crawl does: batches of a page's size, a checkpoint
+every so often, one step of whatever goes on in the background each turn.
+"""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from array import array
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from experiments.plots import plot
+from experiments.report import Report, Table
+from experiments.runs import CLIENT, PYTHON, kept_on, say
+from larbinpy.frontier.seen import Seen
+from larbinpy.frontier.sequencer import Sequencer
+from larbinpy.frontier.store import Store
+from larbinpy.url import Url
+
+#: Links of a page, and how many of them are new.
+PAGE = 100
+NEW = 25
+#: URLs between two checkpoints: five seconds of a quick crawl.
+CHECKPOINT = 500_000
+
+SITES = 100_000
+#: Of the URLs queued, those of one site, and those of a thousand hot ones.
+GIANT, HOT = 0.2, 0.2
+#: URLs in memory while the queues are emptied.
+IN_MEMORY = 20_000
+
+SEEN_BOUND, CHECKS_BOUND = 16.0, 1e6
+THROUGH_BOUND, TURN_BOUND, REOPEN_BOUND, FLAT_BOUND = 2e5, 0.05, 10.0, 0.1
+
+ABOUT = f"""\
+*seen* met fingerprints in batches of {PAGE}, of which {NEW} are new and the others were met
+before, at any time. *store* took URLs of {SITES:,} sites, a fifth of them of one site and
+another fifth of a thousand, then gave them all to their sites, {IN_MEMORY:,} of them in memory
+at a time. Every {CHECKPOINT:,} URLs there was a checkpoint. A turn is a batch, a cut or one wait
+for the disk. Bytes are resident memory beyond that of the empty program."""
+
+
+class Clock:
+    """Times turns: their sum, and the longest."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.longest = 0.0
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        began = time.perf_counter()
+        yield
+        took = time.perf_counter() - began
+        self.seconds += took
+        self.longest = max(self.longest, took)
+
+
+def run(out: Path, *, quick: bool, urls: int, queued: int) -> str:
+    """Measure all; returns the tables."""
+    if quick:
+        urls, queued = urls // 100, queued // 100
+    report = Report(out, "scale", ABOUT)
+    seen = _apart("seen", urls)
+    report.table(_seen_table(seen))
+    store = _apart("store", queued)
+    for table in _store_tables(store):
+        report.table(table)
+    report.note("\n".join(_verdicts(seen, store)))
+    plot(report.path(".png"), partial(_draw_seen, seen), partial(_draw_store, store))
+    return report.close()
+
+
+def _apart(part: str, count: int) -> dict[str, Any]:
+    say(f"  {part}: {count:,} URLs")
+    command = [PYTHON, "-m", "experiments.scale", part, str(count)]
+    with kept_on(CLIENT):
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def _rss() -> int:
+    """Resident memory in bytes."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+# -- seen
+
+
+def measure_seen(count: int, folder: Path) -> dict[str, Any]:
+    seen = Seen(folder, "seen")
+    empty = _rss()
+    rng = random.Random(1)
+    sample = array("Q", rng.randbytes(8 * PAGE))
+    clock, saving, growth = Clock(), Clock(), []
+    seen.add(sample)
+    mark = seen.cut()
+    while len(seen) < count:
+        for _ in range(CHECKPOINT // NEW):
+            fresh = array("Q", rng.randbytes(8 * NEW))
+            known = rng.choices(sample, k=PAGE - NEW)
+            with clock.turn():
+                seen.add([*known, *fresh])
+                seen.step()
+            sample.append(fresh[0])
+        mark = _checkpoint(seen, saving)
+        growth.append((len(seen), (_rss() - empty) / len(seen)))
+    checks = PAGE * (len(growth) * (CHECKPOINT // NEW))
+    del seen
+    began = time.perf_counter()
+    again = Seen(folder, "seen")
+    again.load(mark)
+    reopened = time.perf_counter() - began
+    assert all(fingerprint in again for fingerprint in sample[-1000:])
+    return {
+        "urls": len(again),
+        "bytes": growth,
+        "checks": checks / clock.seconds,
+        "turn": clock.longest,
+        "saving": saving.longest,
+        "reopened": reopened,
+    }
+
+
+def _checkpoint(part: Any, clock: Clock) -> Any:
+    with clock.turn():
+        mark = part.cut()
+    with clock.turn():
+        part.sync()
+    with clock.turn():
+        part.tidy(mark)
+    return json.loads(json.dumps(mark))
+
+
+# -- store
+
+
+def measure_store(count: int, folder: Path) -> dict[str, Any]:
+    store = Store(folder)
+    sequencer = Sequencer(store, 10_000)
+    empty = _rss()
+    rng = random.Random(1)
+    sites = [_site(rng) for _ in range(1 << 20)]
+    putting, saving, memory = Clock(), Clock(), []
+    for start in range(0, count, CHECKPOINT):
+        for first in range(start, start + CHECKPOINT, PAGE):
+            urls = [_url(sites[n % len(sites)], n) for n in range(first, first + PAGE)]
+            with putting.turn():
+                for url in urls:
+                    sequencer.put(url)
+                store.spill()
+        mark = _checkpoint(store, saving)
+        memory.append((len(store), _rss() - empty))
+    began = time.perf_counter()
+    Store(folder).load(mark)
+    reopened = time.perf_counter() - began
+    taking = _empty(store, sequencer, saving)
+    return {
+        "urls": count,
+        "memory": memory,
+        "put": count / putting.seconds,
+        "taken": count / taking.seconds,
+        "through": count / (putting.seconds + taking.seconds),
+        "turn": max(putting.longest, taking.longest),
+        "saving": saving.longest,
+        "reopened": reopened,
+        "end": _rss() - empty,
+    }
+
+
+def _site(rng: random.Random) -> int:
+    draw = rng.random()
+    if draw < GIANT:
+        return 0
+    return rng.randrange(1000) if draw < GIANT + HOT else rng.randrange(SITES)
+
+
+def _url(site: int, number: int) -> Url:
+    base = f"http://www.site{site}.example"
+    return Url(f"{base}/some/folder/page{number}.html", 3, f"{base}/index.html")
+
+
+def _empty(store: Store, sequencer: Sequencer, saving: Clock) -> Clock:
+    """Take all URLs; each is decided when some thousands after it were taken."""
+    clock = Clock()
+    held: deque[Url] = deque()
+    left = CHECKPOINT
+    while len(store) or held:
+        with clock.turn():
+            before = len(held)
+            held.extend(sequencer.take(PAGE))
+            taken = len(held) - before
+            while held and (len(held) > IN_MEMORY or not taken):
+                sequencer.done(held.popleft())
+                taken += 1
+        left -= taken
+        if left <= 0:
+            _checkpoint(store, saving)
+            left = CHECKPOINT
+    return clock
+
+
+# -- what people get
+
+
+def _seen_table(seen: dict[str, Any]) -> Table:
+    table = Table("seen", "URLs", "bytes a URL")
+    sizes = seen["bytes"]
+    for n in sorted({*range(0, len(sizes), max(1, len(sizes) // 10)), len(sizes) - 1}):
+        table.add(*sizes[n])
+    return table
+
+
+def _store_tables(store: dict[str, Any]) -> Iterator[Table]:
+    table = Table("store: memory", "URLs queued", "MB")
+    memory = store["memory"]
+    for n in sorted({1, *range(0, len(memory), max(1, len(memory) // 10)), len(memory) - 1}):
+        if n < len(memory):
+            table.add(memory[n][0], memory[n][1] / 1e6)
+    yield table
+    table = Table("store: speed", "URLs", "queued/s", "taken/s", "through/s")
+    table.add(store["urls"], store["put"], store["taken"], store["through"])
+    yield table
+
+
+def _verdicts(seen: dict[str, Any], store: dict[str, Any]) -> Iterator[str]:
+    widest = max(each for size, each in seen["bytes"])
+    memory = [each for size, each in store["memory"] if size >= 10**6] or [1]
+    spread = max(memory) / min(memory) - 1
+    turn = max(seen["turn"], store["turn"], seen["saving"], store["saving"])
+    reopened = max(seen["reopened"], store["reopened"])
+    yield _verdict(widest <= SEEN_BOUND, f"seen: at most {SEEN_BOUND:g} bytes a URL: {widest:.1f}")
+    yield _verdict(seen["checks"] >= CHECKS_BOUND, f"seen: checks/s: {seen['checks']:,.0f}")
+    yield _verdict(spread <= FLAT_BOUND, f"store: memory from 1 million on: +{spread:.1%}")
+    yield _verdict(store["through"] >= THROUGH_BOUND, f"URLs/s: {store['through']:,.0f}")
+    yield _verdict(turn <= TURN_BOUND, f"the longest turn: {turn * 1000:.1f} ms")
+    yield _verdict(reopened <= REOPEN_BOUND, f"reopened in {reopened:.1f} s")
+
+
+def _verdict(met: bool, text: str) -> str:
+    return f"- {'met' if met else 'MISSED'}: {text}"
+
+
+def _draw_seen(seen: dict[str, Any], axes: Axes) -> None:
+    axes.plot(*zip(*seen["bytes"], strict=True))
+    axes.axhline(SEEN_BOUND, linestyle="--", color="grey", label="promised")
+    axes.set(title="seen", xlabel="URLs", ylabel="bytes a URL", ylim=(0, 24))
+
+
+def _draw_store(store: dict[str, Any], axes: Axes) -> None:
+    sizes, memory = zip(*store["memory"], strict=True)
+    axes.plot(sizes, [each / 1e6 for each in memory])
+    axes.set(title="store", xlabel="URLs queued", ylabel="MB", ylim=(0, None))
+
+
+def main(part: str, count: str) -> None:
+    folder = Path(tempfile.mkdtemp(prefix="scale-", dir=Path.cwd()))
+    try:
+        measure = measure_seen if part == "seen" else measure_store
+        print(json.dumps(measure(int(count), folder)))
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
