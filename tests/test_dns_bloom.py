@@ -28,12 +28,13 @@ def test_a_full_filter_errs_as_often_as_it_was_made_for(
 
 
 @pytest.mark.parametrize("capacity", [100, 1000, 10_000])
-def test_a_small_filter_does_not_err(capacity: int) -> None:
+def test_a_small_filter_does_not_err_in_a_few(capacity: int) -> None:
+    """0.1 mistakes are allowed on average; five come once in ten million runs."""
     bloom = BloomFilter(capacity)
     for number in range(bloom.capacity):
         bloom.add(f"www{number}.gone.test")
-    assert sum(f"{number}.here.test" in bloom for number in range(MANY)) == 0
-    assert len(bloom) == bloom.capacity
+    assert sum(f"{number}.here.test" in bloom for number in range(MANY)) <= 4
+    assert bloom.capacity - 4 <= len(bloom) <= bloom.capacity
 
 
 def test_a_name_takes_29_bits_at_one_error_in_a_million() -> None:
