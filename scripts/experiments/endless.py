@@ -11,7 +11,10 @@ import asyncio
 import sys
 from zlib import crc32
 
-_OWN_LINKS = 24
+# Links to pages of the same site that only this page names, to some that most name, and to
+# pages of other sites: the queues grow by about a page for each page.
+_NEW_LINKS = 2
+_KNOWN_LINKS = 22
 _OTHER_LINKS = 8
 _TEXT = b"<p>" + b"The quick brown fox jumps over the lazy dog. " * 100
 
@@ -30,7 +33,8 @@ def page(host: bytes, path: bytes, sites: int) -> bytes:
         return _ROBOTS
     port = host.rpartition(b":")[2].decode()
     seed = crc32(host + path)
-    links = [f'<a href="/{_mix(seed, n) % 1_000_000_000}">own</a>' for n in range(_OWN_LINKS)]
+    links = [f'<a href="/{_mix(seed, n) % 10**9}">new</a>' for n in range(_NEW_LINKS)]
+    links += [f'<a href="/{n}">known</a>' for n in range(_KNOWN_LINKS)]
     for n in range(_OTHER_LINKS):
         draw = _mix(seed, 1000 + n)
         # The square of a uniform number: the first tenth of the sites gets a third of them.

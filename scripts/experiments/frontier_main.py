@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from experiments import loss, study
+from experiments import loss, scale, soak, study
 from experiments.__main__ import out_option, quick_option
 from experiments.lossy import NotPossible
 
@@ -35,6 +35,26 @@ def loss_command(out: Path, quick: bool, percent: float, urls: int) -> None:
         click.echo(loss.run(out, quick=quick, percent=percent, urls=urls))
     except NotPossible as error:
         raise click.ClickException(str(error)) from error
+
+
+@main.command("scale")
+@out_option
+@quick_option
+@click.option("--urls", default=100_000_000, show_default=True, help="URLs that seen meets.")
+@click.option("--queued", default=50_000_000, show_default=True, help="URLs in the store.")
+def scale_command(out: Path, quick: bool, urls: int, queued: int) -> None:
+    """Memory, speed, the longest turn and reopening of seen and store."""
+    click.echo(scale.run(out, quick=quick, urls=urls, queued=queued))
+
+
+@main.command("soak")
+@out_option
+@quick_option
+@click.option("--seconds", default=3600.0, show_default=True, help="Time of the crawl.")
+@click.option("--wait", default=0.5, show_default=True, help="waitDuration.")
+def soak_command(out: Path, quick: bool, seconds: float, wait: float) -> None:
+    """Speed and memory of a long crawl of a web without end."""
+    click.echo(soak.run(out, quick=quick, seconds=seconds, wait=wait))
 
 
 if __name__ == "__main__":
