@@ -4,7 +4,7 @@ import os
 import random
 import tempfile
 from array import array
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -62,16 +62,20 @@ def files(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
+def make_image(seen):
+    """Steps and checkpoints until the state has one, and no more; the mark."""
+    while (mark := commit(seen))["table"] is None:
+        seen.step()
+    while seen._doomed:
+        seen.step()
+    return mark
+
+
 def with_image(folder, prints=range(1, 30), later=range(30, 34)):
     """A state that is an image and a log, committed."""
     seen = Seen(folder, "seen")
     seen.add(prints)
-    commit(seen)
-    while seen.cut()["table"] is None:
-        seen.step()
-    commit(seen)
-    while seen._doomed:
-        seen.step()
+    make_image(seen)
     seen.add(later)
     mark = commit(seen)
     assert mark["table"] and mark["log"]
@@ -275,6 +279,7 @@ class TestFiles:
         loaded.add(range(40, 60))
         for _ in range(50):
             loaded.step()
+        commit(loaded)
         assert commit(loaded)["table"]["number"] > mark["table"]["number"]
 
     def test_an_image_under_way_is_not_in_the_state(self, folder):
@@ -311,7 +316,7 @@ class TestFiles:
     def test_what_comes_while_an_image_is_made_is_counted_once(self, folder):
         seen = Seen(folder, "seen")
         seen.add(range(1, 30))
-        while seen.cut()["table"] is None:
+        while commit(seen)["table"] is None:
             seen.step()
             seen.add([len(seen) + 1])
         assert len(load(folder, commit(seen))) == len(seen) > 32
@@ -368,10 +373,8 @@ class TestFiles:
         assert synced == ["seen.000001.log", folder.name]
         seen.sync()
         assert len(synced) == 2
-        while seen.cut()["table"] is None:
-            seen.step()
-        seen.sync()
-        assert synced[2:] == ["seen.000003.table", folder.name]
+        make_image(seen)
+        assert synced[2:] == [folder.name, "seen.000003.table"]
         seen.add([90])
         seen.cut()
         seen.sync()
@@ -434,8 +437,18 @@ class Fault:
         return self.write(fd, data[:room], *where)
 
 
+@contextmanager
+def failing(monkeypatch, name):
+    def fail(*_):
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, name, fail)
+        yield
+
+
 @pytest.mark.usefixtures("small")
-class TestFullDisk:
+class TestFaults:
     @pytest.mark.parametrize("room", [0, 1, 8, 30])
     def test_a_cut_may_be_made_again(self, folder, monkeypatch, room):
         disk = Fault(monkeypatch, "pwrite")
@@ -486,8 +499,7 @@ class TestFullDisk:
         seen.add(range(30, 60))
         for _ in range(40):
             seen.step()
-        last = commit(seen)
-        assert last["table"] is not None
+        last = make_image(seen)
         assert len(load(folder, last)) == 59
 
     def test_what_waits_is_written_by_a_later_step(self, folder, monkeypatch):
@@ -501,21 +513,64 @@ class TestFullDisk:
         seen.step()
         assert len(load(folder, commit(seen))) == 4
 
-    def test_a_sync_may_be_made_again(self, folder, monkeypatch):
+    def test_what_a_sync_failed_to_write_is_written_again(self, folder, monkeypatch):
+        seen = Seen(folder, "seen")
+        seen.add([1, 2])
+        commit(seen)
+        seen.add([3])
+        mark = seen.cut()
+        written = []
+        pwrite = os.pwrite
+
+        def record(fd, data, offset):
+            written.append((bytes(data), offset))
+            return pwrite(fd, data, offset)
+
+        monkeypatch.setattr(os, "pwrite", record)
+        with failing(monkeypatch, "fsync"), pytest.raises(OSError, match="Input"):
+            seen.sync()
+        assert not written
+        seen.sync()
+        assert written == [(array("Q", [1, 2, 3]).tobytes(), 0)]
+        seen.sync()
+        assert len(written) == 1
+        assert len(load(folder, mark)) == 3
+
+    def test_a_folder_that_was_not_synced_is_tried_again(self, folder, monkeypatch):
         seen = Seen(folder, "seen")
         seen.add([1])
         seen.cut()
-        with monkeypatch.context() as patch:
+        fsync, calls = os.fsync, []
 
-            def fsync(fd):
+        def second_fails(fd):
+            calls.append(fd)
+            if len(calls) == 2:
                 raise OSError(errno.EIO, "Input/output error")
+            fsync(fd)
 
-            patch.setattr(os, "fsync", fsync)
-            with pytest.raises(OSError, match="Input"):
-                seen.sync()
-        assert seen._unsynced == {"seen.000001.log"}
+        monkeypatch.setattr(os, "fsync", second_fails)
+        with pytest.raises(OSError, match="Input"):
+            seen.sync()
         seen.sync()
-        assert not seen._unsynced
+        seen.sync()
+        assert len(calls) == 3
+
+    def test_an_image_that_cannot_be_synced_is_given_up(self, folder, monkeypatch):
+        seen = Seen(folder, "seen")
+        seen.add(range(1, 30))
+        commit(seen)
+        for _ in range(50):
+            seen.step()
+        with failing(monkeypatch, "fsync"), pytest.raises(OSError, match="Input"):
+            seen.sync()
+        for _ in range(50):
+            seen.step()
+        mark = commit(seen)
+        assert mark["table"] is None
+        assert files(folder) == ["seen.000001.log"]
+        assert len(load(folder, mark)) == 29
+        seen.add(range(30, 60))
+        assert len(load(folder, make_image(seen))) == 59
 
     @pytest.mark.parametrize("name", ["unlink", "truncate"])
     def test_what_cannot_be_removed_is_tried_again(self, folder, monkeypatch, name):
@@ -525,12 +580,7 @@ class TestFullDisk:
         for number in (5, 6):
             (folder / f"seen.00000{number}.table").write_bytes(bytes(90 * number))
         loaded = load(folder, mark)
-        with monkeypatch.context() as patch:
-
-            def fail(*_):
-                raise OSError(errno.EIO, "Input/output error")
-
-            patch.setattr(os, name, fail)
+        with failing(monkeypatch, name):
             for _ in range(5):
                 with suppress(OSError):
                     loaded.tidy(mark)
