@@ -44,10 +44,10 @@ def everything(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def load(folder, mark, unread=lambda position, queue: True):
+def load(folder, mark):
     """The blocks at a cut, and by position what is owed of each."""
     blocks = Blocks(folder)
-    found = list(blocks.load(through_json(mark), unread))
+    found = list(blocks.load(through_json(mark)))
     owed = {position: blocks.owed(position) for position, _, _ in found}
     assert [len(owed[position]) for position, _, _ in found] == [n for _, _, n in found]
     return blocks, owed
@@ -92,16 +92,16 @@ def test_what_left_is_owed_no_more(blocks):
 
 def test_a_block_is_open_from_its_reading_to_its_last_line(blocks):
     position = blocks.append("-", lines(1, 2))
-    assert not blocks.is_open(position)
+    assert position not in blocks._open
     assert blocks.owed(position) == lines(1, 2)
-    assert not blocks.is_open(position), "to look is not to open"
+    assert position not in blocks._open, "to look is not to open"
     first, second = [place for place, _ in blocks.read(position)]
-    assert blocks.is_open(position)
+    assert position in blocks._open
     assert repr(blocks) == "<Blocks 1 in 1 files, 1 open>"
     blocks.leave(second)
-    assert blocks.is_open(position)
+    assert position in blocks._open
     blocks.leave(first)
-    assert not blocks.is_open(position)
+    assert position not in blocks._open
     assert repr(blocks) == "<Blocks 0 in 1 files, 0 open>"
 
 
@@ -112,7 +112,7 @@ def test_all_lines_of_the_largest_block_leave_one_by_one(blocks):
     places = [place for place, _ in blocks.read(neighbours[1])]
     for place in places:
         blocks.leave(place)
-    assert [blocks.is_open(position) for position in neighbours] == [True, False, True]
+    assert [position in blocks._open for position in neighbours] == [True, False, True]
     assert len(blocks.owed(neighbours[0])) == len(blocks.owed(neighbours[2])) == 1000
 
 
@@ -123,7 +123,7 @@ def test_a_queue_is_named_by_any_site(blocks, tmp_path, site):
     blocks.append("-", lines(1))
     assert texts(blocks.read(position)) == [f"{site}/ 1 0 0 -"]
     again = Blocks(tmp_path)
-    queues = [queue for _, queue, _ in again.load(blocks.cut(), lambda *_: True)]
+    queues = [queue for _, queue, _ in again.load(blocks.cut())]
     assert queues == [f"+{site}", "-"]
 
 
@@ -144,7 +144,7 @@ def test_a_new_file_is_begun_when_one_is_full(blocks, tmp_path, small):
     assert files(tmp_path) == ["urls.00000001", "urls.00000002", "urls.00000003"]
     mark = blocks.cut()
     sizes = [path.stat().st_size for path in sorted(tmp_path.iterdir())]
-    assert mark["files"] == [(1, sizes[0]), (2, sizes[1]), (3, sizes[2])]
+    assert mark["files"] == [(number, size, "00") for number, size in enumerate(sizes, 1)]
 
 
 def finish(blocks, position):
@@ -183,7 +183,7 @@ def test_a_file_is_kept_while_one_of_its_lines_is_owed(blocks, tmp_path, small):
     mark = blocks.cut()
     blocks.tidy(mark)
     assert files(tmp_path) == ["urls.00000001", "urls.00000003"]
-    assert [number for number, _ in mark["files"]] == [1, 3]
+    assert [number for number, _, _ in mark["files"]] == [1, 3]
     blocks.leave(second)
     blocks.tidy(blocks.cut())
     assert files(tmp_path) == ["urls.00000003"]
@@ -195,7 +195,7 @@ def test_the_file_that_grows_stays(blocks, tmp_path):
     blocks.tidy(mark)
     assert files(tmp_path) == ["urls.00000001"]
     position = blocks.append("-", lines(2))
-    assert load(tmp_path, blocks.cut(), lambda at, queue: at >= position)[1] == {position: lines(2)}
+    assert load(tmp_path, blocks.cut())[1] == {position: lines(2)}
 
 
 def test_what_a_cut_names_is_kept_though_later_blocks_are_not_in_it(blocks, tmp_path, small):
@@ -221,7 +221,7 @@ def test_files_of_a_crawl_that_was_killed_are_deleted_or_written_anew(blocks, tm
     after = again.cut()
     again.tidy(after)
     again.close()
-    assert files(tmp_path) == [f"urls.{number:08d}" for number, _ in after["files"]]
+    assert files(tmp_path) == [f"urls.{number:08d}" for number, _, _ in after["files"]]
     assert list(load(tmp_path, after)[1].values()) == [lines(1), lines(2), lines(3)]
 
 
@@ -245,17 +245,27 @@ def test_a_load_knows_what_was_unread_open_and_finished(blocks, tmp_path):
     place, _ = blocks.read(opened)[1]
     blocks.leave(place)
     mark = blocks.cut()
-    assert mark["open"] == {f"{opened:x}": "1"}
-    asked = []
-
-    def is_unread(position, queue):
-        asked.append((position, queue))
-        return position >= unread
-
-    again, owed = load(tmp_path, mark, is_unread)
+    assert mark["open"] == {opened: 0b01}
+    assert mark["files"][0][2] == "01"
+    again, owed = load(tmp_path, mark)
     assert owed == {opened: lines(3), unread: lines(5, 6)}
-    assert asked == [(finished, "-"), (unread, "-")]
-    assert again.cut() == {"files": mark["files"], "open": mark["open"]}
+    assert again.cut() == mark
+
+
+def test_blocks_finish_in_any_order(blocks, tmp_path, small, monkeypatch):
+    monkeypatch.setattr(blocks_module, "FILE_SIZE", 700)
+    left = {blocks.append("-", lines(number)): lines(number) for number in range(100)}
+    assert len(files(tmp_path)) > 3
+    for position in sorted(left, key=lambda position: position % 97)[:80]:
+        finish(blocks, position)
+        del left[position]
+    again, owed = load(tmp_path, blocks.cut())
+    assert owed == left
+    assert again.cut() == blocks.cut()
+    for position in left:
+        finish(again, position)
+    again.tidy(again.cut())
+    assert len(files(tmp_path)) == 1
 
 
 def test_a_cut_is_of_its_moment(blocks, tmp_path):
@@ -300,7 +310,7 @@ def spoilt(header):
 def read_all(folder, mark):
     """What a crawl reads that goes on at `mark`: queue and lines of each block."""
     blocks = Blocks(folder)
-    found = list(blocks.load(through_json(mark), lambda *_: True))
+    found = list(blocks.load(through_json(mark)))
     read = [(queue, texts(blocks.read(position))) for position, queue, _ in found]
     assert [len(owed) for _, owed in read] == [owed for _, _, owed in found]
     return read
@@ -347,9 +357,9 @@ def test_what_is_no_header_is_damage(blocks, tmp_path, header):
     blocks.append("-", lines(1))
     path = tmp_path / "urls.00000001"
     path.write_bytes(header + b"line 1\n")
-    mark = {"files": [[1, path.stat().st_size]], "open": {}}
+    mark = {"files": [[1, path.stat().st_size, "00"]], "open": {}}
     with pytest.raises(OSError, match="damaged"):
-        list(Blocks(tmp_path).load(mark, lambda *_: True))
+        list(Blocks(tmp_path).load(mark))
 
 
 def test_a_block_that_is_damaged_later_is_an_error_and_opens_nothing(blocks, tmp_path):
@@ -361,7 +371,7 @@ def test_a_block_that_is_damaged_later_is_an_error_and_opens_nothing(blocks, tmp
         for use in (blocks.read, blocks.owed):
             with pytest.raises(OSError, match="damaged"):
                 use(position)
-        assert not blocks.is_open(position)
+        assert position not in blocks._open
     path.write_bytes(whole)
     assert texts(blocks.read(position)) == lines(1)
 
@@ -387,12 +397,16 @@ def marked(blocks):
         lambda mark: mark["files"][0].__setitem__(1, mark["files"][0][1] + 1),
         lambda mark: mark["files"][0].__setitem__(1, -1),
         lambda mark: mark["files"].clear(),
-        lambda mark: mark["open"].update({"3": "0"}),
-        lambda mark: mark["open"].update({"x": "0"}),
-        lambda mark: mark["open"].update(dict.fromkeys(mark["open"], "7")),
-        lambda mark: mark["open"].update(dict.fromkeys(mark["open"], "8")),
-        lambda mark: mark["open"].update(dict.fromkeys(mark["open"], "-1")),
-        lambda mark: mark["open"].update(dict.fromkeys(mark["open"], "")),
+        lambda mark: mark["open"].update({"3": 1}),
+        lambda mark: mark["open"].update({"x": 1}),
+        lambda mark: mark["open"].update(dict.fromkeys(mark["open"], 0)),
+        lambda mark: mark["open"].update(dict.fromkeys(mark["open"], 8)),
+        lambda mark: mark["open"].update(dict.fromkeys(mark["open"], -1)),
+        lambda mark: mark["files"][0].__setitem__(2, ""),
+        lambda mark: mark["files"][0].__setitem__(2, "0000"),
+        lambda mark: mark["files"][0].__setitem__(2, "04"),
+        lambda mark: mark["files"][0].__setitem__(2, "x"),
+        lambda mark: mark["files"][-1].__setitem__(2, "02"),
     ],
 )
 def test_a_mark_that_does_not_fit_is_refused(blocks, tmp_path, small, change):
@@ -401,7 +415,7 @@ def test_a_mark_that_does_not_fit_is_refused(blocks, tmp_path, small, change):
     assert len(load(tmp_path, mark)[1]) == 4
     change(mark)
     with pytest.raises((OSError, ValueError)):
-        list(Blocks(tmp_path).load(mark, lambda *_: True))
+        list(Blocks(tmp_path).load(mark))
 
 
 def test_a_file_that_is_short_or_missing_is_refused(blocks, tmp_path, small):

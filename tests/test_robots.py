@@ -1,5 +1,7 @@
+import gc
 import json
 import time
+import weakref
 
 import pytest
 from hypothesis import given
@@ -239,3 +241,16 @@ def test_patterns_without_number_cost_no_more_than_a_thousand_wildcards(pattern)
     assert time.process_time() - started < 1.0
     assert rules.allowed("larbinpy", "https://www.example.org/p3/other")
     assert not rules.allowed("larbinpy", "https://www.example.org/p700/other")
+
+
+def test_matchers_are_gone_with_their_rules():
+    """Not when the garbage collector comes by: there is one for each site of a crawl."""
+    rules = Rules.parse(b"User-agent: *\nDisallow: /private\n")
+    assert not rules.allowed("larbinpy", "http://a.test/private")
+    [matcher] = map(weakref.ref, rules._matchers.values())
+    gc.disable()
+    try:
+        del rules
+        assert matcher() is None
+    finally:
+        gc.enable()

@@ -1,5 +1,6 @@
 """What the commands share: options, the configuration, and how errors are told."""
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -18,6 +19,9 @@ USAGE = 2
 NOTHING = Ending.NOTHING.code
 STOPPED = Ending.STOPPED.code
 _DISK = Ending.DISK.code
+#: Objects made and not yet gone before the collector looks at those, and how often it does
+#: before it looks at these again. Old objects it never looks at.
+_YOUNG, _ROUNDS, _NEVER = 20_000, 10, 2**31 - 1
 #: What a shell makes of a command that SIGINT ended.
 _INTERRUPTED = 130
 
@@ -48,6 +52,16 @@ input_option = click.option(
 servers_option = click.option(
     "--server", "servers", metavar="IP[:PORT]", multiple=True, help="Name server to ask."
 )
+
+
+def collect_rarely() -> None:
+    """Set the garbage collector for a process of which most objects live long.
+
+    To look at all of them stops a crawl of 100,000 sites for two seconds, and finds nothing:
+    what leaves circles behind leaves them young. To look for those ever so often takes a
+    tenth of the time.
+    """
+    gc.set_threshold(_YOUNG, _ROUNDS, _NEVER)
 
 
 @contextmanager

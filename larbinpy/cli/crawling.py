@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from larbinpy.cli.common import (
+    collect_rarely,
     config_options,
     input_option,
     lines,
@@ -75,6 +76,7 @@ def _checked(seeds: Iterable[str]) -> list[str]:
 def _run(crawl: Crawl, report: str | None = None) -> None:
     if report is not None:
         _check_writable(Path(report))
+    collect_rarely()
     code = crawl.run()
     if report is not None:
         write_report(report, crawl.report)
@@ -128,6 +130,7 @@ def mirror(
         if start is Start.RESUME:
             click.echo(f"larbinpy: going on with the unfinished mirror in {directory}", err=True)
         crawl = Crawl(config, start=start, progress=progress)
+        collect_rarely()
         code = crawl.run()
         _tell(crawl.report)
         click.echo(f"mirror: {directory}")

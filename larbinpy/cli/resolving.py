@@ -1,6 +1,5 @@
 """The command that resolves names."""
 
-import gc
 import signal
 import sys
 from contextlib import closing
@@ -10,6 +9,7 @@ import click
 from larbinpy.cli.common import (
     NOTHING,
     STOPPED,
+    collect_rarely,
     load_config,
     open_bytes,
     plain_errors,
@@ -22,9 +22,6 @@ from larbinpy.dns.bulk import resolve_names
 from larbinpy.poller import Poller
 from larbinpy.resolving import make_resolver
 
-# Objects made and not yet gone before the collector looks: some ten thousand names.
-_GC_THRESHOLD = 100_000
-
 
 @click.command()
 @click.argument("file", default="-")
@@ -34,8 +31,7 @@ _GC_THRESHOLD = 100_000
 @click.option("--cache", default=50000, show_default=True, help="Names to remember.")
 def resolve(file: str, servers: tuple[str, ...], as_json: bool, parallel: int, cache: int) -> None:
     """Resolve the names in FILE (or standard input) with the crawler's own resolver."""
-    # Names leave no cycles behind; to look for some ever so often takes a tenth of the time.
-    gc.set_threshold(_GC_THRESHOLD)
+    collect_rarely()
     with plain_errors():
         more = [("dnsServer", server) for server in servers]
         more += [("dnsCacheSize", str(cache)), ("dnsConnexions", str(parallel))]

@@ -9,6 +9,7 @@ The last also bounds the work: a file of n agents over m rules is n + m lines, n
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Iterable, Iterator
 
 from protego import Protego
@@ -93,8 +94,21 @@ class Rules:
         matcher = self._matchers.get(token)
         if matcher is None:
             lines = (_line(name, text, token) for name, text in self._lines)
-            matcher = self._matchers[token] = Protego.parse("\n".join(_bounded(lines)))
+            matcher = self._matchers[token] = _let_go_at_once(
+                Protego.parse("\n".join(_bounded(lines)))
+            )
         return matcher
+
+
+def _let_go_at_once(matcher: Protego) -> Protego:
+    """A matcher that is gone with its last user, without the help of the garbage collector.
+
+    Its rule sets point back at it; a crawl of many sites makes and drops so many of these
+    circles that the collector, which stops everything, would be at work all the time.
+    """
+    for rule_set in getattr(matcher, "_user_agents", {}).values():
+        rule_set._parser_instance = weakref.proxy(matcher)
+    return matcher
 
 
 def _split(body: bytes) -> list[str]:

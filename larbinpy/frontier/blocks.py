@@ -7,15 +7,15 @@ is kept in memory, a bit for each line, and is part of each checkpoint's mark:
     unread    its queue has not come to it yet
     open      read; some of its URLs are owed: with their sites, in flight, or on their way
               to another block
-    finished  none is owed any more
+    finished  none is owed any more, which takes one bit
 
 A file whose blocks are all finished is deleted once no committed mark names it. So a
-checkpoint costs what happened since the last one, whatever the number of queued URLs.
+checkpoint costs what happened since the last one and a copy of these bits, whatever the
+number of queued URLs.
 """
 
 import errno
 import os
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import compress
@@ -23,15 +23,17 @@ from pathlib import Path
 from typing import NamedTuple, TypedDict
 from zlib import crc32
 
-#: Lines that a block holds at most; the number of one takes ten bits of its place.
+#: Lines that a block holds at most.
 LINES = 1000
-_LINE_BITS = 10
-_OFFSET_BITS = 32
-
 #: Bytes after which a new file is begun: what one URL that waits for long can hold back.
-FILE_SIZE = 32 << 20
+FILE_SIZE = 1 << 25
 
-_OWED, _LEFT = b"01"
+# Of a place: the line in ten bits, then the number of the block in its file, where it begins,
+# and the file. The smallest block takes more than 16 bytes, so 21 bits number those of a file.
+_LINE_BITS = 10
+_NUMBER_BITS = 21
+_OFFSET_BITS = 25
+_FILE_SHIFT = _NUMBER_BITS + _OFFSET_BITS
 
 # Of a header: "#LINES BYTES CHECKSUM QUEUE\n". The queue may be named by a site key, which
 # is hardly ever long, and never longer than a URL.
@@ -52,48 +54,59 @@ class Header(NamedTuple):
 class BlocksMark(TypedDict):
     """The blocks at a cut."""
 
-    #: Number and length of each file that is needed, the one that grows last.
-    files: list[tuple[int, int]]
-    #: By position: the lines that are owed no more, a bit each. Both in hexadecimal.
-    open: dict[str, str]
+    #: Number and length of each file that is needed, the one that grows last, and which of
+    #: its blocks are finished, in hexadecimal.
+    files: list[tuple[int, int, str]]
+    #: By position: the lines that are owed, a bit each.
+    open: dict[int, int]
 
 
-class _Open:
-    """An open block: a "1" for each of its lines that is owed no more, a "0" for the others."""
+class _File:
+    """What a file holds."""
 
-    __slots__ = ("left", "owed")
+    __slots__ = ("blocks", "finished", "length", "needed")
 
-    def __init__(self, lines: int, left: int = 0) -> None:
-        self.left = bytearray(f"{left:0{lines}b}", "ascii")
-        self.owed = self.left.count(_OWED)
+    def __init__(self) -> None:
+        self.length = 0
+        self.blocks = 0
+        #: A bit for each block, the least of each byte first.
+        self.finished = bytearray()
+        #: Blocks that are not finished.
+        self.needed = 0
 
-    @property
-    def bits(self) -> int:
-        return int(self.left, 2)
+    def add(self, size: int) -> None:
+        """There is another block of `size` bytes."""
+        if self.blocks % 8 == 0:
+            self.finished.append(0)
+        self.blocks += 1
+        self.needed += 1
+        self.length += size
+
+    def finish(self, number: int) -> None:
+        self.finished[number >> 3] |= 1 << (number & 7)
+        self.needed -= 1
 
 
 class Blocks:
     """The files ``urls.NNNNNNNN`` in `folder`.
 
-    A block's *position* is file and offset in one number, a line's *place* is position and
+    A block's *position* is file, offset and number in one, a line's *place* is position and
     line. Both grow with time, and no place is 0.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._open: dict[int, _Open] = {}
-        # By file: its length, and how many of its blocks are not finished.
-        self._lengths: dict[int, int] = {}
-        self._needed: Counter[int] = Counter()
+        # By position: the lines that are owed, a bit each.
+        self._open: dict[int, int] = {}
+        self._files: dict[int, _File] = {}
         self._last = 0
         self._fd: int | None = None
         self._unsynced: list[int] = []
         self._has_new_files = False
 
     def __repr__(self) -> str:
-        return (
-            f"<Blocks {self._needed.total()} in {len(self._lengths)} files, {len(self._open)} open>"
-        )
+        needed = sum(file.needed for file in self._files.values())
+        return f"<Blocks {needed} in {len(self._files)} files, {len(self._open)} open>"
 
     # -- writing and reading
 
@@ -103,28 +116,28 @@ class Blocks:
         checksum = _checksum(len(lines), queue, text)
         block = b"#%d %d %08x %b\n%b" % (len(lines), len(text), checksum, queue.encode(), text)
         fd = self._growing()
-        offset = self._lengths[self._last]
+        file = self._files[self._last]
+        position = _position(self._last, file.length, file.blocks)
         # What a failed write leaves beyond the end, the next one overwrites.
-        _write_at(fd, block, offset)
-        self._lengths[self._last] += len(block)
-        self._needed[self._last] += 1
-        return self._last << _OFFSET_BITS | offset
+        _write_at(fd, block, file.length)
+        file.add(len(block))
+        return position
 
     def _growing(self) -> int:
         """The descriptor of the file that grows."""
-        if not self._last or self._lengths[self._last] >= FILE_SIZE:
+        if not self._last or self._files[self._last].length >= FILE_SIZE:
             fd = os.open(self._path(self._last + 1), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
             self._has_new_files = True
             if self._fd is not None:
                 self._unsynced.append(self._fd)
             self._fd = fd
             self._last += 1
-            self._lengths[self._last] = 0
+            self._files[self._last] = _File()
         elif self._fd is None:
             self._fd = os.open(self._path(self._last), os.O_WRONLY)
             # What a crawl that was killed wrote after its last checkpoint. Where that does
             # not work, it is overwritten.
-            os.ftruncate(self._fd, self._lengths[self._last])
+            os.ftruncate(self._fd, self._files[self._last].length)
         return self._fd
 
     def _path(self, file: int) -> Path:
@@ -133,26 +146,25 @@ class Blocks:
     def read(self, position: int) -> list[tuple[int, str]]:
         """Open a block: (place, line) of each line that is owed. OSError where it is damaged."""
         lines = self._lines(position)
-        block = self._open.get(position)
-        if block is None:
-            block = self._open[position] = _Open(len(lines))
+        owed = self._open.setdefault(position, (1 << len(lines)) - 1)
         places = range(position << _LINE_BITS, (position << _LINE_BITS) + len(lines))
-        return list(compress(zip(places, lines, strict=True), map(_OWED.__eq__, block.left)))
+        return list(compress(zip(places, lines, strict=True), _bits(owed, len(lines))))
 
     def owed(self, position: int) -> list[str]:
         """The lines of a block that are owed; it is not opened."""
         lines = self._lines(position)
         if position not in self._open:
             return lines
-        return list(compress(lines, map(_OWED.__eq__, self._open[position].left)))
+        return list(compress(lines, _bits(self._open[position], len(lines))))
 
     def _lines(self, position: int) -> list[str]:
-        file, offset = position >> _OFFSET_BITS, position & ((1 << _OFFSET_BITS) - 1)
+        file = position >> _FILE_SHIFT
+        offset = (position >> _NUMBER_BITS) & ((1 << _OFFSET_BITS) - 1)
         path = self._path(file)
         fd = os.open(path, os.O_RDONLY)
         try:
             header = _header(fd, offset, path)
-            if offset + header.text_at + header.size > self._lengths[file]:
+            if offset + header.text_at + header.size > self._files[file].length:
                 raise _damaged(path)
             text = os.pread(fd, header.size, offset + header.text_at)
         finally:
@@ -161,30 +173,29 @@ class Blocks:
             raise _damaged(path)
         return text.decode().splitlines()
 
-    def is_open(self, position: int) -> bool:
-        return position in self._open
-
     def leave(self, place: int) -> None:
         """The URL at `place` is owed no more from there; its block is open."""
         position = place >> _LINE_BITS
-        block = self._open[position]
-        block.left[place & ((1 << _LINE_BITS) - 1)] = _LEFT
-        block.owed -= 1
-        if not block.owed:
+        owed = self._open[position] & ~(1 << (place & ((1 << _LINE_BITS) - 1)))
+        if owed:
+            self._open[position] = owed
+        else:
             del self._open[position]
-            self._needed[position >> _OFFSET_BITS] -= 1
+            number = position & ((1 << _NUMBER_BITS) - 1)
+            self._files[position >> _FILE_SHIFT].finish(number)
 
     # -- checkpoints
 
     def cut(self) -> BlocksMark:
-        self._lengths = {file: n for file, n in self._lengths.items() if self._is_needed(file)}
+        self._files = {n: file for n, file in self._files.items() if self._is_needed(n)}
         return {
-            "files": list(self._lengths.items()),
-            "open": {f"{at:x}": f"{block.bits:x}" for at, block in self._open.items()},
+            "files": [(n, file.length, file.finished.hex()) for n, file in self._files.items()],
+            "open": self._open.copy(),
         }
 
-    def _is_needed(self, file: int) -> bool:
-        return self._needed[file] > 0 or file == self._last
+    def _is_needed(self, number: int) -> bool:
+        file = self._files.get(number)
+        return file is not None and (file.needed > 0 or number == self._last)
 
     def sync(self) -> None:
         """Bring to the disk what was written before."""
@@ -197,35 +208,39 @@ class Blocks:
         if self._fd is not None:
             os.fsync(self._fd)
 
-    def load(
-        self, mark: BlocksMark, is_unread: Callable[[int, str], bool]
-    ) -> Iterator[tuple[int, str, int]]:
+    def load(self, mark: BlocksMark) -> Iterator[tuple[int, str, int]]:
         """Take up the blocks at a cut: position, queue and lines owed of each not finished.
 
-        `is_unread` says of a position and its queue whether the queue had yet to come to it.
         Raises OSError or ValueError where a file is not what it was.
         """
-        left = {int(at, 16): int(bits, 16) for at, bits in mark["open"].items()}
-        for file, length in mark["files"]:
-            if file <= self._last:
-                raise ValueError(f"file {file} comes after {self._last}")
-            self._lengths[file] = length
-            self._last = file
-            for offset, header in self._headers(file, length):
-                position = file << _OFFSET_BITS | offset
-                owed = header.lines
-                if position in left:
-                    bits = left.pop(position)
-                    if not 0 <= bits < (1 << owed) - 1:
-                        raise ValueError(f"no block of {owed} lines is left as {bits:x}")
-                    block = self._open[position] = _Open(owed, bits)
-                    owed = block.owed
-                elif not is_unread(position, header.queue):
-                    continue
-                self._needed[file] += 1
-                yield position, header.queue, owed
-        if left:
-            raise ValueError(f"{len(left)} blocks are not where they were")
+        still_open = {int(position): owed for position, owed in mark["open"].items()}
+        for number, length, finished in mark["files"]:
+            if number <= self._last:
+                raise ValueError(f"file {number} comes after {self._last}")
+            self._last = number
+            yield from self._load_file(number, length, bytes.fromhex(finished), still_open)
+        if still_open:
+            raise ValueError(f"{len(still_open)} blocks are not where they were")
+
+    def _load_file(
+        self, number: int, length: int, finished: bytes, still_open: dict[int, int]
+    ) -> Iterator[tuple[int, str, int]]:
+        file = self._files[number] = _File()
+        bits = _bits(int.from_bytes(finished, "little"), 8 * len(finished))
+        for offset, header in self._headers(number, length):
+            block = file.blocks
+            position = _position(number, offset, block)
+            file.add(header.text_at + header.size)
+            if next(bits, False):
+                file.finish(block)
+                continue
+            owed = header.lines
+            if position in still_open:
+                self._open[position] = still_open.pop(position)
+                owed = _owed(self._open[position], header.lines)
+            yield position, header.queue, owed
+        if len(finished) != len(file.finished) or any(bits):
+            raise ValueError(f"file {number} had another number of blocks")
 
     def _headers(self, file: int, length: int) -> Iterator[tuple[int, Header]]:
         path = self._path(file)
@@ -245,12 +260,12 @@ class Blocks:
 
     def tidy(self, mark: BlocksMark) -> None:
         """Delete the files that neither `mark`, which is committed now, nor anybody needs."""
-        needed = {file for file, _ in mark["files"]}
-        self._delete(lambda file: file not in needed and not self._is_needed(file))
+        needed = {number for number, _, _ in mark["files"]}
+        self._delete(lambda number: number not in needed and not self._is_needed(number))
 
     def clear(self) -> None:
         """Delete all files."""
-        self._delete(lambda file: True)
+        self._delete(lambda number: True)
 
     def _delete(self, is_wanted: Callable[[int], bool]) -> None:
         for path in self._folder.glob("urls.*"):
@@ -264,6 +279,22 @@ class Blocks:
             os.close(fd)
         self._unsynced.clear()
         self._fd = None
+
+
+def _position(file: int, offset: int, number: int) -> int:
+    return file << _FILE_SHIFT | offset << _NUMBER_BITS | number
+
+
+def _bits(number: int, count: int) -> Iterator[bool]:
+    """The `count` lowest bits, the lowest first."""
+    return map("1".__eq__, reversed(f"{number:0{count}b}"))
+
+
+def _owed(bits: int, lines: int) -> int:
+    """How many of `lines` are owed; ValueError where the bits of an open block are not that."""
+    if not 0 < bits < 1 << lines:
+        raise ValueError(f"no block of {lines} lines is owed as {bits:x}")
+    return bits.bit_count()
 
 
 def _header(fd: int, offset: int, path: Path) -> Header:

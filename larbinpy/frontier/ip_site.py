@@ -108,6 +108,13 @@ class IPSite:
         self.rotation(site).remove(site)
         site.enlisted = False
 
+    def disband(self) -> None:
+        """Part with the rotations, which point back: so all go at once, not when a collector comes.
+
+        There is one of these for each request that an address has no other behind.
+        """
+        del self.proven, self.unproven
+
     def take(self, *, unproven: bool) -> NamedSite:
         """The site whose turn it is, out of rotation; one is ready. Unproven ones if they may."""
         proven, other = self.proven.place(), self.unproven.place() if unproven else None
@@ -305,6 +312,7 @@ class IPSites:
             del self._ip_sites[ip_site.key]
             self._met.forget(ip_site.key)
             self.waits[ip_site.key] = ip_site.next_at
+            ip_site.disband()
 
     def move(self, site: NamedSite, addresses: tuple[str, ...]) -> None:
         """Give `site` its addresses; with another first one it moves to that IPSite."""

@@ -2,8 +2,7 @@
 
 from array import array
 from collections import deque
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator
 
 from larbinpy.frontier import blocks as blocks_module
 from larbinpy.frontier.blocks import Blocks
@@ -65,11 +64,6 @@ class Fifo:
         self._length -= 1
         return self._head.popleft()
 
-    @property
-    def mark(self) -> int | None:
-        """The first block that was never read."""
-        return next((at for at in self.unread if not self._blocks.is_open(at)), None)
-
     def loaded(self, position: int, owed: int) -> None:
         self.unread.append(position)
         self._length += owed
@@ -84,42 +78,49 @@ class Fifo:
 
 
 class _Backlog:
-    """What was set aside of one site: read, in blocks, and not written yet, in this order."""
+    """What was set aside of one site: read, in blocks, and not written yet, in this order.
 
-    __slots__ = ("_at", "_blocks", "_unread", "head", "tail")
+    There are many of these, with little in most of them, so no deques, which take 600 bytes.
+    """
+
+    __slots__ = ("_at", "_blocks", "_head", "_unread", "tail")
 
     def __init__(self, blocks: Blocks) -> None:
         self._blocks = blocks
-        self.head: deque[tuple[int, str]] = deque()
+        # The first one last.
+        self._head: list[tuple[int, str]] = []
         self._unread = array("Q")
         self._at = 0
-        self.tail: deque[tuple[int, str]] = deque()
+        self.tail: list[tuple[int, str]] = []
 
-    @property
-    def unread(self) -> Sequence[int]:
-        """The positions of the blocks that are unread."""
-        return self._unread[self._at :]
-
-    @property
-    def first_unread(self) -> int | None:
-        return self._unread[self._at] if self._at < len(self._unread) else None
-
-    @property
-    def mark(self) -> int | None:
-        """The first block that was never read. Those before it tell themselves what is owed."""
-        unread = islice(self._unread, self._at, None)
-        return next((at for at in unread if not self._blocks.is_open(at)), None)
+    def __bool__(self) -> bool:
+        return bool(self._head or self.tail or self._at < len(self._unread))
 
     def add(self, position: int) -> None:
         self._unread.append(position)
 
-    def read(self) -> None:
-        """Read the first block."""
-        self.head.extend(self._blocks.read(self._unread[self._at]))
-        self._at += 1
-        if self._at >= _FORGET:
-            del self._unread[: self._at]
-            self._at = 0
+    def take(self) -> tuple[tuple[int, str], int]:
+        """The first URL's place and line, and how many have left the tail."""
+        if not self._head and self._at < len(self._unread):
+            self._head = self._blocks.read(self._unread[self._at])[::-1]
+            self._at += 1
+            if self._at >= _FORGET:
+                del self._unread[: self._at]
+                self._at = 0
+        left = 0
+        if not self._head:
+            left = len(self.tail)
+            self._head, self.tail = self.tail[::-1], []
+        return self._head.pop(), left
+
+    def lines(self) -> Iterator[str]:
+        """All lines, without taking them."""
+        for _, line in reversed(self._head):
+            yield line
+        for position in self._unread[self._at :]:
+            yield from self._blocks.owed(position)
+        for _, line in self.tail:
+            yield line
 
 
 class Backlogs:
@@ -172,36 +173,25 @@ class Backlogs:
     def _write(self, site: str) -> None:
         backlog = self._sites[site]
         # More than a block's after writes that failed.
-        while backlog.tail:
-            batch = list(islice(backlog.tail, _SITE_LINES))
+        while batch := backlog.tail[:_SITE_LINES]:
             backlog.add(self._blocks.append(self._prefix + site, [line for _, line in batch]))
+            del backlog.tail[: len(batch)]
+            self._in_tails -= len(batch)
             for place, _ in batch:
                 self._blocks.leave(place)
-                backlog.tail.popleft()
-            self._in_tails -= len(batch)
         del self._tails[site]
 
     def take(self, site: str) -> tuple[int, str]:
         """The first URL of `site`, of which there are some: its place and line."""
         backlog = self._sites[site]
-        if not backlog.head and backlog.first_unread is not None:
-            backlog.read()
-        if backlog.head:
-            taken = backlog.head.popleft()
-        else:
-            taken = backlog.tail.popleft()
-            self._in_tails -= 1
-            if not backlog.tail:
-                del self._tails[site]
+        taken, left_tail = backlog.take()
+        if left_tail:
+            self._in_tails -= left_tail
+            del self._tails[site]
         self._length -= 1
-        if not backlog.head and not backlog.tail and backlog.first_unread is None:
+        if not backlog:
             del self._sites[site]
         return taken
-
-    def heads(self) -> dict[str, int]:
-        """By queue name, the first block that was never read."""
-        firsts = ((site, backlog.mark) for site, backlog in self._sites.items())
-        return {self._prefix + site: first for site, first in firsts if first is not None}
 
     def loaded(self, site: str, position: int, owed: int) -> None:
         self._of(site).add(position)
@@ -210,9 +200,4 @@ class Backlogs:
     def lines(self) -> Iterator[str]:
         """All lines, without taking them."""
         for backlog in self._sites.values():
-            for _, line in backlog.head:
-                yield line
-            for position in backlog.unread:
-                yield from self._blocks.owed(position)
-            for _, line in backlog.tail:
-                yield line
+            yield from backlog.lines()

@@ -32,9 +32,9 @@ _BATCH = 1024
 #: Fingerprints that wait in memory at most, if `step` is called.
 _WAITING = 1 << 13
 #: A new image after so many fingerprints, or after this share of them: what is in the log takes
-#: a microsecond each when a crawl goes on, and so four seconds at a hundred million.
+#: a microsecond each when a crawl goes on, and so three seconds at a hundred million.
 _IMAGE_AFTER = 1_000_000
-_IMAGE_SHARE = 24
+_IMAGE_SHARE = 40
 #: Bytes of an image written in a step: a millisecond.
 _PIECE = 1 << 19
 #: Bytes after which the system is told to begin writing them to the disk, and to forget those

@@ -22,7 +22,9 @@ from larbinpy.url import Url
 _MANIFEST = "state.json"
 #: What comes of a state that is not whole, or not ours.
 _DAMAGE = (OSError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError)
-_FORMAT = 2
+_FORMAT = 3
+#: Characters of a part of the manifest that take a turn of their own (2 ms).
+_LONG = 100_000
 
 
 class Part(Protocol):
@@ -139,7 +141,7 @@ class State:
             "ended": ended,
             # After a kill all addresses rest for waitDuration.
             "waits": frontier.waits(now, beyond=0.0 if ended else frontier.ip_sites.least),
-            "seed_hosts": sorted(frontier.seed_hosts),
+            "seed_hosts": [*frontier.seed_hosts],
         }
         yield True
         if disk is not None:
@@ -149,7 +151,12 @@ class State:
             if part is not None:
                 part.sync()
                 yield True
-        write_atomic(self._folder / _MANIFEST, [json.dumps(manifest).encode()])
+        text = []
+        for entry in manifest.items():
+            text.append(json.dumps(dict([entry]))[1:-1])
+            if len(text[-1]) > _LONG:
+                yield True
+        write_atomic(self._folder / _MANIFEST, [f"{{{','.join(text)}}}".encode()])
         yield True
         frontier.store.tidy(store)
         frontier.seen.tidy(seen)

@@ -12,7 +12,6 @@ block; everything else is in `blocks`.
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypedDict
 
 from larbinpy.frontier.blocks import Blocks, BlocksMark
 from larbinpy.frontier.queues import Backlogs, Fifo
@@ -20,13 +19,6 @@ from larbinpy.url import Url
 
 _ORDINARY = "-"
 _PRIORITY = "+"
-
-
-class StoreMark(TypedDict):
-    """The queues at a cut: the blocks, and for each queue its first one that was never read."""
-
-    blocks: BlocksMark
-    heads: dict[str, int]
 
 
 def encode(url: Url) -> str:
@@ -106,32 +98,21 @@ class Store:
 
     # -- checkpoints
 
-    def cut(self) -> StoreMark:
+    def cut(self) -> BlocksMark:
         """Write what is in memory alone, and say what there is; `sync` makes it durable."""
         self.priority.write()
         self.ordinary.write()
-        heads = self.priority_wait.heads() | self.ordinary_wait.heads()
-        for fifo in (self.priority, self.ordinary):
-            if fifo.mark is not None:
-                heads[fifo.name] = fifo.mark
-        return {"blocks": self._blocks.cut(), "heads": heads}
+        return self._blocks.cut()
 
     def sync(self) -> None:
         self._blocks.sync()
 
-    def load(self, mark: StoreMark) -> None:
+    def load(self, mark: BlocksMark) -> None:
         """Take up the queues at a cut; OSError or ValueError where a part is not whole.
 
         What had left a queue for its site by then is back at the head of that queue.
         """
-        heads = dict(mark["heads"])
-        missing = set(heads.items())
-
-        def is_unread(position: int, queue: str) -> bool:
-            return queue in heads and position >= heads[queue]
-
-        for position, queue, owed in self._blocks.load(mark["blocks"], is_unread):
-            missing.discard((queue, position))
+        for position, queue, owed in self._blocks.load(mark):
             kind, site = queue[0], queue[1:]
             if site:
                 waiting = self.priority_wait if kind == _PRIORITY else self.ordinary_wait
@@ -139,12 +120,10 @@ class Store:
             else:
                 fifo = self.priority if kind == _PRIORITY else self.ordinary
                 fifo.loaded(position, owed)
-        if missing:
-            raise ValueError(f"{len(missing)} queues do not begin where they did")
 
-    def tidy(self, mark: StoreMark) -> None:
+    def tidy(self, mark: BlocksMark) -> None:
         """Delete the files that neither `mark`, which is committed now, nor a queue needs."""
-        self._blocks.tidy(mark["blocks"])
+        self._blocks.tidy(mark)
 
     def clear(self) -> None:
         """Delete all files."""
