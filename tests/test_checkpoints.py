@@ -6,6 +6,7 @@ from faultydisk import CHANGES, FaultyDisk
 from frontiers import make_frontier
 
 from larbinpy.checkpoints import Checkpoints
+from larbinpy.frontier import state
 from larbinpy.frontier.state import State, StateError
 
 
@@ -135,6 +136,14 @@ def test_each_step_waits_for_the_disk_once_at_most(checkpoints, frontier):
         waits.append(disk.count)
     # The last but one is the manifest's: its file and its folder.
     assert waits == [0, 0, 1, 1, 0, 2, 0]
+
+
+def test_a_long_state_is_written_down_in_steps(checkpoints, frontier, tmp_path, monkeypatch):
+    monkeypatch.setattr(state, "_LONG", 10)
+    seed(frontier, 3)
+    checkpoints.begin(1.0)
+    assert finish(checkpoints) > 10
+    assert saved(tmp_path) == [0, 1, 2, 3]
 
 
 def test_a_step_without_one_under_way_does_nothing(checkpoints, tmp_path):

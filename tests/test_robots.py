@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from suites import suite
 
-from larbinpy.fetch.robots import MAX_SIZE, RULES_ALLOW_ALL, RULES_DENY_ALL, Rules
+from larbinpy.fetch.robots import MAX_SIZE, Rules
 
 ME = "larbinpy/0.1 (+http://us.test/)"
 
@@ -182,9 +182,10 @@ def test_the_first_512_kib_count_without_half_a_rule():
 
 
 def test_robots_txt_itself_is_always_allowed():
-    assert RULES_DENY_ALL.allowed(ME, "http://site.test/robots.txt")
-    assert not RULES_DENY_ALL.allowed(ME, "http://site.test/")
-    assert RULES_ALLOW_ALL.allowed(ME, "http://site.test/")
+    nothing = Rules.parse(b"User-agent: *\nDisallow: /\n")
+    assert nothing.allowed(ME, "http://site.test/robots.txt")
+    assert not nothing.allowed(ME, "http://site.test/")
+    assert Rules.parse(b"").allowed(ME, "http://site.test/")
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,3 @@ def _bounded(lines: Iterable[str]) -> Iterator[str]:
             yield line
         elif not line.lower().startswith("allow"):
             yield line.partition("*")[0]
-
-
-RULES_ALLOW_ALL = Rules.parse(b"")
-RULES_DENY_ALL = Rules.parse(b"User-agent: *\nDisallow: /\n")
