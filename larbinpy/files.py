@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 _BLOCK = 1 << 16
+_PIECE = 1 << 20
 #: Bytes that `Reserve` holds: eight for each URL met and some 150 for each in memory make
 #: this the state of a quarter of a million URLs.
 _RESERVE = 4 << 20
@@ -101,6 +102,61 @@ def _write_all(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
 
 
+def sync_folder(path: str | os.PathLike[str]) -> None:
+    """Bring the names in the folder `path` to the disk."""
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+class Tail:
+    """The end of a file that only grows, from `start` on, on its way to the disk.
+
+    What an fsync failed to write counts as written: the next one goes well without it
+    (Rebello et al., Can Applications Recover from fsync Failures?, 2020). Reading still gives
+    it, so it is written once more before that.
+    """
+
+    __slots__ = ("_in_doubt", "start")
+
+    def __init__(self, start: int = 0) -> None:
+        #: All before is on the disk.
+        self.start = start
+        self._in_doubt = False
+
+    def sync(self, fd: int) -> None:
+        """Bring it there; `fd` can be read and written. Raises `OSError`, to be called again."""
+        if self._in_doubt:
+            _write_again(fd, self.start)
+        self._in_doubt = True
+        os.fsync(fd)
+        self._in_doubt = False
+
+    def __repr__(self) -> str:
+        return f"Tail({self.start})"
+
+
+def _write_again(fd: int, start: int) -> None:
+    # With O_APPEND pwrite writes at the end, whatever it is told.
+    flags = fcntl.fcntl(fd, fcntl.F_GETFL)
+    fcntl.fcntl(fd, fcntl.F_SETFL, flags & ~os.O_APPEND)
+    try:
+        for offset in range(start, os.fstat(fd).st_size, _PIECE):
+            write_at(fd, os.pread(fd, _PIECE, offset), offset)
+    finally:
+        fcntl.fcntl(fd, fcntl.F_SETFL, flags)
+
+
+def write_at(fd: int, data: bytes | memoryview, offset: int) -> None:
+    """Write all of `data` at `offset`; after an `OSError` some of it."""
+    view = memoryview(data)
+    while view:
+        written = os.pwrite(fd, view, offset)
+        view, offset = view[written:], offset + written
+
+
 class LineFile:
     """A file of whole lines that grows at its end and has one writer at a time.
 
@@ -122,6 +178,7 @@ class LineFile:
         except BaseException:
             os.close(self._fd)
             raise
+        self._tail = Tail(self.size)
 
     def _lock(self) -> None:
         try:
@@ -145,8 +202,9 @@ class LineFile:
             raise
 
     def sync(self) -> None:
-        """Bring what was written to the disk."""
-        os.fsync(self._fd)
+        """Bring what was written to the disk. Raises `OSError`, to be called again."""
+        self._tail.sync(self._fd)
+        self._tail.start = self.size if self._torn_at is None else self._torn_at
 
     @property
     def size(self) -> int:
@@ -160,6 +218,7 @@ class LineFile:
     def cut_to(self, size: int) -> None:
         """Take off what is beyond `size` bytes."""
         os.ftruncate(self._fd, size)
+        self._tail.start = min(self._tail.start, size)
 
     def lines(self) -> Iterator[bytes]:
         """The lines so far, each with its newline."""

@@ -16,7 +16,7 @@ import fcntl
 import os
 import shutil
 import stat
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +33,7 @@ class PowerCut(BaseException):
 @dataclass(frozen=True, slots=True)
 class Operation:
     """Something done to the folder. Kinds: open (that may create or empty a file), write,
-    truncate, allocate, fsync, rename, unlink, mkdir, rmdir."""
+    truncate, allocate, fsync, syncfs, rename, unlink, mkdir, rmdir."""
 
     number: int
     kind: str
@@ -94,8 +94,11 @@ class CrashDisk:
         self._handles: dict[int, _Handle] = {}
         self._faults: list[_Fault] = []
         self._real: dict[str, Any] = {}
+        self._ours: dict[str, Any] = {}
         #: All that was begun, what failed or met the power cut included.
         self.operations: list[Operation] = []
+        #: Called before each, when those before it are done; `away`.
+        self.watch: Callable[[Operation], object] = lambda operation: None
         #: Was the power cut?
         self.dark = False
 
@@ -132,6 +135,23 @@ class CrashDisk:
         self._platter.remains(target, keep)
         return target
 
+    def sync_all(self, path: str) -> None:
+        """Make the folder at `path` durable with all below it, as syncfs(2) does."""
+        node = self._platter.node(path)
+        assert node is not None, f"{path}: not there"
+        with self._operation("syncfs", path):
+            for each in self._platter.below(node):
+                self._sync(each)
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """For looking at what remains: out of the way, for as long as the context is entered."""
+        _lay(self._real)
+        try:
+            yield
+        finally:
+            _lay(self._ours)
+
     def check(self) -> None:
         """AssertionError where the folder was changed behind the disk's back."""
         differences = self._platter.differences()
@@ -140,7 +160,7 @@ class CrashDisk:
     # Between the code under test and the system.
 
     def __enter__(self) -> "CrashDisk":
-        replacements = {
+        self._ours = {
             "open": self._open,
             "close": self._close,
             "write": self._write,
@@ -157,14 +177,12 @@ class CrashDisk:
             "mkdir": self._mkdir,
             "rmdir": self._rmdir,
         }
-        self._real = {name: getattr(os, name) for name in replacements}
-        for name, replacement in replacements.items():
-            setattr(os, name, replacement)
+        self._real = {name: getattr(os, name) for name in self._ours}
+        _lay(self._ours)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
-        for name, function in self._real.items():
-            setattr(os, name, function)
+        _lay(self._real)
         if kind is None or kind is PowerCut:
             self.check()
         return kind is PowerCut
@@ -176,6 +194,8 @@ class CrashDisk:
             raise PowerCut
         operation = Operation(len(self.operations) + 1, kind, path, size)
         self.operations.append(operation)
+        with self.away():
+            self.watch(operation)
         due = [fault for fault in self._faults if fault.is_due(kind)]
         for fault in due:
             if kind == "write" and 0 < fault.short < size:
@@ -360,6 +380,11 @@ class CrashDisk:
         with self._operation(name, inside):
             self._real[name](path, *more, dir_fd=dir_fd)
             self._platter.link(inside, node)
+
+
+def _lay(functions: Mapping[str, Any]) -> None:
+    for name, function in functions.items():
+        setattr(os, name, function)
 
 
 @dataclass(frozen=True, slots=True)

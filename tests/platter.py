@@ -80,10 +80,11 @@ class File:
         size = random.choice([len(self.held), len(self.now), longest])
         left = bytearray()
         for start in range(0, size, PAGE):
-            page = random.choice([self.held, self.now])[start : start + PAGE]
-            missing = min(PAGE, size - start) - len(page)
-            left += page + (random.randbytes(missing) if random.random() < 0.5 else bytes(missing))
-        return bytes(left[:size])
+            end = min(start + PAGE, size)
+            left += random.choice([self.held, self.now])[start:end]
+            missing = end - len(left)
+            left += random.randbytes(missing) if random.random() < 0.5 else bytes(missing)
+        return bytes(left)
 
 
 def _apply(content: bytearray, edits: Iterable[Edit]) -> None:
@@ -147,6 +148,13 @@ class Platter:
         for name in Path(path).parts:
             node = node.now.get(name) if isinstance(node, Folder) else None
         return node
+
+    def below(self, node: Node) -> Iterator[Node]:
+        """`node` and, where it is a folder, all that is in it."""
+        yield node
+        if isinstance(node, Folder):
+            for inner in node.now.values():
+                yield from self.below(inner)
 
     def place(self, path: str) -> tuple[Folder, str]:
         """The folder of `path`, and the name in it."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from crashdisk import CrashDisk, PowerCut, crashes
+from crashdisk import CrashDisk, Operation, PowerCut, crashes
 from platter import PAGE
 
 from larbinpy.files import LineFile, create, write_atomic
@@ -298,6 +298,51 @@ def test_descriptors_of_before_and_copies_are_known(
         os.close(outside)
     assert left(disk, "none") == {"old": b"old+"}
     assert len(disk.operations) == 2
+
+
+def test_a_whole_folder_can_be_synced(folder: Path, left: Callable[..., dict[str, bytes]]) -> None:
+    with CrashDisk(folder) as disk:
+        (folder / "sub").mkdir()
+        write(folder / "sub" / "a", b"1")
+        write(folder / "b", b"2")
+        assert left(disk, "none") == {"old": b"old"}
+        disk.cut(1, "syncfs")
+        with pytest.raises(PowerCut):
+            disk.sync_all("sub")
+        assert left(disk, "none") == {"old": b"old"}
+    with CrashDisk(folder) as disk:
+        write(folder / "sub" / "a", b"3")
+        write(folder / "b", b"4")
+        disk.sync_all("sub")
+        assert left(disk, "none") == {"old": b"old", "sub/a": b"3", "b": b"2"}
+
+
+def test_somebody_may_watch_each_operation(
+    folder: Path, left: Callable[..., dict[str, bytes]]
+) -> None:
+    found = []
+
+    def watch(operation: Operation) -> None:
+        (folder.parent / "beside").write_bytes(b"of no interest")
+        found.append((operation.kind, left(disk, "all").get("a")))
+
+    with CrashDisk(folder) as disk:
+        disk.watch = watch
+        write(folder / "a", b"1", sync=True)
+        with disk.away():
+            assert os.open is not disk._open
+        os.unlink(folder / "a")
+    assert found == [("open", None), ("write", b""), ("fsync", b"1"), ("unlink", b"1")]
+
+
+def test_a_file_that_was_shortened_may_be_left_so_or_not_page_by_page(
+    folder: Path, left: Callable[..., dict[str, bytes]]
+) -> None:
+    (folder / "old").write_bytes(b"x" * 3 * PAGE)
+    with CrashDisk(folder) as disk:
+        os.truncate(folder / "old", PAGE // 2)
+    sizes = {len(left(disk, Random(seed))["old"]) for seed in range(100)}
+    assert sizes == {PAGE // 2, 3 * PAGE}
 
 
 def careless(path: Path, data: bytes) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from crashdisk import CrashDisk
 from smallfiles import small_files
 
 from larbinpy.files import LineFile, Reserve, create, enter_folder, open_folder, write_atomic
@@ -130,6 +131,41 @@ def test_lines_are_written_all_or_none(tmp_path: Path) -> None:
     file.write(b"second\n")
     file.close()
     assert (tmp_path / "lines").read_bytes() == b"first\nsecond\n"
+
+
+def test_what_a_sync_failed_to_write_is_written_again(tmp_path: Path) -> None:
+    """As often as it fails, and nothing before it."""
+    (tmp_path / "lines").write_bytes(b"old\n" * 1000)
+    with CrashDisk(tmp_path) as disk:
+        file = LineFile(tmp_path / "lines")
+        for number, times in enumerate((1, 2, 0)):
+            file.write(b"%d\n" % number * 100)
+            disk.fail(1, "fsync", times=times, error=errno.EIO)
+            for _ in range(times):
+                with pytest.raises(OSError, match="Input/output"):
+                    file.sync()
+                file.write(b"%d again\n" % number)
+            file.sync()
+            left = disk.remains(tmp_path.parent / f"{tmp_path.name}-{number}", "none")
+            assert (left / "lines").read_bytes() == (tmp_path / "lines").read_bytes()
+        assert max(operation.size for operation in disk.operations) < 500
+        file.close()
+    assert len((tmp_path / "lines").read_bytes()) == 4000 + 600 + 3 * len("0 again\n")
+
+
+def test_what_is_cut_off_and_written_anew_is_written_again(tmp_path: Path) -> None:
+    (tmp_path / "lines").write_bytes(b"old\n" * 2)
+    with CrashDisk(tmp_path) as disk:
+        file = LineFile(tmp_path / "lines")
+        file.cut_to(4)
+        file.write(b"new\n")
+        disk.fail(1, "fsync")
+        with pytest.raises(OSError, match="No space"):
+            file.sync()
+        file.sync()
+        left = disk.remains(tmp_path.parent / f"{tmp_path.name}-left", "none")
+        assert (left / "lines").read_bytes() == b"old\nnew\n"
+        file.close()
 
 
 def test_a_file_of_lines_has_one_writer(tmp_path: Path) -> None:

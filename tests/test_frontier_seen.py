@@ -531,7 +531,7 @@ class TestFaults:
             seen.sync()
         assert not written
         seen.sync()
-        assert written == [(array("Q", [1, 2, 3]).tobytes(), 0)]
+        assert written == [(array("Q", [3]).tobytes(), 16)]
         seen.sync()
         assert len(written) == 1
         assert len(load(folder, mark)) == 3

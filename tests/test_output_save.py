@@ -283,6 +283,15 @@ def test_what_others_put_there_stays(tmp_path: Path, three_a_folder: None) -> No
     }
 
 
+def test_an_index_may_have_lost_more_than_the_next(tmp_path: Path, three_a_folder: None) -> None:
+    """As a power cut may leave them: what came after the cut is still taken back."""
+    mark = run(tmp_path / "it", range(5), cut_before=1)
+    os.truncate(tmp_path / "it/d00000/index", len(b"0 http://h/0\n"))
+    run(tmp_path / "it", range(1, 3), mark)
+    run(tmp_path / "whole", range(3))
+    assert pages(tmp_path / "it") == pages(tmp_path / "whole")
+
+
 def test_a_reader_may_take_folders_away(tmp_path: Path, three_a_folder: None) -> None:
     mark = run(tmp_path, range(5), cut_before=4)
     (tmp_path / "d00001").rename(tmp_path / "taken")

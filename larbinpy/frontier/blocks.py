@@ -23,6 +23,8 @@ from pathlib import Path
 from typing import NamedTuple, TypedDict
 from zlib import crc32
 
+from larbinpy.files import Tail, sync_folder, write_at
+
 #: Lines that a block holds at most.
 LINES = 1000
 #: Bytes after which a new file is begun: what one URL that waits for long can hold back.
@@ -101,7 +103,8 @@ class Blocks:
         self._files: dict[int, _File] = {}
         self._last = 0
         self._fd: int | None = None
-        self._unsynced: list[int] = []
+        self._tail = Tail()
+        self._unsynced: list[tuple[int, Tail]] = []
         self._has_new_files = False
 
     def __repr__(self) -> str:
@@ -119,22 +122,23 @@ class Blocks:
         file = self._files[self._last]
         position = _position(self._last, file.length, file.blocks)
         # What a failed write leaves beyond the end, the next one overwrites.
-        _write_at(fd, block, file.length)
+        write_at(fd, block, file.length)
         file.add(len(block))
         return position
 
     def _growing(self) -> int:
         """The descriptor of the file that grows."""
         if not self._last or self._files[self._last].length >= FILE_SIZE:
-            fd = os.open(self._path(self._last + 1), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+            fd = os.open(self._path(self._last + 1), os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o666)
             self._has_new_files = True
             if self._fd is not None:
-                self._unsynced.append(self._fd)
-            self._fd = fd
+                self._unsynced.append((self._fd, self._tail))
+            self._fd, self._tail = fd, Tail()
             self._last += 1
             self._files[self._last] = _File()
         elif self._fd is None:
-            self._fd = os.open(self._path(self._last), os.O_WRONLY)
+            self._fd = os.open(self._path(self._last), os.O_RDWR)
+            self._tail = Tail(self._files[self._last].length)
             # What a crawl that was killed wrote after its last checkpoint. Where that does
             # not work, it is overwritten.
             os.ftruncate(self._fd, self._files[self._last].length)
@@ -200,13 +204,16 @@ class Blocks:
     def sync(self) -> None:
         """Bring to the disk what was written before."""
         if self._has_new_files:
-            _sync_folder(self._folder)
+            sync_folder(self._folder)
             self._has_new_files = False
         while self._unsynced:
-            os.fsync(self._unsynced[0])
-            os.close(self._unsynced.pop(0))
+            fd, tail = self._unsynced[0]
+            tail.sync(fd)
+            del self._unsynced[0]
+            os.close(fd)
         if self._fd is not None:
-            os.fsync(self._fd)
+            self._tail.sync(self._fd)
+            self._tail.start = self._files[self._last].length
 
     def load(self, mark: BlocksMark) -> Iterator[tuple[int, str, int]]:
         """Take up the blocks at a cut: position, queue and lines owed of each not finished.
@@ -275,8 +282,10 @@ class Blocks:
                     os.unlink(path)
 
     def close(self) -> None:
-        for fd in (*self._unsynced, *([] if self._fd is None else [self._fd])):
+        for fd, _ in self._unsynced:
             os.close(fd)
+        if self._fd is not None:
+            os.close(self._fd)
         self._unsynced.clear()
         self._fd = None
 
@@ -323,18 +332,3 @@ def _checksum(lines: int, queue: str, text: bytes) -> int:
 
 def _damaged(path: Path) -> OSError:
     return OSError(errno.EIO, "damaged", str(path))
-
-
-def _write_at(fd: int, data: bytes, offset: int) -> None:
-    view = memoryview(data)
-    while view:
-        written = os.pwrite(fd, view, offset)
-        view, offset = view[written:], offset + written
-
-
-def _sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

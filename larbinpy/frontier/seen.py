@@ -25,6 +25,7 @@ from itertools import compress
 from pathlib import Path
 from typing import TypedDict
 
+from larbinpy.files import Tail, write_at
 from larbinpy.frontier.fingerprint_table import FingerprintTable
 
 #: Fingerprints that are looked up in one go.
@@ -89,8 +90,7 @@ class Seen:
         self._image: _Image | None = None
         self._image_at = _IMAGE_AFTER
         self._number: int | None = None
-        self._unsynced: set[str] = set()
-        self._forsaken: set[str] = set()
+        self._unsynced: dict[str, Tail] = {}
         self._folder_synced = True
         self._is_tidy = False
         self._doomed: list[str] = []
@@ -196,8 +196,10 @@ class Seen:
 
         An image becomes durable here too, and is in the state from the next cut on.
         """
-        for name in sorted(self._unsynced):
-            self._sync_log(name)
+        for name, tail in sorted(self._unsynced.items()):
+            with _opened(self._folder / name, os.O_RDWR) as fd:
+                tail.sync(fd)
+            del self._unsynced[name]
         image = self._image
         if image is not None and image.whole and not image.durable:
             self._sync_image(image)
@@ -205,20 +207,6 @@ class Seen:
             with _opened(self._folder, os.O_RDONLY | os.O_DIRECTORY) as fd:
                 os.fsync(fd)
             self._folder_synced = True
-
-    def _sync_log(self, name: str) -> None:
-        with _opened(self._folder / name, os.O_RDWR) as fd:
-            if name in self._forsaken:
-                # What an fsync failed to write counts as written (Rebello et al., Can
-                # Applications Recover from fsync Failures?, 2020); reading still gives it.
-                _write_again(fd)
-            try:
-                os.fsync(fd)
-            except OSError:
-                self._forsaken.add(name)
-                raise
-        self._unsynced.discard(name)
-        self._forsaken.discard(name)
 
     def _sync_image(self, image: _Image) -> None:
         with _opened(self._folder / self._file(image.extent, _TABLE), os.O_RDONLY) as fd:
@@ -291,8 +279,9 @@ class Seen:
         if self._waiting:
             segment = self._log[-1] if self._log else self._begin_segment()
             name = self._file(segment, _LOG)
+            start = segment["length"]
             self._append(name, segment, self._waiting.tobytes())
-            self._unsynced.add(name)
+            self._unsynced.setdefault(name, Tail(start))
             self._waiting = array("Q")
 
     def _begin_segment(self) -> Extent:
@@ -305,7 +294,7 @@ class Seen:
         new = 0 if length else os.O_CREAT | os.O_TRUNC
         with _opened(self._folder / name, os.O_WRONLY | new) as fd:
             try:
-                _write_at(fd, data, length)
+                write_at(fd, data, length)
             except OSError:
                 with suppress(OSError):
                     os.ftruncate(fd, length)
@@ -377,15 +366,3 @@ def _opened(path: Path, flags: int) -> Iterator[int]:
         yield fd
     finally:
         os.close(fd)
-
-
-def _write_again(fd: int) -> None:
-    for offset in range(0, os.fstat(fd).st_size, _CUT_OFF):
-        _write_at(fd, os.pread(fd, _CUT_OFF, offset), offset)
-
-
-def _write_at(fd: int, data: bytes | memoryview, offset: int) -> None:
-    view = memoryview(data)
-    while view:
-        written = os.pwrite(fd, view, offset)
-        view, offset = view[written:], offset + written

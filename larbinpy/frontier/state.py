@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from larbinpy.ending import UserError
-from larbinpy.files import write_atomic
+from larbinpy.files import sync_folder, write_atomic
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.store import Store, decode
 from larbinpy.url import Url
@@ -105,6 +105,8 @@ class State:
     def clear(self, frontier: Frontier, log: Log) -> None:
         """Forget the crawl that is here (--scratch); the manifest first, so never half."""
         (self._folder / _MANIFEST).unlink(missing_ok=True)
+        # Else a power cut may bring it back, and not what it names.
+        sync_folder(self._folder)
         for part in (frontier.store, frontier.seen, frontier.digests, log):
             part.clear()
 

@@ -136,15 +136,21 @@ class SaveOutput:
         return ""
 
     def _written_since(self, first: int, closing: ExitStack) -> list["_Folder"]:
-        """Folder `first` and those begun after it, each when the one before was full."""
-        folders = []
-        for number in self._numbers():
-            folder = self._open(number) if number >= first else None
+        """Folder `first` and those begun after it, each when the one before was full.
+
+        After a power cut the index of one may tell less than the next does. Whose number does
+        not follow was not begun so.
+        """
+        folders: list[_Folder] = []
+        numbers = [number for number in self._numbers() if number >= first]
+        for number in numbers:
+            ended = bool(folders) and folders[-1].next < FILES_PER_FOLDER
+            if ended and number - 1 not in numbers:
+                break
+            folder = self._open(number)
             if folder is not None:
                 closing.callback(folder.close)
                 folders.append(folder)
-                if folder.next < FILES_PER_FOLDER:
-                    break
         return folders
 
     def close(self) -> None:
