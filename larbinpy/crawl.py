@@ -16,7 +16,7 @@ from larbinpy.console.progress import PrintStats, make_progress, status_line
 from larbinpy.console.stream import reader_may_leave
 from larbinpy.console.text import printable
 from larbinpy.control import Control
-from larbinpy.ending import Ending, Start
+from larbinpy.ending import FULL, Ending, Start, disk_error
 from larbinpy.engine import Engine, Listener, Mode
 from larbinpy.files import Reserve
 from larbinpy.frontier.politeness import Waits
@@ -30,8 +30,7 @@ from larbinpy.signals import Signals
 
 #: Transfers in flight get this long to finish after the first signal (s).
 _GRACE = 10.0
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-#: Of these, what passes when somebody makes room.
+#: What passes when somebody makes room.
 _PASSING = frozenset({errno.ENOSPC, errno.EDQUOT})
 #: A full disk is tried again after this (s).
 _ROOM_WAIT = 1.0
@@ -84,7 +83,7 @@ class Crawl:
             try:
                 self._open(closing)
             except OSError as error:
-                if error.errno in _FULL:
+                if error.errno in FULL:
                     raise
                 where = f"{error.filename}: " if error.filename else ""
                 raise ConfigError(f"{where}{error.strerror or error}") from error
@@ -315,8 +314,9 @@ class Crawl:
         self._mode.wake_at = self._checkpoints.deadline
 
     def _answer_signals(self) -> None:
-        if self._signals.take_reopen():
+        if self._signals.reopen:
             self._log.reopen()
+            self._signals.reopened()
         if self._signals.take_status():
             self._tell(status_line(self.snapshot()))
 
@@ -369,15 +369,9 @@ class Crawl:
         return True
 
     def _disk_error(self, error: OSError, *, saved: bool) -> str:
-        """What happened, where, and what to do, in one line."""
         config = self._config
-        where = f"{error.filename}: " if error.filename else ""
-        remedy = "make room" if error.errno in _FULL else "mend that"
-        since = "" if saved else " from where it was last saved, as its end could not be"
-        return printable(
-            f"larbinpy: {where}{error.strerror or error}, below outputDir {config.output_dir} or "
-            f"stateDir {config.state_dir}; {remedy} and go on with --resume{since}"
-        )
+        folders = f"outputDir {config.output_dir} or stateDir {config.state_dir}"
+        return printable(f"larbinpy: {disk_error(error, folders, saved=saved)}")
 
     @property
     def _nothing_fetched(self) -> bool:

@@ -29,7 +29,7 @@ ROBOTS_SIZE = 512 * 1024
 #: pages are made to be dear, and sockets must not wait for it.
 _PAGES = 32
 _SLICE = 0.05
-#: Fates written down in one turn that were decided without a fetch.
+#: Fates written down in one turn.
 _FATES = 500
 #: Names asked for in one turn.
 _NAMES = 200
@@ -240,18 +240,18 @@ class Engine:
                 self._frontier.robots_done(page, now, self._wall())
             else:
                 self._finish(page, now)
-        for url, outcome in self._frontier.decided(_FATES):
-            self._fail(Page(url, outcome))
+        for page in self._frontier.decided(_FATES):
+            if page.outcome is not Outcome.SUCCESS:
+                self._output.failed(page.url, page.outcome)
+            self._write_down(page)
 
     def _finish(self, page: Page, now: float) -> None:
         if page.outcome is Outcome.SUCCESS and self._is_duplicate(page):
             page.outcome = Outcome.DUPLICATE
         if page.outcome is Outcome.SUCCESS:
             self._loaded(page, now)
-        elif self._frontier.finished(page, now, self._wall()):
-            if page.outcome is Outcome.ERR_30X:
-                self._admit(page.url, redirect_target(page), now, redirect=True)
-            self._fail(page)
+        elif self._frontier.finished(page, now, self._wall()) and page.outcome is Outcome.ERR_30X:
+            self._admit(page.url, redirect_target(page), now, redirect=True)
 
     def _is_duplicate(self, page: Page) -> bool:
         if not self._settings.no_duplicate:
@@ -274,7 +274,6 @@ class Engine:
             links = [] if parsed.nofollow else [link for link in links if not link.nofollow]
         self._stats.links += len(parsed.links)
         self._admit(page.url, links, now)
-        self._write_down(page)
 
     def _put_out(self, page: Page) -> None:
         try:
@@ -290,10 +289,6 @@ class Engine:
         names = self._frontier.admit(parent, links, now, redirect=redirect)
         if not self._settings.proxied:
             self._resolver.expect(names, now)
-
-    def _fail(self, page: Page) -> None:
-        self._output.failed(page.url, page.outcome)
-        self._write_down(page)
 
     def _write_down(self, page: Page) -> None:
         fate = Fate.of(page, self._wall())

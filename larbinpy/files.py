@@ -21,9 +21,20 @@ _PIECE = 1 << 20
 _RESERVE = 4 << 20
 
 
+def make_folder(name: str | os.PathLike[str]) -> None:
+    """Make the folder `name` and its parents where they are missing, durably."""
+    path = os.path.abspath(name)
+    if not os.path.isdir(path):
+        parent = os.path.dirname(path)
+        make_folder(parent)
+        with suppress(FileExistsError):
+            os.mkdir(path)
+        sync_folder(parent)
+
+
 def open_folder(name: str | os.PathLike[str]) -> int:
     """Descriptor of the folder `name`, which is made with its parents where it is missing."""
-    os.makedirs(name, exist_ok=True)
+    make_folder(name)
     return os.open(name, os.O_RDONLY | os.O_DIRECTORY)
 
 
@@ -204,11 +215,12 @@ class LineFile:
     def sync(self) -> None:
         """Bring what was written to the disk. Raises `OSError`, to be called again."""
         self._tail.sync(self._fd)
-        self._tail.start = self.size if self._torn_at is None else self._torn_at
+        self._tail.start = self.size
 
     @property
     def size(self) -> int:
-        return os.fstat(self._fd).st_size
+        """Bytes of whole lines."""
+        return os.fstat(self._fd).st_size if self._torn_at is None else self._torn_at
 
     @property
     def number(self) -> int:

@@ -60,9 +60,13 @@ class Signals:
         """Was a status line asked for since the last call?"""
         return self._came.pop(signal.SIGUSR1, 0) > 0
 
-    def take_reopen(self) -> bool:
-        """Were the logs to be reopened since the last call?"""
-        return self._came.pop(signal.SIGHUP, 0) > 0
+    @property
+    def reopen(self) -> bool:
+        """Are the logs to be reopened? So until `reopened`."""
+        return self._came[signal.SIGHUP] > 0
+
+    def reopened(self) -> None:
+        self._came[signal.SIGHUP] = 0
 
 
 def _drain(end: socket.socket) -> None:

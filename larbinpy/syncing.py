@@ -23,7 +23,8 @@ class Syncing:
 
     Invariants: `done` or a child is under way; with `error` no child begins. The system
     tells of a page that could not be written once, so after a failure nothing is known of
-    what is on the disk, and a second try that goes well would be no proof.
+    what is on the disk, and a second try that goes well would be no proof. (The state's own
+    files are written again then, see `files.Tail`; of the pages nobody keeps a list.)
     """
 
     def __init__(self, poller: Poller, folders: Iterable[str | os.PathLike[str]]) -> None:

@@ -1,6 +1,6 @@
 """A frontier and what stands around it: names, servers and a clock, all of them values."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,9 +80,17 @@ def in_memory(frontier: Frontier) -> list[Url]:
     """The URLs that left the queues and are owed."""
     sites = frontier.sites
     held = (url for site in sites for url in site.urls())
-    decided = (url for url, _ in sites.decided)
+    decided = (page.url for page in (*frontier._fetched, *sites.decided))
     everywhere = [*frontier.ip_sites.flying(), *held, *decided]
     return [url for url in everywhere if url.robots_for is None]
+
+
+def together(pieces: Iterable[dict[str, float]]) -> dict[str, float]:
+    """The longest wait of each."""
+    longest: dict[str, float] = {}
+    for some in pieces:
+        longest |= {key: max(wait, longest.get(key, 0.0)) for key, wait in some.items()}
+    return longest
 
 
 def queued(frontier: Frontier) -> list[Url]:
@@ -179,7 +187,8 @@ class World:
         self._flights = [flight for flight in self._flights if flight[0] > self.now]
         for _, url, address in landing:
             self._land(url, address)
-        self.fates += [Fate(u.href, outcome, u.attempt) for u, outcome in frontier.decided(10**6)]
+        for page in frontier.decided(10**6):
+            self.fates.append(Fate(page.url.href, page.outcome, page.url.attempt))
 
     def _answer(self, name: str) -> Answer:
         known = self.names.get(name, ("198.51.100.1",))
@@ -200,7 +209,6 @@ class World:
             if page.outcome is Outcome.ERR_30X:
                 self.frontier.admit(url, redirect_target(page), self.now, redirect=True)
             self.frontier.admit(url, links(*found), self.now)
-            self.fates.append(Fate(url.href, page.outcome, url.attempt))
 
     def outcomes(self) -> dict[str, Outcome]:
         """The fate of each URL; each has one."""

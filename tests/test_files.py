@@ -8,9 +8,19 @@ from typing import Any
 
 import pytest
 from crashdisk import CrashDisk
+from faultydisk import FaultyDisk
 from smallfiles import small_files
 
-from larbinpy.files import LineFile, Reserve, create, enter_folder, open_folder, write_atomic
+from larbinpy import files
+from larbinpy.files import (
+    LineFile,
+    Reserve,
+    create,
+    enter_folder,
+    make_folder,
+    open_folder,
+    write_atomic,
+)
 
 
 @pytest.fixture
@@ -205,3 +215,31 @@ def test_there_may_be_no_room_for_a_reserve(tmp_path):
     for reserve in (Reserve(path, 1 << 60), Reserve(tmp_path / "missing" / "reserve")):
         reserve.release()
     assert not path.exists()
+
+
+def test_a_folder_is_made_durably_with_its_parents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    monkeypatch.setattr(files, "sync_folder", lambda path: synced.append(str(path)))
+    make_folder(tmp_path / "a" / "b" / "c")
+    assert (tmp_path / "a" / "b" / "c").is_dir()
+    assert synced == [str(tmp_path), str(tmp_path / "a"), str(tmp_path / "a" / "b")]
+    make_folder(tmp_path / "a" / "b")
+    assert len(synced) == 3
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NotADirectoryError):
+        make_folder(tmp_path / "file" / "below")
+
+
+def test_the_size_of_a_file_is_that_of_its_whole_lines(tmp_path: Path) -> None:
+    file = LineFile(tmp_path / "lines")
+    file.write(b"one\n")
+    with FaultyDisk().under("write", "ftruncate") as disk:
+        disk.fail(1, times=2, torn=True)
+        with pytest.raises(OSError, match="No space"):
+            file.write(b"two\n")
+        assert file.size == 4
+    file.write(b"three\n")
+    assert list(file.lines()) == [b"one\n", b"three\n"]
+    file.close()

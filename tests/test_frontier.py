@@ -18,6 +18,7 @@ from frontiers import (
     owed,
     queued,
     reply,
+    together,
 )
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -248,10 +249,10 @@ def test_fates_are_owed_until_they_are_written_down(tmp_path):
     assert frontier.owed == len(in_memory(frontier)) == 4
 
     def write_down(room):
-        for url, outcome in frontier.decided(MANY):
+        for page in frontier.decided(MANY):
             if len(written) == room:
                 raise OSError("disk full")
-            written.append((url.href, outcome))
+            written.append((page.url.href, page.outcome))
 
     written = []
     with pytest.raises(OSError):
@@ -340,19 +341,19 @@ def test_waits_survive_a_restart(tmp_path):
     world = World(make_frontier(tmp_path), replies=replies)
     world.frontier.seed(HERE)
     world.run(world.now + 5)
-    waits = world.frontier.waits(world.now)
+    waits = together(world.frontier.waits(world.now))
     assert waits.keys() == {"http://a.test"}
     assert 390 < waits["http://a.test"] <= 400
     again = resumed(tmp_path, waits, 9000.0)
     again.frontier.seed("http://b.test/")
     # Those that were not met before the next stop go on waiting after it.
-    assert again.frontier.waits(9000.0) == waits
-    later = again.frontier.waits(9100.0)
+    assert together(again.frontier.waits(9000.0)) == waits
+    later = together(again.frontier.waits(9100.0))
     assert later == {"http://a.test": pytest.approx(waits["http://a.test"] - 100)}
     again.frontier.seed(HERE)
     again.run()
     assert min(start.at for start in again.starts if "//a." in start.href) >= 9390
-    assert again.frontier.waits(again.now) == {}
+    assert together(again.frontier.waits(again.now)) == {}
 
 
 @pytest.mark.parametrize("wait_by", ["ip", "site", "both"])
@@ -363,7 +364,7 @@ def test_an_address_asked_just_before_a_restart_is_left_alone_after_it(tmp_path,
     world.frontier.seed(HERE)
     world.run(world.now + 10)
     [asked] = world.starts
-    waits = world.frontier.waits(world.now)
+    waits = together(world.frontier.waits(world.now))
     address, site = {"198.51.100.1"}, {"http://a.test"}
     assert waits.keys() == {"ip": address, "site": site, "both": address | site}[wait_by]
     again = resumed(tmp_path, waits, 9000.0, **settings)
@@ -549,9 +550,7 @@ class Crawl(RuleBasedStateMachine):
     def came_home(self, url, said):
         page = reply(url, **said)
         if url.robots_for is None:
-            if self.frontier.finished(page, self.now, WALL):
-                self.decide(url)
-            else:
+            if not self.frontier.finished(page, self.now, WALL):
                 assert url.attempt <= self.settings["retries"]
             return
         before = self.frontier.owed
@@ -572,12 +571,12 @@ class Crawl(RuleBasedStateMachine):
     @rule(number=st.integers(0, 4))
     def write_down(self, number):
         """As far as the disk has room; the rest is still owed."""
-        for url, outcome in self.frontier.decided(MANY):
-            assert isinstance(outcome, Outcome) and outcome is not Outcome.SUCCESS
+        for page in self.frontier.decided(MANY):
+            assert isinstance(page.outcome, Outcome)
             if number == 0:
                 return
             number -= 1
-            self.decide(url)
+            self.decide(page.url)
 
     @rule(seconds=st.sampled_from([0.5, 2.0, 5.0, 30.0, 3600.0, 25 * 3600.0]))
     def wait(self, seconds):

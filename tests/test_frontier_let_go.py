@@ -1,5 +1,7 @@
+from frontiers import together
+
 from larbinpy.frontier import let_go
-from larbinpy.frontier.let_go import Lapsing, Met, Verdicts
+from larbinpy.frontier.let_go import Lapsing, Met, Verdicts, pauses
 from larbinpy.outcome import Outcome
 
 
@@ -12,7 +14,7 @@ def test_times_that_have_passed_are_dropped_bit_by_bit(monkeypatch):
         times.lapse(49.0)
         assert before - len(times) <= 10
     assert sorted(times.values()) == [float(number) for number in range(50, 100)]
-    assert dict(times.after(97)) == {"98": 98.0, "99": 99.0}
+    assert together(pauses([], times, 97)) == {"98": 98.0, "99": 99.0}
 
 
 def test_to_lapse_minds_no_changes(monkeypatch):

@@ -17,6 +17,7 @@ def small(monkeypatch):
     monkeypatch.setattr(queues_module, "_SITE_LINES", 2)
     monkeypatch.setattr(queues_module, "_MOST_TAILS", 5)
     monkeypatch.setattr(queues_module, "_FORGET", 2)
+    monkeypatch.setattr(queues_module, "_MOST_READ", 3)
 
 
 @pytest.fixture
@@ -329,3 +330,19 @@ def test_what_cannot_be_read_is_not_taken(waiting):
                     assert list(waiting.backlogs.lines()) == names(6)[len(taken) :]
                     break
     assert (taken + waiting.take_all("a")) == names(6)
+
+
+def test_few_lines_are_kept_of_blocks_that_were_begun(waiting, monkeypatch):
+    """However many sites have their turn before others are done with a block."""
+    monkeypatch.setattr(queues_module, "_SITE_LINES", 8)
+    sites = [f"site{number}" for number in range(30)]
+    urls = {site: [waiting.put(site) for _ in range(8)] for site in sites}
+    backlogs, taken = waiting.backlogs, {site: [] for site in sites}
+    for _ in range(8):
+        for site in sites:
+            taken[site].append(backlogs.take(site)[1])
+            assert sum(len(each._head) for each in backlogs._sites.values()) <= 8
+        left = [line for site in sites for line in urls[site][len(taken[site]) :]]
+        assert Counter(backlogs.lines()) == Counter(left)
+    assert taken == urls
+    assert len(backlogs._read) == 0

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from frontiers import DEAD, MANY, SILENT, WALL, World, links, make_frontier, reply
+from frontiers import DEAD, MANY, SILENT, WALL, World, links, make_frontier, reply, together
 from hypothesis import settings
 from hypothesis.stateful import invariant
 from test_frontier import Crawl
@@ -83,8 +83,8 @@ def test_a_wait_comes_back_with_the_site(world):
     assert "http://a.test" not in here_now(here)
     sites = here.frontier.sites
     assert sites.waits.keys() == {"http://a.test"}
-    assert sites.pauses(here.now)["http://a.test"] == pytest.approx(asked + 500.1)
-    assert sites.pauses(asked + 501) == {}
+    assert together(sites.pauses(here.now))["http://a.test"] == pytest.approx(asked + 500.1)
+    assert together(sites.pauses(asked + 501)) == {}
     visit(here, f"{HERE}2")
     [again] = [start.at for start in here.starts[1:] if start.href == ROBOTS]
     assert again >= asked + 500

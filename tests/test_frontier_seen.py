@@ -588,3 +588,18 @@ class TestFaults:
         for _ in range(20):
             loaded.step()
         assert files(folder) == ["seen.000001.log"]
+
+
+def test_without_memory_to_grow_nothing_is_lost(folder, monkeypatch):
+    def grow(table):
+        raise MemoryError
+
+    seen = Seen(folder, "seen")
+    prints = random.Random(5)
+    numbers = [prints.getrandbits(64) for _ in range(40_000)]
+    with monkeypatch.context() as patch:
+        patch.setattr(fingerprint_table.FingerprintTable, "grow", grow)
+        assert all(seen.add(numbers[:35_000]))
+        assert not any(seen.add(numbers[:35_000]))
+    assert all(seen.add(numbers[35_000:]))
+    assert not any(seen.add(numbers))

@@ -305,7 +305,7 @@ def test_who_waited_at_a_save_waits_after_it(store, tmp_path, monkeypatch):
     assert again.lengths()["ordinary"] == 4
     assert again.lengths()["ordinary_wait"] == 4
     later = Sequencer(again, 6)
-    later.count_again()
+    later.resume()
     assert (later.load, later.in_memory) == ({}, 0)
     assert later.can_take
     taken = []
@@ -406,7 +406,7 @@ class Gate(RuleBasedStateMachine):
         self.store = Store(self.folder)
         self.store.load(mark)
         self.sequencer = Sequencer(self.store, self.max_urls)
-        self.sequencer.count_again()
+        self.sequencer.resume()
         self.out = []
         urls = map(decode, self.store.lines())
         self.mixed = {(each.site, each.priority) for each in urls}

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 from faultydisk import CHANGES, WRITES, FaultyDisk, Killed
-from frontiers import WALL, World, links, make_frontier, owed
+from frontiers import WALL, World, links, make_frontier, owed, together
 
 from larbinpy.frontier import blocks as blocks_module
 from larbinpy.frontier import queues as queues_module
+from larbinpy.frontier import state as state_module
 from larbinpy.frontier.state import State, StateError
 from larbinpy.output.log import CrawlLog
 from larbinpy.page import Fate
@@ -124,11 +125,11 @@ def test_a_wait_goes_on_from_when_the_state_is_loaded(tmp_path):
     frontier = make_frontier(tmp_path, least=30)
     frontier.seed("http://a.test/")
     World(frontier, now=1000.0).run(1010.0)
-    waits = frontier.waits(1010.0)
+    waits = together(frontier.waits(1010.0))
     assert waits == {"198.51.100.1": pytest.approx(20.1)}
     save(State(tmp_path), frontier, 1010.0, ended=True)
     again = load(tmp_path, 7.0, least=30)
-    assert again.waits(7.0) == waits
+    assert together(again.waits(7.0)) == waits
     world = World(again, now=7.0)
     world.run()
     assert world.starts[0].at == pytest.approx(27.1)
@@ -592,3 +593,20 @@ def test_a_folder_that_cannot_be_had_is_the_systems_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError):
         State(tmp_path / "file").lock()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{}, [], {"a": []}, {"a": {}}, {"a": {"b": [1, 2, 3]}}, [[1, 2], [3]], {"a": 1, "b": None}],
+)
+@pytest.mark.parametrize("entries", [1, 2, 9])
+def test_json_in_pieces_is_json(value, entries, monkeypatch):
+    monkeypatch.setattr(state_module, "_ENTRIES", entries)
+    assert json.loads("".join(state_module._json(value))) == value
+
+
+def test_json_of_numbers_as_keys(monkeypatch):
+    for entries in (1, 9):
+        monkeypatch.setattr(state_module, "_ENTRIES", entries)
+        text = "".join(state_module._json({"open": {1: 2, 1 << 70: 3}}))
+        assert json.loads(text) == {"open": {"1": 2, str(1 << 70): 3}}

@@ -23,6 +23,7 @@ def small(monkeypatch):
     monkeypatch.setattr(queues_module, "_SITE_LINES", 2)
     monkeypatch.setattr(queues_module, "_MOST_TAILS", 4)
     monkeypatch.setattr(queues_module, "_FORGET", 2)
+    monkeypatch.setattr(queues_module, "_MOST_READ", 3)
 
 
 @pytest.fixture

@@ -115,7 +115,9 @@ def test_a_power_cut_at_any_point_leaves_the_old_state_or_the_new(folder, room, 
         def cut(operation: Operation) -> None:
             if not pages:
                 cuts.cut(seeds=operation.number % 3 == 0)
-            elif operation.kind in ("rename", "syncfs") or operation.path.endswith("index"):
+            elif operation.kind in ("rename", "syncfs", "unlink") or operation.path.endswith(
+                "index"
+            ):
                 cuts.cut(["bytes", "names"], seeds=2)
 
         disk.watch = cut
@@ -124,7 +126,7 @@ def test_a_power_cut_at_any_point_leaves_the_old_state_or_the_new(folder, room, 
         assert crawl.account().is_whole
         crawl.close()
     cuts.cut(seeds=0)
-    assert set(cuts.found) == {0, 1}
+    assert {0, 1} <= set(cuts.found)
     # There was all of that to go wrong.
     changed = {(operation.kind, Path(operation.path).suffix) for operation in disk.operations}
     assert changed >= {("unlink", ".table"), ("unlink", ".log"), ("unlink", ".00000003")}
@@ -214,7 +216,7 @@ def test_a_power_cut_at_any_point_of_a_scratch_leaves_the_old_state_or_none(fold
         assert crawl.saves == [NOTHING]
         crawl.run(1)
         crawl.close()
-    assert set(cuts.found) == {0, 1}
+    assert {0, 1} <= set(cuts.found)
 
 
 def test_a_scratch_that_failed_at_any_point_is_made_again(folder, room, begun):

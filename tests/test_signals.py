@@ -12,11 +12,13 @@ def test_signals_are_counted_until_taken():
     with ExitStack() as until:
         signals.catch(until)
         signals.wake(poller, until)
-        assert (signals.stops, signals.take_status(), signals.take_reopen()) == (0, False, False)
+        assert (signals.stops, signals.take_status(), signals.reopen) == (0, False, False)
         for number in (signal.SIGUSR1, signal.SIGUSR1, signal.SIGHUP, signal.SIGPIPE):
             signal.raise_signal(number)
         assert (signals.take_status(), signals.take_status()) == (True, False)
-        assert (signals.take_reopen(), signals.take_reopen()) == (True, False)
+        assert (signals.reopen, signals.reopen) == (True, True)
+        signals.reopened()
+        assert not signals.reopen
         signal.raise_signal(signal.SIGTERM)
         signal.raise_signal(signal.SIGINT)
         assert signals.stops == 2

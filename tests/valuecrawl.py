@@ -34,7 +34,7 @@ from larbinpy.url import Url, fingerprint, hash64
 #: of seen that grows, and deletions of both.
 SMALL: dict[Any, dict[str, int]] = {
     blocks: {"LINES": 4, "FILE_SIZE": 250},
-    queues: {"_SITE_LINES": 2},
+    queues: {"_SITE_LINES": 2, "_MOST_READ": 3},
     frontier: {"_BATCH": 5},
     fingerprint_table: {"_REGION_BITS": 3, "_WIDTH": 3, "_TAIL": 2, "_GROWTH": 1},
     seen: {
@@ -259,8 +259,8 @@ class ValueCrawl:
         while self._landed:
             self._land(self._landed[0])
             self._landed.popleft()
-        for url, outcome in frontier.decided(MANY):
-            self._write_down(Page(url, outcome))
+        for page in frontier.decided(MANY):
+            self._write_down(page)
         if self.random.random() < 0.3:
             self.log.flush()
 
@@ -273,11 +273,10 @@ class ValueCrawl:
             if self.pages:
                 self._saved.append(href)
             self.frontier.digests.add([hash64(page.body)])
-        if self.frontier.finished(page, self.now, WALL + self.now):
-            if page.outcome is Outcome.SUCCESS:
-                self.frontier.admit(page.url, links(*WEB[href]), self.now)
-                self._seen.update(WEB[href])
-            self._write_down(page)
+        decided = self.frontier.finished(page, self.now, WALL + self.now)
+        if decided and page.outcome is Outcome.SUCCESS:
+            self.frontier.admit(page.url, links(*WEB[href]), self.now)
+            self._seen.update(WEB[href])
 
     def _write_down(self, page: Page) -> None:
         self.log.write(Fate.of(page, WALL + self.now))

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import NamedTuple, TypedDict
 from zlib import crc32
 
+from larbinpy.ending import DamagedError
 from larbinpy.files import Tail, sync_folder, write_at
 
 #: Lines that a block holds at most.
@@ -330,5 +331,5 @@ def _checksum(lines: int, queue: str, text: bytes) -> int:
     return crc32(text, crc32(f"{lines} {len(text)} {queue}".encode()))
 
 
-def _damaged(path: Path) -> OSError:
-    return OSError(errno.EIO, "damaged", str(path))
+def _damaged(path: Path) -> DamagedError:
+    return DamagedError(errno.EIO, "damaged", str(path))

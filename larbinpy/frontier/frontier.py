@@ -5,8 +5,9 @@ seconds of any clock that does not go back; it hands out names to resolve, reque
 open, and URLs whose fate is decided.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 
 from larbinpy.dns.lookup import Answer
 from larbinpy.frontier.ip_site import IPSites
@@ -57,6 +58,8 @@ class Frontier:
         self.seen = seen
         #: Bodies met before, for pageNoDuplicate.
         self.digests = digests
+        # Pages whose fetch decided the fate of their URLs, which is to be written down.
+        self._fetched: deque[Page] = deque()
         #: Links left out or already known, by outcome, since the start.
         self.refused: Counter[Outcome] = Counter()
 
@@ -179,7 +182,8 @@ class Frontier:
     def finished(self, page: Page, now: float, wall: float) -> bool:
         """Take the end of a page's fetch; True where it decides the fate of the URL.
 
-        Otherwise the URL is back at the tail of its NamedSite, to be tried again.
+        `decided` tells of it then. Otherwise the URL is back at the tail of its NamedSite, to
+        be tried again.
         """
         site = self.ip_sites.landed(page, now, wall)
         url = page.url
@@ -189,7 +193,7 @@ class Frontier:
         final = sequel(page.outcome, page.status) is Sequel.FORGET
         decided = final or url.attempt > self._retries
         if decided:
-            self.sequencer.done(url)
+            self._fetched.append(page)
         else:
             self.sites.retry(site, url, page.outcome, now)
         if page.status:
@@ -198,23 +202,27 @@ class Frontier:
             self.sites.count_silence(site, page.outcome, now)
         return decided
 
-    def decided(self, most: int) -> Iterator[tuple[Url, Outcome]]:
-        """At most `most` of the URLs whose fate is decided without a fetch.
+    def decided(self, most: int) -> Iterator[Page]:
+        """At most `most` of those whose fate is decided, by their fetch or without one.
 
         Each is owed until the next is asked for, so that none is lost when it cannot be
         written down.
         """
-        for _ in range(min(most, len(self.sites.decided))):
-            yield self.sites.decided[0]
-            url, _ = self.sites.decided.popleft()
-            self.sequencer.done(url)
+        for _ in range(most):
+            # Pages first, as they take room.
+            queue = self._fetched or self.sites.decided
+            if not queue:
+                break
+            yield queue[0]
+            self.sequencer.done(queue.popleft().url)
 
     def deadline(self, now: float, *, can_open: bool, can_ask: bool) -> float | None:
         """When the frontier next has something to do.
 
         What it has for the fetcher or the resolver counts only while they can take it.
         """
-        if self.sequencer.can_take or self.sites.decided or (can_ask and self.sites.has_names):
+        to_tell = self._fetched or self.sites.decided
+        if self.sequencer.can_take or to_tell or (can_ask and self.sites.has_names):
             return now
         times = [self.sites.deadline, self.ip_sites.deadline if can_open else None]
         return min((time for time in times if time is not None), default=None)
@@ -226,15 +234,17 @@ class Frontier:
         """URLs that are not decided yet."""
         return len(self.store) + self.sequencer.in_memory
 
-    def waits(self, now: float, beyond: float = 0.0) -> dict[str, float]:
-        """Seconds for which sites and addresses are still to be left alone, if over `beyond`."""
-        until = self.sites.pauses(now + beyond)
-        for key, time in self.ip_sites.pauses(now + beyond).items():
-            until[key] = max(time, until.get(key, 0.0))
-        return {key: round(time - now, 3) for key, time in until.items()}
+    def waits(self, now: float, beyond: float = 0.0) -> Iterator[dict[str, float]]:
+        """Seconds for which sites and addresses are still to be left alone, if over `beyond`.
+
+        In pieces; of what is in several of them the longest counts.
+        """
+        after = now + beyond
+        for pauses in chain(self.sites.pauses(after), self.ip_sites.pauses(after)):
+            yield {key: round(time - now, 3) for key, time in pauses.items()}
 
     def resume(self, waits: Mapping[str, float]) -> None:
         """Go on with a loaded store: count again, and leave alone until then who was to be."""
         self.sites.waits.update(waits)
         self.ip_sites.waits.update(waits)
-        self.sequencer.count_again()
+        self.sequencer.resume()

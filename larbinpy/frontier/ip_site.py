@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import count
 from typing import NamedTuple
 
-from larbinpy.frontier.let_go import Lapsing, Met
+from larbinpy.frontier.let_go import Lapsing, Met, pauses
 from larbinpy.frontier.named_site import NOBODY, NamedSite
 from larbinpy.frontier.politeness import Waits
 from larbinpy.outcome import asks_for_less
@@ -245,11 +245,9 @@ class IPSites:
         times = [schedule.deadline for schedule in schedules]
         return min((time for time in times if time is not None), default=None)
 
-    def pauses(self, after: float) -> dict[str, float]:
+    def pauses(self, after: float) -> Iterator[dict[str, float]]:
         """The addresses that are to be left alone beyond the time `after`, and until when."""
-        pauses = {one.key: one.next_at for one in self if one.next_at > after}
-        pauses.update(self.waits.after(after))
-        return pauses
+        yield from pauses(self._ip_sites.values(), self.waits, after)
 
     @property
     def least(self) -> float:

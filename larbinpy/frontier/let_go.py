@@ -4,12 +4,15 @@ Not the last word about them: one that is needed again comes back with the time 
 it is to be left alone. Each entry lasts only as long as what it says.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Protocol
 
 from larbinpy.outcome import Outcome
 
 #: Entries that are looked at in one turn, to drop those that have passed.
 _LOOKS = 100
+#: And in one piece of those that are left alone (10 ms).
+_PAUSES = 50_000
 #: Bits by which those that were let go are recognised, in 2 MiB: of a million met once
 #: each, some 4,000 are taken for others that came back.
 _BITS = 1 << 24
@@ -35,9 +38,26 @@ class Lapsing(dict[str, float]):
                 self.pop(key, None)
         del self._round[-_LOOKS:]
 
-    def after(self, time: float) -> Iterator[tuple[str, float]]:
-        """The entries that end later than `time`."""
-        return ((key, until) for key, until in self.items() if until > time)
+
+class Waiting(Protocol):
+    """What is left alone until some time: a site or an address."""
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def next_at(self) -> float: ...
+
+
+def pauses(
+    here: Iterable[Waiting], gone: Mapping[str, float], after: float
+) -> Iterator[dict[str, float]]:
+    """Who of them is left alone beyond the time `after`, and until when; some at a time."""
+    those = list(here)
+    for start in range(0, len(those), _PAUSES):
+        some = those[start : start + _PAUSES]
+        yield {each.key: each.next_at for each in some if each.next_at > after}
+    yield {key: until for key, until in gone.items() if until > after}
 
 
 class Met:

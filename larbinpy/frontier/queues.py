@@ -1,17 +1,20 @@
 """The queues of the store: one of new URLs, and those of sites that have enough for now."""
 
 from array import array
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterator
 
 from larbinpy.frontier import blocks as blocks_module
 from larbinpy.frontier.blocks import Blocks
+from larbinpy.frontier.budget import Budget
 
 # URLs of one site that are written together.
 _SITE_LINES = 50
 # URLs set aside that wait in memory for more of their site, all sites together (20 MB). They
-# are owed from where they were read.
+# are owed from where they were read. With more sites than this, blocks have a line or two.
 _MOST_TAILS = 100_000
+# Lines of sites' blocks in memory, of all sites together (20 MB): more of them are read again.
+_MOST_READ = 100_000
 # Blocks that were read before their numbers are given back.
 _FORGET = 1000
 
@@ -78,46 +81,74 @@ class Fifo:
 
 
 class _Backlog:
-    """What was set aside of one site: read, in blocks, and not written yet, in this order.
+    """What was set aside of one site: in blocks, and not written yet, in this order.
 
     There are many of these, with little in most of them, so no deques, which take 600 bytes.
     """
 
-    __slots__ = ("_at", "_blocks", "_head", "_unread", "tail")
+    __slots__ = ("_at", "_blocks", "_from", "_head", "_unread", "tail")
 
     def __init__(self, blocks: Blocks) -> None:
         self._blocks = blocks
-        # The first one last.
-        self._head: list[tuple[int, str]] = []
         self._unread = array("Q")
         self._at = 0
+        # What is left of the first unread block: the lines from this place on, and, where it
+        # was read lately, these lines, the first one last.
+        self._from = 0
+        self._head: list[tuple[int, str]] = []
         self.tail: list[tuple[int, str]] = []
 
     def __bool__(self) -> bool:
-        return bool(self._head or self.tail or self._at < len(self._unread))
+        return bool(self.tail) or self.in_blocks
+
+    @property
+    def in_blocks(self) -> bool:
+        """Is the first URL in a block?"""
+        return self._at < len(self._unread)
+
+    @property
+    def in_memory(self) -> bool:
+        """Is what is left of the first block in memory?"""
+        return bool(self._head)
 
     def add(self, position: int) -> None:
         self._unread.append(position)
 
-    def take(self) -> tuple[tuple[int, str], int]:
-        """The first URL's place and line, and how many have left the tail."""
-        if not self._head and self._at < len(self._unread):
-            self._head = self._blocks.read(self._unread[self._at])[::-1]
+    def read(self) -> int:
+        """Have the rest of the first block in memory; how many lines are new there."""
+        if self._head:
+            return 0
+        self._head = list(reversed(self._rest()))
+        return len(self._head)
+
+    def _rest(self) -> list[tuple[int, str]]:
+        read = self._blocks.read(self._unread[self._at])
+        return [taken for taken in read if taken[0] >= self._from]
+
+    def take(self) -> tuple[int, str]:
+        """The first line that was read, and its place."""
+        taken = self._head.pop()
+        self._from = taken[0] + 1
+        if not self._head:
             self._at += 1
+            self._from = 0
             if self._at >= _FORGET:
                 del self._unread[: self._at]
                 self._at = 0
-        left = 0
-        if not self._head:
-            left = len(self.tail)
-            self._head, self.tail = self.tail[::-1], []
-        return self._head.pop(), left
+        return taken
+
+    def forget(self) -> None:
+        """Keep nothing in memory that is in a block."""
+        self._head = []
 
     def lines(self) -> Iterator[str]:
         """All lines, without taking them."""
-        for _, line in reversed(self._head):
-            yield line
-        for position in self._unread[self._at :]:
+        unread = self._unread[self._at :]
+        if self._from:
+            del unread[0]
+            for _, line in self._rest():
+                yield line
+        for position in unread:
             yield from self._blocks.owed(position)
         for _, line in self.tail:
             yield line
@@ -134,8 +165,11 @@ class Backlogs:
         self._prefix = prefix
         self._sites: dict[str, _Backlog] = {}
         # Sites with a tail, in the order in which these began, and the lines in all tails.
-        self._tails: dict[str, None] = {}
+        # Ordered, as the first of a dict is dear to find when those before it are gone.
+        self._tails: OrderedDict[str, None] = OrderedDict()
         self._in_tails = 0
+        # Sites whose first block is in memory.
+        self._read: Budget[str] = Budget(_MOST_READ)
         self._length = 0
 
     def __len__(self) -> int:
@@ -184,13 +218,30 @@ class Backlogs:
     def take(self, site: str) -> tuple[int, str]:
         """The first URL of `site`, of which there are some: its place and line."""
         backlog = self._sites[site]
-        taken, left_tail = backlog.take()
-        if left_tail:
-            self._in_tails -= left_tail
-            del self._tails[site]
+        taken = self._take_read(site, backlog) if backlog.in_blocks else self._take_tail(site)
         self._length -= 1
         if not backlog:
             del self._sites[site]
+        return taken
+
+    def _take_read(self, site: str, backlog: _Backlog) -> tuple[int, str]:
+        if lines := backlog.read():
+            self._read.use(site, lines)
+            for other in self._read.surplus():
+                self._sites[other].forget()
+        taken = backlog.take()
+        if backlog.in_memory:
+            self._read.touch(site)
+        else:
+            self._read.discard(site)
+        return taken
+
+    def _take_tail(self, site: str) -> tuple[int, str]:
+        tail = self._sites[site].tail
+        self._in_tails -= 1
+        taken = tail.pop(0)
+        if not tail:
+            del self._tails[site]
         return taken
 
     def loaded(self, site: str, position: int, owed: int) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from larbinpy.frontier.budget import Budget
 from larbinpy.frontier.ip_site import IPSites
-from larbinpy.frontier.let_go import Lapsing, Met, Verdicts
+from larbinpy.frontier.let_go import Lapsing, Met, Verdicts, pauses
 from larbinpy.frontier.named_site import Event, NamedSite, State
 from larbinpy.frontier.politeness import Pace, Waits
 from larbinpy.frontier.rulebook import Kept, Rulebook
@@ -83,11 +83,9 @@ class Residents:
         self._settle()
         return self._watch.found(self._active.keys())
 
-    def pauses(self, after: float) -> dict[str, float]:
+    def pauses(self, after: float) -> Iterator[dict[str, float]]:
         """The sites that are to be left alone beyond the time `after`, and until when."""
-        pauses = {site.key: site.next_at for site in self if site.next_at > after}
-        pauses.update(self.waits.after(after))
-        return pauses
+        yield from pauses(self._sites.values(), self.waits, after)
 
     # For those who lead them.
 

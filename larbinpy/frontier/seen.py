@@ -25,7 +25,7 @@ from itertools import compress
 from pathlib import Path
 from typing import TypedDict
 
-from larbinpy.files import Tail, write_at
+from larbinpy.files import Tail, sync_folder, write_at
 from larbinpy.frontier.fingerprint_table import FingerprintTable
 
 #: Fingerprints that are looked up in one go.
@@ -127,7 +127,9 @@ class Seen:
             if not self._table.crowded:
                 return
             self._abandon(self._image)
-        self._table.grow()
+        # Without memory to grow it gets fuller, and slower.
+        with suppress(MemoryError):
+            self._table.grow()
 
     def step(self) -> None:
         """A slice of the work that is too much for one turn, some 2 ms of it.
@@ -204,8 +206,7 @@ class Seen:
         if image is not None and image.whole and not image.durable:
             self._sync_image(image)
         if not self._folder_synced:
-            with _opened(self._folder, os.O_RDONLY | os.O_DIRECTORY) as fd:
-                os.fsync(fd)
+            sync_folder(self._folder)
             self._folder_synced = True
 
     def _sync_image(self, image: _Image) -> None:

@@ -6,7 +6,7 @@ comes back when the site has used up half of its share. So many sites, each with
 are in memory at any time, however few sites the queues are full of.
 """
 
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Iterator
 
 from larbinpy.frontier.queues import Backlogs, Fifo
@@ -44,8 +44,8 @@ class Sequencer:
         self.load: Counter[str] = Counter()
         #: URLs with their sites or in flight.
         self.in_memory = 0
-        # A set that keeps its order.
-        self._hungry: dict[str, None] = {}
+        # A set that keeps its order; the first of a dict is dear to find when many are gone.
+        self._hungry: OrderedDict[str, None] = OrderedDict()
         # Those that were set aside and those that come after have every second place each.
         self._turn = False
         # How many URLs a site may have in memory, and how many may be set aside, in this turn.
@@ -142,6 +142,6 @@ class Sequencer:
             return False, f"{site} has {self.load[site]} URLs"
         return True, ""
 
-    def count_again(self) -> None:
-        """Everything is in the store again, after a load."""
-        self._hungry = dict.fromkeys(self._store.waiting_sites())
+    def resume(self) -> None:
+        """Everything is in the store again, after a load: all sites are hungry."""
+        self._hungry = OrderedDict.fromkeys(self._store.waiting_sites())

@@ -71,7 +71,8 @@ class Sites(Residents):
         self._order = count()
         # OPEN sites of which some URLs still wait.
         self._entering: deque[NamedSite] = deque()
-        self.decided: deque[tuple[Url, Outcome]] = deque()
+        #: URLs whose fate is decided without a fetch, and that fate.
+        self.decided: deque[Page] = deque()
         #: URLs in the `waiting` and `retries` queues of all sites.
         self.held = 0
         self.robots_fetched = 0
@@ -126,7 +127,7 @@ class Sites(Residents):
     def _decide(self, url: Url, outcome: Outcome, now: float) -> None:
         """The fate of a URL that is in no queue: `outcome`, without (another) fetch."""
         if url.robots_for is None:
-            self.decided.append((url, outcome))
+            self.decided.append(Page(url, outcome))
             return
         owner = self._sites.get(url.robots_for)
         if owner is not None and owner.state is State.ROBOTS:

@@ -10,11 +10,12 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 from larbinpy.ending import UserError
-from larbinpy.files import sync_folder, write_atomic
+from larbinpy.files import make_folder, sync_folder, write_atomic
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.store import Store, decode
 from larbinpy.url import Url
@@ -23,7 +24,9 @@ _MANIFEST = "state.json"
 #: What comes of a state that is not whole, or not ours.
 _DAMAGE = (OSError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError)
 _FORMAT = 3
-#: Characters of a part of the manifest that take a turn of their own (2 ms).
+#: Entries of the manifest that are put into JSON at once, and characters that take a turn of
+#: their own.
+_ENTRIES = 10_000
 _LONG = 100_000
 
 
@@ -83,7 +86,7 @@ class State:
 
     def lock(self) -> None:
         """Make the folder and keep others out until `unlock` or the end of the process."""
-        self._folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self._folder)
         lock = (self._folder / "lock").open("a+")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -133,7 +136,7 @@ class State:
         log_mark, written = log.cut(), None if outputs is None else outputs.cut()
         store = frontier.store.cut()
         seen, digests = frontier.seen.cut(), frontier.digests.cut()
-        manifest = {
+        manifest: dict[str, Any] = {
             "format": _FORMAT,
             "log": log_mark,
             "outputs": written,
@@ -141,8 +144,6 @@ class State:
             "seen": seen,
             "digests": digests,
             "ended": ended,
-            # After a kill all addresses rest for waitDuration.
-            "waits": frontier.waits(now, beyond=0.0 if ended else frontier.ip_sites.least),
             "seed_hosts": [*frontier.seed_hosts],
         }
         yield True
@@ -153,12 +154,18 @@ class State:
             if part is not None:
                 part.sync()
                 yield True
+        waits: dict[str, float] = {}
+        # After a kill all addresses rest for waitDuration.
+        for some in frontier.waits(now, beyond=0.0 if ended else frontier.ip_sites.least):
+            waits |= {key: max(wait, waits.get(key, 0.0)) for key, wait in some.items()}
+            yield True
+        manifest["waits"] = waits
         text = []
-        for entry in manifest.items():
-            text.append(json.dumps(dict([entry]))[1:-1])
-            if len(text[-1]) > _LONG:
+        for piece in _json(manifest):
+            text.append(piece.encode())
+            if len(piece) > _LONG:
                 yield True
-        write_atomic(self._folder / _MANIFEST, [f"{{{','.join(text)}}}".encode()])
+        write_atomic(self._folder / _MANIFEST, text)
         yield True
         frontier.store.tidy(store)
         frontier.seen.tidy(seen)
@@ -205,6 +212,31 @@ class State:
             yield from map(decode, store.lines())
         except _DAMAGE as error:
             raise StateError(f"{self._folder}: the saved state is damaged ({error})") from error
+
+
+def _json(value: object) -> Iterator[str]:
+    """`value` as JSON, in pieces: what has many entries has small ones."""
+    if isinstance(value, list | dict) and len(value) > _ENTRIES:
+        kind = type(value)
+        for number, some in enumerate(_batches(value)):
+            text = json.dumps(kind(some))
+            yield ("," if number else text[0]) + text[1:-1]
+        yield text[-1]
+    elif isinstance(value, dict):
+        mark = "{"
+        for key, entry in value.items():
+            yield f"{mark}{json.dumps(str(key))}:"
+            yield from _json(entry)
+            mark = ","
+        yield "}" if value else "{}"
+    else:
+        yield json.dumps(value)
+
+
+def _batches(value: list[object] | dict[object, object]) -> Iterator[list[Any]]:
+    entries = iter(value.items() if isinstance(value, dict) else value)
+    while some := list(islice(entries, _ENTRIES)):
+        yield some
 
 
 def _brought_to(disk: Disk, written: object) -> Iterator[bool]:

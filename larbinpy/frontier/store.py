@@ -6,8 +6,9 @@ site's own queue is read again when the site has room. So each URL is written on
 where its site is a hot one; none is taken and put back over and over, and a hot site neither
 fills the memory nor stands in anybody's way.
 
-In memory are the ends of the FIFOs and, for each site with URLs set aside, eight bytes a
-block; everything else is in `blocks`.
+In memory are the ends of the FIFOs, a bounded number of lines that were set aside or read
+again, some 300 bytes for each site with URLs set aside, and eight for each of its blocks;
+everything else is in `blocks`.
 """
 
 from collections.abc import Iterator

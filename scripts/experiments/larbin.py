@@ -114,7 +114,7 @@ class LarbinSequencer:
     def gate(self) -> tuple[bool, str]:
         return True, ""
 
-    def count_again(self) -> None:
+    def resume(self) -> None:
         """Nothing is loaded: these crawls are not resumed."""
 
 

@@ -96,6 +96,7 @@ class _Simulation:
         page = Page(url, Outcome.SUCCESS, status=200)
         frontier.finished(page, self.now, 0.0)
         frontier.admit(url, [Link(_SPELLING.url(place), Kind.PAGE) for place in links], self.now)
+        list(frontier.decided(1))
         self._done.pages += 1
         self._done.links += len(links)
 

@@ -1,0 +1,58 @@
+"""Faults in the middle of a crawl: no URL is lost by them."""
+
+import errno
+
+import pytest
+from smallworld import Pages
+
+from larbinpy.crawl import Start
+from larbinpy.frontier.state import State
+
+pytest_plugins = ["smallcrawls"]
+
+GONE = "a.test/gone"
+
+
+class Faulty(Pages):
+    """A plug that fails when it is first told of a failure."""
+
+    def __init__(self, error):
+        super().__init__()
+        self.errors = [error]
+
+    def failed(self, url, outcome):
+        if self.errors:
+            raise self.errors.pop()
+
+
+@pytest.fixture
+def site(web):
+    web.page("a.test/", "/gone", "/two")
+    web.page("a.test/two")
+
+
+def test_a_failure_that_cannot_be_told_is_told_again(crawl, site):
+    world = crawl(output=Faulty(OSError(errno.ENOSPC, "No space left on device")))
+    assert world.code == 0
+    assert set(world.outcomes) == {"a.test/", GONE, "a.test/two"}
+
+
+def test_a_bug_in_a_plug_loses_no_url(crawl, site):
+    with pytest.raises(RuntimeError):
+        crawl(output=Faulty(RuntimeError("a bug")))
+    owed = [url.href for url in State(crawl.world.folder / "state").owed()]
+    assert [href for href in owed if href.endswith("/gone")]
+
+
+def test_damaged_queues_are_refused_with_a_remedy(crawl, web):
+    web.page("a.test/", *[f"/{number}" for number in range(9)])
+    for number in range(9):
+        web.page(f"a.test/{number}")
+    world = crawl("limitPage 3")
+    [file] = (world.folder / "state").glob("urls.*")
+    damaged = bytearray(file.read_bytes())
+    damaged[damaged.rindex(b"a.test")] ^= 1
+    file.write_bytes(damaged)
+    again = crawl("limitPage 30", folder=world.folder, start=Start.RESUME)
+    assert again.code == 3
+    assert again.stderr.getvalue().endswith(f"{file}: damaged; --scratch starts anew\n")
