@@ -293,7 +293,7 @@ class Crawl:
     def _second(self, now: float) -> None:
         """Larbin's cron: what is done once a second."""
         self._next_second = now + 1.0
-        self._stats.second(self._resolver.stats()["answered"])
+        self._stats.second(now, self._resolver.answered, self._frontier.owed, self._fetcher.busy)
         self._log.flush()
         self._show(self._state_name())
         if self._config.debug:

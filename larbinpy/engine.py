@@ -292,7 +292,7 @@ class Engine:
 
     def _write_down(self, page: Page) -> None:
         fate = Fate.of(page, self._wall())
-        self._stats.decided(page.outcome, fate)
+        self._stats.decided(page.outcome, fate, page.detail)
         for register in self._registers:
             register.write(fate)
 

@@ -1,9 +1,10 @@
 """Counters of a running crawl, and the one snapshot that every page and line shows."""
 
+import os
 import resource
 from collections import Counter, deque
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,17 +14,34 @@ from larbinpy.ending import Ending
 from larbinpy.fetch import Fetcher
 from larbinpy.frontier import view
 from larbinpy.frontier.frontier import Frontier
+from larbinpy.histogram import FETCH, TURN, Histogram
+from larbinpy.history import History
 from larbinpy.outcome import Outcome
 from larbinpy.output.plug import Output
 from larbinpy.output.report import build_report
 from larbinpy.page import Fate, Page
 
-#: Fates that the status page shows.
+#: Fates that the status page shows, of each kind.
 _RECENT = 50
-#: Seconds of history, and those that a rate is taken over.
-_HISTORY = 60
+#: Seconds that a rate is taken over.
 _RATE = 10
-_COUNTED = ("pages", "success", "bytes", "links")
+_FATE = tuple(field.name for field in fields(Fate))
+
+#: Nobody was there, or something broke.
+FAILURES = (
+    Outcome.NO_DNS,
+    Outcome.NO_CONNECTION,
+    Outcome.TIMEOUT,
+    Outcome.EARLY_STOP,
+    Outcome.ERR_50X,
+    Outcome.BAD_TLS,
+)
+_REFUSALS = frozenset({Outcome.FORBIDDEN_ROBOTS, Outcome.FAST_ROBOTS})
+#: What is no success and nobody's fault either.
+_ORDINARY = frozenset({Outcome.SUCCESS, Outcome.ERR_30X, Outcome.DUPLICATE, Outcome.BAD_TYPE})
+
+
+_RATES = ("pages", "success", "failed", "bytes", "links", "names")
 
 
 class Stats:
@@ -39,12 +57,18 @@ class Stats:
         self.bytes_received = 0
         self.outcomes: Counter[Outcome] = Counter()
         self.recent: deque[Fate] = deque(maxlen=_RECENT)
-        self.history: dict[str, deque[int]] = {
-            name: deque([0], maxlen=_HISTORY) for name in (*_COUNTED, "names")
-        }
+        #: The last that went wrong, with what is known beyond the outcome.
+        self.failures: deque[tuple[Fate, str]] = deque(maxlen=_RECENT)
+        #: The last that a robots.txt refused.
+        self.refusals: deque[Fate] = deque(maxlen=_RECENT)
+        self.history = History(started)
         self._before: Counter[str] = Counter()
+        #: Of all requests, those of robots.txt included.
+        self.fetches = Histogram(FETCH)
+        self.turns = Histogram(TURN)
         self.lag = 0.0
-        self.lag_max = 0.0
+        # The longest turn until the last second, and since.
+        self._lag_before = self._lag_lately = 0.0
 
     def __repr__(self) -> str:
         return f"<Stats pages={self.pages} success={self.success}>"
@@ -56,38 +80,54 @@ class Stats:
     def received(self, page: Page) -> None:
         """A transfer ended."""
         self.bytes_received += page.received
+        self.fetches.observe(page.ms / 1000)
         self.pages += page.url.robots_for is None and page.status > 0
 
-    def decided(self, outcome: Outcome, fate: Fate) -> None:
+    def decided(self, outcome: Outcome, fate: Fate, detail: str = "") -> None:
         """The fate of a URL is decided."""
         self.outcomes[outcome] += 1
         self.recent.append(fate)
+        if outcome in _REFUSALS:
+            self.refusals.append(fate)
+        elif outcome not in _ORDINARY:
+            self.failures.append((fate, detail))
 
     def turn_took(self, seconds: float) -> None:
         """How long a turn kept the sockets waiting."""
+        self.turns.observe(seconds)
         self.lag += (seconds - self.lag) / 50
-        self.lag_max = max(self.lag_max, seconds)
+        if seconds > self._lag_lately:
+            self._lag_lately = seconds
 
-    def second(self, names: int) -> None:
-        """A second is over; `names` were answered by the resolver since the start."""
-        totals = Counter(
-            pages=self.pages,
-            success=self.success,
-            bytes=self.bytes_received,
-            links=self.links,
-            names=names,
-        )
-        for name, counts in self.history.items():
-            counts.append(totals[name] - self._before[name])
-        self._before = totals
+    def second(self, now: float, names: int, queued: int, busy: int) -> None:
+        """A second is over: `names` were answered since the start, `queued` URLs wait, and
+        `busy` transfers run.
+        """
+        totals = {
+            "pages": self.pages,
+            "success": self.success,
+            "failed": sum(self.outcomes[outcome] for outcome in FAILURES),
+            "bytes": self.bytes_received,
+            "links": self.links,
+            "names": names,
+        }
+        counts = {name: total - self._before[name] for name, total in totals.items()}
+        levels = {"urls_queued": queued, "busy": busy, "rss_bytes": rss_bytes()}
+        peaks = {"turn_ms": round(self._lag_lately * 1000, 3)}
+        self.history.add(now, counts, levels, peaks)
+        self._before = Counter(totals)
+        self._lag_before = self.lag_max
+        self._lag_lately = 0.0
+
+    @property
+    def lag_max(self) -> float:
+        """The longest turn so far (s)."""
+        return max(self._lag_before, self._lag_lately)
 
     def rates(self) -> dict[str, float]:
         """Per second, over the last ten."""
-        rates = {}
-        for name, counts in self.history.items():
-            last = list(counts)[-_RATE:]
-            rates[name] = round(sum(last) / len(last), 2)
-        return rates
+        rates = self.history.rates(_RATE)
+        return {name: rates.get(name, 0.0) for name in _RATES}
 
 
 def totals(stats: Stats, frontier: Frontier) -> dict[str, int]:
@@ -149,9 +189,27 @@ def snapshot(
         "robots": robots(frontier, counted),
         "system": _system(stats, fetcher),
         "output": output.stats(),
-        "recent": [asdict(fate) for fate in reversed(stats.recent)],
-        "history": {name: list(counts) for name, counts in stats.history.items()},
+        "recent": _newest_first(stats.recent),
+        "failures": [
+            {**_as_dict(fate), "detail": detail} for fate, detail in reversed(stats.failures)
+        ],
+        "refusals": _newest_first(stats.refusals),
+        "history": stats.history.describe(),
+        "histograms": {
+            "fetch": stats.fetches.describe(),
+            "dns": resolver.times.describe(),
+            "turn": stats.turns.describe(),
+        },
     }
+
+
+def _newest_first(fates: deque[Fate]) -> list[dict[str, object]]:
+    return [_as_dict(fate) for fate in reversed(fates)]
+
+
+def _as_dict(fate: Fate) -> dict[str, object]:
+    # dataclasses.asdict copies deeply, which for all that a page shows takes a millisecond.
+    return {name: getattr(fate, name) for name in _FATE}
 
 
 def report(
@@ -179,7 +237,9 @@ def _system(stats: Stats, fetcher: Fetcher) -> dict[str, object]:
     return {
         "cpu_s": round(cpu_seconds(), 3),
         "rss_bytes": rss_bytes(),
-        "fds": sum(1 for _ in Path("/proc/self/fd").iterdir()),
+        "peak_rss_bytes": peak_rss_bytes(),
+        "fds": len(os.listdir("/proc/self/fd")),
+        "fds_limit": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
         "loop_lag_ms": round(stats.lag * 1000, 3),
         "loop_lag_max_ms": round(stats.lag_max * 1000, 3),
         "handles": fetcher.busy + fetcher.free,

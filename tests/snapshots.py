@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from larbinpy.history import SPANS
+
 
 def fate(number: int, url: str = "", outcome: str = "success", **other: Any) -> dict[str, Any]:
     """A line of the crawl log."""
@@ -18,6 +20,23 @@ def fate(number: int, url: str = "", outcome: str = "success", **other: Any) -> 
         "ms": 40 + number,
         "attempt": 1,
         **other,
+    }
+
+
+def history(**series: list[float]) -> dict[str, Any]:
+    """The same series over all spans."""
+    return {
+        span.name: {"step_s": span.step, "cells": span.cells, "series": dict(series)}
+        for span in SPANS
+    }
+
+
+def histogram() -> dict[str, Any]:
+    return {
+        "bounds_s": [0.01, 0.1, 1.0],
+        "counts": [30, 60, 8, 2],
+        "count": 100,
+        "sum_s": 9.25,
     }
 
 
@@ -50,7 +69,14 @@ def snapshot(**changes: Any) -> dict[str, Any]:
             "sites": 1204,
             "addresses": 877,
         },
-        "rates": {"pages": 18.4, "success": 17.1, "bytes": 712334.0, "links": 861.0, "names": 0.6},
+        "rates": {
+            "pages": 18.4,
+            "success": 17.1,
+            "failed": 0.2,
+            "bytes": 712334.0,
+            "links": 861.0,
+            "names": 0.6,
+        },
         "outcomes": {
             "success": 44907,
             "err40X": 1893,
@@ -81,10 +107,22 @@ def snapshot(**changes: Any) -> dict[str, Any]:
                     "state": "open",
                     "waiting": 9998 - 313 * n,
                     "delay_s": 30.0 + n,
+                    "answers_in_s": 0.21,
                     "fetched": 210 + n,
                     "failed": n,
                 }
                 for n in range(8)
+            ],
+            "slowest": [
+                {
+                    "site": "http://sloth.example",
+                    "state": "open",
+                    "waiting": 7,
+                    "delay_s": 30.0,
+                    "answers_in_s": 12.4,
+                    "fetched": 21,
+                    "failed": 0,
+                }
             ],
             "suspended": [
                 {"site": "http://slow.example", "until_s": 118.0, "reason": "Retry-After: 120"}
@@ -140,7 +178,9 @@ def snapshot(**changes: Any) -> dict[str, Any]:
         "system": {
             "cpu_s": 402.1,
             "rss_bytes": 188743680,
+            "peak_rss_bytes": 200000000,
             "fds": 131,
+            "fds_limit": 16384,
             "loop_lag_ms": 1.7,
             "loop_lag_max_ms": 41.2,
             "handles": 100,
@@ -157,11 +197,24 @@ def snapshot(**changes: Any) -> dict[str, Any]:
         "recent": [
             fate(n, outcome="err40X" if n % 9 == 4 else "success") for n in reversed(range(50))
         ],
-        "history": {
-            "pages": [(7 * n * n + 3 * n) % 29 for n in range(60)],
-            "success": [(7 * n * n + 3 * n) % 29 * 9 // 10 for n in range(60)],
-            "bytes": [(7 * n * n + 3 * n) % 29 * 38_000 for n in range(60)],
-        },
+        "failures": [
+            fate(7, "http://gone.example/a", "timeout", status=0, detail="no reply in 30 s"),
+            fate(4, "http://www.example.com/gone", "err40X", detail=""),
+        ],
+        "refusals": [fate(2, "http://www.example.com/private", "forbiddenRobots", status=0)],
+        "history": history(
+            pages=[(7 * n * n + 3 * n) % 29 for n in range(60)],
+            success=[(7 * n * n + 3 * n) % 29 * 9 // 10 for n in range(60)],
+            failed=[n % 20 // 19 for n in range(60)],
+            bytes=[(7 * n * n + 3 * n) % 29 * 38_000 for n in range(60)],
+            links=[(7 * n * n + 3 * n) % 29 * 48 for n in range(60)],
+            names=[n % 3 for n in range(60)],
+            urls_queued=[342_000 + n for n in range(60)],
+            busy=[70 + n % 5 for n in range(60)],
+            rss_bytes=[188_000_000 + n for n in range(60)],
+            turn_ms=[1.5 + n % 7 for n in range(60)],
+        ),
+        "histograms": {"fetch": histogram(), "dns": histogram(), "turn": histogram()},
     }
     return {**made, **changes}
 
@@ -184,6 +237,7 @@ def hostile(text: str) -> dict[str, Any]:
     made["sites"]["by_state"] = {text: 4}
     made["config"] = {text: text}
     made["output"] = {text: {text: text}}
-    made["history"] = {text: [1, 2, 3]}
+    made["history"] = {"minute": {"step_s": 1, "cells": 60, "series": {text: [1, 2, 3]}}}
+    made["histograms"] = {text: histogram()}
     made["robots"] = {text: text}
     return made

@@ -15,7 +15,7 @@ TREES = {name: ast.parse(path.read_bytes()) for name, path in MODULES.items()}
 #: A room may import from itself and from rooms of earlier rows; the values of the first row,
 #: from each other.
 ROWS = [
-    "url outcome page agent ending _version settings larbinconf config",
+    "url outcome page agent ending _version settings larbinconf config histogram history",
     "dns.wire dns.address dns.servers dns.lookup parse fetch.robots files poller",
     "frontier",
     "dns fetch output console demo syncing",

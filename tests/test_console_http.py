@@ -1,4 +1,5 @@
 import json
+import re
 from base64 import b64encode
 from hashlib import sha256
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from snapshots import snapshot
 
 from larbinpy.console.http import HttpSession, Site, StatusServer
+from larbinpy.console.script import SCRIPT_HASH
 from larbinpy.console.style import STYLE_HASH
 from larbinpy.console.text import json_line
 
@@ -61,6 +63,8 @@ def get(path="/", host="localhost:8081", method="GET", headers=""):
         ("/system.html", b"text/html; charset=utf-8", b"Queues"),
         ("/output.html", b"text/html; charset=utf-8", b"mirror"),
         ("/all.html", b"text/html; charset=utf-8", b"Configuration"),
+        ("/?span=hour", b"text/html; charset=utf-8", b'aria-current="true">hour</a>'),
+        ("/icon.svg", b"image/svg+xml", b"<svg"),
         ("/status.json", b"application/json", b'"totals":'),
         ("/metrics", b"text/plain; version=0.0.4; charset=utf-8", b"larbinpy_pages_total 48213"),
     ],
@@ -83,6 +87,8 @@ def test_headers_that_protect():
         _, headers, _ = get(path)
         policy = headers[b"content-security-policy"].decode()
         assert policy.startswith(f"default-src 'none'; style-src {STYLE_HASH};")
+        assert f"script-src {SCRIPT_HASH};" in policy
+        assert "unsafe" not in policy and "*" not in policy
         assert headers[b"x-content-type-options"] == b"nosniff"
         assert headers[b"referrer-policy"] == b"no-referrer"
         assert headers[b"cache-control"] == b"no-store"
@@ -90,10 +96,10 @@ def test_headers_that_protect():
         assert b"access-control-allow-origin" not in headers
 
 
-def test_the_policy_names_the_style_of_the_page():
-    body = get("/")[2]
-    style = body[body.index(b"<style>") + 7 : body.index(b"</style>")]
-    assert f"'sha256-{b64encode(sha256(style).digest()).decode()}'" == STYLE_HASH
+@pytest.mark.parametrize(("tag", "known"), [("style", STYLE_HASH), ("script", SCRIPT_HASH)])
+def test_the_policy_names_the_style_and_the_script_of_the_page(tag, known):
+    [content] = re.findall(f"<{tag}>(.*?)</{tag}>", get("/")[2].decode(), re.DOTALL)
+    assert f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'" == known
 
 
 def test_head_has_no_body():
@@ -274,3 +280,39 @@ def test_pages_are_rendered_in_batches(loop):
         loop.turn()
         assert len(calls) - before <= 4
     assert len(calls) == 12
+
+
+def test_all_who_ask_at_about_the_same_time_get_the_same_page(loop):
+    calls = []
+
+    def counted():
+        calls.append(1)
+        return snapshot(elapsed_s=float(len(calls)))
+
+    server = loop.add(StatusServer(loop.poller, counted, "127.0.0.1", 0, True))
+    first = loop.ask(server, request("/"))
+    assert loop.ask(server, request("/?span=nonsense")) == first
+    assert loop.ask(server, request("/?span=day")) != first
+    assert loop.ask(server, request("/dns.html")) != first
+    assert len(calls) == 3
+    loop.later(0.6)
+    assert loop.ask(server, request("/")) != first
+
+
+def test_data_is_never_old(loop):
+    """Scripts read it right after they have changed something."""
+    calls = []
+
+    def counted():
+        calls.append(1)
+        return snapshot(state=f"state {len(calls)}")
+
+    server = loop.add(StatusServer(loop.poller, counted, "127.0.0.1", 0, True))
+    assert b"state 1" in loop.ask(server, request("/status.json"))
+    assert b"state 2" in loop.ask(server, request("/status.json"))
+
+
+def test_pages_that_are_kept_for_a_moment_have_an_end(loop, server):
+    for number in range(300):
+        loop.ask(server, request(f"/?span={number}"))
+    assert len(server._site._pages) == 1

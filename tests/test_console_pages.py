@@ -1,9 +1,19 @@
+import html
+import re
+from dataclasses import replace
+
 import html5lib
 import pytest
-from snapshots import hostile, snapshot
+from hypothesis import given
+from hypothesis import strategies as st
+from snapshots import fate, histogram, history, hostile, snapshot
 
+from larbinpy.config import Config, texts
 from larbinpy.console import pages
-from larbinpy.console.markup import el, table
+from larbinpy.console.markup import _PLAIN, el, table, text
+from larbinpy.console.script import SCRIPT
+from larbinpy.console.style import DARK, LIGHT
+from larbinpy.console.text import printable
 
 PAYLOADS = [
     "<script>alert(1)</script>",
@@ -36,8 +46,9 @@ def shape(text):
 
 def words(text):
     tree, _ = parse(text)
-    for style in list(tree.iter("style")):
-        style.text = ""
+    for kind in ("style", "script"):
+        for node in list(tree.iter(kind)):
+            node.text = ""
     return " ".join(" ".join(tree.itertext()).split())
 
 
@@ -53,11 +64,13 @@ def test_pages_are_correct_html_that_needs_nothing(path):
     tree, errors = parse(text)
     assert errors == []
     tags = {node.tag for node in tree.iter()}
-    assert not tags & {"script", "link", "img", "iframe", "object", "form"}
-    hrefs = [node.get("href") for node in tree.iter("a")]
-    assert all(href.startswith("/") for href in hrefs)
+    assert not tags & {"img", "iframe", "object", "form", "base", "embed", "video", "audio"}
+    hrefs = [node.get("href") for kind in ("a", "link") for node in tree.iter(kind)]
+    assert all(re.match(r"/(?!/)|\?", href) for href in hrefs)
+    [script] = tree.iter("script")
+    assert (script.text, script.attrib) == (SCRIPT, {})
     assert not any("style" in node.attrib or "src" in node.attrib for node in tree.iter())
-    assert [n.get("href") for n in tree.iter("a") if "aria-current" in n.attrib] == [path]
+    assert [n.get("href") for n in tree.iter("a") if n.get("aria-current") == "page"] == [path]
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -86,7 +99,7 @@ def test_controls_and_directions_are_spelled_out(path):
 
 def test_the_overview_has_the_figures():
     shown = words(pages.render("/", snapshot()))
-    for figure in ("48,213", "18.4/s now", "342,809", "1.9 GB", "93.1 %", "0:44:39", "running"):
+    for figure in ("48,213", "18.4/s", "342,809", "1.9 GB", "93.1 %", "0:44:39", "running"):
         assert figure in shown, figure
     assert "tooBig" not in shown
 
@@ -94,13 +107,19 @@ def test_the_overview_has_the_figures():
 def test_each_page_shows_what_it_is_for():
     data = snapshot()
     expected = {
-        "/stats.html": ["err40X", "robots.txt", "44,907"],
-        "/histograms.html": ["mean", "60 s ago"],
-        "/urls.html": ["http://site3.example", "Retry-After: 120", "page-49.html", "118 s"],
+        "/stats.html": [
+            "err40X", "44,907", "took too long: no reply in 30 s", "404 Not Found",
+            "http://gone.example/a", "http://www.example.com/private",
+        ],
+        "/histograms.html": ["highest 25/s", "1 min ago", "24 h ago", "up to 100 ms", "over 1 s"],
+        "/urls.html": [
+            "http://site3.example", "Retry-After: 120", "page-49.html", "2 min",
+            "http://sloth.example", "12 s", "closed: www.example.com holds",
+        ],
         "/dns.html": ["192.0.2.53:53", "20,544", "yes", "93.9 %", "48.0 kB", "4,021", "21.4 ms"],
-        "/system.html": ["closed: www.example.com holds", "188.7 MB", "1.7 ms", "waitDuration"],
+        "/system.html": ["188.7 MB", "1.7 ms", "16,384", "waitDuration"],
         "/output.html": ["mirror", "44,885", "1.7 GB", "text/css 878", "7, 1"],
-    }
+    }  # fmt: skip
     for path, parts in expected.items():
         shown = words(pages.render(path, data))
         whole = words(pages.render("/all.html", data))
@@ -109,20 +128,103 @@ def test_each_page_shows_what_it_is_for():
             assert part in whole, part
 
 
-def test_a_histogram_has_a_bar_a_second_to_scale():
-    tree, _ = parse(pages.render("/histograms.html", snapshot(history={"pages": [0, 5, 10]})))
-    bars = [node for node in tree.iter("rect") if node.get("class") != "hit"]
-    assert [float(bar.get("height")) for bar in bars] == [0, 50, 100]
-    assert [node.text for node in tree.iter("title")][1:] == [
-        "3 s ago: 0", "2 s ago: 5", "1 s ago: 10"]  # fmt: skip
-
-
 def test_histograms_can_be_off():
-    off = pages.render("/", snapshot(), with_histograms=False)
+    off = pages.render("/all.html", snapshot(), with_histograms=False)
     assert "The last minute" not in off
-    assert "keyword histograms" in pages.render(
-        "/histograms.html", snapshot(), with_histograms=False
-    )
+    assert "How long it takes" not in off
+    there = pages.render("/histograms.html", snapshot(), with_histograms=False)
+    assert "keyword histograms" in there
+    assert "<figure>" not in there
+    assert "<figure>" in pages.render("/", snapshot(), with_histograms=False)
+
+
+def labels(text):
+    tree, _ = parse(text)
+    return [node.get("aria-label") for node in tree.iter("svg") if "aria-label" in node.attrib]
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "since"), [(20, "1 min"), (299, "1 min"), (300, "1 h"), (90_000, "24 h")]
+)
+def test_the_overview_looks_as_far_back_as_there_is_something_to_see(elapsed, since):
+    shown = labels(pages.render("/", snapshot(elapsed_s=elapsed)))
+    assert shown and all(f"since {since} ago" in label for label in shown)
+
+
+@pytest.mark.parametrize(("span", "since"), [("minute", "1 min"), ("hour", "1 h"), ("day", "24 h")])
+def test_people_choose_how_far_back(span, since):
+    shown = pages.render("/", snapshot(), span=span)
+    assert all(f"since {since} ago" in label for label in labels(shown))
+    tree, _ = parse(shown)
+    chosen = [n.get("href") for n in tree.iter("a") if n.get("aria-current") == "true"]
+    assert chosen == [f"?span={span}"]
+
+
+@pytest.mark.parametrize("span", ["", "year", "<b>"])
+def test_what_is_no_span_is_passed_over(span):
+    assert pages.render("/", snapshot(), span=span) == pages.render("/", snapshot())
+
+
+def test_a_tab_says_when_something_is_wrong():
+    well = snapshot(gate={}, dns={}, history={})
+    assert "<title>larbinpy running: Overview</title>" in pages.render("/", well)
+    full = pages.render("/dns.html", snapshot(state="disk full"))
+    assert "<title>Trouble! larbinpy disk full: Names</title>" in full
+
+
+def test_the_configuration_tells_what_was_set_from_defaults():
+    config = texts(replace(Config(), wait_duration=5.0, user_agent="<mybot>"))
+    tree, _ = parse(pages.render("/system.html", snapshot(config=config)))
+    section = tree.findall("body/main/section")[-1]
+    mine, defaults = section.iter("table")
+    assert [row[0].text for row in mine.find("tbody")] == ["UserAgent", "waitDuration"]
+    assert "<mybot>" in "".join(mine.itertext())
+    assert len(defaults.find("tbody")) == len(config) - 2
+
+
+def test_failures_say_how_long_ago_and_why():
+    rows = [
+        fate(1, outcome="noDNS", status=0, detail=""),
+        fate(2, outcome="err50X", status=503, detail=""),
+        fate(3, outcome="err40X", status=499, detail=""),
+        fate(4, outcome="success", ts="tomorrow", detail=""),
+    ]
+    shown = words(pages.render("/stats.html", snapshot(now=1772366401.0 + 300, failures=rows)))
+    for part in ("5 min", "the name has no address", "503 Service Unavailable", "status 499"):
+        assert part in shown, part
+    assert "Nothing has failed." in pages.render("/", snapshot(failures=[]))
+
+
+def test_the_overview_has_few_failures_and_their_page_all():
+    many = [fate(n, f"http://f{n}.test/", "timeout", status=0) for n in range(50)]
+    for path, count in (("/", 8), ("/stats.html", 50)):
+        assert (
+            len(re.findall(r"http://f\d+\.test/", pages.render(path, snapshot(failures=many))))
+            == count
+        )
+
+
+def test_odd_histograms_and_histories_are_no_harm():
+    odd = [{}, {"bounds_s": [1.0], "counts": []}, {**histogram(), "counts": [0, 0, 0, 0]}]
+    for told in odd:
+        shown = pages.render("/histograms.html", snapshot(histograms={"fetch": told}))
+        assert "Nothing yet." in shown
+    pages.render("/", snapshot(history=history(pages=[])))
+
+
+def _luminance(colour):
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+@pytest.mark.parametrize("sheet", [LIGHT, DARK])
+@pytest.mark.parametrize("ground", ["page", "card"])
+@pytest.mark.parametrize("name", ["ink", "soft", "blue", "green", "amber", "red"])
+def test_words_and_lines_stand_out(sheet, ground, name):
+    """WCAG 2.2, 1.4.3: a contrast of 4.5 to 1 for text."""
+    high, low = sorted((_luminance(sheet[name]), _luminance(sheet[ground])), reverse=True)
+    assert (high + 0.05) / (low + 0.05) >= 4.5
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -136,8 +238,8 @@ def test_a_snapshot_that_lacks_keys_is_still_a_page(path, data):
 @pytest.mark.parametrize("path", PATHS)
 def test_a_crawl_that_has_just_begun(path):
     zero = snapshot(
-        outcomes={}, recent=[], history={"pages": []}, sites={"total": 0, "by_state": {},
-        "busiest": [], "suspended": []}, output={})  # fmt: skip
+        outcomes={}, recent=[], failures=[], refusals=[], history={}, histograms={}, output={},
+        sites={"total": 0, "by_state": {}, "busiest": [], "suspended": []})  # fmt: skip
     assert parse(pages.render(path, zero))[1] == []
 
 
@@ -160,3 +262,16 @@ def test_a_table_without_rows_says_so():
 def test_the_start_may_be_unix_time_or_text():
     assert "2026-03-01 12:00:00 UTC" in pages.render("/", snapshot(started=1772366400.5))
     assert "2026-03-01T11:15:20Z" in pages.render("/", snapshot())
+
+
+@given(st.text(max_size=20) | st.sampled_from(PAYLOADS))
+def test_plain_text_is_left_as_it_is_and_all_other_is_made_harmless(value):
+    assert text(value) == html.escape(printable(value))
+    assert text(value * 100) == html.escape(printable(value * 100, 300))
+
+
+def test_every_plain_character_is_harmless():
+    plain = [chr(code) for code in range(0x3000) if _PLAIN.fullmatch(chr(code))]
+    assert not set(plain) & set("<>&\"'\x7f")
+    assert all(" " <= character <= "~" for character in plain)
+    assert len(plain) == 95 - 5

@@ -1,9 +1,10 @@
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.console.text import duration, grouped, json_line, printable, size
+from larbinpy.console.text import duration, grouped, json_line, printable, roughly, size
 
 
 def acts(char):
@@ -59,3 +60,13 @@ def test_figures():
         "0:01:01",
         "2 d 1:01:01",
     ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(0, "0 ms"), (0.0042, "4.2 ms"), (0.31, "310 ms"), (2.5, "2.5 s"), (59, "59 s"),
+     (90, "1.5 min"), (3599, "60 min"), (3 * 3600, "3 h"), (47 * 3600, "47 h"),
+     (9 * 86400, "9.0 d")],
+)  # fmt: skip
+def test_lengths_of_time_in_one_unit(seconds, shown):
+    assert roughly(seconds) == shown

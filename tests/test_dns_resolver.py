@@ -145,6 +145,17 @@ def test_in_flight_and_queue_are_bounded(world: World) -> None:
     assert (it.in_flight, it.queued, it.room) == (0, 0, 60)
 
 
+def test_how_long_look_ups_take_is_counted(world: World) -> None:
+    server = world.server()
+    server.script("www.test", ns.drop, ns.answer)
+    it = world.resolver()
+    for name in ("www.test", "www.test", "known.test", "none.test"):
+        world.resolve(name)
+    told = it.times.describe()
+    assert told["count"] == 2, "what is at hand takes no time"
+    assert 1.0 <= told["sum_s"] < 1.5, "one question was lost, and asked again after a second"
+
+
 def test_stats(world: World) -> None:
     server = world.server()
     server.script("www.test", ns.drop, ns.answer)

@@ -92,6 +92,7 @@ def test_what_people_are_told(site):
         "in_flight": 0,
         "delay_s": 30,
         "next_in_s": 7.5,
+        "answers_in_s": None,
         "fetched": 0,
         "failed": 0,
     }

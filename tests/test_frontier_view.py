@@ -92,6 +92,7 @@ def test_sites_without_any(frontier):
         "total": 0,
         "by_state": dict.fromkeys(states, 0),
         "busiest": [],
+        "slowest": [],
         "suspended": [],
     }
 
@@ -109,6 +110,24 @@ def test_sites_by_state_and_the_busiest_first(world):
     assert [each["site"] for each in busiest[:1]] == ["http://b.test"]
     assert {each["site"] for each in busiest} == {f"http://{name}.test" for name in "abc"}
     json.dumps(told)
+
+
+def test_the_slowest_of_those_that_have_urls_come_first(world):
+    hosts = "abcd"
+    seeds = [f"http://{name}.test/{number}" for name in hosts for number in range(3)]
+    names = {f"{name}.test": (f"198.51.100.{at}",) for at, name in enumerate(hosts)}
+    here = world(*seeds, names=names, least=60)
+    here.run(here.now + 70)
+    sites = here.frontier.sites
+    for name, seconds in (("a", 0.2), ("b", 7.0), ("c", 1.5)):
+        sites.get(f"http://{name}.test").pace.usual = seconds
+    sites.get("http://d.test").pace.usual = None
+    slowest = view.sites(here.frontier, here.now)["slowest"]
+    assert [(each["site"], each["answers_in_s"]) for each in slowest] == [
+        ("http://b.test", 7.0),
+        ("http://c.test", 1.5),
+        ("http://a.test", 0.2),
+    ]
 
 
 def test_sites_that_are_done_are_not_busy(world):

@@ -45,6 +45,17 @@ def test_of_many_the_busiest_and_the_left_alone_are_found_in_a_round():
     assert repr(it) == f"<Watch 4 found, {100 - 7} to look at>"
 
 
+def test_of_many_the_slowest_are_found_in_a_round():
+    sites = some(100)
+    for number, site in list(enumerate(sites))[10:20]:
+        site.pace.usual = float(number)
+    it = Watch()
+    for _ in range(100 // 7 + 2):
+        it.step(sites.keys(), 0.0)
+    slow = {site.slowness() for site in it.found(sites.keys())}
+    assert slow == {19, 18, 17, 0}
+
+
 def test_what_changes_is_seen_in_the_next_round():
     sites = some(100)
     first = next(iter(sites))

@@ -5,6 +5,7 @@ import os
 import signal
 from typing import Any
 
+import promlint
 import pytest
 from keywords import effect_of
 from smallweb import ADDRESSES, Web
@@ -41,6 +42,18 @@ def test_http_port_has_the_status_page(web: Web, crawl: Worlds, port: int) -> No
     without = Client(crawl, port, *request("/"))
     visit(web, crawl, without)
     assert without.refused
+
+
+def test_the_metrics_of_a_crawl_are_right(web: Web, crawl: Worlds, port: int) -> None:
+    client = Client(crawl, port, *request("/metrics"))
+    said = visit(web, crawl, client, f"httpPort {port}", "outputMode stats")
+    samples = promlint.read(said.partition(b"\r\n\r\n")[2].decode())
+    assert samples["larbinpy_success_total", ()] == 1
+    # A robots.txt and a page, at least.
+    assert samples["larbinpy_fetch_duration_seconds_count", ()] >= 2
+    assert samples["larbinpy_loop_lag_seconds_count", ()] >= 2
+    assert samples["process_open_fds", ()] < samples["process_max_fds", ()]
+    assert samples["process_start_time_seconds", ()] > 1_700_000_000
 
 
 @effect_of("httpHost")

@@ -2,7 +2,10 @@
 
 tcp         the server both ports are made of: moves bytes, bounds everything
 input_port  Larbin's seed protocol; its command mode is in commands
-http        the status server; pages, charts, markup and style make its HTML, metrics its text
+http        the status server: metrics makes its text, pages its HTML of
+            overview, fates, places, inside: the sections, each a function of the snapshot
+            health, reasons, figures: what they say; charts, markup: how
+            style, script: what lies in each page
 progress    the bar or the lines on the terminal that started the crawl
 client      the other end of both ports, for the commands that talk to a running crawl
 text        crawled text made harmless for terminals, logs and pages

@@ -7,11 +7,14 @@ Host is not a name of this machine (DNS rebinding), or that says it comes from e
 
 from collections.abc import Callable
 from http import HTTPStatus
+from math import inf
 from typing import Any, NamedTuple
 
 import h11
 
 from larbinpy.console import metrics, pages
+from larbinpy.console.overview import SINCE
+from larbinpy.console.script import ICON, SCRIPT_HASH
 from larbinpy.console.style import STYLE_HASH
 from larbinpy.console.tcp import Limits, Server
 from larbinpy.console.text import json_line
@@ -21,6 +24,10 @@ from larbinpy.poller import Poller
 LIFE = 10.0
 
 _CONNECTIONS = 64
+
+#: Seconds for which all who ask for a page get the same one: less than scripts wait, so that
+#: one reader sees a new page each time, and many cost little more than one.
+_FRESH = 0.5
 
 #: Pages rendered in one turn of the loop: a page takes some 3 ms.
 _BATCH = 4
@@ -37,7 +44,8 @@ _HEADERS = [
     ("Cache-Control", "no-store"),
     (
         "Content-Security-Policy",
-        f"default-src 'none'; style-src {STYLE_HASH}; "
+        f"default-src 'none'; style-src {STYLE_HASH}; script-src {SCRIPT_HASH}; "
+        "connect-src 'self'; img-src 'self'; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     ),
     ("X-Content-Type-Options", "nosniff"),
@@ -68,6 +76,10 @@ class Site:
     def __init__(self, snapshot: Snapshots, host: str, histograms: bool) -> None:
         self._snapshot = snapshot
         self._histograms = histograms
+        #: As of the last step of the server (s).
+        self.now = 0.0
+        self._pages: dict[tuple[str, str | None], str] = {}
+        self._fresh_until = -inf
         self._names = {"127.0.0.1", "localhost", "[::1]", _bracketed(host)}
 
     def reply(self, request: h11.Request, local: str) -> Reply:
@@ -80,7 +92,8 @@ class Site:
         if request.method not in (b"GET", b"HEAD"):
             refusal = _refusal(HTTPStatus.METHOD_NOT_ALLOWED, "this server is read only")
             return refusal._replace(headers=(("Allow", "GET, HEAD"),))
-        return self._page(request.target.partition(b"?")[0].decode("latin-1"))
+        path, _, query = request.target.decode("latin-1").partition("?")
+        return self._page(path, query)
 
     def _ours(self, host: str, local: str) -> bool:
         """Whether a Host header names this server; the port may be that of a tunnel."""
@@ -91,16 +104,29 @@ class Site:
             return False
         return name in self._names or name == _bracketed(local)
 
-    def _page(self, path: str) -> Reply:
+    def _page(self, path: str, query: str) -> Reply:
         if path in pages.PAGES:
-            page = pages.render(path, self._snapshot(), with_histograms=self._histograms)
-            return Reply(HTTPStatus.OK, page, _HTML)
+            return Reply(HTTPStatus.OK, self._rendered(path, query.removeprefix("span=")), _HTML)
         if path == "/status.json":
             body = json_line(self._snapshot()).decode()
             return Reply(HTTPStatus.OK, body, "application/json")
         if path == "/metrics":
             return Reply(HTTPStatus.OK, metrics.render(self._snapshot()), metrics.CONTENT_TYPE)
+        if path == "/icon.svg":
+            return Reply(HTTPStatus.OK, ICON, "image/svg+xml")
         return _refusal(HTTPStatus.NOT_FOUND, "there is no such page")
+
+    def _rendered(self, path: str, span: str) -> str:
+        """The page, made anew unless it has just been; pages poll, and several may be open."""
+        key = (path, span if span in SINCE else None)
+        if self.now >= self._fresh_until:
+            self._pages.clear()
+            self._fresh_until = self.now + _FRESH
+        if key not in self._pages:
+            self._pages[key] = pages.render(
+                path, self._snapshot(), span=key[1], with_histograms=self._histograms
+            )
+        return self._pages[key]
 
 
 def _bracketed(host: str) -> str:
@@ -180,11 +206,15 @@ class StatusServer(Server):
     def __init__(
         self, poller: Poller, snapshot: Snapshots, host: str, port: int, histograms: bool
     ) -> None:
-        site = Site(snapshot, host, histograms)
+        self._site = Site(snapshot, host, histograms)
         super().__init__(
             poller,
             host,
             port,
-            lambda local: HttpSession(site, local),
+            lambda local: HttpSession(self._site, local),
             Limits(connections=_CONNECTIONS, batch=_BATCH, life=LIFE, stall=LIFE),
         )
+
+    def step(self, now: float) -> None:
+        self._site.now = now
+        super().step(now)

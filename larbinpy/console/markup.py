@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from functools import cache
 from html import escape
 
 from larbinpy.console.text import printable
@@ -9,7 +10,14 @@ from larbinpy.console.text import printable
 #: Characters of one piece of crawled text that a page shows; a URL may have 8,000.
 _LONGEST = 300
 
-_VOID = frozenset({"meta", "link", "br"})
+#: Most text is: of printable ASCII without what markup is made of, and short.
+_PLAIN = re.compile(rf"[ !#-%(-;=?-~]{{0,{_LONGEST}}}")
+
+_VOID = frozenset({"meta", "link", "br", "input"})
+
+_COLUMNS = {"#": "n", "*": "w"}
+#: Columns from which on a table is too wide for a phone.
+_WIDE = 5
 
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9:-]*")
 
@@ -27,7 +35,10 @@ def text(value: object) -> Html:
     """`value` as harmless text: escaped, controls spelled out, not longer than a page bears."""
     if isinstance(value, Html):
         return value
-    return Html(escape(printable(str(value), _LONGEST)))
+    shown = "" if value is None else str(value)
+    if _PLAIN.fullmatch(shown):
+        return Html(shown)
+    return Html(escape(printable(shown, _LONGEST)))
 
 
 def join(children: Iterable[Child]) -> Html:
@@ -47,6 +58,7 @@ def el(tag: str, *children: Child, **attributes: Child) -> Html:
     return Html(opening if tag in _VOID else f"{opening}{join(children)}</{tag}>")
 
 
+@cache
 def _attribute(name: str) -> str:
     spelled = name.removesuffix("_").replace("_", "-")
     assert _NAME.fullmatch(spelled), spelled
@@ -59,17 +71,26 @@ def raw(tag: str, content: str) -> Html:
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[Child]], empty: str = "None.") -> Html:
-    """A table; columns whose heading starts with ``#`` hold numbers."""
-    columns = [(name.lstrip("#"), "n" if name.startswith("#") else None) for name in head]
+    """A table; columns whose heading starts with ``#`` hold numbers, with ``*`` long text.
+
+    Where a wide one has no room the style sheet breaks its rows up, and then each cell says
+    what it is.
+    """
+    columns = [(name.lstrip("#*"), _COLUMNS.get(name[:1])) for name in head]
+    is_wide = len(columns) >= _WIDE
+    starts = [_cell(name if is_wide else None, kind) for name, kind in columns]
     body = [
-        el(
-            "tr",
-            *(el("td", cell, class_=kind) for cell, (_, kind) in zip(row, columns, strict=True)),
-        )
+        "".join(f"{start}{text(cell)}</td>" for start, cell in zip(starts, row, strict=True))
         for row in rows
     ]
     if not body:
         return el("p", empty, class_="none")
     heads = el("tr", *(el("th", name, scope="col", class_=kind) for name, kind in columns))
-    whole = el("table", el("thead", heads), el("tbody", *body))
+    lines = Html("".join(f"<tr>{row}</tr>" for row in body))
+    whole = el("table", el("thead", heads), el("tbody", lines), class_="wide" if is_wide else None)
     return el("div", whole, class_="scroll")
+
+
+def _cell(name: str | None, kind: str | None) -> str:
+    """How a cell of a column begins; the same for all rows, which may be many."""
+    return el("td", class_=kind, data_name=name).removesuffix("</td>")

@@ -1,7 +1,12 @@
-"""The snapshot as Prometheus text, exposition format 0.0.4."""
+"""The snapshot as Prometheus text, exposition format 0.0.4.
+
+Names are by its conventions: base units, `_total` for what only grows, one unit for all
+samples of a name; and what every process has bears the names that client libraries use.
+"""
 
 import math
 from collections.abc import Iterator, Mapping
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from larbinpy.console.text import printable
@@ -10,7 +15,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Metric(NamedTuple):
-    """One metric: `larbinpy_` + name, and where its value lies in the snapshot.
+    """One metric: its name without `larbinpy_`, and where its value lies in the snapshot.
 
     `group` is the way to the place, with dots. With a label, the place holds a dict,
     label value -> value.
@@ -63,16 +68,30 @@ _METRICS = (
     Metric("dns_stale_served_total", "counter", "Old addresses used.", "dns.cache", "stale_served"),
     Metric("robots_fetched_total", "counter", "robots.txt files read.", "robots", "fetched"),
     Metric("robots_denied_total", "counter", "URLs refused by robots.txt.", "robots", "denied"),
-    Metric("cpu_seconds_total", "counter", "Processor time.", "system", "cpu_s"),
-    Metric("resident_memory_bytes", "gauge", "Resident memory.", "system", "rss_bytes"),
-    Metric("open_fds", "gauge", "Open file descriptors.", "system", "fds"),
-    Metric("loop_lag_seconds", "gauge", "Length of a turn.", "system", "loop_lag_ms", scale=1e-3),
     Metric(
         "loop_lag_max_seconds", "gauge", "Longest turn.", "system", "loop_lag_max_ms", scale=1e-3
     ),
     Metric("handles", "gauge", "Transfers that may run at once.", "system", "handles"),
     Metric("handles_busy", "gauge", "Transfers that run.", "system", "busy"),
 )
+
+#: By the names that Prometheus' own client libraries give them.
+_PROCESS_METRICS = (
+    Metric("process_cpu_seconds_total", "counter", "Processor time.", "system", "cpu_s"),
+    Metric("process_resident_memory_bytes", "gauge", "Resident memory.", "system", "rss_bytes"),
+    Metric("process_open_fds", "gauge", "Open file descriptors.", "system", "fds"),
+    Metric("process_max_fds", "gauge", "Descriptors at most.", "system", "fds_limit"),
+)
+
+#: Where `Histogram.describe` lies, among the snapshot's histograms.
+_HISTOGRAMS = (
+    ("fetch_duration_seconds", "Requests from their start to their end.", "fetch"),
+    ("dns_lookup_duration_seconds", "Names from being wanted to their answer.", "dns"),
+    ("loop_lag_seconds", "Turns of the loop: how long sockets wait for it.", "turn"),
+)
+
+#: What a crawl may be doing.
+_STATES = ("running", "paused", "stopping", "finished", "disk full")
 
 #: One sample for each name server; the value's key is that of the server's own dict.
 _SERVER_METRICS = (
@@ -101,24 +120,33 @@ def _number(value: object, scale: float = 1) -> str | None:
     return repr(int(scaled) if isinstance(scaled, bool) else scaled)
 
 
+def _full(name: str) -> str:
+    return name if name.startswith("process_") else f"larbinpy_{name}"
+
+
 def _sample(name: str, value: object, scale: float = 1, **labels: object) -> Iterator[str]:
     number = _number(value, scale)
     if number is not None:
         inside = ",".join(f'{key}="{_escape(text)}"' for key, text in labels.items())
-        yield f"larbinpy_{name}{{{inside}}} {number}" if inside else f"larbinpy_{name} {number}"
+        yield f"{_full(name)}{{{inside}}} {number}" if inside else f"{_full(name)} {number}"
 
 
 def _family(name: str, kind: str, text: str, samples: list[str]) -> list[str]:
     if not samples:
         return []
-    return [f"# HELP larbinpy_{name} {text}", f"# TYPE larbinpy_{name} {kind}", *samples]
+    return [f"# HELP {_full(name)} {text}", f"# TYPE {_full(name)} {kind}", *samples]
+
+
+def _place(snapshot: Mapping[str, Any], *way: str | None) -> Any:
+    place: Any = snapshot
+    for key in way:
+        if key is not None:
+            place = (place or {}).get(key)
+    return place
 
 
 def _samples(metric: Metric, snapshot: Mapping[str, Any]) -> list[str]:
-    place: Any = snapshot
-    for key in (*metric.group.split("."), metric.key):
-        if key is not None:
-            place = (place or {}).get(key)
+    place = _place(snapshot, *metric.group.split("."), metric.key)
     if metric.label is None:
         return list(_sample(metric.name, place, metric.scale))
     return [
@@ -126,6 +154,27 @@ def _samples(metric: Metric, snapshot: Mapping[str, Any]) -> list[str]:
         for key, value in (place or {}).items()
         for line in _sample(metric.name, value, **{metric.label: key})
     ]
+
+
+def _state(state: object) -> list[str]:
+    """One sample for each state, so that a state that ends is seen to end."""
+    samples = [line for each in _STATES for line in _sample("state", state == each, state=each)]
+    return _family("state", "gauge", "1 for what the crawl does.", samples)
+
+
+def _histogram(name: str, text: str, told: Mapping[str, Any]) -> list[str]:
+    """Buckets hold all that is not above their bound, so each also what those before it hold."""
+    if not told:
+        return []
+    bounds = [repr(float(bound)) for bound in told["bounds_s"]] + ["+Inf"]
+    samples = [
+        line
+        for bound, count in zip(bounds, accumulate(told["counts"]), strict=True)
+        for line in _sample(f"{name}_bucket", count, le=bound)
+    ]
+    samples += _sample(f"{name}_sum", told["sum_s"])
+    samples += _sample(f"{name}_count", told["count"])
+    return _family(name, "histogram", text, samples)
 
 
 def _servers(snapshot: Mapping[str, Any]) -> list[str]:
@@ -147,13 +196,17 @@ def _servers(snapshot: Mapping[str, Any]) -> list[str]:
 
 
 def _plugs(snapshot: Mapping[str, Any]) -> list[str]:
-    samples = [
+    """In two families, as bytes and other things have no sum."""
+    by_unit: dict[str, list[str]] = {"output_bytes": [], "output_items": []}
+    for plug, items in _counters(snapshot.get("output") or {}):
+        for key, value in items.items():
+            name = "output_bytes" if "bytes" in key else "output_items"
+            by_unit[name] += _sample(name, value, plug=plug, item=key)
+    return [
         line
-        for plug, items in _counters(snapshot.get("output") or {})
-        for key, value in items.items()
-        for line in _sample("output", value, plug=plug, item=key)
+        for name, samples in by_unit.items()
+        for line in _family(name, "gauge", "What each output plug counts.", samples)
     ]
-    return _family("output", "gauge", "What each output plug counts.", samples)
 
 
 def _counters(plugs: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -169,15 +222,16 @@ def _counters(plugs: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]
 
 def render(snapshot: Mapping[str, Any]) -> str:
     """All metrics of `snapshot`; what it lacks is left out."""
-    version, state = snapshot.get("version"), snapshot.get("state")
-    lines = _family("info", "gauge", "The program.", list(_sample("info", 1, version=version)))
-    lines += _family(
-        "state", "gauge", "What the crawl does.", list(_sample("state", 1, state=state))
-    )
-    elapsed = list(_sample("elapsed_seconds", snapshot.get("elapsed_s")))
-    lines += _family("elapsed_seconds", "gauge", "Time since the start.", elapsed)
-    for metric in _METRICS:
+    version, started = snapshot.get("version"), snapshot.get("started")
+    program = list(_sample("build_info", 1, version=version))
+    lines = _family("build_info", "gauge", "The program.", program)
+    lines += _state(snapshot.get("state"))
+    since = list(_sample("process_start_time_seconds", started))
+    lines += _family("process_start_time_seconds", "gauge", "When it began, as Unix time.", since)
+    for metric in (*_METRICS, *_PROCESS_METRICS):
         lines += _family(metric.name, metric.type, metric.help, _samples(metric, snapshot))
+    for name, text, key in _HISTOGRAMS:
+        lines += _histogram(name, text, _place(snapshot, "histograms", key) or {})
     lines += _servers(snapshot)
     lines += _plugs(snapshot)
     return "\n".join(lines) + "\n"

@@ -59,6 +59,17 @@ def size(count: float) -> str:
     return f"{count:,.1f} TB"
 
 
+def roughly(seconds: float) -> str:
+    """A length of time in one unit: ``40 ms``, ``2.5 s``, ``12 min``, ``3.1 h``, ``9.0 d``."""
+    if seconds < 1:
+        return f"{seconds * 1000:.3g} ms"
+    for unit, length in (("s", 60), ("min", 60), ("h", 48)):
+        if seconds < length:
+            return f"{seconds:.0f} {unit}" if seconds >= 10 else f"{seconds:.2g} {unit}"
+        seconds /= 24 if unit == "h" else 60
+    return f"{seconds:.1f} d"
+
+
 def duration(seconds: float) -> str:
     """``H:MM:SS``, with days before it where there are any."""
     minutes, second = divmod(int(seconds), 60)

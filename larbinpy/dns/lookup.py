@@ -69,12 +69,12 @@ class Lookup:
     """
 
     __slots__ = (
-        "_born",
         "_errors",
         "_target",
         "addresses",
         "asked",
         "asked_at",
+        "born",
         "cnames",
         "due",
         "key",
@@ -103,7 +103,8 @@ class Lookup:
         self.cnames = 0
         self.negative_ttl: float | None = None
         self.key: tuple[int, bytes] | None = None
-        self._born = now
+        #: When it was first wanted.
+        self.born = now
         self._question(name, wire.A)
 
     def __repr__(self) -> str:
@@ -158,7 +159,7 @@ class Lookup:
 
     def timed_out(self, now: float, timeout: float) -> Verdict:
         """No answer came; `timeout` is the first time-out, in seconds."""
-        if self.tries < TRIES and now < self._born + _PATIENCE * timeout:
+        if self.tries < TRIES and now < self.born + _PATIENCE * timeout:
             return Verdict.NEXT
         self.reason = self.reason or "timeout"
         return Verdict.FAILED

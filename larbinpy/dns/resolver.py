@@ -22,6 +22,7 @@ from larbinpy.dns.lookup import Answer, Lookup, Verdict
 from larbinpy.dns.ports import Packet, Ports
 from larbinpy.dns.servers import Address, Server, Servers
 from larbinpy.dns.stream import Stream
+from larbinpy.histogram import NAME, Histogram
 from larbinpy.poller import Poller
 
 # Questions sent in one step: about 2 ms of work, so that other stages get their turn.
@@ -88,8 +89,10 @@ class Resolver:
         self._streams: dict[Stream, tuple[Lookup, bytes]] = {}
         self._answers: list[Answer] = []
         self._now = 0.0
-        self._asked = self._cached = self._expected = self._answered = self._failed = 0
-        self._sent = self._resent = self._rejected = 0
+        #: Of the look-ups, from when their name was wanted.
+        self.times = Histogram(NAME)
+        self.answered = self._sent = self._resent = self._rejected = 0
+        self._asked = self._cached = self._expected = self._failed = 0
 
     def __repr__(self) -> str:
         return f"<Resolver {self.in_flight} in flight, {self.queued} queued>"
@@ -337,10 +340,9 @@ class Resolver:
 
     def _finish(self, lookup: Lookup, addresses: tuple[str, ...], reason: str | None) -> None:
         del self._lookups[lookup.name]
-        if reason is None:
-            self._answered += 1
-        else:
-            self._failed += 1
+        self.answered += reason is None
+        self._failed += reason is not None
+        self.times.observe(self._now - lookup.born)
         for spelling in lookup.spellings:
             self._answers.append(Answer(spelling, addresses, reason))
 
@@ -358,7 +360,7 @@ class Resolver:
             "asked": self._asked,
             "early": self._expected,
             "sent": self._sent,
-            "answered": self._answered,
+            "answered": self.answered,
             "cached": self._cached,
             "failed": self._failed,
             "resent": self._resent,

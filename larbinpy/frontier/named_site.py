@@ -175,13 +175,19 @@ class NamedSite:
         """By which the busiest sites are found."""
         return self.held + self.in_flight, self.fetched
 
+    def slowness(self) -> float:
+        """By which the slowest sites are found: its usual time to the first byte (s)."""
+        return self.pace.usual or 0.0
+
     def suspension(self, now: float) -> str | None:
         """Why it is left alone; None where it is not, ordinary waits apart."""
         if self.state is State.CLOSED and self.until > now:
             return self.verdict.value
         if self.state is State.WAITING:
             return f"try {self.tries} failed"
-        if self.next_at - now > 2 * self.pace.least + 1:
+        wait = self.next_at - now
+        # Most wait for less than any pause, and to know the least takes longer than all else.
+        if wait > 1 and wait > 2 * self.pace.least + 1:
             return "asked for a pause"
         return None
 
@@ -194,6 +200,7 @@ class NamedSite:
             "in_flight": self.in_flight,
             "delay_s": round(self.pace.delay, 3),
             "next_in_s": round(max(0.0, self.next_at - now), 3),
+            "answers_in_s": None if self.pace.usual is None else round(self.pace.usual, 3),
             "fetched": self.fetched,
             "failed": self.failed,
         }

@@ -31,17 +31,20 @@ def gate(frontier: Frontier) -> dict[str, object]:
 
 
 def sites(frontier: Frontier, now: float) -> dict[str, object]:
-    """How many sites there are, the busiest, and those that are left alone."""
+    """How many sites there are, the busiest, the slowest, and those that are left alone."""
     notable = frontier.sites.notable()
     closed = [site for site in frontier.sites.closed if site.state is State.CLOSED]
     # One that was closed twice, or is while a request is in flight, is still one.
     known = {site.key: site for site in (*notable, *closed)}
     suspended = [site for site in known.values() if site.suspension(now) is not None]
     busiest = heapq.nlargest(_TABLE, notable, key=NamedSite.work)
+    answering = (site for site in notable if site.slowness())
+    slowest = heapq.nlargest(_TABLE, answering, key=NamedSite.slowness)
     return {
         "total": frontier.sites.met,
         "by_state": {state.name.lower(): n for state, n in frontier.sites.by_state().items()},
         "busiest": [site.describe(now) for site in busiest],
+        "slowest": [site.describe(now) for site in slowest],
         "suspended": [
             {
                 "site": site.key,

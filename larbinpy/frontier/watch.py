@@ -14,7 +14,7 @@ _KEPT = 50
 
 
 class Watch:
-    """Goes round the sites that have URLs, and keeps the busiest and those that are left alone.
+    """Goes round the sites that have URLs, and keeps the busiest, the slowest and those on hold.
 
     To look at a hundred thousand sites takes as long as ten pages; so what people see of
     that many is as old as the last round, some seconds.
@@ -23,6 +23,7 @@ class Watch:
     def __init__(self) -> None:
         self._round: list[NamedSite] = []
         self._busy: list[NamedSite] = []
+        self._slow: list[NamedSite] = []
         self._held: list[NamedSite] = []
         self._found: list[NamedSite] = []
 
@@ -35,17 +36,19 @@ class Watch:
             self._round.clear()
             return
         if not self._round:
-            self._found = list(dict.fromkeys((*self._busy, *self._held)))
-            self._busy, self._held = [], []
+            self._found = list(dict.fromkeys((*self._busy, *self._slow, *self._held)))
+            self._busy, self._slow, self._held = [], [], []
             self._round = list(active)
         some = self._round[-_LOOKS:]
         del self._round[-_LOOKS:]
         self._busy = heapq.nlargest(_KEPT, (*self._busy, *some), key=NamedSite.work)
+        answering = (site for site in some if site.slowness())
+        self._slow = heapq.nlargest(_KEPT, (*self._slow, *answering), key=NamedSite.slowness)
         if len(self._held) < _KEPT:
             self._held += [site for site in some if site.suspension(now) is not None]
 
     def found(self, active: Collection[NamedSite]) -> list[NamedSite]:
-        """Of the `active` sites, all that may be among the busiest and the left alone."""
+        """Of the `active` sites, all that may be busiest, slowest or left alone."""
         if len(active) <= _FEW:
             return list(active)
         return [site for site in self._found if site in active]

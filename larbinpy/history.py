@@ -1,0 +1,119 @@
+"""What a crawl did over the last minute, hour and day, in the room of 216 numbers a series.
+
+Each span is a ring of cells: of a second, a minute, a quarter of an hour. A cell holds per
+second what was counted, of levels (a queue, the memory) the last one, and of peaks the
+highest; so a plot of a day shows the longest turn of the loop, not the mean of all.
+"""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """How far back, and how finely."""
+
+    name: str
+    #: Seconds of a cell.
+    step: float
+    cells: int
+
+
+SPANS = (Span("minute", 1, 60), Span("hour", 60, 60), Span("day", 900, 96))
+#: Share of a cell's time after which what it has so far is worth showing.
+_WORTH = 0.25
+#: Seconds that may be missing: a clock that is read twice is no reason to wait for another.
+_SLACK = 0.05
+
+
+class _Ring:
+    """The cells of one span that are over, and the one that is being filled."""
+
+    def __init__(self, span: Span) -> None:
+        self.span = span
+        self._cells: dict[str, deque[float]] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        self._elapsed = 0.0
+        self._counts: dict[str, float] = {}
+        self._levels: dict[str, float] = {}
+        self._peaks: dict[str, float] = {}
+
+    def add(
+        self,
+        elapsed: float,
+        counts: Mapping[str, float],
+        levels: Mapping[str, float],
+        peaks: Mapping[str, float],
+    ) -> None:
+        self._elapsed += elapsed
+        for name, count in counts.items():
+            self._counts[name] = self._counts.get(name, 0) + count
+        self._levels.update(levels)
+        for name, peak in peaks.items():
+            self._peaks[name] = max(self._peaks.get(name, peak), peak)
+        if self._elapsed >= self.span.step - _SLACK:
+            self._end()
+
+    def _end(self) -> None:
+        # A process that was stopped for an hour has an hour's cells to fill.
+        times = min(max(round(self._elapsed / self.span.step), 1), self.span.cells)
+        for name, value in self._current().items():
+            cells = self._cells.setdefault(name, deque(maxlen=self.span.cells))
+            cells.extend([value] * times)
+        self._begin()
+
+    def _current(self) -> dict[str, float]:
+        per_second = {name: round(count / self._elapsed, 2) for name, count in self._counts.items()}
+        return {**per_second, **self._levels, **self._peaks}
+
+    def series(self) -> dict[str, list[float]]:
+        series = {name: list(cells) for name, cells in self._cells.items()}
+        if self._elapsed >= self.span.step * _WORTH:
+            for name, value in self._current().items():
+                series[name] = [*series.get(name, ()), value][-self.span.cells :]
+        return series
+
+    def last(self, cells: int) -> dict[str, list[float]]:
+        return {name: list(values)[-cells:] for name, values in self._cells.items()}
+
+
+class History:
+    """Series by name, over each of `SPANS`."""
+
+    def __init__(self, now: float) -> None:
+        self._rings = [_Ring(span) for span in SPANS]
+        self._at = now
+
+    def __repr__(self) -> str:
+        return f"<History {self._rings[0].series()}>"
+
+    def add(
+        self,
+        now: float,
+        counts: Mapping[str, float],
+        levels: Mapping[str, float],
+        peaks: Mapping[str, float],
+    ) -> None:
+        """Some time is over: what was counted since the last call, and how things stand."""
+        elapsed, self._at = max(now - self._at, 0.0), now
+        for ring in self._rings:
+            ring.add(elapsed, counts, levels, peaks)
+
+    def rates(self, seconds: int) -> dict[str, float]:
+        """Means over the last `seconds`, of what there is of them."""
+        last = self._rings[0].last(seconds)
+        return {name: round(sum(cells) / len(cells), 2) for name, cells in last.items()}
+
+    def describe(self) -> dict[str, object]:
+        """By span: `step_s` of a cell, `cells` at most, and `series`, the newest last."""
+        return {
+            ring.span.name: {
+                "step_s": ring.span.step,
+                "cells": ring.span.cells,
+                "series": ring.series(),
+            }
+            for ring in self._rings
+        }
