@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 from smallfiles import small_files
 
-from larbinpy.files import LineFile, Reserve, create, enter_folder, open_folder, write_atomic
+from larbinpy.files import (
+    AppendFile,
+    LineFile,
+    Reserve,
+    create,
+    enter_folder,
+    open_folder,
+    write_atomic,
+)
 
 
 @pytest.fixture
@@ -169,3 +177,13 @@ def test_there_may_be_no_room_for_a_reserve(tmp_path):
     for reserve in (Reserve(path, 1 << 60), Reserve(tmp_path / "missing" / "reserve")):
         reserve.release()
     assert not path.exists()
+
+
+def test_a_file_of_pieces_is_not_cut_where_it_is_opened(tmp_path: Path) -> None:
+    (tmp_path / "pieces").write_bytes(b"one\ntwo")
+    file = AppendFile(tmp_path / "pieces")
+    file.write(b"three")
+    assert file.size == 12
+    file.cut_to(4)
+    file.close()
+    assert (tmp_path / "pieces").read_bytes() == b"one\n"
