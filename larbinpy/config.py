@@ -60,7 +60,7 @@ class Config:
 
     start_url: tuple[str, ...] = settings("startUrl", URL, "where to begin; repeatable")
     output_mode: tuple[str, ...] = setting(
-        "outputMode", MODES, (), "what becomes of pages: 0 none, 1 save, 2 mirror, 3 stats"
+        "outputMode", MODES, (), "what becomes of pages: 0 none, 1 save, 2 mirror, 3 stats, warc"
     )
     output_dir: str = setting("outputDir", FOLDER, "save", "where pages are written")
     state_dir: str = setting("stateDir", FOLDER, "state", "where the crawl keeps queues and log")

@@ -5,7 +5,7 @@ a bounded batch, and no stage calls another. They meet at the frontier's queues.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -16,7 +16,7 @@ from larbinpy.fetch import Fetcher, Request
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.types import Types
 from larbinpy.outcome import Outcome
-from larbinpy.output.plug import Output
+from larbinpy.output.plug import Witness
 from larbinpy.page import Fate, Page
 from larbinpy.parse import Link, read, redirect_target
 from larbinpy.poller import Poller
@@ -102,7 +102,7 @@ class Engine:
         resolver: Resolver,
         fetcher: Fetcher,
         types: Types,
-        output: Output,
+        output: Witness,
         registers: Sequence[Register],
         stats: Stats,
         listeners: Sequence[Listener] = (),
@@ -178,6 +178,7 @@ class Engine:
         """NamedSites -> resolver -> NamedSites."""
         for answer in self._resolver.step(now):
             self._frontier.resolved(answer, now)
+            self._output.resolved(answer)
         for _ in range(0 if self._mode.draining else min(_NAMES, self._resolver.room)):
             question = self._frontier.next_name()
             if question is None:
@@ -192,6 +193,8 @@ class Engine:
             answer = self._resolver.at_hand(name) or Answer(name, (BY_PROXY,), None)
         if answer is not None:
             self._frontier.resolved(answer, now)
+            if self._resolver.at_hand(name) is None and not self._settings.proxied:
+                self._output.resolved(answer)
 
     def fetch_open(self, now: float) -> None:
         """IPSites whose wait is over -> fetcher."""
@@ -237,6 +240,7 @@ class Engine:
                 break
             page = self._landed.popleft()
             if page.url.robots_for is not None:
+                self._tell(page)
                 self._frontier.robots_done(page, now, self._wall())
             else:
                 self._finish(page, now)
@@ -250,7 +254,9 @@ class Engine:
             page.outcome = Outcome.DUPLICATE
         if page.outcome is Outcome.SUCCESS:
             self._loaded(page, now)
-        elif self._frontier.finished(page, now, self._wall()) and page.outcome is Outcome.ERR_30X:
+            return
+        self._tell(page)
+        if self._frontier.finished(page, now, self._wall()) and page.outcome is Outcome.ERR_30X:
             self._admit(page.url, redirect_target(page), now, redirect=True)
 
     def _is_duplicate(self, page: Page) -> bool:
@@ -265,7 +271,7 @@ class Engine:
         page.links = [link.url for link in parsed.links]
         kept = not parsed.noindex or self._settings.ignore_robots
         if kept and (not self._settings.specific_search or self._types.specific(page.type)):
-            self._put_out(page)
+            self._put_out(page, self._output.loaded)
         if self._settings.no_duplicate:
             self._frontier.digests.add([hash64(page.body)])
         self._frontier.finished(page, now, self._wall())
@@ -275,9 +281,14 @@ class Engine:
         self._stats.links += len(parsed.links)
         self._admit(page.url, links, now)
 
-    def _put_out(self, page: Page) -> None:
+    def _tell(self, page: Page) -> None:
+        """What is no page to keep is something that a server said, all the same."""
+        if page.status:
+            self._put_out(page, self._output.replied)
+
+    def _put_out(self, page: Page, put: Callable[[Page], None]) -> None:
         try:
-            self._output.loaded(page)
+            put(page)
         except OSError:
             self._landed.appendleft(page)
             raise

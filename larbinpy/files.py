@@ -168,11 +168,11 @@ def write_at(fd: int, data: bytes | memoryview, offset: int) -> None:
         view, offset = view[written:], offset + written
 
 
-class LineFile:
-    """A file of whole lines that grows at its end and has one writer at a time.
+class AppendFile:
+    """A file that grows at its end, by whole pieces, and has one writer at a time.
 
-    Opening cuts off a last line without its newline, and takes an flock: a second writer
-    is refused with `BlockingIOError`. Inside a `folder` descriptor links are not followed.
+    Opening takes an flock: a second writer is refused with `BlockingIOError`. Inside a
+    `folder` descriptor links are not followed.
     """
 
     def __init__(self, name: str | os.PathLike[str], *, folder: int | None = None) -> None:
@@ -181,11 +181,11 @@ class LineFile:
             flags |= os.O_NOFOLLOW
         self.name = os.fspath(name)
         self._fd = os.open(name, flags, 0o666, dir_fd=folder)
-        # Where the whole lines end, when what came after them could not be cut off.
+        # Where the whole pieces end, when what came after them could not be cut off.
         self._torn_at: int | None = None
         try:
             self._lock()
-            _cut_torn_line(self._fd)
+            self._mend()
         except BaseException:
             os.close(self._fd)
             raise
@@ -197,14 +197,17 @@ class LineFile:
         except BlockingIOError as error:
             raise BlockingIOError(error.errno, "another crawl is writing it", self.name) from None
 
-    def write(self, lines: bytes) -> None:
-        """Append `lines`, all or nothing; they end with a newline. Raises `OSError`."""
+    def _mend(self) -> None:
+        """Take off what a kill left of a last piece, where that can be told."""
+
+    def write(self, piece: bytes) -> None:
+        """Append `piece`, all or nothing. Raises `OSError`."""
         if self._torn_at is not None:
             os.ftruncate(self._fd, self._torn_at)
             self._torn_at = None
         size = os.fstat(self._fd).st_size
         try:
-            _write_all(self._fd, lines)
+            _write_all(self._fd, piece)
         except OSError:
             self._torn_at = size
             with suppress(OSError):
@@ -219,7 +222,7 @@ class LineFile:
 
     @property
     def size(self) -> int:
-        """Bytes of whole lines."""
+        """Bytes of whole pieces."""
         return os.fstat(self._fd).st_size if self._torn_at is None else self._torn_at
 
     @property
@@ -232,12 +235,6 @@ class LineFile:
         os.ftruncate(self._fd, size)
         self._tail.start = min(self._tail.start, size)
 
-    def lines(self) -> Iterator[bytes]:
-        """The lines so far, each with its newline."""
-        with open(os.dup(self._fd), "rb") as file:
-            file.seek(0)
-            yield from file
-
     def is_at(self, path: str | os.PathLike[str]) -> bool:
         """Whether `path` still leads to this file, and not to none or a newer one."""
         try:
@@ -249,7 +246,20 @@ class LineFile:
         os.close(self._fd)
 
     def __repr__(self) -> str:
-        return f"LineFile({self.name!r})"
+        return f"{type(self).__name__}({self.name!r})"
+
+
+class LineFile(AppendFile):
+    """One of whole lines: opening cuts off a last one without its newline."""
+
+    def _mend(self) -> None:
+        _cut_torn_line(self._fd)
+
+    def lines(self) -> Iterator[bytes]:
+        """The lines so far, each with its newline."""
+        with open(os.dup(self._fd), "rb") as file:
+            file.seek(0)
+            yield from file
 
 
 class Reserve:

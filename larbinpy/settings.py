@@ -218,7 +218,7 @@ def choice(*names: str) -> Kind[str]:
 
 def _modes(text: str) -> tuple[str, ...]:
     """Larbin's numbers or their names, in the order given, each once."""
-    names = ("none", "save", "mirror", "stats")
+    names = ("none", "save", "mirror", "stats", "warc")
     chosen = []
     for word in text.lower().split(","):
         name = names[int(word)] if word in ("0", "1", "2", "3") else word

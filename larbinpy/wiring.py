@@ -6,9 +6,12 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+from larbinpy._version import __version__
 from larbinpy.checkpoints import Checkpoints
+from larbinpy.clock import wall
 from larbinpy.config import Config, ConfigError
 from larbinpy.console.commands import Verbs
 from larbinpy.console.http import StatusServer
@@ -23,10 +26,10 @@ from larbinpy.frontier.scope import Scope, ScopeSettings
 from larbinpy.frontier.seen import Seen
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.sites import Sites, SiteSettings
-from larbinpy.frontier.state import Log, State
+from larbinpy.frontier.state import Log, Part, State
 from larbinpy.frontier.store import Store
 from larbinpy.frontier.types import Types
-from larbinpy.output import Durable, Output, open_output
+from larbinpy.output import Output, Outputs, open_output
 from larbinpy.poller import Poller
 from larbinpy.syncing import Syncing
 
@@ -127,26 +130,41 @@ def make_fetcher(config: Config, poller: Poller, proxy_address: str | None) -> F
         use_cookies=config.use_cookies,
         ca_file=config.ca_file,
         insecure_tls=config.insecure_tls,
+        keep_requests="warc" in config.output_mode,
     )
     return Fetcher(poller, replace(settings, accept="*/*") if config.any_type else settings)
 
 
-def make_output(config: Config, own: Output | None) -> Durable:
+def make_output(config: Config, own: Output | None) -> Outputs:
     """What outputMode asks for, and the plug of a program's `own`."""
     more = {} if own is None else {"own": own}
-    return open_output(config.output_mode, config.output_dir, more)
+    return open_output(config.output_mode, config.output_dir, more, partial(_archive, config))
+
+
+def _archive(config: Config, directory: str) -> Output:
+    # Loaded where it is wanted, as half of what it stands on is needed for nothing else.
+    from larbinpy.output.warc import WarcOutput
+
+    about = {
+        "software": f"larbinpy/{__version__}",
+        "robots": "ignore" if config.ignore_robots else "obey (RFC 9309)",
+        "operator": config.sender,
+        "http-header-from": config.sender,
+        "http-header-user-agent": config.user_agent,
+    }
+    return WarcOutput(directory, about, wall)
 
 
 def make_syncing(config: Config, poller: Poller, closing: ExitStack) -> Syncing:
     """The disk of the output modes that write files."""
-    writes = {"save", "mirror"}.intersection(config.output_mode)
+    writes = {"save", "mirror", "warc"}.intersection(config.output_mode)
     syncing = Syncing(poller, [config.output_dir] if writes else [])
     closing.callback(syncing.wait)
     return syncing
 
 
 def make_checkpoints(
-    config: Config, state: State, frontier: Frontier, log: Log, output: Durable, disk: Syncing
+    config: Config, state: State, frontier: Frontier, log: Log, output: Part, disk: Syncing
 ) -> Checkpoints:
     every = _CAN_RELOAD if config.can_reload else _CHECKPOINT
     return Checkpoints(state, frontier, log, every, output, disk)

@@ -38,6 +38,8 @@ HOMES = {
     "protego": "fetch.robots",
     "ada_url": "url",
     "h11": "console",
+    "warcio": "output.records",
+    "isal": "output.records",
 }
 #: Other loops, threads and processes, and formats that run what they read.
 BANNED = {"asyncio", "threading", "_thread", "multiprocessing", "concurrent"}

@@ -20,6 +20,8 @@ COMMANDS = {
     "frontier",
     "check-config",
     "demo",
+    "man",
+    "completion",
 }
 
 #: Runs a command, and says which of the modules named were loaded for it.

@@ -73,6 +73,16 @@ def test_what_a_request_says_and_what_it_does_not(loop):
     }
 
 
+def test_requests_are_kept_where_that_is_wanted(make_loop):
+    for kept in (True, False):
+        loop = make_loop(keep_requests=kept)
+        server = loop.serve(once(reply(), "X: y"))
+        loop.start(server.url("/a?b=c"))
+        [page] = loop.finish()
+        assert page.request == (server.requests[0] if kept else b"")
+        assert page.head.startswith(b"HTTP/1.1 200 OK\r\n")
+
+
 def test_no_sender_no_from(make_loop):
     loop = make_loop(sender="")
     server = loop.serve(once(reply()))

@@ -1,3 +1,4 @@
+import pycurl
 from hypothesis import given
 from hypothesis import strategies as st
 from webserver import anything
@@ -198,3 +199,26 @@ def test_any_bytes_make_a_page(lines):
     page = subject.page(None)
     assert all(name == name.lower() for name, _ in page.headers)
     assert 0 <= page.status <= 999
+
+
+def test_the_head_is_kept_to_the_byte():
+    subject = transfer()
+    head = b"HTTP/1.1 200 \xe9\r\nX-Name :  caf\xe9 \nSet-Cookie: a\r\n\tb\r\n"
+    feed(subject, b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + head + b"\r\n", b"z")
+    feed(subject, b"Trailer: x\r\n")
+    assert subject.page(None).head == head
+
+
+def test_of_a_reply_that_is_refused_no_head_is_kept():
+    subject = transfer()
+    assert not feed(subject, b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * MAX_HEADER_LINES)
+    assert subject.page(Outcome.EARLY_STOP).head == b""
+
+
+def test_the_last_request_is_kept():
+    subject = transfer()
+    subject.debug(pycurl.INFOTYPE_HEADER_OUT, b"CONNECT a:443 HTTP/1.1\r\n\r\n")
+    subject.debug(pycurl.INFOTYPE_HEADER_OUT, b"GET / HTTP/1.1\r\n\r\n")
+    for kind in (pycurl.INFOTYPE_TEXT, pycurl.INFOTYPE_DATA_IN, pycurl.INFOTYPE_HEADER_IN):
+        subject.debug(kind, b"something else")
+    assert subject.page(None).request == b"GET / HTTP/1.1\r\n\r\n"

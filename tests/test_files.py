@@ -13,6 +13,7 @@ from smallfiles import small_files
 
 from larbinpy import files
 from larbinpy.files import (
+    AppendFile,
     LineFile,
     Reserve,
     create,
@@ -243,3 +244,13 @@ def test_the_size_of_a_file_is_that_of_its_whole_lines(tmp_path: Path) -> None:
     file.write(b"three\n")
     assert list(file.lines()) == [b"one\n", b"three\n"]
     file.close()
+
+
+def test_a_file_of_pieces_is_not_cut_where_it_is_opened(tmp_path: Path) -> None:
+    (tmp_path / "pieces").write_bytes(b"one\ntwo")
+    file = AppendFile(tmp_path / "pieces")
+    file.write(b"three")
+    assert file.size == 12
+    file.cut_to(4)
+    file.close()
+    assert (tmp_path / "pieces").read_bytes() == b"one\n"

@@ -126,6 +126,7 @@ def test_larbin_file_of_another_time_and_place() -> None:
         ("outputMode 0", {}),
         ("outputMode none", {}),
         ("outputMode 3", {"output_mode": ("stats",)}),
+        ("outputMode WARC,1", {"output_mode": ("warc", "save")}),
         ("outputMode Save,2,save", {"output_mode": ("save", "mirror")}),
         (
             'UserAgent "My bot #1 (+http://a.example/)"',
@@ -183,7 +184,7 @@ def test_values(text: str, expected: dict[str, object]) -> None:
         ("maxUrlsBySite 1", "1 is not between 2 and"),
         ("retries 101", "101 is not between 0 and 100"),
         ("limitPage " + "9" * 5000, "is not a whole number"),
-        ("outputMode 4", "'4' is neither 0 to 3 nor one of none, save, mirror, stats"),
+        ("outputMode 4", "'4' is neither 0 to 3 nor one of none, save, mirror, stats, warc"),
         ("outputMode mirrors", "'mirrors' is neither"),
         ("waitBy host", "'host' is none of ip, site, both"),
         (

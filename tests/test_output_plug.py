@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from larbinpy.dns.lookup import Answer
 from larbinpy.outcome import Outcome
 from larbinpy.output import (
     Durable,
     MirrorOutput,
     NullOutput,
     Output,
+    Outputs,
     SaveOutput,
     SeveralOutputs,
     open_output,
@@ -132,10 +134,12 @@ def test_none_is_a_part_of_the_state() -> None:
 
 
 def test_null_keeps_nothing() -> None:
-    null: Durable = open_output((), "/nowhere")
+    null: Outputs = open_output((), "/nowhere")
     assert isinstance(null, NullOutput)
     null.loaded(PAGE)
     null.failed(URL, Outcome.TIMEOUT)
+    null.replied(PAGE)
+    null.resolved(Answer("h", (), "nxdomain"))
     assert null.stats() == {}
     null.load(null.cut())
     null.sync()
@@ -200,3 +204,50 @@ def test_the_modes_are_durable(tmp_path: Path) -> None:
     for output in outputs:
         assert isinstance(output, Durable)
         output.close()
+
+
+class Listener(Recorder):
+    """And one that is told of all that servers said."""
+
+    def replied(self, page: Page) -> None:
+        self.calls.append(f"replied {page.url.href}")
+        if self.broken:
+            raise OSError("full")
+
+    def resolved(self, answer: Answer) -> None:
+        self.calls.append(f"resolved {answer.name}")
+
+
+def test_only_some_are_told_of_all_that_servers_said() -> None:
+    plain, listener = Recorder([]), Listener([])
+    several = SeveralOutputs({"plain": plain, "listener": listener})
+    several.replied(PAGE)
+    several.resolved(Answer("h", ("192.0.2.1",), None))
+    assert plain.calls == []
+    assert listener.calls == ["replied http://h/a", "resolved h"]
+
+
+def test_a_reply_that_comes_again_goes_on_where_it_was_refused() -> None:
+    calls: list[list[str]] = [[], [], []]
+    plugs = [Listener(calls[0]), Listener(calls[1], broken=True), Listener(calls[2])]
+    several = SeveralOutputs({str(number): plug for number, plug in enumerate(plugs)})
+    with pytest.raises(OSError, match="full"):
+        several.replied(PAGE)
+    plugs[1].broken = False
+    several.replied(PAGE)
+    assert list(map(len, calls)) == [1, 2, 1]
+
+
+def test_an_archive_is_made_by_who_knows_the_crawl(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="warc"):
+        open_output(("warc",), str(tmp_path))
+    made: list[str] = []
+
+    def make(directory: str) -> Output:
+        made.append(directory)
+        return Recorder([])
+
+    output = open_output(("save", "warc"), str(tmp_path), archive=make)
+    assert made == [str(tmp_path)]
+    assert list(output.stats()) == ["warc", "save"]
+    output.close()

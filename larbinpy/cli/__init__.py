@@ -4,7 +4,6 @@ from importlib import import_module
 
 import click
 
-from larbinpy._version import __version__
 from larbinpy.console.stream import open_all
 
 #: Command -> the module beside this one that it is in.
@@ -19,6 +18,8 @@ _HOMES = {
     "status": "talking",
     "resolve": "resolving",
     "fetch": "fetching",
+    "man": "helping",
+    "completion": "helping",
 }
 
 
@@ -36,8 +37,23 @@ class _Commands(click.Group):
         return command
 
 
+def _version(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value and not context.resilient_parsing:
+        # Loaded when it is used, as it loads nearly everything.
+        lines = import_module("larbinpy.cli.about").versions()
+        click.echo("\n".join(lines))
+        context.exit()
+
+
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="larbinpy")
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_version,
+    help="Show the versions of larbinpy and of what it stands on, and exit.",
+)
 def main() -> None:
     """A polite, fast web crawler in the mould of Larbin: one process, one poll loop."""
     open_all()

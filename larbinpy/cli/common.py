@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from typing import IO, Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
-from larbinpy.config import Config, ConfigError, assignment, load
+from larbinpy.config import SETTINGS, Config, ConfigError, assignment, load
 from larbinpy.console.text import printable
 from larbinpy.ending import Ending, UserError
 
@@ -35,9 +36,38 @@ def _options(*options: Callable[[_F], _F]) -> Callable[[_F], _F]:
     return decorate
 
 
+def _paths(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """The shell itself completes paths: "file" for all, "dir" for folders."""
+    return lambda context, parameter, begun: [CompletionItem(begun, type=kind)]
+
+
+files, folders = _paths("file"), _paths("dir")
+
+
+def _keywords(
+    context: click.Context, parameter: click.Parameter, begun: str
+) -> list[CompletionItem]:
+    return [
+        CompletionItem(f"{row.keyword}=", help=row.help)
+        for name, row in SETTINGS.items()
+        if name.startswith(begun.lower())
+    ]
+
+
 config_options = _options(
-    click.option("-c", "config_file", metavar="FILE", help="Configuration [larbin.conf]."),
-    click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Any keyword."),
+    click.option(
+        *("-c", "config_file"),
+        metavar="FILE",
+        help="Configuration [larbin.conf].",
+        shell_complete=files,
+    ),
+    click.option(
+        *("--set", "settings"),
+        metavar="KEY=VALUE",
+        multiple=True,
+        help="Any keyword.",
+        shell_complete=_keywords,
+    ),
     click.option("--allow-private", is_flag=True, help="Fetch from private addresses, too."),
 )
 progress_option = click.option(
@@ -47,7 +77,10 @@ progress_option = click.option(
     help="A bar, lines, or nothing [a bar on a terminal].",
 )
 input_option = click.option(
-    "-i", "input_file", metavar="FILE", help="More URLs, one a line; - is standard input."
+    *("-i", "input_file"),
+    metavar="FILE",
+    help="More URLs, one a line; - is standard input.",
+    shell_complete=files,
 )
 servers_option = click.option(
     "--server", "servers", metavar="IP[:PORT]", multiple=True, help="Name server to ask."

@@ -13,6 +13,8 @@ import click
 from larbinpy.cli.common import (
     collect_rarely,
     config_options,
+    files,
+    folders,
     input_option,
     lines,
     load_config,
@@ -32,10 +34,14 @@ from larbinpy.settings import URL
 @click.argument("urls", nargs=-1, metavar="[URL]...")
 @config_options
 @input_option
-@click.option("-o", "output_dir", metavar="DIR", help="Where pages are written.")
+@click.option(
+    "-o", "output_dir", metavar="DIR", help="Where pages are written.", shell_complete=folders
+)
 @click.option("--resume", "--reload", is_flag=True, help="Go on with the crawl in stateDir.")
 @click.option("--scratch", is_flag=True, help="Forget the crawl in stateDir.")
-@click.option("--report", metavar="FILE", help="Write a JSON report at the end.")
+@click.option(
+    "--report", metavar="FILE", help="Write a JSON report at the end.", shell_complete=files
+)
 @progress_option
 def crawl(
     urls: tuple[str, ...],
@@ -91,7 +97,7 @@ def _check_writable(path: Path) -> None:
 
 @click.command()
 @click.argument("url")
-@click.argument("directory", metavar="DIR")
+@click.argument("directory", metavar="DIR", shell_complete=folders)
 @click.option("--depth", default=50, show_default=True, help="Links to follow from URL.")
 @click.option("--wait", default="1s", show_default=True, help="Between two requests.")
 @click.option("--rate", default="0", metavar="BYTES", help="Bytes a second at most.")
@@ -179,7 +185,7 @@ def _tell(report: dict[str, Any]) -> None:
 
 
 @click.command()
-@click.argument("state_dir", metavar="STATE_DIR")
+@click.argument("state_dir", metavar="STATE_DIR", shell_complete=folders)
 @click.option("--count", is_flag=True, help="Only how many.")
 def frontier(state_dir: str, count: bool) -> None:
     """List the URLs that a stopped crawl still owes."""
@@ -193,7 +199,7 @@ def frontier(state_dir: str, count: bool) -> None:
 
 
 @click.command("check-config")
-@click.argument("file")
+@click.argument("file", shell_complete=files)
 def check_config(file: str) -> None:
     """Say what a configuration means, every default included, or where it is wrong."""
     with plain_errors():

@@ -109,6 +109,9 @@ class Fetcher:
         options.single(curl.setopt, request, self._settings, self._lenient.pop(request.url.href, 0))
         curl.setopt(pycurl.HEADERFUNCTION, transfer.header)
         curl.setopt(pycurl.WRITEFUNCTION, transfer.write)
+        if self._settings.keep_requests:
+            curl.setopt(pycurl.DEBUGFUNCTION, transfer.debug)
+            curl.setopt(pycurl.VERBOSE, 1)
         if not self._busy:
             self._now = now
             self._sweep_at = now + _SWEEP

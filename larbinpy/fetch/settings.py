@@ -37,6 +37,8 @@ class FetchSettings:
     #: PEM file of the authorities to trust, in place of the system's.
     ca_file: str | None = None
     insecure_tls: bool = False
+    #: Keep the head of each request with its page.
+    keep_requests: bool = False
     accept: str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 

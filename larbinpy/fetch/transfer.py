@@ -1,11 +1,14 @@
 """One reply as it arrives: headers and body collected within bounds.
 
 Bytes in, a page out. libcurl calls `header` and `write`; both return 0 to have the
-transfer stopped, which libcurl then reports as a write error. No socket, no clock: the
+transfer stopped, which libcurl then reports as a write error; and `debug`, where what was
+sent is to be kept. No socket, no clock: the
 tests feed it by hand.
 """
 
 import re
+
+import pycurl
 
 from larbinpy.fetch.settings import Request
 from larbinpy.outcome import Outcome, of_status
@@ -37,6 +40,10 @@ class Transfer:
         #: As received, without its line end.
         self.status_line = ""
         self.headers: list[tuple[str, str]] = []
+        #: The same with their status line, as received.
+        self.head: list[bytes] = []
+        #: The head of the request, as sent.
+        self.sent = b""
         self.complete = False
         #: Decoded bytes of the body that were kept.
         self.size = 0
@@ -66,6 +73,7 @@ class Transfer:
         text = line.rstrip(b"\r\n")
         if not text:
             return self._end_headers()
+        self.head.append(line)
         if self.status_line:
             self._field(text.decode("latin-1"))
         else:
@@ -73,6 +81,11 @@ class Transfer:
             self.status = int(match[1]) if match else 0
             self.status_line = text.decode("latin-1")
         return None
+
+    def debug(self, kind: int, data: bytes) -> None:
+        """Take what libcurl tells of its doings; after a proxy's CONNECT comes the request."""
+        if kind == pycurl.INFOTYPE_HEADER_OUT:
+            self.sent = data
 
     def write(self, chunk: bytes) -> int | None:
         """Take a piece of the decoded body; 0 stops the transfer."""
@@ -106,6 +119,8 @@ class Transfer:
             self._outcome(failure),
             status=self.status,
             headers=self.headers,
+            head=b"".join(self.head),
+            request=self.sent,
             body=b"".join(self._chunks),
             truncated=self._truncated,
             detail=message if self._stop is None else self._detail,
@@ -125,6 +140,7 @@ class Transfer:
         """Nothing of such a reply is believed, its status included."""
         self.status = 0
         self.headers = []
+        self.head = []
         self.complete = False
         self._stop = Outcome.TOO_BIG
         self._detail = f"more than {MAX_HEADER_LINES} lines or {MAX_HEADER_BYTES} bytes of headers"
@@ -142,6 +158,7 @@ class Transfer:
         if 100 <= self.status < 200 and self.status != _SWITCHING:
             self.status_line = ""
             self.headers = []
+            self.head = []
             return None
         return self._admit()
 

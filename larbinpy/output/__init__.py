@@ -3,6 +3,8 @@
 ``plug``    the four-function plug, and several of them as one
 ``save``    pages in numbered files, 2000 a folder, with an index
 ``mirror``  pages under their host and path; ``paths`` decides the names, without a disk
+``warc``    all that was asked and answered, as WARC files: ``records`` makes them of pages,
+            ``series`` has the files, ``cdxj`` the index of each
 ``stats``   counts only
 ``log``     ``crawl.jsonl``, a line for each URL whose fate is decided
 ``report``  the JSON object of ``--report``
@@ -13,11 +15,19 @@ at each checkpoint (`larbinpy.syncing`), so a power cut may leave those incomple
 since the last; a crawl that goes on gets them again.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
+from functools import partial
 
 from larbinpy.output.mirror import MirrorOutput
-from larbinpy.output.plug import Durable, NullOutput, Output, SeveralOutputs
+from larbinpy.output.plug import (
+    Durable,
+    NullOutput,
+    Output,
+    Outputs,
+    SeveralOutputs,
+    Witness,
+)
 from larbinpy.output.save import SaveOutput
 from larbinpy.output.stats import StatsOutput
 
@@ -26,25 +36,31 @@ __all__ = [
     "MirrorOutput",
     "NullOutput",
     "Output",
+    "Outputs",
     "SaveOutput",
     "SeveralOutputs",
     "StatsOutput",
+    "Witness",
     "open_output",
 ]
 
 
 def open_output(
-    modes: Iterable[str], directory: str, more: Mapping[str, Output] | None = None
-) -> Durable:
+    modes: Iterable[str],
+    directory: str,
+    more: Mapping[str, Output] | None = None,
+    archive: Callable[[str], Output] | None = None,
+) -> Outputs:
     """The plug for the output modes of larbin.conf ("save", "mirror", "stats"), and `more`.
 
-    Its `stats` has one entry a plug. Raises `OSError` where `directory` cannot be used,
-    `ValueError` for a mode that does not exist.
+    That of "warc" is made by `archive`. Its `stats` has one entry a plug. Raises `OSError`
+    where `directory` cannot be used, `ValueError` for a mode that does not exist.
     """
     plugs: dict[str, Output] = {}
     with ExitStack() as undo:
         for mode in modes:
-            plugs[mode] = _open(mode, directory)
+            make = archive if mode == "warc" and archive else partial(_open, mode)
+            plugs[mode] = make(directory)
             undo.callback(plugs[mode].close)
         undo.pop_all()
     plugs.update(more or {})

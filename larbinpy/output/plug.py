@@ -1,9 +1,10 @@
 """The plug between the crawl and whoever wants its pages."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any, Protocol, runtime_checkable
 
+from larbinpy.dns.lookup import Answer
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.url import Url
@@ -76,6 +77,24 @@ class Durable(Output, Protocol):
         """
 
 
+@runtime_checkable
+class Witness(Output, Protocol):
+    """A plug that is told of all that servers said: one with these two methods as well."""
+
+    def replied(self, page: Page) -> None:
+        """A reply came that is no page to keep: an error, a redirect, a robots.txt, a copy.
+
+        Those of tries that failed are among them. An `OSError` is as one of `loaded`.
+        """
+
+    def resolved(self, answer: Answer) -> None:
+        """A name server told the addresses of a name. No `OSError` is expected."""
+
+
+class Outputs(Durable, Witness, Protocol):
+    """What a crawl has: all of its plugs as one."""
+
+
 class NullOutput:
     """Keeps nothing."""
 
@@ -83,6 +102,12 @@ class NullOutput:
         pass
 
     def failed(self, url: Url, outcome: Outcome) -> None:
+        pass
+
+    def replied(self, page: Page) -> None:
+        pass
+
+    def resolved(self, answer: Answer) -> None:
         pass
 
     def stats(self) -> dict[str, object]:
@@ -112,19 +137,29 @@ class SeveralOutputs:
     def __init__(self, plugs: Mapping[str, Output]) -> None:
         self._plugs = dict(plugs)
         self._durable = {name: plug for name, plug in plugs.items() if isinstance(plug, Durable)}
-        #: The page that one of them refused, and those that it has yet to reach.
-        self._refused: tuple[Page, list[Output]] | None = None
+        self._witnesses = [plug for plug in plugs.values() if isinstance(plug, Witness)]
+        #: The page that one of them refused, and what is still to be called with it.
+        self._refused: tuple[Page, list[Callable[[Page], None]]] | None = None
 
     def loaded(self, page: Page) -> None:
-        left = list(self._plugs.values())
+        self._tell(page, [plug.loaded for plug in self._plugs.values()])
+
+    def replied(self, page: Page) -> None:
+        self._tell(page, [plug.replied for plug in self._witnesses])
+
+    def _tell(self, page: Page, left: list[Callable[[Page], None]]) -> None:
         if self._refused is not None and self._refused[0] is page:
             left = self._refused[1]
         try:
             while left:
-                left[0].loaded(page)
+                left[0](page)
                 del left[0]
         finally:
             self._refused = (page, left) if left else None
+
+    def resolved(self, answer: Answer) -> None:
+        for plug in self._witnesses:
+            plug.resolved(answer)
 
     def failed(self, url: Url, outcome: Outcome) -> None:
         for plug in self._plugs.values():

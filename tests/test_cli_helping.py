@@ -1,0 +1,128 @@
+"""What the program says of itself: versions, manual pages, completions."""
+
+import re
+import shutil
+import subprocess
+from importlib.metadata import version
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from larbinpy import __version__
+from larbinpy.cli import main
+from larbinpy.cli.manual import PAGES, page
+from larbinpy.config import SETTINGS
+
+
+def said(*arguments: str, **environ: str) -> str:
+    result = CliRunner().invoke(main, arguments, prog_name="larbinpy", env=environ)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def formatted(name: str) -> str:
+    """The page as people see it; whatever a formatter finds wrong in it is an error."""
+    if shutil.which("groff") is None:
+        pytest.skip("groff is not installed")
+    command = ["groff", "-ww", "-man", "-Tascii", "-P-cbou", "-rLL=200n"]
+    text = said("man", name)
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    return done.stdout
+
+
+def test_version_says_what_the_program_stands_on() -> None:
+    lines = said("--version").splitlines()
+    assert lines[0] == f"larbinpy, version {__version__}"
+    assert lines[1].startswith("Python 3.")
+    assert re.match(r"libcurl \d+\.\d+\.\d+ with .*nghttp2 \d", lines[2])
+    text = "\n".join(lines)
+    for package in ("turbohtml", "lxml", "ada-url", "dnspython", "warcio"):
+        assert f"{package} {version(package)}" in text
+    assert re.search(r"with libxml2 \d+\.\d+\.\d+$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_formatters_find_nothing_wrong(name: str) -> None:
+    formatted(name)
+    if shutil.which("mandoc") is None:
+        pytest.skip("mandoc is not installed")
+    done = subprocess.run(
+        ["mandoc", "-T", "lint"], input=said("man", name), capture_output=True, text=True
+    )
+    # A date would be that of the day on which somebody looks.
+    found = [line for line in done.stdout.splitlines() if "missing date" not in line]
+    assert found == []
+
+
+def test_the_manual_has_every_command_and_option() -> None:
+    text = formatted("larbinpy")
+    context = click.Context(main, info_name="larbinpy")
+    for name in main.list_commands(context):
+        command = main.get_command(context, name)
+        assert command is not None
+        usage = " ".join(command.collect_usage_pieces(click.Context(command)))
+        assert f"larbinpy {name} {usage}\n" in text
+        for option in (p for p in command.params if isinstance(p, click.Option)):
+            assert all(name in text for name in option.opts)
+            assert " ".join((option.help or "").split()) in " ".join(text.split())
+    for status in ("2", "3", "4", "11", "13"):
+        assert re.search(rf"^ +{status} +\w", text, re.MULTILINE)
+
+
+def test_the_manual_has_every_setting_with_its_default() -> None:
+    text = " ".join(formatted("larbin.conf").split())
+    for row in SETTINGS.values():
+        usage = f" {row.kind.usage}" if row.kind.usage else ""
+        what = row.help[0].upper() + row.help[1:]
+        assert f"{row.keyword}{usage} {what}. Default: {row.text(row.default) or 'none'}." in text
+
+
+def test_nothing_in_a_help_is_an_order_to_the_formatter() -> None:
+    odd = click.Group("odd", help="A group.")
+    text = '.so /etc/passwd \\fBbold "x" \'y --z'
+    odd.command("sub", help=f"{text}\n\n{text} " * 9)(lambda: None)
+    lines = page("larbinpy", odd).splitlines()
+    assert not [line for line in lines if line.startswith((".so", "'"))]
+    assert "\\fBbold" not in "\n".join(lines)
+
+
+def test_an_unknown_page_or_shell_is_one_line() -> None:
+    for arguments in (["man", "ls"], ["completion", "csh"]):
+        result = CliRunner().invoke(main, arguments)
+        assert result.exit_code == 2
+        assert "is not one of" in result.output
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completions_are_what_the_shell_can_read(shell: str) -> None:
+    text = said("completion", shell)
+    assert f"_LARBINPY_COMPLETE={shell}_complete" in text
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    subprocess.run([shell, "-n"], input=text, text=True, check=True)
+
+
+def completed(*words: str) -> list[str]:
+    """What bash is told of the last of `words`: kind,value."""
+    environ = {
+        "_LARBINPY_COMPLETE": "bash_complete",
+        "COMP_WORDS": " ".join(["larbinpy", *words]),
+        "COMP_CWORD": str(len(words)),
+    }
+    return said(**environ).splitlines()
+
+
+def test_commands_options_and_keywords_are_completed() -> None:
+    assert completed("cr") == ["plain,crawl"]
+    assert "plain,--resume" in completed("crawl", "--res")
+    assert completed("crawl", "--set", "waitd") == ["plain,waitDuration="]
+    assert completed("completion", "z") == ["plain,zsh"]
+
+
+def test_paths_are_left_to_the_shell() -> None:
+    assert completed("crawl", "-c", "lar") == ["file,lar"]
+    assert completed("crawl", "-o", "o") == ["dir,o"]
+    assert completed("mirror", "http://a.test/", "o") == ["dir,o"]
+    assert completed("check-config", "x") == ["file,x"]
