@@ -17,10 +17,6 @@ class Page:
     status: int = 0
     #: In the order received; names in lower case, values stripped, decoded as Latin-1.
     headers: list[tuple[str, str]] = field(default_factory=list)
-    #: Status line and header lines of the reply as received, each with its line end.
-    head: bytes = b""
-    #: The head of the request as sent, where that was asked for.
-    request: bytes = b""
     #: Content decoding (gzip, br) done.
     body: bytes = b""
     #: The body ended early: "length" (cut at maxPageSize) or "disconnect"; else None.
@@ -38,6 +34,10 @@ class Page:
     links: list[str] = field(default_factory=list)
     #: The encoding it was read in, once it was parsed.
     charset: str | None = None
+    #: Status line and header lines of the reply as received, each with its line end.
+    head: bytes = b""
+    #: The head of the request as sent, where that was asked for.
+    request: bytes = b""
 
     def header(self, name: str) -> str | None:
         """The first value of header `name` (lower case)."""
