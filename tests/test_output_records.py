@@ -21,7 +21,7 @@ def page(head: bytes, body: bytes = b"", status: int = 200, **more: object) -> P
         (name.decode("latin-1").strip().lower(), value.decode("latin-1").strip())
         for name, _, value in fields
     ]
-    return Page(URL, Outcome.SUCCESS, status, headers, head, body=body, **more)  # type: ignore[arg-type]
+    return Page(URL, Outcome.SUCCESS, status, headers, head=head, body=body, **more)  # type: ignore[arg-type]
 
 
 def written(folder: Path, page: Page, original: Original | None = None) -> list[Found]:
@@ -126,7 +126,7 @@ def test_the_version_that_was_spoken_is_told(
 
 
 def test_a_seed_without_a_request_or_links(tmp_path: Path) -> None:
-    taken = Page(Url("http://a.test/", 3), Outcome.SUCCESS, 200, [], PLAIN)
+    taken = Page(Url("http://a.test/", 3), Outcome.SUCCESS, 200, [], head=PLAIN)
     kinds = {r.kind: r for r in written(tmp_path, taken)}
     assert list(kinds) == ["warcinfo", "response", "metadata"]
     assert kinds["metadata"].lines == ["fetchTimeMs: 0"]

@@ -29,7 +29,7 @@ ABOUT = {"software": "larbinpy/1"}
 def page(number: int, body: bytes | None = None, host: str = "h") -> Page:
     body = b"page %d" % number if body is None else body
     url = Url(f"http://{host}/{number}", 1)
-    return Page(url, Outcome.SUCCESS, 200, [("content-type", "text/plain")], HEAD, body=body)
+    return Page(url, Outcome.SUCCESS, 200, [("content-type", "text/plain")], head=HEAD, body=body)
 
 
 #: Makes outputs of one folder.
@@ -234,9 +234,11 @@ def test_replies_are_kept_but_those_whose_body_was_not_read(
     tmp_path: Path, outputs: Outputs
 ) -> None:
     output = outputs()
-    moved = Page(Url("http://h/moved", 1), Outcome.ERR_30X, 302, [], b"HTTP/1.1 302 Found\r\n")
-    image = Page(Url("http://h/image", 1), Outcome.BAD_TYPE, 200, [], HEAD)
-    cut = Page(Url("http://h/cut", 1), Outcome.EARLY_STOP, 200, [], HEAD, truncated="disconnect")
+    moved = Page(Url("http://h/moved", 1), Outcome.ERR_30X, 302, [], head=b"HTTP/1.1 302 Found\r\n")
+    image = Page(Url("http://h/image", 1), Outcome.BAD_TYPE, 200, [], head=HEAD)
+    cut = Page(
+        Url("http://h/cut", 1), Outcome.EARLY_STOP, 200, [], head=HEAD, truncated="disconnect"
+    )
     for taken in (moved, image, cut):
         output.replied(taken)
     output.close()
