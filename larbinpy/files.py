@@ -148,6 +148,10 @@ class LineFile:
         """Bring what was written to the disk."""
         os.fsync(self._fd)
 
+    def read(self, size: int, offset: int) -> bytes:
+        """At most `size` bytes from `offset` on."""
+        return os.pread(self._fd, size, offset)
+
     @property
     def size(self) -> int:
         return os.fstat(self._fd).st_size

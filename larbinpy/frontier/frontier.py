@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from larbinpy.dns.lookup import Answer
+from larbinpy.frontier.hastening import Hastening
 from larbinpy.frontier.ip_site import IPSites
 from larbinpy.frontier.named_site import NOBODY
 from larbinpy.frontier.scope import Candidate, Scope
@@ -59,6 +60,9 @@ class Frontier:
         self.digests = digests
         #: Links left out or already known, by outcome, since the start.
         self.refused: Counter[Outcome] = Counter()
+        #: Whether seeds were queued that had been seen, so that a URL may have two fates.
+        self.has_repeats = False
+        self._hastening: Hastening | None = None
 
     def __repr__(self) -> str:
         return f"<Frontier {self.sites!r} {self.ip_sites!r} {self.sequencer!r}>"
@@ -84,6 +88,7 @@ class Frontier:
         [fresh] = self.seen.add([fingerprint(href)])
         if not (fresh or again):
             return Outcome.URL_DUP
+        self.has_repeats = self.has_repeats or not fresh
         depth = self._depth_in_site if depth is None else depth
         self.sequencer.put(Url(href, depth, priority=priority, seed=True))
         return None
@@ -148,8 +153,18 @@ class Frontier:
         self.seen.step()
         self.digests.step()
         self.sites.wake(now)
+        if self._hastening is not None:
+            self._hasten(self._hastening, now)
         for url in self.sequencer.take(_BATCH):
             self.sites.join(url, now)
+
+    def hasten(self, now: float) -> None:
+        """waitDuration has become shorter: no wait of the old length goes on."""
+        self._hasten(Hastening(self.sites, self.ip_sites), now)
+
+    def _hasten(self, hastening: Hastening, now: float) -> None:
+        hastening.step(now)
+        self._hastening = None if hastening.over else hastening
 
     def next_name(self) -> tuple[str, bool] | None:
         """A host name to ask for, and whether the answer must be fresh; None for none."""
@@ -215,6 +230,8 @@ class Frontier:
         What it has for the fetcher or the resolver counts only while they can take it.
         """
         if self.sequencer.can_take or self.sites.decided or (can_ask and self.sites.has_names):
+            return now
+        if self._hastening is not None:
             return now
         times = [self.sites.deadline, self.ip_sites.deadline if can_open else None]
         return min((time for time in times if time is not None), default=None)

@@ -2,7 +2,7 @@
 
 from array import array
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 
 from larbinpy.frontier import blocks as blocks_module
 from larbinpy.frontier.blocks import Blocks
@@ -14,6 +14,35 @@ _SITE_LINES = 50
 _MOST_TAILS = 100_000
 # Blocks that were read before their numbers are given back.
 _FORGET = 1000
+
+
+#: Looks for a line: yields after each block, returns how many come before it, None for none.
+Search = Generator[None, None, int | None]
+
+
+def _search(
+    blocks: Blocks, start: str, head: Iterable[str], unread: Sequence[int], tail: Iterable[str]
+) -> Search:
+    """Look for the line that begins with `start` in a queue that goes on meanwhile.
+
+    So what is given must stay as it is, and one that has moved on by then is not found.
+    """
+    before = 0
+    for line in head:
+        if line.startswith(start):
+            return before
+        before += 1
+    for position in unread:
+        owed, place = blocks.search(position, start)
+        if place is not None:
+            return before + place
+        before += owed
+        yield
+    for line in tail:
+        if line.startswith(start):
+            return before
+        before += 1
+    return None
 
 
 class Fifo:
@@ -64,6 +93,11 @@ class Fifo:
         self._length -= 1
         return self._head.popleft()
 
+    def find(self, start: str) -> Search:
+        """Look for the line that begins with `start`, a block at a time."""
+        head = [line for _, line in self._head]
+        return _search(self._blocks, start, head, list(self.unread), self._tail.copy())
+
     def loaded(self, position: int, owed: int) -> None:
         self.unread.append(position)
         self._length += owed
@@ -112,6 +146,11 @@ class _Backlog:
             left = len(self.tail)
             self._head, self.tail = self.tail[::-1], []
         return self._head.pop(), left
+
+    def find(self, start: str) -> Search:
+        head = [line for _, line in reversed(self._head)]
+        tail = [line for _, line in self.tail]
+        return _search(self._blocks, start, head, self._unread[self._at :], tail)
 
     def lines(self) -> Iterator[str]:
         """All lines, without taking them."""
@@ -192,6 +231,12 @@ class Backlogs:
         if not backlog:
             del self._sites[site]
         return taken
+
+    def find(self, site: str, start: str) -> Search:
+        """Look for the line of `site` that begins with `start`, a block at a time."""
+        if site in self._sites:
+            return (yield from self._sites[site].find(start))
+        return None
 
     def loaded(self, site: str, position: int, owed: int) -> None:
         self._of(site).add(position)
