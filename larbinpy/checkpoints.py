@@ -1,6 +1,6 @@
 """When the state of a crawl is saved, and how, without holding the crawl up."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.state import Log, Part, State
@@ -32,6 +32,9 @@ class Checkpoints:
         self._begun_at = float("-inf")
         self._steps: Iterator[bool] | None = None
         self._at_once = False
+        #: How many were begun, and which of them was the last that is on the disk.
+        self._begun = 0
+        self._saved = 0
 
     def __repr__(self) -> str:
         return f"<Checkpoints {'one under way' if self._steps else 'none under way'}>"
@@ -54,6 +57,7 @@ class Checkpoints:
         """Begin one where none is under way."""
         if self._steps is None:
             self._begun_at = now
+            self._begun += 1
             self._steps = self._checkpoint(now)
             self._at_once = True
 
@@ -68,12 +72,30 @@ class Checkpoints:
         if steps is not None:
             for self._at_once in steps:
                 self._steps = steps
-                break
+                return
+            self._saved = self._begun
+
+    def save_now(self, clock: Callable[[], float]) -> Iterator[bool | None]:
+        """See to it that a checkpoint is made of what there is now, by whoever steps it.
+
+        Yields None until then, and whether it is on the disk.
+        """
+        # Of one that is under way the cut may have been made.
+        wanted = self._begun + 1
+        while self._steps is not None and self._begun < wanted:
+            yield None
+        if self._begun < wanted:
+            self.begin(clock())
+        while self._steps is not None and self._saved < wanted:
+            yield None
+        yield self._saved >= wanted
 
     def save(self, now: float, *, ended: bool = False) -> None:
         """A whole checkpoint at once."""
         self._steps = None
         self._begun_at = now
+        self._begun += 1
         for at_once in self._checkpoint(now, ended=ended):
             if not at_once and self._disk is not None:
                 self._disk.wait()
+        self._saved = self._begun

@@ -1,13 +1,24 @@
 """What people may do to a running crawl: the verbs of the console."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
 
+from larbinpy.clock import wall
 from larbinpy.config import Config, ConfigError, change
+from larbinpy.console.commands import Answer, Steps, Wait
+from larbinpy.console.watching import Watcher, Watchers
 from larbinpy.engine import Mode
+from larbinpy.explaining import explain
 from larbinpy.fetch import Fetcher
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.politeness import Waits
-from larbinpy.frontier.view import explain
+from larbinpy.output.log import CrawlLog
+
+#: Seconds that all searches together take of a turn at most, and that pass before they take
+#: as much again.
+_SLICE = 0.012
 
 #: Why a URL is refused, where the outcome's name does not say it.
 _REASONS = {"badURL": "not a URL that can be crawled", "urlDup": "already seen"}
@@ -25,8 +36,9 @@ class Control:
         fetcher: Fetcher,
         *,
         status: Callable[[], dict[str, object]],
-        save: Callable[[], None],
+        save: Callable[[], Iterator[bool | None]],
         stop: Callable[[], None],
+        log: Callable[[], CrawlLog],
         now: Callable[[], float],
     ) -> None:
         self.config = config
@@ -35,10 +47,16 @@ class Control:
         self._frontier = frontier
         self._fetcher = fetcher
         self.status = status
-        self.save = save
+        self._save = save
         self.stop = stop
+        self._log = log
         self._now = now
+        # What was configured; waitDuration raises it for as long as it is longer.
+        self._max_wait = config.max_wait
+        #: Those who follow the crawl; a register of fates.
+        self.watchers = Watchers()
         self._has_news = False
+        self._search_at = 0.0
 
     def add(
         self,
@@ -67,17 +85,64 @@ class Control:
 
     def set(self, key: str, value: str) -> str | None:
         """Change a setting that may change while the crawl runs, from the next request on."""
+        before = self._waits.least
         try:
-            self.config = change(self.config, key, value)
+            config = change(replace(self.config, max_wait=self._max_wait), key, value)
         except ConfigError as error:
             return str(error)
-        self._waits.least = self.config.wait_duration
-        self._waits.most = self.config.max_wait
-        self._mode.limit_page = self.config.limit_page
-        self._fetcher.resize(self.config.pages_connexions)
-        self._frontier.ip_sites.pool = self.config.pages_connexions
-        self._fetcher.limit(self.config.bond_width, self._now())
+        self.config = config
+        self._waits.least = config.wait_duration
+        self._waits.most = config.max_wait
+        if config.wait_duration < before:
+            self._frontier.hasten(self._now())
+        self._mode.limit_page = config.limit_page
+        self._fetcher.resize(config.pages_connexions)
+        self._frontier.ip_sites.pool = config.pages_connexions
+        self._fetcher.limit(config.bond_width, self._now())
         return None
 
-    def explain(self, url: str) -> dict[str, object]:
-        return explain(self._frontier, url, self._now())
+    def explain(self, url: str) -> Steps:
+        """Where a URL stands; what must be searched for takes some turns, a slice of each."""
+        try:
+            yield from self._turn_to_search()
+            until = self._now() + _SLICE
+            for found in explain(self._frontier, self._log(), url, self._now):
+                if found is not None:
+                    self._search_at = self._now()
+                    yield {"ok": True, **self._dated(found)}
+                elif self._now() > until:
+                    yield Wait.TURN
+                    yield from self._turn_to_search()
+                    until = self._now() + _SLICE
+        except OSError as error:
+            self._search_at = self._now()
+            where = f"{error.filename}: " if error.filename else ""
+            yield {"ok": False, "error": f"{where}{error.strerror or error}"}
+
+    def _turn_to_search(self) -> Steps:
+        """Until no other search is at it, and the last slice is long enough ago."""
+        while self._now() < self._search_at:
+            yield Wait.TURN
+        self._search_at = self._now() + 2 * _SLICE
+
+    def _dated(self, found: dict[str, Any]) -> Answer:
+        """With the time when a wait ends, and what holds up all."""
+        if "in_s" in found:
+            end = datetime.fromtimestamp(wall() + found["in_s"], UTC)
+            found["until"] = end.isoformat(timespec="seconds").replace("+00:00", "Z")
+        if self._mode.paused:
+            found["paused"] = True
+        return found
+
+    def save(self) -> Steps:
+        """Bring all that there is now to the disk, beside what the crawl does meanwhile."""
+        for saved in self._save():
+            if saved is None:
+                yield Wait.EVENT
+            elif saved:
+                yield {"ok": True}
+            else:
+                yield {"ok": False, "error": "not saved: the disk refuses; it is tried again"}
+
+    def watch(self, word: str) -> Watcher:
+        return self.watchers.join(word)

@@ -11,7 +11,6 @@ from larbinpy import stats as statistics
 from larbinpy import wiring
 from larbinpy.clock import clock, wall
 from larbinpy.config import Config, ConfigError, texts
-from larbinpy.console.info import FetchInfo
 from larbinpy.console.progress import PrintStats, make_progress, status_line
 from larbinpy.console.stream import reader_may_leave
 from larbinpy.console.text import printable
@@ -138,7 +137,7 @@ class Crawl:
             self._fetcher,
             wiring.make_types(config),
             self._output,
-            [self._log, FetchInfo(self._stdout)] if config.fetch_info else [self._log],
+            wiring.make_registers(config, self._log, self._control.watchers, self._stdout),
             self._stats,
             self._listeners,
         )
@@ -156,8 +155,9 @@ class Crawl:
             self._frontier,
             self._fetcher,
             status=self.snapshot,
-            save=self._save,
+            save=lambda: self._checkpoints.save_now(clock),
             stop=self._stop,
+            log=lambda: self._log,
             now=clock,
         )
 
@@ -180,7 +180,7 @@ class Crawl:
     def _listen(self, closing: ExitStack) -> None:
         config, poller = self._config, self._poller
         self._input = wiring.open_input_port(config, poller, self._control, closing)
-        status = wiring.open_status_server(config, poller, self.snapshot, closing)
+        status = wiring.open_status_server(config, poller, self.snapshot, self._control, closing)
         self._listeners: list[Listener] = [
             listener for listener in (self._input, status) if listener is not None
         ]
@@ -273,7 +273,7 @@ class Crawl:
         With an input port: before there was anything to do, and while someone is there.
         """
         self._had_work = self._had_work or self._frontier.owed > 0
-        if self._input is not None and (len(self._input) or not self._had_work):
+        if self._input is not None and (self._input.awaited or not self._had_work):
             return True
         return self._stays_up
 

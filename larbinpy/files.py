@@ -220,6 +220,10 @@ class AppendFile:
         self._tail.sync(self._fd)
         self._tail.start = self.size
 
+    def read(self, size: int, offset: int) -> bytes:
+        """At most `size` bytes from `offset` on."""
+        return os.pread(self._fd, size, offset)
+
     @property
     def size(self) -> int:
         """Bytes of whole pieces."""

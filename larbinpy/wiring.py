@@ -8,16 +8,21 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TextIO
 
 from larbinpy._version import __version__
 from larbinpy.checkpoints import Checkpoints
 from larbinpy.clock import wall
 from larbinpy.config import Config, ConfigError
+from larbinpy.console import token
 from larbinpy.console.commands import Verbs
 from larbinpy.console.http import StatusServer
+from larbinpy.console.info import FetchInfo
 from larbinpy.console.input_port import InputPort
+from larbinpy.console.posting import Posting
+from larbinpy.console.watching import Watchers
 from larbinpy.dns import is_public
-from larbinpy.engine import BY_PROXY, EngineSettings
+from larbinpy.engine import BY_PROXY, EngineSettings, Register
 from larbinpy.fetch import CONNECTIONS_PER_HANDLE, Fetcher, FetchSettings
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.ip_site import IPSites
@@ -30,13 +35,14 @@ from larbinpy.frontier.state import Log, Part, State
 from larbinpy.frontier.store import Store
 from larbinpy.frontier.types import Types
 from larbinpy.output import Output, Outputs, open_output
+from larbinpy.output.log import CrawlLog
 from larbinpy.poller import Poller
 from larbinpy.syncing import Syncing
 
 #: Descriptors that are not for pages: standard streams, log and lock, a page being written
 #: and its folders, people at the ports, and the resolver's ports: 64 for each address
 #: family, and some that were replaced.
-_OTHER_FILES = 200
+_OTHER_FILES = 250
 #: Open files that are asked of the system, so that pagesConnexions may still grow.
 _FILES = 1 << 14
 #: The state is saved this often (s); a kill then costs so much work, and no URL.
@@ -193,6 +199,14 @@ def proxy_address(config: Config) -> str | None:
     return str(found[0][4][0])
 
 
+def make_registers(
+    config: Config, log: CrawlLog, watchers: Watchers, stdout: TextIO
+) -> list[Register]:
+    """Where fates are written down."""
+    told: list[Register] = [FetchInfo(stdout)] if config.fetch_info else []
+    return [log, watchers, *told]
+
+
 def make_engine_settings(config: Config) -> EngineSettings:
     return EngineSettings(
         agent=config.user_agent,
@@ -220,14 +234,18 @@ def open_status_server(
     config: Config,
     poller: Poller,
     snapshot: Callable[[], dict[str, object]],
+    control: Verbs,
     closing: ExitStack,
 ) -> StatusServer | None:
-    """The status pages, where they are wanted."""
+    """The status pages, where they are wanted, and with them what can be posted."""
     if not config.http_port:
         return None
+    folder = Path(config.state_dir)
+    posting = Posting(control, token.issue(folder))
+    closing.callback(token.withdraw, folder)
     with _naming("httpPort", config.http_port):
         server = StatusServer(
-            poller, snapshot, config.http_host, config.http_port, config.histograms
+            poller, snapshot, config.http_host, config.http_port, config.histograms, posting
         )
     closing.callback(server.close)
     return server

@@ -4,7 +4,9 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
+from larbinpy.console.commands import Steps, Wait
 from larbinpy.console.tcp import Server
+from larbinpy.console.watching import Watcher, Watchers
 from larbinpy.poller import Poller
 
 #: Turns after which what a test waits for is not going to happen.
@@ -79,6 +81,23 @@ class Loop:
         self.until(lambda: self._more(peer, data))
         return bytes(data)
 
+    def read_some(self, peer: socket.socket) -> bytes:
+        """What comes until nothing has come for some turns."""
+        data = bytearray()
+        before, idle = 0, 0
+        while idle < 20:
+            self.turn()
+            self._more(peer, data)
+            idle = idle + 1 if len(data) == before else 0
+            before = len(data)
+        return bytes(data)
+
+    def read_until_answer(self, server: Server, command: bytes) -> bytes:
+        """What the console of `server` answers to `command`."""
+        peer = self.dial(server)
+        self.send(peer, b"console\n" + command + b"\n")
+        return self.read_until(peer, b"}\n")
+
     def ask(self, server: Server, data: bytes) -> bytes:
         """Everything that a new peer hears which sends `data` and waits for the end."""
         peer = self.dial(server)
@@ -117,6 +136,10 @@ class FakeCrawl:
         self.seeds: list[tuple[str, int | None, bool, bool]] = []
         self.calls: list[tuple[str, ...]] = []
         self.shown: dict[str, Any] = {"state": "running", "totals": {"pages": 7}}
+        #: Steps that `explain` takes before its answer, and those that `save` waits.
+        self.steps = 0
+        self.is_saved = True
+        self.watchers = Watchers()
 
     def add(
         self, url: str, *, depth: int | None = None, priority: bool = False, again: bool = False
@@ -139,11 +162,19 @@ class FakeCrawl:
         self.calls.append(("set", key, value))
         return None if key == "waitDuration" else f"{key} cannot be set"
 
-    def explain(self, url: str) -> dict[str, Any]:
-        return {"url": url, "where": "queued"}
+    def explain(self, url: str) -> Steps:
+        for _ in range(self.steps):
+            yield Wait.TURN
+        yield {"ok": True, "url": url, "where": "queued"}
 
-    def save(self) -> None:
+    def save(self) -> Steps:
         self.calls.append(("save",))
+        while not self.is_saved:
+            yield Wait.EVENT
+        yield {"ok": True}
+
+    def watch(self, word: str) -> Watcher:
+        return self.watchers.join(word)
 
     def stop(self) -> None:
         self.calls.append(("stop",))

@@ -140,6 +140,14 @@ class Client:
         if not data:
             self._end()
 
+    def finish(self) -> None:
+        """Take in what the crawl said at its end, once it is over."""
+        if self._socket is not None:
+            self._socket.setblocking(True)
+            while data := self._socket.recv(1 << 16):
+                self.said += data
+            self.close()
+
     def _end(self) -> None:
         assert self._socket is not None
         self._poller.unregister(self._socket.fileno())

@@ -314,3 +314,57 @@ def test_the_log_and_the_outputs_take_up_what_they_said(with_outputs, calls, tmp
     calls.clear()
     State(tmp_path).load(make_frontier(tmp_path), Part("log", calls), 0.0)
     assert calls == ["log load"]
+
+
+# What people ask for
+
+
+def steps_of(saving, checkpoints):
+    """How many steps were made until there was an answer, and the answer."""
+    for count, answer in enumerate(saving):
+        if answer is not None:
+            return count, answer
+        checkpoints.step()
+    raise AssertionError("no answer")
+
+
+def test_save_now_is_a_checkpoint_in_steps(checkpoints, frontier, tmp_path):
+    count, answer = steps_of(checkpoints.save_now(lambda: 100.0), checkpoints)
+    assert (count > 3, answer) == (True, True)
+    assert saved(tmp_path) == [0, 1, 2]
+    assert not checkpoints.under_way
+
+
+def test_save_now_holds_what_came_after_the_cut_of_another(checkpoints, frontier, tmp_path):
+    checkpoints.begin(100.0)
+    checkpoints.step()
+    seed(frontier, 3)
+    _, answer = steps_of(checkpoints.save_now(lambda: 101.0), checkpoints)
+    assert answer is True
+    assert saved(tmp_path) == [0, 1, 2, 3]
+
+
+def test_two_who_ask_at_once_share_one(checkpoints, frontier, tmp_path, calls):
+    first, second = (checkpoints.save_now(lambda: 100.0) for _ in range(2))
+    assert next(first) is next(second) is None
+    while checkpoints.under_way:
+        checkpoints.step()
+    assert next(first) is True
+    assert calls.count("log cut") == 1
+    while (answer := next(second)) is None:
+        checkpoints.step()
+    assert answer is True
+
+
+def test_save_now_where_it_fails(checkpoints, monkeypatch):
+    saving = checkpoints.save_now(lambda: 100.0)
+    assert next(saving) is None
+
+    def fails(*_args, **_more):
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(state, "write_atomic", fails)
+    with pytest.raises(OSError, match="full"):
+        while checkpoints.under_way:
+            checkpoints.step()
+    assert next(saving) is False

@@ -1,5 +1,3 @@
-import io
-import json
 import socket
 
 import pytest
@@ -7,7 +5,7 @@ from console_loop import FakeCrawl, Loop
 from snapshots import fate, snapshot
 
 from larbinpy.console import client
-from larbinpy.console.client import NoAnswer, Refusal, follow, read_status, repl, seed
+from larbinpy.console.client import NoAnswer, Refusal, follow, read_status, seed
 from larbinpy.console.http import StatusServer
 from larbinpy.console.input_port import MAX_LINE, InputPort
 from larbinpy.console.tcp import Limits, Server
@@ -76,7 +74,6 @@ def test_nobody_there(free_port):
         lambda: seed("127.0.0.1", free_port, ["http://a/"]),
         lambda: read_status("127.0.0.1", free_port),
         lambda: next(follow("127.0.0.1", free_port)),
-        lambda: repl("127.0.0.1", free_port, io.StringIO(), io.StringIO()),
     ):
         with pytest.raises(NoAnswer, match=f"no crawl answers at 127.0.0.1:{free_port}") as told:
             call()
@@ -96,13 +93,16 @@ def test_someone_silent_there(monkeypatch):
 class Canned:
     """Says the same whatever it hears, and closes."""
 
-    patience, farewell, busy, closing = 60.0, b"", False, True
+    patience, farewell, busy, resting, closing = 60.0, b"", False, False, True
 
     def __init__(self, said):
         self.said = said
 
     def greeting(self):
         return self.said
+
+    def left(self):
+        pass
 
 
 def canned(loop, said):
@@ -158,63 +158,6 @@ def test_follow_ends_with_the_crawl(loop):
     server = loop.add(StatusServer(loop.poller, snapshot, "127.0.0.1", 0, True))
     fates = list(follow("127.0.0.1", server.port, pause=lambda _: server.close()))
     assert len(fates) == 50
-
-
-def test_repl_without_a_terminal(crawl, port):
-    out = io.StringIO()
-    lines = "status\n\n  set   waitDuration 3 \nadd http://a.example/\nquit\nstop\n"
-    repl("127.0.0.1", port, io.StringIO(lines), out)
-    answers = [json.loads(line) for line in out.getvalue().splitlines()]
-    assert [answer["ok"] for answer in answers] == [True] * 4
-    assert crawl.calls == [("set", "waitDuration", "3")]
-    assert len(crawl.seeds) == 1
-
-
-def test_repl_comes_back_after_idleness(loop, crawl, port):
-    def lines():
-        yield "pause\n"
-        loop.later(700)
-        yield "resume\n"
-
-    class Typist(io.StringIO):
-        def __iter__(self):
-            return lines()
-
-    out = io.StringIO()
-    repl("127.0.0.1", port, Typist(), out)
-    assert crawl.calls == [("pause",), ("resume",)]
-    assert out.getvalue() == '{"ok":true}\n' * 2
-
-
-def test_repl_says_when_the_crawl_is_gone(loop, port):
-    class Typist(io.StringIO):
-        def __iter__(self):
-            loop.servers[0].close()
-            yield "status\n"
-
-    with pytest.raises(NoAnswer):
-        repl("127.0.0.1", port, Typist(), io.StringIO())
-
-
-def test_repl_on_a_terminal(monkeypatch, crawl, port):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    typed = iter(["status", "", EOFError()])
-
-    def read(prompt):
-        assert prompt == "larbinpy> "
-        line = next(typed)
-        if isinstance(line, str):
-            return line
-        raise line
-
-    monkeypatch.setattr("builtins.input", read)
-    crawl.shown = {"title": "\x7f\x9b\u202e"}
-    out = io.StringIO()
-    repl("127.0.0.1", port, Terminal(), out)
-    assert out.getvalue() == ('{\n  "ok": true,\n  "title": "\\u007f\\u009b\\u202e"\n}\n\n')
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,11 @@ import pytest
 from console_loop import FakeCrawl, Loop
 from hypothesis import given
 from hypothesis import strategies as st
-from snapshots import snapshot
+from snapshots import fate, snapshot
 
+from larbinpy.console.commands import COMMANDS
 from larbinpy.console.input_port import MAX_LINE, InputPort, InputSession
+from larbinpy.page import Fate
 
 FIRST = b"priority:0 depth:5 test:1\n"
 
@@ -197,7 +199,106 @@ def test_wrong_commands(crawl, line, error):
 def test_help_names_every_command(crawl):
     [answer] = command(crawl, "help")
     assert "add URL..." in answer["commands"]
-    assert len(answer["commands"]) == 10
+    assert "watch [WORD]" in answer["commands"]
+    assert len(answer["commands"]) == len(COMMANDS)
+
+
+def test_a_command_may_take_many_turns_and_the_next_waits_for_it(crawl):
+    crawl.steps = 3
+    session = InputSession(crawl)
+    session.receive(b"console\nexplain http://a.example/\npause\n")
+    turns = 0
+    heard = b""
+    while session.busy:
+        turns += 1
+        heard += session.work()
+        assert turns > 3 or crawl.calls == []
+    assert turns == 4
+    assert heard == b'{"ok":true,"url":"http://a.example/","where":"queued"}\n{"ok":true}\n'
+
+
+def test_what_waits_for_the_loop_hurries_nobody(crawl):
+    crawl.is_saved = False
+    session = InputSession(crawl)
+    session.receive(b"console\nsave\n")
+    assert session.work() == session.work() == session.work() == b""
+    assert (session.busy, session.resting) == (True, True)
+    crawl.is_saved = True
+    assert session.work() == b'{"ok":true}\n'
+    assert (session.busy, session.resting) == (False, False)
+
+
+# watch
+
+
+def fate_of(number, **more):
+    return Fate(**fate(number, **more))
+
+
+def watching(crawl, word=b""):
+    session = InputSession(crawl)
+    session.receive(b"console\nwatch " + word + b"\n")
+    while session.busy:
+        session.work()
+    return session
+
+
+def test_watch_tells_fates_as_they_are_decided(crawl):
+    session = watching(crawl)
+    assert (session.busy, session.closing, session.patience) == (False, False, float("inf"))
+    crawl.watchers.write(fate_of(1))
+    assert session.busy
+    assert json.loads(session.work()) == fate(1)
+    assert not session.busy
+
+
+def test_watch_is_ended_by_any_line(crawl):
+    for line in (b"\n", b"stop\n"):
+        session = watching(crawl)
+        crawl.watchers.write(fate_of(1))
+        session.receive(line)
+        *told, last = session.work().splitlines()
+        assert [json.loads(line)["ts"] for line in told] == [fate(1)["ts"]]
+        assert json.loads(last) == {"ok": True, "watched": 1, "lost": 0}
+        assert len(crawl.watchers) == 0
+        session.receive(b"pause\n")
+        assert session.work() == b'{"ok":true}\n'
+    assert crawl.calls == [("pause",)] * 2
+
+
+@pytest.mark.parametrize("ending", [b"", b"\0", b"x" * (MAX_LINE + 1)])
+def test_watch_ends_with_the_connection(crawl, ending):
+    session = watching(crawl)
+    session.receive(ending)
+    session.work()
+    assert session.closing
+    assert len(crawl.watchers) == 0
+    session = watching(crawl)
+    session.left()
+    assert len(crawl.watchers) == 0
+
+
+def test_a_watcher_that_does_not_read_loses_lines_and_nobody_else_does(loop, crawl):
+    port = loop.add(InputPort(loop.poller, crawl, "127.0.0.1", 0))
+    deaf = loop.dial(port, receive_buffer=4096)
+    loop.send(deaf, b"console\nwatch\n")
+    loop.until(lambda: len(crawl.watchers) == 1)
+    for number in range(20_000):
+        crawl.watchers.write(fate_of(number % 60))
+        if number % 20 == 0:
+            loop.turn()
+    [connection] = port._connections.values()
+    assert len(connection.outbox) < 1_000_000
+    assert b"accepted" in loop.read_until_answer(port, b"add http://a.example/")
+    heard = loop.read_some(deaf)
+    loop.send(deaf, b"\n")
+    heard += loop.read_until(deaf, b"}\n")
+    lines = [json.loads(line) for line in heard.partition(b"\n\n")[2].splitlines()]
+    lost = sum(line["lost"] for line in lines if "lost" in line and "ok" not in line)
+    fates = sum("ts" in line for line in lines)
+    assert (lines[-1]["watched"], lines[-1]["lost"]) == (fates, lost)
+    assert lost > 5_000
+    assert fates + lost == 20_000
 
 
 def test_command_mode_speaks_only_json(crawl):
@@ -249,17 +350,14 @@ def test_a_line_without_end_is_cut_off_early(loop, crawl):
     assert crawl.seeds == []
 
 
-def test_connections_are_few_and_the_silent_ones_leave(loop, crawl):
+def test_connections_are_few_and_the_silent_ones_keep_nobody_out(loop, crawl):
     port = loop.add(InputPort(loop.poller, crawl, "127.0.0.1", 0))
-    for _ in range(17):
+    for _ in range(60):
         loop.dial(port)
     loop.turn(10)
-    assert len(port) == 5
-    loop.later(59)
-    assert len(port) == 5
+    assert len(port) == 32
     talker = loop.dial(port)
-    for _ in range(3):
-        loop.later(60)
+    loop.turn(5)
     loop.send(talker, FIRST + b"http://a.example/\n")
     loop.turn(5)
     assert len(crawl.seeds) == 1

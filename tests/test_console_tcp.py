@@ -13,6 +13,7 @@ class Echo:
 
     patience = 20.0
     farewell = b"bye"
+    resting = False
     answers = 1
 
     def __init__(self):
@@ -30,6 +31,9 @@ class Echo:
     def receive(self, data):
         self.largest = max(self.largest, len(self.inbox) + len(data))
         self.inbox += data
+
+    def left(self):
+        self.gone = True
 
     def work(self):
         said, self.inbox = self.inbox * self.answers, b""
@@ -78,14 +82,87 @@ def test_what_was_sent_before_the_end_is_answered(loop):
     assert loop.read_all(peer) == b"helloabc"
 
 
-def test_peers_beyond_the_cap_wait_until_another_leaves(loop):
+def test_beyond_the_cap_the_one_silent_longest_makes_room(loop):
     server, sessions = serve(loop)
-    peers = [loop.dial(server) for _ in range(8)]
+    first, second, third = [loop.dial(server) for _ in range(3)]
+    loop.later(1)
+    loop.send(first, b"abc")
+    loop.later(1)
+    fourth = loop.dial(server)
+    assert loop.read_until(fourth, b"hello") == b"hello"
+    assert loop.read_all(second) == b"hellobye"
+    assert len(server) == 3
+    assert [getattr(session, "gone", False) for session in sessions] == [False, True, False, False]
+    loop.send(first, b"abc")
+    loop.until(lambda: not sessions[0].inbox)
+    assert loop.read_until(first, b"abcabc") == b"helloabcabc"
+    third.close()
+
+
+def test_peers_beyond_the_cap_wait_while_all_are_owed_an_answer(loop):
+    class Slow(Echo):
+        def work(self):
+            return b""
+
+    server, sessions = serve(loop, Slow)
+    peers = [loop.dial(server) for _ in range(3)]
+    for peer in peers:
+        loop.send(peer, b"abc")
+    late = loop.dial(server)
     loop.turn(5)
     assert len(server) == len(sessions) == 3
-    peers[0].close()
-    loop.until(lambda: len(sessions) == 4)
+    # Nor does their patience end.
+    loop.later(3600)
     assert len(server) == 3
+    peers[0].close()
+    sessions[0].inbox = b""
+    sessions[0].closing = True
+    loop.later(1)
+    loop.until(lambda: len(sessions) == 4)
+    late.close()
+
+
+def test_a_thousand_silent_peers_keep_nobody_out(loop):
+    server, _ = serve(loop, connections=32)
+    for number in range(1000):
+        loop.dial(server)
+        if number % 10 == 0:
+            loop.turn()
+            # As many as there may be descriptors in a test.
+            for peer in loop.peers[:-200]:
+                peer.close()
+            del loop.peers[:-200]
+    assert len(server) <= 32
+    peer = loop.dial(server)
+    loop.send(peer, b"end.")
+    assert loop.read_all(peer) == b"helloend."
+
+
+def test_a_session_that_rests_hurries_nobody(loop):
+    class Resting(Echo):
+        resting = True
+        works = 0
+
+        def work(self):
+            self.works += 1
+            return super().work() if self.works > 3 else b""
+
+    server, _ = serve(loop, Resting)
+    peer = loop.dial(server)
+    loop.send(peer, b"end.")
+    loop.turn(2)
+    assert server.deadline is None or server.deadline == float("inf")
+    assert loop.read_all(peer) == b"helloend."
+
+
+def test_a_session_may_have_something_to_say_by_itself(loop):
+    server, sessions = serve(loop)
+    peer = loop.dial(server)
+    loop.turn(3)
+    assert server.deadline == loop.now + 20
+    sessions[0].inbox = b"news."
+    assert server.deadline <= loop.now
+    assert loop.read_all(peer) == b"hellonews."
 
 
 def test_silence_ends_with_a_farewell(loop):

@@ -1,5 +1,6 @@
 """The console's verbs, each said to a crawl that runs, and what comes of it. Times in seconds."""
 
+import errno
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from smallweb import Answer, Web, at_once
 from smallworld import Client, World, Worlds, free_port
 
 from larbinpy import wiring
+from larbinpy.checkpoints import Checkpoints
 from larbinpy.crawl import Start
 from larbinpy.frontier.state import State
 
@@ -70,7 +72,26 @@ def test_set_wait_duration(chain: Web, operator: Operator) -> None:
 def test_set_wait_duration_shorter(chain: Web, operator: Operator) -> None:
     operator.at(45, "set waitduration 2")
     world = operator.crawl(*CHAIN, seeds=SEED)
+    # The wait that goes on, too, is over two seconds from then on.
+    assert world.gaps()[:3] == pytest.approx([10] * 3, abs=0.02)
+    assert world.gaps()[3] == pytest.approx(7, abs=0.1)
     assert world.gaps()[-5:] == pytest.approx([2] * 5, abs=0.02)
+
+
+def test_a_long_wait_does_not_outlive_the_setting(chain: Web, operator: Operator) -> None:
+    said = operator.at(310, "set waitDuration 1", "status")
+    world = operator.crawl("waitDuration 5m", "maxWait 10", "depthInSite 20", seeds=SEED)
+    assert len(world.fetched) == 10
+    assert world.elapsed < 325
+    assert said.answers[1]["config"]["waitDuration"] == "1s"
+
+
+def test_a_longer_wait_for_a_while_raises_max_wait_only_for_so_long(
+    chain: Web, operator: Operator
+) -> None:
+    said = operator.at(25, "set waitDuration 1h", "status", "set waitDuration 1", "status")
+    operator.crawl(*CHAIN, "maxWait 20", seeds=SEED)
+    assert [said.answers[n]["config"]["maxWait"] for n in (1, 3)] == ["1h", "20s"]
 
 
 def test_set_pages_connexions(web: Web, operator: Operator) -> None:
@@ -209,13 +230,42 @@ def test_explain(chain: Web, operator: Operator) -> None:
     operator.crawl(*CHAIN, seeds=SEED)
     three, zero, closed, unknown, wrong = flying.answers[:5]
     assert (three["state"], three["site"]["in_flight"]) == ("in flight", 1)
-    assert (zero["state"], zero["seen"]) == ("queued or decided", True)
+    assert (zero["state"], zero["reason"], zero["seen"]) == ("decided", "success", True)
+    assert (zero["fate"]["status"], zero["fate"]["attempt"]) == (200, 1)
     assert (closed["state"], closed["reason"]) == ("refused", "forbiddenRobots")
+    assert closed["line"] == "Disallow: /closed"
     assert (unknown["state"], unknown["seen"]) == ("never seen", False)
     assert (wrong["state"], wrong["reason"]) == ("refused", "badURL")
     four = waiting.answers[0]
     assert (four["state"], four["site"]["delay_s"]) == ("ready", 10.0)
     assert four["site"]["next_in_s"] <= 10
+    assert (four["waits_for"], four["in_s"]) == ("politeness", pytest.approx(8, abs=1.5))
+    assert four["until"].endswith("Z")
+
+
+def test_explain_while_the_crawl_is_paused(chain: Web, operator: Operator) -> None:
+    said = operator.at(45, "pause", f"explain {chain.url('a.test/4')}", "resume")
+    operator.crawl(*CHAIN, seeds=SEED)
+    assert said.answers[1]["paused"] is True
+
+
+def test_explain_where_the_store_is_damaged(web: Web, operator: Operator) -> None:
+    """What one asks about is no reason to end."""
+    places = [f"a.test/{n}" for n in range(130)]
+    web.page("a.test/", *[f"//{place}" for place in places])
+
+    def damage(world: World) -> None:
+        operator.watch(world)
+        if world.elapsed >= 12:
+            for path in (world.folder / "state").glob("urls.*"):
+                path.write_bytes(b"x" * path.stat().st_size)
+
+    commands = [f"explain {web.url(place)}" for place in places[10:40]]
+    said = operator.at(15, *commands, "stop")
+    operator.crawl("waitDuration 10", "maxUrlsBySite 4", watch=damage)
+    # The crawl may come to the damage by itself.
+    assert said.answers[0]["ok"] is False
+    assert "damaged" in said.answers[0]["error"]
 
 
 # save, stop
@@ -241,6 +291,55 @@ def test_save(chain: Web, operator: Operator, monkeypatch: pytest.MonkeyPatch) -
     assert seen == [[chain.url("a.test/2")]]
 
 
+def test_save_does_not_stop_the_loop(
+    chain: Web, operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer comes when the state is on the disk, some turns later."""
+    turns: list[int] = []
+    step = Checkpoints.step
+
+    def slow(self: Checkpoints) -> None:
+        turns.append(1)
+        step(self)
+
+    monkeypatch.setattr(Checkpoints, "step", slow)
+    monkeypatch.setattr(wiring, "_CHECKPOINT", 3600.0)
+    blocking: list[float] = []
+    save = Checkpoints.save
+
+    def noted(self: Checkpoints, now: float, *, ended: bool = False) -> None:
+        blocking.append(now)
+        save(self, now, ended=ended)
+
+    monkeypatch.setattr(Checkpoints, "save", noted)
+    said = operator.at(25, "save", "save")
+    world = operator.crawl(*CHAIN, seeds=SEED)
+    assert said.answers == [{"ok": True}] * 3
+    assert len(turns) > 10
+    # At its begin and its end alone.
+    assert len(blocking) == 2
+    assert len(world.fetched) == 10
+
+
+def test_save_on_a_full_disk_says_so(
+    chain: Web, operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: Checkpoints) -> None:
+        self._steps = None
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(wiring, "_CHECKPOINT", 3600.0)
+    step = Checkpoints.step
+    fails = iter([True])
+    monkeypatch.setattr(
+        Checkpoints, "step", lambda self: full(self) if next(fails, False) else step(self)
+    )
+    said = operator.at(25, "save", "save")
+    operator.crawl(*CHAIN, seeds=SEED)
+    assert [answer["ok"] for answer in said.answers] == [False, True, True]
+    assert "disk" in said.answers[0]["error"]
+
+
 def test_stop_saves_what_is_owed_for_the_next_run(chain: Web, operator: Operator) -> None:
     said = operator.at(42, "stop")
     chain.page("a.test/3", "/4", delay=5)
@@ -262,3 +361,61 @@ def test_stop_gives_up_what_takes_longer_than_ten_seconds(web: Web, operator: Op
     assert (world.fetched, world.code) == (set(), 11)
     assert world.elapsed == pytest.approx(15, abs=1.1)
     assert owed(world) == [web.url("a.test/")]
+
+
+# watch, and POST /control
+
+
+def test_watch_until_the_crawl_ends(chain: Web, crawl: Worlds) -> None:
+    """Who only looks is no reason to stay, and is told the last fate, too."""
+    port = free_port()
+    watching = [Client(crawl, port, "console", f"watch {word}") for word in ("/9", "SUCCESS")]
+
+    def watch(world: World) -> None:
+        if world.elapsed >= 25:
+            for client in watching:
+                client.done()
+
+    world = crawl(f"inputPort {port}", *CHAIN, seeds=SEED, watch=watch)
+    assert 100 < world.elapsed < 105
+    for client in watching:
+        client.finish()
+    nine, successes = (client.answers[1:] for client in watching)
+    assert nine == [world.fates["a.test/9"]]
+    assert [fate["url"] for fate in successes] == [chain.url(f"a.test/{n}") for n in range(2, 10)]
+
+
+def test_post_control(chain: Web, crawl: Worlds) -> None:
+    port = free_port()
+    posted: list[Client] = []
+
+    def watch(world: World) -> None:
+        if world.elapsed >= 25 and not posted:
+            token = (world.folder / "state/token").read_text().strip()
+            for secret in (token, "wrong"):
+                body = f"command=explain {chain.url('a.test/0')}"
+                posted.append(
+                    Client(
+                        crawl, port, "POST /control HTTP/1.1", "Host: 127.0.0.1",
+                        f"Authorization: Bearer {secret}", f"Content-Length: {len(body)}",
+                        "Content-Type: application/x-www-form-urlencoded", "", body,
+                    )
+                )  # fmt: skip
+        for client in posted:
+            client.done()
+
+    world = crawl(f"httpPort {port}", *CHAIN, seeds=SEED, watch=watch)
+    right, wrong = posted
+    assert (right.answers[0]["state"], right.answers[0]["reason"]) == ("decided", "success")
+    assert wrong.said.startswith(b"HTTP/1.1 401 ")
+    assert len(world.fetched) == 10
+    # What was good for this crawl is gone with it.
+    assert not (world.folder / "state/token").exists()
+
+
+def test_many_who_ask_take_turns(chain: Web, operator: Operator) -> None:
+    said = [operator.at(45, *[f"explain {chain.url('a.test/1')}"] * 20) for _ in range(8)]
+    world = operator.crawl(*CHAIN, seeds=SEED)
+    for client in said:
+        assert [answer["state"] for answer in client.answers[:20]] == ["decided"] * 20
+    assert len(world.fetched) == 10

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from larbinpy.frontier import blocks as blocks_module
 from larbinpy.frontier import queues as queues_module
-from larbinpy.frontier.store import Store, decode, encode
+from larbinpy.frontier.store import Place, Store, decode, encode
 from larbinpy.url import Url, resolve
 
 
@@ -475,3 +475,72 @@ def wait_urls(wait, site):
 @pytest.mark.usefixtures("small", "no_fsync")
 class TestQueues(Queues.TestCase):
     settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+
+
+# Looking for one.
+
+
+def found(store, href):
+    """Where `href` is, and the steps that it took to find it."""
+    search, steps = store.find(href), 0
+    while True:
+        try:
+            next(search)
+        except StopIteration as end:
+            return end.value, steps
+        steps += 1
+
+
+def test_what_left_a_block_and_what_is_decided_is_not_found_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks_module, "LINES", 10)
+    store = Store(tmp_path)
+    for number in range(30):
+        store.put(Url(f"http://a.test/{number}", 5))
+    store.spill()
+    search = store.find("http://a.test/15")
+    next(search)
+    taken = [decode(line, place) for place, line in (store.ordinary.take() for _ in range(20))]
+    for url in taken[:16]:
+        store.leave(url)
+    with pytest.raises(StopIteration) as end:
+        while True:
+            next(search)
+    assert end.value.value is None
+    # What is with its site is owed from where it was.
+    search = store._blocks.search(taken[17].place >> 10, "http://a.test/17 ")
+    assert search == (4, 1)
+    for url in taken[16:]:
+        store.leave(url)
+    assert store._blocks.search(taken[17].place >> 10, "http://a.test/17 ") == (0, None)
+    assert found(store, "http://a.test/25") == (Place("ordinary", 5), 0)
+    store.close()
+
+
+def test_long_headers_and_long_lines_are_searched_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks_module, "LINES", 3)
+    store = Store(tmp_path)
+    long = [f"http://a.test/{number}/{'x' * 6000}" for number in range(9)]
+    for href in long:
+        store.put(Url(href, 5))
+    store.spill()
+    for number, href in enumerate(long):
+        assert found(store, href) == (Place("ordinary", number), number // 3)
+    assert found(store, "http://a.test/1") == (None, 3)
+    store.close()
+
+
+def test_urls_set_aside_are_found_in_their_order(tmp_path):
+    store = Store(tmp_path)
+    hrefs = [f"http://a.test/{number}" for number in range(130)]
+    for href in hrefs:
+        store.put(Url(href, 5))
+    for _ in hrefs:
+        place, line = store.ordinary.take()
+        store.ordinary_wait.put("http://a.test", place, line)
+    for ahead in (0, 49, 50, 99, 100, 129):
+        assert found(store, hrefs[ahead])[0] == Place("ordinary_wait", ahead)
+    for _ in range(60):
+        store.ordinary_wait.take("http://a.test")
+    assert found(store, hrefs[70])[0] == Place("ordinary_wait", 10)
+    assert found(store, "http://b.test/0")[0] is None
+    store.close()

@@ -6,7 +6,6 @@ from frontiers import DEAD, WALL, World, make_frontier, reply
 from larbinpy.dns.lookup import Answer
 from larbinpy.frontier import sequencer as sequencer_module
 from larbinpy.frontier import view, watch
-from larbinpy.outcome import Outcome
 
 HERE = "http://a.test/"
 ROBOTS = "http://a.test/robots.txt"
@@ -213,91 +212,3 @@ def test_a_site_given_up_while_asked_is_told_once(world):
     told = view.sites(frontier, 10.0)
     assert [each["in_flight"] for each in told["busiest"]] == [1]
     assert [each["reason"] for each in told["suspended"]] == ["noConnection"]
-
-
-# One URL.
-
-
-def test_what_people_are_told_about_a_url(world):
-    replies = {ROBOTS: {"body": b"User-agent: *\nDisallow: /no"}}
-    here = world(replies=replies, least=10)
-    frontier = here.frontier
-
-    def state(url):
-        told = view.explain(frontier, url, here.now)
-        json.dumps(told)
-        return told["state"], told.get("reason")
-
-    assert view.explain(frontier, "nonsense", 0.0) == {
-        "url": "nonsense",
-        "state": "refused",
-        "reason": "badURL",
-    }
-    assert state(HERE) == ("never seen", None)
-    frontier.seed(HERE)
-    frontier.seed("http://a.test/2")
-    assert state("HTTP://A.TEST#x") == ("queued or decided", None)
-    here.turn()
-    assert state(HERE) == ("waiting", None)
-    here.run(here.now + 10.1)
-    here.turn()
-    assert state(HERE) == ("in flight", None)
-    assert state("http://a.test/2") == ("ready", None)
-    assert state("http://a.test/no") == ("refused", "forbiddenRobots")
-    assert view.explain(frontier, HERE, here.now)["site"]["state"] == "open"
-    here.run()
-    told = view.explain(frontier, HERE, here.now)
-    assert (told["state"], told["seen"], told["url"]) == ("queued or decided", True, HERE)
-
-
-def test_a_url_that_failed_is_to_be_tried_again(world):
-    here = world(HERE, replies={HERE: {"status": 500}})
-    here.run(here.now + 5)
-    assert view.explain(here.frontier, HERE, here.now)["state"] == "to be tried again"
-
-
-@pytest.mark.parametrize(
-    ("url", "rule"),
-    [
-        ("http://a.test/?x", Outcome.BAD_URL),
-        ("http://b.test/", Outcome.OUT_SITE),
-        ("http://a.test/x.zip", Outcome.BAD_TYPE),
-        ("http://a.test" + "/x" * 50, Outcome.TRAP),
-        ("http://a.test/x", None),
-    ],
-)
-def test_the_rule_that_would_leave_a_url_out(world, url, rule):
-    here = world(HERE, get_cgi=False, lock_site=True, forbidden_extensions=(".zip",))
-    told = view.explain(here.frontier, url, here.now)
-    assert told["seen"] is False
-    if rule is None:
-        assert (told["state"], "reason" in told) == ("never seen", False)
-    else:
-        assert (told["state"], told["reason"]) == ("refused", rule.value)
-
-
-def test_what_the_operator_gave_is_not_called_refused(world):
-    """Scope does not bind seeds."""
-    here = world("http://a.test/?x", get_cgi=False)
-    told = view.explain(here.frontier, "http://a.test/?x", here.now)
-    assert (told["state"], told["seen"]) == ("queued or decided", True)
-
-
-def test_links_of_a_closed_site_would_be_left_out_for_a_while(world):
-    here = world(HERE, names={"a.test": "nxdomain"})
-    here.run()
-
-    def told(now):
-        said = view.explain(here.frontier, f"{HERE}x", now)
-        return said["state"], said.get("reason")
-
-    assert told(here.now) == ("refused", "noDNS")
-    assert told(here.now + 3600) == ("never seen", None)
-
-
-def test_rules_that_are_out_of_date_refuse_nothing(world):
-    here = world(HERE, replies={ROBOTS: {"body": b"User-agent: *\nDisallow: /no"}})
-    here.run()
-    url = f"{HERE}no"
-    assert view.explain(here.frontier, url, here.now)["reason"] == "forbiddenRobots"
-    assert view.explain(here.frontier, url, here.now + 25 * 3600)["state"] == "never seen"

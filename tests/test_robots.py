@@ -255,3 +255,45 @@ def test_matchers_are_gone_with_their_rules():
         assert matcher() is None
     finally:
         gc.enable()
+
+
+# For people: the line that forbids
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("/a/x", "Disallow: /a/"),
+        ("/a/private/x", "Disallow: /a/private"),
+        ("/a/private/open", None),
+        ("/deep/x.pdf", "Disallow: /*.pdf$"),
+        ("/end", "disallow:   /end$"),
+        ("/q?a=1", "Disallow: /q?a"),
+        ("/caf%C3%A9", "Disallow: /caf%C3%A9"),
+        ("/other", None),
+        ("/robots.txt", None),
+    ],
+)
+def test_the_line_that_forbids(path, line):
+    rules = Rules.parse(
+        b"User-agent: *\nDisallow: /a/\nDisallow: /a/private\nAllow: /a/private/open\n"
+        b"Disallow: /*.pdf$\ndisallow:   /end$\nDisallow: /q?a\nDisallow: /caf\xc3\xa9\n"
+        b"User-agent: other\nDisallow: /other\n"
+    )
+    assert rules.forbidding("larbinpy/0.1", f"http://a.test{path}") == line
+    assert rules.allowed("larbinpy/0.1", f"http://a.test{path}") is (line is None)
+
+
+def test_the_line_that_forbids_is_of_ones_own_group():
+    rules = Rules.parse(
+        b"User-agent: *\nDisallow: /a\nUser-agent: x\nUser-agent: larbinpy\nDisallow: /b\n"
+        b"\nUser-agent: y\nDisallow: /c\nUser-agent: larbinpy\nDisallow: /d\n"
+    )
+    found = [rules.forbidding("larbinpy", f"http://a.test/{name}") for name in "abcd"]
+    assert found == [None, "Disallow: /b", None, "Disallow: /d"]
+
+
+def test_of_very_many_rules_not_all_are_tried():
+    lines = b"".join(b"Disallow: *%d\n" % n for n in range(20_000))
+    rules = Rules.parse(b"User-agent: *\n" + lines + b"Disallow: /x\n")
+    assert rules.forbidding("larbinpy", "http://a.test/x") in (None, "Disallow: /x")

@@ -10,6 +10,7 @@ from larbinpy.cli.common import USAGE, input_option, lines, plain_errors
 from larbinpy.config import ConfigError
 from larbinpy.console import client
 from larbinpy.console.progress import status_line
+from larbinpy.console.prompt import converse
 from larbinpy.console.text import printable
 
 
@@ -45,10 +46,11 @@ def seed(
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", default=1976, show_default=True, help="The crawl's inputPort.")
-def console(host: str, port: int) -> None:
-    """Talk to a running crawl."""
+@click.option("--json", "as_json", is_flag=True, help="Answers as JSON, on a terminal, too.")
+def console(host: str, port: int, as_json: bool) -> None:
+    """Talk to a running crawl: commands from a terminal or a script, help for what there is."""
     with plain_errors():
-        client.repl(host, port, sys.stdin, sys.stdout)
+        converse(host, port, sys.stdin, sys.stdout, as_json=as_json)
 
 
 @click.command()

@@ -10,12 +10,11 @@ import select
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import h11
 
-from larbinpy.console.commands import COMMANDS
 from larbinpy.console.input_port import CONTROL, MAX_LINE
 from larbinpy.console.text import printable
 from larbinpy.ending import UserError
@@ -59,7 +58,7 @@ def _wait(sock: socket.socket, writing: bool, timeout: float) -> bool:
     return bool(ready[0] or ready[1])
 
 
-class _Wire:
+class Wire:
     """A connection that reads while it writes."""
 
     def __init__(self, host: str, port: int, keyword: str) -> None:
@@ -74,6 +73,11 @@ class _Wire:
         self._sock.setblocking(False)
         self._inbox = bytearray()
         self._ended = False
+        #: Seconds that an answer may take.
+        self.patience = TIMEOUT
+
+    def fileno(self) -> int:
+        return self._sock.fileno()
 
     def close(self) -> None:
         self._sock.close()
@@ -126,8 +130,13 @@ class _Wire:
         del self._inbox[: len(data)]
         return data
 
+    def line_at_hand(self) -> bytes | None:
+        """A line that has come, without waiting for one."""
+        self._take()
+        return self.read_until(b"\n") if b"\n" in self._inbox else None
+
     def _pause(self, writing: bool = False) -> None:
-        if not _wait(self._sock, writing, TIMEOUT):
+        if not _wait(self._sock, writing, self.patience):
             raise NoAnswer(f"{self._where} does not answer; it may be serving others, try again")
 
     def _take(self) -> None:
@@ -145,8 +154,9 @@ class _Wire:
                 raise NoAnswer(f"{self._where} answers without end; is it a larbinpy?")
 
 
-def _open_input(host: str, port: int, first_line: str) -> _Wire:
-    wire = _Wire(host, port, "inputPort")
+def open_input(host: str, port: int, first_line: str) -> Wire:
+    """A connection to the input port that is past its banner. Raises NoAnswer."""
+    wire = Wire(host, port, "inputPort")
     try:
         if wire.read_until(_BANNER_END) is None or not wire.send(first_line.encode() + b"\n"):
             raise NoAnswer(f"{host}:{port} is no input port of a crawl")
@@ -169,7 +179,7 @@ def seed(
     `again` fetches even what was seen. Raises NoAnswer when the crawl cannot be reached, or
     closes before it has taken everything.
     """
-    wire = _open_input(host, port, f"priority:{priority:d} depth:{depth} test:{not again:d}")
+    wire = open_input(host, port, f"priority:{priority:d} depth:{depth} test:{not again:d}")
     refusals: list[Refusal] = []
     try:
         taken = all(_send_seed(wire, url, refusals) for url in urls)
@@ -188,7 +198,7 @@ def seed(
     return refusals
 
 
-def _send_seed(wire: _Wire, url: str, refusals: list[Refusal]) -> bool:
+def _send_seed(wire: Wire, url: str, refusals: list[Refusal]) -> bool:
     """Send one seed, unless the port would close on its line; False when it has closed."""
     # WHATWG parsing drops line breaks within a URL; here they would make two seeds of it.
     line = url.translate({10: None, 13: None}).strip().encode(errors="replace")
@@ -205,7 +215,7 @@ def _refusal(line: bytes) -> Refusal:
 
 def read_status(host: str, port: int) -> dict[str, Any]:
     """The snapshot that the status server at `host`:`port` gives. Raises NoAnswer."""
-    wire = _Wire(host, port, "httpPort")
+    wire = Wire(host, port, "httpPort")
     named = f"[{host}]" if ":" in host and not host.startswith("[") else host
     request = f"GET /status.json HTTP/1.1\r\nHost: {named}:{port}\r\nConnection: close\r\n\r\n"
     try:
@@ -224,7 +234,7 @@ def read_status(host: str, port: int) -> dict[str, Any]:
     return found
 
 
-def _read_reply(wire: _Wire) -> tuple[int, bytes]:
+def _read_reply(wire: Wire) -> tuple[int, bytes]:
     connection = h11.Connection(h11.CLIENT)
     connection.send(h11.Request(method="GET", target="/status.json", headers=[("Host", "crawl")]))
     connection.send(h11.EndOfMessage())
@@ -266,70 +276,3 @@ def follow(
             snapshot = read_status(host, port)
         except NoAnswer:
             return
-
-
-def repl(host: str, port: int, stdin: TextIO, stdout: TextIO) -> None:
-    """Send command lines from `stdin` to the crawl, write its answers to `stdout`.
-
-    On a terminal there are a prompt, line editing where readline is there, and answers that
-    are laid out for people; otherwise an answer is a line. Ends with ``quit`` or the end of
-    `stdin`. Raises NoAnswer when the crawl is gone.
-    """
-    wire = _open_input(host, port, "console")
-    is_terminal = stdin.isatty()
-    try:
-        for line in _lines(stdin, stdout) if is_terminal else stdin:
-            command = " ".join(line.split())
-            if not command:
-                continue
-            reply = _ask(wire, command)
-            if reply is None:  # closed for idleness, perhaps hours ago
-                wire.close()
-                wire = _open_input(host, port, "console")
-                reply = _ask(wire, command)
-            if reply is None:
-                raise NoAnswer(f"{host}:{port} has closed the console")
-            stdout.write(_laid_out(reply) if is_terminal else reply.decode(errors="replace"))
-            stdout.flush()
-            if command == "quit":
-                return
-    finally:
-        wire.close()
-
-
-def _ask(wire: _Wire, command: str) -> bytes | None:
-    if not wire.is_open() or not wire.send(command.encode(errors="replace") + b"\n"):
-        return None
-    return wire.read_until(b"\n")
-
-
-def _laid_out(reply: bytes) -> str:
-    try:
-        return json.dumps(json.loads(reply), indent=2).replace("\x7f", "\\u007f") + "\n"
-    except ValueError:
-        return printable(reply.decode(errors="replace")) + "\n"
-
-
-def _lines(stdin: TextIO, stdout: TextIO) -> Iterator[str]:
-    """Lines as typed at a prompt, edited by readline, until the end or an interrupt."""
-    _edit_lines()
-    while True:
-        try:
-            yield input("larbinpy> ")
-        except (EOFError, KeyboardInterrupt):
-            stdout.write("\n")
-            return
-
-
-def _edit_lines() -> None:
-    try:
-        import readline
-    except ImportError:  # Python may be built without it; lines are then typed plainly
-        return
-
-    def complete(text: str, state: int) -> str | None:
-        names = [name for name in COMMANDS if name.startswith(text)]
-        return names[state] if state < len(names) else None
-
-    readline.set_completer(complete)
-    readline.parse_and_bind("tab: complete")

@@ -1,9 +1,30 @@
-"""The command mode of the input port: one command a line, one JSON answer a line."""
+"""The verbs by which people steer a crawl: one table for the console and for POST /control.
 
-from collections.abc import Callable, Mapping
+A command is carried out in steps, one a turn of the loop, so that none holds the crawl up
+however long it takes: what `explain` looks for may be gigabytes away, and `save` waits for the
+disk.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
 from typing import NamedTuple, Protocol
 
 from larbinpy.console.text import json_line
+from larbinpy.console.watching import Watcher
+
+
+class Wait(Enum):
+    """A step of a command that has no answer yet."""
+
+    #: There is more to do in the next turn.
+    TURN = "turn"
+    #: It waits for something else that happens in the loop.
+    EVENT = "event"
+
+
+Answer = Mapping[str, object]
+#: The steps of a command; the last one is its answer.
+Steps = Iterator[Answer | Wait]
 
 
 class Verbs(Protocol):
@@ -22,80 +43,110 @@ class Verbs(Protocol):
 
     def set(self, key: str, value: str) -> str | None: ...
 
-    def explain(self, url: str) -> dict[str, object]: ...
+    def explain(self, url: str) -> Steps: ...
 
-    def save(self) -> None: ...
+    def save(self) -> Steps: ...
 
     def stop(self) -> None: ...
 
-
-Answer = Mapping[str, object]
+    def watch(self, word: str) -> Watcher:
+        """Follow the fates with this outcome or text in their URL; "" is for all."""
 
 
 class Command(NamedTuple):
     """A command: the arguments as people are told them, and what it does."""
 
     arguments: str
-    run: Callable[[Verbs, list[str]], Answer]
+    run: Callable[[Verbs, list[str]], Steps]
+    help: str
+    #: Only where there is a conversation.
+    talks: bool = False
 
     def takes(self, count: int) -> bool:
-        """Whether `count` arguments are right; a name that ends in dots may be repeated."""
+        """Whether `count` arguments are right; dots are for more, brackets for none as well."""
         wanted = len(self.arguments.split())
+        if self.arguments.startswith("["):
+            return count <= wanted
         return count >= wanted if self.arguments.endswith("...") else count == wanted
 
 
-def _add(verbs: Verbs, urls: list[str]) -> Answer:
+def _add(verbs: Verbs, urls: list[str]) -> Steps:
     reasons = [(url, verbs.add(url)) for url in urls]
     refused = [{"url": url, "reason": reason} for url, reason in reasons if reason is not None]
     accepted = len(urls) - len(refused)
-    return {"ok": not refused, "accepted": accepted, "refused": refused}
+    yield {"ok": not refused, "accepted": accepted, "refused": refused}
 
 
-def _set(verbs: Verbs, words: list[str]) -> Answer:
+def _set(verbs: Verbs, words: list[str]) -> Steps:
     reason = verbs.set(*words)
-    return {"ok": True} if reason is None else {"ok": False, "error": reason}
+    yield {"ok": True} if reason is None else _error(reason)
 
 
-def _plain(verb: Callable[[Verbs], None]) -> Command:
-    """A command without arguments that has nothing to tell."""
+def _status(verbs: Verbs, _words: list[str]) -> Steps:
+    yield {"ok": True, **verbs.status()}
 
-    def run(verbs: Verbs, _words: list[str]) -> Answer:
+
+def _plain(verb: Callable[[Verbs], None]) -> Callable[[Verbs, list[str]], Steps]:
+    """What has no arguments and nothing to tell."""
+
+    def run(verbs: Verbs, _words: list[str]) -> Steps:
         verb(verbs)
-        return {"ok": True}
+        yield {"ok": True}
 
-    return Command("", run)
+    return run
 
 
-def _help(_verbs: Verbs, _words: list[str]) -> Answer:
-    return {"ok": True, "commands": [f"{name} {COMMANDS[name][0]}".strip() for name in COMMANDS]}
+def _nothing(_verbs: Verbs) -> None:
+    """What is done about it is the conversation's business."""
+
+
+def _watch(_verbs: Verbs, words: list[str]) -> Steps:
+    yield {"ok": True, "watching": " ".join(words)}
+
+
+def _help(_verbs: Verbs, _words: list[str]) -> Steps:
+    usages = [f"{name} {command.arguments}".strip() for name, command in COMMANDS.items()]
+    yield {"ok": True, "commands": usages}
 
 
 COMMANDS = {
-    "add": Command("URL...", _add),
-    "status": Command("", lambda verbs, _: {"ok": True, **verbs.status()}),
-    "pause": _plain(lambda verbs: verbs.pause()),
-    "resume": _plain(lambda verbs: verbs.resume()),
-    "set": Command("KEY VALUE", _set),
-    "explain": Command("URL", lambda verbs, words: {"ok": True, **verbs.explain(words[0])}),
-    "save": _plain(lambda verbs: verbs.save()),
-    "stop": _plain(lambda verbs: verbs.stop()),
-    "help": Command("", _help),
-    "quit": Command("", lambda _verbs, _words: {"ok": True}),
+    "add": Command("URL...", _add, "add seeds"),
+    "status": Command("", _status, "how the crawl stands"),
+    "pause": Command("", _plain(lambda verbs: verbs.pause()), "open no new request"),
+    "resume": Command("", _plain(lambda verbs: verbs.resume()), "go on after a pause"),
+    "set": Command("KEY VALUE", _set, "change a setting from the next request on"),
+    "explain": Command(
+        "URL", lambda verbs, words: verbs.explain(words[0]), "where a URL stands, and why"
+    ),
+    "watch": Command("[WORD]", _watch, "follow fates as they are decided", talks=True),
+    "save": Command("", lambda verbs, _words: verbs.save(), "bring the state to the disk now"),
+    "stop": Command("", _plain(lambda verbs: verbs.stop()), "end the crawl in order"),
+    "help": Command("", _help, "the commands"),
+    "quit": Command("", _plain(_nothing), "leave the console, not the crawl", talks=True),
 }
 
 
-def answer(verbs: Verbs, line: str) -> bytes:
-    """Carry out one command line; the answer as one line of JSON.
+def begin(verbs: Verbs, line: str, *, talking: bool = True) -> Steps:
+    """The steps of one command line.
 
     Every answer has ``ok``; where that is false for another reason than refused URLs, an
-    ``error`` says why.
+    ``error`` says why. Without `talking` only commands are known that have one answer.
     """
-    name, *words = line.split()
-    command = COMMANDS.get(name)
+    known = {name: command for name, command in COMMANDS.items() if talking or not command.talks}
+    name, *words = line.split() or [""]
+    command = known.get(name)
     if command is None:
-        known = ", ".join(COMMANDS)
-        return json_line({"ok": False, "error": f"unknown command {name[:40]!r}; known: {known}"})
+        error = f"unknown command {name[:40]!r}; known: {', '.join(known)}"
+        return iter([_error(error)])
     if not command.takes(len(words)):
-        usage = f"{name} {command.arguments}".strip()
-        return json_line({"ok": False, "error": f"usage: {usage}"})
-    return json_line(command.run(verbs, words))
+        return iter([_error(f"usage: {name} {command.arguments}".strip())])
+    return command.run(verbs, words)
+
+
+def _error(reason: str) -> Answer:
+    return {"ok": False, "error": reason}
+
+
+def failure(reason: str) -> bytes:
+    """A line of JSON that says what is wrong."""
+    return json_line(_error(reason))

@@ -3,17 +3,20 @@
 It answers GET and HEAD, one request a connection, and everything is over after ten
 seconds. A page of another origin can make a browser ask, so a request is refused whose
 Host is not a name of this machine (DNS rebinding), or that says it comes from elsewhere.
+What is posted is the business of `posting`.
 """
 
 from collections.abc import Callable
 from http import HTTPStatus
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 import h11
 
 from larbinpy.console import metrics, pages
 from larbinpy.console.overview import SINCE
+from larbinpy.console.posting import PATH, Post, Posting, Reply
+from larbinpy.console.posting import refusal as _refusal
 from larbinpy.console.script import ICON, SCRIPT_HASH
 from larbinpy.console.style import STYLE_HASH
 from larbinpy.console.tcp import Limits, Server
@@ -36,7 +39,6 @@ _BATCH = 4
 _MAX_HEAD = 16 * 1024
 
 _HTML = "text/html; charset=utf-8"
-_TEXT = "text/plain; charset=utf-8"
 
 _HEADERS = [
     ("Server", "larbinpy"),
@@ -57,23 +59,13 @@ _HEADERS = [
 Snapshots = Callable[[], dict[str, Any]]
 
 
-class Reply(NamedTuple):
-    """An answer, before it is put on the wire."""
-
-    status: HTTPStatus
-    body: str
-    type: str = _TEXT
-    headers: tuple[tuple[str, str], ...] = ()
-
-
-def _refusal(status: HTTPStatus, why: str) -> Reply:
-    return Reply(status, f"{status.value} {status.phrase}: {why}\n")
-
-
 class Site:
     """What lies at which address."""
 
-    def __init__(self, snapshot: Snapshots, host: str, histograms: bool) -> None:
+    def __init__(
+        self, snapshot: Snapshots, host: str, histograms: bool, posting: Posting | None = None
+    ) -> None:
+        self._posting = posting
         self._snapshot = snapshot
         self._histograms = histograms
         #: As of the last step of the server (s).
@@ -81,6 +73,13 @@ class Site:
         self._pages: dict[tuple[str, str | None], str] = {}
         self._fresh_until = -inf
         self._names = {"127.0.0.1", "localhost", "[::1]", _bracketed(host)}
+
+    def post(self, request: h11.Request, local: str) -> Post | None:
+        """What takes in the body of `request`, where it is for what is posted."""
+        if self._posting is None or request.target.partition(b"?")[0] != PATH.encode():
+            return None
+        host = dict(request.headers).get(b"host", b"").decode("latin-1")
+        return self._posting.listen(request, local, is_ours=self._ours(host, local))
 
     def reply(self, request: h11.Request, local: str) -> Reply:
         """Answer `request`, which came in at the address `local`."""
@@ -90,8 +89,8 @@ class Site:
         if b"origin" in headers or b"referer" in headers:
             return _refusal(HTTPStatus.FORBIDDEN, "type the address instead of following a link")
         if request.method not in (b"GET", b"HEAD"):
-            refusal = _refusal(HTTPStatus.METHOD_NOT_ALLOWED, "this server is read only")
-            return refusal._replace(headers=(("Allow", "GET, HEAD"),))
+            allow = ("Allow", "GET, HEAD")
+            return _refusal(HTTPStatus.METHOD_NOT_ALLOWED, "this page is read only", allow)
         path, _, query = request.target.decode("latin-1").partition("?")
         return self._page(path, query)
 
@@ -146,6 +145,7 @@ class HttpSession:
         self._wire = h11.Connection(h11.SERVER, max_incomplete_event_size=_MAX_HEAD)
         self._request: h11.Request | None = None
         self._refusal: Reply | None = None
+        self._post: Post | None = None
         self.closing = False
 
     def __repr__(self) -> str:
@@ -153,32 +153,58 @@ class HttpSession:
 
     @property
     def busy(self) -> bool:
-        return not self.closing and (self._request is not None or self._refusal is not None)
+        if self.closing or self._request is None:
+            return not self.closing and self._refusal is not None
+        return self._post is None or self._post.begun
+
+    @property
+    def resting(self) -> bool:
+        return self._post is not None and self._post.rests
 
     def greeting(self) -> bytes:
         return b""
 
     def receive(self, data: bytes) -> None:
-        """Look for one request; what follows its head is of no interest."""
+        """Look for one request; what follows its head is of interest where it is posted."""
         if self.busy or self.closing:
             return
         self._wire.receive_data(data)
         try:
-            event = self._wire.next_event()
+            while not (self.busy or self.closing) and self._take(self._wire.next_event()):
+                pass
         except h11.RemoteProtocolError as error:
             status = HTTPStatus(error.error_status_hint)
-            self._refusal = _refusal(status, "this is no request")
-            return
+            self._refusal, self._request = _refusal(status, "this is no request"), None
+
+    def _take(self, event: object) -> bool:
+        """Take in an event of the wire; may there be another?"""
         if isinstance(event, h11.Request):
-            self._request = event
-        elif isinstance(event, h11.ConnectionClosed):
-            self.closing = True
+            self._request, self._post = event, self._site.post(event, self._local)
+        elif isinstance(event, h11.Data) and self._post is not None:
+            self._post.receive(event.data)
+        elif isinstance(event, h11.EndOfMessage) and self._post is not None:
+            self._post.begin()
+        else:
+            self.closing = isinstance(event, h11.ConnectionClosed)
+            return False
+        return True
+
+    def left(self) -> None:
+        self._post = None
 
     def work(self) -> bytes:
+        if self._post is not None and self._refusal is None:
+            return self._go_on(self._post)
         self.closing = True
         if self._request is not None:
             return self._send(self._site.reply(self._request, self._local))
         return self._send(self._refusal) if self._refusal is not None else b""
+
+    def _go_on(self, post: Post) -> bytes:
+        """Go on with what was posted."""
+        post.step()
+        self.closing = post.reply is not None
+        return b"" if post.reply is None else self._send(post.reply)
 
     def _send(self, reply: Reply) -> bytes:
         body = reply.body.encode()
@@ -200,13 +226,20 @@ class HttpSession:
 class StatusServer(Server):
     """The listener whose peers speak `HttpSession`.
 
-    `snapshot` is called for each page; `histograms` is the keyword of that name.
+    `snapshot` is called for each page; `histograms` is the keyword of that name. Without
+    `posting` nothing can be posted.
     """
 
     def __init__(
-        self, poller: Poller, snapshot: Snapshots, host: str, port: int, histograms: bool
+        self,
+        poller: Poller,
+        snapshot: Snapshots,
+        host: str,
+        port: int,
+        histograms: bool,
+        posting: Posting | None = None,
     ) -> None:
-        self._site = Site(snapshot, host, histograms)
+        self._site = Site(snapshot, host, histograms, posting)
         super().__init__(
             poller,
             host,

@@ -2,10 +2,12 @@
 
 What is said on a connection is a Session's business, which sees bytes and no socket.
 Callbacks of the poller only move bytes; sessions work in `Server.step`, a bounded batch a
-turn, so that people looking in cost the crawl a bounded share of each turn. Three things
-are never larger than a constant: the connections, what waits to be read (a session that
-has work left is not read from, and the peer feels it), and what waits to be sent (past
-`_HIGH_WATER` the session does not work on, and a peer that takes nothing is dropped).
+turn, so that people looking in cost the crawl a bounded share of each turn. Where there is
+no room for one more, the one who would have to leave first makes some: those who connect and
+say nothing keep nobody out. Three things are never larger than a constant: the connections,
+what waits to be read (a session that has work left is not read from, and the peer feels it),
+and what waits to be sent (past `_HIGH_WATER` the session does not work on, and a peer that
+takes nothing is dropped).
 """
 
 import socket
@@ -25,6 +27,9 @@ _HIGH_WATER = 64 * 1024
 #: Peers that wait in the kernel for their turn; more have to ask again.
 _BACKLOG = 64
 
+#: Of these, so many are let in in one turn: a millisecond.
+_ARRIVALS = 16
+
 #: Seconds a listener rests when no descriptor is to be had: the connection that waits
 #: stays readable, and the loop would spin on it.
 _REST = 1.0
@@ -43,7 +48,17 @@ class Session(Protocol):
 
     @property
     def busy(self) -> bool:
-        """Whether `work` has something to do; no more is received meanwhile."""
+        """Whether `work` has something to do; no more is received meanwhile.
+
+        It may become so by itself, which is found out in the next turn.
+        """
+
+    @property
+    def resting(self) -> bool:
+        """Whether `work` waits for something else to happen in the loop, though it is busy.
+
+        It is called in each turn all the same, but none is hurried for its sake.
+        """
 
     @property
     def closing(self) -> bool:
@@ -58,6 +73,9 @@ class Session(Protocol):
     def work(self) -> bytes:
         """Do a bounded share of what is to be done, return what is to be sent."""
 
+    def left(self) -> None:
+        """The connection is closed."""
+
 
 @dataclass(slots=True, frozen=True)
 class Limits:
@@ -66,7 +84,8 @@ class Limits:
     connections: int
     #: Sessions that work in one step.
     batch: int
-    #: From accept to close, however busy the peer keeps the connection.
+    #: From accept to close, however busy the peer keeps the connection; but while the
+    #: session is, the peer is owed an answer.
     life: float = inf
     #: Without a byte taken while some wait to be sent.
     stall: float = 30.0
@@ -132,7 +151,9 @@ class Server:
     @property
     def deadline(self) -> float | None:
         """When `step` is next wanted; a time in the past means at once."""
-        if self._ready or self._touched:
+        self._look_for_ready()
+        hurried = any(not connection.session.resting for connection in self._ready)
+        if hurried or self._touched:
             return self._now
         times = [self._due(connection) for connection in self._connections.values()]
         if self._rest_until > self._now:
@@ -146,15 +167,14 @@ class Server:
             connection.born = min(connection.born, now)
             connection.heard = now
         self._touched.clear()
+        self._look_for_ready()
         for connection in list(self._ready)[: self._limits.batch]:
             del self._ready[connection]
             connection.outbox += connection.session.work()
             self._flush(connection)
         for connection in list(self._connections.values()):
             if self._due(connection) <= now and connection not in self._touched:
-                connection.outbox += connection.session.farewell
-                self._send(connection)
-                self._drop(connection)
+                self._dismiss(connection)
         self._listen()
 
     def close(self) -> None:
@@ -165,15 +185,22 @@ class Server:
         self._poller.unregister(self._listener.fileno())
         self._listener.close()
 
+    def _look_for_ready(self) -> None:
+        for connection in self._connections.values():
+            if connection.session.busy and len(connection.outbox) < _HIGH_WATER:
+                self._ready[connection] = None
+
     def _due(self, connection: _Connection) -> float:
+        if connection.session.busy and not connection.outbox:
+            return inf
         patience = self._limits.stall if connection.outbox else connection.session.patience
         return min(connection.born + self._limits.life, connection.heard + patience)
 
     def _listen(self) -> None:
-        """Watch the listener iff there is room; peers wait in the kernel's queue if not."""
+        """Watch the listener but while it rests; peers wait in the kernel's queue meanwhile."""
         if self._listener.fileno() < 0:
             return
-        room = len(self._connections) < self._limits.connections and self._rest_until <= self._now
+        room = self._rest_until <= self._now
         if room and not self._listening:
             self._poller.register(self._listener.fileno(), READ, self._accept)
         elif self._listening and not room:
@@ -181,7 +208,11 @@ class Server:
         self._listening = room
 
     def _accept(self, _fd: int, _events: int) -> None:
-        while len(self._connections) < self._limits.connections:
+        for _ in range(_ARRIVALS):
+            is_full = len(self._connections) >= self._limits.connections
+            leaving = self._first_to_leave() if is_full else None
+            if is_full and leaving is None:
+                break
             try:
                 sock, _ = self._listener.accept()
             except (BlockingIOError, ConnectionAbortedError):
@@ -189,8 +220,26 @@ class Server:
             except OSError:  # no descriptor or no memory left
                 self._rest_until = self._now + _REST
                 break
+            if leaving is not None:
+                self._dismiss(leaving)
             self._welcome(sock)
         self._listen()
+
+    def _first_to_leave(self) -> _Connection | None:
+        """The connection that would be closed first; None where none may be."""
+        idle = [c for c in self._connections.values() if not c.session.busy]
+        if not idle:
+            # All are owed an answer, which may take some turns.
+            self._rest_until = self._now + _REST
+            return None
+        first = min(idle, key=self._due)
+        # Who came in this very turn had no time to say anything.
+        return None if first.heard == inf else first
+
+    def _dismiss(self, connection: _Connection) -> None:
+        connection.outbox += connection.session.farewell
+        self._send(connection)
+        self._drop(connection)
 
     def _welcome(self, sock: socket.socket) -> None:
         sock.setblocking(False)
@@ -199,7 +248,8 @@ class Server:
         self._touched.add(connection)
         self._poller.register(sock.fileno(), READ, self._move)
         connection.outbox += connection.session.greeting()
-        self._flush(connection)
+        # Who has said already what for need not wait for another turn.
+        self._move(sock.fileno(), READ)
 
     def _move(self, fd: int, events: int) -> None:
         """Take in and send what the socket allows now."""
@@ -260,5 +310,6 @@ class Server:
         del self._connections[connection.sock.fileno()]
         self._ready.pop(connection, None)
         self._touched.discard(connection)
+        connection.session.left()
         connection.sock.close()
         self._listen()

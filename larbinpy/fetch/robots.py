@@ -42,6 +42,12 @@ _KNOWN = re.compile(
 # A product token (RFC 9309, 2.2.1) with what a robots.txt may add to it.
 _TOKEN = re.compile(r"[A-Za-z_-]*")
 
+#: Rules that are tried one by one, 20 us each, where the one is wanted that forbids.
+_MAX_LOOKS = 500
+
+#: A rule's beginning that has one spelling alone.
+_PLAIN = re.compile(r"[A-Za-z0-9/._~-]*")
+
 _EVERYONE = "*"
 _SELF = "self"
 
@@ -89,6 +95,37 @@ class Rules:
         """Crawl-delay for `agent` in seconds, where one is given."""
         return self._matcher(agent).crawl_delay(_SELF)
 
+    def forbidding(self, agent: str, url: str) -> str | None:
+        """The line by which `agent` may not fetch `url`, for people; None where it may.
+
+        As it is written but for percent-encoding. None too where it is not among those that
+        are looked at.
+        """
+        if self.allowed(agent, url):
+            return None
+        path = "/" + url.split("/", 3)[3]
+        lines = [line for line in self._own(product_token(agent)) if _may_forbid(line, path)]
+        lines.sort(key=len, reverse=True)  # the longest rule counts
+        for line in lines[:_MAX_LOOKS]:
+            if not Protego.parse(f"User-agent: {_SELF}\n{line}").can_fetch(url, _SELF):
+                return line
+        return None
+
+    def _own(self, token: str) -> Iterator[str]:
+        """The lines of the groups that count for `token`."""
+        names = {name for name, _ in self._lines if name}
+        wanted = token if token in names else _EVERYONE
+        group: set[str] = set()
+        is_open = False
+        for name, text in self._lines:
+            if name is None:
+                is_open = False
+                if wanted in group:
+                    yield text
+            else:
+                group = {*group, name} if is_open else {name}
+                is_open = True
+
     def _matcher(self, agent: str) -> Protego:
         token = product_token(agent)
         matcher = self._matchers.get(token)
@@ -109,6 +146,15 @@ def _let_go_at_once(matcher: Protego) -> Protego:
     for rule_set in getattr(matcher, "_user_agents", {}).values():
         rule_set._parser_instance = weakref.proxy(matcher)
     return matcher
+
+
+def _may_forbid(line: str, path: str) -> bool:
+    """Whether a Disallow line may match `path`, as far as that is plain to see."""
+    value = match["value"] if (match := _KNOWN.match(line)) else ""
+    if line.lower().startswith("allow"):
+        return False
+    plain = _PLAIN.match(value)
+    return not value.startswith("/") or plain is None or path.startswith(plain[0])
 
 
 def _split(body: bytes) -> list[str]:

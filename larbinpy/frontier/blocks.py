@@ -41,6 +41,8 @@ _FILE_SHIFT = _NUMBER_BITS + _OFFSET_BITS
 # Of a header: "#LINES BYTES CHECKSUM QUEUE\n". The queue may be named by a site key, which
 # is hardly ever long, and never longer than a URL.
 _HEADER_SIZES = (512, 8192)
+# Bytes of a block that are looked at first: most that were set aside are no larger.
+_GLANCE = 8192
 
 
 class Header(NamedTuple):
@@ -162,9 +164,52 @@ class Blocks:
             return lines
         return list(compress(lines, _bits(self._open[position], len(lines))))
 
+    def search(self, position: int, start: str) -> tuple[int, int | None]:
+        """How many lines of a block are owed, and how many of them come before one.
+
+        That one begins with `start`; None where none does. Nothing is checked or opened, as
+        somebody only looks; of a block that is gone meanwhile nothing is owed.
+        """
+        try:
+            lines, text = self._glance(position)
+        except FileNotFoundError:
+            return 0, None
+        owed = self._owed_bits(position, lines)
+        wanted = b"\n" + start.encode()
+        at = text.find(wanted)
+        while at >= 0:
+            number = text.count(b"\n", 0, at)
+            if owed >> number & 1:
+                return owed.bit_count(), (owed & ((1 << number) - 1)).bit_count()
+            at = text.find(wanted, at + 1)
+        return owed.bit_count(), None
+
+    def _owed_bits(self, position: int, lines: int) -> int:
+        number = position & ((1 << _NUMBER_BITS) - 1)
+        if self._files[position >> _FILE_SHIFT].finished[number >> 3] >> (number & 7) & 1:
+            return 0
+        return self._open.get(position, (1 << lines) - 1)
+
+    def _glance(self, position: int) -> tuple[int, bytes]:
+        """How many lines a block has, and their text behind a line end."""
+        file, offset = position >> _FILE_SHIFT, _offset(position)
+        path = self._path(file)
+        if file not in self._files:
+            raise FileNotFoundError(errno.ENOENT, "finished", str(path))
+        fd = os.open(path, os.O_RDONLY)
+        try:
+            data = os.pread(fd, _GLANCE, offset)
+            line, newline, _ = data.partition(b"\n")
+            header = _parsed(line, path) if newline else _header(fd, offset, path)
+            end = header.text_at + header.size
+            if end > len(data):
+                data += os.pread(fd, end - len(data), offset + len(data))
+        finally:
+            os.close(fd)
+        return header.lines, data[header.text_at - 1 : end]
+
     def _lines(self, position: int) -> list[str]:
-        file = position >> _FILE_SHIFT
-        offset = (position >> _NUMBER_BITS) & ((1 << _OFFSET_BITS) - 1)
+        file, offset = position >> _FILE_SHIFT, _offset(position)
         path = self._path(file)
         fd = os.open(path, os.O_RDONLY)
         try:
@@ -295,6 +340,10 @@ def _position(file: int, offset: int, number: int) -> int:
     return file << _FILE_SHIFT | offset << _NUMBER_BITS | number
 
 
+def _offset(position: int) -> int:
+    return (position >> _NUMBER_BITS) & ((1 << _OFFSET_BITS) - 1)
+
+
 def _bits(number: int, count: int) -> Iterator[bool]:
     """The `count` lowest bits, the lowest first."""
     return map("1".__eq__, reversed(f"{number:0{count}b}"))
@@ -312,13 +361,17 @@ def _header(fd: int, offset: int, path: Path) -> Header:
     for most in _HEADER_SIZES:
         line, newline, _ = os.pread(fd, most, offset).partition(b"\n")
         if newline:
-            break
+            return _parsed(line, path)
+    raise _damaged(path)
+
+
+def _parsed(line: bytes, path: Path) -> Header:
     try:
         lines, size, checksum, queue = line.removeprefix(b"#").decode().split(" ")
         header = Header(int(lines), int(size), int(checksum, 16), queue, len(line) + 1)
     except ValueError:
         raise _damaged(path) from None
-    if not (newline and line.startswith(b"#") and queue and _fits(header)):
+    if not (line.startswith(b"#") and queue and _fits(header)):
         raise _damaged(path)
     return header
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
 from larbinpy.dns.lookup import Answer
+from larbinpy.frontier.hastening import Hastening
 from larbinpy.frontier.ip_site import IPSites
 from larbinpy.frontier.named_site import NOBODY
 from larbinpy.frontier.scope import Candidate, Scope
@@ -62,6 +63,9 @@ class Frontier:
         self._fetched: deque[Page] = deque()
         #: Links left out or already known, by outcome, since the start.
         self.refused: Counter[Outcome] = Counter()
+        #: Whether seeds were queued that had been seen, so that a URL may have two fates.
+        self.has_repeats = False
+        self._hastening: Hastening | None = None
 
     def __repr__(self) -> str:
         return f"<Frontier {self.sites!r} {self.ip_sites!r} {self.sequencer!r}>"
@@ -87,6 +91,7 @@ class Frontier:
         [fresh] = self.seen.add([fingerprint(href)])
         if not (fresh or again):
             return Outcome.URL_DUP
+        self.has_repeats = self.has_repeats or not fresh
         depth = self._depth_in_site if depth is None else depth
         self.sequencer.put(Url(href, depth, priority=priority, seed=True))
         return None
@@ -151,8 +156,18 @@ class Frontier:
         self.seen.step()
         self.digests.step()
         self.sites.wake(now)
+        if self._hastening is not None:
+            self._hasten(self._hastening, now)
         for url in self.sequencer.take(_BATCH):
             self.sites.join(url, now)
+
+    def hasten(self, now: float) -> None:
+        """waitDuration has become shorter: no wait of the old length goes on."""
+        self._hasten(Hastening(self.sites, self.ip_sites), now)
+
+    def _hasten(self, hastening: Hastening, now: float) -> None:
+        hastening.step(now)
+        self._hastening = None if hastening.over else hastening
 
     def next_name(self) -> tuple[str, bool] | None:
         """A host name to ask for, and whether the answer must be fresh; None for none."""
@@ -216,6 +231,11 @@ class Frontier:
             yield queue[0]
             self.sequencer.done(queue.popleft().url)
 
+    @property
+    def to_write_down(self) -> Iterator[Page]:
+        """Those that `decided` is going to tell of."""
+        return chain(self._fetched, self.sites.decided)
+
     def deadline(self, now: float, *, can_open: bool, can_ask: bool) -> float | None:
         """When the frontier next has something to do.
 
@@ -223,6 +243,8 @@ class Frontier:
         """
         to_tell = self._fetched or self.sites.decided
         if self.sequencer.can_take or to_tell or (can_ask and self.sites.has_names):
+            return now
+        if self._hastening is not None:
             return now
         times = [self.sites.deadline, self.ip_sites.deadline if can_open else None]
         return min((time for time in times if time is not None), default=None)

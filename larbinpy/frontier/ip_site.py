@@ -1,4 +1,4 @@
-"""IPSite: what one address may be asked, and when; and the schedule of all of them."""
+"""The schedule of all addresses, and what is in flight."""
 
 import heapq
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ from typing import NamedTuple
 from larbinpy.frontier.let_go import Lapsing, Met, pauses
 from larbinpy.frontier.named_site import NOBODY, NamedSite
 from larbinpy.frontier.politeness import Waits
+from larbinpy.frontier.rotation import IPSite, Rotation
 from larbinpy.outcome import asks_for_less
 from larbinpy.page import Page
 from larbinpy.url import Url
@@ -15,113 +16,6 @@ from larbinpy.url import Url
 #: One request in so many that may be in flight at once may go to an unproven site. Those
 #: who accept and never answer hold each request for the whole of timeoutPage.
 _UNPROVEN = 2
-
-
-class Rotation:
-    """Sites behind one address, taken in turn so that none stands before the others.
-
-    A heap orders them by the time since when they may be asked again, which is no earlier
-    than their last request; so this is also a fair rotation. An entry whose site was held
-    meanwhile goes back with its new time.
-    """
-
-    __slots__ = ("_heap", "ip_site", "scheduled_at")
-
-    def __init__(self, ip_site: "IPSite") -> None:
-        self.ip_site = ip_site
-        self._heap: list[tuple[float, int, NamedSite]] = []
-        #: Its time in the schedule; None while it is not in it.
-        self.scheduled_at: float | None = None
-
-    def __len__(self) -> int:
-        return len(self._heap)
-
-    def put(self, site: NamedSite, order: int) -> None:
-        heapq.heappush(self._heap, (site.next_at, order, site))
-
-    def remove(self, site: NamedSite) -> None:
-        self._heap = [entry for entry in self._heap if entry[2] is not site]
-        heapq.heapify(self._heap)
-
-    def place(self) -> tuple[float, int] | None:
-        """When the first site may be asked, as far as it is concerned, and what it has drawn."""
-        heap = self._heap
-        while heap and heap[0][0] < heap[0][2].next_at:
-            _, order, site = heap[0]
-            heapq.heapreplace(heap, (site.next_at, order, site))
-        return heap[0][:2] if heap else None
-
-    def ready_at(self) -> float | None:
-        """When the next request may go; None while there is none or no connexion free."""
-        place = self.place()
-        if place is None or not self.ip_site.free:
-            return None
-        return max(self.ip_site.next_at, place[0])
-
-    def take(self) -> NamedSite:
-        """The first site, out of the rotation."""
-        return heapq.heappop(self._heap)[2]
-
-
-class IPSite:
-    """What is known of one address.
-
-    Its queue is made of its sites' `ready` queues. Proven and unproven sites have each
-    their rotation, so that the ones pass where the others must wait.
-    """
-
-    __slots__ = ("in_flight", "key", "limit", "next_at", "proven", "unproven")
-
-    def __init__(self, key: str, limit: int) -> None:
-        self.key = key
-        #: maxConnexionsBySite.
-        self.limit = limit
-        self.in_flight = 0
-        #: Not asked before this time.
-        self.next_at = 0.0
-        self.proven = Rotation(self)
-        self.unproven = Rotation(self)
-
-    def __repr__(self) -> str:
-        return f"<IPSite {self.key} sites={len(self)} in_flight={self.in_flight}>"
-
-    def __len__(self) -> int:
-        return len(self.proven) + len(self.unproven)
-
-    @property
-    def free(self) -> bool:
-        """Is there a connexion free?"""
-        return self.in_flight < self.limit
-
-    def rotation(self, site: NamedSite) -> Rotation:
-        """The one that `site` belongs to."""
-        return self.proven if site.proven else self.unproven
-
-    def enlist(self, site: NamedSite, order: int) -> None:
-        """Take `site` into rotation; it has ready URLs and is in none yet."""
-        assert site.ready and not site.enlisted, site
-        site.enlisted = True
-        self.rotation(site).put(site, order)
-
-    def dismiss(self, site: NamedSite) -> None:
-        """Take `site` out of rotation."""
-        self.rotation(site).remove(site)
-        site.enlisted = False
-
-    def disband(self) -> None:
-        """Part with the rotations, which point back: so all go at once, not when a collector comes.
-
-        There is one of these for each request that an address has no other behind.
-        """
-        del self.proven, self.unproven
-
-    def take(self, *, unproven: bool) -> NamedSite:
-        """The site whose turn it is, out of rotation; one is ready. Unproven ones if they may."""
-        proven, other = self.proven.place(), self.unproven.place() if unproven else None
-        others_turn = proven is None or (other is not None and other < proven)
-        site = (self.unproven if others_turn else self.proven).take()
-        site.enlisted = False
-        return site
 
 
 class Schedule:
@@ -279,13 +173,53 @@ class IPSites:
             self._reschedule(ip_site)
 
     def _of(self, site: NamedSite) -> IPSite:
-        key = site.key if self._wait_by == "site" else site.addresses[0]
+        key = self._key(site)
         ip_site = self._ip_sites.get(key)
         if ip_site is None:
             ip_site = self._ip_sites[key] = IPSite(key, self._connexions)
             ip_site.next_at = max(self._rest_until, self.waits.pop(key, 0.0))
             self._met.meet(key)
         return ip_site
+
+    def _key(self, site: NamedSite) -> str:
+        return site.key if self._wait_by == "site" else site.addresses[0]
+
+    def behind(self, site: NamedSite) -> IPSite | None:
+        """The address that `site` is asked at, while there is something to do for it."""
+        return self._ip_sites.get(self._key(site)) if site.addresses else None
+
+    def hasten_site(self, site: NamedSite, now: float) -> None:
+        """Let no wait of `site` last longer than one from `now`, but what it asked for itself."""
+        waits_until = site.next_at
+        if self._waits_by(site):
+            # Until now its address may have waited for longer than the site wants to.
+            waits_until = max(waits_until, self._address_wait(site))
+        site.next_at = max(site.held_until, min(waits_until, now + site.pace.delay))
+
+    def _address_wait(self, site: NamedSite) -> float:
+        """Until when its address is to be left alone."""
+        if not site.addresses:
+            return 0.0
+        ip_site = self.behind(site)
+        return self.waits.get(self._key(site), 0.0) if ip_site is None else ip_site.next_at
+
+    def _waits_by(self, site: NamedSite) -> bool:
+        """Whether `site` has waits of its own."""
+        return self._wait_by != "ip" or site.pace.delay > self._waits.least
+
+    def hasten(self, ip_site: IPSite, now: float) -> None:
+        """Let no wait of an address and of the sites behind it last longer than one from `now`."""
+        if self._ip_sites.get(ip_site.key) is ip_site:
+            ip_site.next_at = min(ip_site.next_at, now + self._waits.least)
+            ip_site.renew()
+            self._reschedule(ip_site)
+
+    def hasten_others(self, now: float) -> None:
+        """The same for those that have nothing to do."""
+        end = now + self._waits.least
+        self._rest_until = min(self._rest_until, end)
+        for key, until in self.waits.items():
+            self.waits[key] = min(until, end)
 
     def _reschedule(self, ip_site: IPSite) -> None:
         self._proven.add(ip_site.proven)
@@ -356,7 +290,8 @@ class IPSites:
         site.pace.answered(page)
         self._hold_back(site, ip_site, now)
         if asks_for_less(page.status):
-            site.next_at = max(site.next_at, now + site.pace.hold_for(page, wall))
+            site.held_until = max(site.held_until, now + site.pace.hold_for(page, wall))
+            site.next_at = max(site.next_at, site.held_until)
         self._prove(site, proven=page.outcome not in NOBODY)
         self._reschedule(ip_site)
         self._let_go(ip_site)
@@ -379,5 +314,5 @@ class IPSites:
     def _hold_back(self, site: NamedSite, ip_site: IPSite, now: float) -> None:
         least = self._waits.least
         ip_site.next_at = max(ip_site.next_at, now + least)
-        by_site = self._wait_by != "ip" or site.pace.delay > least
-        site.next_at = max(site.next_at, now + site.pace.delay if by_site else now)
+        own = site.pace.delay if self._waits_by(site) else 0.0
+        site.next_at = max(site.next_at, now + own)

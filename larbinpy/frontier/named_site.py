@@ -89,6 +89,7 @@ class NamedSite:
         "enlisted",
         "failed",
         "fetched",
+        "held_until",
         "in_flight",
         "key",
         "next_at",
@@ -113,6 +114,8 @@ class NamedSite:
         self.pace = pace
         #: Not asked before this time (holds, Crawl-delay, its own adapted delay).
         self.next_at = 0.0
+        #: That part of it which the site asked for by a 429 or 503, and nobody may shorten.
+        self.held_until = 0.0
         self.waiting: list[Url] = []
         #: (due, url), in the order of their failures.
         self.retries: list[tuple[float, Url]] = []

@@ -2,7 +2,7 @@
 
 from array import array
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 
 from larbinpy.frontier import blocks as blocks_module
 from larbinpy.frontier.blocks import Blocks
@@ -17,6 +17,35 @@ _MOST_TAILS = 100_000
 _MOST_READ = 100_000
 # Blocks that were read before their numbers are given back.
 _FORGET = 1000
+
+
+#: Looks for a line: yields after each block, returns how many come before it, None for none.
+Search = Generator[None, None, int | None]
+
+
+def _search(
+    blocks: Blocks, start: str, head: Iterable[str], unread: Sequence[int], tail: Iterable[str]
+) -> Search:
+    """Look for the line that begins with `start` in a queue that goes on meanwhile.
+
+    So what is given must stay as it is, and one that has moved on by then is not found.
+    """
+    before = 0
+    for line in head:
+        if line.startswith(start):
+            return before
+        before += 1
+    for position in unread:
+        owed, place = blocks.search(position, start)
+        if place is not None:
+            return before + place
+        before += owed
+        yield
+    for line in tail:
+        if line.startswith(start):
+            return before
+        before += 1
+    return None
 
 
 class Fifo:
@@ -66,6 +95,11 @@ class Fifo:
             self.unread.popleft()
         self._length -= 1
         return self._head.popleft()
+
+    def find(self, start: str) -> Search:
+        """Look for the line that begins with `start`, a block at a time."""
+        head = [line for _, line in self._head]
+        return _search(self._blocks, start, head, list(self.unread), self._tail.copy())
 
     def loaded(self, position: int, owed: int) -> None:
         self.unread.append(position)
@@ -141,13 +175,22 @@ class _Backlog:
         """Keep nothing in memory that is in a block."""
         self._head = []
 
+    def find(self, start: str) -> Search:
+        head, unread = self._split()
+        tail = [line for _, line in self.tail]
+        return _search(self._blocks, start, head, unread, tail)
+
+    def _split(self) -> tuple[list[str], Sequence[int]]:
+        """What is left of a block that was begun, and the other blocks."""
+        unread = self._unread[self._at :]
+        if not self._from:
+            return [], unread
+        return [line for _, line in self._rest()], unread[1:]
+
     def lines(self) -> Iterator[str]:
         """All lines, without taking them."""
-        unread = self._unread[self._at :]
-        if self._from:
-            del unread[0]
-            for _, line in self._rest():
-                yield line
+        head, unread = self._split()
+        yield from head
         for position in unread:
             yield from self._blocks.owed(position)
         for _, line in self.tail:
@@ -243,6 +286,12 @@ class Backlogs:
         if not tail:
             del self._tails[site]
         return taken
+
+    def find(self, site: str, start: str) -> Search:
+        """Look for the line of `site` that begins with `start`, a block at a time."""
+        if site in self._sites:
+            return (yield from self._sites[site].find(start))
+        return None
 
     def loaded(self, site: str, position: int, owed: int) -> None:
         self._of(site).add(position)

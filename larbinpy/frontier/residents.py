@@ -93,7 +93,8 @@ class Residents:
         site = self._sites.get(key)
         if site is None:
             site = self._sites[key] = NamedSite(key, Pace(self._waits))
-            site.next_at = max(now, self.waits.pop(key, now))
+            # Whether the site asked for that is not known any more, so it counts as that.
+            site.next_at = site.held_until = max(now, self.waits.pop(key, now))
             self.states[site.state] += 1
             self._met.meet(key)
         return site

@@ -45,6 +45,10 @@ class Kept:
         """Whether `agent` may fetch `url`, in canonical spelling."""
         return not self.packed or self._book.rules(self).allowed(agent, url)
 
+    def forbidding(self, agent: str, url: str) -> str | None:
+        """The line by which `agent` may not fetch `url`; None where it may."""
+        return self._book.rules(self).forbidding(agent, url) if self.packed else None
+
 
 class Rulebook:
     """Keeps robots.txt files, and of those used lately the matchers."""

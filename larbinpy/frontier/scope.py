@@ -84,6 +84,11 @@ class Scope:
                 return outcome
         return None
 
+    def refusing(self, candidate: Candidate) -> str | None:
+        """The name of the rule that leaves `candidate` out, for people."""
+        refusing = (rule for rule in self._rules if rule(candidate) is not None)
+        return next((rule.__name__.strip("_") for rule in refusing), None)
+
     def _lock_site(self, candidate: Candidate) -> Outcome | None:
         return None if host_of(candidate.url) in self.seed_hosts else Outcome.OUT_SITE
 

@@ -117,6 +117,15 @@ class Sites(Residents):
         """May we fetch `url` by the robots.txt in force? (No rules yet: yes.)"""
         return site.rules is None or site.rules.allowed(self._settings.agent, url)
 
+    def forbidding(self, site: NamedSite, url: str) -> str | None:
+        """The line of the robots.txt in force by which `url` may not be fetched.
+
+        None where it may, and where all is refused as there is no robots.txt to be had.
+        """
+        if site.rules is None or site.rules is self._rulebook.deny_all:
+            return None
+        return site.rules.forbidding(self._settings.agent, url)
+
     def _make_ready(self, site: NamedSite, url: Url, refusal: Outcome, now: float) -> None:
         if url.robots_for is None and not self.allows(site, url.href):
             self._decide(url, refusal, now)

@@ -11,12 +11,13 @@ again, some 300 bytes for each site with URLs set aside, and eight for each of i
 everything else is in `blocks`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from larbinpy.frontier.blocks import Blocks, BlocksMark
 from larbinpy.frontier.queues import Backlogs, Fifo
-from larbinpy.url import Url
+from larbinpy.url import Url, site_of
 
 _ORDINARY = "-"
 _PRIORITY = "+"
@@ -39,6 +40,14 @@ def decode(line: str, place: int = 0) -> Url:
         seed=flags in "23",
         place=place,
     )
+
+
+class Place(NamedTuple):
+    """Where a URL is queued."""
+
+    queue: str
+    #: URLs that leave the queue before it.
+    ahead: int
 
 
 class Store:
@@ -73,6 +82,24 @@ class Store:
             "priority_wait": len(self.priority_wait),
             "ordinary_wait": len(self.ordinary_wait),
         }
+
+    def find(self, href: str) -> Generator[None, None, Place | None]:
+        """Look for a URL: yields after each block, returns where it is, None for nowhere.
+
+        One that moves on meanwhile may be missed.
+        """
+        start, site = f"{href} ", site_of(href)
+        queues = {
+            "priority_wait": self.priority_wait.find(site, start),
+            "ordinary_wait": self.ordinary_wait.find(site, start),
+            "priority": self.priority.find(start),
+            "ordinary": self.ordinary.find(start),
+        }
+        for name, search in queues.items():
+            ahead = yield from search
+            if ahead is not None:
+                return Place(name, ahead)
+        return None
 
     def put(self, url: Url) -> None:
         """Queue a new URL."""

@@ -1,14 +1,9 @@
-"""What people may see of a frontier: how much is where, who is busy, why a URL stands still."""
+"""What people may see of a frontier: how much is where, and who is busy."""
 
 import heapq
-from collections.abc import Iterable
-from typing import Any
 
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.named_site import NamedSite, State
-from larbinpy.frontier.scope import Candidate
-from larbinpy.outcome import Outcome
-from larbinpy.url import Url, fingerprint, resolve, site_of
 
 #: Sites in each table.
 _TABLE = 20
@@ -54,43 +49,3 @@ def sites(frontier: Frontier, now: float) -> dict[str, object]:
             for site in suspended[:_TABLE]
         ],
     }
-
-
-def explain(frontier: Frontier, text: str, now: float) -> dict[str, object]:
-    """Where a URL stands, or why it would be left out."""
-    href = resolve(text.strip())
-    if href is None:
-        return {"url": text, "state": "refused", "reason": Outcome.BAD_URL.value}
-    seen = fingerprint(href) in frontier.seen
-    known: dict[str, Any] = {"url": href, "seen": seen}
-    site = frontier.sites.get(site_of(href))
-    if site is not None:
-        known["site"] = site.describe(now)
-    place = _place(frontier, site, href)
-    if place is None and not seen:
-        reason = _refusal(frontier, href, now)
-        if reason is not None:
-            return {**known, "state": "refused", "reason": reason.value}
-    return {**known, "state": place or ("queued or decided" if seen else "never seen")}
-
-
-def _place(frontier: Frontier, site: NamedSite | None, href: str) -> str | None:
-    if _among(frontier.ip_sites.flying(), href):
-        return "in flight"
-    if site is None:
-        return None
-    for name in ("ready", "waiting"):
-        urls: Iterable[Url] = getattr(site, name)
-        if _among(urls, href):
-            return name
-    return "to be tried again" if _among((url for _, url in site.retries), href) else None
-
-
-def _among(urls: Iterable[Url], href: str) -> bool:
-    return any(url.href == href for url in urls)
-
-
-def _refusal(frontier: Frontier, href: str, now: float) -> Outcome | None:
-    """Why a link to `href` from its own site would be left out."""
-    refused = frontier.scope.refuse(Candidate(href, href, redirect=False))
-    return refused or frontier.sites.refusal(href, now)

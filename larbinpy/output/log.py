@@ -51,6 +51,21 @@ class CrawlLog:
         old, self._file = self._file, LineFile(self._path)
         old.close()
 
+    # For those who look back:
+
+    @property
+    def size(self) -> int:
+        """Bytes that were handed to the system."""
+        return self._file.size
+
+    def read(self, size: int, offset: int) -> bytes:
+        """At most `size` of these bytes, from `offset` on."""
+        return self._file.read(size, offset)
+
+    def last_waiting(self, text: bytes) -> bytes | None:
+        """The last line with `text` in it, of those that still wait."""
+        return next((line for line in reversed(self._waiting) if text in line), None)
+
     # As a part of the state:
 
     def cut(self) -> dict[str, int]:

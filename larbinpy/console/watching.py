@@ -1,0 +1,96 @@
+"""Those who watch: fates as they are decided, for whoever wants to follow them.
+
+A watcher that does not read loses lines and is told how many; neither the memory nor the time
+that it takes depends on it.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import fields
+from operator import attrgetter
+
+from larbinpy.console.text import json_line
+from larbinpy.page import Fate
+
+#: Bytes of lines kept for a watcher between two of its turns: a second of a quick crawl.
+_ROOM = 1 << 18
+
+_KEYS = tuple(field.name for field in fields(Fate))
+_values = attrgetter(*_KEYS)
+
+
+class Watcher:
+    """One who watches: the lines it has not been given yet."""
+
+    def __init__(self, watchers: "Watchers", word: str) -> None:
+        self._watchers = watchers
+        self._word = word
+        self._outcome = word.lower()
+        self._lines: deque[bytes] = deque()
+        self._held = 0
+        self._lost = 0
+        #: Lines given, and lines that there was no room for.
+        self.given = 0
+        self.lost = 0
+
+    def __repr__(self) -> str:
+        return f"<Watcher {self._word!r} given={self.given} lost={self.lost}>"
+
+    @property
+    def has_news(self) -> bool:
+        return bool(self._lines)
+
+    def wants(self, fate: Fate) -> bool:
+        """Whether the word is the outcome or a part of the URL."""
+        return not self._word or self._outcome == fate.outcome.lower() or self._word in fate.url
+
+    def note(self, line: bytes) -> None:
+        if self._held < _ROOM and not self._lost:
+            self._lines.append(line)
+            self._held += len(line)
+        else:
+            self._lost += 1
+
+    def take(self, most: int = _ROOM) -> Iterator[bytes]:
+        """At most `most` lines; behind the last one before a gap, how many are missing."""
+        for _ in range(min(most, len(self._lines))):
+            self.given += 1
+            self._held -= len(self._lines[0])
+            yield self._lines.popleft()
+        if self._lost and not self._lines:
+            self.lost += self._lost
+            yield json_line({"lost": self._lost})
+            self._lost = 0
+
+    def close(self) -> None:
+        self._watchers.leave(self)
+
+
+class Watchers:
+    """All of them: a register of fates."""
+
+    def __init__(self) -> None:
+        self._watchers: list[Watcher] = []
+
+    def __repr__(self) -> str:
+        return f"<Watchers {self._watchers}>"
+
+    def __len__(self) -> int:
+        return len(self._watchers)
+
+    def join(self, word: str) -> Watcher:
+        """One more, for fates with this outcome or this text in their URL; "" for all."""
+        watcher = Watcher(self, word)
+        self._watchers.append(watcher)
+        return watcher
+
+    def leave(self, watcher: Watcher) -> None:
+        if watcher in self._watchers:
+            self._watchers.remove(watcher)
+
+    def write(self, fate: Fate) -> None:
+        line = b""
+        for watcher in self._watchers:
+            if watcher.wants(fate):
+                line = line or json_line(dict(zip(_KEYS, _values(fate), strict=True)))
+                watcher.note(line)
