@@ -14,11 +14,11 @@ from larbinpy.config import Config, ConfigError, texts
 from larbinpy.console.info import FetchInfo
 from larbinpy.console.progress import PrintStats, make_progress, status_line
 from larbinpy.console.stream import reader_may_leave
-from larbinpy.console.text import printable
 from larbinpy.control import Control
 from larbinpy.ending import Ending, Start
 from larbinpy.engine import Engine, Listener, Mode
 from larbinpy.files import Reserve
+from larbinpy.finishing import Finishing, disk_error
 from larbinpy.frontier.politeness import Waits
 from larbinpy.frontier.state import State, StateError
 from larbinpy.outcome import Outcome
@@ -142,7 +142,9 @@ class Crawl:
             [self._log, FetchInfo(self._stdout)] if config.fetch_info else [self._log],
             self._stats,
             self._listeners,
+            self._output.keeper,
         )
+        self._finishing = Finishing(self._output.keeper)
         self._progress = [make_progress(self._progress_mode, self._stderr, config.limit_page)]
         if config.print_stats:
             self._progress.append(PrintStats(self._stdout, config.limit_time))
@@ -196,7 +198,8 @@ class Crawl:
             ending = self._ending or Ending.FINISHED
         except OSError as error:
             ending = Ending.DISK
-            self._tell(self._disk_error(error, saved=self._save_at_last()))
+            full, saved = error.errno in _FULL, self._save_at_last()
+            self._tell(disk_error(error, self._config, full=full, saved=saved))
         except Exception:
             # A bug, here or in a plug: its traceback is wanted, and so is the crawl.
             self._save_at_last()
@@ -254,7 +257,10 @@ class Crawl:
                 self._mode.until = self._drain_until = now + _GRACE
         ended = self._mode.draining and (self._engine.idle or now >= self._drain_until)
         if ended:
-            self._mode.until = None
+            stalled = now < self._mode.stalled_until
+            ended = not stalled and self._finishing.step(now, self._told_to_stop)
+            self._mode.until = None if ended or stalled else now
+            self._ending = Ending.STOPPED if self._finishing.left else self._ending
         return ended and not self._stays_up
 
     def _why_to_end(self, now: float) -> Ending | None:
@@ -367,17 +373,6 @@ class Crawl:
         except OSError:
             return False
         return True
-
-    def _disk_error(self, error: OSError, *, saved: bool) -> str:
-        """What happened, where, and what to do, in one line."""
-        config = self._config
-        where = f"{error.filename}: " if error.filename else ""
-        remedy = "make room" if error.errno in _FULL else "mend that"
-        since = "" if saved else " from where it was last saved, as its end could not be"
-        return printable(
-            f"larbinpy: {where}{error.strerror or error}, below outputDir {config.output_dir} or "
-            f"stateDir {config.state_dir}; {remedy} and go on with --resume{since}"
-        )
 
     @property
     def _nothing_fetched(self) -> bool:

@@ -26,7 +26,8 @@ from larbinpy.frontier.sites import Sites, SiteSettings
 from larbinpy.frontier.state import Log, State
 from larbinpy.frontier.store import Store
 from larbinpy.frontier.types import Types
-from larbinpy.output import Durable, Output, open_output
+from larbinpy.output import Durable, MirrorSettings, NullOutput, Output, open_output
+from larbinpy.output.plug import SeveralOutputs
 from larbinpy.poller import Poller
 from larbinpy.syncing import Syncing
 
@@ -94,6 +95,7 @@ def make_scope(config: Config) -> Scope:
             limit_to_domain=config.limit_to_domain,
             forbidden_extensions=config.forbidden_extensions,
             privileged_extensions=[ext for _, ext in _specific(config)],
+            requisites=config.requisites,
         )
     )
 
@@ -131,10 +133,13 @@ def make_fetcher(config: Config, poller: Poller, proxy_address: str | None) -> F
     return Fetcher(poller, replace(settings, accept="*/*") if config.any_type else settings)
 
 
-def make_output(config: Config, own: Output | None) -> Durable:
+def make_output(config: Config, own: Output | None) -> SeveralOutputs | NullOutput:
     """What outputMode asks for, and the plug of a program's `own`."""
     more = {} if own is None else {"own": own}
-    return open_output(config.output_mode, config.output_dir, more)
+    browsable = MirrorSettings(config.keep_originals, config.lower_case_names)
+    return open_output(
+        config.output_mode, config.output_dir, more, browsable if config.rewrite_links else None
+    )
 
 
 def make_syncing(config: Config, poller: Poller, closing: ExitStack) -> Syncing:

@@ -20,7 +20,7 @@ ROWS = [
     "frontier",
     "dns fetch output console demo syncing",
     "stats clock checkpoints",
-    "engine",
+    "engine finishing",
     "control wiring resolving signals",
     "crawl single",
 ]

@@ -3,6 +3,8 @@
 ``plug``    the four-function plug, and several of them as one
 ``save``    pages in numbered files, 2000 a folder, with an index
 ``mirror``  pages under their host and path; ``paths`` decides the names, without a disk
+``browsable``  the same for reading offline: its ``catalog`` knows which URL has which file,
+            ``links`` leads from one to another
 ``stats``   counts only
 ``log``     ``crawl.jsonl``, a line for each URL whose fate is decided
 ``report``  the JSON object of ``--report``
@@ -13,17 +15,24 @@ at each checkpoint (`larbinpy.syncing`), so a power cut may leave those incomple
 since the last; a crawl that goes on gets them again.
 """
 
+import errno
+import os
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 
+from larbinpy.output import catalog
+from larbinpy.output.browsable import BrowsableMirror, MirrorSettings
 from larbinpy.output.mirror import MirrorOutput
-from larbinpy.output.plug import Durable, NullOutput, Output, SeveralOutputs
+from larbinpy.output.plug import Durable, Keeper, NullOutput, Output, SeveralOutputs
 from larbinpy.output.save import SaveOutput
 from larbinpy.output.stats import StatsOutput
 
 __all__ = [
+    "BrowsableMirror",
     "Durable",
+    "Keeper",
     "MirrorOutput",
+    "MirrorSettings",
     "NullOutput",
     "Output",
     "SaveOutput",
@@ -34,17 +43,21 @@ __all__ = [
 
 
 def open_output(
-    modes: Iterable[str], directory: str, more: Mapping[str, Output] | None = None
-) -> Durable:
+    modes: Iterable[str],
+    directory: str,
+    more: Mapping[str, Output] | None = None,
+    browsable: MirrorSettings | None = None,
+) -> SeveralOutputs | NullOutput:
     """The plug for the output modes of larbin.conf ("save", "mirror", "stats"), and `more`.
 
-    Its `stats` has one entry a plug. Raises `OSError` where `directory` cannot be used,
-    `ValueError` for a mode that does not exist.
+    With `browsable`, the mirror browses offline. The plug's `stats` has one entry a plug.
+    Raises `OSError` where `directory` cannot be used, `ValueError` for a mode that does not
+    exist.
     """
     plugs: dict[str, Output] = {}
     with ExitStack() as undo:
         for mode in modes:
-            plugs[mode] = _open(mode, directory)
+            plugs[mode] = _open(mode, directory, browsable)
             undo.callback(plugs[mode].close)
         undo.pop_all()
     plugs.update(more or {})
@@ -54,11 +67,17 @@ def open_output(
     return SeveralOutputs(plugs) if plugs else NullOutput()
 
 
-def _open(mode: str, directory: str) -> Output:
+def _open(mode: str, directory: str, browsable: MirrorSettings | None) -> Output:
     match mode:
         case "save":
             return SaveOutput(directory)
+        case "mirror" if browsable is not None:
+            return BrowsableMirror(directory, browsable)
         case "mirror":
+            if os.path.lexists(os.path.join(directory, catalog.NAME)):
+                raise FileExistsError(
+                    errno.EEXIST, "a mirror with rewriteLinks is there; set that, too", directory
+                )
             return MirrorOutput(directory)
         case "stats":
             return StatsOutput()

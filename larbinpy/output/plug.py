@@ -1,6 +1,6 @@
 """The plug between the crawl and whoever wants its pages."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, Protocol, runtime_checkable
 
@@ -76,8 +76,53 @@ class Durable(Output, Protocol):
         """
 
 
+@runtime_checkable
+class Keeper(Protocol):
+    """A plug that knows from earlier crawls what it has, and can do with what did not change."""
+
+    def conditions(self, url: str) -> Sequence[str]:
+        """Header lines for the request for `url`, as it is wanted only where it changed."""
+
+    def unchanged(self, page: Page) -> None:
+        """Make `page`, the answer that nothing changed (304), the page that is here.
+
+        With outcome and body, so that it is a success; or with an outcome that makes it
+        come again, and without conditions then.
+        """
+
+    def moved(self, url: str, target: str) -> None:
+        """`url` redirects to `target`."""
+
+    def finish(self) -> Iterator[None]:
+        """What is left to do when the crawl has ended, in steps.
+
+        It may be left after any of them, or by an OSError, and is begun anew then.
+        """
+
+
+class NoKeeper:
+    """Knows nothing."""
+
+    def conditions(self, url: str) -> Sequence[str]:
+        return ()
+
+    def unchanged(self, page: Page) -> None:
+        pass
+
+    def moved(self, url: str, target: str) -> None:
+        pass
+
+    def finish(self) -> Iterator[None]:
+        return iter(())
+
+
+NO_KEEPER: Keeper = NoKeeper()
+
+
 class NullOutput:
     """Keeps nothing."""
+
+    keeper: Keeper = NO_KEEPER
 
     def loaded(self, page: Page) -> None:
         pass
@@ -112,6 +157,8 @@ class SeveralOutputs:
     def __init__(self, plugs: Mapping[str, Output]) -> None:
         self._plugs = dict(plugs)
         self._durable = {name: plug for name, plug in plugs.items() if isinstance(plug, Durable)}
+        #: The one that knows what it has; one of that kind is enough.
+        self.keeper = next((p for p in plugs.values() if isinstance(p, Keeper)), NO_KEEPER)
         #: The page that one of them refused, and those that it has yet to reach.
         self._refused: tuple[Page, list[Output]] | None = None
 
