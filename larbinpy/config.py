@@ -64,6 +64,15 @@ class Config:
     )
     output_dir: str = setting("outputDir", FOLDER, "save", "where pages are written")
     state_dir: str = setting("stateDir", FOLDER, "state", "where the crawl keeps queues and log")
+    rewrite_links: bool = setting(
+        "rewriteLinks", SWITCH, False, "make the mirror one that browses offline, and refreshes"
+    )
+    keep_originals: bool = setting(
+        "keepOriginals", SWITCH, False, "keep rewritten pages as they came, too, as NAME#.orig"
+    )
+    lower_case_names: bool = setting(
+        "lowerCaseNames", SWITCH, False, "such a mirror is for a disk that ignores case"
+    )
     can_reload: bool = setting(
         "canReload", SWITCH, False, "save the state every second, not every five"
     )
@@ -115,6 +124,12 @@ class Config:
     get_cgi: bool = setting("getCGI", SWITCH, False, "fetch URLs with a query, too")
     get_image: bool = setting("getImage", SWITCH, False, "fetch images, too")
     any_type: bool = setting("anyType", SWITCH, False, "fetch everything, of whatever type")
+    requisites: str = setting(
+        "requisites",
+        choice("off", "site", "everywhere"),
+        "off",
+        "fetch what pages need to be shown, and on which sites",
+    )
     specific_search: bool = setting(
         "specificSearch", SWITCH, False, "look for the types of specificSet"
     )

@@ -18,6 +18,7 @@ from larbinpy.control import Control
 from larbinpy.ending import FULL, Ending, Start, disk_error
 from larbinpy.engine import Engine, Listener, Mode
 from larbinpy.files import Reserve
+from larbinpy.finishing import Finishing
 from larbinpy.frontier.politeness import Waits
 from larbinpy.frontier.state import State, StateError
 from larbinpy.outcome import Outcome
@@ -140,7 +141,9 @@ class Crawl:
             wiring.make_registers(config, self._log, self._control.watchers, self._stdout),
             self._stats,
             self._listeners,
+            self._output.keeper,
         )
+        self._finishing = Finishing(self._output.keeper)
         self._progress = [make_progress(self._progress_mode, self._stderr, config.limit_page)]
         if config.print_stats:
             self._progress.append(PrintStats(self._stdout, config.limit_time))
@@ -195,7 +198,9 @@ class Crawl:
             ending = self._ending or Ending.FINISHED
         except OSError as error:
             ending = Ending.DISK
-            self._tell(self._disk_error(error, saved=self._save_at_last()))
+            folders = f"outputDir {self._config.output_dir} or stateDir {self._config.state_dir}"
+            told = disk_error(error, folders, saved=self._save_at_last())
+            self._tell(printable(f"larbinpy: {told}"))
         except Exception:
             # A bug, here or in a plug: its traceback is wanted, and so is the crawl.
             self._save_at_last()
@@ -253,7 +258,10 @@ class Crawl:
                 self._mode.until = self._drain_until = now + _GRACE
         ended = self._mode.draining and (self._engine.idle or now >= self._drain_until)
         if ended:
-            self._mode.until = None
+            stalled = now < self._mode.stalled_until
+            ended = not stalled and self._finishing.step(now, self._told_to_stop)
+            self._mode.until = None if ended or stalled else now
+            self._ending = Ending.STOPPED if self._finishing.left else self._ending
         return ended and not self._stays_up
 
     def _why_to_end(self, now: float) -> Ending | None:
@@ -367,11 +375,6 @@ class Crawl:
         except OSError:
             return False
         return True
-
-    def _disk_error(self, error: OSError, *, saved: bool) -> str:
-        config = self._config
-        folders = f"outputDir {config.output_dir} or stateDir {config.state_dir}"
-        return printable(f"larbinpy: {disk_error(error, folders, saved=saved)}")
 
     @property
     def _nothing_fetched(self) -> bool:

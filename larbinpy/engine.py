@@ -16,7 +16,7 @@ from larbinpy.fetch import Fetcher, Request
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.types import Types
 from larbinpy.outcome import Outcome
-from larbinpy.output.plug import Witness
+from larbinpy.output.plug import NO_KEEPER, Keeper, Witness
 from larbinpy.page import Fate, Page
 from larbinpy.parse import Link, read, redirect_target
 from larbinpy.poller import Poller
@@ -35,6 +35,7 @@ _FATES = 500
 _NAMES = 200
 #: Requests opened in one turn.
 _REQUESTS = 100
+_NOT_MODIFIED = 304
 #: Stands for the address of a site that only the proxy knows.
 BY_PROXY = "proxy"
 #: No turn waits longer, so that the second's work is never late (s).
@@ -106,6 +107,7 @@ class Engine:
         registers: Sequence[Register],
         stats: Stats,
         listeners: Sequence[Listener] = (),
+        keeper: Keeper = NO_KEEPER,
         *,
         clock: Clock = clock,
         wall: Clock = wall,
@@ -121,6 +123,7 @@ class Engine:
         self._registers = registers
         self._stats = stats
         self._listeners = listeners
+        self._keeper = keeper
         self._clock = clock
         self._wall = wall
         self._landed: deque[Page] = deque()
@@ -218,8 +221,9 @@ class Engine:
     def _request(self, url: Url, address: str) -> Request:
         if url.robots_for is not None:
             return Request(url, address, _any, ROBOTS_SIZE)
-        accept = partial(self._accept, url.href)
-        return Request(url, address, accept, self._settings.max_page_size)
+        accept = _any if url.requisite else partial(self._accept, url.href)
+        conditions = self._keeper.conditions(url.href)
+        return Request(url, address, accept, self._settings.max_page_size, conditions)
 
     def _accept(self, url: str, status: int, media_type: str) -> Outcome | None:
         return self._types.refuse(url, media_type)
@@ -250,6 +254,7 @@ class Engine:
             self._write_down(page)
 
     def _finish(self, page: Page, now: float) -> None:
+        self._consult(page)
         if page.outcome is Outcome.SUCCESS and self._is_duplicate(page):
             page.outcome = Outcome.DUPLICATE
         if page.outcome is Outcome.SUCCESS:
@@ -258,6 +263,18 @@ class Engine:
         self._tell(page)
         if self._frontier.finished(page, now, self._wall()) and page.outcome is Outcome.ERR_30X:
             self._admit(page.url, redirect_target(page), now, redirect=True)
+
+    def _consult(self, page: Page) -> None:
+        """Who keeps pages comes first, too: for nothing is decided yet if the disk refuses."""
+        try:
+            if page.status == _NOT_MODIFIED:
+                self._keeper.unchanged(page)
+            elif page.outcome is Outcome.ERR_30X:
+                for link in redirect_target(page):
+                    self._keeper.moved(page.url.href, link.url)
+        except OSError:
+            self._landed.appendleft(page)
+            raise
 
     def _is_duplicate(self, page: Page) -> bool:
         if not self._settings.no_duplicate:

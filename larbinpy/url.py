@@ -163,6 +163,8 @@ class Url:
     priority: bool = False
     #: Given by the operator, or what redirected here was.
     seed: bool = False
+    #: Wanted because a page needs it to be shown (requisites).
+    requisite: bool = False
     #: Site key whose robots.txt this is, while it is one.
     robots_for: str | None = None
     #: Where the store has it; 0 before it left the store.

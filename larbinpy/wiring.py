@@ -34,7 +34,7 @@ from larbinpy.frontier.sites import Sites, SiteSettings
 from larbinpy.frontier.state import Log, Part, State
 from larbinpy.frontier.store import Store
 from larbinpy.frontier.types import Types
-from larbinpy.output import Output, Outputs, open_output
+from larbinpy.output import MirrorSettings, Output, Outputs, open_output
 from larbinpy.output.log import CrawlLog
 from larbinpy.poller import Poller
 from larbinpy.syncing import Syncing
@@ -103,6 +103,7 @@ def make_scope(config: Config) -> Scope:
             limit_to_domain=config.limit_to_domain,
             forbidden_extensions=config.forbidden_extensions,
             privileged_extensions=[ext for _, ext in _specific(config)],
+            requisites=config.requisites,
         )
     )
 
@@ -144,7 +145,14 @@ def make_fetcher(config: Config, poller: Poller, proxy_address: str | None) -> F
 def make_output(config: Config, own: Output | None) -> Outputs:
     """What outputMode asks for, and the plug of a program's `own`."""
     more = {} if own is None else {"own": own}
-    return open_output(config.output_mode, config.output_dir, more, partial(_archive, config))
+    browsable = MirrorSettings(config.keep_originals, config.lower_case_names)
+    return open_output(
+        config.output_mode,
+        config.output_dir,
+        more,
+        archive=partial(_archive, config),
+        browsable=browsable if config.rewrite_links else None,
+    )
 
 
 def _archive(config: Config, directory: str) -> Output:

@@ -20,7 +20,7 @@ ROWS = [
     "frontier",
     "dns fetch output console demo syncing",
     "stats clock checkpoints",
-    "engine explaining",
+    "engine explaining finishing",
     "control wiring resolving signals",
     "crawl single",
 ]

@@ -193,7 +193,7 @@ def _value(row: module.Setting) -> st.SearchStrategy[object]:
         return st.lists(one, max_size=3, unique=True).map(tuple) if row.many else one
     if isinstance(row.default, float):
         return _SECONDS
-    return st.integers(2, 100) if isinstance(row.default, int) else st.just("both")
+    return st.integers(2, 100) if isinstance(row.default, int) else st.just(row.default)
 
 
 @given(st.fixed_dictionaries({row.attribute: _value(row) for row in SETTINGS.values()}))

@@ -9,7 +9,7 @@ from larbinpy.console.stream import open_all
 #: Command -> the module beside this one that it is in.
 _HOMES = {
     "crawl": "crawling",
-    "mirror": "crawling",
+    "mirror": "mirroring",
     "demo": "crawling",
     "frontier": "crawling",
     "check-config": "crawling",

@@ -21,11 +21,11 @@ from larbinpy.cli.common import (
     plain_errors,
     progress_option,
 )
-from larbinpy.config import DEFAULT_FILE, ConfigError, describe, load
+from larbinpy.config import ConfigError, describe, load
 from larbinpy.crawl import Crawl
 from larbinpy.demo import serve
 from larbinpy.ending import Start
-from larbinpy.frontier.state import State, StateError
+from larbinpy.frontier.state import State
 from larbinpy.output.report import write_report
 from larbinpy.settings import URL
 
@@ -93,65 +93,6 @@ def _check_writable(path: Path) -> None:
     """It would be late to find out after the crawl."""
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise ConfigError(f"{path}: no report can be written there")
-
-
-@click.command()
-@click.argument("url")
-@click.argument("directory", metavar="DIR", shell_complete=folders)
-@click.option("--depth", default=50, show_default=True, help="Links to follow from URL.")
-@click.option("--wait", default="1s", show_default=True, help="Between two requests.")
-@click.option("--rate", default="0", metavar="BYTES", help="Bytes a second at most.")
-@config_options
-@progress_option
-def mirror(
-    url: str,
-    directory: str,
-    depth: int,
-    wait: str,
-    rate: str,
-    config_file: str | None,
-    settings: tuple[str, ...],
-    allow_private: bool,
-    progress: str,
-) -> None:
-    """Mirror one site: its pages and what they need, below DIR."""
-    with plain_errors():
-        state = str(Path(directory) / ".larbinpy")
-        more = [
-            ("startUrl", url),
-            ("outputMode", "mirror"),
-            ("outputDir", directory),
-            ("stateDir", state),
-            ("lockSite", "on"),
-            ("getCGI", "on"),
-            ("anyType", "on"),
-            ("depthInSite", str(depth)),
-            ("waitDuration", wait),
-            ("bondWidth", rate),
-        ]
-        if config_file is None and Path(DEFAULT_FILE).exists():
-            click.echo(f"larbinpy: with the settings of {DEFAULT_FILE} here", err=True)
-        config = load_config(config_file, settings, allow_private, more)
-        start = _unfinished(state)
-        if start is Start.RESUME:
-            click.echo(f"larbinpy: going on with the unfinished mirror in {directory}", err=True)
-        crawl = Crawl(config, start=start, progress=progress)
-        collect_rarely()
-        code = crawl.run()
-        _tell(crawl.report)
-        click.echo(f"mirror: {directory}")
-        sys.exit(code)
-
-
-def _unfinished(folder: str) -> Start:
-    """A mirror that was stopped goes on; one that was finished is made anew."""
-    state = State(Path(folder))
-    try:
-        owes = state.exists and next(iter(state.owed()), None) is not None
-    except StateError as error:
-        click.echo(f"larbinpy: {error}; starting anew", err=True)
-        owes = False
-    return Start.RESUME if owes else Start.SCRATCH
 
 
 @click.command()

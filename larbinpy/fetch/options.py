@@ -68,6 +68,9 @@ def _proxy(settings: FetchSettings) -> list[tuple[int, object]]:
 def single(setopt: Setter, request: Request, settings: FetchSettings, leniency: int) -> None:
     """Options of one request. `leniency` is the error it failed with before, or 0."""
     setopt(pycurl.URL, request.url.href.encode())
+    headers = [*_headers(settings), *request.headers]
+    if request.headers:
+        setopt(pycurl.HTTPHEADER, headers)
     if settings.proxy_url is None:
         # The catch-all leaves libcurl nothing to look up. Through a proxy it would only
         # force a tunnel, and name a host that the proxy is to reach on its own.
@@ -78,7 +81,7 @@ def single(setopt: Setter, request: Request, settings: FetchSettings, leniency: 
     elif leniency == WEIRD_SERVER_REPLY:
         # The body then ends where the connection does.
         setopt(pycurl.IGNORE_CONTENT_LENGTH, 1)
-        setopt(pycurl.HTTPHEADER, [*_headers(settings), "Connection: close"])
+        setopt(pycurl.HTTPHEADER, [*headers, "Connection: close"])
 
 
 def _bracketed(address: str) -> str:

@@ -1,6 +1,6 @@
 """What a fetcher is told: once for all of them, and for each request."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from larbinpy.outcome import Outcome
@@ -52,3 +52,5 @@ class Request:
     accept: Accept
     #: Longest body that is kept, in decoded bytes.
     max_size: int
+    #: Header lines of this request alone.
+    headers: Sequence[str] = ()

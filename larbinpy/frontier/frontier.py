@@ -127,7 +127,10 @@ class Frontier:
             return Outcome.ERR_30X if redirect else Outcome.TOO_DEEP
         if redirect and parent.seed:
             self.seed_hosts.add(host_of(link.url))
-        candidate = Candidate(link.url, parent.href, redirect, link.kind)
+        requisite = self.scope.is_requisite(parent, link, redirect)
+        if not requisite and self.scope.ends_at(parent):
+            return Outcome.OUT_SITE
+        candidate = Candidate(link.url, parent.href, redirect, link.kind, requisite)
         outcome = self.scope.refuse(candidate)
         if outcome is not None:
             return outcome
@@ -141,6 +144,7 @@ class Frontier:
             hops=parent.hops + 1 if hop else 0,
             priority=parent.priority if redirect else self.scope.privileged(link.url),
             seed=redirect and parent.seed,
+            requisite=requisite,
         )
 
     @property

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from larbinpy.outcome import Outcome
-from larbinpy.parse import Kind
-from larbinpy.url import host_of
+from larbinpy.parse import Kind, Link
+from larbinpy.url import Url, host_of
 
 #: A path that repeats this many of its segments is a spider trap (BUbiNG allows two
 #: repetitions of a segment in a row; calendars and relative-link loops make dozens).
@@ -26,6 +26,8 @@ class Candidate:
     via: str
     redirect: bool
     kind: Kind = Kind.PAGE
+    #: A page needs it to be shown, and that counts (requisites).
+    requisite: bool = False
 
     @property
     def external(self) -> bool:
@@ -51,6 +53,8 @@ class ScopeSettings:
     forbidden_extensions: Sequence[str]
     #: Extensions that specificSearch looks for: wanted whatever is forbidden, and first.
     privileged_extensions: Sequence[str]
+    #: What pages need to be shown is fetched: "off", "site" or "everywhere".
+    requisites: str = "off"
 
 
 class Scope:
@@ -61,6 +65,8 @@ class Scope:
         #: Where lockSite lets us go: the seeds' hosts, and where seeds redirect to.
         self.seed_hosts: set[str] = set()
         self._privileged = tuple(e.lower() for e in settings.privileged_extensions)
+        everywhere = settings.requisites == "everywhere"
+        self._requisites = settings.requisites != "off"
         self._rules: list[Rule] = [trap]
         if not settings.get_cgi:
             self._rules.append(no_query)
@@ -72,13 +78,17 @@ class Scope:
             self._rules.append(self._lock_site)
         if settings.no_external_links:
             self._rules.append(no_external)
+        # A style sheet may well have a query, and an image stand on another host.
+        spared = "limit_to_domain", "_lock_site", "no_external"
+        names = {"no_query", *(spared if everywhere else ())}
+        self._requisite_rules = [rule for rule in self._rules if rule.__name__ not in names]
 
     def __repr__(self) -> str:
         return f"<Scope {[rule.__name__ for rule in self._rules]}>"
 
     def refuse(self, candidate: Candidate) -> Outcome | None:
         """The outcome by which `candidate` is left out; None where it may be wanted."""
-        for rule in self._rules:
+        for rule in self._requisite_rules if candidate.requisite else self._rules:
             outcome = rule(candidate)
             if outcome is not None:
                 return outcome
@@ -89,16 +99,31 @@ class Scope:
         refusing = (rule for rule in self._rules if rule(candidate) is not None)
         return next((rule.__name__.strip("_") for rule in refusing), None)
 
+    def is_requisite(self, parent: Url, link: Link, redirect: bool) -> bool:
+        """Is a link wanted because the page needs it to be shown, or redirected from there?"""
+        needed = parent.requisite if redirect else link.kind is not Kind.PAGE
+        return needed and self._requisites
+
+    def ends_at(self, parent: Url) -> bool:
+        """Are the pages that `parent` links to left alone?
+
+        What came as a requisite from elsewhere is no page of the site: if it is one at all,
+        it is some host's way to say that the image has gone.
+        """
+        return parent.requisite and parent.host not in self.seed_hosts
+
     def _lock_site(self, candidate: Candidate) -> Outcome | None:
         return None if host_of(candidate.url) in self.seed_hosts else Outcome.OUT_SITE
 
     def follows(self, kind: Kind, url: str) -> bool:
         """Is a link of this kind followed at all?
 
-        Pages are; images with getImage; all requisites with anyType, as only then their
-        types are taken; and whatever specificSearch looks for.
+        Pages are; images with getImage; all requisites with anyType or when they are asked
+        for, as only then their types are taken; and whatever specificSearch looks for.
         """
-        if kind is Kind.PAGE or self._settings.any_type or self.privileged(url):
+        if kind is Kind.PAGE or self._settings.any_type or self._requisites:
+            return True
+        if self.privileged(url):
             return True
         return kind is Kind.IMAGE and self._settings.get_image
 

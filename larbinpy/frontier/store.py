@@ -21,23 +21,27 @@ from larbinpy.url import Url, site_of
 
 _ORDINARY = "-"
 _PRIORITY = "+"
+_HURRIED, _SEED, _REQUISITE = 1, 2, 4
 
 
 def encode(url: Url) -> str:
     """One line without its end. Canonical URLs hold no blank and no control character."""
-    return f"{url.href} {url.depth} {url.hops} {2 * url.seed + url.priority} {url.via or '-'}"
+    flags = url.priority * _HURRIED | url.seed * _SEED | url.requisite * _REQUISITE
+    return f"{url.href} {url.depth} {url.hops} {flags} {url.via or '-'}"
 
 
 def decode(line: str, place: int = 0) -> Url:
     """The URL in a line of `encode`; ValueError where it is none."""
-    href, depth, hops, flags, via = line.split(" ")
+    href, depth, hops, number, via = line.split(" ")
+    flags = int(number)
     return Url(
         href,
         int(depth),
         via=None if via == "-" else via,
         hops=int(hops),
-        priority=flags in "13",
-        seed=flags in "23",
+        priority=bool(flags & _HURRIED),
+        seed=bool(flags & _SEED),
+        requisite=bool(flags & _REQUISITE),
         place=place,
     )
 

@@ -5,6 +5,8 @@
 ``mirror``  pages under their host and path; ``paths`` decides the names, without a disk
 ``warc``    all that was asked and answered, as WARC files: ``records`` makes them of pages,
             ``series`` has the files, ``cdxj`` the index of each
+``browsable``  the same for reading offline: its ``catalog`` knows which URL has which file,
+            ``links`` leads from one to another
 ``stats``   counts only
 ``log``     ``crawl.jsonl``, a line for each URL whose fate is decided
 ``report``  the JSON object of ``--report``
@@ -15,13 +17,18 @@ at each checkpoint (`larbinpy.syncing`), so a power cut may leave those incomple
 since the last; a crawl that goes on gets them again.
 """
 
+import errno
+import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from functools import partial
 
+from larbinpy.output import catalog
+from larbinpy.output.browsable import BrowsableMirror, MirrorSettings
 from larbinpy.output.mirror import MirrorOutput
 from larbinpy.output.plug import (
     Durable,
+    Keeper,
     NullOutput,
     Output,
     Outputs,
@@ -32,8 +39,11 @@ from larbinpy.output.save import SaveOutput
 from larbinpy.output.stats import StatsOutput
 
 __all__ = [
+    "BrowsableMirror",
     "Durable",
+    "Keeper",
     "MirrorOutput",
+    "MirrorSettings",
     "NullOutput",
     "Output",
     "Outputs",
@@ -49,17 +59,20 @@ def open_output(
     modes: Iterable[str],
     directory: str,
     more: Mapping[str, Output] | None = None,
+    *,
     archive: Callable[[str], Output] | None = None,
+    browsable: MirrorSettings | None = None,
 ) -> Outputs:
     """The plug for the output modes of larbin.conf ("save", "mirror", "stats"), and `more`.
 
-    That of "warc" is made by `archive`. Its `stats` has one entry a plug. Raises `OSError`
-    where `directory` cannot be used, `ValueError` for a mode that does not exist.
+    That of "warc" is made by `archive`; with `browsable`, the mirror browses offline. The
+    plug's `stats` has one entry a plug. Raises `OSError` where `directory` cannot be used,
+    `ValueError` for a mode that does not exist.
     """
     plugs: dict[str, Output] = {}
     with ExitStack() as undo:
         for mode in modes:
-            make = archive if mode == "warc" and archive else partial(_open, mode)
+            make = archive if mode == "warc" and archive else partial(_open, mode, browsable)
             plugs[mode] = make(directory)
             undo.callback(plugs[mode].close)
         undo.pop_all()
@@ -70,11 +83,17 @@ def open_output(
     return SeveralOutputs(plugs) if plugs else NullOutput()
 
 
-def _open(mode: str, directory: str) -> Output:
+def _open(mode: str, browsable: MirrorSettings | None, directory: str) -> Output:
     match mode:
         case "save":
             return SaveOutput(directory)
+        case "mirror" if browsable is not None:
+            return BrowsableMirror(directory, browsable)
         case "mirror":
+            if os.path.lexists(os.path.join(directory, catalog.NAME)):
+                raise FileExistsError(
+                    errno.EEXIST, "a mirror with rewriteLinks is there; set that, too", directory
+                )
             return MirrorOutput(directory)
         case "stats":
             return StatsOutput()

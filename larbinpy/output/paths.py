@@ -14,6 +14,7 @@ is not a URL's own spelling:
     ``#h`` + 32 hex digits   a part too long for a file name, or parts too deep, shortened;
                  the digits are BLAKE2b of all of it
     ``#file``, ``#folder``, ``#http``, ``#https``   the URL's *own* name
+    ``#.orig``   no URL, but what a page was before its links were rewritten
 
 What follows ``#`` starts with a lower-case letter except in ``#XX``, where the digits are
 upper case, so that no two of these can be confused.
@@ -36,6 +37,19 @@ MAX_PATH = 3000
 MAX_DEPTH = 100
 
 INDEX = "index.html"
+
+_SCRIPT = (".js", ".mjs")
+#: How names of a type end where a browser does not look at the content to tell: the first is
+#: added to those that do not. Images, media, fonts and PDF are told by their first bytes.
+_ENDINGS: dict[str, tuple[str, ...]] = {
+    "text/html": (".html", ".htm"),
+    "application/xhtml+xml": (".xhtml", ".xht", ".xhtm"),
+    "text/css": (".css",),
+    "image/svg+xml": (".svg",),
+    "text/javascript": _SCRIPT,
+    "application/javascript": _SCRIPT,
+    "application/x-javascript": _SCRIPT,
+}
 
 # Printable ASCII without "#", "/" and "\".
 _UNSAFE = re.compile(r'[^!"$-.0-\[\]-~]')
@@ -100,6 +114,27 @@ def locate(url: str) -> Place:
     )
 
 
+def browsable(url: str, media_type: str, lower_case: bool = False) -> list[str]:
+    """Paths for a file that a browser takes for what it is, the plainest first.
+
+    Browsers and web servers go by the end of a name, so one of `media_type` is added where
+    it is missing. The first path is what people expect and others may want, too; the last
+    no other URL has. With `lower_case` no two paths differ in case alone.
+    """
+    place = locate(url)
+    endings = _ENDINGS.get(media_type, ("",))
+    ending = "" if place.name.lower().endswith(endings) else endings[0]
+    marked = _shorten(place.name, url, MAX_NAME - len(ending))
+    names = (_fit(place.name, ending), _fit(place.own_name, ending or endings[0]), marked + ending)
+    paths = ["/".join((place.site, *place.folders, name)) for name in names]
+    return [path.lower() for path in paths] if lower_case else paths
+
+
+def beside(name: str, ending: str) -> str:
+    """The name of a file that goes with the file `name`; `ending` begins with "#"."""
+    return _fit(name, ending)
+
+
 def _escape(text: str) -> str:
     return _UNSAFE.sub(_mark_bytes, text)
 
@@ -121,8 +156,10 @@ def _encode_host(authority: str) -> str:
     return _encode(authority)
 
 
-def _fit(name: str) -> str:
-    return name if len(name) <= MAX_NAME else _shorten(name, name)
+def _fit(name: str, ending: str = "") -> str:
+    if len(name) + len(ending) <= MAX_NAME:
+        return name + ending
+    return _shorten(name, name, MAX_NAME - len(ending)) + ending
 
 
 def _fold(deep: list[str], name: str) -> str:
@@ -130,9 +167,9 @@ def _fold(deep: list[str], name: str) -> str:
     return _shorten(name, "/".join((*deep, name))) if deep else _fit(name)
 
 
-def _shorten(shown: str, whole: str) -> str:
+def _shorten(shown: str, whole: str, room: int = MAX_NAME) -> str:
     digest = blake2b(whole.encode(), digest_size=16).hexdigest()
-    return f"{shown[: MAX_NAME - _HASHED]}#h{digest}"
+    return f"{shown[: room - _HASHED]}#h{digest}"
 
 
 def _depth_kept(site: str, folders: list[str], name: str) -> int:

@@ -1,6 +1,6 @@
 """The plug between the crawl and whoever wants its pages."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, Protocol, runtime_checkable
 
@@ -91,12 +91,61 @@ class Witness(Output, Protocol):
         """A name server told the addresses of a name. No `OSError` is expected."""
 
 
+@runtime_checkable
+class Keeper(Protocol):
+    """A plug that knows from earlier crawls what it has, and can do with what did not change."""
+
+    def conditions(self, url: str) -> Sequence[str]:
+        """Header lines for the request for `url`, as it is wanted only where it changed."""
+
+    def unchanged(self, page: Page) -> None:
+        """Make `page`, the answer that nothing changed (304), the page that is here.
+
+        With outcome and body, so that it is a success; or with an outcome that makes it
+        come again, and without conditions then.
+        """
+
+    def moved(self, url: str, target: str) -> None:
+        """`url` redirects to `target`."""
+
+    def finish(self) -> Iterator[None]:
+        """What is left to do when the crawl has ended, in steps.
+
+        It may be left after any of them, or by an OSError, and is begun anew then.
+        """
+
+
+class NoKeeper:
+    """Knows nothing."""
+
+    def conditions(self, url: str) -> Sequence[str]:
+        return ()
+
+    def unchanged(self, page: Page) -> None:
+        pass
+
+    def moved(self, url: str, target: str) -> None:
+        pass
+
+    def finish(self) -> Iterator[None]:
+        return iter(())
+
+
+NO_KEEPER: Keeper = NoKeeper()
+
+
 class Outputs(Durable, Witness, Protocol):
     """What a crawl has: all of its plugs as one."""
+
+    @property
+    def keeper(self) -> Keeper:
+        """The one that knows what it has; one of that kind is enough."""
 
 
 class NullOutput:
     """Keeps nothing."""
+
+    keeper: Keeper = NO_KEEPER
 
     def loaded(self, page: Page) -> None:
         pass
@@ -138,6 +187,8 @@ class SeveralOutputs:
         self._plugs = dict(plugs)
         self._durable = {name: plug for name, plug in plugs.items() if isinstance(plug, Durable)}
         self._witnesses = [plug for plug in plugs.values() if isinstance(plug, Witness)]
+        #: The one that knows what it has; one of that kind is enough.
+        self.keeper = next((p for p in plugs.values() if isinstance(p, Keeper)), NO_KEEPER)
         #: The page that one of them refused, and what is still to be called with it.
         self._refused: tuple[Page, list[Callable[[Page], None]]] | None = None
 

@@ -8,6 +8,7 @@ bytes are. A type that says nothing, and only that, is made up for by a look at 
     feeds       sitemaps, RSS and Atom, as streams through lxml
     headers     Link, Refresh, Location, X-Robots-Tag; directives: what robots are told
     css, srcset, refresh, manifest   the small grammars
+    rewrite     a page as it is read from a disk; marked: where in its text attributes stand
     link        Kind, Link, Parsed, and the Collector they all add to
 """
 
@@ -19,33 +20,40 @@ from larbinpy.parse.css import css_urls
 from larbinpy.parse.headers import read_headers, redirect_target
 from larbinpy.parse.link import MAX_LINKS, Collector, Kind, Link, Parsed
 from larbinpy.parse.refresh import meta_refresh
+from larbinpy.parse.rewrite import Form, form_of, rewrite, rewriting
 from larbinpy.parse.srcset import srcset
 
 __all__ = [
     "MAX_LINKS",
+    "Form",
     "Kind",
     "Link",
     "Parsed",
     "css_urls",
+    "form_of",
     "links",
     "meta_refresh",
     "read",
     "redirect_target",
+    "rewrite",
+    "rewriting",
     "sniff",
     "srcset",
 ]
+
+_NOT_MODIFIED = 304
 
 
 def read(page: Page, agent: str) -> Parsed:
     """The links of `page`, its encoding, and its robots directives for `agent`.
 
     `agent` is a User-Agent or its product token. Headers are read whatever the status, the
-    body only of pages that were not redirected or refused.
+    body only of pages that were not redirected or refused. That of a 304 is the one at hand.
     """
     out = Collector(page.url.href, product_token(agent))
     read_headers(page, out)
     charset = None
-    if page.body and page.status < 300:
+    if page.body and (page.status < 300 or page.status == _NOT_MODIFIED):
         charset = read_body(page, out)
     return out.parsed(charset)
 

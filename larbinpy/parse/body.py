@@ -100,6 +100,11 @@ def _read_text(body: bytes, charset: str | None, out: Collector) -> str:
     return name
 
 
+def is_html(page: Page) -> bool:
+    """Is a body whose type says nothing an HTML page?"""
+    return page.type in _UNKNOWN and bool(_HTML.match(_head(page.body)))
+
+
 def _head(body: bytes) -> bytes:
     """The beginning; without the zero bytes of UTF-16 it reads the same in all encodings."""
     return body[:_HEAD].replace(b"\0", b"")

@@ -18,6 +18,8 @@ _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16le"), (b"\xfe\xff", "
 _HEAD = 1024
 #: Guessing costs up to 75 ns a byte; more than this hardly makes it better.
 _SAMPLE = 64 * 1024
+#: A <meta> that far into a page is still obeyed by browsers; later ones by some.
+_PRESCANNED = 1024
 _NON_ASCII = re.compile(rb"[\x80-\xff]")
 _NON_ASCII_RUN = re.compile(r"[^\x00-\x7f]+")
 _CSS_CHARSET = re.compile(rb'@charset "([^"]{1,60})";')
@@ -75,6 +77,29 @@ def decode(body: bytes, http_charset: str | None = None) -> tuple[str, str]:
         if label and text is not None:
             return text, label.strip().lower()
     return body.decode("utf-8", "replace"), "utf-8"
+
+
+def text_of(body: bytes, charset: str | None) -> tuple[str, bool]:
+    """The text of a page that was read in `charset`, and whether the page says so by itself.
+
+    Bytes that are none of UTF-8's come through as they are (`encoded` brings them back).
+    """
+    name = (charset or "utf-8").lower()
+    for mark, marked in _MARKS:
+        if body.startswith(mark):
+            return body[len(mark) :].decode(marked, "surrogateescape"), name == "utf-8"
+    if name == "utf-8":
+        found = _parse(body[:_PRESCANNED], None)
+        declared = found.encoding == "UTF-8" and found.encoding_confidence == "certain"
+        return body.decode("utf-8", "surrogateescape"), declared
+    return _decoded(body, name) or body.decode("windows-1252", "replace"), False
+
+
+def encoded(text: str, old: bytes, *, declared: bool) -> bytes:
+    """`text`, which comes from the page `old`, so that it is read as UTF-8 wherever it is."""
+    body = text.encode("utf-8", "surrogateescape")
+    mark = _MARKS[0][0]
+    return mark + body if old.startswith(mark) or not (declared or text.isascii()) else body
 
 
 def query_encoder(encoding: str | None) -> Callable[[str], str] | None:

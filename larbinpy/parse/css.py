@@ -6,7 +6,7 @@ character is looked at a bounded number of times, whatever the sheet.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 # Each loop is possessive: nothing is ever tried twice.
 _DOUBLE = r'"([^"\\\n\r\f]*+(?:\\(?:\r\n|.)[^"\\\n\r\f]*+)*+)(?:"|\\?\Z)'
@@ -31,6 +31,9 @@ _REMNANTS = re.compile(r"[^)\\]*+(?:\\.[^)\\]*+)*+\)?", re.DOTALL)
 _ESCAPE = re.compile(
     r"\\(?:([0-9a-fA-F]{1,6})(?:\r\n|[ \t\n\f\r])?|(\r\n|[\n\r\f])|(.))", re.DOTALL
 )
+#: What would end a URL, in quotes and without, or begin an escape in it.
+_QUOTE_ENDS = re.compile(r"[\"'\\]")
+_BARE_ENDS = re.compile(r"[\"'()\\\s]")
 _NAME_BACKWARDS = re.compile(r"[-\w\x80-\U0010ffff]*")
 
 #: Tokens of interest in one sheet: a megabyte of honest CSS has some 30,000, and a megabyte
@@ -51,12 +54,29 @@ def css_urls(text: str) -> list[str]:
     They are those of `url()`, `src()`, `image-set()` and `@import`. An empty URL means no
     resource and is left out.
     """
+    return [url for url in (_unescape(text[start:end]) for start, end in _spans(text)) if url]
+
+
+def replace_css_urls(text: str, replace: Callable[[str], str | None]) -> str:
+    """`text` with its URLs, as `css_urls` finds them, replaced by what `replace` makes of them.
+
+    It is given each with its escapes undone, and says None for one that stays.
+    """
+    pieces, done = [], 0
+    for start, end in _spans(text):
+        url = _unescape(text[start:end])
+        new = replace(url) if url else None
+        if new is not None:
+            unsafe = _QUOTE_ENDS if text[start - 1] in "\"'" else _BARE_ENDS
+            pieces += [text[done:start], unsafe.sub(r"\\\g<0>", new)]
+            done = end
+    return "".join([*pieces, text[done:]])
+
+
+def _spans(text: str) -> Iterator[tuple[int, int]]:
+    """Where the URLs stand, without what quotes them; some may be empty."""
     if "(" not in text and "@" not in text:
-        return []
-    return [url for url in map(_unescape, _raw_urls(text)) if url]
-
-
-def _raw_urls(text: str) -> Iterator[str]:
+        return
     holders: list[bool] = []  # for each open parenthesis: are its strings URLs?
     position = 0
     for _ in range(_MAX_TOKENS):
@@ -69,20 +89,20 @@ def _raw_urls(text: str) -> Iterator[str]:
                 if token.lastindex is None:
                     holders.clear()  # a line break within a string: all bets are off
                 elif holders and holders[-1]:
-                    yield token[token.lastindex]
+                    yield token.span(token.lastindex)
             case ")":
                 if holders:
                     holders.pop()
             case "(":
                 name = _name_before(text, token.start())
                 if name == "url" and not _QUOTED.match(text, position):
-                    url, position = _unquoted(text, position)
-                    yield url
+                    span, position = _unquoted(text, position)
+                    yield span
                 else:
                     holders.append(name in _HOLDERS)
             case "@":
-                url, position = _at_rule(text, token.start())
-                yield url
+                span, position = _at_rule(text, token.start())
+                yield span
 
 
 def _name_before(text: str, end: int) -> str:
@@ -97,25 +117,25 @@ def _name_before(text: str, end: int) -> str:
     return match[0][::-1].lower()
 
 
-def _unquoted(text: str, start: int) -> tuple[str, int]:
-    """The URL that stands bare after `url(`, empty where it is malformed, and its end."""
+def _unquoted(text: str, start: int) -> tuple[tuple[int, int], int]:
+    """Where a URL stands bare after `url(`, empty where it is malformed, and its end."""
     url = _UNQUOTED.match(text, start)
     if url is not None:
-        return url[1], url.end()
+        return url.span(1), url.end()
     remnants = _REMNANTS.match(text, start)
     assert remnants is not None  # it matches the empty string
-    return "", remnants.end()
+    return (start, start), remnants.end()
 
 
-def _at_rule(text: str, start: int) -> tuple[str, int]:
-    """The URL of an `@import "..."` at `start`, else empty, and where to go on."""
+def _at_rule(text: str, start: int) -> tuple[tuple[int, int], int]:
+    """Where the URL of an `@import "..."` at `start` stands, else empty, and where to go on."""
     if text[start + 1 : start + 2] not in _AT_RULES:
-        return "", start + 1
+        return (start, start), start + 1
     imported = _IMPORT.match(text, start)
     if imported is not None:
-        return imported[imported.lastindex or 0], imported.end()
+        return imported.span(imported.lastindex or 0), imported.end()
     namespace = _NAMESPACE.match(text, start)
-    return "", namespace.end() if namespace else start + 1
+    return (start, start), namespace.end() if namespace else start + 1
 
 
 def _unescape(text: str) -> str:

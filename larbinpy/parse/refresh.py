@@ -11,6 +11,7 @@ _TIME = re.compile(
     r"(?:\Z|(?=[ \t\n\f\r;,])[ \t\n\f\r]*+[;,]?[ \t\n\f\r]*+)"
 )
 _URL = re.compile(r"url[ \t\n\f\r]*+=[ \t\n\f\r]*+", re.ASCII | re.IGNORECASE)
+_SEPARATORS = " \t\n\f\r;,"
 _DROPPED = str.maketrans("", "", "\t\n\r")
 _TRIMMED = "".join(map(chr, range(0x21)))
 
@@ -22,6 +23,12 @@ def meta_refresh(content: str) -> str | None:
     and line breaks that the URL parser would drop are dropped. The delay is not kept: a
     crawler follows at once or not at all.
     """
+    found = split_refresh(content)
+    return found and found[1]
+
+
+def split_refresh(content: str) -> tuple[str, str] | None:
+    """The delay of a refresh, as it is written, and its URL as `meta_refresh` gives it."""
     time = _TIME.match(content)
     if time is None:
         return None
@@ -31,4 +38,4 @@ def meta_refresh(content: str) -> str | None:
         rest = rest[prefix.end() :]
     if rest.startswith(("'", '"')):
         rest = rest[1:].partition(rest[0])[0]
-    return rest.translate(_DROPPED).strip(_TRIMMED)
+    return time[0].strip(_SEPARATORS), rest.translate(_DROPPED).strip(_TRIMMED)

@@ -1,6 +1,7 @@
 """Image candidates: HTML's "parse a srcset attribute", in time linear in its length."""
 
 import re
+from collections.abc import Callable, Iterator
 
 #: Separators, then a URL: everything up to white space.
 _CANDIDATE = re.compile(r"[ \t\n\f\r,]*+([^ \t\n\f\r]++)")
@@ -15,12 +16,28 @@ _BLANKS = re.compile(r"[ \t\n\f\r]+")
 
 def srcset(value: str) -> list[str]:
     """URLs of the candidates in `value`, in order, those with wrong descriptors left out."""
-    found = []
+    return [value[start:end] for start, end in _spans(value)]
+
+
+def replace_srcset(value: str, replace: Callable[[str], str | None]) -> str:
+    """`value` with the URLs that `srcset` finds replaced; None of `replace` leaves one as it is."""
+    pieces, done = [], 0
+    for start, end in _spans(value):
+        new = replace(value[start:end])
+        if new is not None:
+            # At its ends a comma is a separator.
+            pieces += [value[done:start], new.strip(",")]
+            done = end
+    return "".join([*pieces, value[done:]])
+
+
+def _spans(value: str) -> Iterator[tuple[int, int]]:
+    """Where the URLs of the candidates stand."""
     position = 0
     while (candidate := _CANDIDATE.match(value, position)) is not None:
-        url, position = candidate[1], candidate.end()
-        if url.endswith(","):
-            url = url.rstrip(",")
+        (start, end), position = candidate.span(1), candidate.end()
+        if value[end - 1] == ",":
+            end = start + len(candidate[1].rstrip(","))
             fits = True
         else:
             descriptors = _DESCRIPTORS.match(value, position)
@@ -28,8 +45,7 @@ def srcset(value: str) -> list[str]:
             position = descriptors.end()
             fits = _fits(descriptors[0])
         if fits:
-            found.append(url)
-    return found
+            yield start, end
 
 
 def _fits(descriptors: str) -> bool:

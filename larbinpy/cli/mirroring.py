@@ -1,0 +1,138 @@
+"""The command that mirrors a site."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from larbinpy.cli.common import (
+    collect_rarely,
+    config_options,
+    load_config,
+    plain_errors,
+    progress_option,
+)
+from larbinpy.config import DEFAULT_FILE
+from larbinpy.console.text import printable
+from larbinpy.crawl import Crawl
+from larbinpy.ending import Start
+from larbinpy.frontier.state import State, StateError
+from larbinpy.outcome import Outcome
+from larbinpy.output.catalog import is_rewritten
+from larbinpy.page import Page
+from larbinpy.url import Url
+
+#: Failures that are named at the end; all of them are in the log.
+_SHOWN = 20
+_NOT_MODIFIED = 304
+#: Ends that are no failures: a redirect was followed, or the mirror asked for less.
+_EXPECTED = frozenset({Outcome.ERR_30X, Outcome.DUPLICATE})
+
+
+class Summary:
+    """An output plug that remembers what people want to know in the end."""
+
+    def __init__(self) -> None:
+        self.unchanged = 0
+        self.failed_count = 0
+        #: The first of the failures, a line each.
+        self.lines: list[str] = []
+
+    def loaded(self, page: Page) -> None:
+        self.unchanged += page.status == _NOT_MODIFIED
+
+    def failed(self, url: Url, outcome: Outcome) -> None:
+        if outcome in _EXPECTED:
+            return
+        self.failed_count += 1
+        if len(self.lines) < _SHOWN:
+            via = f" (on {url.via})" if url.via else ""
+            self.lines.append(printable(f"  {outcome.value:<16}{url.href}{via}"))
+
+    def stats(self) -> dict[str, object]:
+        return {"failed": self.failed_count, "unchanged": self.unchanged}
+
+    def close(self) -> None:
+        pass
+
+
+@click.command()
+@click.argument("url")
+@click.argument("directory", metavar="DIR")
+@click.option("--depth", default=50, show_default=True, help="Links to follow from URL.")
+@click.option("--wait", default="1s", show_default=True, help="Between two requests.")
+@click.option("--rate", default="0", metavar="BYTES", help="Bytes a second at most.")
+@config_options
+@progress_option
+def mirror(
+    url: str,
+    directory: str,
+    depth: int,
+    wait: str,
+    rate: str,
+    config_file: str | None,
+    settings: tuple[str, ...],
+    allow_private: bool,
+    progress: str,
+) -> None:
+    """Mirror one site so that it browses offline, below DIR; again, to refresh it."""
+    with plain_errors():
+        state = str(Path(directory) / ".larbinpy")
+        more = [
+            ("startUrl", url),
+            ("outputMode", "mirror"),
+            ("rewriteLinks", "on"),
+            ("requisites", "everywhere"),
+            ("outputDir", directory),
+            ("stateDir", state),
+            ("lockSite", "on"),
+            ("getCGI", "on"),
+            ("anyType", "on"),
+            ("depthInSite", str(depth)),
+            ("waitDuration", wait),
+            ("bondWidth", rate),
+            ("maxPageSize", "64M"),
+        ]
+        if config_file is None and Path(DEFAULT_FILE).exists():
+            click.echo(f"larbinpy: with the settings of {DEFAULT_FILE} here", err=True)
+        config = load_config(config_file, settings, allow_private, more)
+        start = _unfinished(directory, state)
+        if start is Start.RESUME:
+            click.echo(f"larbinpy: going on with the unfinished mirror in {directory}", err=True)
+        summary = Summary()
+        crawl = Crawl(config, output=summary, start=start, progress=progress)
+        collect_rarely()
+        code = crawl.run()
+        _tell(crawl.report, summary, state)
+        click.echo(f"mirror: {directory}")
+        sys.exit(code)
+
+
+def _unfinished(directory: str, folder: str) -> Start:
+    """A mirror that was stopped goes on; one that was finished is refreshed."""
+    state = State(Path(folder))
+    try:
+        owes = state.exists and next(iter(state.owed()), None) is not None
+    except StateError as error:
+        click.echo(f"larbinpy: {error}; starting anew", err=True)
+        return Start.SCRATCH
+    unfinished = owes or (state.exists and not is_rewritten(directory))
+    return Start.RESUME if unfinished else Start.SCRATCH
+
+
+def _tell(report: dict[str, Any], summary: Summary, state: str) -> None:
+    """What came, and what did not."""
+    click.echo(
+        f"{report['stop_reason']}: {report['success']} pages and files of {report['sites']} sites, "
+        f"{summary.unchanged} of them unchanged, {report['bytes_received']} bytes "
+        f"in {report['elapsed_s']} s"
+    )
+    failed = summary.failed_count
+    if failed:
+        click.echo(f"{failed} could not be had:")
+        click.echo("\n".join(summary.lines))
+    if failed > len(summary.lines):
+        click.echo(
+            f"  and {failed - len(summary.lines)} more; {Path(state) / 'crawl.jsonl'} has all"
+        )

@@ -1,0 +1,210 @@
+"""The memory of a mirror that browses offline: which URL has which file, and what it came as.
+
+One SQLite file in the mirror's folder, ``.larbinpy-catalog``. What changed since the last
+checkpoint is one transaction: a kill takes it back, and the pages come again, as they do for
+every output. Memory is bounded by SQLite's page cache, however large the mirror.
+"""
+
+import errno
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from larbinpy.parse import Form
+
+NAME = ".larbinpy-catalog"
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS page (
+    id INTEGER PRIMARY KEY, url TEXT NOT NULL UNIQUE, path TEXT NOT NULL UNIQUE,
+    headers TEXT NOT NULL, charset TEXT, digest BLOB NOT NULL, form TEXT, size INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS moved (url TEXT PRIMARY KEY, target TEXT NOT NULL) WITHOUT ROWID;
+"""
+_COLUMNS = "url, path, headers, charset, digest, form, size"
+#: Of a row of redirects more is a circle, or none that a crawl would follow.
+_MAX_HOPS = 10
+#: Pages read at once by `pages`.
+_BATCH = 200
+
+
+@dataclass(slots=True, frozen=True)
+class Entry:
+    """One page of the mirror."""
+
+    url: str
+    #: Relative to the mirror.
+    path: str
+    #: Those of its headers that count later, as `larbinpy.page.Page` has them.
+    headers: list[tuple[str, str]]
+    #: The encoding it was read in.
+    charset: str | None
+    #: Of the body as it came.
+    digest: bytes
+    #: Value of `larbinpy.parse.Form` where links in it are rewritten.
+    form: str | None
+    #: Bytes of the body as it came.
+    size: int
+
+    @property
+    def type(self) -> str:
+        """Its media type, as names go by it."""
+        if self.form == Form.HTML.value:
+            return "text/html"
+        return dict(self.headers).get("content-type", "").partition(";")[0].strip().lower()
+
+
+@contextmanager
+def _as_os_error() -> Iterator[None]:
+    """A disk that refuses is an OSError, as it is for all outputs."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+        number = errno.ENOSPC if full else errno.EIO
+        raise OSError(number, f"{os.strerror(number)} ({error})", NAME) from error
+
+
+class Catalog:
+    """The catalog in `folder`, made where it is missing; who opens it is its one writer."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        path = Path(folder) / NAME
+        if path.is_symlink():
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+        with _as_os_error():
+            self._base = sqlite3.connect(path, isolation_level=None)
+            # Its files are brought to the disk by each checkpoint, with all others there.
+            self._base.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;")
+            self._base.executescript(_SCHEMA)
+            [[version]] = self._base.execute("PRAGMA user_version")
+        self._rewritten = bool(version == 0)
+
+    def __repr__(self) -> str:
+        return f"<Catalog {'rewritten' if self._rewritten else 'to be rewritten'}>"
+
+    @property
+    def rewritten(self) -> bool:
+        """Are all files as they will be, with their links?"""
+        return self._rewritten
+
+    @rewritten.setter
+    def rewritten(self, value: bool) -> None:
+        """Set at once: before a file is written that is not as it will be."""
+        if value != self._rewritten:
+            self._write(f"PRAGMA user_version={0 if value else 1}")
+            self.commit()
+            self._rewritten = value
+
+    def _write(self, command: str, values: Iterable[object] = ()) -> None:
+        with _as_os_error():
+            if not self._base.in_transaction:
+                self._base.execute("BEGIN")
+            self._base.execute(command, tuple(values))
+
+    def _first(self, command: str, *values: object) -> tuple[str, ...] | None:
+        with _as_os_error():
+            row: tuple[str, ...] | None = self._base.execute(command, values).fetchone()
+            return row
+
+    def commit(self) -> None:
+        with _as_os_error():
+            if self._base.in_transaction:
+                self._base.execute("COMMIT")
+
+    def get(self, url: str) -> Entry | None:
+        row = self._first(f"SELECT {_COLUMNS} FROM page WHERE url = ?", url)
+        return None if row is None else _entry(row)
+
+    def at(self, path: str) -> Entry | None:
+        """The page whose file `path` is."""
+        row = self._first(f"SELECT {_COLUMNS} FROM page WHERE path = ?", path)
+        return None if row is None else _entry(row)
+
+    def path_of(self, url: str) -> str | None:
+        """The file that a link to `url` leads to, by way of redirects too."""
+        for target in self._chain(url):
+            row = self._first("SELECT path FROM page WHERE url = ?", target)
+            if row is not None:
+                return row[0]
+        return None
+
+    def _chain(self, url: str) -> list[str]:
+        """Where redirects lead from `url`, the last first, and `url` itself."""
+        chain = [url]
+        while len(chain) <= _MAX_HOPS:
+            row = self._first("SELECT target FROM moved WHERE url = ?", chain[-1])
+            if row is None:
+                break
+            chain.append(row[0])
+        return chain[::-1]
+
+    def put(self, entry: Entry) -> None:
+        """Enter a page that came, in place of what there was of its URL."""
+        values = (entry.url, entry.path, json.dumps(entry.headers), entry.charset, entry.digest)
+        self._write("DELETE FROM moved WHERE url = ?", (entry.url,))
+        self._write(
+            f"INSERT INTO page ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (url) DO UPDATE SET path = excluded.path, headers = excluded.headers,"
+            " charset = excluded.charset, digest = excluded.digest, form = excluded.form,"
+            " size = excluded.size",
+            (*values, entry.form, entry.size),
+        )
+        self.rewritten = False
+
+    def rename(self, url: str, path: str) -> None:
+        self._write("UPDATE page SET path = ? WHERE url = ?", (path, url))
+        self.rewritten = False
+
+    def move(self, url: str, target: str) -> None:
+        """Note a redirect."""
+        row = self._first("SELECT target FROM moved WHERE url = ?", url)
+        if row is None or row[0] != target:
+            self._write("INSERT OR REPLACE INTO moved VALUES (?, ?)", (url, target))
+            self.rewritten = False
+
+    def pages(self) -> Iterator[Entry]:
+        """All pages whose links are rewritten, in the order in which they first came."""
+        last: object = 0
+        while True:
+            with _as_os_error():
+                rows = self._base.execute(
+                    f"SELECT id, {_COLUMNS} FROM page WHERE id > ? AND form IS NOT NULL"
+                    f" ORDER BY id LIMIT {_BATCH}",
+                    (last,),
+                ).fetchall()
+            if not rows:
+                return
+            for row in rows:
+                yield _entry(row[1:])
+            last = rows[-1][0]
+
+    def close(self) -> None:
+        try:
+            self.commit()
+        finally:
+            self._base.close()
+
+
+def _entry(row: tuple[object, ...]) -> Entry:
+    url, path, headers, charset, digest, form, size = row
+    pairs = [(name, value) for name, value in json.loads(str(headers))]
+    return Entry(url, path, pairs, charset, digest, form, size)  # type: ignore[arg-type]
+
+
+def is_rewritten(folder: str | os.PathLike[str]) -> bool:
+    """Is nothing left to do for the links of the mirror in `folder`?"""
+    path = Path(folder) / NAME
+    if not path.exists():
+        return True
+    try:
+        base = sqlite3.connect(path)
+        try:
+            [[version]] = base.execute("PRAGMA user_version")
+        finally:
+            base.close()
+    except sqlite3.Error:
+        return False
+    return bool(version == 0)

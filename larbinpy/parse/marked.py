@@ -1,0 +1,166 @@
+"""Elements with the places in the text where their attributes stand, and edits to them."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from html import escape, unescape
+
+import turbohtml
+
+#: Of a tag so long only the ends are looked at: see `charset`, whose bounds these are.
+_KEPT_OF_RUN = 32 * 1024
+_LONGEST_RUN = 256 * 1024
+_LONG_RUN = re.compile(rf"[^>]{{{_LONGEST_RUN},}}")
+#: Attributes that are references or hold some.
+_HOLDERS = (
+    *("href", "src", "srcset", "imagesrcset", "action", "formaction", "data", "poster"),
+    *("background", "style", "cite", "longdesc", "xlink:href"),
+)
+_SELECTOR = ",".join(f"[{name}]" for name in _HOLDERS).replace(":", r"\:") + ",meta,style"
+#: And those that say what to make of them.
+_WANTED = frozenset(_HOLDERS) | {"rel", "http-equiv", "content", "integrity", "crossorigin"}
+#: Whatever opens with "<" in XML. Each alternative takes in all that it looked at, so that
+#: nothing is looked at twice.
+_XML = re.compile(
+    r"<!--(?:.*?-->|.*)|<!\[CDATA\[(?:.*?\]\]>|.*)"
+    r"|<(?P<tag>\?xml-stylesheet|[^\s<>/?!]++)(?P<attributes>(?:[^<>\"']|\"[^\"]*+\"|'[^']*+')*+)"
+    r"(?P<end>>)?|<\?(?:.*?\?>|.*)",
+    re.DOTALL,
+)
+_ATTRIBUTE = re.compile(r"([^\s=\"'<>/]++)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)')")
+_STYLE_END = re.compile(r"</(?:[^\s<>:]{1,30}:)?style\b")
+
+
+Place = tuple[int, int]
+
+
+@dataclass(slots=True)
+class Marked:
+    """An element; all places are pairs of offsets into the text."""
+
+    #: Local name, in lower case.
+    tag: str
+    #: By name in lower case, character references undone.
+    values: dict[str, str]
+    #: Name and value of each attribute together.
+    places: dict[str, Place]
+    #: Of its start tag.
+    whole: Place
+    #: Of the text of a <style>.
+    inner: Place | None = None
+
+
+@dataclass(slots=True)
+class Edits:
+    """Replacements in `text`; of two that begin in one place the first counts."""
+
+    text: str
+    _by_start: dict[int, tuple[int, str]] = field(default_factory=dict)
+
+    def replace(self, start: int, end: int, new: str) -> None:
+        if self.text[start:end] != new:
+            self._by_start.setdefault(start, (end, new))
+
+    def put(self, element: Marked, name: str, value: str | None) -> None:
+        """Give an attribute another value; None leaves it as it is."""
+        if value is None or value == element.values[name]:
+            return
+        start, end = element.places[name]
+        written = self.text[start:end].partition("=")[0].rstrip()
+        self.replace(start, end, f'{written}="{_escaped(value)}"')
+
+    def drop(self, element: Marked, name: str) -> None:
+        self.replace(*element.places[name], "")
+
+    def applied(self) -> str:
+        pieces, done = [], 0
+        for start, (end, new) in sorted(self._by_start.items()):
+            if start >= done:
+                pieces += [self.text[done:start], new]
+                done = end
+        return "".join([*pieces, self.text[done:]])
+
+
+def _escaped(value: str) -> str:
+    return escape(value, quote=False).replace('"', "&quot;")
+
+
+def read_marked_html(text: str) -> tuple[str | None, Iterator[Marked]]:
+    """The href of the first `<base>` that has one, and the elements that may hold references.
+
+    They come in document order, each made when it is asked for.
+    """
+    breaks = [m.start() - i for i, m in enumerate(re.finditer("\r\n", text))]
+
+    def place(start: int, end: int) -> Place:
+        # The parser counts a line break as one.
+        return start + bisect_left(breaks, start), end + bisect_left(breaks, end)
+
+    tree = turbohtml.parse(
+        _shortened(text.replace("\r\n", "\n").replace("\r", "\n")),
+        source_locations=True,
+        allow_declarative_shadow_roots=False,
+    )
+    base = tree.select_one("base[href]")
+    return None if base is None else base.attr("href"), _marked(tree, place)
+
+
+def _shortened(text: str) -> str:
+    """`text` in which long tags are blanked; few pages have any, which is found out fast."""
+    block = _LONGEST_RUN // 2
+    starts = range(0, len(text) - block + 1, block)
+    if all(text.find(">", start, start + block) >= 0 for start in starts):
+        return text
+    return _LONG_RUN.sub(_blanked, text)
+
+
+def _blanked(run: re.Match[str]) -> str:
+    """As long, and with nothing in its middle that takes time."""
+    text = run[0]
+    middle = len(text) - 2 * _KEPT_OF_RUN
+    return f"{text[:_KEPT_OF_RUN]}{'x' * middle}{text[-_KEPT_OF_RUN:]}"
+
+
+def _marked(tree: turbohtml.Document, place: Callable[[int, int], Place]) -> Iterator[Marked]:
+    for element in tree.select(_SELECTOR):
+        location = element.source_location
+        if location is None:
+            continue
+        spans = {n: s for n, s in location.attrs.items() if n in _WANTED}
+        places = {n: place(s.start_offset, s.end_offset) for n, s in spans.items()}
+        short = {n: p for n, p in places.items() if p[1] - p[0] < _KEPT_OF_RUN}
+        values = {name: element.attr(name) or "" for name in short}
+        start = location.start_tag
+        inner = None
+        if element.tag == "style" and location.end_tag is not None:
+            inner = place(start.end_offset, location.end_tag.start_offset)
+        whole = place(start.start_offset, start.end_offset)
+        yield Marked(element.tag, values, short, whole, inner)
+
+
+def read_marked_xml(text: str) -> tuple[str | None, Iterator[Marked]]:
+    """The same of XHTML and SVG, and of their `<?xml-stylesheet?>`."""
+    found, sheet = [], 0
+    for tag in _XML.finditer(text):
+        # Nothing in a style sheet is an element.
+        if not tag["tag"] or not tag["end"] or tag.start() < sheet:
+            continue
+        element = _marked_tag(tag)
+        if element.tag == "style" and not tag["attributes"].endswith("/"):
+            end = _STYLE_END.search(text, tag.end())
+            sheet = end.start() if end else len(text)
+            element.inner = (tag.end(), sheet)
+        found.append(element)
+    base = next((e.values["href"] for e in found if e.tag == "base" and "href" in e.values), None)
+    return base, iter(found)
+
+
+def _marked_tag(tag: re.Match[str]) -> Marked:
+    offset = tag.start("attributes")
+    values, places = {}, {}
+    for attribute in _ATTRIBUTE.finditer(tag["attributes"]):
+        name = attribute[1]
+        values[name] = unescape(attribute[attribute.lastindex or 0])
+        places[name] = (offset + attribute.start(), offset + attribute.end())
+    return Marked(tag["tag"].rpartition(":")[2].lower(), values, places, tag.span())

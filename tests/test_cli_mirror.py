@@ -1,0 +1,108 @@
+"""`larbinpy mirror` as people use it: once, again, and stopped in between."""
+
+import signal
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+from crawling import Asked, World, html, missing, ok
+from webserver import Act, Step, reply
+
+PAGES = 40
+
+
+class Site:
+    """A page with links to many, a style sheet, and a link to nowhere; it knows of changes."""
+
+    def __init__(self) -> None:
+        self.hangs_at = ""
+        self.asked: list[Asked] = []
+
+    def __call__(self, asked: Asked) -> Iterable[Step]:
+        if asked.path == self.hangs_at:
+            return [Act.HANG]
+        self.asked.append(asked)
+        if asked.headers.get("if-none-match") == '"1"':
+            return [reply(b"", status="304 Not Modified")]
+        return [self._body(asked.path)]
+
+    def _body(self, path: str) -> bytes:
+        if path == "/":
+            return html(*(f"/p{number}" for number in range(PAGES)), "/gone")
+        if path == "/s.css":
+            return ok(b"a { }", "text/css", 'ETag: "1"')
+        if path.startswith("/p"):
+            return ok(b'<title>p</title><link rel=stylesheet href=/s.css><a href="/">up</a>')
+        return missing()
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    yield made
+    made.close()
+
+
+def mirror(world: World, url: str) -> list[str]:
+    """The command, with what lets it work on this machine alone, and fast."""
+    host, port = world.names.address
+    wanted = [f"dnsServer={host}:{port}", "waitBy=site", "retryWait=0.1", "fetchInfo"]
+    more = [word for setting in wanted for word in ("--set", setting)]
+    return ["mirror", url, "site", "--wait", "0", "--allow-private", "--progress", "none", *more]
+
+
+def files(world: World) -> dict[str, str]:
+    root = world.folder / "site"
+    found = (path for path in root.rglob("*") if path.is_file())
+    return {
+        str(path.relative_to(root)).partition("/")[2]: path.read_text()
+        for path in found
+        if path.relative_to(root).parts[0][0] != "."
+    }
+
+
+def test_a_site_is_mirrored_and_then_refreshed(world: World) -> None:
+    site = Site()
+    web = world.web(site, "a.test")
+    first = world.larbinpy(*mirror(world, web.url()))
+    assert first.process.returncode == 0, first.err
+    assert len(files(world)) == PAGES + 2
+    assert '<a href="p7.html">' in files(world)["index.html"]
+    assert '<link rel=stylesheet href="s.css">' in files(world)["p7.html"]
+    assert "1 could not be had:" in first.out
+    assert f"err40X          {web.url('/gone')} (on {web.url()})" in first.out
+    before = files(world)
+    site.asked.clear()
+    second = world.larbinpy(*mirror(world, web.url()))
+    assert second.process.returncode == 0, second.err
+    assert "42 pages and files of 1 sites, 1 of them unchanged," in second.out
+    assert len(site.asked) == PAGES + 4  # robots.txt and the page that is not there as well
+    assert files(world) == before
+
+
+def test_one_that_was_stopped_browses_as_far_as_it_came_and_goes_on(world: World) -> None:
+    site = Site()
+    site.hangs_at = "/p20"
+    web = world.web(site, "a.test")
+    crawler = world.start(*mirror(world, web.url()), "--set", "timeoutPage=1s")
+    world.until(lambda: any(asked.path == "/p19" for asked in site.asked))
+    crawler.signal(signal.SIGTERM)
+    assert world.finish(crawler) == 11
+    some = files(world)
+    assert 2 < len(some) < PAGES
+    assert '<a href="p7.html">' in some["index.html"]
+    assert f'<a href="{web.url("/p30")}">' in some["index.html"]
+    site.hangs_at = ""
+    site.asked.clear()
+    again = world.larbinpy(*mirror(world, web.url()))
+    assert again.process.returncode == 0
+    assert "going on with the unfinished mirror" in again.err
+    assert len(site.asked) < PAGES
+    assert len(files(world)) == PAGES + 2
+    assert '<a href="p30.html">' in files(world)["index.html"]
+
+
+def test_a_site_that_is_not_there_is_an_error(world: World) -> None:
+    crawler = world.larbinpy(*mirror(world, "http://nowhere.test/"))
+    assert crawler.process.returncode == 4
+    assert "noDNS" in crawler.out
