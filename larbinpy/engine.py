@@ -209,14 +209,19 @@ class Engine:
 
     @property
     def _openable(self) -> int:
-        """How many requests may be opened: limitPage is met, not exceeded."""
+        """How many requests may be opened: limitPage is met, not exceeded.
+
+        A page that is still to be read holds its connexion's place: where reading is the slow
+        part, pages would pile up.
+        """
         mode = self._mode
         if mode.paused or mode.draining or self._stalled:
             return 0
+        free = max(0, self._fetcher.free - len(self._landed))
         if not mode.limit_page:
-            return self._fetcher.free
+            return free
         under_way = self._stats.success + self._fetcher.busy + len(self._landed)
-        return max(0, min(self._fetcher.free, mode.limit_page - under_way))
+        return max(0, min(free, mode.limit_page - under_way))
 
     def _request(self, url: Url, address: str) -> Request:
         if url.robots_for is not None:

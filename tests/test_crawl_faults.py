@@ -5,7 +5,9 @@ import errno
 import pytest
 from smallworld import Pages
 
+from larbinpy import engine as engine_module
 from larbinpy.crawl import Start
+from larbinpy.engine import Engine
 from larbinpy.frontier.state import State
 
 pytest_plugins = ["smallcrawls"]
@@ -56,3 +58,21 @@ def test_damaged_queues_are_refused_with_a_remedy(crawl, web):
     again = crawl("limitPage 30", folder=world.folder, start=Start.RESUME)
     assert again.code == 3
     assert again.stderr.getvalue().endswith(f"{file}: damaged; --scratch starts anew\n")
+
+
+def test_pages_that_are_still_to_be_read_hold_back_requests(crawl, web, monkeypatch):
+    """Where reading is slower than fetching, pages must not pile up in memory."""
+    check, waiting = Engine.check_all, []
+
+    def check_now_and_then(engine, now):
+        waiting.append(len(engine._landed) + engine._fetcher.busy)
+        monkeypatch.setattr(engine_module, "_PAGES", 0 if len(waiting) % 20 else 1)
+        check(engine, now)
+
+    monkeypatch.setattr(Engine, "check_all", check_now_and_then)
+    for number in range(40):
+        web.page(f"h{number}.test/")
+    web.page("a.test/", *(web.url(f"h{number}.test/") for number in range(40)))
+    world = crawl("pagesConnexions 4")
+    assert len(world.outcomes) == 41
+    assert max(waiting) == 4

@@ -449,7 +449,7 @@ def test_few_files_may_be_open(world: World) -> None:
         lambda asked: [missing()] if "robots" in asked.path else [pause(0.1), html()], *hosts
     )
     world.conf("pagesConnexions 100", *(f"startUrl {web.url(host=host)}" for host in hosts))
-    limited = ["sh", "-c", 'ulimit -n 224; exec "$@"', "sh", *LARBINPY]
+    limited = ["sh", "-c", 'ulimit -n 274; exec "$@"', "sh", *LARBINPY]
     crawler = world.run(command=limited)
     assert crawler.process.returncode == 0
     assert "pagesConnexions is 12, not 100" in one_line(crawler)
