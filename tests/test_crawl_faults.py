@@ -73,6 +73,6 @@ def test_pages_that_are_still_to_be_read_hold_back_requests(crawl, web, monkeypa
     for number in range(40):
         web.page(f"h{number}.test/")
     web.page("a.test/", *(web.url(f"h{number}.test/") for number in range(40)))
-    world = crawl("pagesConnexions 4")
+    world = crawl("pagesConnexions 4", "maxConnexionsBySite 99")
     assert len(world.outcomes) == 41
     assert max(waiting) == 4
