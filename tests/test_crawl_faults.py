@@ -71,8 +71,8 @@ def test_pages_that_are_still_to_be_read_hold_back_requests(crawl, web, monkeypa
 
     monkeypatch.setattr(Engine, "check_all", check_now_and_then)
     for number in range(40):
-        web.page(f"h{number}.test/")
-    web.page("a.test/", *(web.url(f"h{number}.test/") for number in range(40)))
-    world = crawl("pagesConnexions 4", "maxConnexionsBySite 99")
+        web.page(f"a.test/{number}")
+    web.page("a.test/", *(f"/{number}" for number in range(40)))
+    world = crawl("pagesConnexions 4", "maxConnexionsBySite 99", "ignoreRobots")
     assert len(world.outcomes) == 41
     assert max(waiting) == 4
