@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from larbinpy.config import Config
-from larbinpy.finishing import Finishing, disk_error
+from larbinpy.finishing import Finishing
 from larbinpy.output.plug import NoKeeper
 
 
@@ -66,12 +65,3 @@ def test_who_says_stop_waits_ten_seconds_at_most() -> None:
 
 def test_with_nothing_to_do_it_is_done() -> None:
     assert Finishing(NoKeeper()).step(0.0, stop=False)
-
-
-def test_a_disk_error_is_one_line_with_a_remedy() -> None:
-    error = OSError(errno.ENOSPC, "No space left", "a\nb")
-    said = disk_error(error, Config(), full=True, saved=True)
-    assert "No space left" in said and "make room" in said and "--resume" in said
-    assert "\n" not in said
-    assert "mend that" in disk_error(error, Config(), full=False, saved=True)
-    assert "last saved" in disk_error(error, Config(), full=True, saved=False)
