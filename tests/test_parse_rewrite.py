@@ -238,3 +238,18 @@ def test_candidates_are_replaced_where_they_are_found(value: str) -> None:
     replace_srcset(value, seen.append)  # type: ignore[func-returns-value,arg-type]
     assert seen == srcset(value)
     assert srcset(replace_srcset(value, lambda url: "n,ew,")) == ["n,ew"] * len(seen)
+
+
+@pytest.mark.parametrize(
+    ("body", "type_"),
+    [
+        (b"\xff\xfe" + "<a href=/x>x</a>".encode("utf-16-le") + b"\n", "text/html"),
+        (b"<svg><base/><base href='/b'/><a href='/x'/></svg>", "image/svg+xml"),
+        (b"<base href=/b><base><a href=/x>x</a>", "text/html"),
+        (b"<base href='/" + b"b" * 40_000 + b"'><a href=/x>x</a>", "text/html"),
+        (b'<meta charset=utf-8><a href=/x title="a"b\xe9"c>x</a>', "text/html"),
+        (b"<svg xmlns='http://www.w3.org/2000/svg'><a href='&#xd800;'/></svg>", "image/svg+xml"),
+    ],
+)
+def test_no_page_ends_the_crawl(body: bytes, type_: str) -> None:
+    assert rewrite(page(body, type_), lambda href: None)

@@ -231,3 +231,18 @@ def test_ampersands_are_mended_across_chunks():
         assert found(f"{body}</urlset>")[-1] == ("end", "PAGE")
     short = "<urlset><loc>http://h.example/?a&b&amp;c&copy=1</loc></urlset>"
     assert found(short) == [("?a&b&c&copy=1", "PAGE")]
+
+
+@pytest.mark.parametrize("half", ["&#xd800;", "&#57343;"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<svg xmlns='http://www.w3.org/2000/svg'><a href='{}'/><a href='/b'/></svg>",
+        "<html xmlns='http://www.w3.org/1999/xhtml'><base href='{}'/><a href='/b'/></html>",
+        "<?xml-stylesheet href='{}'?><svg xmlns='http://www.w3.org/2000/svg'><a href='/b'/></svg>",
+        "<rss><channel><link>http://h.example/{}</link><link>http://h.example/b</link>"
+        "</channel></rss>",
+    ],
+)
+def test_half_a_surrogate_pair_is_no_link(text, half):
+    assert ("b", "PAGE") in found(text.format(half))

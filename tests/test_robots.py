@@ -297,3 +297,11 @@ def test_of_very_many_rules_not_all_are_tried():
     lines = b"".join(b"Disallow: *%d\n" % n for n in range(20_000))
     rules = Rules.parse(b"User-agent: *\n" + lines + b"Disallow: /x\n")
     assert rules.forbidding("larbinpy", "http://a.test/x") in (None, "Disallow: /x")
+
+
+def test_a_group_of_many_agents_is_soon_explained():
+    names = b"".join(b"User-agent: bot%d\n" % number for number in range(20_000))
+    rules = Rules.parse(names + b"User-agent: larbinpy\nDisallow: /private\n")
+    began = time.process_time()
+    assert rules.forbidding("larbinpy", "http://a.test/private") == "Disallow: /private"
+    assert time.process_time() - began < 1

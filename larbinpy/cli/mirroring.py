@@ -9,6 +9,7 @@ import click
 from larbinpy.cli.common import (
     collect_rarely,
     config_options,
+    folders,
     load_config,
     plain_errors,
     progress_option,
@@ -59,7 +60,7 @@ class Summary:
 
 @click.command()
 @click.argument("url")
-@click.argument("directory", metavar="DIR")
+@click.argument("directory", metavar="DIR", shell_complete=folders)
 @click.option("--depth", default=50, show_default=True, help="Links to follow from URL.")
 @click.option("--wait", default="1s", show_default=True, help="Between two requests.")
 @click.option("--rate", default="0", metavar="BYTES", help="Bytes a second at most.")

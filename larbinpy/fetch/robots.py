@@ -123,7 +123,9 @@ class Rules:
                 if wanted in group:
                     yield text
             else:
-                group = {*group, name} if is_open else {name}
+                if not is_open:
+                    group = set()
+                group.add(name)
                 is_open = True
 
     def _matcher(self, agent: str) -> Protego:

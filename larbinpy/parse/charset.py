@@ -87,7 +87,8 @@ def text_of(body: bytes, charset: str | None) -> tuple[str, bool]:
     name = (charset or "utf-8").lower()
     for mark, marked in _MARKS:
         if body.startswith(mark):
-            return body[len(mark) :].decode(marked, "surrogateescape"), name == "utf-8"
+            errors = "surrogateescape" if marked == "utf-8" else "replace"
+            return body[len(mark) :].decode(marked, errors), name == "utf-8"
     if name == "utf-8":
         found = _parse(body[:_PRESCANNED], None)
         declared = found.encoding == "UTF-8" and found.encoding_confidence == "certain"

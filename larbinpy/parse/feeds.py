@@ -7,6 +7,7 @@ a bomb in its place is ever held whole. A stream that yields next to nothing is 
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from lxml import etree
@@ -76,7 +77,9 @@ def read_feed(chunks: Iterable[bytes], encoding: str | None, out: Collector) -> 
             parser.feed(chunk)
             for event, element in parser.read_events():
                 if event == "end":
-                    _read_element(element, out)
+                    # lxml cannot give a text with half of a surrogate pair ("&#xD800;").
+                    with suppress(UnicodeDecodeError):
+                        _read_element(element, out)
                 elif root is None:
                     root = element
             _forget(root)

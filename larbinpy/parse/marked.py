@@ -71,7 +71,8 @@ class Edits:
         self.replace(start, end, f'{written}="{_escaped(value)}"')
 
     def drop(self, element: Marked, name: str) -> None:
-        self.replace(*element.places[name], "")
+        if name in element.places:
+            self.replace(*element.places[name], "")
 
     def applied(self) -> str:
         pieces, done = [], 0
@@ -86,6 +87,10 @@ def _escaped(value: str) -> str:
     return escape(value, quote=False).replace('"', "&quot;")
 
 
+#: What stands for bytes that are none of UTF-8's; the parser refuses it in names.
+_STRAY = re.compile("[\ud800-\udfff]")
+
+
 def read_marked_html(text: str) -> tuple[str | None, Iterator[Marked]]:
     """The href of the first `<base>` that has one, and the elements that may hold references.
 
@@ -98,7 +103,7 @@ def read_marked_html(text: str) -> tuple[str | None, Iterator[Marked]]:
         return start + bisect_left(breaks, start), end + bisect_left(breaks, end)
 
     tree = turbohtml.parse(
-        _shortened(text.replace("\r\n", "\n").replace("\r", "\n")),
+        _shortened(_STRAY.sub("\ufffd", text).replace("\r\n", "\n").replace("\r", "\n")),
         source_locations=True,
         allow_declarative_shadow_roots=False,
     )

@@ -79,17 +79,26 @@ def rewrite(page: Page, lead: Lead) -> bytes:
 
 
 def rewriting(page: Page, lead: Lead) -> Steps[bytes]:
-    """The same in steps, as a page of some megabytes takes half a second."""
-    match form_of(page):
-        case Form.HTML:
-            return (yield from _rewrite_html(page, lead))
-        case Form.XML:
-            return (yield from _rewrite_xml(page, lead))
-        case Form.CSS:
-            text, _ = decode(page.body, page.http_charset)
-            turner = _Turner(page.url.href, lead)
-            return encoded(replace_css_urls(text, turner.turn), page.body, declared=False)
+    """The same in steps, as a page of some megabytes takes half a second.
+
+    What has bytes or names that no parser should have let through stays as it came.
+    """
+    try:
+        return (yield from _REWRITERS[form_of(page)](page, lead))
+    except (UnicodeError, LookupError):
+        return page.body
+
+
+def _rewrite_nothing(page: Page, lead: Lead) -> Steps[bytes]:
     return page.body
+    yield
+
+
+def _rewrite_css(page: Page, lead: Lead) -> Steps[bytes]:
+    text, _ = decode(page.body, page.http_charset)
+    yield
+    turner = _Turner(page.url.href, lead)
+    return encoded(replace_css_urls(text, turner.turn), page.body, declared=False)
 
 
 def _rewrite_html(page: Page, lead: Lead) -> Steps[bytes]:
@@ -111,6 +120,14 @@ def _rewrite_xml(page: Page, lead: Lead) -> Steps[bytes]:
     base, marked = read_marked_xml(text)
     edited = yield from _edited(text, marked, _Turner(page.url.href, lead, base))
     return encoded(edited, page.body, declared=True)
+
+
+_REWRITERS: dict[Form | None, Callable[[Page, Lead], Steps[bytes]]] = {
+    Form.HTML: _rewrite_html,
+    Form.XML: _rewrite_xml,
+    Form.CSS: _rewrite_css,
+    None: _rewrite_nothing,
+}
 
 
 class _Turner:

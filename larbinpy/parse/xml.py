@@ -6,6 +6,7 @@ depth and size stay on (`huge_tree` would lift those that stop entity bombs).
 """
 
 import re
+from contextlib import suppress
 from typing import Any
 
 from lxml import etree
@@ -107,21 +108,28 @@ def read_tree(body: bytes, encoding: str | None, out: Collector) -> bool:
     faulty = len(parser.error_log.filter_from_errors()) > 0
     if root is None or (faulty and local_name(root) == "html"):
         return False
-    _read_base(root, out)
-    _read_instructions(root, out)
+    for read in (_read_base, _read_instructions):
+        with suppress(UnicodeDecodeError):
+            read(root, out)
     found: Any = _INTERESTING(root)
     for element in found:
         if out.full:
             break
-        tag, get = local_name(element), element.get
-        reader = elements.READERS.get(tag)
-        if reader is not None:
-            reader(get, out)
-        elements.collect_common(get, out)
-        elements.collect_xlink(tag, get(_XLINK_HREF), out)
-        if tag == "style":
-            elements.collect_css(element.text or "", out)
+        # lxml cannot give a text with half of a surrogate pair, as of "&#xD800;".
+        with suppress(UnicodeDecodeError):
+            _read_element(element, out)
     return True
+
+
+def _read_element(element: Any, out: Collector) -> None:
+    tag, get = local_name(element), element.get
+    reader = elements.READERS.get(tag)
+    if reader is not None:
+        reader(get, out)
+    elements.collect_common(get, out)
+    elements.collect_xlink(tag, get(_XLINK_HREF), out)
+    if tag == "style":
+        elements.collect_css(element.text or "", out)
 
 
 def _read_base(root: Any, out: Collector) -> None:
