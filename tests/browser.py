@@ -42,6 +42,10 @@ def chromium() -> str:
     return found
 
 
+class BrowserError(Exception):
+    """The browser could not do what it was asked for."""
+
+
 class Browser:
     """A Chromium with a profile of its own in `folder`; `step` is called in each turn."""
 
@@ -102,7 +106,8 @@ class Browser:
         self._sock.setblocking(False)
         self.until(lambda: number in self._replies)
         reply = self._replies.pop(number)
-        assert "error" not in reply, (method, reply["error"])
+        if "error" in reply:
+            raise BrowserError(method, reply["error"])
         result: dict[str, Any] = reply["result"]
         return result
 
@@ -111,7 +116,7 @@ class Browser:
         return Tab(self, width, height, dark)
 
     def close(self) -> None:
-        with suppress(AssertionError, OSError):
+        with suppress(AssertionError, BrowserError, OSError):
             self.call("Browser.close")
         self._poller.unregister(self._sock.fileno())
         self._sock.close()
@@ -181,7 +186,14 @@ class Tab:
 
     def until(self, script: str) -> None:
         """Wait until an expression holds in the page."""
-        self._browser.until(lambda: self.run(script))
+        self._browser.until(lambda: self._holds(script))
+
+    def _holds(self, script: str) -> bool:
+        # A page may be left for another one while it is asked.
+        try:
+            return bool(self.run(script))
+        except BrowserError:
+            return False
 
     def without_scripts(self) -> None:
         self.call("Emulation.setScriptExecutionDisabled", value=True)
