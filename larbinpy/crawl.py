@@ -178,7 +178,7 @@ class Crawl:
             self._state.load(self._frontier, self._log, clock(), self._output)
         for url in self._seeds:
             self._frontier.seed(url)
-        self._had_work = self._frontier.owed > 0
+        self._had_work = self._start is Start.RESUME or self._frontier.owed > 0
 
     def _listen(self, closing: ExitStack) -> None:
         config, poller = self._config, self._poller

@@ -3,6 +3,7 @@
 import errno
 
 import pytest
+from crawling import free_port
 from smallworld import Pages
 
 from larbinpy import engine as engine_module
@@ -44,6 +45,15 @@ def test_a_bug_in_a_plug_loses_no_url(crawl, site):
         crawl(output=Faulty(RuntimeError("a bug")))
     owed = [url.href for url in State(crawl.world.folder / "state").owed()]
     assert [href for href in owed if href.endswith("/gone")]
+
+
+def test_a_crawl_that_has_ended_is_over_when_it_is_resumed(crawl, web):
+    """Also with an input port: it is no crawl that has yet to be told where to begin."""
+    web.page("a.test/")
+    world = crawl()
+    again = crawl(f"inputPort {free_port()}", folder=world.folder, start=Start.RESUME, seeds=())
+    assert again.code == 0
+    assert again.elapsed < 60
 
 
 def test_damaged_queues_are_refused_with_a_remedy(crawl, web):

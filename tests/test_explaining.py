@@ -354,3 +354,23 @@ def test_rules_that_are_out_of_date_refuse_nothing(world, ask):
     url = f"{HERE}no"
     assert ask(here.frontier, url, here.now)["reason"] == "forbiddenRobots"
     assert ask(here.frontier, url, here.now + 25 * 3600)["state"] == "never seen"
+
+
+@pytest.mark.parametrize(
+    ("requisites", "url", "fetched"),
+    [
+        ("everywhere", "http://cdn.test/i.png", True),
+        ("everywhere", "http://a.test/s.css?v=1", True),
+        ("site", "http://cdn.test/i.png", False),
+        ("site", "http://a.test/s.css?v=1", True),
+        ("off", "http://a.test/s.css?v=1", False),
+    ],
+)
+def test_what_pages_need_is_not_called_refused_for_good(tmp_path, requisites, url, fetched):
+    frontier = make_frontier(tmp_path, lock_site=True, get_cgi=False, requisites=requisites)
+    frontier.seed("http://a.test/")
+    *_, facts = filter(
+        None, explain(frontier, CrawlLog(tmp_path / "crawl.jsonl"), url, lambda: 1.0)
+    )
+    assert facts["state"] == "refused"
+    assert ("where a page needs it" in facts["why"]) is fetched

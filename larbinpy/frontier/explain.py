@@ -13,7 +13,8 @@ from larbinpy.frontier.named_site import NamedSite, State
 from larbinpy.frontier.scope import Candidate
 from larbinpy.frontier.store import Place
 from larbinpy.outcome import Outcome
-from larbinpy.url import Url, site_of
+from larbinpy.parse import Kind, Link
+from larbinpy.url import Url, host_of, site_of
 
 Facts = dict[str, Any]
 
@@ -155,6 +156,8 @@ def refusal(frontier: Frontier, href: str, now: float) -> Facts | None:
     outcome = frontier.scope.refuse(candidate)
     if outcome is not None:
         rule, why = _RULES[frontier.scope.refusing(candidate) or "trap"]
+        if _taken_as_requisite(frontier, href):
+            why += "; it is fetched where a page needs it to be shown"
         return {"reason": outcome.value, "rule": rule, "why": why}
     outcome = frontier.sites.refusal(href, now)
     if outcome is None:
@@ -165,6 +168,15 @@ def refusal(frontier: Frontier, href: str, now: float) -> Facts | None:
     more = {} if site is None else {"in_s": round(max(0.0, site.until - now), 3)}
     why = f"its site is given up for a while ({outcome.value})"
     return {"reason": outcome.value, "rule": "site", "why": why, **more}
+
+
+def _taken_as_requisite(frontier: Frontier, href: str) -> bool:
+    scope = frontier.scope
+    via = href if host_of(href) in scope.seed_hosts else _ELSEWHERE
+    if not scope.is_requisite(Url(via, 0), Link(href, Kind.IMAGE), redirect=False):
+        return False
+    needed = Candidate(href, via, redirect=False, kind=Kind.IMAGE, requisite=True)
+    return scope.refuse(needed) is None
 
 
 def forbidding(frontier: Frontier, href: str, now: float) -> Facts:
