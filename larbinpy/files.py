@@ -57,6 +57,22 @@ def enter_folder(parent: int, name: str) -> int | None:
         raise
 
 
+def find_folder(folder: int, path: str) -> int:
+    """Descriptor of the folder `path` below `folder`, where "" is `folder` itself.
+
+    Raises `OSError`: FileNotFoundError or NotADirectoryError where there is none, also where
+    a part of `path` is a symbolic link.
+    """
+    here = os.dup(folder)
+    for name in filter(None, path.split("/")):
+        parent = here
+        try:
+            here = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
+        finally:
+            os.close(parent)
+    return here
+
+
 def create(name: str, chunks: Iterable[bytes], *, folder: int, sync: bool = False) -> None:
     """Write `chunks` to a new file; one of that name that a kill left behind is replaced.
 

@@ -145,7 +145,9 @@ def make_fetcher(config: Config, poller: Poller, proxy_address: str | None) -> F
 def make_output(config: Config, own: Output | None) -> Outputs:
     """What outputMode asks for, and the plug of a program's `own`."""
     more = {} if own is None else {"own": own}
-    browsable = MirrorSettings(config.keep_originals, config.lower_case_names)
+    # An archive of a crawl holds all of its pages, also those that an earlier one has.
+    conditional = "warc" not in config.output_mode
+    browsable = MirrorSettings(config.keep_originals, config.lower_case_names, conditional)
     return open_output(
         config.output_mode,
         config.output_dir,

@@ -9,7 +9,7 @@ from smallweb import Answer, Web
 from smallworld import World, Worlds
 
 from larbinpy.crawl import Start
-from larbinpy.frontier.state import State
+from larbinpy.frontier.state import State, StateError
 from larbinpy.output.browsable import BrowsableMirror
 from larbinpy.output.catalog import Catalog, is_rewritten
 
@@ -146,6 +146,15 @@ def test_what_did_not_change_is_not_sent_again_and_its_links_count(web: Web, cra
     assert mirrored(second) == before | {"a.test/y.html": '<a href="index.html">news</a>'}
 
 
+def test_an_archive_holds_what_did_not_change_too(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", headers=(TAG,))
+    first = crawl(BROWSE)
+    second = crawl("outputMode mirror,warc rewriteLinks", folder=first.folder, start=Start.SCRATCH)
+    [asked] = second.pages_asked
+    assert "if-none-match" not in asked.headers
+    assert second.snapshot("output")["warc"]["captures"] == 2  # with robots.txt
+
+
 def test_a_copy_outlives_failures_of_its_refresh(web: Web, crawl: Worlds) -> None:
     web.page("a.test/", "/x", "/y")
     web.pages("a.test/x", "a.test/y")
@@ -205,6 +214,16 @@ def test_a_crawl_that_is_stopped_by_a_limit_browses_and_goes_on(web: Web, crawl:
     assert f'href="{web.url("a.test/x")}"' in mirrored(first)["a.test/index.html"]
     second = crawl(BROWSE, folder=first.folder, start=Start.RESUME)
     assert 'href="x.html"' in mirrored(second)["a.test/index.html"]
+
+
+def test_rewriting_that_the_crawl_began_without_is_refused(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", "/x")
+    web.pages("a.test/x")
+    first = crawl(f"{MIRROR} limitPage 1")
+    with pytest.raises(StateError, match="rewriteLinks as they were"):
+        crawl(BROWSE, folder=first.folder, start=Start.RESUME)
+    second = crawl(MIRROR, folder=first.folder, start=Start.RESUME)
+    assert len(mirrored(second)) == 2
 
 
 def test_rewriting_is_a_part_of_resume(

@@ -3,7 +3,7 @@
 import errno
 import os
 import sqlite3
-from itertools import permutations
+from itertools import pairwise, permutations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from smallfiles import small_files
 from test_output_mirror import killed_at, near_urls, victim
 
+from larbinpy.ending import UserError
 from larbinpy.outcome import Outcome
 from larbinpy.output import open_output
 from larbinpy.output.browsable import BrowsableMirror, MirrorSettings
@@ -338,6 +339,65 @@ def test_a_page_of_another_type_moves(tmp_path: Path) -> None:
     assert files(tmp_path) == {"h/index.html": "<a href=x>", "h/x": "PDF"}
 
 
+def test_a_page_of_another_type_is_kept_until_the_new_one_is_there(tmp_path: Path) -> None:
+    write(tmp_path, page("http://h/x", "text", "text/plain", *TAGGED))
+    mirror = BrowsableMirror(tmp_path, PLAIN)
+    with small_files(100_000), pytest.raises(OSError):
+        mirror.loaded(page("http://h/x", os.urandom(200_000)))
+    assert files(tmp_path) == {"h/x": "text"}
+    assert mirror.conditions("http://h/x") == ASKED
+    # Also where the page is to be made from what it was before.
+    mirror.loaded(page("http://h/x", "text", "application/xhtml+xml"))
+    mirror.loaded(page("http://h/x", "text"))
+    assert files(tmp_path) == {"h/x.html": "text"}
+    mirror.close()
+
+
+def test_a_redirect_that_is_none_any_more_is_forgotten(tmp_path: Path) -> None:
+    pages = [page("http://h/", "<a href=u>"), page("http://h/u", "u", "text/html", *TAGGED)]
+    write(tmp_path, *pages, page("http://h/t", "t"))
+    mirror = BrowsableMirror(tmp_path, PLAIN)
+    mirror.moved("http://h/u", "http://h/t")
+    assert [*mirror.finish()]
+    assert files(tmp_path)["h/index.html"] == '<a href="t.html">'
+    again = not_modified("http://h/u")
+    mirror.unchanged(again)
+    mirror.loaded(again)
+    assert [*mirror.finish()]
+    assert files(tmp_path)["h/index.html"] == '<a href="u.html">'
+    mirror.close()
+
+
+def test_an_archive_beside_it_gets_all_pages(tmp_path: Path) -> None:
+    write(tmp_path, page("http://h/", "x", "text/html", *TAGGED))
+    mirror = BrowsableMirror(tmp_path, MirrorSettings(conditional=False))
+    assert mirror.conditions("http://h/") == []
+    unasked = not_modified("http://h/")
+    mirror.unchanged(unasked)
+    assert (unasked.outcome, unasked.body) == (Outcome.ERR_30X, b"")
+    mirror.close()
+
+
+@pytest.mark.parametrize("path", ["h/d/p", ".larbinpy-originals"])
+def test_nothing_is_read_or_removed_through_a_planted_link(path: str, tmp_path: Path) -> None:
+    root, away = tmp_path / "out", tmp_path / "away"
+    type_ = "image/gif" if path == "h/d/p" else "text/html"
+    write(root, page("http://h/d/p", "body", type_, *TAGGED))
+    folder = (root / path).parent if type_ == "image/gif" else root / path
+    folder.rename(away)
+    folder.symlink_to(away)
+    mirror = BrowsableMirror(root, PLAIN)
+    assert mirror.conditions("http://h/d/p") == []
+    again = not_modified("http://h/d/p")
+    mirror.unchanged(again)
+    assert again.outcome is Outcome.EARLY_STOP
+    before = [file.read_bytes() for file in away.rglob("*") if file.is_file()]
+    mirror.loaded(page("http://h/d/p", "{}", "application/json"))
+    mirror.loaded(page("http://h/d/p", "a{}", "text/css"))
+    mirror.close()
+    assert [file.read_bytes() for file in away.rglob("*") if file.is_file()] == before
+
+
 def test_what_is_as_it_was_is_not_written_again(tmp_path: Path) -> None:
     pages = [page("http://h/", "<a href=p>"), page("http://h/p", "GIF", "image/gif")]
     write(tmp_path, *pages)
@@ -378,6 +438,106 @@ def test_a_kill_at_any_moment_and_the_same_mirror_in_the_end(tmp_path: Path) -> 
         assert sorted(files(root).values()) == sorted(whole.values())
         step += 5
     assert step > 60
+
+
+@pytest.mark.parametrize("type_", ["image/gif", "text/html"])
+def test_a_kill_after_a_file_made_way_for_a_folder(type_: str, tmp_path: Path) -> None:
+    first, second = page("http://h/a.html", "a", type_, *TAGGED), page("http://h/a.html/b", "b")
+
+    def crawl() -> None:
+        mirror = BrowsableMirror(root, PLAIN)
+        mirror.loaded(first)
+        mirror.cut()
+        mirror.loaded(second)
+
+    step, died = 0, True
+    while died:
+        root = tmp_path / str(step)
+        died = killed_at(step, crawl)
+        if (root / "h/a.html#file.html").exists() or (root / "h/a.html#file").exists():
+            # What came before the checkpoint does not come again.
+            write(root, second)
+            mirror = BrowsableMirror(root, PLAIN)
+            assert mirror.conditions("http://h/a.html") == ASKED
+            mirror.loaded(first)
+            mirror.close()
+            assert sorted(files(root).values()) == ["a", "b"]
+        step += 1
+    assert step > 30
+
+
+def test_a_folder_in_the_place_of_a_page_is_no_obstacle(tmp_path: Path) -> None:
+    """As after a power cut that the move of the page outlived, and its note in the catalog not."""
+    pages = [page("http://h/p", "<p>"), page("http://h/q", "GIF", "image/gif")]
+    write(tmp_path, *pages, page("http://h/", "<a href=p>"))
+    for name in ("p.html", "q"):
+        (tmp_path / "h" / name).unlink()
+        (tmp_path / "h" / name).mkdir()
+    write(tmp_path, pages[1])
+    assert files(tmp_path) == {
+        "h/p#file.html": "<p>",
+        "h/q#file": "GIF",
+        "h/index.html": '<a href="p%23file.html">',
+    }
+
+
+def test_pages_that_land_while_links_are_rewritten_are_rewritten_too(tmp_path: Path) -> None:
+    pages = [page(f"http://h/{name}", "<a href=/>") for name in ("", "x", "t")]
+    write(tmp_path, *pages)
+    mirror = BrowsableMirror(tmp_path, PLAIN)
+    steps = mirror.finish()
+    next(steps)
+    mirror.loaded(page("http://h/", "<a href=x><a href=y><a href=z>"))
+    next(steps)
+    mirror.loaded(page("http://h/y", "y"))
+    mirror.loaded(page("http://h/t", "text", "text/plain"))
+    mirror.moved("http://h/z", "http://h/y")
+    assert [*steps]
+    mirror.close()
+    text = '<a href="x.html"><a href="y.html"><a href="y.html">'
+    assert files(tmp_path) == {
+        "h/index.html": text,
+        "h/x.html": '<a href="index.html">',
+        "h/y.html": "y",
+        "h/t": "text",
+    }
+    assert is_rewritten(tmp_path)
+
+
+def test_a_mark_tells_of_all_that_changed(tmp_path: Path) -> None:
+    mirror = BrowsableMirror(tmp_path, PLAIN)
+    marks = [mirror.cut()]
+    mirror.loaded(page("http://h/", "<a href=/>"))
+    marks.append(mirror.cut())
+    assert [*mirror.finish()]
+    marks.append(mirror.cut())
+    mirror.moved("http://h/x", "http://h/")
+    marks.append(mirror.cut())
+    assert all(a != b for a, b in pairwise(marks))
+    assert mirror.cut() == marks[-1]
+    mirror.close()
+
+
+def test_a_mirror_that_began_without_rewriting_goes_on_without_alone(tmp_path: Path) -> None:
+    plain = open_output(["mirror"], str(tmp_path))
+    before = plain.cut()
+    plain.loaded(page("http://h/", "x"))
+    mark = plain.cut()
+    plain.close()
+    mirror = open_output(["mirror"], str(tmp_path), browsable=PLAIN)
+    with pytest.raises(UserError, match="rewriteLinks"):
+        mirror.load(mark)
+    mirror.close()
+    assert not [*tmp_path.glob(NAME + "*")]
+    plain = open_output(["mirror"], str(tmp_path))
+    plain.load(mark)
+    plain.close()
+    # Before the first page it makes no difference.
+    mirror = open_output(["mirror"], str(tmp_path), browsable=PLAIN)
+    mirror.load(before)
+    mirror.loaded(page("http://h/", "x"))
+    mirror.load(mirror.cut())
+    mirror.close()
 
 
 def test_rewriting_that_was_killed_is_told_and_done_again(tmp_path: Path) -> None:

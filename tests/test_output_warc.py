@@ -245,18 +245,6 @@ def test_replies_are_kept_but_those_whose_body_was_not_read(
     assert list(captures(*warcs(tmp_path))) == ["http://h/moved"]
 
 
-def test_what_did_not_change_is_left_to_the_archive_that_has_it(
-    tmp_path: Path, outputs: Outputs
-) -> None:
-    output = outputs()
-    output.loaded(page(1))
-    kept = page(2)
-    kept.status = 304
-    output.loaded(kept)
-    output.close()
-    assert len(captures(*warcs(tmp_path))) == 1
-
-
 # As a part of the state.
 
 

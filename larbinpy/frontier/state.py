@@ -187,6 +187,8 @@ class State:
             log.load(manifest["log"])
             if outputs is not None and manifest["outputs"] is not None:
                 outputs.load(manifest["outputs"])
+        except UserError as error:
+            raise StateError(str(error)) from error
         except _DAMAGE as error:
             raise StateError(
                 f"{self._folder}: the saved state is damaged ({error}); --scratch starts anew"

@@ -17,12 +17,13 @@ import errno
 import os
 import zlib
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
-from stat import S_ISDIR
+from stat import S_ISDIR, S_ISREG
 
-from larbinpy.files import LineFile, create, discard, enter_folder, open_folder
+from larbinpy.ending import UserError
+from larbinpy.files import LineFile, create, discard, enter_folder, find_folder, open_folder
 from larbinpy.outcome import Outcome
 from larbinpy.output.catalog import Catalog, Entry
 from larbinpy.output.links import Relative
@@ -44,6 +45,8 @@ _LONGEST_HEADER = 2000
 #: By which of them a server is asked whether there is something new, and how.
 _CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 _NOT_MODIFIED = 304
+#: What there is in place of a file.
+_NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP)
 
 
 @dataclass(slots=True, frozen=True)
@@ -54,6 +57,8 @@ class MirrorSettings:
     keep_originals: bool = False
     #: Names in lower case, for disks that ignore case.
     lower_case: bool = False
+    #: Ask for pages that are here only where they have changed.
+    conditional: bool = True
 
 
 class BrowsableMirror:
@@ -64,6 +69,7 @@ class BrowsableMirror:
 
     def __init__(self, directory: str | os.PathLike[str], settings: MirrorSettings) -> None:
         self._settings = settings
+        self._name = os.fspath(directory)
         self._root = open_folder(directory)
         try:
             self._lock = LineFile(_LOCK, folder=self._root)
@@ -72,7 +78,7 @@ class BrowsableMirror:
         except BaseException:
             os.close(self._root)
             raise
-        self._pages = self._bytes = self._unchanged = self._rewritten = 0
+        self._pages = self._bytes = self._unchanged = self._rewritten = self._written = 0
 
     def __repr__(self) -> str:
         return f"BrowsableMirror({self._pages} pages, {self._unchanged} of them unchanged)"
@@ -98,15 +104,21 @@ class BrowsableMirror:
             "rewritten": self._rewritten,
         }
 
-    def cut(self) -> int:
+    def cut(self) -> list[int]:
         self._catalog.commit()
-        return self._pages
+        return [self._pages, self._written, self._catalog.changes]
 
     def sync(self) -> None:
         """Nothing: all of it is brought to the disk with the pages."""
 
-    def load(self, mark: int) -> None:
-        pass
+    def load(self, mark: list[int] | int) -> None:
+        """Refuse to go on from a mirror elsewhere, or a plain one, whose mark is a number."""
+        pages = mark if isinstance(mark, int) else mark[0]
+        if pages and self._catalog.is_empty:
+            raise UserError(
+                f"{self._name}: the pages so far are not in a mirror with rewriteLinks here;"
+                " resume with outputDir and rewriteLinks as they were, or --scratch starts anew"
+            )
 
     def close(self) -> None:
         self._catalog.close()
@@ -120,11 +132,16 @@ class BrowsableMirror:
         if twin is not None:
             self._catalog.move(entry.url, twin.url)
             return
-        if old is None or old.digest != entry.digest or not self._is_there(entry):
+        is_same = old is not None and (old.digest, old.path) == (entry.digest, entry.path)
+        if not is_same or not self._is_there(entry):
             if entry.form is not None:
                 self._write_original(entry.url, page.body)
             self._write(entry, page.body)
         self._catalog.put(entry)
+        if old is not None and old.path != entry.path:
+            # First, as after a kill the catalog must not name a file that is gone.
+            self._catalog.commit()
+            self._discard(old.path, but=entry.path)
 
     def _twin(self, entry: Entry) -> Entry | None:
         """The page that has the plainest path that `entry` might have, where it is the same.
@@ -140,7 +157,7 @@ class BrowsableMirror:
 
     def conditions(self, url: str) -> list[str]:
         """Header lines that ask for `url` only where it has changed; none where it must come."""
-        entry = self._catalog.get(url)
+        entry = self._catalog.get(url) if self._settings.conditional else None
         if entry is None or not self._is_there(entry):
             return []
         values = dict(entry.headers)
@@ -148,7 +165,7 @@ class BrowsableMirror:
 
     def unchanged(self, page: Page) -> None:
         """Make of a 304 the page that is there; where it is not, it must come once more."""
-        entry = self._catalog.get(page.url.href)
+        entry = self._catalog.get(page.url.href) if self._settings.conditional else None
         if entry is None:
             return
         body = self._body(entry)
@@ -160,6 +177,7 @@ class BrowsableMirror:
         told = {name for name, _ in page.headers}
         page.headers += [(name, value) for name, value in entry.headers if name not in told]
         page.body, page.outcome = body, Outcome.SUCCESS
+        self._catalog.stay(entry.url)
 
     def moved(self, url: str, target: str) -> None:
         """A redirect: links to `url` lead to the file of `target`."""
@@ -168,13 +186,27 @@ class BrowsableMirror:
     # What is left to do when the crawl has ended.
 
     def finish(self) -> Iterator[None]:
-        """Rewrite the links of all pages, a page or a part of one in each step."""
-        relative = Relative(self._catalog.path_of)
-        for entry in self._catalog.pages():
-            yield from self._rewrite(entry, relative)
-            yield
+        """Rewrite the links of all pages, a page or a part of one in each step.
+
+        And once more, where a page or a redirect came between the steps.
+        """
+        seen = -1
+        while seen != self._catalog.changes:
+            seen = self._catalog.changes
+            relative = Relative(self._catalog.path_of)
+            for entry in self._catalog.pages():
+                yield from self._rewrite(self._placed(entry), relative)
+                yield
         self._catalog.rewritten = True
         self._catalog.commit()
+
+    def _placed(self, entry: Entry) -> Entry:
+        """`entry`, elsewhere where a folder is in its place, as a power cut may leave it."""
+        if not self._is_folder(entry.path) or self._catalog.at(entry.path) is None:
+            return entry
+        path = self._free(entry.url, entry.type, but=entry.path)
+        self._catalog.rename(entry.url, path)
+        return replace(entry, path=path)
 
     def _rewrite(self, entry: Entry, relative: Relative) -> Iterator[None]:
         original = self._original(entry.url)
@@ -184,6 +216,8 @@ class BrowsableMirror:
             Url(entry.url, 0), Outcome.SUCCESS, 200, entry.headers, original, charset=entry.charset
         )
         body = yield from rewriting(page, relative.to(entry.path))
+        if self._catalog.get(entry.url) != entry:
+            return  # It came anew between the steps, and has its turn again.
         if self._settings.keep_originals and body != original:
             folders, slash, name = entry.path.rpartition("/")
             self._write(replace(entry, path=folders + slash + beside(name, _KEPT)), original)
@@ -209,11 +243,8 @@ class BrowsableMirror:
         """The path that `url` has, or the plainest that is free."""
         old = self._catalog.get(url)
         if old is not None and old.path in self._paths(url, media_type):
-            return old.path
-        path = self._free(url, media_type)
-        if old is not None:
-            self._discard(old.path)
-        return path
+            return old.path if not self._is_folder(old.path) else self._free(url, media_type)
+        return self._free(url, media_type)
 
     def _free(self, url: str, media_type: str, but: str = "") -> str:
         paths = self._paths(url, media_type)
@@ -228,10 +259,8 @@ class BrowsableMirror:
         return browsable(url, media_type, self._settings.lower_case)
 
     def _is_folder(self, path: str) -> bool:
-        try:
-            return S_ISDIR(os.stat(path, dir_fd=self._root, follow_symlinks=False).st_mode)
-        except (FileNotFoundError, NotADirectoryError):
-            return False
+        found = self._stat(path)
+        return found is not None and S_ISDIR(found.st_mode)
 
     def _write(self, entry: Entry, body: bytes) -> None:
         """Put the file of `entry` in its place, whole."""
@@ -246,6 +275,7 @@ class BrowsableMirror:
         except BaseException:
             discard(_PART, folder=self._root)
             raise
+        self._written += 1
 
     def _date(self, entry: Entry) -> None:
         """A file is as old as its page."""
@@ -286,34 +316,56 @@ class BrowsableMirror:
             os.rename(name, beside(name, "#file"), src_dir_fd=parent, dst_dir_fd=parent)
             return
         new = self._free(entry.url, entry.type, but=path)
-        os.rename(name, new.rpartition("/")[2], src_dir_fd=parent, dst_dir_fd=parent)
+        # First, and at once: after a kill between the two the file is missing where it is
+        # looked for, and comes again; else a folder would be taken for it for good.
         self._catalog.rename(entry.url, new)
+        self._catalog.commit()
+        os.rename(name, new.rpartition("/")[2], src_dir_fd=parent, dst_dir_fd=parent)
 
-    def _discard(self, path: str) -> None:
-        with suppress(OSError):
-            folder, name = self._enter(path)
-            try:
-                discard(name, folder=folder)
-            finally:
-                os.close(folder)
+    def _discard(self, path: str, but: str) -> None:
+        """Remove a file; `but` may be the same one on a disk that ignores case."""
+        if self._stat(path) == self._stat(but):
+            return
+        with suppress(OSError), self._parent(path) as (folder, name):
+            discard(name, folder=folder)
+
+    @contextmanager
+    def _parent(self, path: str) -> Iterator[tuple[int, str]]:
+        """Descriptor of the folder of `path`, if it is there, and the last name."""
+        folders, _, name = path.rpartition("/")
+        folder = find_folder(self._root, folders)
+        try:
+            yield folder, name
+        finally:
+            os.close(folder)
 
     def _read(self, path: str) -> bytes | None:
         """The content of a file; None where there is none, but a folder or a link maybe."""
         try:
-            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=self._root)
+            with self._parent(path) as (folder, name):
+                fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder)
             with open(fd, "rb") as file:
                 return file.read()
         except OSError as error:
-            if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP):
+            if error.errno in _NO_FILE:
+                return None
+            raise
+
+    def _stat(self, path: str) -> os.stat_result | None:
+        try:
+            with self._parent(path) as (folder, name):
+                return os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except OSError as error:
+            if error.errno in _NO_FILE:
                 return None
             raise
 
     def _is_there(self, entry: Entry) -> bool:
         path = entry.path if entry.form is None else _original_path(entry.url)
-        with suppress(FileNotFoundError, NotADirectoryError):
-            found = os.stat(path, dir_fd=self._root, follow_symlinks=False)
-            return entry.form is not None or found.st_size == entry.size
-        return False
+        found = self._stat(path)
+        if found is None or not S_ISREG(found.st_mode):
+            return False
+        return entry.form is not None or found.st_size == entry.size
 
     def _body(self, entry: Entry) -> bytes | None:
         """The page as it came; None where it is not there any more."""

@@ -71,7 +71,7 @@ class Catalog:
     """The catalog in `folder`, made where it is missing; who opens it is its one writer."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        path = Path(folder) / NAME
+        self._path = path = Path(folder) / NAME
         if path.is_symlink():
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
         with _as_os_error():
@@ -81,6 +81,8 @@ class Catalog:
             self._base.executescript(_SCHEMA)
             [[version]] = self._base.execute("PRAGMA user_version")
         self._rewritten = bool(version == 0)
+        #: How often it was told that files are not as they will be.
+        self.changes = 0
 
     def __repr__(self) -> str:
         return f"<Catalog {'rewritten' if self._rewritten else 'to be rewritten'}>"
@@ -93,6 +95,7 @@ class Catalog:
     @rewritten.setter
     def rewritten(self, value: bool) -> None:
         """Set at once: before a file is written that is not as it will be."""
+        self.changes += not value
         if value != self._rewritten:
             self._write(f"PRAGMA user_version={0 if value else 1}")
             self.commit()
@@ -113,6 +116,11 @@ class Catalog:
         with _as_os_error():
             if self._base.in_transaction:
                 self._base.execute("COMMIT")
+
+    @property
+    def is_empty(self) -> bool:
+        both = "SELECT url FROM page UNION ALL SELECT url FROM moved LIMIT 1"
+        return self._first(both) is None
 
     def get(self, url: str) -> Entry | None:
         row = self._first(f"SELECT {_COLUMNS} FROM page WHERE url = ?", url)
@@ -144,7 +152,7 @@ class Catalog:
     def put(self, entry: Entry) -> None:
         """Enter a page that came, in place of what there was of its URL."""
         values = (entry.url, entry.path, json.dumps(entry.headers), entry.charset, entry.digest)
-        self._write("DELETE FROM moved WHERE url = ?", (entry.url,))
+        self.stay(entry.url)
         self._write(
             f"INSERT INTO page ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
             " ON CONFLICT (url) DO UPDATE SET path = excluded.path, headers = excluded.headers,"
@@ -165,6 +173,12 @@ class Catalog:
             self._write("INSERT OR REPLACE INTO moved VALUES (?, ?)", (url, target))
             self.rewritten = False
 
+    def stay(self, url: str) -> None:
+        """Note that `url` does not redirect, or no more."""
+        if self._first("SELECT target FROM moved WHERE url = ?", url) is not None:
+            self._write("DELETE FROM moved WHERE url = ?", (url,))
+            self.rewritten = False
+
     def pages(self) -> Iterator[Entry]:
         """All pages whose links are rewritten, in the order in which they first came."""
         last: object = 0
@@ -182,10 +196,14 @@ class Catalog:
             last = rows[-1][0]
 
     def close(self) -> None:
+        """One with nothing in it goes, as it would refuse a mirror without rewriting."""
         try:
             self.commit()
+            is_empty = self.is_empty
         finally:
             self._base.close()
+        if is_empty:
+            self._path.unlink(missing_ok=True)
 
 
 def _entry(row: tuple[object, ...]) -> Entry:

@@ -73,7 +73,8 @@ class Durable(Output, Protocol):
     def load(self, mark: Any) -> None:
         """Go on from `mark`, before anything else: what came after it comes again.
 
-        Raises `OSError` or `ValueError` where what was there by then is not whole.
+        Raises `OSError` or `ValueError` where what was there by then is not whole, `UserError`
+        where people can mend that.
         """
 
 

@@ -13,7 +13,6 @@ off what it has of them.
 import os
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from http import HTTPStatus
 from typing import NamedTuple
 
 from larbinpy.dns.lookup import Answer
@@ -61,9 +60,7 @@ class WarcOutput:
         return f"WarcOutput({self._captures} captures, {self._series!r})"
 
     def loaded(self, page: Page) -> None:
-        """Not one that is as it was (304): its body is an earlier crawl's, which archived it."""
-        if page.status != HTTPStatus.NOT_MODIFIED:
-            self._archive(page)
+        self._archive(page)
 
     def failed(self, url: Url, outcome: Outcome) -> None:
         pass
