@@ -35,7 +35,6 @@ _FATES = 500
 _NAMES = 200
 #: Requests opened in one turn.
 _REQUESTS = 100
-_NOT_MODIFIED = 304
 #: Stands for the address of a site that only the proxy knows.
 BY_PROXY = "proxy"
 #: No turn waits longer, so that the second's work is never late (s).
@@ -272,7 +271,7 @@ class Engine:
     def _consult(self, page: Page) -> None:
         """Who keeps pages comes first, too: for nothing is decided yet if the disk refuses."""
         try:
-            if page.status == _NOT_MODIFIED:
+            if page.not_modified:
                 self._keeper.unchanged(page)
             elif page.outcome is Outcome.ERR_30X:
                 for link in redirect_target(page):

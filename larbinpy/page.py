@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from http import HTTPStatus
 
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
@@ -42,6 +43,11 @@ class Page:
     def header(self, name: str) -> str | None:
         """The first value of header `name` (lower case)."""
         return next((value for key, value in self.headers if key == name), None)
+
+    @property
+    def not_modified(self) -> bool:
+        """The server says that it is as it was when it was last fetched."""
+        return self.status == HTTPStatus.NOT_MODIFIED
 
     @property
     def type(self) -> str:

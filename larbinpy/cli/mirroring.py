@@ -26,7 +26,6 @@ from larbinpy.url import Url
 
 #: Failures that are named at the end; all of them are in the log.
 _SHOWN = 20
-_NOT_MODIFIED = 304
 #: Ends that are no failures: a redirect was followed, or the mirror asked for less.
 _EXPECTED = frozenset({Outcome.ERR_30X, Outcome.DUPLICATE})
 
@@ -41,7 +40,7 @@ class Summary:
         self.lines: list[str] = []
 
     def loaded(self, page: Page) -> None:
-        self.unchanged += page.status == _NOT_MODIFIED
+        self.unchanged += page.not_modified
 
     def failed(self, url: Url, outcome: Outcome) -> None:
         if outcome in _EXPECTED:

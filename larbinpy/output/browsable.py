@@ -44,7 +44,6 @@ _LASTING = frozenset({"content-type", "etag", "last-modified", "link", "refresh"
 _LONGEST_HEADER = 2000
 #: By which of them a server is asked whether there is something new, and how.
 _CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
-_NOT_MODIFIED = 304
 #: What there is in place of a file.
 _NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP)
 
@@ -86,7 +85,7 @@ class BrowsableMirror:
     # The plug.
 
     def loaded(self, page: Page) -> None:
-        if page.status == _NOT_MODIFIED:
+        if page.not_modified:
             self._unchanged += 1
         else:
             self._take(page)

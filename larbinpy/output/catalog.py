@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from larbinpy.parse import Form
 
@@ -206,10 +207,10 @@ class Catalog:
             self._path.unlink(missing_ok=True)
 
 
-def _entry(row: tuple[object, ...]) -> Entry:
+def _entry(row: tuple[Any, ...]) -> Entry:
     url, path, headers, charset, digest, form, size = row
-    pairs = [(name, value) for name, value in json.loads(str(headers))]
-    return Entry(url, path, pairs, charset, digest, form, size)  # type: ignore[arg-type]
+    pairs = [(name, value) for name, value in json.loads(headers)]
+    return Entry(url, path, pairs, charset, digest, form, size)
 
 
 def is_rewritten(folder: str | os.PathLike[str]) -> bool:

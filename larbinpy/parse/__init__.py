@@ -41,8 +41,6 @@ __all__ = [
     "srcset",
 ]
 
-_NOT_MODIFIED = 304
-
 
 def read(page: Page, agent: str) -> Parsed:
     """The links of `page`, its encoding, and its robots directives for `agent`.
@@ -53,7 +51,7 @@ def read(page: Page, agent: str) -> Parsed:
     out = Collector(page.url.href, product_token(agent))
     read_headers(page, out)
     charset = None
-    if page.body and (page.status < 300 or page.status == _NOT_MODIFIED):
+    if page.body and (page.status < 300 or page.not_modified):
         charset = read_body(page, out)
     return out.parsed(charset)
 
