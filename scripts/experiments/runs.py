@@ -67,13 +67,13 @@ class Run:
     errors: str
 
 
-def run(command: Command, out: Path) -> Run:
-    """Run `command` on the clients' core with its output in `out`.
+def run(command: Command, out: Path, core: set[int] = CLIENT) -> Run:
+    """Run `command` on `core`, by default the clients', with its output in `out`.
 
     Raises RuntimeError where it fails.
     """
     err = out.with_suffix(".err")
-    with out.open("wb") as output, err.open("wb") as errors, kept_on(CLIENT):
+    with out.open("wb") as output, err.open("wb") as errors, kept_on(core):
         started = time.perf_counter()
         process = subprocess.Popen(command, stdout=output, stderr=errors)
         _, status, used = os.wait4(process.pid, 0)

@@ -1,0 +1,186 @@
+"""The web as files, made once and kept: nginx serves them as any site.
+
+Files and not one page that nginx changes as it goes (sub_filter): that would take processor
+time of the two cores that are measured, and sendfile with it. larbinpy's parser is loaded where
+it is used: only the process that builds should have it in memory (see `plans`).
+"""
+
+import hashlib
+import json
+import os
+import random
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+from experiments.runs import say
+
+from benchmarks import template as templates
+from benchmarks import web as webs
+from benchmarks.template import Slot, Template, piece, template
+from benchmarks.web import ANCHORS, ROBOTS, Author, Web, choose
+
+#: Where Debian's python3-doc has its pages.
+DOCUMENTATION = Path("/usr/share/doc/python3-doc/html")
+#: Pages that differ in their markup; more hosts and pages have them again, with other words.
+TEMPLATES = 100
+#: Pages larger than this many times the mean are not looked at.
+_MOST = 6
+#: Pages smaller than this are parts of pages of this size: no documentation has such small ones.
+_SMALL = 4000
+_ENDINGS = (".html", ".htm")
+#: Where a page's links must lead into, to tell that none leads elsewhere.
+_PROBE = Web(pages=300, size=0, group=3)
+#: What a file takes beyond its bytes, at most.
+_BLOCK = 4096
+_LINK = re.compile(rb"\s(?:href|src)\s*=", re.IGNORECASE)
+
+
+class CannotBuild(Exception):
+    """There are no pages, or no room for them."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """A web on the disk."""
+
+    web: Web
+    folder: Path
+    #: Of the pages of some hosts, in the mean: bytes, links as they stand, URLs among them.
+    size: float
+    links: float
+    urls: float
+
+    def paths(self, hosts: int) -> Iterator[list[str]]:
+        """The paths of the pages of each of the first `hosts` hosts."""
+        with (self.folder / "paths").open() as lines:
+            yield from map(json.loads, islice(lines, hosts))
+
+    def file(self, host: int, path: str) -> Path:
+        """Where a page is."""
+        return self.folder / self.web.host(host) / (path or "index.html")
+
+
+def site(web: Web, hosts: int, documents: Sequence[Path], cache: Path) -> Site:
+    """The site of `web` with at least `hosts` hosts, made where it is missing.
+
+    Raises CannotBuild with a line for people.
+    """
+    found = list(_documents(documents))
+    folder = cache / f"{web.pages}x{web.size}-{_key(web, found)}"
+    built = folder / "built.json"
+    hosts = web.closed(hosts)
+    if not built.exists() or json.loads(built.read_text())["hosts"] < hosts:
+        folder.mkdir(parents=True, exist_ok=True)
+        _check_room(folder, hosts * web.pages * (web.size + _BLOCK))
+        author = Author(web, _templates(web, found))
+        measured = _build(author, folder, hosts)
+        built.write_text(json.dumps({"hosts": hosts, **measured}))
+    state = json.loads(built.read_text())
+    return Site(web, folder, state["size"], state["links"], state["urls"])
+
+
+def _documents(folders: Iterable[Path]) -> Iterator[tuple[Path, int]]:
+    """All pages of the folders, with their sizes."""
+    for folder in folders:
+        for place, inner, names in os.walk(folder.resolve()):
+            inner.sort()
+            paths = (Path(place, name) for name in sorted(names) if name.endswith(_ENDINGS))
+            yield from ((path, path.stat().st_size) for path in paths)
+
+
+def _key(web: Web, found: Iterable[tuple[Path, int]]) -> str:
+    """Changes with whatever changes a page."""
+    text = [repr(web), *(f"{path} {size}" for path, size in found)]
+    sources = [Path(module.__file__ or "").read_text() for module in (webs, templates)]
+    return hashlib.sha256("\n".join(text + sources).encode()).hexdigest()[:12]
+
+
+def _check_room(folder: Path, needed: int) -> None:
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise CannotBuild(
+            f"{folder}: needs {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB are free; "
+            "give --cache FOLDER or fewer --hosts"
+        )
+
+
+def _templates(web: Web, found: Iterable[tuple[Path, int]]) -> list[Template]:
+    """Templates for pages of the size of the web's."""
+    small = web.size < _SMALL
+    mean = 8 * _SMALL if small else web.size
+    read = [path for path, size in found if mean // 3 <= size <= _MOST * mean]
+    step = max(1, len(read) // (3 * TEMPLATES))
+    pages = ((path.stem, path.read_bytes()) for path in read[::step])
+    parts = ((stem, piece(page, web.size, ANCHORS) if small else page) for stem, page in pages)
+    made = [one for one in (template(stem, page) for stem, page in parts) if usable(one)]
+    if not made:
+        raise CannotBuild(
+            f"no pages of {mean // 3:,} bytes or more that have some links; give --pages FOLDER"
+        )
+    chosen = [made[n] for n in choose([one.size for one in made], TEMPLATES, web.size)]
+    # So that each host has pages of all sizes.
+    random.Random(0).shuffle(chosen)
+    return chosen
+
+
+def usable(made: Template) -> bool:
+    """Has it links enough, and do all lead to where they were made to lead?
+
+    A page with a <base>, or with links in style sheets, is left out by that.
+    """
+    if made.count(Slot.ANCHOR) < ANCHORS:
+        return False
+    from larbinpy.parse import links
+
+    author = Author(_PROBE, [made])
+    urls = {url for host in range(_PROBE.group) for url in author.urls(host)}
+    found = links(author.page(1, 1), author.urls(1)[1], "utf-8")
+    return len(found) >= webs.CHILDREN and urls.issuperset(found)
+
+
+def _build(author: Author, folder: Path, hosts: int) -> dict[str, float]:
+    say(f"building {hosts * author.web.pages:,} pages in {folder}, once")
+    groups = range(0, hosts, author.web.group)
+    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        write = partial(_write_group, author.web, author.templates, folder)
+        paths = [host for group in pool.map(write, groups) for host in group]
+    (folder / "paths").write_text("".join(f"{json.dumps(host)}\n" for host in paths))
+    return _measured(author, folder)
+
+
+def _write_group(web: Web, made: Sequence[Template], folder: Path, first: int) -> list[list[str]]:
+    author = Author(web, made)
+    hosts = range(first, first + web.group)
+    for host in hosts:
+        _write_host(author, folder / web.host(host), host)
+    return list(map(author.paths, hosts))
+
+
+def _write_host(author: Author, folder: Path, host: int) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / "robots.txt").write_text(ROBOTS)
+    for number, path in enumerate(author.paths(host)):
+        file = folder / (path or "index.html")
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(author.page(host, number))
+
+
+def _measured(author: Author, folder: Path) -> dict[str, float]:
+    """Means of some pages of the first hosts."""
+    from larbinpy.parse import links
+
+    sizes, attributes, urls = [], [], []
+    for host in range(min(author.web.group, 20)):
+        for number, path in enumerate(author.paths(host)[:100]):
+            body = (folder / author.web.host(host) / (path or "index.html")).read_bytes()
+            sizes.append(len(body))
+            attributes.append(len(_LINK.findall(body)))
+            urls.append(len(links(body, author.urls(host)[number], "utf-8")))
+    sums = {"size": sizes, "links": attributes, "urls": urls}
+    return {name: sum(values) / len(values) for name, values in sums.items()}

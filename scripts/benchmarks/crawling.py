@@ -1,0 +1,124 @@
+"""One scenario: all programs in turn, and a profile of larbinpy."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from experiments.report import Table
+from experiments.runs import PYTHON, Spread, run, say
+
+from benchmarks.building import Site
+from benchmarks.plans import ALL_CORES, serving
+from benchmarks.programs import Ground, measure, settings
+from benchmarks.ratios import Done, Found
+from benchmarks.scenarios import SCENARIOS, Outcome, Scenario, Size
+from benchmarks.serving import nginx
+from benchmarks.web import Web
+
+SiteOf = Callable[[Web, int], Site]
+
+#: Hosts that the profile is taken with: it need not be long.
+_PROFILED = 100
+#: And the functions that are shown of it.
+_DEAREST = 12
+
+
+def crawl(
+    name: str, size: Size, site_of: SiteOf, scrapy_python: Path | None, room: Path
+) -> Outcome:
+    """Some rounds of a scenario; and a profile, which does not count."""
+    scenario = SCENARIOS[name]
+    web = scenario.web
+    hosts = size.of(scenario.hosts, web)
+    site = site_of(web, hosts)
+    with nginx(site.folder, room) as server, _names(web) as dns_port:
+        ground = Ground(site, server, dns_port, room)
+        done = _rounds(scenario, size, hosts, scrapy_python, ground)
+        profile = _profile(min(hosts, web.closed(_PROFILED)), scenario.mirror, ground)
+    outcome = Outcome(_title(name, scenario, site, hosts))
+    outcome.ratios = [ratio.found(done) for ratio in scenario.ratios if ratio.other in done]
+    programs = _programs_table(outcome.about, done)
+    outcome.tables = [programs, ratios_table(outcome.ratios), *_profile_tables(profile)]
+    outcome.raw = {
+        "hosts": hosts,
+        "site": {"size": site.size, "links": site.links, "urls": site.urls},
+        "programs": {key: [one.as_json() for one in values] for key, values in done.items()},
+        "profile": profile,
+    }
+    return outcome
+
+
+@contextmanager
+def _names(web: Web) -> Iterator[int]:
+    """A name server where there are names; its port."""
+    if not web.tls:
+        yield 9
+        return
+    with serving("names") as port:
+        yield int(port)
+
+
+def _rounds(
+    scenario: Scenario, size: Size, hosts: int, scrapy_python: Path | None, ground: Ground
+) -> dict[str, list[Done]]:
+    programs = scenario.programs(scrapy_python, size.share)
+    done: dict[str, list[Done]] = {program.name: [] for program in programs}
+    for number in range(size.rounds):
+        for program in programs:
+            found = measure(program, hosts, ground)
+            done[program.name].append(found)
+            rate = f"{found.rate:,.0f} pages/s"
+            say(f"  round {number + 1}, {program.name}: {rate} {found.remark}")
+    return done
+
+
+def _profile(hosts: int, mirror: bool, ground: Ground) -> dict[str, Any]:
+    with ground.job(hosts) as job:
+        result = job.folder / "samples"
+        command = [PYTHON, "-m", "benchmarks.sampled", result, *settings(job, mirror)]
+        run(command, job.folder / "out", ALL_CORES)
+        found: dict[str, Any] = json.loads(result.read_text())
+        return {**found, "pages": job.expected}
+
+
+def _title(name: str, scenario: Scenario, site: Site, hosts: int) -> str:
+    page = f"{site.size / 1000:.1f} kB with {site.links:.0f} links to {site.urls:.0f} URLs"
+    about = f"{hosts:,} hosts of {site.web.pages} pages, in the mean {page}"
+    return f"{name}: {scenario.about}; {about}"
+
+
+def _programs_table(title: str, done: Mapping[str, Sequence[Done]]) -> Table:
+    table = Table(title, "program", "pages", "pages/s", "CPU us/page", "most MB", "remark")
+    for program, values in done.items():
+        rates, cpu = (Spread.of([getattr(one, of) for one in values]) for of in ("rate", "cpu"))
+        memory = max(one.max_rss for one in values) / 1e6
+        remarks = dict.fromkeys(one.remark for one in values if one.remark)
+        table.add(program, values[0].pages, rates, cpu, memory, "; ".join(remarks))
+    return table
+
+
+def ratios_table(ratios: Sequence[Found]) -> Table:
+    table = Table("larbinpy", "ratio", "median (least - greatest)", "promised")
+    for found in ratios:
+        table.add(found.label, found.spread, found.verdict())
+    return table
+
+
+def _profile_tables(profile: Mapping[str, Any]) -> Iterator[Table]:
+    each = profile["cpu"] / profile["pages"] * 1e6
+    collecting = profile["collecting"] / profile["cpu"]
+    title = (
+        f"larbinpy by stage, sampled in a run of its own: {each:,.0f} us/page, after "
+        f"{profile['loading']:.2f} s of loading; of all, {collecting:.1%} was the garbage collector"
+    )
+    for name, heading, most in (
+        ("stages", title, None),
+        ("functions", "its dearest functions, with what they call of libraries", _DEAREST),
+    ):
+        table = Table(heading, name.removesuffix("s"), "share, %", "CPU us/page")
+        for what, count in list(profile[name].items())[:most]:
+            share = count / profile["samples"]
+            table.add(what, round(share * 100, 1), round(share * each, 1))
+        yield table

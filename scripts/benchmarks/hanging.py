@@ -1,0 +1,224 @@
+"""Transfers that hang: what they cost those that do not, and what they cost a turn.
+
+    python -m benchmarks.hanging serve PLAN        the web that hangs; prints a line when it does
+    python -m benchmarks.hanging crawl PLAN        one crawl; prints what a page cost
+    python -m benchmarks.hanging turn PLAN         prints what a turn costs with nothing to do
+
+Sites that hang answer for their robots.txt and for nothing else: of requests to sites that
+never answered larbinpy has only so many in flight. One more page, the gate, is answered as soon
+as all the others hang, and leads to the pages that count.
+"""
+
+import json
+import os
+import resource
+import socket
+import sys
+import time
+from html import escape
+from pathlib import Path
+from select import EPOLLIN, epoll
+from typing import Any, NoReturn
+
+from benchmarks.plans import HangingPlan
+from benchmarks.web import HANG_PORT
+from larbinpy import Config, Crawl, Start
+from larbinpy.engine import Engine
+from larbinpy.outcome import Outcome
+from larbinpy.page import Page
+from larbinpy.poller import Poller
+from larbinpy.url import Url
+
+_GATE = "/gate"
+_FILES = 20_000
+#: Longer than any run: nothing is to end by itself.
+_LONGEST = 900.0
+#: Of the pages, those that come before the ones that count.
+_WARM = 0.1
+_TURNS = 2000
+
+
+def seeds(plan: HangingPlan) -> list[str]:
+    """All sites that hang, each at an address that is nobody else's, and the gate."""
+    addresses = (divmod(number, 250) for number in range(plan.hanging))
+    urls = [f"http://127.200.{third}.{fourth + 1}:{HANG_PORT}/" for third, fourth in addresses]
+    return [*urls, f"http://127.201.0.1:{HANG_PORT}{_GATE}"]
+
+
+# -- the server
+
+
+class Server:
+    """One connection after another, for ever."""
+
+    def __init__(self, plan: HangingPlan) -> None:
+        self._plan = plan
+        self._listener = socket.create_server(("", HANG_PORT), backlog=8192)
+        self._ready = epoll()
+        self._ready.register(self._listener, EPOLLIN)
+        self._open: dict[int, socket.socket] = {}
+        self._hanging: set[int] = set()
+        self._at_gate: set[int] = set()
+
+    def serve(self) -> None:
+        while True:
+            for fd, _ in self._ready.poll():
+                if fd == self._listener.fileno():
+                    self._accept()
+                else:
+                    self._read(fd)
+
+    def _accept(self) -> None:
+        connection, _ = self._listener.accept()
+        connection.setblocking(False)
+        self._open[connection.fileno()] = connection
+        self._ready.register(connection, EPOLLIN)
+
+    def _read(self, fd: int) -> None:
+        """A request is short and comes whole."""
+        try:
+            request = self._open[fd].recv(1 << 16)
+        except OSError:
+            request = b""
+        if not request:
+            self._close(fd)
+            return
+        path = request.split(b" ", 2)[1].decode()
+        if path == "/robots.txt":
+            self._reply(fd, "text/plain", "User-agent: *\nAllow: /\n")
+            return
+        (self._at_gate if path == _GATE else self._hanging).add(fd)
+        if len(self._hanging) >= self._plan.hanging:
+            self._open_gate()
+
+    def _open_gate(self) -> None:
+        links = "".join(f'<a href="{escape(url)}">on</a>\n' for url in self._plan.seeds)
+        while self._at_gate:
+            self._reply(self._at_gate.pop(), "text/html", f"<!DOCTYPE html>\n{links}")
+
+    def _reply(self, fd: int, kind: str, body: str) -> None:
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
+        self._open[fd].sendall((head + body).encode())
+
+    def _close(self, fd: int) -> None:
+        self._hanging.discard(fd)
+        self._at_gate.discard(fd)
+        self._ready.unregister(fd)
+        self._open.pop(fd).close()
+
+
+def _raise_limit() -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES if most == resource.RLIM_INFINITY else min(_FILES, most)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+
+
+# -- the crawls
+
+
+class Meter:
+    """The plug that takes the time of the pages that count, and then ends the process."""
+
+    def __init__(self, plan: HangingPlan) -> None:
+        self._first = int(plan.pages * _WARM)
+        self._last = plan.pages
+        # The gate is the first page.
+        self._pages = -1
+        self._spent = self._began = 0.0
+
+    @property
+    def begun(self) -> bool:
+        """Is the gate open, and so do all the others hang?"""
+        return self._pages >= 0
+
+    def loaded(self, page: Page) -> None:
+        self._pages += 1
+        if self._pages == self._first:
+            self._spent, self._began = time.process_time(), time.perf_counter()
+        elif self._pages == self._last:
+            cpu, seconds = time.process_time() - self._spent, time.perf_counter() - self._began
+            finish({"pages": self._last - self._first, "cpu": cpu, "seconds": seconds})
+
+    def failed(self, url: Url, outcome: Outcome) -> None:
+        if not url.href.endswith("/gate"):
+            return
+        sys.exit(f"the gate did not open: {outcome.value}")
+
+    def stats(self) -> dict[str, object]:
+        return {}
+
+    def close(self) -> None:
+        pass
+
+
+class Turns:
+    """Times turns in which nothing happens, from the moment when all transfers hang."""
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+        self._calm = 0
+        self._took: list[float] = []
+
+    def install(self) -> None:
+        turn, wait = Engine.turn, Poller.wait
+
+        def timed_turn(engine: Engine) -> float:
+            began = time.process_time()
+            now = turn(engine)
+            self._after(time.process_time() - began)
+            return now
+
+        def impatient_wait(poller: Poller, timeout: float) -> int:
+            ready = wait(poller, 0.0 if self._meter.begun else timeout)
+            self._calm = 0 if ready else self._calm + 1
+            return ready
+
+        Engine.turn = timed_turn  # type: ignore[method-assign, assignment]
+        Poller.wait = impatient_wait  # type: ignore[method-assign, assignment]
+
+    def _after(self, seconds: float) -> None:
+        if self._meter.begun and self._calm > 1:
+            self._took.append(seconds)
+        if len(self._took) == _TURNS:
+            took = sorted(self._took)
+            finish({"mean": sum(took) / _TURNS, "median": took[_TURNS // 2], "most": took[-1]})
+
+
+def finish(values: dict[str, float]) -> NoReturn:
+    """The rest of the crawl is of no interest."""
+    print(json.dumps(values), flush=True)
+    os._exit(0)
+
+
+def crawl(plan: HangingPlan, folder: Path, output: Any) -> None:
+    config = Config(
+        start_url=tuple(seeds(plan)),
+        wait_duration=0.0,
+        depth_in_site=10**6,
+        pages_connexions=plan.handles,
+        timeout_page=_LONGEST,
+        timeout_connect=_LONGEST,
+        dns_server=(("127.0.0.1", 9),),
+        state_dir=str(folder / "state"),
+        output_dir=str(folder / "save"),
+        allow_private=True,
+    )
+    Crawl(config, output=output, start=Start.SCRATCH).run()
+    sys.exit("the crawl ended before all pages had come")
+
+
+def main(what: str, file: Path) -> None:
+    plan = HangingPlan.read(file)
+    if what == "serve":
+        _raise_limit()
+        server = Server(plan)
+        print("ready", flush=True)
+        server.serve()
+    meter = Meter(plan)
+    if what == "turn":
+        Turns(meter).install()
+    crawl(plan, file.parent, meter)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))

@@ -1,0 +1,126 @@
+"""What is crawled, by whom, and what is promised of it."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from experiments.report import Table
+
+from benchmarks.programs import FETCH, PARSE, WGET2, Program, larbinpy, scrapy
+from benchmarks.ratios import Found, Ratio
+from benchmarks.web import Web
+
+_BESIDE_SCRAPY = (
+    Ratio("times Scrapy's pages/s", "Scrapy", "rate", target=15),
+    Ratio("times less CPU a page than Scrapy", "Scrapy", "cpu", inverse=True, target=15),
+)
+_BESIDE_WGET2 = Ratio("times wget2's pages/s", "wget2", "rate")
+_LESS_THAN_WGET2 = Ratio("times wget2's CPU a page", "wget2", "cpu", more_is_better=False)
+_ABOVE_FETCH = Ratio("times the fetch floor's CPU", FETCH.name, "cpu", more_is_better=False)
+_ABOVE_PARSE = Ratio("times the fetch + parse floor's CPU", PARSE.name, "cpu", more_is_better=False)
+_FLOORS = (_ABOVE_FETCH, _ABOVE_PARSE)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    about: str
+    web: Web
+    hosts: int
+    #: Hosts that Scrapy gets; 0 where it is left out.
+    scrapy_hosts: int
+    others: tuple[Program, ...]
+    ratios: tuple[Ratio, ...]
+    mirror: bool = False
+
+    def programs(self, scrapy_python: Path | None, share: int) -> list[Program]:
+        """Who crawls; `share` is the part of the hosts that is crawled, as 1 / share."""
+        programs = [larbinpy(self.mirror), *self.others]
+        if self.scrapy_hosts and scrapy_python is not None:
+            programs.append(scrapy(scrapy_python, max(1, self.scrapy_hosts // share)))
+        return programs
+
+
+_PEERS = (FETCH, PARSE, WGET2)
+BROAD = Web(pages=40, size=33_000, group=20)
+
+SCENARIOS: dict[str, Scenario] = {
+    "broad": Scenario(
+        "many sites of 40 pages",
+        BROAD,
+        2000,
+        100,
+        _PEERS,
+        (
+            *_BESIDE_SCRAPY,
+            _BESIDE_WGET2,
+            _LESS_THAN_WGET2,
+            _ABOVE_FETCH,
+            replace(_ABOVE_PARSE, target=1.6),
+        ),
+    ),
+    "big": Scenario(
+        "20 sites of 500 pages",
+        Web(pages=500, size=33_000, group=4),
+        20,
+        4,
+        _PEERS,
+        (*_BESIDE_SCRAPY[:1], _BESIDE_WGET2, *_FLOORS),
+    ),
+    "tls": Scenario(
+        "one page a site, over TLS, with names",
+        Web(pages=1, size=33_000, group=20, tls=True),
+        2000,
+        0,
+        (FETCH, PARSE),
+        (replace(_ABOVE_FETCH, target=1.5), _ABOVE_PARSE),
+    ),
+    "large": Scenario(
+        "large pages",
+        Web(pages=20, size=150_000, group=10),
+        200,
+        20,
+        _PEERS,
+        (*_BESIDE_SCRAPY, _BESIDE_WGET2, *_FLOORS),
+    ),
+    "tiny": Scenario(
+        "tiny pages",
+        Web(pages=40, size=1_000, group=20),
+        1000,
+        100,
+        _PEERS,
+        (*_BESIDE_SCRAPY, _BESIDE_WGET2, *_FLOORS),
+    ),
+    "mirror": Scenario(
+        "sites of 40 pages, written to the disk",
+        BROAD,
+        500,
+        0,
+        (WGET2,),
+        (replace(_BESIDE_WGET2, target=1.0), _LESS_THAN_WGET2),
+        mirror=True,
+    ),
+}
+
+
+@dataclass
+class Outcome:
+    """All that was found of one scenario."""
+
+    about: str
+    tables: list[Table] = field(default_factory=list)
+    ratios: list[Found] = field(default_factory=list)
+    raw: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is done."""
+
+    rounds: int
+    #: None for what each scenario has.
+    hosts: int | None
+    #: Of the hosts of each scenario, one in so many.
+    share: int
+
+    def of(self, hosts: int, web: Web) -> int:
+        return web.closed(self.hosts or max(1, hosts // self.share))

@@ -1,0 +1,94 @@
+"""What is no crawl of all programs: transfers that hang, and single steps."""
+
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from experiments.report import Table
+from experiments.runs import PYTHON, Spread, run, say
+
+from benchmarks.building import Site
+from benchmarks.crawling import SiteOf, ratios_table
+from benchmarks.plans import ALL_CORES, HangingPlan, serving
+from benchmarks.ratios import Found
+from benchmarks.scenarios import BROAD, Outcome, Size
+from benchmarks.serving import nginx
+
+#: Hosts whose pages count, transfers that hang, and transfers at a time.
+_HOSTS, _HANGING, _HANDLES = 100, 4900, 5000
+#: Steps are short: even a quick run can do them some times.
+_LEAST_ROUNDS = 3
+_PAGES = 200
+
+
+def hang(size: Size, site_of: SiteOf, _scrapy: Path | None, room: Path) -> Outcome:
+    """What transfers that hang cost the others."""
+    hosts = BROAD.closed(size.hosts or _HOSTS)
+    site = site_of(BROAD, hosts)
+    seeds = [BROAD.base(host) for host in range(hosts)]
+    costs: dict[int, list[float]] = {0: [], _HANGING: []}
+    with nginx(site.folder, room):
+        for number in range(size.rounds):
+            for hanging, found in costs.items():
+                plan = HangingPlan(seeds, hosts * BROAD.pages, hanging, _HANDLES)
+                values = _hanging("crawl", plan, room)
+                found.append(values["cpu"] / values["pages"] * 1e6)
+                say(f"  round {number + 1}, {hanging:,} hang: {found[-1]:,.0f} us/page")
+    return _hang_outcome(hosts, costs)
+
+
+def _hanging(what: str, plan: HangingPlan, room: Path) -> dict[str, float]:
+    with TemporaryDirectory(prefix="hanging-", dir=room) as folder:
+        file = Path(folder) / "plan"
+        plan.write(file)
+        out = file.with_name("out")
+        with serving("hanging", "serve", str(file)):
+            run([PYTHON, "-m", "benchmarks.hanging", what, file], out, ALL_CORES)
+        found: dict[str, float] = json.loads(out.read_text())
+        return found
+
+
+def _hang_outcome(hosts: int, costs: dict[int, list[float]]) -> Outcome:
+    without, among = costs.values()
+    ratio = Spread.of([a / b for a, b in zip(among, without, strict=True)])
+    about = f"hang: {hosts} hosts of {BROAD.pages} pages, {_HANDLES:,} transfers at a time"
+    outcome = Outcome(about)
+    label = "times the CPU a page without those that hang"
+    outcome.ratios = [Found(label, ratio, more_is_better=False, target=1.5)]
+    table = Table(about, "of them hang", "CPU us/page")
+    for hanging, found in costs.items():
+        table.add(hanging, Spread.of(found))
+    outcome.tables = [table, ratios_table(outcome.ratios)]
+    outcome.raw = {"without": without, "among": among}
+    return outcome
+
+
+def micro(size: Size, site_of: SiteOf, _scrapy: Path | None, room: Path) -> Outcome:
+    """Single steps, and what a turn costs beside transfers that hang."""
+    found = _steps(site_of(BROAD, BROAD.group), max(_LEAST_ROUNDS, size.rounds), room)
+    for hanging in (1, 100, _HANDLES):
+        say(f"  turns with {hanging:,} idle transfers")
+        # One more for the gate; nothing follows it.
+        plan = HangingPlan([], 0, hanging, hanging + 1)
+        took = [_hanging("turn", plan, room)["median"] * 1e6 for _ in range(size.rounds)]
+        found[f"a turn with {hanging:,} idle transfers"] = took
+    outcome = Outcome("micro: single steps")
+    table = Table(outcome.about, "operation", "CPU us")
+    for name, values in found.items():
+        table.add(name, Spread.of(values))
+    outcome.tables = [table]
+    outcome.raw = {"microseconds": found}
+    return outcome
+
+
+def _steps(site: Site, rounds: int, room: Path) -> dict[str, list[float]]:
+    pages = [
+        (site.web.base(host) + path, str(site.file(host, path)))
+        for host, paths in enumerate(site.paths(_PAGES // site.web.pages))
+        for path in paths
+    ]
+    file = room / "pages"
+    file.write_text(json.dumps(pages))
+    run([PYTHON, "-m", "benchmarks.micro", file, str(rounds), room], room / "steps", ALL_CORES)
+    found: dict[str, list[float]] = json.loads((room / "steps").read_text())
+    return found
