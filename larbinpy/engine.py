@@ -281,9 +281,12 @@ class Engine:
             raise
 
     def _is_duplicate(self, page: Page) -> bool:
-        if not self._settings.no_duplicate:
-            return False
-        return hash64(page.body) in self._frontier.digests
+        return any(digest in self._frontier.digests for digest in self._digests(page))
+
+    def _digests(self, page: Page) -> list[int]:
+        """What copies of a page are known by: nothing where its body stayed on the disk."""
+        unread = page.not_modified and not page.body
+        return [hash64(page.body)] if self._settings.no_duplicate and not unread else []
 
     def _loaded(self, page: Page, now: float) -> None:
         """Output comes first: a page that cannot be written is still owed, and still new."""
@@ -293,8 +296,7 @@ class Engine:
         kept = not parsed.noindex or self._settings.ignore_robots
         if kept and (not self._settings.specific_search or self._types.specific(page.type)):
             self._put_out(page, self._output.loaded)
-        if self._settings.no_duplicate:
-            self._frontier.digests.add([hash64(page.body)])
+        self._frontier.digests.add(self._digests(page))
         self._frontier.finished(page, now, self._wall())
         links = parsed.links
         if not self._settings.ignore_robots:

@@ -18,7 +18,8 @@ class Page:
     status: int = 0
     #: In the order received; names in lower case, values stripped, decoded as Latin-1.
     headers: list[tuple[str, str]] = field(default_factory=list)
-    #: Content decoding (gzip, br) done.
+    #: Content decoding (gzip, br) done. Empty for a large file without links that is as it was
+    #: when an earlier crawl put it into the mirror (`not_modified`).
     body: bytes = b""
     #: The body ended early: "length" (cut at maxPageSize) or "disconnect"; else None.
     truncated: str | None = None

@@ -1,5 +1,6 @@
 """`larbinpy mirror` as people use it: once, again, and stopped in between."""
 
+import shutil
 import signal
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -29,6 +30,8 @@ class Site:
     def _body(self, path: str) -> bytes:
         if path == "/":
             return html(*(f"/p{number}" for number in range(PAGES)), "/gone")
+        if path.startswith("/large"):
+            return ok(path.encode() * (1 << 18), "video/mp4", 'ETag: "1"')
         if path == "/s.css":
             return ok(b"a { }", "text/css", 'ETag: "1"')
         if path.startswith("/p"):
@@ -80,6 +83,15 @@ def test_a_site_is_mirrored_and_then_refreshed(world: World) -> None:
     assert files(world) == before
 
 
+def test_large_files_that_stayed_are_no_copies_of_one_another(world: World) -> None:
+    """Though none of them is read."""
+    web = world.web(Site(), "a.test")
+    command = [*mirror(world, web.url("/large1")), "--set", "pageNoDuplicate"]
+    command += ["--set", f"startUrl={web.url('/large2')}"]
+    assert "2 pages and files" in world.larbinpy(*command).out
+    assert "2 pages and files of 1 sites, 2 of them unchanged" in world.larbinpy(*command).out
+
+
 def test_one_that_was_stopped_browses_as_far_as_it_came_and_goes_on(world: World) -> None:
     site = Site()
     site.hangs_at = "/p20"
@@ -100,6 +112,33 @@ def test_one_that_was_stopped_browses_as_far_as_it_came_and_goes_on(world: World
     assert len(site.asked) < PAGES
     assert len(files(world)) == PAGES + 2
     assert '<a href="p30.html">' in files(world)["index.html"]
+
+
+def test_one_that_was_stopped_and_lost_its_catalog_is_left_alone(world: World) -> None:
+    """Whose files these are nobody knows any more, so people have to say."""
+    site = Site()
+    site.hangs_at = "/p20"
+    web = world.web(site, "a.test")
+    crawler = world.start(*mirror(world, web.url()), "--set", "timeoutPage=1s")
+    world.until(lambda: any(asked.path == "/p19" for asked in site.asked))
+    crawler.signal(signal.SIGTERM)
+    assert world.finish(crawler) == 11
+    site.hangs_at = ""
+    for file in (world.folder / "site").glob(".larbinpy-catalog*"):
+        file.unlink()
+    (world.folder / "site" / "mine").write_text("mine")
+    before = files(world)
+    refused = world.larbinpy(*mirror(world, web.url()))
+    assert refused.process.returncode == 2
+    assert "remove site/.larbinpy to fetch all of it anew" in refused.err
+    assert "--scratch" not in refused.err
+    assert refused.err.count("\n") == 1
+    assert files(world) == before
+    # The way out that it tells of.
+    shutil.rmtree(world.folder / "site" / ".larbinpy")
+    assert world.larbinpy(*mirror(world, web.url())).process.returncode == 0
+    assert len(files(world)) == PAGES + 3
+    assert (world.folder / "site" / "mine").read_text() == "mine"
 
 
 def test_a_site_that_is_not_there_is_an_error(world: World) -> None:

@@ -17,10 +17,10 @@ from larbinpy.cli.common import (
 from larbinpy.config import DEFAULT_FILE
 from larbinpy.console.text import printable
 from larbinpy.crawl import Crawl
-from larbinpy.ending import Start
+from larbinpy.ending import Start, UserError
 from larbinpy.frontier.state import State, StateError
 from larbinpy.outcome import Outcome
-from larbinpy.output.catalog import is_rewritten
+from larbinpy.output.catalog import NAME, is_rewritten
 from larbinpy.page import Page
 from larbinpy.url import Url
 
@@ -118,7 +118,18 @@ def _unfinished(directory: str, folder: str) -> Start:
         click.echo(f"larbinpy: {error}; starting anew", err=True)
         return Start.SCRATCH
     unfinished = owes or (state.exists and not is_rewritten(directory))
+    if unfinished and _lost_catalog(directory):
+        raise UserError(
+            f"{directory}: an unfinished mirror, and its catalog {NAME} is gone; mirror into"
+            f" another folder, or remove {folder} to fetch all of it anew over the files here"
+        )
     return Start.RESUME if unfinished else Start.SCRATCH
+
+
+def _lost_catalog(directory: str) -> bool:
+    """Are there files of a mirror, and nothing that tells which URLs they are of?"""
+    root = Path(directory)
+    return not (root / NAME).exists() and any(path.name[0] != "." for path in root.iterdir())
 
 
 def _tell(report: dict[str, Any], summary: Summary, state: str) -> None:
