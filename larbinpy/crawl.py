@@ -11,10 +11,11 @@ from larbinpy import stats as statistics
 from larbinpy import wiring
 from larbinpy.clock import clock, wall
 from larbinpy.config import Config, ConfigError, texts
-from larbinpy.console.progress import PrintStats, make_progress, status_line
-from larbinpy.console.stream import reader_may_leave
+from larbinpy.console.progress import PrintStats, Progress, make_progress, status_line
+from larbinpy.console.reasons import words
 from larbinpy.console.text import printable
 from larbinpy.control import Control
+from larbinpy.dns import Outage
 from larbinpy.ending import FULL, Ending, Start, disk_error
 from larbinpy.engine import Engine, Listener, Mode
 from larbinpy.files import Reserve
@@ -95,6 +96,8 @@ class Crawl:
         """Make all rooms; what can refuse comes before anything of an old crawl is touched."""
         config = self._config
         folder = Path(config.state_dir)
+        self._terminal = make_progress(self._progress_mode, self._stderr, config.limit_page)
+        closing.callback(self._terminal.close)
         self._state = State(folder)
         closing.callback(self._state.unlock)
         self._state.lock()
@@ -107,11 +110,12 @@ class Crawl:
         self._frontier = wiring.make_frontier(config, folder, self._waits)
         self._resolver = make_resolver(config, self._poller)
         closing.callback(self._resolver.close)
+        self._servers = Outage()
         self._fetcher = wiring.make_fetcher(config, self._poller, proxy)
         closing.callback(self._fetcher.close)
         if self._fetcher.size < config.pages_connexions:
             few = f"{self._fetcher.size}, not {config.pages_connexions}"
-            self._tell(f"larbinpy: pagesConnexions is {few}: the limit of open files (ulimit -n)")
+            self._tell(f"pagesConnexions is {few}: the limit of open files (ulimit -n)")
         self._stats = statistics.Stats(clock(), wall())
         limit = self._stats.started + config.limit_time if config.limit_time else None
         self._mode = Mode(limit_page=config.limit_page, until=limit)
@@ -144,11 +148,10 @@ class Crawl:
             self._output.keeper,
         )
         self._finishing = Finishing(self._output.keeper)
-        self._progress = [make_progress(self._progress_mode, self._stderr, config.limit_page)]
+        self._progress: list[Progress] = [self._terminal]
         if config.print_stats:
             self._progress.append(PrintStats(self._stdout, config.limit_time))
-        for progress in self._progress:
-            closing.callback(progress.close)
+            closing.callback(self._progress[-1].close)
 
     def _make_control(self) -> Control:
         return Control(
@@ -200,15 +203,15 @@ class Crawl:
             ending = Ending.DISK
             folders = f"outputDir {self._config.output_dir} or stateDir {self._config.state_dir}"
             told = disk_error(error, folders, saved=self._save_at_last())
-            self._tell(printable(f"larbinpy: {told}"))
+            self._tell(printable(told))
         except Exception:
             # A bug, here or in a plug: its traceback is wanted, and so is the crawl.
             self._save_at_last()
             raise
+        self._show(ending.reason)
         if ending is Ending.FINISHED and self._nothing_fetched:
             ending = Ending.NOTHING
-            self._tell(f"larbinpy: no page could be fetched: {self._failures()}")
-        self._show(ending.reason)
+            self._tell(f"{ending.reason}: {self._failures()}")
         self.report = statistics.report(
             ending, self._stats, self._frontier, self._resolver, clock()
         )
@@ -231,14 +234,14 @@ class Crawl:
             return False
         if self._full and now >= self._mode.stalled_until:
             self._full = False
-            self._tell("larbinpy: there is room again, the crawl goes on")
+            self._tell("there is room again, the crawl goes on")
         return over
 
     def _wait_for_room(self, error: OSError) -> None:
         """The disk is full: nothing is fetched, and all is tried again a little later."""
         if not self._full:
             where = f"{error.filename}: " if error.filename else ""
-            self._tell(f"larbinpy: {where}{error.strerror}; the crawl waits until there is room")
+            self._tell(f"{where}{error.strerror}; the crawl waits until there is room")
         self._full = True
         self._mode.stalled_until = clock() + _ROOM_WAIT
 
@@ -304,8 +307,10 @@ class Crawl:
         self._stats.second(now, self._resolver.answered, self._frontier.owed, self._fetcher.busy)
         self._log.flush()
         self._show(self._state_name())
+        for change in self._servers.look(self._resolver.stats()["servers"], now):
+            self._tell(change)
         if self._config.debug:
-            self._tell(repr(self._engine))
+            self._terminal.say(repr(self._engine))
 
     def _save_now_and_then(self, now: float) -> None:
         """And at once for seeds, and when all that came is decided."""
@@ -326,11 +331,10 @@ class Crawl:
             self._log.reopen()
             self._signals.reopened()
         if self._signals.take_status():
-            self._tell(status_line(self.snapshot()))
+            self._terminal.say(status_line(self.snapshot()))
 
     def _tell(self, text: str) -> None:
-        with reader_may_leave(self._stderr):
-            print(text, file=self._stderr, flush=True)
+        self._terminal.say(f"larbinpy: {text}")
 
     def _show(self, state: str) -> None:
         if self._progress_mode != "none" or self._config.print_stats:
@@ -384,9 +388,9 @@ class Crawl:
     def _failures(self) -> str:
         """How the URLs ended, and what may help."""
         ended = self._stats.outcomes.most_common(3)
-        text = ", ".join(f"{count} {outcome.value}" for outcome, count in ended if count)
+        text = ", ".join(f"{words(outcome.value)} ({count})" for outcome, count in ended if count)
         if self._stats.outcomes[Outcome.PRIVATE_ADDRESS]:
-            text += " (--allow-private fetches from private addresses)"
+            text += "; --allow-private fetches from private addresses"
         return text
 
 

@@ -11,6 +11,8 @@ _WORDS = {
     "timeout": "took too long",
     "badType": "not a wanted type",
     "tooBig": "too big",
+    "err30X": "moved",
+    "err40X": "not there, or not for all",
     "earlyStop": "the reply was cut off",
     "fastRobots": "robots.txt refuses it",
     "fastNoConn": "its site did not connect lately",
@@ -18,8 +20,14 @@ _WORDS = {
     "badTLS": "certificate or handshake failed",
     "badURL": "not a URL that can be crawled",
     "privateAddress": "its address is not a public one",
+    "err50X": "the server failed",
     "trap": "looks endless",
 }
+
+
+def words(outcome: str) -> str:
+    """What an outcome means, where nothing else is known; names that nobody explains stay."""
+    return _WORDS.get(outcome, outcome)
 
 
 def reason(fate: Mapping[str, Any]) -> str:
@@ -27,8 +35,8 @@ def reason(fate: Mapping[str, Any]) -> str:
     outcome, status, detail = (fate.get(key) for key in ("outcome", "status", "detail"))
     if isinstance(status, int) and status >= 300:
         return _status(status)
-    words = _WORDS.get(str(outcome), str(outcome or "-"))
-    return f"{words}: {detail}" if detail else words
+    said = words(str(outcome or "-"))
+    return f"{said}: {detail}" if detail else said
 
 
 def _status(status: int) -> str:
