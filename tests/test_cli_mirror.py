@@ -70,7 +70,7 @@ def test_a_site_is_mirrored_and_then_refreshed(world: World) -> None:
     assert '<a href="p7.html">' in files(world)["index.html"]
     assert '<link rel=stylesheet href="s.css">' in files(world)["p7.html"]
     assert "1 could not be had:" in first.out
-    assert f"not there, or not for all       {web.url('/gone')} (on {web.url()})" in first.out
+    assert f"{web.url('/gone')} (on {web.url()}): the server has no such page for us" in first.out
     before = files(world)
     site.asked.clear()
     second = world.larbinpy(*mirror(world, web.url()))
@@ -109,10 +109,10 @@ def test_one_that_was_stopped_browses_as_far_as_it_came_and_goes_on(world: World
 def test_a_site_that_is_not_there_is_an_error(world: World) -> None:
     crawler = world.larbinpy(*mirror(world, "http://nowhere.test/"))
     assert crawler.process.returncode == 4
-    said = "no page could be fetched: the name has no address (1)\n"
+    said = "no page could be fetched: its host has no address (1)\n"
     assert crawler.err == f"larbinpy: {said}"
     assert "no page" not in crawler.out
-    assert "the name has no address         http://nowhere.test/\n" in crawler.out
+    assert "its host has no address         http://nowhere.test/\n" in crawler.out
 
 
 def test_what_robots_txt_refuses_is_told_in_words(world: World) -> None:

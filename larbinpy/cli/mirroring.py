@@ -17,12 +17,11 @@ from larbinpy.cli.common import (
     progress_option,
 )
 from larbinpy.config import DEFAULT_FILE
-from larbinpy.console.reasons import words
 from larbinpy.console.text import printable, size
 from larbinpy.crawl import Crawl
 from larbinpy.ending import Start
 from larbinpy.frontier.state import State, StateError
-from larbinpy.outcome import Outcome
+from larbinpy.outcome import Outcome, in_words
 from larbinpy.output.catalog import is_rewritten
 from larbinpy.page import Page
 from larbinpy.url import Url
@@ -51,7 +50,7 @@ class Summary:
         self.failed_count += 1
         if len(self.lines) < _SHOWN:
             via = f" (on {url.via})" if url.via else ""
-            self.lines.append(printable(f"  {words(outcome.value):<32}{url.href}{via}"))
+            self.lines.append(printable(f"  {url.href}{via}: {in_words(outcome.value)}"))
 
     def stats(self) -> dict[str, object]:
         return {"failed": self.failed_count, "unchanged": self.unchanged}

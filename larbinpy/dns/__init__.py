@@ -9,12 +9,13 @@
     awaited   whose answer is awaited, and until when
     ports     the UDP sockets; stream: one question over TCP
     dice      what a forger would have to guess
-    resolver  carries the decisions out: sends, waits, matches answers
+    questions carries the decisions out: sends, waits, matches answers
+    resolver  which names are asked for, and what is known of them already
     outage    whether any server answers, for people
     bulk      many names from a file, through one resolver
 
 `wire`, `address`, `cache`, `servers`, `lookup`, `awaited` and `outage` decide without a socket
-and are told the time; `resolver`, `ports` and `stream` do what they decide.
+and are told the time; `questions`, `ports` and `stream` do what they decide.
 """
 
 from larbinpy.dns.address import is_public
