@@ -151,15 +151,9 @@ class Engine:
         return self._fetcher.busy == 0 and not self._landed
 
     @property
-    def done(self) -> bool:
+    def out_of_work(self) -> bool:
         """No URL is owed any more."""
         return self.idle and self._frontier.owed == 0
-
-    @property
-    def over(self) -> bool:
-        """There is nothing left to wait for."""
-        ended = self.idle if self._mode.draining else self.done or self.limit_reached
-        return ended and not self._mode.staying
 
     @property
     def limit_reached(self) -> bool:
@@ -225,12 +219,9 @@ class Engine:
     def _request(self, url: Url, address: str) -> Request:
         if url.robots_for is not None:
             return Request(url, address, _any, ROBOTS_SIZE)
-        accept = _any if url.requisite else partial(self._accept, url.href)
+        accept = _any if url.requisite else partial(self._types.refuse, url.href)
         conditions = self._keeper.conditions(url.href)
         return Request(url, address, accept, self._settings.max_page_size, conditions)
-
-    def _accept(self, url: str, status: int, media_type: str) -> Outcome | None:
-        return self._types.refuse(url, media_type)
 
     def check_all(self, now: float) -> None:
         """Fetcher -> parse -> output; links go back to the top, failures to their sites."""
@@ -326,7 +317,7 @@ class Engine:
 
     def _write_down(self, page: Page) -> None:
         fate = Fate.of(page, self._wall())
-        self._stats.decided(page.outcome, fate, page.detail)
+        self._stats.decided(page.outcome, fate)
         for register in self._registers:
             register.write(fate)
 
@@ -346,11 +337,18 @@ class Engine:
             *(listener.deadline for listener in self._listeners),
         ]
         until = min((d for d in deadlines if d is not None), default=now + _LONGEST_WAIT)
-        at_once = not self._stalled and (self._landed or self.over)
+        at_once = not self._stalled and (self._landed or self._awaits_nothing)
         self._stats.turn_took(self._clock() - self._woke)
         self._poller.wait(0.0 if at_once else min(until - now, _LONGEST_WAIT))
         self._woke = self._clock()
 
+    @property
+    def _awaits_nothing(self) -> bool:
+        """Is the crawl to end, so that no socket is worth waiting for?"""
+        if self._mode.staying:
+            return False
+        return self.idle if self._mode.draining else self.out_of_work or self.limit_reached
 
-def _any(status: int, media_type: str) -> Outcome | None:
+
+def _any(media_type: str) -> Outcome | None:
     return None

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from crawling import Asked, World, html, missing, ok
+from crawling import Asked, World, html, missing, ok, one_line
 from webserver import Act, Step, reply
 
 PAGES = 40
@@ -73,7 +73,7 @@ def test_a_site_is_mirrored_and_then_refreshed(world: World) -> None:
     assert '<a href="p7.html">' in files(world)["index.html"]
     assert '<link rel=stylesheet href="s.css">' in files(world)["p7.html"]
     assert "1 could not be had:" in first.out
-    assert f"err40X          {web.url('/gone')} (on {web.url()})" in first.out
+    assert f"{web.url('/gone')} (on {web.url()}): the server has no such page for us" in first.out
     before = files(world)
     site.asked.clear()
     second = world.larbinpy(*mirror(world, web.url()))
@@ -98,8 +98,12 @@ def test_one_that_was_stopped_browses_as_far_as_it_came_and_goes_on(world: World
     web = world.web(site, "a.test")
     crawler = world.start(*mirror(world, web.url()), "--set", "timeoutPage=1s")
     world.until(lambda: any(asked.path == "/p19" for asked in site.asked))
+    rival = world.larbinpy(*mirror(world, web.url()))
+    assert rival.process.returncode == 2
+    assert "in use by process" in one_line(rival)
     crawler.signal(signal.SIGTERM)
     assert world.finish(crawler) == 11
+    assert "the same command goes on" in crawler.out
     some = files(world)
     assert 2 < len(some) < PAGES
     assert '<a href="p7.html">' in some["index.html"]
@@ -144,4 +148,18 @@ def test_one_that_was_stopped_and_lost_its_catalog_is_left_alone(world: World) -
 def test_a_site_that_is_not_there_is_an_error(world: World) -> None:
     crawler = world.larbinpy(*mirror(world, "http://nowhere.test/"))
     assert crawler.process.returncode == 4
-    assert "noDNS" in crawler.out
+    said = "no page could be fetched: its host has no address (1)\n"
+    assert crawler.err == f"larbinpy: {said}"
+    assert "no page" not in crawler.out
+    assert "  http://nowhere.test/: its host has no address\n" in crawler.out
+
+
+def test_what_robots_txt_refuses_is_told_in_words(world: World) -> None:
+    def site(asked: Asked) -> Iterable[Step]:
+        if asked.path == "/robots.txt":
+            return [ok(b"User-agent: *\nDisallow: /secret", "text/plain")]
+        return [html("/secret")]
+
+    web = world.web(site, "a.test")
+    crawler = world.larbinpy(*mirror(world, web.url()))
+    assert f"{web.url('/secret')} (on {web.url()}): robots.txt refuses it" in crawler.out
