@@ -56,12 +56,12 @@ class Checkpoints:
     def begin(self, now: float) -> None:
         """Begin one where none is under way."""
         if self._steps is None:
-            self._begun_at = now
-            self._begun += 1
             self._steps = self._checkpoint(now)
             self._at_once = True
 
     def _checkpoint(self, now: float, *, ended: bool = False) -> Iterator[bool]:
+        self._begun_at = now
+        self._begun += 1
         return self._state.checkpoint(
             self._frontier, self._log, now, self._outputs, self._disk, ended=ended
         )
@@ -93,8 +93,6 @@ class Checkpoints:
     def save(self, now: float, *, ended: bool = False) -> None:
         """A whole checkpoint at once."""
         self._steps = None
-        self._begun_at = now
-        self._begun += 1
         for at_once in self._checkpoint(now, ended=ended):
             if not at_once and self._disk is not None:
                 self._disk.wait()

@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from larbinpy._version import __version__
-from larbinpy.larbinconf import ConfigError, read, read_value, unknown
+from larbinpy.larbinconf import ConfigError, Report, at_once, read, read_value, unknown
 from larbinpy.settings import (
     ADDRESS,
     DOMAIN,
@@ -39,12 +39,25 @@ from larbinpy.settings import (
     size,
 )
 
-__all__ = ["SETTINGS", "Config", "ConfigError", "assignment", "change", "describe", "load", "texts"]
+__all__ = [
+    "SETTINGS",
+    "Config",
+    "ConfigError",
+    "assignment",
+    "change",
+    "check",
+    "describe",
+    "from_environment",
+    "load",
+    "texts",
+]
 
 #: Read where no file is named.
 DEFAULT_FILE = "larbin.conf"
 
 _ENVIRONMENT = "LARBINPY_"
+#: Errors that are told at once; whoever has so many gave the wrong file.
+_MOST_ERRORS = 50
 # A hundred thousand seeds fit; whatever is larger is not a configuration.
 _MAX_FILE = 10 << 20
 
@@ -147,10 +160,10 @@ class Config:
     )
 
     limit_time: float = setting(
-        "limitTime", duration(bare=60), 0.0, "end the crawl after this time; 0 for never"
+        "limitTime", duration(bare=60), 0.0, "end each run after this time; 0 for never"
     )
     limit_page: int = setting(
-        "limitPage", count(), 0, "end the crawl after so many pages; 0 for never", live=True
+        "limitPage", count(), 0, "end each run after so many pages; 0 for never", live=True
     )
     bond_width: int = setting(
         "bondWidth", size(0, 1 << 40), 0, "bytes to receive a second; 0 for no limit", live=True
@@ -209,12 +222,39 @@ def load(
     `overrides` are keywords with values, as the command line gives them; an empty value
     brings the default back. Raises ConfigError, and nothing else.
     """
+    return _load(path, environ, overrides, at_once)
+
+
+def check(
+    path: str | None, environ: Mapping[str, str], overrides: Iterable[tuple[str, str]]
+) -> list[ConfigError]:
+    """All that `load` would find to be wrong, and not only the first."""
+    wrong: list[ConfigError] = []
+
+    def report(error: ConfigError) -> None:
+        if len(wrong) == _MOST_ERRORS:
+            raise ConfigError("and more; mend these first")
+        wrong.append(error)
+
+    try:
+        _load(path, environ, overrides, report)
+    except ConfigError as error:
+        wrong.append(error)
+    return wrong
+
+
+def _load(
+    path: str | None,
+    environ: Mapping[str, str],
+    overrides: Iterable[tuple[str, str]],
+    report: Report,
+) -> Config:
     values: dict[str, Any] = {}
     if path is not None or os.path.lexists(DEFAULT_FILE):
         name = DEFAULT_FILE if path is None else path
-        values |= read(_text(name), name, SETTINGS)
-    values |= _from_environment(environ)
-    values |= _from_overrides(overrides)
+        values |= read(_text(name), name, SETTINGS, report)
+    values |= _from_environment(environ, report)
+    values |= _from_overrides(overrides, report)
     return _consistent(Config(**values))
 
 
@@ -245,19 +285,32 @@ def _text(name: str) -> str:
     return data.removeprefix(b"\xef\xbb\xbf").decode(errors="surrogateescape")
 
 
-def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+def from_environment(environ: Mapping[str, str]) -> list[str]:
+    """The names of variables that are settings."""
+    return [name for name, text in environ.items() if name.startswith(_ENVIRONMENT) and text]
+
+
+def _from_environment(environ: Mapping[str, str], report: Report) -> dict[str, Any]:
     values = {}
-    for name, text in environ.items():
-        if name.startswith(_ENVIRONMENT) and text:
-            row, value = _assigned(name.removeprefix(_ENVIRONMENT), text, f"environment {name}")
+    for name in from_environment(environ):
+        keyword, where = name.removeprefix(_ENVIRONMENT), f"environment {name}"
+        try:
+            row, value = _assigned(keyword, environ[name], where)
+        except ConfigError as error:
+            report(error)
+        else:
             values[row.attribute] = value
     return values
 
 
-def _from_overrides(overrides: Iterable[tuple[str, str]]) -> dict[str, Any]:
+def _from_overrides(overrides: Iterable[tuple[str, str]], report: Report) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for keyword, text in overrides:
-        row, value = _assigned(keyword, text, f"command line, {keyword[:60]}")
+        try:
+            row, value = _assigned(keyword, text, f"command line, {keyword[:60]}")
+        except ConfigError as error:
+            report(error)
+            continue
         if row.many and text:
             value = tuple(dict.fromkeys(values.get(row.attribute, ()) + value))
         values[row.attribute] = value
@@ -275,9 +328,16 @@ def _assigned(keyword: str, text: str, where: str) -> tuple[Setting, Any]:
 
 
 def assignment(text: str) -> tuple[str, str]:
-    """KEY=VALUE as a pair for `load`; KEY alone switches on."""
+    """KEY=VALUE as a pair for `load`; KEY alone switches on. Raises ConfigError."""
     keyword, equals, value = text.partition("=")
-    return keyword.strip(), value if equals else "on"
+    keyword = keyword.strip()
+    if not keyword:
+        raise ConfigError(f"command line, {text[:60]!r}: no keyword; wanted: KEY=VALUE")
+    row = SETTINGS.get(keyword.lower())
+    if row is not None and row.kind.words and not equals:
+        wanted = f"{row.keyword}={row.kind.usage}"
+        raise ConfigError(f"command line, {keyword}: its value is missing; wanted: {wanted}")
+    return keyword, value if equals else "on"
 
 
 def change(config: Config, keyword: str, text: str) -> Config:

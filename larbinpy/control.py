@@ -2,26 +2,25 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 from larbinpy.clock import wall
 from larbinpy.config import Config, ConfigError, change
 from larbinpy.console.commands import Answer, Steps, Wait
 from larbinpy.console.watching import Watcher, Watchers
+from larbinpy.ending import what_failed
 from larbinpy.engine import Mode
 from larbinpy.explaining import explain
 from larbinpy.fetch import Fetcher
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.politeness import Waits
+from larbinpy.outcome import in_words
 from larbinpy.output.log import CrawlLog
+from larbinpy.page import timestamp
 
 #: Seconds that all searches together take of a turn at most, and that pass before they take
 #: as much again.
 _SLICE = 0.012
-
-#: Why a URL is refused, where the outcome's name does not say it.
-_REASONS = {"badURL": "not a URL that can be crawled", "urlDup": "already seen"}
 
 
 class Control:
@@ -70,7 +69,7 @@ class Control:
             return "the crawl is ending"
         refused = self._frontier.seed(url, depth=depth, priority=priority, again=again)
         self._has_news = self._has_news or refused is None
-        return None if refused is None else _REASONS.get(refused.value, refused.value)
+        return None if refused is None else in_words(refused.value)
 
     def take_news(self) -> bool:
         """Were seeds added since the last call? No page brings them back if they are lost."""
@@ -116,8 +115,7 @@ class Control:
                     until = self._now() + _SLICE
         except OSError as error:
             self._search_at = self._now()
-            where = f"{error.filename}: " if error.filename else ""
-            yield {"ok": False, "error": f"{where}{error.strerror or error}"}
+            yield {"ok": False, "error": what_failed(error)}
 
     def _turn_to_search(self) -> Steps:
         """Until no other search is at it, and the last slice is long enough ago."""
@@ -128,8 +126,7 @@ class Control:
     def _dated(self, found: dict[str, Any]) -> Answer:
         """With the time when a wait ends, and what holds up all."""
         if "in_s" in found:
-            end = datetime.fromtimestamp(wall() + found["in_s"], UTC)
-            found["until"] = end.isoformat(timespec="seconds").replace("+00:00", "Z")
+            found["until"] = timestamp(wall() + found["in_s"])
         if self._mode.paused:
             found["paused"] = True
         return found

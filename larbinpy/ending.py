@@ -5,6 +5,9 @@ from enum import Enum
 
 #: A disk, a quota or a file is full.
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+#: Seconds after the first signal: for transfers in flight, and then for what outputs have
+#: left to do.
+GRACE = 10.0
 
 
 class DamagedError(OSError):
@@ -39,12 +42,16 @@ class Ending(Enum):
         self.code = code
 
 
+def what_failed(error: OSError) -> str:
+    """In a line: the file, where it is known, and what was wrong with it."""
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{error.strerror or error}"
+
+
 def disk_error(error: OSError, folders: str, *, saved: bool) -> str:
     """What happened in one of `folders` and what to do; `saved` tells how far the state is."""
-    where = f"{error.filename}: " if error.filename else ""
     if isinstance(error, DamagedError):
-        return f"{where}{error.strerror}; --scratch starts anew"
+        return f"{what_failed(error)}; --scratch starts anew"
     remedy = "make room" if error.errno in FULL else "mend that"
     since = "" if saved else " from where it was last saved, as its end could not be"
-    what = f"{where}{error.strerror or error}, below {folders}"
-    return f"{what}; {remedy} and go on with --resume{since}"
+    return f"{what_failed(error)}, below {folders}; {remedy} and go on with --resume{since}"

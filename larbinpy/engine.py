@@ -151,15 +151,9 @@ class Engine:
         return self._fetcher.busy == 0 and not self._landed
 
     @property
-    def done(self) -> bool:
+    def out_of_work(self) -> bool:
         """No URL is owed any more."""
         return self.idle and self._frontier.owed == 0
-
-    @property
-    def over(self) -> bool:
-        """There is nothing left to wait for."""
-        ended = self.idle if self._mode.draining else self.done or self.limit_reached
-        return ended and not self._mode.staying
 
     @property
     def limit_reached(self) -> bool:
@@ -225,12 +219,9 @@ class Engine:
     def _request(self, url: Url, address: str) -> Request:
         if url.robots_for is not None:
             return Request(url, address, _any, ROBOTS_SIZE)
-        accept = _any if url.requisite else partial(self._accept, url.href)
+        accept = _any if url.requisite else partial(self._types.refuse, url.href)
         conditions = self._keeper.conditions(url.href)
         return Request(url, address, accept, self._settings.max_page_size, conditions)
-
-    def _accept(self, url: str, status: int, media_type: str) -> Outcome | None:
-        return self._types.refuse(url, media_type)
 
     def check_all(self, now: float) -> None:
         """Fetcher -> parse -> output; links go back to the top, failures to their sites."""
@@ -281,9 +272,12 @@ class Engine:
             raise
 
     def _is_duplicate(self, page: Page) -> bool:
-        if not self._settings.no_duplicate:
-            return False
-        return hash64(page.body) in self._frontier.digests
+        return any(digest in self._frontier.digests for digest in self._digests(page))
+
+    def _digests(self, page: Page) -> list[int]:
+        """What copies of a page are known by: nothing where its body stayed on the disk."""
+        unread = page.not_modified and not page.body
+        return [hash64(page.body)] if self._settings.no_duplicate and not unread else []
 
     def _loaded(self, page: Page, now: float) -> None:
         """Output comes first: a page that cannot be written is still owed, and still new."""
@@ -293,8 +287,7 @@ class Engine:
         kept = not parsed.noindex or self._settings.ignore_robots
         if kept and (not self._settings.specific_search or self._types.specific(page.type)):
             self._put_out(page, self._output.loaded)
-        if self._settings.no_duplicate:
-            self._frontier.digests.add([hash64(page.body)])
+        self._frontier.digests.add(self._digests(page))
         self._frontier.finished(page, now, self._wall())
         links = parsed.links
         if not self._settings.ignore_robots:
@@ -324,7 +317,7 @@ class Engine:
 
     def _write_down(self, page: Page) -> None:
         fate = Fate.of(page, self._wall())
-        self._stats.decided(page.outcome, fate, page.detail)
+        self._stats.decided(page.outcome, fate)
         for register in self._registers:
             register.write(fate)
 
@@ -344,11 +337,18 @@ class Engine:
             *(listener.deadline for listener in self._listeners),
         ]
         until = min((d for d in deadlines if d is not None), default=now + _LONGEST_WAIT)
-        at_once = not self._stalled and (self._landed or self.over)
+        at_once = not self._stalled and (self._landed or self._awaits_nothing)
         self._stats.turn_took(self._clock() - self._woke)
         self._poller.wait(0.0 if at_once else min(until - now, _LONGEST_WAIT))
         self._woke = self._clock()
 
+    @property
+    def _awaits_nothing(self) -> bool:
+        """Is the crawl to end, so that no socket is worth waiting for?"""
+        if self._mode.staying:
+            return False
+        return self.idle if self._mode.draining else self.out_of_work or self.limit_reached
 
-def _any(status: int, media_type: str) -> Outcome | None:
+
+def _any(media_type: str) -> Outcome | None:
     return None

@@ -9,31 +9,15 @@ from collections.abc import Generator, Iterator
 from itertools import count
 
 from larbinpy.clock import Clock
-from larbinpy.frontier import explain as facts
-from larbinpy.frontier.explain import Facts
+from larbinpy.frontier import facts
+from larbinpy.frontier.facts import Facts
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.store import Place
+from larbinpy.outcome import in_words
 from larbinpy.output.log import CrawlLog
 from larbinpy.output.past import Line, Past
 from larbinpy.url import fingerprint, resolve, site_of
 
-#: How URLs end, in words; others are clear by their name and their status.
-_ENDS = {
-    "success": "it was fetched",
-    "noDNS": "its host has no address",
-    "noConnection": "nobody answered there",
-    "timeout": "it took too long",
-    "tooBig": "it is larger than maxPageSize",
-    "err30X": "it redirects to another URL",
-    "err40X": "the server has no such page for us",
-    "err50X": "the server had an error",
-    "earlyStop": "the connection was cut off",
-    "duplicate": "another page has the same content (pageNoDuplicate)",
-    "fastNoDns": "its site was known to have no address",
-    "fastNoConn": "its site was known not to answer",
-    "badTLS": "the certificate is not to be trusted",
-    "privateAddress": "its address is private (allowPrivate)",
-}
 #: Steps in the store for one in the log, which takes so much longer.
 _BLOCKS = 8
 _ROBOTS = ("forbiddenRobots", "fastRobots")
@@ -45,7 +29,7 @@ def explain(
     """Yields None after each step of some 100 us, and then what is to be said. OSError."""
     href = resolve(text.strip())
     if href is None:
-        why = "it is not a URL that can be crawled"
+        why = in_words("badURL")
         yield {"url": text, "state": "refused", "reason": "badURL", "rule": "URL", "why": why}
         return
     seen = fingerprint(href) in frontier.seen
@@ -98,7 +82,9 @@ def _searched(
 def _decided(frontier: Frontier, fate: Line, href: str, now: float) -> Facts:
     outcome, status = str(fate.get("outcome")), fate.get("status")
     more: Facts = {}
-    why = _ENDS.get(outcome, "its fate is decided")
+    why = in_words(outcome)
+    if fate.get("detail"):
+        why += f": {fate['detail']}"
     if outcome in _ROBOTS:
         more = facts.forbidding(frontier, href, now)
         why = more.pop("why")

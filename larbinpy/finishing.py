@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 
 from larbinpy.clock import Clock, clock
+from larbinpy.ending import GRACE
 from larbinpy.output.plug import Keeper
 
-#: What is left to do after a signal gets this long, as transfers do (s).
-_GRACE = 10.0
-#: And so much of a turn, as people may be talking to the crawl meanwhile.
+#: What a slice takes of a turn, as people may be talking to the crawl meanwhile (s).
 _SLICE = 0.02
 
 
@@ -31,7 +30,7 @@ class Finishing:
         After an OSError it begins anew.
         """
         if stop:
-            self._stop_by = min(self._stop_by, now + _GRACE)
+            self._stop_by = min(self._stop_by, now + GRACE)
         self.left = now >= self._stop_by
         if self.left:
             return True

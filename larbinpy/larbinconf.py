@@ -11,7 +11,7 @@ value, or the "end", was forgotten; it is reported there and not many lines late
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
@@ -29,10 +29,21 @@ class ConfigError(UserError, ValueError):
     """A configuration that cannot be used: one line that says where, what, and what to do."""
 
 
+#: What becomes of an error; where it returns, reading goes on behind what is wrong.
+Report = Callable[[ConfigError], object]
+
+
+def at_once(error: ConfigError) -> None:
+    """Raise it: the first error is the last."""
+    raise error
+
+
 class Word(NamedTuple):
     text: str
     line: int
     quoted: bool = False
+    #: Why it is none.
+    fault: str = ""
 
 
 class _Words:
@@ -40,7 +51,7 @@ class _Words:
 
     def __init__(self, text: str, name: str) -> None:
         self.name = name
-        self._words = _split(text, name)
+        self._words = _split(text)
         self._next = next(self._words, None)
         self.line = 1
 
@@ -54,46 +65,81 @@ class _Words:
         word, self._next = self._next, next(self._words, None)
         if word is not None:
             self.line = word.line
+            if word.fault:
+                raise self.error(word.fault)
         return word
+
+    def leave(self) -> None:
+        """Leave the next word out, whatever is wrong with it."""
+        self._next = next(self._words, None)
+
+    def leave_line(self) -> None:
+        """Leave out what is left of the line."""
+        while self._next is not None and self._next.line == self.line:
+            self.leave()
 
     def error(self, reason: str, line: int | None = None) -> ConfigError:
         return ConfigError(f"{self.name}:{line or self.line}: {reason}")
 
 
-def _split(text: str, name: str) -> Iterator[Word]:
+def _split(text: str) -> Iterator[Word]:
     line = 1
     for match in _WORD.finditer(text):
         kind, found = match.lastgroup, match[match.lastgroup or 0]
         if kind == "end":
             line += 1
         elif kind != "comment":
+            fault = ""
             if not found.isprintable():
-                raise ConfigError(f"{name}:{line}: {found[:40]!r} is not plain text in UTF-8")
-            if kind == "bare" and found.startswith('"'):
-                raise ConfigError(f"{name}:{line}: a double quote is not closed on its line")
-            yield Word(found, line, kind == "quoted")
+                fault = f"{found[:40]!r} is not plain text in UTF-8"
+            elif kind == "bare" and found.startswith('"'):
+                fault = "a double quote is not closed on its line"
+            yield Word(found, line, kind == "quoted", fault)
 
 
-def read(text: str, name: str, table: Table) -> dict[str, Any]:
+def read(text: str, name: str, table: Table, report: Report = at_once) -> dict[str, Any]:
     """The values that a file's `text` sets, by attribute; `name` is the file in errors.
 
-    Raises ConfigError.
+    Raises ConfigError, unless `report` takes it.
     """
     words = _Words(text, name)
     values: dict[str, Any] = {}
     finished = 0
-    while (word := words.take()) is not None:
-        row = table.get(word.text.lower())
-        if row is None:
-            hint = "; a value with blanks needs double quotes" if word.line == finished else ""
-            raise words.error(unknown(word.text, table) + hint)
-        for item in _items(row, words, table):
-            try:
-                _store(values, row, item)
-            except ValueError as error:
-                raise words.error(f"{row.keyword}: {error}") from None
-        finished = words.line if row.kind.words and not row.kind.closed else 0
+    while words.peek() is not None:
+        try:
+            finished = _read_setting(words, values, table, finished, report)
+        except ConfigError as error:
+            report(error)
+            words.leave_line()
     return _sealed(values, table)
+
+
+def _read_setting(
+    words: _Words, values: dict[str, Any], table: Table, finished: int, report: Report
+) -> int:
+    """A keyword and its value; the line where a value of one word is `finished`, else 0."""
+    word = words.take()
+    assert word is not None
+    row = table.get(word.text.lower())
+    if row is None:
+        hint = "; a value with blanks needs double quotes" if word.line == finished else ""
+        wrong = words.error(unknown(word.text, table) + hint)
+        _leave_list(words, table, _nearest(word.text, table))
+        raise wrong
+    for item in _items(row, words, table):
+        try:
+            _store(values, row, item)
+        except ValueError as error:
+            report(words.error(f"{row.keyword}: {error}"))
+    return words.line if row.kind.words and not row.kind.closed else 0
+
+
+def _leave_list(words: _Words, table: Table, row: Setting) -> None:
+    """Leave out the items of a list, if what was meant is `row`, up to the next keyword."""
+    ends = row.kind.words if row.kind.closed else 0
+    while ends and (word := words.peek()) is not None and word.text.lower() not in table:
+        words.leave()
+        ends -= word.text.lower() == "end"
 
 
 def _items(row: Setting, words: _Words, table: Table) -> Iterator[list[str]]:
@@ -171,8 +217,10 @@ def _sealed(values: dict[str, Any], table: Table) -> dict[str, Any]:
 
 def unknown(word: str, table: Table) -> str:
     """What to say about a keyword that is none, with the nearest that is one."""
-    short = word[:60]
-    nearest = max(
-        table, key=lambda name: SequenceMatcher(None, short.lower(), name).ratio(), default=""
-    )
-    return f"unknown keyword {short!r}; the nearest known one is {table[nearest].keyword}"
+    nearest = _nearest(word, table).keyword
+    return f"unknown keyword {word[:60]!r}; the nearest known one is {nearest}"
+
+
+def _nearest(word: str, table: Table) -> Setting:
+    short = word[:60].lower()
+    return table[max(table, key=lambda name: SequenceMatcher(None, short, name).ratio())]

@@ -1,4 +1,4 @@
-"""How a URL can end, and the one table that says what follows from it."""
+"""How a URL can end, what that is called, and the one table that says what follows from it."""
 
 from enum import Enum
 
@@ -28,6 +28,41 @@ class Outcome(Enum):
     BAD_URL = "badURL"
     PRIVATE_ADDRESS = "privateAddress"
     TRAP = "trap"
+
+
+#: The names are for programs, these are for people.
+_WORDS = {
+    Outcome.SUCCESS: "it was fetched",
+    Outcome.NO_DNS: "its host has no address",
+    Outcome.NO_CONNECTION: "no connection could be made",
+    Outcome.FORBIDDEN_ROBOTS: "robots.txt refuses it",
+    Outcome.TIMEOUT: "it took too long",
+    Outcome.BAD_TYPE: "its type is not wanted",
+    Outcome.TOO_BIG: "it is larger than maxPageSize",
+    Outcome.ERR_30X: "it redirects to another URL",
+    Outcome.ERR_40X: "the server has no such page for us",
+    Outcome.EARLY_STOP: "the reply was cut off",
+    Outcome.DUPLICATE: "another page has the same content (pageNoDuplicate)",
+    Outcome.FAST_ROBOTS: "robots.txt refuses it",
+    Outcome.FAST_NO_CONN: "its site did not connect lately",
+    Outcome.FAST_NO_DNS: "its site had no address lately",
+    Outcome.TOO_DEEP: "it is further than depthInSite from the seeds",
+    Outcome.URL_DUP: "already seen",
+    Outcome.OUT_SITE: "it is on a host that is not wanted",
+    Outcome.ERR_50X: "the server had an error",
+    Outcome.BAD_TLS: "the certificate or the handshake failed",
+    Outcome.BAD_URL: "not a URL that can be crawled",
+    Outcome.PRIVATE_ADDRESS: "its address is not a public one (allowPrivate)",
+    Outcome.TRAP: "it looks endless",
+}
+
+
+def in_words(name: str) -> str:
+    """How a URL ended, where `name` is the value of an outcome; of another, `name` itself."""
+    try:
+        return _WORDS[Outcome(name)]
+    except ValueError:
+        return name
 
 
 class Sequel(Enum):

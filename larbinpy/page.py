@@ -1,11 +1,18 @@
 """What came back for one URL."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from http import HTTPStatus
+from operator import attrgetter
 
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
+
+
+def timestamp(wall: float, timespec: str = "seconds") -> str:
+    """The Unix time `wall` in ISO 8601, in UTC."""
+    text = datetime.fromtimestamp(wall, UTC).isoformat(timespec=timespec)
+    return text.replace("+00:00", "Z")
 
 
 @dataclass(slots=True)
@@ -18,7 +25,8 @@ class Page:
     status: int = 0
     #: In the order received; names in lower case, values stripped, decoded as Latin-1.
     headers: list[tuple[str, str]] = field(default_factory=list)
-    #: Content decoding (gzip, br) done.
+    #: Content decoding (gzip, br) done. Empty for a large file without links that is as it was
+    #: when an earlier crawl put it into the mirror (`not_modified`).
     body: bytes = b""
     #: The body ended early: "length" (cut at maxPageSize) or "disconnect"; else None.
     truncated: str | None = None
@@ -81,14 +89,14 @@ class Fate:
     ms: int
     #: The how-many-eth try this was; 0 where the fate was decided without one.
     attempt: int
+    detail: str = ""
 
     @classmethod
     def of(cls, page: Page, wall: float) -> "Fate":
         """The fate that `page` means for its URL, at the Unix time `wall`."""
         url = page.url
-        ts = datetime.fromtimestamp(wall, UTC).isoformat(timespec="milliseconds")
         return cls(
-            ts=ts.replace("+00:00", "Z"),
+            ts=timestamp(wall, "milliseconds"),
             url=url.href,
             outcome=page.outcome.value,
             status=page.status,
@@ -99,4 +107,17 @@ class Fate:
             ip=page.ip,
             ms=page.ms,
             attempt=url.attempt,
+            detail=page.detail,
         )
+
+    def told(self) -> dict[str, object]:
+        """By name, as programs get it: without a detail where there is none."""
+        # dataclasses.asdict copies deeply, which for all that a page shows takes a millisecond.
+        told = dict(zip(_NAMES, _values(self), strict=True))
+        if not self.detail:
+            del told["detail"]
+        return told
+
+
+_NAMES = tuple(each.name for each in fields(Fate))
+_values = attrgetter(*_NAMES)

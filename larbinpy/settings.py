@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Any, Generic, TypeVar, cast
 
-from larbinpy.url import host_of, resolve
+from larbinpy.url import fault, host_of, resolve
 
 T = TypeVar("T")
 
@@ -231,7 +231,7 @@ def _modes(text: str) -> tuple[str, ...]:
 def _url(text: str) -> str:
     url = resolve(text)
     if url is None:
-        raise ValueError(f"{text[:80]!r} is not a URL that can be crawled (http or https)")
+        raise ValueError(f"{text[:80]!r} is {fault(text)}")
     return url
 
 

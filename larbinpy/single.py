@@ -80,7 +80,7 @@ def _wait(poller: Poller, deadline: float | None, now: float) -> None:
     poller.wait(1.0 if deadline is None else min(deadline - now, 1.0))
 
 
-def _anything(status: int, media_type: str) -> Outcome | None:
+def _anything(media_type: str) -> Outcome | None:
     return None
 
 

@@ -4,8 +4,6 @@ import os
 import resource
 from collections import Counter, deque
 from collections.abc import Mapping
-from dataclasses import fields
-from datetime import UTC, datetime
 from pathlib import Path
 
 from larbinpy._version import __version__
@@ -19,13 +17,12 @@ from larbinpy.history import History
 from larbinpy.outcome import Outcome
 from larbinpy.output.plug import Output
 from larbinpy.output.report import build_report
-from larbinpy.page import Fate, Page
+from larbinpy.page import Fate, Page, timestamp
 
 #: Fates that the status page shows, of each kind.
 _RECENT = 50
 #: Seconds that a rate is taken over.
-_RATE = 10
-_FATE = tuple(field.name for field in fields(Fate))
+_SPAN = 10
 
 #: Nobody was there, or something broke.
 FAILURES = (
@@ -39,8 +36,7 @@ FAILURES = (
 _REFUSALS = frozenset({Outcome.FORBIDDEN_ROBOTS, Outcome.FAST_ROBOTS})
 #: What is no success and nobody's fault either.
 _ORDINARY = frozenset({Outcome.SUCCESS, Outcome.ERR_30X, Outcome.DUPLICATE, Outcome.BAD_TYPE})
-
-
+#: What rates are told of.
 _RATES = ("pages", "success", "failed", "bytes", "links", "names")
 
 
@@ -57,8 +53,8 @@ class Stats:
         self.bytes_received = 0
         self.outcomes: Counter[Outcome] = Counter()
         self.recent: deque[Fate] = deque(maxlen=_RECENT)
-        #: The last that went wrong, with what is known beyond the outcome.
-        self.failures: deque[tuple[Fate, str]] = deque(maxlen=_RECENT)
+        #: The last that went wrong.
+        self.failures: deque[Fate] = deque(maxlen=_RECENT)
         #: The last that a robots.txt refused.
         self.refusals: deque[Fate] = deque(maxlen=_RECENT)
         self.history = History(started)
@@ -83,14 +79,14 @@ class Stats:
         self.fetches.observe(page.ms / 1000)
         self.pages += page.url.robots_for is None and page.status > 0
 
-    def decided(self, outcome: Outcome, fate: Fate, detail: str = "") -> None:
+    def decided(self, outcome: Outcome, fate: Fate) -> None:
         """The fate of a URL is decided."""
         self.outcomes[outcome] += 1
         self.recent.append(fate)
         if outcome in _REFUSALS:
             self.refusals.append(fate)
         elif outcome not in _ORDINARY:
-            self.failures.append((fate, detail))
+            self.failures.append(fate)
 
     def turn_took(self, seconds: float) -> None:
         """How long a turn kept the sockets waiting."""
@@ -126,7 +122,7 @@ class Stats:
 
     def rates(self) -> dict[str, float]:
         """Per second, over the last ten."""
-        rates = self.history.rates(_RATE)
+        rates = self.history.rates(_SPAN)
         return {name: rates.get(name, 0.0) for name in _RATES}
 
 
@@ -152,10 +148,9 @@ def outcomes(stats: Stats, frontier: Frontier) -> dict[str, int]:
 
 
 def robots(frontier: Frontier, counted: Mapping[str, int]) -> dict[str, int]:
-    denied = (Outcome.FORBIDDEN_ROBOTS, Outcome.FAST_ROBOTS)
     return {
         "fetched": frontier.sites.robots_fetched,
-        "denied": sum(counted[outcome.value] for outcome in denied),
+        "denied": sum(counted[outcome.value] for outcome in _REFUSALS),
     }
 
 
@@ -190,9 +185,7 @@ def snapshot(
         "system": _system(stats, fetcher),
         "output": output.stats(),
         "recent": _newest_first(stats.recent),
-        "failures": [
-            {**_as_dict(fate), "detail": detail} for fate, detail in reversed(stats.failures)
-        ],
+        "failures": _newest_first(stats.failures),
         "refusals": _newest_first(stats.refusals),
         "history": stats.history.describe(),
         "histograms": {
@@ -204,12 +197,7 @@ def snapshot(
 
 
 def _newest_first(fates: deque[Fate]) -> list[dict[str, object]]:
-    return [_as_dict(fate) for fate in reversed(fates)]
-
-
-def _as_dict(fate: Fate) -> dict[str, object]:
-    # dataclasses.asdict copies deeply, which for all that a page shows takes a millisecond.
-    return {name: getattr(fate, name) for name in _FATE}
+    return [fate.told() for fate in reversed(fates)]
 
 
 def report(
@@ -217,10 +205,9 @@ def report(
 ) -> dict[str, object]:
     """What `--report` writes about a crawl that ended at `now`."""
     counted = outcomes(stats, frontier)
-    started = datetime.fromtimestamp(stats.started_wall, UTC)
     return build_report(
         version=__version__,
-        started=started.isoformat(timespec="seconds").replace("+00:00", "Z"),
+        started=timestamp(stats.started_wall),
         elapsed_s=now - stats.started,
         cpu_s=cpu_seconds(),
         peak_rss_bytes=peak_rss_bytes(),

@@ -77,6 +77,20 @@ def resolve(text: str, base: str | None = None) -> str | None:
     return spelled
 
 
+def fault(text: str) -> str:
+    """Why `resolve` refuses `text`, for people; empty where it does not."""
+    if resolve(text) is not None:
+        return ""
+    href = parse(text)
+    spelled = None if href is None else _spell(href)
+    why = "http or https"
+    if spelled is not None:
+        port = split(spelled).port
+        bad = f"port {port} is that of another service"
+        why = bad if port in BAD_PORTS else f"it is longer than {MAX_LENGTH} characters"
+    return f"not a URL that can be crawled ({why})"
+
+
 def _spell(href: str) -> str | None:
     """Canonical spelling of a WHATWG `href`; None where it is not http or https."""
     if not href.startswith(("http://", "https://")):

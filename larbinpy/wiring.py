@@ -147,7 +147,8 @@ def make_output(config: Config, own: Output | None) -> Outputs:
     more = {} if own is None else {"own": own}
     # An archive of a crawl holds all of its pages, also those that an earlier one has.
     conditional = "warc" not in config.output_mode
-    browsable = MirrorSettings(config.keep_originals, config.lower_case_names, conditional)
+    whole = "save" in config.output_mode
+    browsable = MirrorSettings(config.keep_originals, config.lower_case_names, conditional, whole)
     return open_output(
         config.output_mode,
         config.output_dir,

@@ -126,6 +126,7 @@ class Fate(NamedTuple):
     href: str
     outcome: Outcome
     attempt: int
+    detail: str
 
 
 class World:
@@ -188,7 +189,7 @@ class World:
         for _, url, address in landing:
             self._land(url, address)
         for page in frontier.decided(10**6):
-            self.fates.append(Fate(page.url.href, page.outcome, page.url.attempt))
+            self.fates.append(Fate(page.url.href, page.outcome, page.url.attempt, page.detail))
 
     def _answer(self, name: str) -> Answer:
         known = self.names.get(name, ("198.51.100.1",))

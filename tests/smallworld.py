@@ -20,6 +20,7 @@ from nameserver import NameServer
 from smallweb import Asked, Server, Web
 
 from larbinpy import crawl as crawl_module
+from larbinpy import opening
 from larbinpy.config import Config, load
 from larbinpy.crawl import Crawl, Start
 from larbinpy.engine import Engine
@@ -218,9 +219,10 @@ class World:
         return self.server.turn()
 
     def run(self, patch: pytest.MonkeyPatch, config: str) -> Self:
-        patch.setattr(crawl_module, "Poller", lambda: self.poller)
-        patch.setattr(crawl_module, "clock", self.clock)
-        patch.setattr(crawl_module, "Engine", lambda *args: Engine(*args, clock=self.clock))
+        patch.setattr(opening, "Poller", lambda: self.poller)
+        patch.setattr(opening, "Engine", lambda *args: Engine(*args, clock=self.clock))
+        for module in (opening, crawl_module):
+            patch.setattr(module, "clock", self.clock)
         try:
             self.crawl = Crawl(
                 self._load(config),

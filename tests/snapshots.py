@@ -141,7 +141,6 @@ def snapshot(**changes: Any) -> dict[str, Any]:
             "early": 822,
             "overdue": 2,
             "ports": 67,
-            "cache_size": 1231,
             "cache": {
                 "names": 1200,
                 "size": 50000,

@@ -21,7 +21,8 @@ ROWS = [
     "dns fetch output console demo syncing",
     "stats clock checkpoints",
     "engine explaining finishing",
-    "control wiring resolving signals",
+    "control wiring resolving signals stopping",
+    "opening",
     "crawl single",
 ]
 LEVELS = {f"larbinpy.{room}": row for row, rooms in enumerate(ROWS) for room in rooms.split()}

@@ -60,7 +60,8 @@ def test_each_command_has_its_help(command: str) -> None:
 def test_an_unknown_command_is_one_line_and_2() -> None:
     shown = CliRunner().invoke(main, ["crwal"])
     assert shown.exit_code == 2
-    assert "No such command 'crwal'" in shown.output
+    assert "No such command 'crwal'. Did you mean 'crawl'?" in shown.output
+    assert "No such command 'zzz'.\n" in CliRunner().invoke(main, ["zzz"]).output
 
 
 def test_a_command_loads_what_it_needs() -> None:

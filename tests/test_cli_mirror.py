@@ -1,11 +1,12 @@
 """`larbinpy mirror` as people use it: once, again, and stopped in between."""
 
+import shutil
 import signal
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from crawling import Asked, World, html, missing, ok
+from crawling import Asked, World, html, missing, ok, one_line
 from webserver import Act, Step, reply
 
 PAGES = 40
@@ -29,6 +30,8 @@ class Site:
     def _body(self, path: str) -> bytes:
         if path == "/":
             return html(*(f"/p{number}" for number in range(PAGES)), "/gone")
+        if path.startswith("/large"):
+            return ok(path.encode() * (1 << 18), "video/mp4", 'ETag: "1"')
         if path == "/s.css":
             return ok(b"a { }", "text/css", 'ETag: "1"')
         if path.startswith("/p"):
@@ -70,7 +73,7 @@ def test_a_site_is_mirrored_and_then_refreshed(world: World) -> None:
     assert '<a href="p7.html">' in files(world)["index.html"]
     assert '<link rel=stylesheet href="s.css">' in files(world)["p7.html"]
     assert "1 could not be had:" in first.out
-    assert f"err40X          {web.url('/gone')} (on {web.url()})" in first.out
+    assert f"{web.url('/gone')} (on {web.url()}): the server has no such page for us" in first.out
     before = files(world)
     site.asked.clear()
     second = world.larbinpy(*mirror(world, web.url()))
@@ -80,14 +83,27 @@ def test_a_site_is_mirrored_and_then_refreshed(world: World) -> None:
     assert files(world) == before
 
 
+def test_large_files_that_stayed_are_no_copies_of_one_another(world: World) -> None:
+    """Though none of them is read."""
+    web = world.web(Site(), "a.test")
+    command = [*mirror(world, web.url("/large1")), "--set", "pageNoDuplicate"]
+    command += ["--set", f"startUrl={web.url('/large2')}"]
+    assert "2 pages and files" in world.larbinpy(*command).out
+    assert "2 pages and files of 1 sites, 2 of them unchanged" in world.larbinpy(*command).out
+
+
 def test_one_that_was_stopped_browses_as_far_as_it_came_and_goes_on(world: World) -> None:
     site = Site()
     site.hangs_at = "/p20"
     web = world.web(site, "a.test")
     crawler = world.start(*mirror(world, web.url()), "--set", "timeoutPage=1s")
     world.until(lambda: any(asked.path == "/p19" for asked in site.asked))
+    rival = world.larbinpy(*mirror(world, web.url()))
+    assert rival.process.returncode == 2
+    assert "in use by process" in one_line(rival)
     crawler.signal(signal.SIGTERM)
     assert world.finish(crawler) == 11
+    assert "the same command goes on" in crawler.out
     some = files(world)
     assert 2 < len(some) < PAGES
     assert '<a href="p7.html">' in some["index.html"]
@@ -102,7 +118,48 @@ def test_one_that_was_stopped_browses_as_far_as_it_came_and_goes_on(world: World
     assert '<a href="p30.html">' in files(world)["index.html"]
 
 
+def test_one_that_was_stopped_and_lost_its_catalog_is_left_alone(world: World) -> None:
+    """Whose files these are nobody knows any more, so people have to say."""
+    site = Site()
+    site.hangs_at = "/p20"
+    web = world.web(site, "a.test")
+    crawler = world.start(*mirror(world, web.url()), "--set", "timeoutPage=1s")
+    world.until(lambda: any(asked.path == "/p19" for asked in site.asked))
+    crawler.signal(signal.SIGTERM)
+    assert world.finish(crawler) == 11
+    site.hangs_at = ""
+    for file in (world.folder / "site").glob(".larbinpy-catalog*"):
+        file.unlink()
+    (world.folder / "site" / "mine").write_text("mine")
+    before = files(world)
+    refused = world.larbinpy(*mirror(world, web.url()))
+    assert refused.process.returncode == 2
+    assert "remove site/.larbinpy to fetch all of it anew" in refused.err
+    assert "--scratch" not in refused.err
+    assert refused.err.count("\n") == 1
+    assert files(world) == before
+    # The way out that it tells of.
+    shutil.rmtree(world.folder / "site" / ".larbinpy")
+    assert world.larbinpy(*mirror(world, web.url())).process.returncode == 0
+    assert len(files(world)) == PAGES + 3
+    assert (world.folder / "site" / "mine").read_text() == "mine"
+
+
 def test_a_site_that_is_not_there_is_an_error(world: World) -> None:
     crawler = world.larbinpy(*mirror(world, "http://nowhere.test/"))
     assert crawler.process.returncode == 4
-    assert "noDNS" in crawler.out
+    said = "no page could be fetched: its host has no address (1)\n"
+    assert crawler.err == f"larbinpy: {said}"
+    assert "no page" not in crawler.out
+    assert "  http://nowhere.test/: its host has no address\n" in crawler.out
+
+
+def test_what_robots_txt_refuses_is_told_in_words(world: World) -> None:
+    def site(asked: Asked) -> Iterable[Step]:
+        if asked.path == "/robots.txt":
+            return [ok(b"User-agent: *\nDisallow: /secret", "text/plain")]
+        return [html("/secret")]
+
+    web = world.web(site, "a.test")
+    crawler = world.larbinpy(*mirror(world, web.url()))
+    assert f"{web.url('/secret')} (on {web.url()}): robots.txt refuses it" in crawler.out

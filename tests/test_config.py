@@ -14,6 +14,7 @@ from larbinpy.config import (
     ConfigError,
     assignment,
     change,
+    check,
     describe,
     load,
     texts,
@@ -137,6 +138,41 @@ def test_assignment() -> None:
     assert assignment("UserAgent=a=b") == ("UserAgent", "a=b")
     assert assignment("useCookies") == ("useCookies", "on")
     assert assignment("caFile=") == ("caFile", "")
+    assert assignment("nonsense") == ("nonsense", "on")
+    with pytest.raises(ConfigError, match=r"its value is missing; wanted: depthInSite=NUMBER$"):
+        assignment("depthinsite")
+    with pytest.raises(ConfigError, match=r"'=3': no keyword; wanted: KEY=VALUE$"):
+        assignment("=3")
+
+
+def test_all_that_is_wrong() -> None:
+    Path("t.conf").write_text("retries x\nnonsense\nuseCookies on\n")
+    environ = {"LARBINPY_RETRYS": "1", "LARBINPY_DEBUG": "?"}
+    found = [str(error) for error in check("t.conf", environ, [("limitPage", "y")])]
+    assert [error.partition(": ")[0] for error in found] == [
+        "t.conf:1",
+        "t.conf:2",
+        "environment LARBINPY_RETRYS",
+        "environment LARBINPY_DEBUG",
+        "command line, limitPage",
+    ]
+    assert check("t.conf", {}, [])[0].args == _error_of("t.conf").args
+    assert [str(error) for error in check("no.conf", {}, [])] == [str(_error_of("no.conf"))]
+    assert len(check(None, {}, [("outputDir", "state/pages")])) == 1
+    assert check(None, {}, []) == []
+
+
+def _error_of(path: str) -> ConfigError:
+    with pytest.raises(ConfigError) as caught:
+        load(path, {}, [])
+    return caught.value
+
+
+def test_a_file_that_is_none_is_not_read_to_its_end() -> None:
+    Path("t.conf").write_text("\n".join(f"x{n}" for n in range(10**5)))
+    found = check("t.conf", {}, [])
+    assert len(found) == 51
+    assert str(found[-1]) == "and more; mend these first"
 
 
 def test_change_while_running() -> None:

@@ -15,7 +15,7 @@ class Terminal(io.StringIO):
 def test_lines_come_every_eight_seconds_and_at_the_end():
     out = io.StringIO()
     progress = make_progress("auto", out, None)
-    for tenth in range(250):
+    for tenth in range(255):
         progress.update(snapshot(elapsed_s=tenth / 10))
     assert [line.split()[0] for line in out.getvalue().splitlines()] == [
         "0:00:08",
@@ -25,6 +25,31 @@ def test_lines_come_every_eight_seconds_and_at_the_end():
     progress.close()
     progress.close()
     assert len(out.getvalue().splitlines()) == 4
+
+
+def test_the_last_line_is_not_repeated():
+    out = io.StringIO()
+    progress = make_progress("log", out, None)
+    progress.update(snapshot(elapsed_s=8.0, state="finished"))
+    progress.update(snapshot(elapsed_s=8.1, state="finished"))
+    progress.close()
+    assert len(out.getvalue().splitlines()) == 1
+
+
+@pytest.mark.parametrize("mode", ["bar", "log", "none"])
+def test_what_is_said_between_has_a_line_of_its_own(mode):
+    out = io.StringIO()
+    progress = make_progress(mode, out, None)
+    progress.say("first")
+    progress.update(snapshot(elapsed_s=9))
+    progress.say("no room")
+    progress.close()
+    # What is on the screen of each line: what was written since the last return to its beginning.
+    shown = [line.rpartition("\r")[2] for line in out.getvalue().split("\n")]
+    if mode != "log":
+        assert shown[:2] == ["first", "no room"]
+    assert len(shown) == {"bar": 4, "log": 4, "none": 3}[mode]
+    assert shown[-1] == ""
 
 
 def test_a_line_says_how_the_crawl_goes():

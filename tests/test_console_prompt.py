@@ -206,6 +206,34 @@ def test_a_terminal_may_have_json_too(typing, crawl):
     assert typing("status", as_json=True) == '{"ok":true,"title":"\\u007f\\u009b\\u202e"}\n\n'
 
 
+def test_an_interrupt_drops_the_line_and_says_how_to_leave(typing, crawl, monkeypatch):
+    monkeypatch.setattr(prompt, "_typed", lambda: False)
+    assert typing(KeyboardInterrupt(), "pause") == "\nCtrl-D or quit leaves\nok\n\n"
+    monkeypatch.setattr(prompt, "_typed", lambda: True)
+    assert typing(KeyboardInterrupt(), "pause") == "\nok\n\n"
+    assert crawl.calls == [("pause",)] * 2
+
+
+def test_an_interrupt_ends_what_is_being_done(typing, crawl, monkeypatch):
+    def interrupted(sock, source):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(prompt, "_readable", interrupted)
+    monkeypatch.setattr(Terminal, "fileno", lambda self: 0)
+    said = typing("watch", "pause")
+    assert said.endswith("Enter ends it\n\nok\n\n")
+    assert crawl.calls == [("pause",)]
+
+
+def test_an_interrupt_ends_a_script(port, monkeypatch):
+    class Typist(io.StringIO):
+        def __iter__(self):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        converse("127.0.0.1", port, Typist(), io.StringIO())
+
+
 def test_quit_leaves_the_prompt(typing, crawl):
     assert typing("quit", "stop") == "ok\n"
     assert crawl.calls == []

@@ -364,9 +364,9 @@ def test_redirected_seed_is_not_asked_again(world: World) -> None:
 
 #: Ten seconds of waiting are promised, and too long for a test.
 SHORT_GRACE = """
-from larbinpy import cli, crawl
-assert crawl._GRACE == 10
-crawl._GRACE = 0.5
+from larbinpy import cli, stopping
+assert stopping.GRACE == 10
+stopping.GRACE = 0.5
 cli.main()
 """
 

@@ -10,6 +10,8 @@ from resolverworld import found
 from smallweb import ADDRESSES, Web
 from smallworld import World, Worlds
 
+from larbinpy.dns import outage as told
+
 pytest_plugins = ["smallcrawls"]
 
 PAGES = 100
@@ -89,6 +91,40 @@ def test_a_minute_without_names_costs_no_url(chain: set[str], crawl: Worlds) -> 
     assert world.elapsed < RETURNS + 40
 
 
+def lines_of(world: World) -> list[str]:
+    return world.stderr.getvalue().splitlines()
+
+
+def test_people_are_told_when_no_server_answers_and_when_one_does_again(
+    chain: set[str], crawl: Worlds
+) -> None:
+    outage = Outage(DIES, RETURNS)
+    world = crawl(*PACE, seeds=["known.test/0"], watch=outage.watch)
+    host, port = world.names.address
+    assert lines_of(world) == [
+        f"larbinpy: no name server answers ({host}:{port}); look at dnsServer, or at the network",
+        "larbinpy: name servers answer again",
+    ]
+
+
+def test_a_wrong_name_server_is_told_of_soon(web: Web, crawl: Worlds) -> None:
+    web.pages("a.test/")
+    outage = Outage(0)
+    when: list[float] = []
+
+    def watch(world: World) -> None:
+        outage.watch(world)
+        if not when and lines_of(world):
+            when.append(world.elapsed)
+
+    crawl("retries 0", watch=watch)
+    assert 5 < when[0] < 15
+
+
+def test_a_crawl_whose_server_answers_says_nothing_of_it(chain: set[str], crawl: Worlds) -> None:
+    assert lines_of(crawl(*PACE, seeds=["known.test/0"])) == []
+
+
 def test_old_addresses_serve_where_nobody_can_be_asked(chain: set[str], crawl: Worlds) -> None:
     outage = Outage(DIES, RETURNS)
     world = crawl(*PACE, "dnsCacheTime 10", seeds=["known.test/0"], watch=outage.watch)
@@ -138,6 +174,35 @@ def test_one_of_two_servers_dies_for_good(
 
 
 # -- without a crawl
+
+
+def server(answered: int, lost: int, resting: bool = False) -> dict[str, object]:
+    return {"address": "x:53", "answered": answered, "lost": lost, "resting": resting}
+
+
+def words(*looks: list[dict[str, object]]) -> list[str]:
+    """What is said at each of `looks`, one second after the other."""
+    it = told.Outage()
+    return [" ".join(it.look(servers, now))[:8] for now, servers in enumerate(looks)]
+
+
+def test_lost_questions_alone_are_no_outage() -> None:
+    """They are dead names, as long as the servers need no rest."""
+    assert words([server(1, 0)], *([server(1, n)] for n in range(20))) == [""] * 21
+
+
+def test_one_server_that_is_awake_is_enough() -> None:
+    looks = ([server(1, n, True), server(1, n)] for n in range(20))
+    assert words(*looks) == [""] * 20
+
+
+def test_silence_where_nobody_asks_is_no_outage() -> None:
+    assert words([server(1, 0)], *([server(1, 8, True)] for n in range(20))) == [""] * 21
+
+
+def test_an_outage_is_told_once_and_taken_back() -> None:
+    looks = [*([server(1, n, True)] for n in range(10)), [server(2, 10)], [server(2, 10)]]
+    assert words([server(1, 0)], *looks) == [*[""] * 6, "no name ", *[""] * 4, "name ser", ""]
 
 
 @pytest.fixture

@@ -293,6 +293,13 @@ def test_the_rule_that_ended_a_url(world, ask, log, outcome, rule, why):
     assert why in told["why"]
 
 
+def test_what_is_known_beyond_the_outcome(world, ask, log):
+    here = world(HERE)
+    here.run()
+    write(log, HERE, Outcome.NO_DNS, detail="servfail")
+    assert ask(here.frontier, HERE, here.now)["why"] == "its host has no address: servfail"
+
+
 # Left out.
 
 

@@ -71,8 +71,8 @@ def test_trailers_are_no_headers():
 def test_accept_is_asked_once_for_good_replies_only():
     asked = []
 
-    def accept(status, essence):
-        asked.append((status, essence))
+    def accept(essence):
+        asked.append(essence)
 
     feed(transfer(accept=accept), b"HTTP/1.1 404 No\r\nContent-Type: text/html\r\n\r\n", b"x")
     assert asked == []
@@ -80,16 +80,15 @@ def test_accept_is_asked_once_for_good_replies_only():
         b"HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 206 OK\r\nContent-Type: Text/HTML; charset=x\r\n\r\n"
     )
     feed(transfer(accept=accept), head, b"x", b"y")
-    assert asked == [(206, "text/html")]
+    assert asked == ["text/html"]
 
 
 def test_a_refused_type_ends_it_before_the_body():
-    subject = transfer(accept=lambda status, essence: Outcome.BAD_TYPE)
+    subject = transfer(accept=lambda essence: Outcome.BAD_TYPE)
     assert not feed(subject, b"HTTP/1.1 200 OK\r\nContent-Type: video/mp4\r\n\r\n")
     page = subject.page(Outcome.EARLY_STOP)
     assert (page.outcome, page.status, page.body) == (Outcome.BAD_TYPE, 200, b"")
-    assert page.truncated is None
-    assert page.detail == "video/mp4"
+    assert (page.truncated, page.type) == (None, "video/mp4")
 
 
 def test_a_body_of_exactly_the_limit_is_whole():
@@ -148,7 +147,7 @@ def test_a_body_without_headers_is_http_0_9():
 
 
 def test_a_body_without_headers_may_be_refused():
-    subject = transfer(accept=lambda status, essence: Outcome.BAD_TYPE)
+    subject = transfer(accept=lambda essence: Outcome.BAD_TYPE)
     assert subject.write(b"text") == 0
     assert subject.page(Outcome.EARLY_STOP).outcome is Outcome.BAD_TYPE
 

@@ -637,8 +637,8 @@ class Crawl(RuleBasedStateMachine):
         sequencer, store = frontier.sequencer, frontier.store
         memory = in_memory(frontier)
         assert sequencer.in_memory == len(memory)
-        assert sequencer.load == Counter(url.site for url in memory)
-        assert max(sequencer.load.values(), default=0) <= sequencer._most
+        assert sequencer.by_site == Counter(url.site for url in memory)
+        assert max(sequencer.by_site.values(), default=0) <= sequencer._most
         assert frontier.ip_sites.in_flight == len(self.flights)
         for queue in (store.priority_wait, store.ordinary_wait):
             assert set(queue.sites) == {decode(line).site for line in queue.lines()}
@@ -683,7 +683,7 @@ class Crawl(RuleBasedStateMachine):
             deadline = self.frontier.deadline(self.now, can_open=True, can_ask=True)
             assert deadline is not None or not self.frontier.owed, repr(self.frontier)
             self.now = max(self.now, deadline or 0)
-        assert not self.frontier.sequencer.load
+        assert not self.frontier.sequencer.by_site
         assert len(self.frontier.store) == 0
         self.frontier.store.close()
         self.temporary.cleanup()

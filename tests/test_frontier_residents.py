@@ -10,7 +10,7 @@ from test_frontier import Crawl
 
 from larbinpy.dns.lookup import Answer
 from larbinpy.frontier import blocks as blocks_module
-from larbinpy.frontier import explain, let_go, residents, rulebook, view
+from larbinpy.frontier import facts, let_go, residents, rulebook, view
 from larbinpy.frontier import queues as queues_module
 from larbinpy.frontier import sites as sites_module
 from larbinpy.frontier.named_site import State
@@ -122,7 +122,7 @@ def test_a_verdict_stays_behind(world, names, robots, verdict, fast):
     assert here.outcomes()[HERE] is verdict
     assert "http://a.test" not in here_now(here)
     assert not frontier.sites.wants_address("http://a.test", here.now)
-    assert explain.refusal(frontier, f"{HERE}x", here.now)["reason"] == verdict.value
+    assert facts.refusal(frontier, f"{HERE}x", here.now)["reason"] == verdict.value
     assert view.sites(frontier, here.now)["by_state"]["closed"] == 1
     asked, started = len(here.asked), len(here.starts)
     visit(here, f"{HERE}soon")

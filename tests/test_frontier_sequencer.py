@@ -90,7 +90,7 @@ def test_no_more_is_taken_than_was_asked_for(store):
     assert sequencer.in_memory == 3
     assert sites(sequencer.take(0)) == ""
     assert sites(sequencer.take(3)) == "def"
-    assert sequencer.in_memory == 6 == sequencer.load.total()
+    assert sequencer.in_memory == 6 == sequencer.by_site.total()
 
 
 def test_a_hot_site_stands_in_nobodys_way(store):
@@ -124,12 +124,12 @@ def test_a_hungry_site_is_served_when_half_of_its_share_is_used_up(store):
     for each in taken[:4]:
         sequencer.done(each)
         assert not sequencer.can_take
-        assert sequencer.gate() == (False, f"http://h.test has {sequencer.load.total()} URLs")
+        assert sequencer.gate() == (False, f"http://h.test has {sequencer.by_site.total()} URLs")
     sequencer.done(taken[4])
     assert sequencer.can_take
     assert sequencer.gate() == (True, "")
     assert numbers(take_all(sequencer)) == [10, 11, 12, 13, 14]
-    assert sequencer.load == {"http://h.test": 10}
+    assert sequencer.by_site == {"http://h.test": 10}
 
 
 def test_urls_of_a_site_stay_in_their_order(store):
@@ -217,7 +217,7 @@ def test_shares_shrink_as_the_memory_fills(store, monkeypatch, in_memory, share)
     put(sequencer, "h" * 500)
     took = sequencer.take(500)
     assert len(list(took)) == share
-    assert sequencer.load["http://h.test"] == share
+    assert sequencer.by_site["http://h.test"] == share
 
 
 def test_many_sites_are_in_memory_when_it_is_full(store, monkeypatch):
@@ -228,7 +228,7 @@ def test_many_sites_are_in_memory_when_it_is_full(store, monkeypatch):
     for _ in range(100):
         list(sequencer.take(100))  # a batch of the frontier
     assert sequencer.in_memory == 1000
-    loads = list(sequencer.load.values())
+    loads = list(sequencer.by_site.values())
     assert len(loads) == 10
     assert loads == sorted(loads, reverse=True)
 
@@ -254,9 +254,9 @@ def test_counts_are_forgotten_with_the_last_url(store):
     sequencer = Sequencer(store, 100)
     sequencer.put(url("a"))
     [taken] = sequencer.take(MANY)
-    assert sequencer.load == {"http://a.test": 1}
+    assert sequencer.by_site == {"http://a.test": 1}
     sequencer.done(taken)
-    assert sequencer.load == {}
+    assert sequencer.by_site == {}
     assert sequencer.in_memory == 0
     assert repr(sequencer) == f"<Sequencer in_memory=0 {store!r}>"
 
@@ -266,7 +266,7 @@ def test_to_ask_is_not_to_count(store):
     put(sequencer, "abc")
     list(sequencer.take(1))
     sequencer.gate()
-    assert set(sequencer.load) == {"http://a.test"}
+    assert set(sequencer.by_site) == {"http://a.test"}
 
 
 def test_an_empty_sequencer(store):
@@ -290,7 +290,7 @@ def test_what_was_given_before_an_error_counts(store, monkeypatch, nth):
                 given.append(each)  # noqa: PERF402 - a list is not extended by what raises
     # Three operations a block: one opens the file, and two read.
     assert numbers(given) == list(range((nth - 1) // 3 * 2))
-    assert sequencer.in_memory == sequencer.load.total() == len(given) == 6 - len(store)
+    assert sequencer.in_memory == sequencer.by_site.total() == len(given) == 6 - len(store)
     assert numbers([*given, *sequencer.take(MANY)]) == list(range(6))
 
 
@@ -306,7 +306,7 @@ def test_who_waited_at_a_save_waits_after_it(store, tmp_path, monkeypatch):
     assert again.lengths()["ordinary_wait"] == 4
     later = Sequencer(again, 6)
     later.resume()
-    assert (later.load, later.in_memory) == ({}, 0)
+    assert (later.by_site, later.in_memory) == ({}, 0)
     assert later.can_take
     taken = []
     while later.can_take:
@@ -421,9 +421,9 @@ class Gate(RuleBasedStateMachine):
     def counts_are_right(self):
         sequencer = self.sequencer
         assert sequencer.in_memory == len(self.out) <= RAM_URLS
-        assert sequencer.load == Counter(each.site for each in self.out)
-        assert all(sequencer.load.values())
-        assert max(sequencer.load.values(), default=0) <= min(self.most, SHARE)
+        assert sequencer.by_site == Counter(each.site for each in self.out)
+        assert all(sequencer.by_site.values())
+        assert max(sequencer.by_site.values(), default=0) <= min(self.most, SHARE)
 
     @invariant()
     def who_waits_and_has_little_is_hungry(self):
@@ -431,7 +431,7 @@ class Gate(RuleBasedStateMachine):
         sequencer = self.sequencer
         little = min(self.most, LEAST_SHARE) // 2
         for site in self.store.waiting_sites():
-            if sequencer.load[site] <= little:
+            if sequencer.by_site[site] <= little:
                 assert site in sequencer._hungry
         if self.owed and not self.out:
             assert sequencer.can_take
@@ -458,7 +458,7 @@ class Gate(RuleBasedStateMachine):
             self.out = self.out[1::2]
             self.nothing_is_lost_and_nothing_is_twice()
         assert len(self.store) == 0
-        assert not self.sequencer.load
+        assert not self.sequencer.by_site
         self.store.close()
         self.temporary.cleanup()
 

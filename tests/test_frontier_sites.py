@@ -471,7 +471,7 @@ def test_a_name_without_an_address_is_asked_for_three_more_times(world, reason):
     here = world(PAGE, names={"a.test": reason})
     here.run()
     assert here.outcomes() == {PAGE: Outcome.NO_DNS}
-    assert here.fates[0].attempt == 4
+    assert (here.fates[0].attempt, here.fates[0].detail) == (4, reason)
     assert here.asked == [("a.test", False)] + [("a.test", True)] * 3
     assert here.now >= 5000 + 3 * 15
 
@@ -522,7 +522,7 @@ def test_a_failed_url_is_tried_three_more_times_with_a_fresh_address(world, fail
     here = world(PAGE, replies={PAGE: failure})
     here.run()
     outcome = failure.get("outcome", Outcome.ERR_50X)
-    assert here.fates == [(PAGE, outcome, 4)]
+    assert here.fates == [(PAGE, outcome, 4, "")]
     assert here.pages() == [PAGE] * 4
     assert here.asked == [("a.test", False)] + [("a.test", True)] * 3
     assert here.frontier.sites.retried == 3
@@ -549,7 +549,7 @@ def test_a_failed_url_goes_to_the_tail(world):
 def test_a_success_after_failures(world):
     here = world(PAGE, replies={PAGE: [DEAD, SILENT, {"status": 503}, {}]})
     here.run()
-    assert here.fates == [(PAGE, Outcome.SUCCESS, 4)]
+    assert here.fates == [(PAGE, Outcome.SUCCESS, 4, "")]
 
 
 @pytest.mark.parametrize("retries", [0, 1, 7])

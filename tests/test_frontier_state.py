@@ -88,7 +88,7 @@ def test_a_saved_crawl_goes_on(frontier, tmp_path):
     assert log.loaded == 7
     assert owed(again) == owed(frontier) == sorted([*urls(*range(10)), "http://b.test/"])
     assert again.owed == 11
-    assert (again.sequencer.load, again.sequencer.in_memory) == ({}, 0)
+    assert (again.sequencer.by_site, again.sequencer.in_memory) == ({}, 0)
     assert again.seed("http://a.test/3") is not None, "it was seen"
     assert again.digests.add([77, 78]) == [False, True]
     assert again.seed_hosts == {"a.test", "b.test"}

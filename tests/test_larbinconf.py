@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from larbinpy.config import SETTINGS, Config, ConfigError, load
+from larbinpy.larbinconf import read
 
 # Every keyword of Larbin 2.6, laid out as people lay out its file.
 LARBIN = """\
@@ -61,6 +62,37 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """No larbin.conf in the working directory but the one a test puts there."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+#: A file with an error in nearly each line, and the lines of those that are told.
+MANY_ERRORS = """\
+waitDuratoin 5 s
+retries x
+httpPort 99999 useCookies
+limitToDomian
+.org .com
+end
+"not closed
+limitToDomain a/b
+x/y .org
+end
+UserAgent my bot
+Form me@x
+specificSet a/b .c end
+getCGI
+\x7f
+limitPage
+"""
+WRONG_LINES = [1, 2, 3, 4, 7, 8, 9, 11, 12, 13, 15, 16]
+
+
+def test_all_errors_of_a_file_are_reported_and_each_once() -> None:
+    found: list[ConfigError] = []
+    values = read(MANY_ERRORS, "t.conf", SETTINGS, found.append)
+    assert [int(str(error).split(":")[1]) for error in found] == WRONG_LINES
+    # What is right beside it was not left out.
+    assert (values["use_cookies"], values["get_cgi"]) == (True, True)
+    assert values["limit_to_domain"] == (".org",)
 
 
 def parse(text: str | bytes) -> Config:

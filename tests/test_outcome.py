@@ -1,6 +1,6 @@
 import pytest
 
-from larbinpy.outcome import Outcome, Sequel, of_status, sequel
+from larbinpy.outcome import Outcome, Sequel, in_words, of_status, sequel
 
 #: The names that Larbin's users know, and ours.
 NAMES = """
@@ -12,6 +12,15 @@ err50X badTLS badURL privateAddress trap
 
 def test_the_names_are_the_promised_ones():
     assert [outcome.value for outcome in Outcome] == NAMES.split()
+
+
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_each_is_told_in_words(outcome):
+    assert " " in in_words(outcome.value)
+
+
+def test_one_of_another_version_goes_by_its_name():
+    assert in_words("lost") == "lost"
 
 
 @pytest.mark.parametrize("outcome", list(Outcome))

@@ -58,6 +58,12 @@ def test_a_fate_says_what_the_crawl_log_promises():
     )
 
 
+def test_a_fate_is_told_with_its_detail_where_there_is_one():
+    told = Fate.of(page(detail="cut at 5 bytes"), 0.0).told()
+    assert (told["url"], told["attempt"], told["detail"]) == (URL.href, 2, "cut at 5 bytes")
+    assert "detail" not in Fate.of(page(), 0.0).told()
+
+
 def test_the_fate_of_a_url_that_was_never_asked_for():
     fate = Fate.of(Page(Url("http://a.test/", 0), Outcome.PRIVATE_ADDRESS), 0.0)
     assert fate.ts == "1970-01-01T00:00:00.000Z"

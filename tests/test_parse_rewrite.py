@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
-from larbinpy.parse import css_urls, read, rewrite, srcset
+from larbinpy.parse import css_urls, read, rewrite, rewriting, srcset
 from larbinpy.parse.css import replace_css_urls
 from larbinpy.parse.srcset import replace_srcset
+from larbinpy.parse.steps import whole
 from larbinpy.url import Url
 
 HOME = "http://h/a/"
@@ -194,6 +195,50 @@ def test_behind_long_runs_places_are_right() -> None:
     assert rewritten(before) == after
 
 
+def test_a_page_is_whole_wherever_the_parser_is_given_a_portion(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = "\r\n\r\n<p title='\r\n\r\n' style='b:url(b)'>\r<style>a{b:url(b)}</style>\r\n" * 3
+    text = "<meta charset=utf-8>" + text + "<a href=b>\u00e9</a>"
+    once = rewritten(text)
+    assert once.count("b.html") == 7
+    for size in range(1, 40):
+        monkeypatch.setattr("larbinpy.parse.marked._CHUNK", size)
+        assert rewritten(text) == once
+
+
+def test_what_a_shadow_root_holds_is_rewritten_too() -> None:
+    text = "<p><template id=x shadowrootmode=open><a href=b></a><a href='?shadowrootmode='></a>"
+    after = '<p><template id=x shadowrootmode=open><a href="b.html"></a>'
+    after += '<a href="http://h/a/?shadowrootmode="></a>'
+    assert rewritten(text) == after
+
+
+@pytest.mark.parametrize(
+    ("text", "type_"),
+    [
+        ("".join(f"a{{b:url({n})}}" for n in range(40_000)), "text/css"),
+        ("()" * 400_000, "text/css"),
+        ("".join(f"<style>a{{b:url({n})}}</style>" for n in range(20_000)), "text/html"),
+        (f"<style>{''.join(f'a{{b:url({n})}}' for n in range(40_000))}</style>", "text/html"),
+        ("".join(f"<img srcset='{n} 1x, {n}? 2x'>" for n in range(20_000)), "text/html"),
+        (f"<img srcset='{', '.join(f'{n} {n}w' for n in range(1, 2000))}'>" * 40, "text/html"),
+        ("<p>x" * 300_000, "text/html"),
+        ("x\r\n" * 300_000, "text/html"),
+        ("<svg>" + "".join(f"<a href='{n}'/>" for n in range(40_000)) + "</svg>", "image/svg+xml"),
+        ("<svg><base/>" + "<g class='a'/>" * 40_000 + "</svg>", "image/svg+xml"),
+    ],
+)
+def test_long_pages_are_rewritten_in_short_steps(text: str, type_: str) -> None:
+    """A step has few references and little text, so that no turn of a crawl is long."""
+    asked: list[str] = []
+    longest = steps = known = 0
+    for _ in rewriting(page(text.encode(), type_, "UTF-8"), lambda url: asked.append(url)):
+        longest, known, steps = max(longest, len(asked) - known), len(asked), steps + 1
+    assert max(longest, len(asked) - known) <= 2500
+    assert steps >= len(text) // 200_000
+
+
 def test_hostile_pages_take_no_time() -> None:
     for text in (
         "<a " + "x " * 2_000_000,
@@ -202,6 +247,7 @@ def test_hostile_pages_take_no_time() -> None:
         "<a '\"" * 400_000,
         "<style>" * 300_000,
         "<a style='" + "url(" * 500_000,
+        "<template " * 300_000 + "shadowrootmode",
     ):
         for type_ in ("text/html", "image/svg+xml", "text/css"):
             began = time.process_time()
@@ -225,19 +271,19 @@ def test_urls_of_a_sheet_are_replaced_where_they_are_found(text: str) -> None:
         seen.append(url)
         return "n'e\"w)"
 
-    after = replace_css_urls(text, new)
+    after = whole(replace_css_urls(text, new))
     assert seen == css_urls(text)
     if "\\" not in text:
         assert css_urls(after)[: len(seen)] == ["n'e\"w)"] * len(seen)
-    assert replace_css_urls(text, lambda url: None) == text
+    assert whole(replace_css_urls(text, lambda url: None)) == text
 
 
 @given(st.text("ab ,1x2w()", max_size=40))
 def test_candidates_are_replaced_where_they_are_found(value: str) -> None:
     seen: list[str] = []
-    replace_srcset(value, seen.append)  # type: ignore[func-returns-value,arg-type]
+    whole(replace_srcset(value, seen.append))  # type: ignore[func-returns-value,arg-type]
     assert seen == srcset(value)
-    assert srcset(replace_srcset(value, lambda url: "n,ew,")) == ["n,ew"] * len(seen)
+    assert srcset(whole(replace_srcset(value, lambda url: "n,ew,"))) == ["n,ew"] * len(seen)
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ def stats():
 
 
 def end(stats, outcome, detail=""):
-    page = Page(HERE, outcome)
-    stats.decided(outcome, Fate.of(page, 1_700_000_001.0), detail)
+    page = Page(HERE, outcome, detail=detail)
+    stats.decided(outcome, Fate.of(page, 1_700_000_001.0))
 
 
 def minute(stats):
@@ -35,12 +35,12 @@ def test_requests_are_counted_with_how_long_they_took(stats):
 def test_failures_and_refusals_are_kept_apart(stats):
     for outcome in Outcome:
         end(stats, outcome, "why")
-    failed = {fate.outcome for fate, _ in stats.failures}
+    failed = {fate.outcome for fate in stats.failures}
     refused = {fate.outcome for fate in stats.refusals}
     assert refused == {"forbiddenRobots", "fastRobots"}
     assert {"noDNS", "timeout", "err40X", "err50X", "badTLS", "tooBig", "fastNoDns"} <= failed
     assert not failed & {"success", "err30X", "duplicate", "badType", *refused}
-    assert {detail for _, detail in stats.failures} == {"why"}
+    assert {fate.detail for fate in stats.failures} == {"why"}
     assert len(stats.recent) == len(Outcome)
 
 

@@ -211,7 +211,7 @@ def once(*steps: Step) -> Script:
     return (Act.REQUEST, *steps)
 
 
-def anything(_status: int, _type: str) -> Outcome | None:
+def anything(_type: str) -> Outcome | None:
     """An `accept` that takes every page."""
     return None
 

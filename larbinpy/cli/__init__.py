@@ -1,5 +1,6 @@
 """The commands: parse, call, exit. What they do is done elsewhere."""
 
+from difflib import get_close_matches
 from importlib import import_module
 
 import click
@@ -35,6 +36,16 @@ class _Commands(click.Group):
         module = import_module(f"larbinpy.cli.{_HOMES[cmd_name]}")
         command: click.Command = getattr(module, cmd_name.replace("-", "_"))
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name in _HOMES or name.startswith("-") or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        near = get_close_matches(name, _HOMES, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise click.UsageError(f"No such command {name!r}.{hint}", ctx)
 
 
 def _version(context: click.Context, parameter: click.Parameter, value: bool) -> None:

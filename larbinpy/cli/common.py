@@ -54,20 +54,22 @@ def _keywords(
     ]
 
 
+file_option = click.option(
+    *("-c", "config_file"),
+    metavar="FILE",
+    help="Configuration [larbin.conf].",
+    shell_complete=files,
+)
+set_option = click.option(
+    *("--set", "settings"),
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Any keyword.",
+    shell_complete=_keywords,
+)
 config_options = _options(
-    click.option(
-        *("-c", "config_file"),
-        metavar="FILE",
-        help="Configuration [larbin.conf].",
-        shell_complete=files,
-    ),
-    click.option(
-        *("--set", "settings"),
-        metavar="KEY=VALUE",
-        multiple=True,
-        help="Any keyword.",
-        shell_complete=_keywords,
-    ),
+    file_option,
+    set_option,
     click.option("--allow-private", is_flag=True, help="Fetch from private addresses, too."),
 )
 progress_option = click.option(
@@ -115,8 +117,13 @@ def plain_errors() -> Iterator[None]:
         _leave(f"{where}{error.strerror or error}", _DISK)
 
 
+def complain(reason: object) -> None:
+    """One line for people."""
+    click.echo(f"larbinpy: {printable(str(reason))}", err=True)
+
+
 def _leave(reason: str, code: int) -> None:
-    click.echo(f"larbinpy: {printable(reason)}", err=True)
+    complain(reason)
     sys.exit(code)
 
 

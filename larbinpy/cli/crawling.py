@@ -1,17 +1,21 @@
 """Commands that crawl, and those that look at what a crawl is told and has left."""
 
 import os
+import signal
 import sys
-import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
 
 from larbinpy.cli.common import (
+    USAGE,
     collect_rarely,
+    complain,
     config_options,
     files,
     folders,
@@ -20,14 +24,31 @@ from larbinpy.cli.common import (
     load_config,
     plain_errors,
     progress_option,
+    set_option,
 )
-from larbinpy.config import ConfigError, describe, load
+from larbinpy.config import ConfigError, assignment, check, describe, from_environment, load
+from larbinpy.console.text import grouped, roughly, size
 from larbinpy.crawl import Crawl
 from larbinpy.demo import serve
-from larbinpy.ending import Start
+from larbinpy.ending import Ending, Start
 from larbinpy.frontier.state import State
+from larbinpy.outcome import Outcome
 from larbinpy.output.report import write_report
 from larbinpy.settings import URL
+from larbinpy.stats import FAILURES
+
+#: URLs that were asked for in vain.
+_FAILED = (
+    *FAILURES,
+    Outcome.FAST_NO_DNS,
+    Outcome.FAST_NO_CONN,
+    Outcome.ERR_40X,
+    Outcome.TOO_BIG,
+    Outcome.PRIVATE_ADDRESS,
+)
+_EARLY = (Ending.STOPPED.code, Ending.FORCED.code)
+#: Ends of which all was said by then.
+_TOLD = (Ending.NOTHING.code, Ending.DISK.code)
 
 
 @click.command()
@@ -68,7 +89,11 @@ def crawl(
         if not (seeds or config.start_url or config.input_port or resume):
             raise ConfigError("nothing to crawl: give a URL, a startUrl or an inputPort")
         start = Start.RESUME if resume else Start.SCRATCH if scratch else Start.REFUSE
-        _run(Crawl(config, seeds=_checked(seeds), start=start, progress=progress), report)
+        crawl = Crawl(config, seeds=_checked(seeds), start=start, progress=progress)
+        code = _run(crawl, report)
+        if progress != "none" and sys.stderr.isatty() and code not in _TOLD:
+            complain(summary(crawl.report))
+        sys.exit(code)
 
 
 def _checked(seeds: Iterable[str]) -> list[str]:
@@ -79,14 +104,29 @@ def _checked(seeds: Iterable[str]) -> list[str]:
         raise ConfigError(str(error)) from None
 
 
-def _run(crawl: Crawl, report: str | None = None) -> None:
+def _run(crawl: Crawl, report: str | None) -> int:
     if report is not None:
         _check_writable(Path(report))
     collect_rarely()
     code = crawl.run()
     if report is not None:
         write_report(report, crawl.report)
-    sys.exit(code)
+    return code
+
+
+def summary(report: Mapping[str, Any]) -> str:
+    """How a crawl went, in one line, from its report."""
+    failed = sum(report["outcomes"][outcome.value] for outcome in _FAILED)
+    pages, refused = report["pages"], report["robots"]["denied"]
+    said = (
+        f"{report['stop_reason']}: {grouped(pages)} pages, {size(report['bytes_received'])} "
+        f"in {roughly(report['elapsed_s'])}; {grouped(failed)} failed, "
+        f"{grouped(refused)} refused by robots.txt"
+    )
+    left = report["urls_queued"]
+    if not left and report["exit_code"] not in _EARLY:
+        return said
+    return f"{said}; {grouped(left)} still queued, --resume goes on"
 
 
 def _check_writable(path: Path) -> None:
@@ -96,12 +136,15 @@ def _check_writable(path: Path) -> None:
 
 
 @click.command()
-@click.option("-o", "directory", metavar="DIR", help="Where to mirror [a new folder].")
+@click.option("-o", "directory", metavar="DIR", help="Keep mirror and log there.")
 @progress_option
 def demo(directory: str | None, progress: str) -> None:
     """Crawl and mirror an embedded web, on loopback: no network is needed."""
-    with plain_errors(), serve() as web:
-        folder = Path(directory or tempfile.mkdtemp(prefix="larbinpy-demo-"))
+    with plain_errors(), ExitStack() as closing:
+        # As Ctrl-C: what was made is removed.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        folder = Path(directory or closing.enter_context(TemporaryDirectory("", "larbinpy-demo-")))
+        web = closing.enter_context(serve())
         folder.mkdir(parents=True, exist_ok=True)
         conf = folder / "larbin.conf"
         conf.write_text(web.conf(folder / "mirror", folder / "state"))
@@ -109,7 +152,10 @@ def demo(directory: str | None, progress: str) -> None:
         crawl = Crawl(load(str(conf), {}, ()), start=Start.SCRATCH, progress=progress)
         code = crawl.run()
         _tell(crawl.report)
-        click.echo(f"mirror: {folder / 'mirror'}\nlog:    {folder / 'state' / 'crawl.jsonl'}")
+        if directory:
+            click.echo(f"mirror: {folder / 'mirror'}\nlog:    {folder / 'state' / 'crawl.jsonl'}")
+        else:
+            click.echo("All it wrote is removed; larbinpy demo -o DIR keeps mirror and log.")
         sys.exit(code)
 
 
@@ -141,8 +187,20 @@ def frontier(state_dir: str, count: bool) -> None:
 
 @click.command("check-config")
 @click.argument("file", shell_complete=files)
-def check_config(file: str) -> None:
-    """Say what a configuration means, every default included, or where it is wrong."""
+@set_option
+def check_config(file: str, settings: tuple[str, ...]) -> None:
+    """Say what a configuration means, every default included, or where it is wrong.
+
+    As in a crawl, LARBINPY_KEY in the environment and --set come before what FILE says.
+    """
     with plain_errors():
-        for line in describe(load(file, {}, ())):
+        overrides = [assignment(text) for text in settings]
+        for name in from_environment(os.environ):
+            click.echo(f"larbinpy: with {name} of the environment", err=True)
+        wrong = check(file, os.environ, overrides)
+        for error in wrong:
+            complain(error)
+        if wrong:
+            sys.exit(USAGE)
+        for line in describe(load(file, os.environ, overrides)):
             click.echo(line)

@@ -2,18 +2,22 @@
 
 import json
 import sys
+from collections.abc import Mapping
 
 import click
 
 from larbinpy.cli.common import (
     NOTHING,
+    complain,
     config_options,
     load_config,
     plain_errors,
     servers_option,
 )
 from larbinpy.console.text import printable
+from larbinpy.outcome import Outcome
 from larbinpy.single import fetch_one
+from larbinpy.url import fault
 
 
 @click.command()
@@ -43,7 +47,16 @@ def fetch(
             for key, value in page.items():
                 shown = value if not isinstance(value, list) else "\n  ".join(["", *value])
                 click.echo(printable_lines(f"{key}: {'-' if shown is None else shown}"))
+        if hint := _hint(page):
+            complain(f"{page['url']}: {hint}")
         sys.exit(NOTHING if page["status"] is None else 0)
+
+
+def _hint(page: Mapping[str, object]) -> str:
+    """What people can do about an outcome that is our own doing; empty where there is nothing."""
+    if page["outcome"] == Outcome.PRIVATE_ADDRESS.value:
+        return "its address is not a public one; --allow-private fetches from it"
+    return fault(str(page["url"]).strip()) if page["outcome"] == Outcome.BAD_URL.value else ""
 
 
 def printable_lines(text: str) -> str:

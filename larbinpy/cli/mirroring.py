@@ -7,6 +7,8 @@ from typing import Any
 import click
 
 from larbinpy.cli.common import (
+    NOTHING,
+    STOPPED,
     collect_rarely,
     config_options,
     folders,
@@ -15,12 +17,12 @@ from larbinpy.cli.common import (
     progress_option,
 )
 from larbinpy.config import DEFAULT_FILE
-from larbinpy.console.text import printable
+from larbinpy.console.text import printable, size
 from larbinpy.crawl import Crawl
-from larbinpy.ending import Start
+from larbinpy.ending import Start, UserError
 from larbinpy.frontier.state import State, StateError
-from larbinpy.outcome import Outcome
-from larbinpy.output.catalog import is_rewritten
+from larbinpy.outcome import Outcome, in_words
+from larbinpy.output.catalog import NAME, is_rewritten
 from larbinpy.page import Page
 from larbinpy.url import Url
 
@@ -48,7 +50,7 @@ class Summary:
         self.failed_count += 1
         if len(self.lines) < _SHOWN:
             via = f" (on {url.via})" if url.via else ""
-            self.lines.append(printable(f"  {outcome.value:<16}{url.href}{via}"))
+            self.lines.append(printable(f"  {url.href}{via}: {in_words(outcome.value)}"))
 
     def stats(self) -> dict[str, object]:
         return {"failed": self.failed_count, "unchanged": self.unchanged}
@@ -76,7 +78,11 @@ def mirror(
     allow_private: bool,
     progress: str,
 ) -> None:
-    """Mirror one site so that it browses offline, below DIR; again, to refresh it."""
+    """Mirror one site so that it browses offline, below DIR; again, to refresh it.
+
+    URL is where it begins; the site is all that can be reached from there on the same host,
+    whatever its path and port.
+    """
     with plain_errors():
         state = str(Path(directory) / ".larbinpy")
         more = [
@@ -112,22 +118,43 @@ def mirror(
 def _unfinished(directory: str, folder: str) -> Start:
     """A mirror that was stopped goes on; one that was finished is refreshed."""
     state = State(Path(folder))
+    if not state.exists:
+        return Start.SCRATCH
+    # Nobody else is at it, and what is said about it is so.
     try:
-        owes = state.exists and next(iter(state.owed()), None) is not None
+        state.lock()
+    except OSError:
+        return Start.SCRATCH  # for the crawl to find out, and to say
+    try:
+        owes = next(iter(state.owed()), None) is not None
     except StateError as error:
         click.echo(f"larbinpy: {error}; starting anew", err=True)
         return Start.SCRATCH
-    unfinished = owes or (state.exists and not is_rewritten(directory))
+    finally:
+        state.unlock()
+    unfinished = owes or not is_rewritten(directory)
+    if unfinished and _lost_catalog(directory):
+        raise UserError(
+            f"{directory}: an unfinished mirror, and its catalog {NAME} is gone; mirror into"
+            f" another folder, or remove {folder} to fetch all of it anew over the files here"
+        )
     return Start.RESUME if unfinished else Start.SCRATCH
+
+
+def _lost_catalog(directory: str) -> bool:
+    """Are there files of a mirror, and nothing that tells which URLs they are of?"""
+    root = Path(directory)
+    return not (root / NAME).exists() and any(path.name[0] != "." for path in root.iterdir())
 
 
 def _tell(report: dict[str, Any], summary: Summary, state: str) -> None:
     """What came, and what did not."""
-    click.echo(
-        f"{report['stop_reason']}: {report['success']} pages and files of {report['sites']} sites, "
-        f"{summary.unchanged} of them unchanged, {report['bytes_received']} bytes "
-        f"in {report['elapsed_s']} s"
-    )
+    if report["exit_code"] != NOTHING:  # which was told with its reasons
+        click.echo(
+            f"{report['stop_reason']}: {report['success']} pages and files of "
+            f"{report['sites']} sites, {summary.unchanged} of them unchanged, "
+            f"{size(report['bytes_received'])} in {report['elapsed_s']} s"
+        )
     failed = summary.failed_count
     if failed:
         click.echo(f"{failed} could not be had:")
@@ -136,3 +163,5 @@ def _tell(report: dict[str, Any], summary: Summary, state: str) -> None:
         click.echo(
             f"  and {failed - len(summary.lines)} more; {Path(state) / 'crawl.jsonl'} has all"
         )
+    if report["urls_queued"] or report["exit_code"] == STOPPED:
+        click.echo("There is more to come: the same command goes on.")

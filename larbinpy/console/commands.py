@@ -53,14 +53,16 @@ class Verbs(Protocol):
         """Follow the fates with this outcome or text in their URL; "" is for all."""
 
 
+Run = Callable[[Verbs, list[str]], Steps]
+
+
 class Command(NamedTuple):
     """A command: the arguments as people are told them, and what it does."""
 
     arguments: str
-    run: Callable[[Verbs, list[str]], Steps]
+    #: None where that is the business of the conversation in which it is given.
+    run: Run | None
     help: str
-    #: Only where there is a conversation.
-    talks: bool = False
 
     def takes(self, count: int) -> bool:
         """Whether `count` arguments are right; dots are for more, brackets for none as well."""
@@ -86,7 +88,7 @@ def _status(verbs: Verbs, _words: list[str]) -> Steps:
     yield {"ok": True, **verbs.status()}
 
 
-def _plain(verb: Callable[[Verbs], None]) -> Callable[[Verbs, list[str]], Steps]:
+def _plain(verb: Callable[[Verbs], None]) -> Run:
     """What has no arguments and nothing to tell."""
 
     def run(verbs: Verbs, _words: list[str]) -> Steps:
@@ -94,14 +96,6 @@ def _plain(verb: Callable[[Verbs], None]) -> Callable[[Verbs, list[str]], Steps]
         yield {"ok": True}
 
     return run
-
-
-def _nothing(_verbs: Verbs) -> None:
-    """What is done about it is the conversation's business."""
-
-
-def _watch(_verbs: Verbs, words: list[str]) -> Steps:
-    yield {"ok": True, "watching": " ".join(words)}
 
 
 def _help(_verbs: Verbs, _words: list[str]) -> Steps:
@@ -118,29 +112,30 @@ COMMANDS = {
     "explain": Command(
         "URL", lambda verbs, words: verbs.explain(words[0]), "where a URL stands, and why"
     ),
-    "watch": Command("[WORD]", _watch, "follow fates as they are decided", talks=True),
+    "watch": Command("[WORD]", None, "follow fates as they are decided"),
     "save": Command("", lambda verbs, _words: verbs.save(), "bring the state to the disk now"),
     "stop": Command("", _plain(lambda verbs: verbs.stop()), "end the crawl in order"),
     "help": Command("", _help, "the commands"),
-    "quit": Command("", _plain(_nothing), "leave the console, not the crawl", talks=True),
+    "quit": Command("", None, "leave the console, not the crawl"),
 }
 
 
-def begin(verbs: Verbs, line: str, *, talking: bool = True) -> Steps:
+def begin(verbs: Verbs, line: str, talk: Mapping[str, Run] | None = None) -> Steps:
     """The steps of one command line.
 
     Every answer has ``ok``; where that is false for another reason than refused URLs, an
-    ``error`` says why. Without `talking` only commands are known that have one answer.
+    ``error`` says why. `talk` has what a conversation does itself, by the command; those
+    that it lacks are unknown.
     """
-    known = {name: command for name, command in COMMANDS.items() if talking or not command.talks}
+    runs = {name: command.run or (talk or {}).get(name) for name, command in COMMANDS.items()}
     name, *words = line.split() or [""]
-    command = known.get(name)
-    if command is None:
-        error = f"unknown command {name[:40]!r}; known: {', '.join(known)}"
-        return iter([_error(error)])
-    if not command.takes(len(words)):
-        return iter([_error(f"usage: {name} {command.arguments}".strip())])
-    return command.run(verbs, words)
+    run = runs.get(name)
+    if run is None:
+        known = ", ".join(each for each, run in runs.items() if run is not None)
+        return iter([_error(f"unknown command {name[:40]!r}; known: {known}")])
+    if not COMMANDS[name].takes(len(words)):
+        return iter([_error(f"usage: {name} {COMMANDS[name].arguments}".strip())])
+    return run(verbs, words)
 
 
 def _error(reason: str) -> Answer:

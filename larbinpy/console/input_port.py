@@ -217,15 +217,19 @@ class InputSession:
         return b""
 
     def _command(self, text: str) -> bytes:
-        self._job = begin(self._verbs, text)
-        said = self._step(self._job)
-        match text.split():
-            case ["quit"]:
-                said += self._end("")
-            case ["watch"] | ["watch", _] as words:
-                self._watcher = self._verbs.watch(" ".join(words[1:]))
-                self._state = _State.WATCHING
-        return said
+        talk = {"watch": self._watch, "quit": self._quit}
+        self._job = begin(self._verbs, text, talk)
+        return self._step(self._job)
+
+    def _watch(self, verbs: Verbs, words: list[str]) -> Steps:
+        word = " ".join(words)
+        self._watcher = verbs.watch(word)
+        self._state = _State.WATCHING
+        yield {"ok": True, "watching": word}
+
+    def _quit(self, _verbs: Verbs, _words: list[str]) -> Steps:
+        self._end("")
+        yield {"ok": True}
 
     def _end_watch(self) -> bytes:
         watcher, self._watcher = self._watcher, None

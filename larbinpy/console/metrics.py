@@ -56,7 +56,6 @@ _METRICS = (
     Metric("dns_early_total", "counter", "Names asked for in advance.", "dns", "early"),
     Metric("dns_overdue", "gauge", "Names that are asked for again.", "dns", "overdue"),
     Metric("dns_ports", "gauge", "Ports that questions leave by.", "dns", "ports"),
-    Metric("dns_cache_size", "gauge", "Names in the cache.", "dns", "cache_size"),
     Metric("dns_cache_addresses", "gauge", "Names with addresses.", "dns.cache", "names"),
     Metric("dns_cache_capacity", "gauge", "Names with addresses at most.", "dns.cache", "size"),
     Metric("dns_cache_bytes", "gauge", "Memory for addresses.", "dns.cache", "bytes"),

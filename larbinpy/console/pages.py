@@ -20,8 +20,6 @@ from larbinpy.console.script import SCRIPT
 from larbinpy.console.style import STYLE
 from larbinpy.console.text import duration
 
-Section = Callable[[Snapshot], Html]
-
 #: Stands for the plots of the one span that a reader chooses.
 _RATES = overview.rates
 

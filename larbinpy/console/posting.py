@@ -110,7 +110,7 @@ class Post:
         except ValueError as error:
             self.reply = refusal(HTTPStatus.BAD_REQUEST, str(error))
             return
-        self._steps = begin(self._verbs, command, talking=False)
+        self._steps = begin(self._verbs, command)
 
     @property
     def begun(self) -> bool:

@@ -32,7 +32,13 @@ class Progress(Protocol):
     def close(self) -> None: ...
 
 
-def make_progress(mode: str, stream: TextIO, limit: int | None) -> Progress:
+class Terminal(Progress, Protocol):
+    """Shows it to who started the crawl, and says what else there is to say."""
+
+    def say(self, line: str) -> None: ...
+
+
+def make_progress(mode: str, stream: TextIO, limit: int | None) -> Terminal:
     """The progress for `mode`: auto, bar, log or none.
 
     auto is a bar where `stream` is a terminal, and lines elsewhere. `limit` is the number of
@@ -46,7 +52,7 @@ def make_progress(mode: str, stream: TextIO, limit: int | None) -> Progress:
         case "log":
             return LogProgress(stream)
         case "none":
-            return NoProgress()
+            return NoProgress(stream)
     raise ValueError(f"progress is auto, bar, log or none, not {mode!r}")
 
 
@@ -116,38 +122,48 @@ class PrintStats:
             self._stream.flush()
 
 
-class LogProgress:
-    """A line every 8 s, and one at the end."""
+class NoProgress:
+    """Shows nothing."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+
+    def update(self, snapshot: Snapshot) -> None:
+        pass
+
+    def say(self, line: str) -> None:
+        with reader_may_leave(self._stream):
+            self._stream.write(line + "\n")
+            self._stream.flush()
+
+    def close(self) -> None:
+        pass
+
+
+class LogProgress(NoProgress):
+    """A line every 8 s, and one at the end."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
         self._every = _Every()
         self._last: Snapshot | None = None
+        self._shown = ""
 
     def update(self, snapshot: Snapshot) -> None:
         self._last = snapshot
         if self._every.due(snapshot):
-            self._say(snapshot)
+            self._show(snapshot)
 
     def close(self) -> None:
         if self._last is not None:
-            self._say(self._last)
+            self._show(self._last)
             self._last = None
 
-    def _say(self, snapshot: Snapshot) -> None:
-        with reader_may_leave(self._stream):
-            self._stream.write(status_line(snapshot) + "\n")
-            self._stream.flush()
-
-
-class NoProgress:
-    """Says nothing."""
-
-    def update(self, snapshot: Snapshot) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
+    def _show(self, snapshot: Snapshot) -> None:
+        line = status_line(snapshot)
+        if line != self._shown:
+            self._shown = line
+            self.say(line)
 
 
 class BarProgress:
@@ -168,6 +184,13 @@ class BarProgress:
         self._bar.set_postfix_str(printable(", ".join(parts)), refresh=False)
         with reader_may_leave(self._stream):
             self._bar.update((totals.get("pages") or 0) - self._bar.n)
+
+    def say(self, line: str) -> None:
+        """In the place of the bar, which moves on below it."""
+        with reader_may_leave(self._stream):
+            self._bar.clear()
+            self._stream.write(line + "\n")
+            self._stream.flush()
 
     def close(self) -> None:
         with reader_may_leave(self._stream):

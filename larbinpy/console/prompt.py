@@ -41,6 +41,10 @@ class Typed(Protocol):
     def skip(self) -> bool:
         """Take in the next line, which is there; False at the end of all."""
 
+    @property
+    def interrupts_end_it(self) -> bool:
+        """Whether Ctrl-C means all of it, and not only what is being done."""
+
 
 class Console:
     """A conversation with the crawl at `host`:`port`, which comes back after a silence."""
@@ -59,16 +63,25 @@ class Console:
         """Obey the lines of `typed` until their end or ``quit``. Raises NoAnswer."""
         for line in typed.lines():
             command = " ".join(line.split())
-            if not command:
-                continue
             if command == "quit":
                 with suppress(NoAnswer):  # one may leave a crawl that is over
                     self._show(command, self.ask(command))
                 return
-            reply = self.ask(command)
-            self._show(command, reply)
-            if command.split()[0] == "watch" and b'"watching":' in reply:
-                self._watch(typed)
+            try:
+                if command:
+                    self._obey(command, typed)
+            except KeyboardInterrupt:
+                if typed.interrupts_end_it:
+                    raise
+                self._stdout.write("\n")
+                self._wire.close()  # nobody waits for what it may still say
+                self._wire = open_input(*self._where, "console")
+
+    def _obey(self, command: str, typed: Typed) -> None:
+        reply = self.ask(command)
+        self._show(command, reply)
+        if command.split()[0] == "watch" and b'"watching":' in reply:
+            self._watch(typed)
 
     def ask(self, command: str) -> bytes:
         """The answer to a command: a line of JSON."""
@@ -125,6 +138,8 @@ def _readable(sock: int, source: int | None) -> bool:
 class Script:
     """Lines of a file or a pipe."""
 
+    interrupts_end_it = True
+
     def __init__(self, stdin: TextIO) -> None:
         self._stdin = stdin
         self._fd: int | None = None
@@ -166,6 +181,7 @@ class Prompt:
     """Lines typed at a terminal."""
 
     has_line = False
+    interrupts_end_it = False
 
     def __init__(self, stdin: TextIO, stdout: TextIO, console: Console) -> None:
         self._stdin = stdin
@@ -173,14 +189,19 @@ class Prompt:
         self._completer = Completer(console)
 
     def lines(self) -> Iterator[str]:
-        """Until the end or an interrupt."""
+        """Until the end; an interrupt drops the line that is being typed."""
         with suppress(ImportError):  # Python may be built without readline
             _edit_lines(self._completer)
         try:
             while True:
                 self._completer.forget()
-                yield input("larbinpy> ")
-        except (EOFError, KeyboardInterrupt):
+                try:
+                    line = input("larbinpy> ")
+                except KeyboardInterrupt:
+                    self._stdout.write("\n" if _typed() else "\nCtrl-D or quit leaves\n")
+                    continue
+                yield line
+        except EOFError:
             self._stdout.write("\n")
         finally:
             _keep_history()
@@ -251,6 +272,15 @@ def _edit_lines(completer: Completer) -> None:
     readline.set_history_length(_HISTORY)
     with suppress(OSError):
         readline.read_history_file(history_file())
+
+
+def _typed() -> bool:
+    """Whether something stands on the line, as far as can be told."""
+    with suppress(ImportError):
+        import readline
+
+        return bool(readline.get_line_buffer())
+    return False
 
 
 def _keep_history() -> None:

@@ -1,25 +1,10 @@
-"""Why a URL ended as it did, in words: an outcome's name is for programs."""
+"""Why a URL ended as it did, in a line of a table."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-_WORDS = {
-    "noDNS": "the name has no address",
-    "noConnection": "no connection",
-    "forbiddenRobots": "robots.txt refuses it",
-    "timeout": "took too long",
-    "badType": "not a wanted type",
-    "tooBig": "too big",
-    "earlyStop": "the reply was cut off",
-    "fastRobots": "robots.txt refuses it",
-    "fastNoConn": "its site did not connect lately",
-    "fastNoDns": "its site had no address lately",
-    "badTLS": "certificate or handshake failed",
-    "badURL": "not a URL that can be crawled",
-    "privateAddress": "its address is not a public one",
-    "trap": "looks endless",
-}
+from larbinpy.outcome import in_words
 
 
 def reason(fate: Mapping[str, Any]) -> str:
@@ -27,7 +12,7 @@ def reason(fate: Mapping[str, Any]) -> str:
     outcome, status, detail = (fate.get(key) for key in ("outcome", "status", "detail"))
     if isinstance(status, int) and status >= 300:
         return _status(status)
-    words = _WORDS.get(str(outcome), str(outcome or "-"))
+    words = in_words(str(outcome or "-"))
     return f"{words}: {detail}" if detail else words
 
 

@@ -6,17 +6,12 @@ that it takes depends on it.
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import fields
-from operator import attrgetter
 
 from larbinpy.console.text import json_line
 from larbinpy.page import Fate
 
 #: Bytes of lines kept for a watcher between two of its turns: a second of a quick crawl.
 _ROOM = 1 << 18
-
-_KEYS = tuple(field.name for field in fields(Fate))
-_values = attrgetter(*_KEYS)
 
 
 class Watcher:
@@ -92,5 +87,5 @@ class Watchers:
         line = b""
         for watcher in self._watchers:
             if watcher.wants(fate):
-                line = line or json_line(dict(zip(_KEYS, _values(fate), strict=True)))
+                line = line or json_line(fate.told())
                 watcher.note(line)

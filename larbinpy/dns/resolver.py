@@ -1,11 +1,7 @@
 """The resolver: names to addresses in the one poll loop, without waiting for any.
 
-It asks recursive servers by UDP (RFC 1035), many names at a time and each name once,
-however many want it. An answer counts only when it comes from the server that was asked,
-to the port the question left by, with its id and its question (RFC 5452), in the very case
-in which it left where the server is known to keep that. Anything else is counted and passed
-over, and the question stays open until its own time is up. Then it goes to the next server
-under a new id, each wait longer than the last.
+Many names are asked for at a time, and each of them once, however many want it. What is at
+hand or in the cache is answered at once; the others wait for their turn with `questions`.
 """
 
 import random
@@ -15,13 +11,10 @@ from ipaddress import ip_address
 from typing import Any
 
 from larbinpy.dns import wire
-from larbinpy.dns.awaited import Awaited
 from larbinpy.dns.cache import Known, NameCache
-from larbinpy.dns.dice import Dice
 from larbinpy.dns.lookup import Answer, Lookup, Verdict
-from larbinpy.dns.ports import Packet, Ports
-from larbinpy.dns.servers import Address, Server, Servers
-from larbinpy.dns.stream import Stream
+from larbinpy.dns.questions import Questions
+from larbinpy.dns.servers import Address
 from larbinpy.histogram import NAME, Histogram
 from larbinpy.poller import Poller
 
@@ -32,14 +25,6 @@ _BATCH = 256
 # others from being asked meanwhile, up to so many for each that may be in its first wait;
 # but they do while no server answers anything.
 _OVERDUE = 16
-
-# Tries whose question leaves in random case. Behind one address there may be servers that
-# keep the case and servers that do not; the later tries suit them all.
-_CASED_TRIES = 3
-
-# Answers by TCP are rare; a zone that truncates everything must not take all descriptors.
-_MAX_STREAMS = 64
-_STREAM_TIME = 5
 
 _LOOPBACK = ("127.0.0.1", "::1")
 
@@ -53,7 +38,7 @@ class Resolver:
     could know are answered without asking.
 
     A name is in `_lookups` from `ask` to its end, and meanwhile in just one of: the queue,
-    the awaited, a stream. A name in `_early` is in none of them.
+    the questions. A name in `_early` is in none of them.
     """
 
     def __init__(
@@ -69,29 +54,20 @@ class Resolver:
         address_time: float,
         rng: random.Random | None = None,
     ) -> None:
-        self._poller = poller
-        self._awaited = Awaited(timeout)
-        addresses = [(str(ip_address(host)), port) for host, port in servers]
-        # A second more, as the times of a turn are read at its beginning.
-        self._ports = Ports(poller, addresses, self._awaited.longest + 1)
-        self._servers = Servers([a for a in addresses if self._ports.reaches(a)], timeout)
-        self._server_count = len(self._servers)
+        self._questions = Questions(poller, servers, timeout, rng or random.SystemRandom())
         self._cache = cache
         self._hosts = hosts
         self._max_in_flight = in_flight
         self._max_queued = send_queue
-        self._timeout = timeout
         self._address_time = address_time
-        self._dice = Dice(rng or random.SystemRandom())
         self._lookups: dict[str, Lookup] = {}
         self._queue: deque[Lookup] = deque()
         self._early: OrderedDict[str, None] = OrderedDict()
-        self._streams: dict[Stream, tuple[Lookup, bytes]] = {}
         self._answers: list[Answer] = []
         self._now = 0.0
         #: Of the look-ups, from when their name was wanted.
         self.times = Histogram(NAME)
-        self.answered = self._sent = self._resent = self._rejected = 0
+        self.answered = 0
         self._asked = self._cached = self._expected = self._failed = 0
 
     def __repr__(self) -> str:
@@ -182,37 +158,25 @@ class Resolver:
     def step(self, now: float) -> list[Answer]:
         """Take in what came, send what is due; return the answers that are complete."""
         self._now = now
-        self._ports.renew(now)
-        for packet in self._ports.take():
-            self._take_packet(packet, now)
-        for stream in [s for s in self._streams if s.ended or s.due <= now]:
-            self._take_stream(stream, now)
-        for lookup, was_asked in self._awaited.expired(now):
-            if was_asked:
-                lookup.server.missed(now, lost_case=lookup.lost_case)
-            self._carry_out(lookup, lookup.timed_out(now, self._timeout), now)
+        for lookup, verdict in self._questions.take(now):
+            self._end(lookup, verdict, now)
         for _ in range(min(_BATCH, self._sendable)):
-            self._send(self._next(now), self._servers.first(now), now)
-        self._ports.flush()
+            self._questions.ask(self._next(now), now)
+        self._questions.flush()
         answers, self._answers = self._answers, []
         return answers
 
     @property
     def deadline(self) -> float | None:
         """When the next step is due; None when nothing is under way."""
-        if self._ports.waiting or self._sendable or any(s.ended for s in self._streams):
-            return 0.0
-        dues = [stream.due for stream in self._streams]
-        if (due := self._awaited.deadline) is not None:
-            dues.append(due)
-        return min(dues, default=None)
+        return 0.0 if self._sendable else self._questions.deadline
 
     @property
     def _sendable(self) -> int:
         """How many names may be sent their first question now."""
-        overdue = self._awaited.overdue
-        taken = self._awaited.fresh + len(self._streams)
-        if overdue and not self._servers.any_awake(self._now):
+        overdue = self._questions.overdue
+        taken = self._questions.fresh
+        if overdue and not self._questions.any_awake(self._now):
             taken += overdue
         free = min(self._max_in_flight - taken, self._max_in_flight * _OVERDUE - overdue)
         # Early names leave half of the places to those that are waited for.
@@ -226,102 +190,12 @@ class Resolver:
         lookup = self._lookups[name] = Lookup(name, [], now)
         return lookup
 
-    def _send(self, lookup: Lookup, server: Server, now: float) -> None:
-        section = lookup.section
-        dice = self._dice.take(3 + len(section))
-        key = (self._ports.pick(server.family, dice[0]), dice[1:3])
-        while self._awaited.find(key) is not None:
-            key = (key[0], self._dice.take(2))
-        if lookup.tries < _CASED_TRIES:
-            section = wire.in_random_case(section, dice[3:])
-        self._ports.send(key[0], wire.encode(key[1], section), server.address)
-        server.asked(now)
-        self._sent += 1
-        self._resent += lookup.tries > 0
-        lookup.server = server
-        lookup.asked = section
-        lookup.asked_at = now
-        lookup.lost_case = False
-        self._awaited.add(lookup, key, now)
-
-    # -- what came in
-
-    def _take_packet(self, packet: Packet, now: float) -> None:
-        port, source, data = packet
-        lookup = self._awaited.find((port, data[:2]))
-        if lookup is None or source != lookup.server.address:
-            self._rejected += 1
-            return
-        addresses = wire.plain(data, lookup.asked)
-        if addresses:
-            lookup.server.heard(now, lookup.asked_at, lookup.asked != lookup.section)
-            self._awaited.remove(lookup)
-            self._found(lookup, addresses, now)
-        else:
-            self._take_other(lookup, data, now)
-
-    def _take_other(self, lookup: Lookup, packet: bytes, now: float) -> None:
-        server = lookup.server
-        same_case = packet.startswith(lookup.asked, wire.QUESTION_AT)
-        reply = _decoded(packet, lookup.asked)
-        if reply is None:
-            self._rejected += 1
-            return
-        if server.keeps_case and not same_case:
-            self._rejected += 1
-            lookup.lost_case = True
-            return
-        server.heard(now, lookup.asked_at, same_case and lookup.asked != lookup.section)
-        if not reply.truncated:
-            self._awaited.remove(lookup)
-            self._carry_out(lookup, lookup.answered(reply, self._server_count), now)
-        elif len(self._streams) < _MAX_STREAMS:  # else its time runs on
-            self._awaited.remove(lookup)
-            self._open_stream(lookup, packet[:2], now)
-
-    def _open_stream(self, lookup: Lookup, ident: bytes, now: float) -> None:
-        message = wire.encode(ident, lookup.asked)
-        due = now + _STREAM_TIME * self._timeout
-        try:
-            stream = Stream(self._poller, lookup.server.address, message, due)
-        except OSError:  # no descriptor left
-            self._carry_out(lookup, lookup.refused("truncated", self._server_count), now)
-        else:
-            self._streams[stream] = (lookup, ident)
-
-    def _take_stream(self, stream: Stream, now: float) -> None:
-        lookup, ident = self._streams.pop(stream)
-        stream.close()
-        reply = None
-        if stream.reply is not None and stream.reply[:2] == ident:
-            reply = _decoded(stream.reply, lookup.asked)
-        if reply is None or reply.truncated:
-            verdict = lookup.refused("truncated", self._server_count)
-        else:
-            verdict = lookup.answered(reply, self._server_count)
-        self._carry_out(lookup, verdict, now)
-
-    # -- what follows from it
-
-    def _carry_out(self, lookup: Lookup, verdict: Verdict, now: float) -> None:
+    def _end(self, lookup: Lookup, verdict: Verdict, now: float) -> None:
         if verdict is Verdict.FOUND:
-            self._found(lookup, lookup.addresses, now)
-        elif verdict is Verdict.ASK:
-            self._send(lookup, self._servers.first(now), now)
-        elif verdict is Verdict.NEXT:
-            self._send_to_next(lookup, now)
-        elif verdict is Verdict.LATER:
-            self._awaited.add(lookup, None, now)
+            self._cache.put(lookup.name, lookup.addresses, self._address_time, now)
+            self._finish(lookup, lookup.addresses, None)
         else:
             self._finish(lookup, *self._remember(lookup, verdict, now))
-
-    def _send_to_next(self, lookup: Lookup, now: float) -> None:
-        """While every server rests the wait goes by without a question."""
-        server = self._servers.after(lookup.server, now)
-        if server is None:
-            self._awaited.add(lookup, None, now)
-        else:
-            self._send(lookup, server, now)
 
     def _remember(self, lookup: Lookup, verdict: Verdict, now: float) -> Known:
         name = lookup.name
@@ -333,10 +207,6 @@ class Resolver:
         else:
             self._cache.put_nodata(name, reason, lookup.negative_ttl, now)
         return Known((), reason)
-
-    def _found(self, lookup: Lookup, addresses: tuple[str, ...], now: float) -> None:
-        self._cache.put(lookup.name, addresses, self._address_time, now)
-        self._finish(lookup, addresses, None)
 
     def _finish(self, lookup: Lookup, addresses: tuple[str, ...], reason: str | None) -> None:
         del self._lookups[lookup.name]
@@ -359,35 +229,23 @@ class Resolver:
         return {
             "asked": self._asked,
             "early": self._expected,
-            "sent": self._sent,
+            "sent": self._questions.sent,
             "answered": self.answered,
             "cached": self._cached,
             "failed": self._failed,
-            "resent": self._resent,
-            "rejected": self._rejected,
+            "resent": self._questions.resent,
+            "rejected": self._questions.rejected,
             "in_flight": self.in_flight,
-            "overdue": self._awaited.overdue,
+            "overdue": self._questions.overdue,
             "queued": self.queued,
-            "ports": len(self._ports),
-            "cache_size": len(self._cache),
+            "ports": self._questions.ports,
             "cache": self._cache.stats(),
-            "servers": self._servers.stats(self._now),
+            "servers": self._questions.servers(self._now),
         }
 
     def close(self) -> None:
         """Close all sockets; what was under way is not answered any more."""
-        for stream in self._streams:
-            stream.close()
-        self._streams.clear()
-        self._ports.close()
-
-
-def _decoded(packet: bytes, section: bytes) -> wire.Reply | None:
-    """The reply in `packet`; None where it is none to the question `section`, or is broken."""
-    try:
-        return wire.decode(packet, section)
-    except wire.WireError:
-        return None
+        self._questions.close()
 
 
 def _literal(text: str) -> str | None:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
 
-#: Asked once a 2xx reply's headers are complete, with its status and its media type
-#: (lower case, no parameters, empty where none was sent): None to go on, or the outcome
-#: to stop with before the body is read.
-Accept = Callable[[int, str], Outcome | None]
+#: Asked once a 2xx reply's headers are complete, with its media type (lower case, no
+#: parameters, empty where none was sent): None to go on, or the outcome to stop with before
+#: the body is read.
+Accept = Callable[[str], Outcome | None]
 
 
 @dataclass(frozen=True)

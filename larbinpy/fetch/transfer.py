@@ -171,9 +171,7 @@ class Transfer:
         """The headers are complete; ask whether the body of a good reply is wanted."""
         self.complete = True
         if 200 <= self.status < 300:
-            essence = self._essence()
-            self._stop = self.request.accept(self.status, essence)
-            self._detail = essence if self._stop is not None else ""
+            self._stop = self.request.accept(self._essence())
         return None if self._stop is None else 0
 
     def _essence(self) -> str:

@@ -9,7 +9,7 @@
     residents   which sites are in memory; let_go, what is known of the others; rulebook,
                 their robots.txt; budget, how much of it all; watch, whom to show
     types       which media types are taken
-    frontier    the whole, as the engine sees it; view, as people do
+    frontier    the whole, as the engine sees it; view, as people do; facts, of one URL
 
 Everything here but `blocks`, `seen` and `state` is free of I/O, and nothing reads a clock.
 """

@@ -33,7 +33,7 @@ _MOVES = 1000
 class Sequencer:
     """The store behind its gate.
 
-    Invariants: `load` counts the URLs in memory of each site, and no count exceeds
+    Invariants: `by_site` counts the URLs in memory of each site, and no count exceeds
     maxUrlsBySite less the limit. A site with URLs set aside and no more than half of the
     least share in memory is among the hungry.
     """
@@ -41,7 +41,7 @@ class Sequencer:
     def __init__(self, store: Store, max_urls_by_site: int) -> None:
         self._store = store
         self._most = max(1, max_urls_by_site - min(LIMIT, max_urls_by_site // 2))
-        self.load: Counter[str] = Counter()
+        self.by_site: Counter[str] = Counter()
         #: URLs with their sites or in flight.
         self.in_memory = 0
         # A set that keeps its order; the first of a dict is dear to find when many are gone.
@@ -93,11 +93,11 @@ class Sequencer:
         while self._moves and (taken := fifo.take()) is not None:
             place, line = taken
             site = site_of(line)
-            if site not in wait and self.load[site] < self._share:
-                self.load[site] += 1
+            if site not in wait and self.by_site[site] < self._share:
+                self.by_site[site] += 1
                 return decode(line, place)
             self._moves -= 1
-            if self.load[site] <= self._share // 2:
+            if self.by_site[site] <= self._share // 2:
                 self._hungry[site] = None
             wait.put(site, place, line)
         return None
@@ -108,9 +108,9 @@ class Sequencer:
         while self._hungry:
             site = next(iter(self._hungry))
             for wait in (store.priority_wait, store.ordinary_wait):
-                if site in wait and self.load[site] < self._share:
+                if site in wait and self.by_site[site] < self._share:
                     place, line = wait.take(site)
-                    self.load[site] += 1
+                    self.by_site[site] += 1
                     return decode(line, place)
             del self._hungry[site]
         return None
@@ -127,11 +127,11 @@ class Sequencer:
         self._store.leave(url)
         site = url.site
         self.in_memory -= 1
-        load = self.load[site] = self.load[site] - 1
-        if load <= self._share // 2 and self._store.has_waiting(site):
+        left = self.by_site[site] = self.by_site[site] - 1
+        if left <= self._share // 2 and self._store.has_waiting(site):
             self._hungry[site] = None
-        if not load:
-            del self.load[site]
+        if not left:
+            del self.by_site[site]
 
     def gate(self) -> tuple[bool, str]:
         """Whether the gate is open, and why it is not."""
@@ -139,7 +139,7 @@ class Sequencer:
             return False, f"{self.in_memory} URLs in memory"
         site = next(self._store.waiting_sites(), None)
         if site is not None and not self.can_take:
-            return False, f"{site} has {self.load[site]} URLs"
+            return False, f"{site} has {self.by_site[site]} URLs"
         return True, ""
 
     def resume(self) -> None:

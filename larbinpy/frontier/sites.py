@@ -133,10 +133,10 @@ class Sites(Residents):
         else:
             self._ip_sites.add(site, url)
 
-    def _decide(self, url: Url, outcome: Outcome, now: float) -> None:
+    def _decide(self, url: Url, outcome: Outcome, now: float, detail: str = "") -> None:
         """The fate of a URL that is in no queue: `outcome`, without (another) fetch."""
         if url.robots_for is None:
-            self.decided.append(Page(url, outcome))
+            self.decided.append(Page(url, outcome, detail=detail))
             return
         owner = self._sites.get(url.robots_for)
         if owner is not None and owner.state is State.ROBOTS:
@@ -189,7 +189,7 @@ class Sites(Residents):
             # An address that served until now is better than none.
             self._arrived(site, site.addresses, now + settings.retry_wait, now)
         else:
-            self._setback(site, Event.NO_ADDRESS, Outcome.NO_DNS, now)
+            self._setback(site, Event.NO_ADDRESS, Outcome.NO_DNS, now, answer.reason)
 
     def _arrived(
         self, site: NamedSite, addresses: tuple[str, ...], until: float, now: float
@@ -294,11 +294,13 @@ class Sites(Residents):
 
     # Failures.
 
-    def _setback(self, site: NamedSite, event: Event, outcome: Outcome, now: float) -> None:
+    def _setback(
+        self, site: NamedSite, event: Event, outcome: Outcome, now: float, detail: str = ""
+    ) -> None:
         """A step towards OPEN failed: wait and try it again, or give the site up."""
         site.tries += 1
         if site.tries > self._settings.retries:
-            self._give_up(site, outcome, now)
+            self._give_up(site, outcome, now, detail)
             return
         self.retried += 1
         self._on(site, event)
@@ -306,7 +308,7 @@ class Sites(Residents):
         site.until = now + self._settings.retry_wait
         self._set_timer(site, site.until)
 
-    def _give_up(self, site: NamedSite, verdict: Outcome, now: float) -> None:
+    def _give_up(self, site: NamedSite, verdict: Outcome, now: float, detail: str = "") -> None:
         """Close the site for a while: all its URLs end with `verdict`."""
         urls = [*self._ip_sites.withdraw(site), *site.urls()]
         self._on(site, Event.GIVE_UP)
@@ -318,7 +320,7 @@ class Sites(Residents):
         site.retries.clear()
         for url in urls:
             url.attempt = max(url.attempt, site.tries)
-            self._decide(url, verdict, now)
+            self._decide(url, verdict, now, detail)
         site.tries = site.silence = 0
         site.addresses = ()
 

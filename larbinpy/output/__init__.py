@@ -6,7 +6,8 @@
 ``warc``    all that was asked and answered, as WARC files: ``records`` makes them of pages,
             ``series`` has the files, ``cdxj`` the index of each
 ``browsable``  the same for reading offline: its ``catalog`` knows which URL has which file,
-            ``links`` leads from one to another
+            which ``naming`` decides; ``tree`` are its files, ``originals`` those as they came;
+            ``relinking`` rewrites them in the end, ``links`` leads from one to another
 ``stats``   counts only
 ``log``     ``crawl.jsonl``, a line for each URL whose fate is decided
 ``report``  the JSON object of ``--report``

@@ -1,51 +1,37 @@
 """A mirror that browses offline: rewriteLinks.
 
 While the crawl runs, pages are written as they came, and the catalog notes which URL has
-which file. What links are rewritten in (HTML, XHTML, SVG, CSS) is kept as it came, too,
-packed, in ``.larbinpy-originals``. When the crawl has ended, `finish` makes every such file
-anew from its original and the catalog. As the result depends on those two alone, it is of no
-consequence how often that was begun before, by a crawl that was killed or an earlier one:
-a resumed crawl and a refreshed mirror end as one that was never interrupted.
-
-A name is given once and for good, by the catalog: the plainest of `paths.browsable` that no
-other URL has. A file that is in the way of a folder moves aside, as in `mirror`.
+which file (`naming`). What links are rewritten in is kept as it came, too (`originals`), and
+made anew from that when the crawl has ended (`relinking`).
 
 A page that has not changed since it was fetched (304) stays; one that fails stays, too.
 """
 
-import errno
 import os
-import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from email.utils import parsedate_to_datetime
-from stat import S_ISDIR, S_ISREG
 
 from larbinpy.ending import UserError
-from larbinpy.files import LineFile, create, discard, enter_folder, find_folder, open_folder
+from larbinpy.files import LineFile, open_folder
 from larbinpy.outcome import Outcome
 from larbinpy.output.catalog import Catalog, Entry
-from larbinpy.output.links import Relative
-from larbinpy.output.paths import beside, browsable
+from larbinpy.output.naming import Names
+from larbinpy.output.originals import Originals
+from larbinpy.output.relinking import Relinking
 from larbinpy.page import Page
-from larbinpy.parse import Form, form_of, rewriting
-from larbinpy.url import Url, fingerprint, hash64
+from larbinpy.parse import Form, form_of, may_link
+from larbinpy.url import Url, hash64
 
-_ORIGINALS = ".larbinpy-originals"
 _LOCK = ".larbinpy-names"
-_PART = ".larbinpy-part"
-#: What a kept original is called beside its page; no URL has such a name (see `paths`).
-_KEPT = "#.orig"
-#: zlib's fastest: HTML to a quarter, at 100 MB/s.
-_LEVEL = 1
 #: Headers that tell of the page itself, and what follows from it: they count on a 304, too.
 _LASTING = frozenset({"content-type", "etag", "last-modified", "link", "refresh", "x-robots-tag"})
 _LONGEST_HEADER = 2000
 #: By which of them a server is asked whether there is something new, and how.
 _CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
-#: What there is in place of a file.
-_NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP)
+#: A larger file (bytes) takes more than a few milliseconds to read, and is, where it stayed as
+#: it was, only for its links; and from so much of it is told whether it may have some.
+_LARGE = 1 << 20
+_BEGINNING = 1 << 16
 
 
 @dataclass(slots=True, frozen=True)
@@ -58,6 +44,8 @@ class MirrorSettings:
     lower_case: bool = False
     #: Ask for pages that are here only where they have changed.
     conditional: bool = True
+    #: Others want the bodies of those that have not changed, too, however large.
+    whole: bool = False
 
 
 class BrowsableMirror:
@@ -73,11 +61,16 @@ class BrowsableMirror:
         try:
             self._lock = LineFile(_LOCK, folder=self._root)
             self._catalog = Catalog(directory)
-            discard(_PART, folder=self._root)
+            self._names = Names(self._catalog, self._root, lower_case=settings.lower_case)
         except BaseException:
             os.close(self._root)
             raise
-        self._pages = self._bytes = self._unchanged = self._rewritten = self._written = 0
+        self._tree = self._names.tree
+        self._originals = Originals(self._tree)
+        self._relinking = Relinking(
+            self._catalog, self._names, self._originals, keep=settings.keep_originals
+        )
+        self._pages = self._bytes = self._unchanged = 0
 
     def __repr__(self) -> str:
         return f"BrowsableMirror({self._pages} pages, {self._unchanged} of them unchanged)"
@@ -100,12 +93,12 @@ class BrowsableMirror:
             "pages": self._pages,
             "bytes": self._bytes,
             "unchanged": self._unchanged,
-            "rewritten": self._rewritten,
+            "rewritten": self._relinking.rewritten,
         }
 
     def cut(self) -> list[int]:
         self._catalog.commit()
-        return [self._pages, self._written, self._catalog.changes]
+        return [self._pages, self._tree.written, self._catalog.changes]
 
     def sync(self) -> None:
         """Nothing: all of it is brought to the disk with the pages."""
@@ -126,7 +119,7 @@ class BrowsableMirror:
 
     def _take(self, page: Page) -> None:
         old, entry = self._catalog.get(page.url.href), self._entry(page)
-        self._catalog.rewritten = False
+        self._catalog.note_change()
         twin = self._twin(entry) if old is None else None
         if twin is not None:
             self._catalog.move(entry.url, twin.url)
@@ -134,20 +127,30 @@ class BrowsableMirror:
         is_same = old is not None and (old.digest, old.path) == (entry.digest, entry.path)
         if not is_same or not self._is_there(entry):
             if entry.form is not None:
-                self._write_original(entry.url, page.body)
-            self._write(entry, page.body)
+                self._originals.write(entry.url, page.body)
+            self._tree.write(entry.path, page.body, entry.modified)
         self._catalog.put(entry)
         if old is not None and old.path != entry.path:
-            # First, as after a kill the catalog must not name a file that is gone.
-            self._catalog.commit()
-            self._discard(old.path, but=entry.path)
+            self._names.leave(old.path, entry.path)
+
+    def _entry(self, page: Page) -> Entry:
+        url, form = page.url.href, form_of(page)
+        return Entry(
+            url,
+            self._names.allotted(url, "text/html" if form is Form.HTML else page.type),
+            [(n, v) for n, v in page.headers if n in _LASTING and _is_tame(v)],
+            page.charset,
+            _digest(page.body),
+            form and form.value,
+            len(page.body),
+        )
 
     def _twin(self, entry: Entry) -> Entry | None:
         """The page that has the plainest path that `entry` might have, where it is the same.
 
         As ``/`` and ``/index.html`` are on most sites, and http and https.
         """
-        twin = self._catalog.at(self._paths(entry.url, entry.type)[0])
+        twin = self._catalog.at(self._names.plainest(entry.url, entry.type))
         if twin is None or (twin.digest, twin.form) != (entry.digest, entry.form):
             return None
         return twin if twin.path != entry.path else None
@@ -167,8 +170,8 @@ class BrowsableMirror:
         entry = self._catalog.get(page.url.href) if self._settings.conditional else None
         if entry is None:
             return
-        body = self._body(entry)
-        if body is None or _digest(body) != entry.digest:
+        body = self._at_hand(entry)
+        if body is None:
             bare = [(name, value) for name, value in entry.headers if name not in _CONDITIONS]
             self._catalog.put(replace(entry, headers=bare, digest=b""))
             page.outcome = Outcome.EARLY_STOP
@@ -182,212 +185,36 @@ class BrowsableMirror:
         """A redirect: links to `url` lead to the file of `target`."""
         self._catalog.move(url, target)
 
-    # What is left to do when the crawl has ended.
-
     def finish(self) -> Iterator[None]:
-        """Rewrite the links of all pages, a page or a part of one in each step.
-
-        And once more, where a page or a redirect came between the steps.
-        """
-        seen = -1
-        while seen != self._catalog.changes:
-            seen = self._catalog.changes
-            relative = Relative(self._catalog.path_of)
-            for entry in self._catalog.pages():
-                yield from self._rewrite(self._placed(entry), relative)
-                yield
-        self._catalog.rewritten = True
-        self._catalog.commit()
-
-    def _placed(self, entry: Entry) -> Entry:
-        """`entry`, elsewhere where a folder is in its place, as a power cut may leave it."""
-        if not self._is_folder(entry.path) or self._catalog.at(entry.path) is None:
-            return entry
-        path = self._free(entry.url, entry.type, but=entry.path)
-        self._catalog.rename(entry.url, path)
-        return replace(entry, path=path)
-
-    def _rewrite(self, entry: Entry, relative: Relative) -> Iterator[None]:
-        original = self._original(entry.url)
-        if original is None:
-            return
-        page = Page(
-            Url(entry.url, 0), Outcome.SUCCESS, 200, entry.headers, original, charset=entry.charset
-        )
-        body = yield from rewriting(page, relative.to(entry.path))
-        if self._catalog.get(entry.url) != entry:
-            return  # It came anew between the steps, and has its turn again.
-        if self._settings.keep_originals and body != original:
-            folders, slash, name = entry.path.rpartition("/")
-            self._write(replace(entry, path=folders + slash + beside(name, _KEPT)), original)
-        if self._read(entry.path) != body:
-            self._write(entry, body)
-            self._rewritten += 1
-
-    # Files.
-
-    def _entry(self, page: Page) -> Entry:
-        url, form = page.url.href, form_of(page)
-        return Entry(
-            url,
-            self._allotted(url, "text/html" if form is Form.HTML else page.type),
-            [(n, v) for n, v in page.headers if n in _LASTING and _is_tame(v)],
-            page.charset,
-            _digest(page.body),
-            form and form.value,
-            len(page.body),
-        )
-
-    def _allotted(self, url: str, media_type: str) -> str:
-        """The path that `url` has, or the plainest that is free."""
-        old = self._catalog.get(url)
-        if old is not None and old.path in self._paths(url, media_type):
-            return old.path if not self._is_folder(old.path) else self._free(url, media_type)
-        return self._free(url, media_type)
-
-    def _free(self, url: str, media_type: str, but: str = "") -> str:
-        paths = self._paths(url, media_type)
-        for path in paths:
-            owner = self._catalog.at(path)
-            is_free = owner is None or owner.url == url
-            if path != but and is_free and not self._is_folder(path):
-                return path
-        return paths[-1]
-
-    def _paths(self, url: str, media_type: str) -> list[str]:
-        return browsable(url, media_type, self._settings.lower_case)
-
-    def _is_folder(self, path: str) -> bool:
-        found = self._stat(path)
-        return found is not None and S_ISDIR(found.st_mode)
-
-    def _write(self, entry: Entry, body: bytes) -> None:
-        """Put the file of `entry` in its place, whole."""
-        create(_PART, (body,), folder=self._root)
-        try:
-            self._date(entry)
-            folder, name = self._enter(entry.path)
-            try:
-                os.rename(_PART, name, src_dir_fd=self._root, dst_dir_fd=folder)
-            finally:
-                os.close(folder)
-        except BaseException:
-            discard(_PART, folder=self._root)
-            raise
-        self._written += 1
-
-    def _date(self, entry: Entry) -> None:
-        """A file is as old as its page."""
-        text = dict(entry.headers).get("last-modified")
-        if text is None:
-            return
-        with suppress(ValueError, TypeError, OverflowError):
-            seconds = parsedate_to_datetime(text).timestamp()
-            os.utime(_PART, (seconds, seconds), dir_fd=self._root, follow_symlinks=False)
-
-    def _enter(self, path: str) -> tuple[int, str]:
-        """Descriptor of the folder of `path`, made where it is missing, and the last name."""
-        *folders, name = path.split("/")
-        here, folder = "", os.dup(self._root)
-        for part in folders:
-            here = f"{here}/{part}" if here else part
-            parent = folder
-            try:
-                folder = self._enter_folder(parent, part, here)
-            finally:
-                os.close(parent)
-        return folder, name
-
-    def _enter_folder(self, parent: int, name: str, path: str) -> int:
-        folder = enter_folder(parent, name)
-        if folder is not None:
-            return folder
-        self._move_aside(parent, name, path)
-        folder = enter_folder(parent, name)
-        if folder is None:
-            raise NotADirectoryError(f"{path} in the mirror was replaced while it was made")
-        return folder
-
-    def _move_aside(self, parent: int, name: str, path: str) -> None:
-        """What has that name and is no folder gets another; a page, its next."""
-        entry = self._catalog.at(path)
-        if entry is None:
-            os.rename(name, beside(name, "#file"), src_dir_fd=parent, dst_dir_fd=parent)
-            return
-        new = self._free(entry.url, entry.type, but=path)
-        # First, and at once: after a kill between the two the file is missing where it is
-        # looked for, and comes again; else a folder would be taken for it for good.
-        self._catalog.rename(entry.url, new)
-        self._catalog.commit()
-        os.rename(name, new.rpartition("/")[2], src_dir_fd=parent, dst_dir_fd=parent)
-
-    def _discard(self, path: str, but: str) -> None:
-        """Remove a file; `but` may be the same one on a disk that ignores case."""
-        if self._stat(path) == self._stat(but):
-            return
-        with suppress(OSError), self._parent(path) as (folder, name):
-            discard(name, folder=folder)
-
-    @contextmanager
-    def _parent(self, path: str) -> Iterator[tuple[int, str]]:
-        """Descriptor of the folder of `path`, if it is there, and the last name."""
-        folders, _, name = path.rpartition("/")
-        folder = find_folder(self._root, folders)
-        try:
-            yield folder, name
-        finally:
-            os.close(folder)
-
-    def _read(self, path: str) -> bytes | None:
-        """The content of a file; None where there is none, but a folder or a link maybe."""
-        try:
-            with self._parent(path) as (folder, name):
-                fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder)
-            with open(fd, "rb") as file:
-                return file.read()
-        except OSError as error:
-            if error.errno in _NO_FILE:
-                return None
-            raise
-
-    def _stat(self, path: str) -> os.stat_result | None:
-        try:
-            with self._parent(path) as (folder, name):
-                return os.stat(name, dir_fd=folder, follow_symlinks=False)
-        except OSError as error:
-            if error.errno in _NO_FILE:
-                return None
-            raise
+        """Rewrite the links of all pages."""
+        return self._relinking.steps()
 
     def _is_there(self, entry: Entry) -> bool:
-        path = entry.path if entry.form is None else _original_path(entry.url)
-        found = self._stat(path)
-        if found is None or not S_ISREG(found.st_mode):
+        if entry.form is not None:
+            return self._originals.has(entry.url)
+        return self._tree.size(entry.path) == entry.size
+
+    def _at_hand(self, entry: Entry) -> bytes | None:
+        """The page as it came, empty where nobody needs it; None where it is no more as it came.
+
+        Of a large file that has no links only the size is compared.
+        """
+        if not self._is_there(entry):
+            return None
+        if entry.form is not None:
+            body = self._originals.read(entry.url, entry.size)
+        elif self._is_left_alone(entry):
+            return b""
+        else:
+            body = self._tree.read(entry.path, entry.size)
+        return body if body is not None and _digest(body) == entry.digest else None
+
+    def _is_left_alone(self, entry: Entry) -> bool:
+        if self._settings.whole or entry.size <= _LARGE:
             return False
-        return entry.form is not None or found.st_size == entry.size
-
-    def _body(self, entry: Entry) -> bytes | None:
-        """The page as it came; None where it is not there any more."""
-        return self._read(entry.path) if entry.form is None else self._original(entry.url)
-
-    def _original(self, url: str) -> bytes | None:
-        packed = self._read(_original_path(url))
-        with suppress(zlib.error):
-            return packed and zlib.decompress(packed)
-        return None
-
-    def _write_original(self, url: str, body: bytes) -> None:
-        create(_PART, (zlib.compress(body, _LEVEL),), folder=self._root)
-        folder, name = self._enter(_original_path(url))
-        try:
-            os.rename(_PART, name, src_dir_fd=self._root, dst_dir_fd=folder)
-        finally:
-            os.close(folder)
-
-
-def _original_path(url: str) -> str:
-    name = f"{fingerprint(url):016x}"
-    return f"{_ORIGINALS}/{name[:2]}/{name[2:]}"
+        page = Page(Url(entry.url, 0), Outcome.SUCCESS, 200, entry.headers)
+        page.body = self._tree.read(entry.path, _BEGINNING) or b""
+        return not may_link(page)
 
 
 def _digest(body: bytes) -> bytes:

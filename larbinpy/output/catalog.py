@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ CREATE TABLE IF NOT EXISTS page (
     id INTEGER PRIMARY KEY, url TEXT NOT NULL UNIQUE, path TEXT NOT NULL UNIQUE,
     headers TEXT NOT NULL, charset TEXT, digest BLOB NOT NULL, form TEXT, size INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS moved (url TEXT PRIMARY KEY, target TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS leaving (old TEXT PRIMARY KEY, new TEXT NOT NULL) WITHOUT ROWID;
 """
 _COLUMNS = "url, path, headers, charset, digest, form, size"
 #: Of a row of redirects more is a circle, or none that a crawl would follow.
@@ -56,6 +58,15 @@ class Entry:
             return "text/html"
         return dict(self.headers).get("content-type", "").partition(";")[0].strip().lower()
 
+    @property
+    def modified(self) -> float | None:
+        """When it was changed, as its server told, in seconds after 1970."""
+        text = dict(self.headers).get("last-modified")
+        try:
+            return None if text is None else parsedate_to_datetime(text).timestamp()
+        except (ValueError, TypeError, OverflowError):
+            return None
+
 
 @contextmanager
 def _as_os_error() -> Iterator[None]:
@@ -88,19 +99,20 @@ class Catalog:
     def __repr__(self) -> str:
         return f"<Catalog {'rewritten' if self._rewritten else 'to be rewritten'}>"
 
-    @property
-    def rewritten(self) -> bool:
-        """Are all files as they will be, with their links?"""
-        return self._rewritten
+    def note_change(self) -> None:
+        """Note that a file is not as it will be; at once, as it may be written next."""
+        self.changes += 1
+        self._note(done=False)
 
-    @rewritten.setter
-    def rewritten(self, value: bool) -> None:
-        """Set at once: before a file is written that is not as it will be."""
-        self.changes += not value
-        if value != self._rewritten:
-            self._write(f"PRAGMA user_version={0 if value else 1}")
+    def note_rewritten(self) -> None:
+        """Note that all files are as they will be, with their links."""
+        self._note(done=True)
+
+    def _note(self, *, done: bool) -> None:
+        if done != self._rewritten:
+            self._write(f"PRAGMA user_version={0 if done else 1}")
             self.commit()
-            self._rewritten = value
+            self._rewritten = done
 
     def _write(self, command: str, values: Iterable[object] = ()) -> None:
         with _as_os_error():
@@ -161,24 +173,36 @@ class Catalog:
             " size = excluded.size",
             (*values, entry.form, entry.size),
         )
-        self.rewritten = False
+        self.note_change()
 
     def rename(self, url: str, path: str) -> None:
         self._write("UPDATE page SET path = ? WHERE url = ?", (path, url))
-        self.rewritten = False
+        self.note_change()
 
     def move(self, url: str, target: str) -> None:
         """Note a redirect."""
         row = self._first("SELECT target FROM moved WHERE url = ?", url)
         if row is None or row[0] != target:
             self._write("INSERT OR REPLACE INTO moved VALUES (?, ?)", (url, target))
-            self.rewritten = False
+            self.note_change()
 
     def stay(self, url: str) -> None:
         """Note that `url` does not redirect, or no more."""
         if self._first("SELECT target FROM moved WHERE url = ?", url) is not None:
             self._write("DELETE FROM moved WHERE url = ?", (url,))
-            self.rewritten = False
+            self.note_change()
+
+    def leave(self, old: str, new: str) -> None:
+        """Note that the file `old` goes, and `new` comes in its place."""
+        self._write("INSERT OR REPLACE INTO leaving VALUES (?, ?)", (old, new))
+
+    def left(self, old: str) -> None:
+        self._write("DELETE FROM leaving WHERE old = ?", (old,))
+
+    def leaving(self) -> list[tuple[str, str]]:
+        """What was noted by `leave` and not by `left`."""
+        with _as_os_error():
+            return self._base.execute("SELECT old, new FROM leaving").fetchall()
 
     def pages(self) -> Iterator[Entry]:
         """All pages whose links are rewritten, in the order in which they first came."""

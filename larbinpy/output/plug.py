@@ -45,7 +45,11 @@ class Output(Protocol):
     """
 
     def loaded(self, page: Page) -> None:
-        """A page came, complete, decoded and parsed. It may be kept; nobody changes it later."""
+        """A page came, complete, decoded and parsed. It may be kept; nobody changes it later.
+
+        Where a mirror is refreshed, a large file that stayed as it was may have no body here:
+        see `Page.body`.
+        """
 
     def failed(self, url: Url, outcome: Outcome) -> None:
         """The fate of `url` is decided, and there is no page. Retries are not reported."""

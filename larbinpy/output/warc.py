@@ -12,7 +12,6 @@ off what it has of them.
 
 import os
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 from larbinpy.dns.lookup import Answer
@@ -20,7 +19,7 @@ from larbinpy.files import open_folder
 from larbinpy.outcome import Outcome
 from larbinpy.output.records import Original, digest
 from larbinpy.output.series import Series, SeriesMark
-from larbinpy.page import Page
+from larbinpy.page import Page, timestamp
 from larbinpy.url import Url
 
 #: Payloads that are remembered, the latest used (some 350 bytes each).
@@ -129,4 +128,4 @@ class WarcOutput:
 
 def _date(at: float) -> str:
     """The Unix time `at` as records spell it."""
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")[:23] + "Z"
+    return timestamp(at, "milliseconds")

@@ -8,13 +8,14 @@ bytes are. A type that says nothing, and only that, is made up for by a look at 
     feeds       sitemaps, RSS and Atom, as streams through lxml
     headers     Link, Refresh, Location, X-Robots-Tag; directives: what robots are told
     css, srcset, refresh, manifest   the small grammars
-    rewrite     a page as it is read from a disk; marked: where in its text attributes stand
+    rewrite     a page as it is read from a disk; marked: where in its text attributes stand;
+                steps: how long work is divided
     link        Kind, Link, Parsed, and the Collector they all add to
 """
 
 from larbinpy.agent import product_token
 from larbinpy.page import Page
-from larbinpy.parse.body import read_body, read_unlabelled
+from larbinpy.parse.body import may_link, read_body, read_unlabelled
 from larbinpy.parse.charset import sniff
 from larbinpy.parse.css import css_urls
 from larbinpy.parse.headers import read_headers, redirect_target
@@ -32,6 +33,7 @@ __all__ = [
     "css_urls",
     "form_of",
     "links",
+    "may_link",
     "meta_refresh",
     "read",
     "redirect_target",

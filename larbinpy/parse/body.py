@@ -46,9 +46,21 @@ def read_body(page: Page, out: Collector) -> str | None:
         return _read_xml(body, charset, out)
     if kind in _UNKNOWN or kind in _GZIP:
         return read_unlabelled(body, charset, out) if _is_markup(body) else None
-    if kind == "text/plain" and "sitemap" in page.url.href.rpartition("/")[2].lower():
+    if _is_text_sitemap(page):
         return _read_text(body, charset, out)
     return None
+
+
+def may_link(page: Page) -> bool:
+    """May there be links in the body of `page`? Its first kilobytes are enough to tell."""
+    kind = page.type
+    if kind in ("text/html", "text/css", "application/manifest+json"):
+        return True
+    if page.body.startswith(_GZIP_MAGIC):
+        return _is_packed_feed(next(feeds.gunzip(page.body), b""))
+    if kind in _UNKNOWN or kind in _GZIP:
+        return _is_markup(page.body) or _is_manifest(page)
+    return kind.endswith(("+xml", "/xml")) or _is_manifest(page) or _is_text_sitemap(page)
 
 
 def read_unlabelled(body: bytes, charset: str | None, out: Collector) -> str | None:
@@ -81,11 +93,16 @@ def _read_gzip(body: bytes, out: Collector) -> str | None:
     """Of compressed documents only sitemaps and feeds are known to be sent as they are."""
     chunks = feeds.gunzip(body)
     first = next(chunks, b"")
-    encoding, name = xml.encoding_of(first, None)
-    if xml.root_name(first, encoding) not in feeds.ROOTS:
+    if not _is_packed_feed(first):
         return None
+    encoding, name = xml.encoding_of(first, None)
     feeds.read_feed(chain([first], chunks), encoding, out)
     return name
+
+
+def _is_packed_feed(first: bytes) -> bool:
+    encoding, _ = xml.encoding_of(first, None)
+    return xml.root_name(first, encoding) in feeds.ROOTS
 
 
 def _read_css(body: bytes, charset: str | None, out: Collector) -> str:
@@ -119,3 +136,7 @@ def _is_manifest(page: Page) -> bool:
     if page.type not in _UNKNOWN and page.type != "application/json":
         return False
     return page.url.href.partition("?")[0].endswith(_MANIFEST_NAMES)
+
+
+def _is_text_sitemap(page: Page) -> bool:
+    return page.type == "text/plain" and "sitemap" in page.url.href.rpartition("/")[2].lower()

@@ -8,6 +8,8 @@ character is looked at a bounded number of times, whatever the sheet.
 import re
 from collections.abc import Callable, Iterator
 
+from larbinpy.parse.steps import Steps, replaced
+
 # Each loop is possessive: nothing is ever tried twice.
 _DOUBLE = r'"([^"\\\n\r\f]*+(?:\\(?:\r\n|.)[^"\\\n\r\f]*+)*+)(?:"|\\?\Z)'
 _SINGLE = r"'([^'\\\n\r\f]*+(?:\\(?:\r\n|.)[^'\\\n\r\f]*+)*+)(?:'|\\?\Z)"
@@ -39,6 +41,8 @@ _NAME_BACKWARDS = re.compile(r"[-\w\x80-\U0010ffff]*")
 #: Tokens of interest in one sheet: a megabyte of honest CSS has some 30,000, and a megabyte
 #: of nothing but parentheses would take half a second.
 _MAX_TOKENS = 100_000
+#: And so many are looked at within a millisecond or two.
+_BATCH = 4096
 #: First letters of the two at-rules that matter.
 _AT_RULES = frozenset("iInN")
 #: Functions whose strings are URLs.
@@ -57,29 +61,33 @@ def css_urls(text: str) -> list[str]:
     return [url for url in (_unescape(text[start:end]) for start, end in _spans(text)) if url]
 
 
-def replace_css_urls(text: str, replace: Callable[[str], str | None]) -> str:
+def replace_css_urls(text: str, replace: Callable[[str], str | None]) -> Steps[str]:
     """`text` with its URLs, as `css_urls` finds them, replaced by what `replace` makes of them.
 
     It is given each with its escapes undone, and says None for one that stays.
     """
-    pieces, done = [], 0
-    for start, end in _spans(text):
+
+    def new(start: int, end: int) -> str | None:
         url = _unescape(text[start:end])
-        new = replace(url) if url else None
-        if new is not None:
-            unsafe = _QUOTE_ENDS if text[start - 1] in "\"'" else _BARE_ENDS
-            pieces += [text[done:start], unsafe.sub(r"\\\g<0>", new)]
-            done = end
-    return "".join([*pieces, text[done:]])
+        found = replace(url) if url else None
+        unsafe = _QUOTE_ENDS if text[start - 1 : start] in ('"', "'") else _BARE_ENDS
+        return None if found is None else unsafe.sub(r"\\\g<0>", found)
+
+    return replaced(text, _spans(text), new)
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
-    """Where the URLs stand, without what quotes them; some may be empty."""
+    """Where the URLs stand, without what quotes them; some are empty.
+
+    One of these comes every `_BATCH` tokens, for those who work in steps.
+    """
     if "(" not in text and "@" not in text:
         return
     holders: list[bool] = []  # for each open parenthesis: are its strings URLs?
     position = 0
-    for _ in range(_MAX_TOKENS):
+    for number in range(_MAX_TOKENS):
+        if number % _BATCH == 0:
+            yield position, position
         token = _TOKEN.search(text, position)
         if token is None:
             return

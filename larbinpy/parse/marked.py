@@ -2,11 +2,13 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from html import escape, unescape
 
 import turbohtml
+
+from larbinpy.parse.steps import Steps
 
 #: Of a tag so long only the ends are looked at: see `charset`, whose bounds these are.
 _KEPT_OF_RUN = 32 * 1024
@@ -20,6 +22,12 @@ _HOLDERS = (
 _SELECTOR = ",".join(f"[{name}]" for name in _HOLDERS).replace(":", r"\:") + ",meta,style"
 #: And those that say what to make of them.
 _WANTED = frozenset(_HOLDERS) | {"rel", "http-equiv", "content", "integrity", "crossorigin"}
+#: Characters that the parser is given at once: 3 ms; and edits and elements of a step.
+_CHUNK = 128 * 1024
+_EDITS = 4096
+_TAGS = 256
+_BREAK = re.compile("\r\n")
+_SHADOW = re.compile(r"(<template\b[^<>]{0,1000}?\s)shadowrootmode(?=[\s=])")
 #: Whatever opens with "<" in XML. Each alternative takes in all that it looked at, so that
 #: nothing is looked at twice.
 _XML = re.compile(
@@ -29,6 +37,8 @@ _XML = re.compile(
     re.DOTALL,
 )
 _ATTRIBUTE = re.compile(r"([^\s=\"'<>/]++)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)')")
+#: A `<base>` of XHTML, which most XML has not.
+_BASE = re.compile(r"<(?:[^\s<>:]{1,30}:)?base\b")
 _STYLE_END = re.compile(r"</(?:[^\s<>:]{1,30}:)?style\b")
 
 
@@ -74,12 +84,14 @@ class Edits:
         if name in element.places:
             self.replace(*element.places[name], "")
 
-    def applied(self) -> str:
+    def applied(self) -> Steps[str]:
         pieces, done = [], 0
-        for start, (end, new) in sorted(self._by_start.items()):
+        for number, (start, (end, new)) in enumerate(sorted(self._by_start.items()), 1):
             if start >= done:
                 pieces += [self.text[done:start], new]
                 done = end
+            if number % _EDITS == 0:
+                yield
         return "".join([*pieces, self.text[done:]])
 
 
@@ -91,24 +103,46 @@ def _escaped(value: str) -> str:
 _STRAY = re.compile("[\ud800-\udfff]")
 
 
-def read_marked_html(text: str) -> tuple[str | None, Iterator[Marked]]:
+def read_marked_html(text: str) -> Steps[tuple[str | None, Iterator[Marked]]]:
     """The href of the first `<base>` that has one, and the elements that may hold references.
 
     They come in document order, each made when it is asked for.
     """
-    breaks = [m.start() - i for i, m in enumerate(re.finditer("\r\n", text))]
+    breaks: list[int] = []
 
     def place(start: int, end: int) -> Place:
         # The parser counts a line break as one.
         return start + bisect_left(breaks, start), end + bisect_left(breaks, end)
 
-    tree = turbohtml.parse(
-        _shortened(_STRAY.sub("\ufffd", text).replace("\r\n", "\n").replace("\r", "\n")),
-        source_locations=True,
-        allow_declarative_shadow_roots=False,
-    )
-    base = tree.select_one("base[href]")
-    return None if base is None else base.attr("href"), _marked(tree, place)
+    parser = turbohtml.IncrementalParser(positions=False, source_locations=True)
+    for start, chunk in _chunks(_with_templates_open(_shortened(text))):
+        known = len(breaks)
+        breaks += (start + m.start() - known - i for i, m in enumerate(_BREAK.finditer(chunk)))
+        parser.feed(_STRAY.sub("\ufffd", chunk).replace("\r\n", "\n").replace("\r", "\n"))
+        yield
+    tree = parser.close()
+    yield
+    found = tree.select(_SELECTOR)
+    yield
+    bases = (element.attr("href") for element in found if element.tag == "base")
+    return next((href for href in bases if href is not None), None), _marked(found, place)
+
+
+def _chunks(text: str) -> Iterator[tuple[int, str]]:
+    """Portions of `text`, and where each begins; none ends within a line break."""
+    start = 0
+    while start < len(text):
+        end = start + _CHUNK
+        end += text[end - 1 : end + 1] == "\r\n"
+        yield start, text[start:end]
+        start = end
+
+
+def _with_templates_open(text: str) -> str:
+    """`text` in which what a shadow root holds is in its template, where it is looked for."""
+    if "shadowrootmode" not in text:
+        return text
+    return _SHADOW.sub(r"\1xhadowrootmode", text)
 
 
 def _shortened(text: str) -> str:
@@ -127,8 +161,10 @@ def _blanked(run: re.Match[str]) -> str:
     return f"{text[:_KEPT_OF_RUN]}{'x' * middle}{text[-_KEPT_OF_RUN:]}"
 
 
-def _marked(tree: turbohtml.Document, place: Callable[[int, int], Place]) -> Iterator[Marked]:
-    for element in tree.select(_SELECTOR):
+def _marked(
+    elements: Iterable[turbohtml.Element], place: Callable[[int, int], Place]
+) -> Iterator[Marked]:
+    for element in elements:
         location = element.source_location
         if location is None:
             continue
@@ -144,9 +180,21 @@ def _marked(tree: turbohtml.Document, place: Callable[[int, int], Place]) -> Ite
         yield Marked(element.tag, values, short, whole, inner)
 
 
-def read_marked_xml(text: str) -> tuple[str | None, Iterator[Marked]]:
+def read_marked_xml(text: str) -> Steps[tuple[str | None, Iterator[Marked]]]:
     """The same of XHTML and SVG, and of their `<?xml-stylesheet?>`."""
-    found, sheet = [], 0
+    base = None
+    if _BASE.search(text):
+        for number, element in enumerate(_xml_elements(text), 1):
+            if element.tag == "base" and "href" in element.values:
+                base = element.values["href"]
+                break
+            if number % _TAGS == 0:
+                yield
+    return base, _xml_elements(text)
+
+
+def _xml_elements(text: str) -> Iterator[Marked]:
+    sheet = 0
     for tag in _XML.finditer(text):
         # Nothing in a style sheet is an element.
         if not tag["tag"] or not tag["end"] or tag.start() < sheet:
@@ -156,9 +204,7 @@ def read_marked_xml(text: str) -> tuple[str | None, Iterator[Marked]]:
             end = _STYLE_END.search(text, tag.end())
             sheet = end.start() if end else len(text)
             element.inner = (tag.end(), sheet)
-        found.append(element)
-    base = next((e.values["href"] for e in found if e.tag == "base" and "href" in e.values), None)
-    return base, iter(found)
+        yield element
 
 
 def _marked_tag(tag: re.Match[str]) -> Marked:
@@ -166,6 +212,8 @@ def _marked_tag(tag: re.Match[str]) -> Marked:
     values, places = {}, {}
     for attribute in _ATTRIBUTE.finditer(tag["attributes"]):
         name = attribute[1]
+        if name not in _WANTED or attribute.end() - attribute.start() >= _KEPT_OF_RUN:
+            continue
         values[name] = unescape(attribute[attribute.lastindex or 0])
         places[name] = (offset + attribute.start(), offset + attribute.end())
     return Marked(tag["tag"].rpartition(":")[2].lower(), values, places, tag.span())

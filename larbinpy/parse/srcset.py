@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable, Iterator
 
+from larbinpy.parse.steps import Steps, replaced
+
 #: Separators, then a URL: everything up to white space.
 _CANDIDATE = re.compile(r"[ \t\n\f\r,]*+([^ \t\n\f\r]++)")
 #: Descriptors end at a comma outside parentheses; parentheses do not nest.
@@ -19,16 +21,15 @@ def srcset(value: str) -> list[str]:
     return [value[start:end] for start, end in _spans(value)]
 
 
-def replace_srcset(value: str, replace: Callable[[str], str | None]) -> str:
+def replace_srcset(value: str, replace: Callable[[str], str | None]) -> Steps[str]:
     """`value` with the URLs that `srcset` finds replaced; None of `replace` leaves one as it is."""
-    pieces, done = [], 0
-    for start, end in _spans(value):
-        new = replace(value[start:end])
-        if new is not None:
-            # At its ends a comma is a separator.
-            pieces += [value[done:start], new.strip(",")]
-            done = end
-    return "".join([*pieces, value[done:]])
+
+    def new(start: int, end: int) -> str | None:
+        found = replace(value[start:end])
+        # At its ends a comma is a separator.
+        return None if found is None else found.strip(",")
+
+    return replaced(value, _spans(value), new)
 
 
 def _spans(value: str) -> Iterator[tuple[int, int]]:

@@ -134,9 +134,9 @@ def queued(frontier: Frontier, place: Place, href: str) -> Facts:
     if place.queue == "ordinary":
         ahead += len(frontier.store.priority)
     is_open, reason = frontier.sequencer.gate()
-    loaded = frontier.sequencer.load[site_of(href)]
+    in_memory = frontier.sequencer.by_site[site_of(href)]
     if place.queue.endswith("_wait"):
-        waits_for, reason = "room", f"its site has {loaded} URLs in memory, and they go first"
+        waits_for, reason = "room", f"its site has {in_memory} URLs in memory, and they go first"
     elif is_open:
         waits_for, reason = "turn", f"{ahead} go first"
     else:

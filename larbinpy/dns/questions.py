@@ -1,0 +1,229 @@
+"""The questions of look-ups: out to the name servers, and back as what follows from the answers.
+
+They go by UDP (RFC 1035). An answer counts only when it comes from the server that was asked,
+to the port the question left by, with its id and its question (RFC 5452), in the very case
+in which it left where the server is known to keep that. Anything else is counted and passed
+over, and the question stays open until its own time is up. Then it goes to the next server
+under a new id, each wait longer than the last.
+"""
+
+import random
+from collections.abc import Sequence
+from ipaddress import ip_address
+
+from larbinpy.dns import wire
+from larbinpy.dns.awaited import Awaited
+from larbinpy.dns.dice import Dice
+from larbinpy.dns.lookup import Lookup, Verdict
+from larbinpy.dns.ports import Packet, Ports
+from larbinpy.dns.servers import Address, Server, Servers
+from larbinpy.dns.stream import Stream
+from larbinpy.poller import Poller
+
+# Tries whose question leaves in random case. Behind one address there may be servers that
+# keep the case and servers that do not; the later tries suit them all.
+_CASED_TRIES = 3
+
+# Answers by TCP are rare; a zone that truncates everything must not take all descriptors.
+_MAX_STREAMS = 64
+_STREAM_TIME = 5
+
+Ended = tuple[Lookup, Verdict]
+
+
+class Questions:
+    """Asks `servers` about look-ups, the first wait being `timeout` seconds.
+
+    A look-up is here from `ask` until `take` returns it, and meanwhile in just one of: the
+    awaited, a stream.
+    """
+
+    def __init__(
+        self, poller: Poller, servers: Sequence[Address], timeout: float, rng: random.Random
+    ) -> None:
+        self._poller = poller
+        self._timeout = timeout
+        self._awaited = Awaited(timeout)
+        addresses = [(str(ip_address(host)), port) for host, port in servers]
+        # A second more, as the times of a turn are read at its beginning.
+        self._ports = Ports(poller, addresses, self._awaited.longest + 1)
+        self._servers = Servers([a for a in addresses if self._ports.reaches(a)], timeout)
+        self._dice = Dice(rng)
+        self._streams: dict[Stream, tuple[Lookup, bytes]] = {}
+        self._ended: list[Ended] = []
+        #: Questions, of which `resent` repeated one, and packets that were no answer.
+        self.sent = self.resent = self.rejected = 0
+
+    def __repr__(self) -> str:
+        return f"<Questions {self._awaited!r}, {len(self._streams)} by TCP>"
+
+    # -- out
+
+    def ask(self, lookup: Lookup, now: float) -> None:
+        """Ask what the look-up is to know next. It leaves with the next `flush`."""
+        self._send(lookup, self._servers.first(now), now)
+
+    def _send(self, lookup: Lookup, server: Server, now: float) -> None:
+        section = lookup.section
+        dice = self._dice.take(3 + len(section))
+        key = (self._ports.pick(server.family, dice[0]), dice[1:3])
+        while self._awaited.find(key) is not None:
+            key = (key[0], self._dice.take(2))
+        if lookup.tries < _CASED_TRIES:
+            section = wire.in_random_case(section, dice[3:])
+        self._ports.send(key[0], wire.encode(key[1], section), server.address)
+        server.asked(now)
+        self.sent += 1
+        self.resent += lookup.tries > 0
+        lookup.server = server
+        lookup.asked = section
+        lookup.asked_at = now
+        lookup.lost_case = False
+        self._awaited.add(lookup, key, now)
+
+    def flush(self) -> None:
+        """Let everything leave that was asked."""
+        self._ports.flush()
+
+    # -- back
+
+    def take(self, now: float) -> list[Ended]:
+        """Take in what came and ask on where that is not all; the look-ups that have ended.
+
+        How they have: FOUND, ABSENT or FAILED.
+        """
+        self._ports.renew(now)
+        for packet in self._ports.take():
+            self._take_packet(packet, now)
+        for stream in [s for s in self._streams if s.ended or s.due <= now]:
+            self._take_stream(stream, now)
+        for lookup, was_asked in self._awaited.expired(now):
+            if was_asked:
+                lookup.server.missed(now, lost_case=lookup.lost_case)
+            self._carry_out(lookup, lookup.timed_out(now, self._timeout), now)
+        ended, self._ended = self._ended, []
+        return ended
+
+    def _take_packet(self, packet: Packet, now: float) -> None:
+        port, source, data = packet
+        lookup = self._awaited.find((port, data[:2]))
+        if lookup is None or source != lookup.server.address:
+            self.rejected += 1
+            return
+        addresses = wire.plain(data, lookup.asked)
+        if addresses:
+            lookup.server.heard(now, lookup.asked_at, lookup.asked != lookup.section)
+            self._awaited.remove(lookup)
+            lookup.addresses = addresses
+            self._ended.append((lookup, Verdict.FOUND))
+        else:
+            self._take_other(lookup, data, now)
+
+    def _take_other(self, lookup: Lookup, packet: bytes, now: float) -> None:
+        server = lookup.server
+        same_case = packet.startswith(lookup.asked, wire.QUESTION_AT)
+        reply = _decoded(packet, lookup.asked)
+        if reply is None:
+            self.rejected += 1
+            return
+        if server.keeps_case and not same_case:
+            self.rejected += 1
+            lookup.lost_case = True
+            return
+        server.heard(now, lookup.asked_at, same_case and lookup.asked != lookup.section)
+        if not reply.truncated:
+            self._awaited.remove(lookup)
+            self._carry_out(lookup, lookup.answered(reply, len(self._servers)), now)
+        elif len(self._streams) < _MAX_STREAMS:  # else its time runs on
+            self._awaited.remove(lookup)
+            self._open_stream(lookup, packet[:2], now)
+
+    def _open_stream(self, lookup: Lookup, ident: bytes, now: float) -> None:
+        message = wire.encode(ident, lookup.asked)
+        due = now + _STREAM_TIME * self._timeout
+        try:
+            stream = Stream(self._poller, lookup.server.address, message, due)
+        except OSError:  # no descriptor left
+            self._carry_out(lookup, lookup.refused("truncated", len(self._servers)), now)
+        else:
+            self._streams[stream] = (lookup, ident)
+
+    def _take_stream(self, stream: Stream, now: float) -> None:
+        lookup, ident = self._streams.pop(stream)
+        stream.close()
+        reply = None
+        if stream.reply is not None and stream.reply[:2] == ident:
+            reply = _decoded(stream.reply, lookup.asked)
+        if reply is None or reply.truncated:
+            verdict = lookup.refused("truncated", len(self._servers))
+        else:
+            verdict = lookup.answered(reply, len(self._servers))
+        self._carry_out(lookup, verdict, now)
+
+    def _carry_out(self, lookup: Lookup, verdict: Verdict, now: float) -> None:
+        if verdict is Verdict.ASK:
+            self.ask(lookup, now)
+        elif verdict is Verdict.NEXT:
+            self._send_to_next(lookup, now)
+        elif verdict is Verdict.LATER:
+            self._awaited.add(lookup, None, now)
+        else:
+            self._ended.append((lookup, verdict))
+
+    def _send_to_next(self, lookup: Lookup, now: float) -> None:
+        """While every server rests the wait goes by without a question."""
+        server = self._servers.after(lookup.server, now)
+        if server is None:
+            self._awaited.add(lookup, None, now)
+        else:
+            self._send(lookup, server, now)
+
+    # -- how it stands
+
+    @property
+    def fresh(self) -> int:
+        """How many look-ups are in their first wait, or get their answer by TCP."""
+        return self._awaited.fresh + len(self._streams)
+
+    @property
+    def overdue(self) -> int:
+        """How many have waited in vain before."""
+        return self._awaited.overdue
+
+    def any_awake(self, now: float) -> bool:
+        """Is there a server that answers, as far as can be told?"""
+        return self._servers.any_awake(now)
+
+    @property
+    def deadline(self) -> float | None:
+        """When there is something to be taken; the past where it is at once, None for never."""
+        if self._ports.waiting or any(stream.ended for stream in self._streams):
+            return 0.0
+        dues = [stream.due for stream in self._streams]
+        if (due := self._awaited.deadline) is not None:
+            dues.append(due)
+        return min(dues, default=None)
+
+    @property
+    def ports(self) -> int:
+        """How many ports are open."""
+        return len(self._ports)
+
+    def servers(self, now: float) -> list[dict[str, object]]:
+        """What is known of each server."""
+        return self._servers.stats(now)
+
+    def close(self) -> None:
+        """Close all sockets; what was asked is not answered any more."""
+        for stream in self._streams:
+            stream.close()
+        self._streams.clear()
+        self._ports.close()
+
+
+def _decoded(packet: bytes, section: bytes) -> wire.Reply | None:
+    """The reply in `packet`; None where it is none to the question `section`, or is broken."""
+    try:
+        return wire.decode(packet, section)
+    except wire.WireError:
+        return None
