@@ -34,6 +34,9 @@ def common(settings: FetchSettings) -> list[tuple[int, object]]:
         (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS),
         (pycurl.HTTP09_ALLOWED, 1),
         (pycurl.ENCODING, ""),  # offers what was built in: gzip, deflate, br
+        # Addresses are given, there are no names. Of each libcurl would keep a minute's note
+        # all the same, and go through all of these whenever a connection is done.
+        (pycurl.DNS_CACHE_TIMEOUT, 0),
         (pycurl.CONNECTTIMEOUT_MS, round(settings.timeout_connect * 1000)),
         (pycurl.USERAGENT, settings.user_agent),
         (pycurl.HTTPHEADER, _headers(settings)),
