@@ -153,6 +153,7 @@ def test_of_very_many_sites_the_busiest_are_found_after_some_turns(world, monkey
     for _ in range(4):
         here.frontier.sequence(here.now)
     for _ in range(2 * 300 // 50):
+        here.now += 0.02
         here.frontier.sequence(here.now)
     told = view.sites(here.frontier, here.now)
     assert (told["total"], len(told["busiest"])) == (300, 20)

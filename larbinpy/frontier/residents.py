@@ -17,6 +17,8 @@ _REMEMBERED = 20
 #: Idle sites that are kept, as their robots.txt and address save a fetch and a question:
 #: some 30 MB with small files.
 _IDLE = 20_000
+#: What has passed, and whom to show, is looked for this often (s), not at each turn.
+_LOOKING = 0.02
 #: A robots.txt that takes more than this is dear (bytes); all dear ones together get so much.
 _DEAR = 1024
 _DEAR_TOTAL = 32 << 20
@@ -50,6 +52,7 @@ class Residents:
         self._rulebook = Rulebook()
         self._dear: Budget[NamedSite] = Budget(_DEAR_TOTAL)
         self._watch = Watch()
+        self._look_at = float("-inf")
 
     def __iter__(self) -> Iterator[NamedSite]:
         return iter(self._sites.values())
@@ -142,6 +145,9 @@ class Residents:
         self._settle()
         for site in self._idle.surplus():
             self._let_go(site, now)
+        if now < self._look_at:
+            return
+        self._look_at = now + _LOOKING
         self._watch.step(self._active.keys(), now)
         for passing in (self.waits, self._verdicts, self._ip_sites.waits):
             passing.lapse(now)
