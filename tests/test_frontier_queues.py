@@ -47,7 +47,7 @@ class Waiting:
 
     def take_all(self, site):
         taken = []
-        while site in self.backlogs:
+        while site in self.backlogs.sites:
             taken.append(self.backlogs.take(site)[1])
         return taken
 
@@ -192,7 +192,7 @@ def test_a_full_disk_loses_and_doubles_nothing_of_a_fifo(fifo, call):
 def test_without_any_url_set_aside(waiting):
     backlogs = waiting.backlogs
     assert (len(backlogs), list(backlogs.lines()), list(backlogs.sites)) == (0, [], [])
-    assert "http://a.test" not in backlogs
+    assert "http://a.test" not in backlogs.sites
     assert repr(backlogs) == "<Backlogs 0 URLs of 0 sites>"
 
 

@@ -207,6 +207,8 @@ class Backlogs:
         self._blocks = blocks
         self._prefix = prefix
         self._sites: dict[str, _Backlog] = {}
+        #: The sites of which URLs are set aside.
+        self.sites = self._sites.keys()
         # Sites with a tail, in the order in which these began, and the lines in all tails.
         # Ordered, as the first of a dict is dear to find when those before it are gone.
         self._tails: OrderedDict[str, None] = OrderedDict()
@@ -218,16 +220,8 @@ class Backlogs:
     def __len__(self) -> int:
         return self._length
 
-    def __contains__(self, site: str) -> bool:
-        return site in self._sites
-
     def __repr__(self) -> str:
         return f"<Backlogs {self._length} URLs of {len(self._sites)} sites>"
-
-    @property
-    def sites(self) -> Iterator[str]:
-        """The sites of which URLs are set aside."""
-        return iter(self._sites)
 
     def put(self, site: str, place: int, line: str) -> None:
         """Set aside a URL; it is here even where an OSError comes of it."""

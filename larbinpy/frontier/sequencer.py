@@ -93,11 +93,12 @@ class Sequencer:
         while self._moves and (taken := fifo.take()) is not None:
             place, line = taken
             site = site_of(line)
-            if site not in wait and self.by_site[site] < self._share:
-                self.by_site[site] += 1
+            held = self.by_site.get(site, 0)
+            if held < self._share and site not in wait.sites:
+                self.by_site[site] = held + 1
                 return decode(line, place)
             self._moves -= 1
-            if self.by_site[site] <= self._share // 2:
+            if held <= self._share // 2:
                 self._hungry[site] = None
             wait.put(site, place, line)
         return None
@@ -108,7 +109,7 @@ class Sequencer:
         while self._hungry:
             site = next(iter(self._hungry))
             for wait in (store.priority_wait, store.ordinary_wait):
-                if site in wait and self.by_site[site] < self._share:
+                if site in wait.sites and self.by_site[site] < self._share:
                     place, line = wait.take(site)
                     self.by_site[site] += 1
                     return decode(line, place)

@@ -33,17 +33,14 @@ def encode(url: Url) -> str:
 def decode(line: str, place: int = 0) -> Url:
     """The URL in a line of `encode`; ValueError where it is none."""
     href, depth, hops, number, via = line.split(" ")
-    flags = int(number)
-    return Url(
-        href,
-        int(depth),
-        via=None if via == "-" else via,
-        hops=int(hops),
-        priority=bool(flags & _HURRIED),
-        seed=bool(flags & _SEED),
-        requisite=bool(flags & _REQUISITE),
-        place=place,
-    )
+    url = Url(href, int(depth), None if via == "-" else via, 0, int(hops))
+    url.place = place
+    if number != "0":
+        flags = int(number)
+        url.priority = bool(flags & _HURRIED)
+        url.seed = bool(flags & _SEED)
+        url.requisite = bool(flags & _REQUISITE)
+    return url
 
 
 class Place(NamedTuple):
@@ -121,7 +118,7 @@ class Store:
 
     def has_waiting(self, site: str) -> bool:
         """Are there URLs of `site` that were set aside?"""
-        return site in self.ordinary_wait or site in self.priority_wait
+        return site in self.ordinary_wait.sites or site in self.priority_wait.sites
 
     def waiting_sites(self) -> Iterator[str]:
         """The sites of which URLs were set aside."""
