@@ -85,6 +85,16 @@ class TestTiny:
             check(table, model)
             assert (7 in table) == (7 in model)
 
+    @given(BATCHES, st.lists(PRINTS, max_size=20))
+    def test_it_says_what_add_would_and_adds_nothing(self, batches, asked):
+        table = FingerprintTable()
+        known = set()
+        for batch in batches:
+            fill(table, batch)
+            known.update(batch)
+        assert table.unmet(asked) == [f not in known for f in asked]
+        check(table, known)
+
     @given(BATCHES)
     def test_it_need_not_grow(self, batches):
         table, model = FingerprintTable(), set()

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from larbinpy.frontier.scope import Candidate, Scope
 from larbinpy.outcome import Outcome
-from larbinpy.parse import Kind
+from larbinpy.parse import Kind, Link
 
 HERE = "http://a.test/"
 INSIDE = "http://a.test/b/c.html"
@@ -147,7 +147,7 @@ def test_with_depth_by_site_another_host_starts_afresh():
 def test_which_kinds_are_followed():
     def kinds(url="http://a.test/x.mp3", **settings):
         scope = Scope(scope_settings(**settings))
-        return [kind for kind in Kind if scope.follows(kind, url)]
+        return [link.kind for link in scope.followed([Link(url, kind) for kind in Kind])]
 
     assert kinds() == [Kind.PAGE]
     assert kinds(get_image=True) == [Kind.PAGE, Kind.IMAGE]

@@ -93,19 +93,32 @@ class FingerprintTable:
             slot += 1
         return fingerprint in self._strays
 
+    def unmet(self, batch: list[int]) -> list[bool]:
+        """For each of `batch` in its order, whether it is not in the table."""
+        _, away = self._look(batch)
+        for k in compress(range(len(batch)), away):
+            away[k] = batch[k] not in self
+        return away
+
+    def _look(self, batch: list[int]) -> tuple[list[int], list[bool]]:
+        """The home of each of `batch`, and whether it lies elsewhere, if anywhere."""
+        bases, widths, shift = self._bases, self._widths, self._shift
+        homes = [bases[region := f >> shift] + f % widths[region] for f in batch]
+        # Two more make it a tuple whatever the length of the batch.
+        away = list(map(ne, itemgetter(*homes, 0, 0)(self._slots), batch))
+        if not all(batch):
+            # 0 looks as if it were found in an empty slot.
+            away = [is_away or not f for is_away, f in zip(away, batch, strict=True)]
+        return homes, away
+
     def add(self, batch: list[int]) -> list[bool]:
         """Add `batch`; for each in its order, whether it was new.
 
         Some hundreds at a time are fastest; `grow` must be called between such batches.
         """
-        slots, bases, widths, shift = self._slots, self._bases, self._widths, self._shift
-        homes = [bases[region := f >> shift] + f % widths[region] for f in batch]
-        # Two more make it a tuple whatever the length of the batch.
-        fresh = list(map(ne, itemgetter(*homes, 0, 0)(slots), batch))
-        if not all(batch):
-            # 0 looks as if it were found in an empty slot.
-            fresh = [is_new or not f for is_new, f in zip(fresh, batch, strict=True)]
-        last, strays = self._end + _TAIL - 1, self._strays
+        homes, fresh = self._look(batch)
+        slots, strays = self._slots, self._strays
+        last = self._end + _TAIL - 1
         for k in compress(range(len(batch)), fresh):
             f = batch[k]
             slot = homes[k]

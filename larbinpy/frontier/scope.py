@@ -1,6 +1,6 @@
 """Scope: may we want this URL at all? Rules are chosen once, from the configuration."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from larbinpy.outcome import Outcome
@@ -67,6 +67,11 @@ class Scope:
         self._privileged = tuple(e.lower() for e in settings.privileged_extensions)
         everywhere = settings.requisites == "everywhere"
         self._requisites = settings.requisites != "off"
+        self._kinds: tuple[Kind, ...] = (Kind.PAGE,)
+        if settings.any_type or self._requisites:
+            self._kinds = tuple(Kind)
+        elif settings.get_image:
+            self._kinds = (Kind.PAGE, Kind.IMAGE)
         self._rules: list[Rule] = [trap]
         if not settings.get_cgi:
             self._rules.append(no_query)
@@ -115,17 +120,14 @@ class Scope:
     def _lock_site(self, candidate: Candidate) -> Outcome | None:
         return None if host_of(candidate.url) in self.seed_hosts else Outcome.OUT_SITE
 
-    def follows(self, kind: Kind, url: str) -> bool:
-        """Is a link of this kind followed at all?
+    def followed(self, links: Iterable[Link]) -> list[Link]:
+        """Those of `links` that are of a kind that is followed at all.
 
         Pages are; images with getImage; all requisites with anyType or when they are asked
         for, as only then their types are taken; and whatever specificSearch looks for.
         """
-        if kind is Kind.PAGE or self._settings.any_type or self._requisites:
-            return True
-        if self.privileged(url):
-            return True
-        return kind is Kind.IMAGE and self._settings.get_image
+        kinds, privileged = self._kinds, self.privileged
+        return [link for link in links if link.kind in kinds or privileged(link.url)]
 
     def depth(self, candidate: Candidate, depth: int) -> int:
         """The depth of a link on a page of depth `depth`; below 0 it is too deep.

@@ -104,6 +104,10 @@ class Seen:
     def __contains__(self, fingerprint: int) -> bool:
         return fingerprint in self._table
 
+    def unmet(self, batch: list[int]) -> list[bool]:
+        """For each of a batch in its order, whether it was not met yet."""
+        return self._table.unmet(batch)
+
     def add(self, fingerprints: Iterable[int]) -> list[bool]:
         """Add a batch; for each in its order, whether it was new."""
         batch = list(fingerprints)
