@@ -10,6 +10,7 @@ from suites import suite
 from larbinpy.url import (
     BAD_PORTS,
     MAX_LENGTH,
+    Base,
     Url,
     canonical,
     fingerprint,
@@ -165,3 +166,78 @@ def test_fingerprints_are_stable_and_fit_64_bits():
     prints = {fingerprint(url) for url in urls}
     assert len(prints) == len(urls)
     assert all(0 <= each < 2**64 for each in prints)
+
+
+BASES = st.sampled_from(
+    [
+        "http://h/",
+        "http://h/a/b/c.html?x=/y/z",
+        "https://h:8443/a/b/",
+        "http://127.0.0.1:80/x/",
+        "http://[::1]:81/p/q",
+        "http://u:p@h/a/",
+        "http://h/%7ea/b",
+        "http://h/a%2Fb/c",
+        "http://h:25/a/b",
+        "ftp://h/a/b",
+        "data:text/html,x",
+        "http://h//a//b",
+        "http://h/..b/c",
+    ]
+)
+PIECES = st.sampled_from(
+    [
+        "/",
+        "?",
+        "&",
+        ":",
+        "..",
+        ".",
+        "...",
+        "..a",
+        "a",
+        "b.html",
+        "x:y",
+        "~u",
+        "%7e",
+        "%2e",
+        "a%zz",
+        "é",
+        "@",
+        "(",
+        "a;b",
+        "\\",
+        "'",
+        "^",
+        "|",
+        "{",
+        "xn--a",
+        "HTTP:",
+        "http:",
+        "//",
+        "http://",
+        "http://127.1.2.3:80",
+        "https://A.com",
+        "http://a.b:25",
+        "http://u@h",
+        "h:443",
+        "0x7f.1",
+        "http://h",
+        "https://h:8443",
+        "c d",
+        "\t",
+        "/",
+        "/",
+    ]
+)
+
+
+@given(BASES, st.lists(PIECES, max_size=7).map("".join))
+@example("http://h/", "..//")
+@example("http://h/a/b", "../../../c")
+@example("http://h/a/b", "//h/c")
+@example("http://h/a/b", "?c")
+@example("http://h/a/b", "")
+@example("http://h/a", "x" * (MAX_LENGTH - len("http://h/") + 1))
+def test_a_base_resolves_as_resolve_does(base, reference):
+    assert Base(base).resolve(reference) == resolve(reference, base)

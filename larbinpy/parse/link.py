@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
 
-from larbinpy.url import MAX_LENGTH, resolve
+from larbinpy.url import MAX_LENGTH, Base
 
 #: Distinct references taken from one page. The largest honest lists are sitemaps, which
 #: their protocol ends at 50,000; beyond that a page is a weapon.
@@ -25,6 +26,8 @@ _IMAGE_RELATIONS = frozenset(
 )
 _REQUISITE_RELATIONS = frozenset({"stylesheet", "manifest", "modulepreload", "enclosure"})
 _LOADED_AHEAD = frozenset({"preload", "prefetch"})
+#: What is longer than this in `rel` or `as` is meant by nobody.
+_LONGEST_RELATION = 256
 _UNENDORSED = frozenset({"nofollow", "ugc", "sponsored"})
 
 
@@ -73,11 +76,11 @@ class Collector:
     """
 
     __slots__ = (
+        "_base",
         "_by_reference",
         "_by_url",
-        "_characters",
+        "_room",
         "agent",
-        "base",
         "encode",
         "full",
         "nofollow",
@@ -85,8 +88,7 @@ class Collector:
     )
 
     def __init__(self, base: str, agent: str = "") -> None:
-        #: Canonical or at least absolute URL that references are resolved against.
-        self.base = base
+        self._base = Base(base)
         #: Product token of the crawler, in lower case, for directives addressed to it.
         self.agent = agent
         #: Applied to references that are not ASCII, where the page's encoding matters.
@@ -97,10 +99,15 @@ class Collector:
         self.nofollow = False
         self._by_reference: dict[str, Link | None] = {}
         self._by_url: dict[str, Link] = {}
-        self._characters = 0
+        self._room = _MAX_CHARACTERS
 
     def __repr__(self) -> str:
         return f"<Collector {self.base} {len(self._by_url)} links>"
+
+    @property
+    def base(self) -> str:
+        """Canonical or at least absolute URL that references are resolved against."""
+        return self._base.url
 
     @property
     def count(self) -> int:
@@ -110,41 +117,42 @@ class Collector:
     def rebase(self, base: str) -> None:
         """Resolve what is added from now on against `base`."""
         if base != self.base:
-            self.base = base
+            self._base = Base(base)
             self._by_reference.clear()
 
     def add(self, reference: str, kind: Kind, nofollow: bool = False) -> None:
         """Take a reference as it stands in the page; what cannot be crawled is dropped."""
-        reference = reference.partition("#")[0]
+        if "#" in reference:
+            reference = reference.partition("#")[0]
         if not reference and kind is not Kind.PAGE:
             return  # "#part" is something within this document, and "" no resource at all
         link = self._by_reference.get(reference, _UNMET)
         if link is _UNMET:
             link = self._enter(reference, kind, nofollow)
-        if link is not None and kind is Kind.PAGE:
-            link.nofollow = nofollow and (link.nofollow or link.kind is not Kind.PAGE)
+        if kind is Kind.PAGE and link is not None and (link.nofollow or link.kind is not kind):
+            link.nofollow = nofollow
             link.kind = kind
 
     def _enter(self, reference: str, kind: Kind, nofollow: bool) -> Link | None:
         if self.full:
             return None
-        url = self._resolve(reference)
         link = None
+        url = self._resolve(reference)
         if url is not None:
             link = self._by_url.get(url)
             if link is None:
                 link = self._by_url[url] = Link(url, kind, nofollow)
-                self._characters += len(url)
+                self._room -= len(url)
         self._by_reference[reference] = link
-        self.full = len(self._by_reference) >= MAX_LINKS or self._characters >= _MAX_CHARACTERS
+        self.full = self._room <= 0 or len(self._by_reference) >= MAX_LINKS
         return link
 
     def _resolve(self, reference: str) -> str | None:
-        if len(reference) > _MAX_REFERENCE:
-            return None
         if self.encode is not None and not reference.isascii():
             reference = self.encode(reference)
-        return resolve(reference, self.base)
+        if len(reference) > _MAX_REFERENCE:
+            return None
+        return self._base.resolve(reference)
 
     def parsed(self, charset: str | None) -> Parsed:
         return Parsed(list(self._by_url.values()), charset, self.noindex, self.nofollow)
@@ -160,6 +168,12 @@ def relation_kind(rel: str, destination: str) -> Kind | None:
 
     Unknown relations are hyperlinks, as they are in HTML.
     """
+    return _relation_kind(rel[:_LONGEST_RELATION], destination[:_LONGEST_RELATION])
+
+
+# Of what is meant by somebody there are few spellings.
+@lru_cache(1 << 10)
+def _relation_kind(rel: str, destination: str) -> Kind | None:
     relations = frozenset(rel.lower().split())
     if relations and relations <= _CONNECTIONS:
         return None
