@@ -6,6 +6,8 @@ from stage to stage.
 """
 
 import re
+import struct
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
@@ -32,15 +34,20 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 # An escape counts only where no stray "%" or "%x" stands before it: decoding the "%32"
 # of "%%32e" would make a new escape, and the spelling would no longer be stable.
 _ESCAPE = re.compile(r"(?<!%)(?<!%[0-9A-Fa-f])%([0-9A-Fa-f]{2})")
-# A reference that stands in its URL as it is: no scheme, no host, no dot segment, nothing that
-# is or should be escaped. A segment may begin with a dot all the same; that is rare.
-_PLAIN = re.compile(
-    r"(?:/|[\w~,;=&+!$*()@-][\w~.,;=&+!$*()@-]*(?:/|(?=\?)|\Z))"
-    r"(?:[\w~,;=&+!$*()@:-][\w~.,;=&+!$*()@:-]*/)*"
-    r"(?:[\w~,;=&+!$*()@:-][\w~.,;=&+!$*()@:-]*)?"
-    r"(?:\?[\w~.,;=&+!$*()@:/?-]+)?",
-    re.ASCII,
+# References that stand in their URLs as they are: no host, no dot segment, nothing that is or
+# should be escaped. A segment may begin with a dot all the same; that is rare.
+_SEGMENTS = r"(?:[\w~,;=&+!$*()@:-][\w~.,;=&+!$*()@:-]*+/?)*+(?:\?[\w~.,;=&+!$*()@:/?-]++)?"
+_PATH = re.compile("/" + _SEGMENTS, re.ASCII).fullmatch
+# The first segment holds no colon: what stands before one is a scheme.
+_RELATIVE = re.compile(
+    r"[\w~,;=&+!$*()@-][\w~.,;=&+!$*()@-]*+(?:/|(?=\?)|\Z)" + _SEGMENTS, re.ASCII
 ).fullmatch
+#: Any scheme but those that can be crawled.
+_OTHER_SCHEME = re.compile(r"(?!https?:)[a-z][a-z0-9+.-]*:", re.ASCII | re.IGNORECASE).match
+#: Longer ones are left to `resolve`, so that those that are remembered stay small.
+_LONGEST_ORIGIN = 300
+#: Ways up from a folder that are known beforehand; longer ones are rare.
+_UP = tuple("../" * levels for levels in range(8))
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
@@ -103,8 +110,8 @@ class Base:
     """A URL that many references are resolved against.
 
     Most references are plain: they hold nothing that the URL standard or our spelling would
-    change. Those are put behind the base's origin or folder as they are, in a tenth of the
-    time that `resolve` takes, which does the others.
+    change. Those are put behind the base's origin or one of its folders as they are, in a
+    tenth of the time that `resolve` takes, which does the others.
     """
 
     __slots__ = ("_folders", "_origin", "url")
@@ -114,52 +121,46 @@ class Base:
         self.url = url
         #: Empty where nothing may be put behind it.
         self._origin = ""
-        #: That of `url`, the one that this is in, and so on; the first one of the site is last.
-        self._folders: list[str] = []
-        folder = url.partition("?")[0].rpartition("/")[0] + "/"
-        if folder.startswith(("http://", "https://")) and _spell(folder) == folder:
-            origin = folder[: folder.index("/", 8)]
+        #: The one that `url` is in, by "", the one that this is in, by "../", and so on.
+        self._folders: dict[str, str] = {}
+        if _spell(url) == url and len(url) <= MAX_LENGTH:
+            origin = url[: url.index("/", 8)]
             if _is_plain(origin):
                 self._origin = origin
-                self._folders.append(folder)
-                while len(folder) > len(origin) + 1:
-                    folder = folder[: folder.rindex("/", 0, -1) + 1]
-                    self._folders.append(folder)
+                folder = url.partition("?")[0]
+                for up in _UP:
+                    folder = folder[: folder.rindex("/", 0, -1 if up else None) + 1]
+                    self._folders[up] = folder
+                    if len(folder) == len(origin) + 1:
+                        break
 
     def __repr__(self) -> str:
         return f"<Base {self.url}>"
 
     def resolve(self, reference: str) -> str | None:
         """What `resolve` makes of `reference` and this base. No fragment may be in it."""
-        url = self._joined(reference) if self._origin else None
+        url = None
+        if reference[:4] == "http":
+            end = reference.find("/", 8, _LONGEST_ORIGIN)
+            if end > 0 and _PATH(reference, end) and _is_plain(reference[:end]):
+                url = reference
+        elif reference[:1] == "/":
+            if self._origin and _PATH(reference):
+                url = self._origin + reference
+        else:
+            head, up, rest = reference.rpartition("../")
+            folder = self._folders.get(head + up)
+            if folder is not None and _RELATIVE(rest):
+                url = folder + rest
         if url is None or len(url) > MAX_LENGTH:
-            return resolve(reference, self.url)
+            return self._resolve_other(reference)
         return url
 
-    def _joined(self, reference: str) -> str | None:
-        """The URL of a plain reference, None for any other."""
-        if reference.startswith(("../", "http://", "https://")):
-            return self._above(reference) if reference[0] == "." else _absolute(reference)
-        if _PLAIN(reference):
-            return (self._origin if reference[0] == "/" else self._folders[0]) + reference
-        return None
-
-    def _above(self, reference: str) -> str | None:
-        up = 1
-        while reference.startswith("../", 3 * up):
-            up += 1
-        rest = reference[3 * up :]
-        if rest.startswith("/") or not _PLAIN(rest):
-            return None
-        return self._folders[min(up, len(self._folders) - 1)] + rest
-
-
-def _absolute(reference: str) -> str | None:
-    """`reference`, where it is a URL that is spelled canonically; None where that is not sure."""
-    end = reference.find("/", 8)
-    if end > 0 and _PLAIN(reference, end) and _is_plain(reference[:end]):
-        return reference
-    return None
+    def _resolve_other(self, reference: str) -> str | None:
+        """As `resolve`, for the few references that are not plain."""
+        if reference in self._folders:
+            return self._folders[reference] if reference else self.url
+        return None if _OTHER_SCHEME(reference) else resolve(reference, self.url)
 
 
 @lru_cache(1 << 14)
@@ -191,6 +192,12 @@ def _decode_unreserved(match: re.Match[str]) -> str:
 def fingerprint(url: str) -> int:
     """64-bit fingerprint of a canonical URL."""
     return hash64(url.encode())
+
+
+def fingerprints(urls: Iterable[str]) -> list[int]:
+    """The `fingerprint` of each of `urls`, in four fifths of the time."""
+    digests = [blake2b(url.encode(), digest_size=8).digest() for url in urls]
+    return list(struct.unpack(f"<{len(digests)}Q", b"".join(digests)))
 
 
 def hash64(data: bytes) -> int:

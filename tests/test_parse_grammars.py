@@ -66,6 +66,7 @@ def test_srcset_candidates(value, expected):
         ("@namespace url(http://no/); @namespace x 'http://no/;'; a{b:url(yes)}", ["yes"]),
         ("url(end", ["end"]),
         ('@import "end', ["end"]),
+        ("@IMPORT 'a'", ["a"]),
         ('a{b:url("cut\nc")} d{e:url(yes)}', []),
         ("url(\\0 \\d800 \\110000 x)", ["\ufffd\ufffd\ufffdx"]),
         ("url('a\\\nb')", ["ab"]),

@@ -94,6 +94,11 @@ def test_every_url_once_in_order_of_appearance():
     assert kinds(body.decode())[0] == ("b", "PAGE")
 
 
+def test_a_link_met_before_is_looked_at_for_its_style_all_the_same():
+    markup = "<a href=x><a href=x#y style='background: url(z)'><a href=x background=b>"
+    assert kinds(markup) == [("x", "PAGE"), ("z", "REQUISITE"), ("b", "IMAGE")]
+
+
 @pytest.mark.parametrize(
     ("base", "expected"),
     [

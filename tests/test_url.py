@@ -14,6 +14,7 @@ from larbinpy.url import (
     Url,
     canonical,
     fingerprint,
+    fingerprints,
     host_of,
     parse,
     resolve,
@@ -166,6 +167,7 @@ def test_fingerprints_are_stable_and_fit_64_bits():
     prints = {fingerprint(url) for url in urls}
     assert len(prints) == len(urls)
     assert all(0 <= each < 2**64 for each in prints)
+    assert fingerprints(urls) == [fingerprint(url) for url in urls]
 
 
 BASES = st.sampled_from(
@@ -235,7 +237,13 @@ PIECES = st.sampled_from(
 @given(BASES, st.lists(PIECES, max_size=7).map("".join))
 @example("http://h/", "..//")
 @example("http://h/a/b", "../../../c")
+@example("http://h/a/b/c", "../")
+@example("http://h/", "../")
+@example("http://h/" + "a/" * 20, "../" * 12 + "b")
 @example("http://h/a/b", "//h/c")
+@example("http://h/a/b", f"http://{'h.' * 200}/")
+@example("http://h/a/b", "mailto:a@h")
+@example("http://h/a/b", "File:///a")
 @example("http://h/a/b", "?c")
 @example("http://h/a/b", "")
 @example("http://h/a", "x" * (MAX_LENGTH - len("http://h/") + 1))

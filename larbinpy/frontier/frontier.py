@@ -21,7 +21,7 @@ from larbinpy.frontier.store import Store
 from larbinpy.outcome import Outcome, Sequel, sequel
 from larbinpy.page import Page
 from larbinpy.parse import Kind, Link
-from larbinpy.url import Url, fingerprint, host_of, resolve
+from larbinpy.url import Url, fingerprint, fingerprints, host_of, resolve
 
 #: URLs that leave the store in one turn; Larbin's maxPerCall.
 _BATCH = 100
@@ -107,21 +107,23 @@ class Frontier:
             self.seed_hosts.update(host_of(link.url) for link in links)
         # Most links were met before, so that is asked first: it costs a tenth of the rest.
         links = self.scope.followed(links)
-        fingerprints = [fingerprint(link.url) for link in links]
-        unmet = self.seen.unmet(fingerprints)
-        wanted = []
-        for link in compress(links, unmet):
+        known_by = fingerprints(link.url for link in links)
+        unmet = self.seen.unmet(known_by)
+        wanted, candidates = [], []
+        for link, key in compress(zip(links, known_by, strict=True), unmet):
             url = self._in_scope(parent, link, redirect)
             if isinstance(url, Url):
                 wanted.append(url)
+                candidates.append(key)
             else:
                 self.refused[url] += 1
-        fresh = self.seen.add(fingerprint(url.href) for url in wanted)
+        fresh = self.seen.add(candidates)
         new = list(compress(wanted, fresh))
         self.refused[Outcome.URL_DUP] += unmet.count(False) + len(wanted) - len(new)
         for url in new:
             self.sequencer.put(url)
-        unresolved = (url for url in new if self.sites.wants_address(url.site, now))
+        sites = {url.site: url for url in new}
+        unresolved = (url for site, url in sites.items() if self.sites.wants_address(site, now))
         return list(dict.fromkeys(url.host for url in unresolved))
 
     def _in_scope(self, parent: Url, link: Link, redirect: bool) -> Url | Outcome:

