@@ -3,7 +3,7 @@
 The story of one URL, and the rooms it passes:
 
     url, outcome, page, config   the values that travel and the settings
-    frontier/                    scope -> seen -> store -> sequencer -> NamedSite -> IPSite
+    frontier/                    seen -> scope -> store -> sequencer -> NamedSite -> IPSite
     dns/                         names to addresses, without blocking
     fetch/                       the pool of curl handles, robots.txt rules, throttle
     parse/                       charset, links, sitemaps

@@ -250,11 +250,12 @@ class Engine:
 
     def _finish(self, page: Page, now: float) -> None:
         self._consult(page)
-        if page.outcome is Outcome.SUCCESS and self._is_duplicate(page):
-            page.outcome = Outcome.DUPLICATE
         if page.outcome is Outcome.SUCCESS:
-            self._loaded(page, now)
-            return
+            digests = self._digests(page)
+            if not any(digest in self._frontier.digests for digest in digests):
+                self._loaded(page, digests, now)
+                return
+            page.outcome = Outcome.DUPLICATE
         self._tell(page)
         if self._frontier.finished(page, now, self._wall()) and page.outcome is Outcome.ERR_30X:
             self._admit(page.url, redirect_target(page), now, redirect=True)
@@ -271,15 +272,12 @@ class Engine:
             self._landed.appendleft(page)
             raise
 
-    def _is_duplicate(self, page: Page) -> bool:
-        return any(digest in self._frontier.digests for digest in self._digests(page))
-
     def _digests(self, page: Page) -> list[int]:
         """What copies of a page are known by: nothing where its body stayed on the disk."""
         unread = page.not_modified and not page.body
         return [hash64(page.body)] if self._settings.no_duplicate and not unread else []
 
-    def _loaded(self, page: Page, now: float) -> None:
+    def _loaded(self, page: Page, digests: list[int], now: float) -> None:
         """Output comes first: a page that cannot be written is still owed, and still new."""
         parsed = read(page, self._settings.agent)
         page.charset = parsed.charset
@@ -287,7 +285,8 @@ class Engine:
         kept = not parsed.noindex or self._settings.ignore_robots
         if kept and (not self._settings.specific_search or self._types.specific(page.type)):
             self._put_out(page, self._output.loaded)
-        self._frontier.digests.add(self._digests(page))
+        if digests:
+            self._frontier.digests.add(digests)
         self._frontier.finished(page, now, self._wall())
         links = parsed.links
         if not self._settings.ignore_robots:

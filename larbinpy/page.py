@@ -11,8 +11,8 @@ from larbinpy.url import Url
 
 def timestamp(wall: float, timespec: str = "seconds") -> str:
     """The Unix time `wall` in ISO 8601, in UTC."""
-    text = datetime.fromtimestamp(wall, UTC).isoformat(timespec=timespec)
-    return text.replace("+00:00", "Z")
+    naive = datetime.fromtimestamp(wall, UTC).replace(tzinfo=None)
+    return naive.isoformat(timespec=timespec) + "Z"
 
 
 @dataclass(slots=True)
@@ -50,7 +50,10 @@ class Page:
 
     def header(self, name: str) -> str | None:
         """The first value of header `name` (lower case)."""
-        return next((value for key, value in self.headers if key == name), None)
+        for key, value in self.headers:
+            if key == name:
+                return value
+        return None
 
     @property
     def not_modified(self) -> bool:

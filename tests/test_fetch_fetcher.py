@@ -8,6 +8,7 @@ from suites import suite
 from webserver import Act, Drip, Loop, Until, once, reply
 
 from larbinpy.fetch import FetchSettings, Request
+from larbinpy.fetch import fetcher as fetcher_module
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url, canonical
 
@@ -329,6 +330,17 @@ def test_bond_width_spins_not(make_loop):
     assert loop.fetcher.deadline > loop.now + 0.5
 
 
+def test_a_handle_that_was_held_back_goes_on_with_another_page(make_loop):
+    loop = make_loop(handles=1, bond_width=10)
+    server = loop.serve(once(reply(bytes(3_000_000))))
+    loop.start(server.url(), max_size=3_000_000)
+    while "1 held back" not in repr(loop.fetcher):
+        loop.turn()
+    assert len(loop.fetcher.abort()) == 1
+    loop.fetcher.limit(0, loop.now)
+    assert len(loop.fetch(server.url(), max_size=3_000_000).body) == 3_000_000
+
+
 def test_bond_width_can_be_changed(make_loop):
     loop = make_loop(bond_width=10)
     server = loop.serve(once(reply(bytes(3_000_000))))
@@ -339,6 +351,36 @@ def test_bond_width_can_be_changed(make_loop):
     assert [page for _ in range(20) for page in loop.turn(0)] == []
     loop.fetcher.limit(0, loop.now)
     assert [len(page.body) for page in loop.finish(3)] == [3_000_000] * 3
+
+
+def test_bond_width_holds_for_what_began_without_one(make_loop):
+    loop = make_loop()
+    server = loop.serve(once(reply(bytes(30_000_000))))
+    loop.start(server.url(), max_size=30_000_000)
+    while not server.requests:
+        loop.turn()
+    loop.fetcher.limit(10, loop.now)
+    while "1 held back" not in repr(loop.fetcher):
+        assert loop.turn() == []
+
+
+def test_bond_width_looks_at_those_alone_that_received_something(make_loop, monkeypatch):
+    """Many transfers wait for their servers; each event of one is no reason to ask them all."""
+    looks = []
+    received = fetcher_module._received
+    monkeypatch.setattr(
+        fetcher_module, "_received", lambda curl: looks.append(curl) or received(curl)
+    )
+    loop = make_loop(handles=51, bond_width=1_000_000)
+    silent = loop.serve(once(Until(lambda: False)))
+    for number in range(50):
+        loop.start(silent.url(f"/{number}"))
+    while len(silent.requests) < 50:
+        loop.turn()
+    assert looks == []
+    server = loop.serve(once(reply(b"page")))
+    loop.fetch(server.url())
+    assert len(set(looks)) == 1
 
 
 def test_cookies_are_off(loop):

@@ -1,3 +1,5 @@
+import sys
+
 import pycurl
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,6 +32,16 @@ def test_a_page():
     assert (page.outcome, page.status, page.body) == (Outcome.SUCCESS, 200, b"one two")
     assert page.headers == [("content-type", "text/html")]
     assert page.truncated is None
+
+
+def test_a_body_is_held_by_its_page_alone():
+    """A handle knows its last transfer until it gets another."""
+    body = bytes(50)
+    references = sys.getrefcount(body)
+    subject = transfer()
+    feed(subject, b"HTTP/1.1 200 OK\r\n\r\n", body)
+    assert subject.page(None).body is body
+    assert sys.getrefcount(body) == references
 
 
 def test_names_are_lower_case_values_stripped_and_bytes_latin_1():

@@ -103,6 +103,24 @@ def test_sites_take_turns():
     assert "".join(ground.fetch(now) for now in range(10)) == "abcabcabc-"
 
 
+@pytest.mark.parametrize("addresses", [(ONE, ONE), (ONE, TWO)])
+def test_without_waits_sites_take_turns_of_ten(addresses):
+    """So most requests find a connection open, however many sites there are."""
+    ground = Ground(least=0)
+    for name, address in zip("ab", addresses, strict=True):
+        ground.add(name, 30, address)
+    assert "".join(ground.fetch(now) for now in range(1, 43)) == "ab" + 2 * ("a" * 10 + "b" * 10)
+
+
+def test_a_wait_of_its_own_ends_a_run():
+    ground = Ground(least=0)
+    site = ground.add("a", 30)
+    assert [ground.fetch(0) for _ in range(3)] == ["a", "a", "a"]
+    ground.land(ground.take(1), 1, status=503)
+    assert ground.fetch(1) == "-"
+    assert site.next_at > 1
+
+
 def test_a_site_that_waits_longer_gets_its_turn_too():
     """A Crawl-delay must not put a site behind neighbours that are always ready."""
     ground = Ground(least=1)

@@ -57,6 +57,14 @@ def test_no_character_of_the_web_reaches_a_terminal(url: str, kind: str) -> None
     assert json.loads(text)["type"] == kind
 
 
+@given(hostile, hostile, hostile, st.none() | hostile, st.none() | hostile)
+def test_a_line_is_what_json_makes_of_the_fate(
+    url: str, kind: str, detail: str, via: str | None, ip: str | None
+) -> None:
+    told = fate(url=url, type=kind, detail=detail, via=via, ip=ip)
+    assert line(told) == json.dumps(told.told()).encode() + b"\n"
+
+
 def test_lines_wait_for_flush(tmp_path: Path) -> None:
     path = tmp_path / "crawl.jsonl"
     log = CrawlLog(path)

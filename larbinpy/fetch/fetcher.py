@@ -10,6 +10,7 @@ time a page may take. libcurl's timer is relative, and takes effect from the nex
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 
 import pycurl
@@ -36,6 +37,8 @@ CONNECTIONS_PER_HANDLE = 2
 _REMEMBERED = 1000
 
 _DETAIL = 200
+
+Taker = Callable[[bytes], int | None]
 
 
 class Fetcher:
@@ -66,6 +69,8 @@ class Fetcher:
         self._sweep_at = 0.0
         self._now = 0.0
         self._throttle: Throttle | None = None
+        # Those that received something that the throttle was not told of.
+        self._heard: set[pycurl.Curl] = set()
         self._paused: set[pycurl.Curl] = set()
         self._waiting: list[pycurl.Curl] = []
         self.resize(settings.handles)
@@ -104,14 +109,10 @@ class Fetcher:
         assert self.free > 0, self
         curl = self._free.pop()
         transfer = Transfer(request, now)
-        for option, value in self._common:
-            curl.setopt(option, value)
         options.single(curl.setopt, request, self._settings, self._lenient.pop(request.url.href, 0))
-        curl.setopt(pycurl.HEADERFUNCTION, transfer.header)
-        curl.setopt(pycurl.WRITEFUNCTION, transfer.write)
+        self._listen(curl, transfer)
         if self._settings.keep_requests:
             curl.setopt(pycurl.DEBUGFUNCTION, transfer.debug)
-            curl.setopt(pycurl.VERBOSE, 1)
         if not self._busy:
             self._now = now
             self._sweep_at = now + _SWEEP
@@ -151,8 +152,10 @@ class Fetcher:
     def limit(self, rate: float, now: float) -> None:
         """Receive at most `rate` bytes per second, all transfers together; 0: no limit."""
         self._throttle = Throttle(rate, now) if rate > 0 else None
+        self._heard.clear()
         for curl, transfer in self._busy.items():
             transfer.charged = _received(curl)
+            self._listen(curl, transfer)
         self._unpause()
         while self._waiting:
             self._multi.add_handle(self._waiting.pop())
@@ -235,6 +238,7 @@ class Fetcher:
             page.ms = max(page.ms, round((self._now - transfer.started) * 1000))
         page.first_byte_ms = round(curl.getinfo(pycurl.STARTTRANSFER_TIME) * 1000)
         page.received = _received(curl)
+        self._charge(curl, page.received)
         if code in options.LENIENCY and page.outcome is Outcome.EARLY_STOP and not page.body:
             self._remember(page.url.href, code)
         self._return(curl)
@@ -247,8 +251,8 @@ class Fetcher:
             self._multi.remove_handle(curl)
         del self._busy[curl]
         self._paused.discard(curl)
+        self._heard.discard(curl)
         if len(self._free) < self.free:
-            curl.reset()
             self._free.append(curl)
         else:
             curl.close()
@@ -261,10 +265,34 @@ class Fetcher:
     def _handle(self) -> pycurl.Curl:
         curl = pycurl.Curl()
         if self._jar is not None:
-            curl.setopt(pycurl.SHARE, self._jar)  # survives reset
+            curl.setopt(pycurl.SHARE, self._jar)
+        for option, value in self._common:
+            curl.setopt(option, value)
         return curl
 
     # -- bondWidth --
+
+    def _listen(self, curl: pycurl.Curl, transfer: Transfer) -> None:
+        """Have `transfer` get the reply; with a throttle it is noted who received something."""
+        for option, take in (
+            (pycurl.HEADERFUNCTION, transfer.header),
+            (pycurl.WRITEFUNCTION, transfer.write),
+        ):
+            curl.setopt(option, take if self._throttle is None else self._noting(curl, take))
+
+    def _noting(self, curl: pycurl.Curl, take: Taker) -> Taker:
+        def noted(data: bytes) -> int | None:
+            self._heard.add(curl)
+            return take(data)
+
+        return noted
+
+    def _charge(self, curl: pycurl.Curl, received: int) -> None:
+        """Tell the throttle of what `curl` received since it was last told."""
+        if self._throttle is not None:
+            transfer = self._busy[curl]
+            self._throttle.spend(received - transfer.charged)
+            transfer.charged = received
 
     def _brake(self) -> None:
         """Charge what just came in, and pause all that receive when it was too much.
@@ -274,10 +302,9 @@ class Fetcher:
         """
         if self._throttle is None:
             return
-        for curl, transfer in self._busy.items():
-            received = _received(curl)
-            self._throttle.spend(received - transfer.charged)
-            transfer.charged = received
+        while self._heard:
+            curl = self._heard.pop()
+            self._charge(curl, _received(curl))
         if self._throttle.exhausted:
             for curl in self._busy.keys() - self._paused:
                 with suppress(pycurl.error):  # it has no connection: not yet, or no longer
@@ -315,4 +342,7 @@ def _received(curl: pycurl.Curl) -> int:
 
 
 def _printable(message: str) -> str:
-    return "".join(char if char.isprintable() else "?" for char in message[:_DETAIL])
+    message = message[:_DETAIL]
+    if message.isprintable():
+        return message
+    return "".join(char if char.isprintable() else "?" for char in message)

@@ -1,4 +1,8 @@
-"""How a request is made: libcurl's options, in one place."""
+"""How a request is made: libcurl's options, in one place.
+
+Each is either common to all requests, and set once for a handle, or single, and set for each
+request anew whatever its value; so nothing of one request can be left for the next.
+"""
 
 from collections.abc import Callable
 
@@ -21,9 +25,9 @@ Setter = Callable[[int, object], None]
 
 
 def common(settings: FetchSettings) -> list[tuple[int, object]]:
-    """Options that all requests share, to be set anew after each reset of a handle."""
+    """Options that all requests share."""
     return [
-        # Not restored by reset; without it libcurl changes signal handlers all the time.
+        # Without it libcurl changes signal handlers all the time.
         (pycurl.NOSIGNAL, 1),
         (pycurl.PROTOCOLS, _PROTOCOLS),
         (pycurl.REDIR_PROTOCOLS, _PROTOCOLS),
@@ -33,16 +37,15 @@ def common(settings: FetchSettings) -> list[tuple[int, object]]:
         (pycurl.PATH_AS_IS, 1),
         (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS),
         (pycurl.HTTP09_ALLOWED, 1),
-        (pycurl.ENCODING, ""),  # offers what was built in: gzip, deflate, br
         # Addresses are given, there are no names. Of each libcurl would keep a minute's note
         # all the same, and go through all of these whenever a connection is done.
         (pycurl.DNS_CACHE_TIMEOUT, 0),
         (pycurl.CONNECTTIMEOUT_MS, round(settings.timeout_connect * 1000)),
         (pycurl.USERAGENT, settings.user_agent),
-        (pycurl.HTTPHEADER, _headers(settings)),
         *_tls(settings),
         *_proxy(settings),
         *([(pycurl.COOKIEFILE, "")] if settings.use_cookies else []),
+        *([(pycurl.VERBOSE, 1)] if settings.keep_requests else []),
     ]
 
 
@@ -71,20 +74,19 @@ def _proxy(settings: FetchSettings) -> list[tuple[int, object]]:
 def single(setopt: Setter, request: Request, settings: FetchSettings, leniency: int) -> None:
     """Options of one request. `leniency` is the error it failed with before, or 0."""
     setopt(pycurl.URL, request.url.href.encode())
-    headers = [*_headers(settings), *request.headers]
-    if request.headers:
-        setopt(pycurl.HTTPHEADER, headers)
     if settings.proxy_url is None:
         # The catch-all leaves libcurl nothing to look up. Through a proxy it would only
         # force a tunnel, and name a host that the proxy is to reach on its own.
         setopt(pycurl.CONNECT_TO, [f"::{_bracketed(request.address)}:"])
-    if leniency == pycurl.E_BAD_CONTENT_ENCODING:
-        setopt(pycurl.ENCODING, "identity")
-        setopt(pycurl.HTTP_CONTENT_DECODING, 0)
-    elif leniency == WEIRD_SERVER_REPLY:
-        # The body then ends where the connection does.
-        setopt(pycurl.IGNORE_CONTENT_LENGTH, 1)
-        setopt(pycurl.HTTPHEADER, [*headers, "Connection: close"])
+    as_sent = leniency == pycurl.E_BAD_CONTENT_ENCODING
+    # The empty one offers what was built in: gzip, deflate, br.
+    setopt(pycurl.ENCODING, "identity" if as_sent else "")
+    setopt(pycurl.HTTP_CONTENT_DECODING, not as_sent)
+    # The body then ends where the connection does.
+    to_the_end = leniency == WEIRD_SERVER_REPLY
+    setopt(pycurl.IGNORE_CONTENT_LENGTH, to_the_end)
+    closing = ["Connection: close"] if to_the_end else []
+    setopt(pycurl.HTTPHEADER, [*_headers(settings), *request.headers, *closing])
 
 
 def _bracketed(address: str) -> str:

@@ -111,9 +111,14 @@ class Transfer:
         return now > self.started + timeout + earned + self.held
 
     def page(self, failure: Outcome | None, message: str = "") -> Page:
-        """The page, where `failure` is what libcurl made of the transfer, if it failed."""
+        """The page, where `failure` is what libcurl made of the transfer, if it failed.
+
+        Its body is the page's alone from now on: a free handle still knows its last transfer.
+        """
         if failure is not None and self._stop is None and self.complete:
             self._truncated = "disconnect"
+        body = b"".join(self._chunks)
+        self._chunks.clear()
         return Page(
             self.request.url,
             self._outcome(failure),
@@ -121,7 +126,7 @@ class Transfer:
             headers=self.headers,
             head=b"".join(self.head),
             request=self.sent,
-            body=b"".join(self._chunks),
+            body=body,
             truncated=self._truncated,
             detail=message if self._stop is None else self._detail,
         )

@@ -16,6 +16,9 @@ from larbinpy.url import Url
 #: One request in so many that may be in flight at once may go to an unproven site. Those
 #: who accept and never answer hold each request for the whole of timeoutPage.
 _UNPROVEN = 2
+#: Where no wait is wanted, a site is asked so many times before the others have their turn: a
+#: connection is still open then, and a new one costs more than all else about a request.
+_RUN = 10
 
 
 class Schedule:
@@ -222,6 +225,8 @@ class IPSites:
             self.waits[key] = min(until, end)
 
     def _reschedule(self, ip_site: IPSite) -> None:
+        if not ip_site.free:
+            return
         self._proven.add(ip_site.proven)
         self._unproven.add(ip_site.unproven)
 
@@ -268,7 +273,8 @@ class IPSites:
         self._flights[id(url)] = Flight(url, site, ip_site, site.proven)
         self._unproven_flights += not site.proven
         self._hold_back(site, ip_site, now)
-        self._enlist(site)
+        if site.ready:
+            ip_site.enlist(site, next(self._order))
         self._reschedule(ip_site)
         return url, site.addresses[0]
 
@@ -289,6 +295,7 @@ class IPSites:
         ip_site.in_flight -= 1
         site.pace.answered(page)
         self._hold_back(site, ip_site, now)
+        site.asked += 1
         if asks_for_less(page.status):
             site.held_until = max(site.held_until, now + site.pace.hold_for(page, wall))
             site.next_at = max(site.next_at, site.held_until)
@@ -313,6 +320,7 @@ class IPSites:
 
     def _hold_back(self, site: NamedSite, ip_site: IPSite, now: float) -> None:
         least = self._waits.least
-        ip_site.next_at = max(ip_site.next_at, now + least)
         own = site.pace.delay if self._waits_by(site) else 0.0
-        site.next_at = max(site.next_at, now + own)
+        if least or own or not site.asked % _RUN:
+            ip_site.next_at = max(ip_site.next_at, now + least)
+            site.next_at = max(site.next_at, now + own)

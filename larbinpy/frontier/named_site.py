@@ -86,6 +86,7 @@ class NamedSite:
     __slots__ = (
         "address_until",
         "addresses",
+        "asked",
         "enlisted",
         "failed",
         "fetched",
@@ -140,6 +141,8 @@ class NamedSite:
         self.verdict = Outcome.NO_DNS
         #: In the rotation of an IPSite.
         self.enlisted = False
+        #: Requests that came home, those for robots.txt included.
+        self.asked = 0
         self.fetched = 0
         self.failed = 0
 

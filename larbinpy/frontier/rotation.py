@@ -46,10 +46,8 @@ class Rotation:
 
     def ready_at(self) -> float | None:
         """When the next request may go; None while there is none or no connexion free."""
-        place = self.place()
-        if place is None or not self.ip_site.free:
-            return None
-        return max(self.ip_site.next_at, place[0])
+        place = self.place() if self.ip_site.free else None
+        return None if place is None else max(self.ip_site.next_at, place[0])
 
     def take(self) -> NamedSite:
         """The first site, out of the rotation."""

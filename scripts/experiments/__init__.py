@@ -1,4 +1,4 @@
-"""What the resolver and the frontier are measured with; nothing of it is needed to run larbinpy.
+"""What the parts are measured with; nothing of it is needed to run larbinpy.
 
     bench         the promised bounds, side by side with other resolvers: scripts/bench-resolver
     rates         names/s of whole programs; peers: two of those programs
@@ -12,6 +12,8 @@
     loss          how URLs end where packets get lost; lossy: a network that loses them
     scale         a hundred million URLs through seen and store
     soak          a long crawl of a web without end; endless: that web
+    transfers     one loop against a thread for each transfer; transferring: both of them, in
+                  processes of their own; latepages: who answers them
     crawls        crawls in processes of their own; sitesweb and siteserver: what they crawl
     names         lists of names; nameservers and slowserver: who answers for them
     runs          programs, each on its core; report and plots: what comes out

@@ -1,0 +1,216 @@
+"""Many transfers at once, by one loop or by a thread each.
+
+    python -m experiments.transferring PLAN
+
+Does the transfers of PLAN (JSON) in a process of its own, and prints one line of JSON. The
+loop is the crawl's: its `Fetcher` on its `Poller`. The threads are as good as they get: each
+has one libcurl handle for all its transfers, sets what never changes only once, and shares
+nothing with the others. Requests and what is collected of the replies are the same.
+"""
+
+import json
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pycurl
+
+from experiments.runs import CLIENT, PYTHON, in_background
+from larbinpy.clock import clock
+from larbinpy.fetch import Fetcher, FetchSettings, Request
+from larbinpy.fetch import options as curl_options
+from larbinpy.fetch.transfer import Transfer
+from larbinpy.outcome import Outcome
+from larbinpy.poller import Poller
+from larbinpy.url import Url
+
+#: A turn of the crawl opens no more.
+_OPENED_AT_ONCE = 100
+_LONGEST_TURN = 1.0
+_MAX_SIZE = 1 << 20
+_SETTINGS = FetchSettings(handles=1, user_agent="larbinpy-transfers", timeout_page=3600.0)
+
+
+@dataclass(slots=True, frozen=True)
+class Plan:
+    """What a process does: each transfer has a site of its own, which it asks again and again."""
+
+    #: "loop" or "threads".
+    way: str
+    port: int
+    #: Transfers in flight.
+    count: int
+    #: Requests to each site; 0 for as many as come in `seconds`.
+    rounds: int = 0
+    seconds: float = 0.0
+
+    def over(self, began: float, now: float) -> bool:
+        """Whether what comes by `now` comes too late to count."""
+        return not self.rounds and now >= began + self.seconds
+
+
+@dataclass(slots=True)
+class Tally:
+    """What came of it."""
+
+    pages: int = 0
+    bytes: int = 0
+    failed: int = 0
+
+    def add(self, outcome: Outcome, size: int) -> None:
+        if outcome is Outcome.SUCCESS:
+            self.pages += 1
+            self.bytes += size
+        else:
+            self.failed += 1
+
+
+@dataclass(slots=True, frozen=True)
+class Done:
+    """A plan carried out."""
+
+    pages: int
+    bytes: int
+    failed: int
+    #: From the first transfer's start (the first thread's, too) to the last one's end.
+    elapsed: float
+    #: Of the process meanwhile, user's and system's.
+    cpu: float
+    #: Resident, when it was looked at (bytes).
+    resident: int = 0
+
+
+def measure(plan: Plan, look_after: float = 0.0) -> Done:
+    """Carry `plan` out in a process of its own.
+
+    Its memory is looked at once, after so many seconds (0 for not at all): of a process with
+    thousands of threads a look takes long, and holds all of them up.
+    """
+    command = [PYTHON, "-m", "experiments.transferring", json.dumps(asdict(plan))]
+    resident = 0
+    with in_background(command, CLIENT) as process:
+        assert process.stdout is not None
+        if look_after:
+            time.sleep(look_after)
+            resident = resident_of(process.pid)
+        line = process.stdout.readline()
+        process.wait()
+    if process.returncode or not line:
+        raise RuntimeError(f"{plan.count} by {plan.way}: status {process.returncode}")
+    return replace(Done(**json.loads(line)), resident=resident)
+
+
+def resident_of(pid: int) -> int:
+    """Bytes of memory that a process occupies; 0 when it has ended."""
+    with suppress(OSError):
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Rss:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def carry_out(plan: Plan) -> Done:
+    """The same in this process, without a look at its memory."""
+    ways: dict[str, Callable[[Plan, float], Tally]] = {"loop": by_loop, "threads": by_threads}
+    spent, began = time.process_time(), clock()
+    tally = ways[plan.way](plan, began)
+    return Done(**asdict(tally), elapsed=clock() - began, cpu=time.process_time() - spent)
+
+
+def requests(plan: Plan) -> Iterator[Request]:
+    """One for each site, all sites at addresses of their own."""
+    for number in range(plan.count):
+        address = f"127.0.{1 + number // 250}.{1 + number % 250}"
+        yield Request(Url(f"http://{address}:{plan.port}/", 0), address, _any, _MAX_SIZE)
+
+
+def _any(_media_type: str) -> Outcome | None:
+    return None
+
+
+# -- one loop
+
+
+def by_loop(plan: Plan, began: float) -> Tally:
+    """The crawl's turns, without what the crawl does with the pages."""
+    poller = Poller()
+    fetcher = Fetcher(poller, replace(_SETTINGS, handles=plan.count))
+    due = deque(requests(plan))
+    site = {request.url.href: request for request in due}
+    left = dict.fromkeys(site, plan.rounds)
+    tally = Tally()
+    now = began
+    while (due or fetcher.busy) and not plan.over(began, now):
+        for _ in range(min(_OPENED_AT_ONCE, len(due))):
+            request = due.popleft()
+            left[request.url.href] -= 1
+            fetcher.start(request, now)
+        poller.wait(0.0 if due else min((fetcher.deadline or now) - now, _LONGEST_TURN))
+        now = clock()
+        for page in fetcher.step(now):
+            if not plan.over(began, now):
+                tally.add(page.outcome, len(page.body))
+            if left[page.url.href]:  # below 0 where there are no rounds
+                due.append(site[page.url.href])
+    fetcher.close()
+    poller.close()
+    return tally
+
+
+# -- a thread for each
+
+
+def by_threads(plan: Plan, began: float) -> Tally:
+    """Each waits for its own transfers, which libcurl does outside Python's lock."""
+    tallies = [Tally() for _ in range(plan.count)]
+    threads = [
+        Thread(target=_fetch_all, args=(plan, began, request, tally), daemon=True)
+        for request, tally in zip(requests(plan), tallies, strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    counts = [(tally.pages, tally.bytes, tally.failed) for tally in tallies]
+    return Tally(*map(sum, zip(*counts, strict=True)))
+
+
+def _fetch_all(plan: Plan, began: float, request: Request, tally: Tally) -> None:
+    curl = pycurl.Curl()
+    for option, value in curl_options.common(_SETTINGS):
+        curl.setopt(option, value)
+    left = plan.rounds
+    now = clock()
+    while not plan.over(began, now):
+        outcome, size = _fetch(curl, request, now)
+        now = clock()
+        if not plan.over(began, now):
+            tally.add(outcome, size)
+        left -= 1
+        if not left:
+            break
+    curl.close()
+
+
+def _fetch(curl: Any, request: Request, now: float) -> tuple[Outcome, int]:
+    transfer = Transfer(request, now)
+    curl_options.single(curl.setopt, request, _SETTINGS, 0)
+    curl.setopt(pycurl.HEADERFUNCTION, transfer.header)
+    curl.setopt(pycurl.WRITEFUNCTION, transfer.write)
+    failure = None
+    try:
+        curl.perform()
+    except pycurl.error:
+        failure = Outcome.NO_CONNECTION
+    page = transfer.page(failure)
+    return page.outcome, len(page.body)
+
+
+if __name__ == "__main__":
+    print(json.dumps(asdict(carry_out(Plan(**json.loads(sys.argv[1]))))), flush=True)

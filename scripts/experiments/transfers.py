@@ -1,0 +1,216 @@
+"""One loop against a thread for each transfer: memory, time lost, and data fetched.
+
+The source of the distributed crawler measured coroutines against threads so, at up to 300 in
+flight, and got more data by the coroutines in the same time.
+"""
+
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from experiments.plots import plot
+from experiments.report import Report, Table
+from experiments.runs import PYTHON, SERVER, Spread, in_background, say, warn_of_load
+from experiments.transferring import Done, Plan, measure
+
+WAYS = {"loop": "one loop", "threads": "threads"}
+SIZES = (1, 3, 10, 30, 100, 300, 1000, 2000, 5000)
+#: In the source there were no more.
+SOURCE_MOST = 300
+#: By how much more data came than by threads.
+SOURCE_MORE = 0.228
+
+#: Requests to each site where all wait. During the last wait all are in flight in any case.
+_ROUNDS = 2
+_LOOK_AFTER = 0.75
+#: What a thread's transfer takes; one in the loop takes one.
+_DESCRIPTORS = 3
+#: Of fewer, what each adds to the memory is less than what two processes differ by.
+_MANY = 100
+
+ABOUT = """\
+Each transfer asks a site of its own, again and again over one connection; a server on the
+other core answers after a wait. The loop is larbinpy's fetcher on its poller, as in a crawl.
+The threads have a libcurl handle each, share nothing, and set only once what never changes.
+Both send the same requests, collect the replies with the same code, and parse nothing. Each
+figure is from a process of its own on one core. What the kernel keeps for a thread (a stack of
+16 kB, for one thing) is not in the resident memory."""
+
+#: By way and number in flight.
+Measured = dict[tuple[str, int], Any]
+
+
+def run(
+    out: Path, *, quick: bool, wait: float, latency: float, seconds: float, size: int, repeats: int
+) -> str:
+    """Measure all; returns the tables."""
+    sizes = _possible(SIZES[:4] if quick else SIZES)
+    if quick:
+        wait, seconds, repeats = min(wait, 0.5), min(seconds, 0.5), 1
+    warn_of_load()
+    report = Report(out, "transfers", ABOUT)
+    waited = _waits(sizes, wait)
+    report.table(_memory_table(waited, sizes))
+    report.table(_overhead_table(waited, sizes, wait))
+    fetched = _fetches(sizes, latency, seconds, size, repeats)
+    report.table(_data_table(fetched, sizes, f"{size:,} bytes, {latency:g} s late, {seconds:g} s"))
+    report.note("\n".join(_words(fetched, sizes)))
+    draws: list[Callable[[Axes], None]] = [
+        partial(_draw, "resident memory while all wait (MB)", waited, _megabytes),
+        partial(_draw, f"ideal over real time, waits of {wait:g} s", waited, _efficiency(wait)),
+        partial(_draw, f"MB in {seconds:g} s", fetched, _data),
+    ]
+    plot(report.path(".png"), *draws)
+    return report.close()
+
+
+def raise_limit() -> None:
+    """Have descriptors for all, this process and those that it starts, where that is allowed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _descriptors(SIZES[-1])
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    for limits in ((wanted, max(wanted, hard)), (hard, hard)):
+        with suppress(ValueError, OSError):  # beyond the hard limit they are root's to take
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+            return
+
+
+def _descriptors(count: int) -> int:
+    return _DESCRIPTORS * count + 100
+
+
+def _possible(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """Those of `sizes` for which there are descriptors."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most == resource.RLIM_INFINITY:
+        return sizes
+    possible = tuple(size for size in sizes if _descriptors(size) <= most)
+    if possible != sizes:
+        say(f"no more than {possible[-1]:,} transfers at once: too few descriptors (ulimit -n)")
+    return possible
+
+
+# -- measuring
+
+
+@contextmanager
+def _server(wait: float, size: int) -> Iterator[int]:
+    """A server that answers so late with so much; gives its port."""
+    command = [PYTHON, "-m", "experiments.latepages", str(wait), str(size)]
+    with in_background(command, SERVER) as process:
+        assert process.stdout is not None
+        yield int(process.stdout.readline())
+
+
+def _waits(sizes: tuple[int, ...], wait: float) -> Measured:
+    done: Measured = {}
+    with _server(wait, 1000) as port:
+        for count, way in product(sizes, WAYS):
+            say(f"  {count:,} by {WAYS[way]}: waits of {wait:g} s")
+            plan = Plan(way, port, count, rounds=_ROUNDS)
+            done[way, count] = measure(plan, wait * (_ROUNDS - 1 + _LOOK_AFTER))
+    return done
+
+
+def _fetches(
+    sizes: tuple[int, ...], latency: float, seconds: float, size: int, repeats: int
+) -> Measured:
+    """`repeats` measurements of each, in turn, so that what slows the machine slows them all."""
+    done: Measured = {(way, count): [] for count, way in product(sizes, WAYS)}
+    with _server(latency, size) as port:
+        for number, (way, count) in product(range(repeats), done):
+            say(f"  round {number + 1} of {repeats}: {count:,} by {WAYS[way]}")
+            done[way, count].append(measure(Plan(way, port, count, seconds=seconds)))
+    return done
+
+
+# -- what comes out
+
+
+def _megabytes(done: Done) -> float:
+    return done.resident / 1e6
+
+
+def _efficiency(wait: float) -> Callable[[Done], float]:
+    return lambda done: wait * _ROUNDS / done.elapsed
+
+
+def _data(done: list[Done]) -> float:
+    return Spread.of([one.bytes / 1e6 for one in done]).median
+
+
+def _memory_table(waited: Measured, sizes: tuple[int, ...]) -> Table:
+    columns = [f"{word}, {what}" for what in ("MB", "kB each") for word in WAYS.values()]
+    table = Table("Resident memory while all wait", "in flight", *columns)
+    for count in sizes:
+        megabytes = [_megabytes(waited[way, count]) for way in WAYS]
+        each = [_bytes_each(waited, way, count, sizes[0]) / 1e3 for way in WAYS]
+        table.add(count, *megabytes, *(each if count >= _MANY else ["-", "-"]))
+    return table
+
+
+def _bytes_each(waited: Measured, way: str, count: int, few: int) -> float:
+    """What each of `count` transfers adds to the memory of a process with a `few`."""
+    many, less = waited[way, count].resident, waited[way, few].resident
+    return float(many - less) / max(count - few, 1)
+
+
+def _overhead_table(waited: Measured, sizes: tuple[int, ...], wait: float) -> Table:
+    columns = [f"{word}, {what}" for what in ("s", "ideal/real") for word in WAYS.values()]
+    costs = [f"{word}, us a request" for word in WAYS.values()]
+    title = f"Overhead: {_ROUNDS} requests each, answered after {wait:g} s"
+    table = Table(title, "in flight", *columns, *costs, "failed")
+    for count in sizes:
+        both = [waited[way, count] for way in WAYS]
+        shares = [f"{_efficiency(wait)(done):.4f}" for done in both]
+        costs_us = [done.cpu / (_ROUNDS * count) * 1e6 for done in both]
+        failed = "/".join(str(done.failed) for done in both)
+        table.add(count, *(done.elapsed for done in both), *shares, *costs_us, failed)
+    return table
+
+
+def _data_table(fetched: Measured, sizes: tuple[int, ...], what: str) -> Table:
+    megabytes = [f"{word}, MB" for word in WAYS.values()]
+    costs = [f"{word}, us a page" for word in WAYS.values()]
+    table = Table(f"Data: {what}", "in flight", *megabytes, "loop's more", *costs, "failed")
+    for count in sizes:
+        both = [fetched[way, count] for way in WAYS]
+        spreads = [Spread.of([one.bytes / 1e6 for one in done]) for done in both]
+        costs_us = [_median_cost(done) for done in both]
+        failed = "/".join(str(sum(one.failed for one in done)) for done in both)
+        more = f"{_more(fetched, (count,)):+.1%}"
+        table.add(count, *map(str, spreads), more, *costs_us, failed)
+    return table
+
+
+def _median_cost(done: list[Done]) -> float:
+    return Spread.of([one.cpu / max(one.pages, 1) * 1e6 for one in done]).median
+
+
+def _more(fetched: Measured, sizes: tuple[int, ...]) -> float:
+    """By how much the loop's data of all `sizes` are more than the threads'."""
+    loop, threads = (sum(_data(fetched[way, count]) for count in sizes) for way in WAYS)
+    return loop / threads - 1 if threads else float("inf")
+
+
+def _words(fetched: Measured, sizes: tuple[int, ...]) -> Iterator[str]:
+    few = tuple(count for count in sizes if count <= SOURCE_MOST)
+    for some in dict.fromkeys((few, sizes)):
+        more = f"{_more(fetched, some):+.1%}"
+        yield f"- data from {some[0]} to {some[-1]:,} in flight, of the threads': {more}"
+    yield f"- the source, of coroutines to {SOURCE_MOST} in flight: {SOURCE_MORE:+.1%}"
+
+
+def _draw(title: str, measured: Measured, value: Callable[[Any], float], axes: Axes) -> None:
+    for way, label in WAYS.items():
+        points = [(count, value(done)) for (by, count), done in measured.items() if by == way]
+        axes.plot(*zip(*points, strict=True), marker="o", label=label)
+    axes.set(title=title, xlabel="in flight", xscale="log", ylim=(0, None))
+    axes.legend()
