@@ -5,6 +5,7 @@ crawler's own address check lets it, and finds no proxy in the environment here.
 """
 
 import os
+import signal
 import socket
 from collections.abc import Iterator
 from ipaddress import ip_address
@@ -16,6 +17,10 @@ import pytest
 # Time on a busy machine says nothing about an example.
 hypothesis.settings.register_profile("larbinpy", deadline=None)
 hypothesis.settings.load_profile("larbinpy")
+
+# A shell starts what is to run in the background with SIGINT ignored, and so would be the
+# crawlers that tests send one to.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class OutsideConnection(RuntimeError):
