@@ -111,7 +111,7 @@ class Base:
 
     Most references are plain: they hold nothing that the URL standard or our spelling would
     change. Those are put behind the base's origin or one of its folders as they are, in a
-    tenth of the time that `resolve` takes, which does the others.
+    third of the time that `resolve` takes, which does the others.
     """
 
     __slots__ = ("_folders", "_origin", "url")

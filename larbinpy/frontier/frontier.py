@@ -105,7 +105,7 @@ class Frontier:
         """
         if redirect and parent.seed:
             self.seed_hosts.update(host_of(link.url) for link in links)
-        # Most links were met before, so that is asked first: it costs a tenth of the rest.
+        # Most links were met before, so that is asked first: it costs a seventh of all.
         links = self.scope.followed(links)
         known_by = fingerprints(link.url for link in links)
         unmet = self.seen.unmet(known_by)

@@ -82,7 +82,7 @@ class Residents:
         return list(self._active)
 
     def notable(self) -> list[NamedSite]:
-        """Those of them that may be the busiest or left alone; of many, as of some seconds ago."""
+        """Those of them that may be the busiest or left alone; of many, as of the last round."""
         self._settle()
         return self._watch.found(self._active.keys())
 
