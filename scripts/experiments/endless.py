@@ -16,6 +16,9 @@ from zlib import crc32
 _NEW_LINKS = 2
 _KNOWN_LINKS = 22
 _OTHER_LINKS = 8
+# The known pages are the first to be crawled. Were their addresses shorter than those of the
+# others, what a queued URL takes would grow with the age of the crawl.
+_FIRST_NUMBER = 10**8
 _TEXT = b"<p>" + b"The quick brown fox jumps over the lazy dog. " * 100
 
 _HEAD = b"HTTP/1.1 %b\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n"
@@ -33,13 +36,14 @@ def page(host: bytes, path: bytes, sites: int) -> bytes:
         return _ROBOTS
     port = host.rpartition(b":")[2].decode()
     seed = crc32(host + path)
-    links = [f'<a href="/{_mix(seed, n) % 10**9}">new</a>' for n in range(_NEW_LINKS)]
-    links += [f'<a href="/{n}">known</a>' for n in range(_KNOWN_LINKS)]
+    links = [f'<a href="/{_mix(seed, n) % 10**9:09}">new</a>' for n in range(_NEW_LINKS)]
+    links += [f'<a href="/{_FIRST_NUMBER + n}">known</a>' for n in range(_KNOWN_LINKS)]
     for n in range(_OTHER_LINKS):
         draw = _mix(seed, 1000 + n)
         # The square of a uniform number: the first tenth of the sites gets a third of them.
         site = int(sites * ((draw & 0xFFFF) / 0x10000) ** 2)
-        links.append(f'<a href="http://{address(site)}:{port}/{draw >> 16 & 7}">other</a>')
+        number = _FIRST_NUMBER + (draw >> 16 & 7)
+        links.append(f'<a href="http://{address(site)}:{port}/{number}">other</a>')
     body = _TEXT + "".join(links).encode()
     return _HEAD % (b"200 OK", len(body)) + body
 
