@@ -20,11 +20,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import compress
 from pathlib import Path
-from typing import NamedTuple, TypedDict
-from zlib import crc32
+from typing import TypedDict
 
-from larbinpy.ending import DamagedError
 from larbinpy.files import Tail, sync_folder, write_at
+from larbinpy.frontier.block import (
+    LINE_BITS,
+    Header,
+    damaged,
+    glance,
+    packed,
+    read_header,
+    read_lines,
+)
 
 #: Lines that a block holds at most.
 LINES = 1000
@@ -33,27 +40,9 @@ FILE_SIZE = 1 << 25
 
 # Of a place: the line in ten bits, then the number of the block in its file, where it begins,
 # and the file. The smallest block takes more than 16 bytes, so 21 bits number those of a file.
-_LINE_BITS = 10
 _NUMBER_BITS = 21
 _OFFSET_BITS = 25
 _FILE_SHIFT = _NUMBER_BITS + _OFFSET_BITS
-
-# Of a header: "#LINES BYTES CHECKSUM QUEUE\n". The queue may be named by a site key, which
-# is hardly ever long, and never longer than a URL.
-_HEADER_SIZES = (512, 8192)
-# Bytes of a block that are looked at first: most that were set aside are no larger.
-_GLANCE = 8192
-
-
-class Header(NamedTuple):
-    """What a block says of itself."""
-
-    lines: int
-    size: int
-    checksum: int
-    queue: str
-    #: Where its text begins, from the block's own beginning.
-    text_at: int
 
 
 class BlocksMark(TypedDict):
@@ -118,9 +107,7 @@ class Blocks:
 
     def append(self, queue: str, lines: Sequence[str]) -> int:
         """Write a block, unread; returns its position. After an OSError there is none."""
-        text = "".join(f"{line}\n" for line in lines).encode()
-        checksum = _checksum(len(lines), queue, text)
-        block = b"#%d %d %08x %b\n%b" % (len(lines), len(text), checksum, queue.encode(), text)
+        block = packed(queue, lines)
         fd = self._growing()
         file = self._files[self._last]
         position = _position(self._last, file.length, file.blocks)
@@ -153,9 +140,13 @@ class Blocks:
     def read(self, position: int) -> list[tuple[int, str]]:
         """Open a block: (place, line) of each line that is owed. OSError where it is damaged."""
         lines = self._lines(position)
-        owed = self._open.setdefault(position, (1 << len(lines)) - 1)
-        places = range(position << _LINE_BITS, (position << _LINE_BITS) + len(lines))
-        return list(compress(zip(places, lines, strict=True), _bits(owed, len(lines))))
+        places = range(position << LINE_BITS, (position << LINE_BITS) + len(lines))
+        found = zip(places, lines, strict=True)
+        owed = self._open.get(position)
+        if owed is None:
+            self._open[position] = (1 << len(lines)) - 1
+            return list(found)
+        return list(compress(found, _bits(owed, len(lines))))
 
     def owed(self, position: int) -> list[str]:
         """The lines of a block that are owed; it is not opened."""
@@ -198,35 +189,23 @@ class Blocks:
             raise FileNotFoundError(errno.ENOENT, "finished", str(path))
         fd = os.open(path, os.O_RDONLY)
         try:
-            data = os.pread(fd, _GLANCE, offset)
-            line, newline, _ = data.partition(b"\n")
-            header = _parsed(line, path) if newline else _header(fd, offset, path)
-            end = header.text_at + header.size
-            if end > len(data):
-                data += os.pread(fd, end - len(data), offset + len(data))
+            return glance(fd, offset, path)
         finally:
             os.close(fd)
-        return header.lines, data[header.text_at - 1 : end]
 
     def _lines(self, position: int) -> list[str]:
         file, offset = position >> _FILE_SHIFT, _offset(position)
         path = self._path(file)
         fd = os.open(path, os.O_RDONLY)
         try:
-            header = _header(fd, offset, path)
-            if offset + header.text_at + header.size > self._files[file].length:
-                raise _damaged(path)
-            text = os.pread(fd, header.size, offset + header.text_at)
+            return read_lines(fd, offset, path, self._files[file].length)
         finally:
             os.close(fd)
-        if _checksum(header.lines, header.queue, text) != header.checksum:
-            raise _damaged(path)
-        return text.decode().splitlines()
 
     def leave(self, place: int) -> None:
         """The URL at `place` is owed no more from there; its block is open."""
-        position = place >> _LINE_BITS
-        owed = self._open[position] & ~(1 << (place & ((1 << _LINE_BITS) - 1)))
+        position = place >> LINE_BITS
+        owed = self._open[position] & ~(1 << (place & ((1 << LINE_BITS) - 1)))
         if owed:
             self._open[position] = owed
         else:
@@ -283,7 +262,7 @@ class Blocks:
         for offset, header in self._headers(number, length):
             block = file.blocks
             position = _position(number, offset, block)
-            file.add(header.text_at + header.size)
+            file.add(header.end)
             if next(bits, False):
                 file.finish(block)
                 continue
@@ -303,11 +282,11 @@ class Blocks:
                 raise ValueError(f"{path}: {os.fstat(fd).st_size} bytes of {length}")
             offset = 0
             while offset < length:
-                header = _header(fd, offset, path)
+                header = read_header(fd, offset, path)
                 yield offset, header
-                offset += header.text_at + header.size
+                offset += header.end
             if offset != length:
-                raise _damaged(path)
+                raise damaged(path)
         finally:
             os.close(fd)
 
@@ -354,35 +333,3 @@ def _owed(bits: int, lines: int) -> int:
     if not 0 < bits < 1 << lines:
         raise ValueError(f"no block of {lines} lines is owed as {bits:x}")
     return bits.bit_count()
-
-
-def _header(fd: int, offset: int, path: Path) -> Header:
-    """The header of the block at `offset`; OSError where there is none."""
-    for most in _HEADER_SIZES:
-        line, newline, _ = os.pread(fd, most, offset).partition(b"\n")
-        if newline:
-            return _parsed(line, path)
-    raise _damaged(path)
-
-
-def _parsed(line: bytes, path: Path) -> Header:
-    try:
-        lines, size, checksum, queue = line.removeprefix(b"#").decode().split(" ")
-        header = Header(int(lines), int(size), int(checksum, 16), queue, len(line) + 1)
-    except ValueError:
-        raise _damaged(path) from None
-    if not (line.startswith(b"#") and queue and _fits(header)):
-        raise _damaged(path)
-    return header
-
-
-def _fits(header: Header) -> bool:
-    return 0 < header.lines <= min(header.size, 1 << _LINE_BITS)
-
-
-def _checksum(lines: int, queue: str, text: bytes) -> int:
-    return crc32(text, crc32(f"{lines} {len(text)} {queue}".encode()))
-
-
-def _damaged(path: Path) -> DamagedError:
-    return DamagedError(errno.EIO, "damaged", str(path))
