@@ -444,7 +444,7 @@ class Queues(RuleBasedStateMachine):
             assert len(fifo._head) < 3
         for wait in (self.store.priority_wait, self.store.ordinary_wait):
             assert sum(len(site.tail) for site in wait._sites.values()) == wait._in_tails <= 4
-            assert all(len(site._head) < 3 for site in wait._sites.values())
+            assert all(len(site.head) < 3 for site in wait._sites.values())
 
     def teardown(self):
         if not hasattr(self, "store"):

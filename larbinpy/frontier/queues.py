@@ -10,13 +10,14 @@ from larbinpy.frontier.budget import Budget
 
 # URLs of one site that are written together.
 _SITE_LINES = 50
-# URLs set aside that wait in memory for more of their site, all sites together (20 MB). They
-# are owed from where they were read. With more sites than this, blocks have a line or two.
-_MOST_TAILS = 100_000
+# URLs set aside that wait in memory for more of their site, all sites together (50 MB). They
+# are owed from where they were read. With more sites than this, blocks have a line or two; and
+# the smaller blocks are, the more of them are begun, read and remembered.
+_MOST_TAILS = 200_000
 # Lines of sites' blocks in memory, of all sites together (20 MB): more of them are read again.
 _MOST_READ = 100_000
-# Blocks that were read before their numbers are given back.
-_FORGET = 1000
+# Blocks that were read, half of all, before their numbers are given back.
+_FORGET = 16
 
 
 #: Looks for a line: yields after each block, returns how many come before it, None for none.
@@ -120,16 +121,16 @@ class _Backlog:
     There are many of these, with little in most of them, so no deques, which take 600 bytes.
     """
 
-    __slots__ = ("_at", "_blocks", "_from", "_head", "_unread", "tail")
+    __slots__ = ("_at", "_blocks", "_from", "_unread", "head", "tail")
 
     def __init__(self, blocks: Blocks) -> None:
         self._blocks = blocks
         self._unread = array("Q")
         self._at = 0
-        # What is left of the first unread block: the lines from this place on, and, where it
-        # was read lately, these lines, the first one last.
+        # What is left of the first unread block: the lines from this place on.
         self._from = 0
-        self._head: list[tuple[int, str]] = []
+        #: And, where it was read lately, these lines, the first one last.
+        self.head: list[tuple[int, str]] = []
         self.tail: list[tuple[int, str]] = []
 
     def __bool__(self) -> bool:
@@ -140,20 +141,13 @@ class _Backlog:
         """Is the first URL in a block?"""
         return self._at < len(self._unread)
 
-    @property
-    def in_memory(self) -> bool:
-        """Is what is left of the first block in memory?"""
-        return bool(self._head)
-
     def add(self, position: int) -> None:
         self._unread.append(position)
 
     def read(self) -> int:
-        """Have the rest of the first block in memory; how many lines are new there."""
-        if self._head:
-            return 0
-        self._head = list(reversed(self._rest()))
-        return len(self._head)
+        """Have the rest of the first block in memory; how many lines that is."""
+        self.head = list(reversed(self._rest()))
+        return len(self.head)
 
     def _rest(self) -> list[tuple[int, str]]:
         read = self._blocks.read(self._unread[self._at])
@@ -161,19 +155,19 @@ class _Backlog:
 
     def take(self) -> tuple[int, str]:
         """The first line that was read, and its place."""
-        taken = self._head.pop()
+        taken = self.head.pop()
         self._from = taken[0] + 1
-        if not self._head:
+        if not self.head:
             self._at += 1
             self._from = 0
-            if self._at >= _FORGET:
+            if self._at >= max(_FORGET, len(self._unread) // 2):
                 del self._unread[: self._at]
                 self._at = 0
         return taken
 
     def forget(self) -> None:
         """Keep nothing in memory that is in a block."""
-        self._head = []
+        self.head = []
 
     def find(self, start: str) -> Search:
         head, unread = self._split()
@@ -213,7 +207,7 @@ class Backlogs:
         # Ordered, as the first of a dict is dear to find when those before it are gone.
         self._tails: OrderedDict[str, None] = OrderedDict()
         self._in_tails = 0
-        # Sites whose first block is in memory.
+        # Sites whose first block is in memory, in the order in which these were read.
         self._read: Budget[str] = Budget(_MOST_READ)
         self._length = 0
 
@@ -255,29 +249,27 @@ class Backlogs:
     def take(self, site: str) -> tuple[int, str]:
         """The first URL of `site`, of which there are some: its place and line."""
         backlog = self._sites[site]
-        taken = self._take_read(site, backlog) if backlog.in_blocks else self._take_tail(site)
+        take = self._take_read if backlog.in_blocks else self._take_tail
+        taken = take(site, backlog)
         self._length -= 1
-        if not backlog:
+        if not (backlog.head or backlog):
             del self._sites[site]
         return taken
 
     def _take_read(self, site: str, backlog: _Backlog) -> tuple[int, str]:
-        if lines := backlog.read():
-            self._read.use(site, lines)
+        if not backlog.head:
+            self._read.use(site, backlog.read())
             for other in self._read.surplus():
                 self._sites[other].forget()
         taken = backlog.take()
-        if backlog.in_memory:
-            self._read.touch(site)
-        else:
+        if not backlog.head:
             self._read.discard(site)
         return taken
 
-    def _take_tail(self, site: str) -> tuple[int, str]:
-        tail = self._sites[site].tail
+    def _take_tail(self, site: str, backlog: _Backlog) -> tuple[int, str]:
         self._in_tails -= 1
-        taken = tail.pop(0)
-        if not tail:
+        taken = backlog.tail.pop(0)
+        if not backlog.tail:
             del self._tails[site]
         return taken
 

@@ -83,9 +83,10 @@ class Sequencer:
             first = self._new(store.priority, store.priority_wait)
             if first is not None:
                 return first
-        self._turn = not self._turn
-        if self._turn:
-            return self._waited() or self._new(store.ordinary, store.ordinary_wait)
+        if self._hungry:
+            self._turn = not self._turn
+            if self._turn:
+                return self._waited() or self._new(store.ordinary, store.ordinary_wait)
         return self._new(store.ordinary, store.ordinary_wait) or self._waited()
 
     def _new(self, fifo: Fifo, wait: Backlogs) -> Url | None:
