@@ -8,8 +8,10 @@ open, and URLs whose fate is decided.
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, compress
+from operator import not_
 
 from larbinpy.dns.lookup import Answer
+from larbinpy.frontier.familiar import Familiar
 from larbinpy.frontier.hastening import Hastening
 from larbinpy.frontier.ip_site import IPSites
 from larbinpy.frontier.named_site import NOBODY
@@ -57,6 +59,7 @@ class Frontier:
         self._retries = retries
         self._depth_in_site = depth_in_site
         self.seen = seen
+        self._familiar = Familiar()
         #: Bodies met before, for pageNoDuplicate.
         self.digests = digests
         # Pages whose fetch decided the fate of their URLs, which is to be written down.
@@ -107,10 +110,9 @@ class Frontier:
             self.seed_hosts.update(host_of(link.url) for link in links)
         # Most links were met before, so that is asked first: it costs a seventh of all.
         links = self.scope.followed(links)
-        known_by = fingerprints(link.url for link in links)
-        unmet = self.seen.unmet(known_by)
+        unmet = self._unmet(links)
         wanted, candidates = [], []
-        for link, key in compress(zip(links, known_by, strict=True), unmet):
+        for link, key in unmet:
             url = self._in_scope(parent, link, redirect)
             if isinstance(url, Url):
                 wanted.append(url)
@@ -119,12 +121,22 @@ class Frontier:
                 self.refused[url] += 1
         fresh = self.seen.add(candidates)
         new = list(compress(wanted, fresh))
-        self.refused[Outcome.URL_DUP] += unmet.count(False) + len(wanted) - len(new)
+        self.refused[Outcome.URL_DUP] += len(links) - len(unmet) + len(wanted) - len(new)
         for url in new:
             self.sequencer.put(url)
         sites = {url.site: url for url in new}
         unresolved = (url for site, url in sites.items() if self.sites.wants_address(site, now))
         return list(dict.fromkeys(url.host for url in unresolved))
+
+    def _unmet(self, links: Sequence[Link]) -> list[tuple[Link, int]]:
+        """Those of `links` that were not met before, each with its fingerprint."""
+        links = self._familiar.others(links)
+        keys = fingerprints(link.url for link in links)
+        unmet = self.seen.unmet(keys)
+        # Not those that are new: most of what is named once is never named again.
+        met = compress(links, map(not_, unmet))
+        self._familiar.learn(link.url for link in met)
+        return list(compress(zip(links, keys, strict=True), unmet))
 
     def _in_scope(self, parent: Url, link: Link, redirect: bool) -> Url | Outcome:
         # Requisites cost no depth, as redirects; and like them they may not go on for ever.
