@@ -7,6 +7,7 @@ The story of one URL, and the rooms it passes:
     dns/                         names to addresses, without blocking
     fetch/                       the pool of curl handles, robots.txt rules, throttle
     parse/                       charset, links, sitemaps
+    reading/                     who has pages parsed: the crawl, or processes beside it
     output/                      save, mirror, stats, the crawl log: where pages go
     console/                     input port, status page, metrics, progress: people looking in
     poller                       the one epoll

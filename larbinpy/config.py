@@ -171,6 +171,9 @@ class Config:
     pages_connexions: int = setting(
         "pagesConnexions", count(1, 100_000), 100, "pages fetched at the same time", live=True
     )
+    readers: int = setting(
+        "readers", count(0, 1000), 0, "processes that read pages; 0: the crawl does it itself"
+    )
     max_page_size: int = setting(
         "maxPageSize", size(1, 1 << 30), 8 << 20, "bytes of a page that are read"
     )

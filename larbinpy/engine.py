@@ -18,8 +18,9 @@ from larbinpy.frontier.types import Types
 from larbinpy.outcome import Outcome
 from larbinpy.output.plug import NO_KEEPER, Keeper, Witness
 from larbinpy.page import Fate, Page
-from larbinpy.parse import Link, read, redirect_target
+from larbinpy.parse import Link, Parsed, redirect_target
 from larbinpy.poller import Poller
+from larbinpy.reading import Reader
 from larbinpy.stats import Stats
 from larbinpy.url import Url, hash64
 
@@ -60,7 +61,6 @@ class Listener(Protocol):
 class EngineSettings:
     """The part of the configuration that the engine itself works by."""
 
-    agent: str
     max_page_size: int
     ignore_robots: bool
     no_duplicate: bool
@@ -101,6 +101,7 @@ class Engine:
         frontier: Frontier,
         resolver: Resolver,
         fetcher: Fetcher,
+        reader: Reader,
         types: Types,
         output: Witness,
         registers: Sequence[Register],
@@ -117,6 +118,7 @@ class Engine:
         self._frontier = frontier
         self._resolver = resolver
         self._fetcher = fetcher
+        self._reader = reader
         self._types = types
         self._output = output
         self._registers = registers
@@ -131,7 +133,8 @@ class Engine:
         self._stalled = False
 
     def __repr__(self) -> str:
-        return f"<Engine {self._mode} {self._fetcher!r} {self._resolver!r} {self._frontier!r}>"
+        stages = (self._fetcher, self._reader, self._resolver, self._frontier)
+        return f"<Engine {self._mode} {' '.join(map(repr, stages))}>"
 
     def turn(self) -> float:
         """One turn through all stages; returns the time it began."""
@@ -148,7 +151,7 @@ class Engine:
     @property
     def idle(self) -> bool:
         """Nothing is in flight and nothing waits to be looked at."""
-        return self._fetcher.busy == 0 and not self._landed
+        return self._fetcher.busy == 0 and not self._arrived
 
     @property
     def out_of_work(self) -> bool:
@@ -210,11 +213,16 @@ class Engine:
         mode = self._mode
         if mode.paused or mode.draining or self._stalled:
             return 0
-        free = max(0, self._fetcher.free - len(self._landed))
+        free = max(0, self._fetcher.free - self._arrived)
         if not mode.limit_page:
             return free
-        under_way = self._stats.success + self._fetcher.busy + len(self._landed)
+        under_way = self._stats.success + self._fetcher.busy + self._arrived
         return max(0, min(free, mode.limit_page - under_way))
+
+    @property
+    def _arrived(self) -> int:
+        """Pages that have arrived and were not read yet."""
+        return len(self._landed) + self._reader.busy
 
     def _request(self, url: Url, address: str) -> Request:
         if url.robots_for is not None:
@@ -234,26 +242,45 @@ class Engine:
         # Transfers may have ended since the turn began, and waits count from their ends.
         now = self._clock()
         enough = now + _SLICE
-        for done in range(min(_PAGES, len(self._landed))):
+        for done in range(_PAGES):
             if done and self._clock() > enough:
                 break
-            page = self._landed.popleft()
-            if page.url.robots_for is not None:
-                self._tell(page)
-                self._frontier.robots_done(page, now, self._wall())
-            else:
-                self._finish(page, now)
+            if not (self._take_landed(now) or self._take_read(now)):
+                break
         for page in self._frontier.decided(_FATES):
             if page.outcome is not Outcome.SUCCESS:
                 self._output.failed(page.url, page.outcome)
             self._write_down(page)
 
-    def _finish(self, page: Page, now: float) -> None:
-        self._consult(page)
+    def _take_landed(self, now: float) -> bool:
+        """Go on with a page that has arrived; was there one that could be?"""
+        if not self._landed or not self._reader.room:
+            return False
+        page = self._landed.popleft()
+        if page.url.robots_for is not None:
+            self._tell(page)
+            self._frontier.robots_done(page, now, self._wall())
+        else:
+            self._consult(page)
+            self._finish(page, None, now)
+        return True
+
+    def _take_read(self, now: float) -> bool:
+        """Go on with a page that was read beside; was there one?"""
+        found = self._reader.take()
+        if found is not None:
+            self._finish(*found, now)
+        return found is not None
+
+    def _finish(self, page: Page, parsed: Parsed | None, now: float) -> None:
+        """Bring a page to its end, or have it read where that is what it needs."""
         if page.outcome is Outcome.SUCCESS:
             digests = self._digests(page)
             if not any(digest in self._frontier.digests for digest in digests):
-                self._loaded(page, digests, now)
+                if parsed is None:
+                    parsed = self._reader.read(page)
+                if parsed is not None:
+                    self._loaded(page, parsed, digests, now)
                 return
             page.outcome = Outcome.DUPLICATE
         self._tell(page)
@@ -277,9 +304,8 @@ class Engine:
         unread = page.not_modified and not page.body
         return [hash64(page.body)] if self._settings.no_duplicate and not unread else []
 
-    def _loaded(self, page: Page, digests: list[int], now: float) -> None:
+    def _loaded(self, page: Page, parsed: Parsed, digests: list[int], now: float) -> None:
         """Output comes first: a page that cannot be written is still owed, and still new."""
-        parsed = read(page, self._settings.agent)
         page.charset = parsed.charset
         page.links = [link.url for link in parsed.links]
         kept = not parsed.noindex or self._settings.ignore_robots
@@ -336,7 +362,8 @@ class Engine:
             *(listener.deadline for listener in self._listeners),
         ]
         until = min((d for d in deadlines if d is not None), default=now + _LONGEST_WAIT)
-        at_once = not self._stalled and (self._landed or self._awaits_nothing)
+        can_go_on = (self._landed and self._reader.room) or self._reader.ready
+        at_once = not self._stalled and (can_go_on or self._awaits_nothing)
         self._stats.turn_took(self._clock() - self._woke)
         self._poller.wait(0.0 if at_once else min(until - now, _LONGEST_WAIT))
         self._woke = self._clock()

@@ -37,6 +37,7 @@ from larbinpy.frontier.types import Types
 from larbinpy.output import MirrorSettings, Output, Outputs, open_output
 from larbinpy.output.log import CrawlLog
 from larbinpy.poller import Poller
+from larbinpy.reading import Here, Reader, Readers
 from larbinpy.syncing import Syncing
 
 #: Descriptors that are not for pages: standard streams, log and lock, a page being written
@@ -142,6 +143,12 @@ def make_fetcher(config: Config, poller: Poller, proxy_address: str | None) -> F
     return Fetcher(poller, replace(settings, accept="*/*") if config.any_type else settings)
 
 
+def make_reader(config: Config, poller: Poller) -> Reader:
+    if not config.readers:
+        return Here(config.user_agent)
+    return Readers(poller, config.readers, config.user_agent)
+
+
 def make_output(config: Config, own: Output | None) -> Outputs:
     """What outputMode asks for, and the plug of a program's `own`."""
     more = {} if own is None else {"own": own}
@@ -220,7 +227,6 @@ def make_registers(
 
 def make_engine_settings(config: Config) -> EngineSettings:
     return EngineSettings(
-        agent=config.user_agent,
         max_page_size=config.max_page_size,
         ignore_robots=config.ignore_robots,
         no_duplicate=config.page_no_duplicate,

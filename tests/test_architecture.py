@@ -18,7 +18,7 @@ ROWS = [
     "url outcome page agent ending _version settings larbinconf config histogram history",
     "dns.wire dns.address dns.servers dns.lookup parse fetch.robots files poller",
     "frontier",
-    "dns fetch output console demo syncing",
+    "dns fetch reading output console demo syncing",
     "stats clock checkpoints",
     "engine explaining finishing",
     "control wiring resolving signals stopping",

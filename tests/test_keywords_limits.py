@@ -1,11 +1,13 @@
 """The keywords that bound a crawl and its pages. Times in seconds, sizes in bytes."""
 
+import os
 import socket
+from pathlib import Path
 
 import pytest
 from keywords import effect_of
 from smallweb import Answer, Web
-from smallworld import Worlds
+from smallworld import World, Worlds
 
 pytest_plugins = ["smallcrawls"]
 
@@ -73,6 +75,22 @@ def test_max_page_size_is_what_is_read_of_a_page(web: Web, crawl: Worlds) -> Non
     assert world.fates["a.test/large"]["size"] == 20 * 1024
     assert world.fetched == {"a.test/", "a.test/small"}
     assert crawl().fates["a.test/large"]["size"] == 30_003
+
+
+@effect_of("readers")
+def test_readers_are_processes_that_read_the_pages(web: Web, crawl: Worlds) -> None:
+    for number in range(20):
+        web.page(f"a.test/{number or ''}", f"/{2 * number + 1}", f"/{2 * number + 2}")
+    found: dict[int, int] = {}
+
+    def watch(world: World) -> None:
+        children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+        found[count] = max(found.get(count, 0), len(children))
+
+    for count in (0, 3):
+        world = crawl(f"readers {count}", watch=watch)
+        assert len(world.fetched) == 20
+    assert found[3] - found[0] == 3
 
 
 @effect_of("timeoutPage")

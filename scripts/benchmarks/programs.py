@@ -115,12 +115,13 @@ def _done(count: Count, job: Job, ran: Run, requests: int) -> Done:
 # -- larbinpy
 
 
-def settings(job: Job, mirror: bool = False) -> list[str | Path]:
+def settings(job: Job, mirror: bool = False, readers: int = 0) -> list[str | Path]:
     """Arguments of `larbinpy`: all pages of all hosts, without waiting, else as it comes."""
     values = {
         "waitDuration": 0,
         "depthInSite": 1_000_000,
         "pagesConnexions": PARALLEL,
+        "readers": readers,
         "dnsServer": f"127.0.0.1:{job.dns_port}",
         "stateDir": job.folder / "state",
         "outputDir": job.folder / "save",
@@ -135,11 +136,14 @@ def settings(job: Job, mirror: bool = False) -> list[str | Path]:
     return ["crawl", *files, "--allow-private", "--progress", "none", *report, *sets]
 
 
-def larbinpy(mirror: bool = False) -> Program:
-    def command(job: Job) -> Command:
-        return [PYTHON, "-m", "larbinpy", *settings(job, mirror)]
+def larbinpy(mirror: bool = False, readers: int = 0) -> Program:
+    """With `readers` it reads pages in so many processes beside."""
 
-    return Program("larbinpy", command, _larbinpy_count)
+    def command(job: Job) -> Command:
+        return [PYTHON, "-m", "larbinpy", *settings(job, mirror, readers)]
+
+    name = f"larbinpy, readers {readers}" if readers else "larbinpy"
+    return Program(name, command, _larbinpy_count)
 
 
 def _larbinpy_count(job: Job, _out: Path) -> Count:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from experiments import loss, scale, soak, study
+from experiments import growth, loss, scale, soak, study
 from experiments.__main__ import out_option, quick_option
 from experiments.lossy import NotPossible
 
@@ -55,6 +55,15 @@ def scale_command(out: Path, quick: bool, urls: int, queued: int) -> None:
 def soak_command(out: Path, quick: bool, seconds: float, wait: float) -> None:
     """Speed and memory of a long crawl of a web without end."""
     click.echo(soak.run(out, quick=quick, seconds=seconds, wait=wait))
+
+
+@main.command("growth")
+@out_option
+@quick_option
+@click.option("--seconds", default=120.0, show_default=True, help="Time of each crawl.")
+def growth_command(out: Path, quick: bool, seconds: float) -> None:
+    """What a page costs in crawls of 10 to 100,000 sites."""
+    click.echo(growth.run(out, quick=quick, seconds=seconds))
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def run(out: Path, *, quick: bool, seconds: float, wait: float) -> str:
     if quick:
         seconds = min(seconds, 20)
     report = Report(out, "soak", f"{ABOUT} waitDuration was {wait:g} s.")
-    samples = list(_crawl(seconds, wait))
+    samples = list(crawled(SITES, seconds, wait))
     report.table(_quarters(samples))
     report.note("\n".join(_verdicts(samples, seconds)))
     draws = [partial(_draw, samples, key, scale) for key, scale in _PICTURES]
@@ -64,30 +64,34 @@ def run(out: Path, *, quick: bool, seconds: float, wait: float) -> str:
     return report.close()
 
 
+#: What a crawl says of itself, and when (s).
 Sample = dict[str, float]
 
 _PICTURES = (("MB", 1.0), ("sites in memory", 1.0), ("URLs queued", 1.0))
 
 
-def _crawl(seconds: float, wait: float) -> Iterator[Sample]:
-    command = [PYTHON, "-m", "experiments.endless", str(SITES)]
+def crawled(sites: int, seconds: float, wait: float) -> Iterator[Sample]:
+    """How far a crawl of so many endless sites is, now and then for `seconds`."""
+    command = [PYTHON, "-m", "experiments.endless", str(sites)]
     with (
         tempfile.TemporaryDirectory(dir=Path.cwd(), prefix="soak-") as folder,
         in_background(command, SERVER) as server,
     ):
         assert server.stdout is not None
         web = int(server.stdout.readline())
-        with _crawler(Path(folder), web, wait) as (crawler, port):
+        with _crawler(Path(folder), web, min(SEEDS, sites), wait) as (crawler, port):
             yield from _sampled(crawler, port, seconds)
 
 
 @contextmanager
-def _crawler(folder: Path, web: int, wait: float) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+def _crawler(
+    folder: Path, web: int, seeded: int, wait: float
+) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     port = 20_000 + web % 10_000
     conf = folder / "larbin.conf"
     conf.write_text(CONF.format(folder=folder, port=port, wait=wait))
     seeds = folder / "seeds"
-    hosts = (endless.address(site) for site in range(SEEDS))
+    hosts = (endless.address(site) for site in range(seeded))
     seeds.write_text("".join(f"http://{host}:{web}/\n" for host in hosts))
     command = [PYTHON, "-m", "larbinpy", "crawl", "-c", conf, "-i", seeds, "--progress", "none"]
     with kept_on(CLIENT):
@@ -131,6 +135,7 @@ def _sample(status: dict[str, Any], at: float, pid: int) -> Sample:
     private = sum(int(line.split()[1]) for line in resident.splitlines() if "Anonymous:" in line)
     return {
         "at": at,
+        "CPU": status["system"]["cpu_s"],
         "pages": status["totals"]["success"],
         "links": status["totals"]["links"],
         "URLs queued": status["totals"]["urls_queued"],
