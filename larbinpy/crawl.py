@@ -55,6 +55,7 @@ class Crawl:
         self._asked_to_stop = False
         self._next_second = 0.0
         self._saved_fates = 0
+        self._readers_lost = 0
         self._full = False
         #: The report of the crawl, once `run` has returned.
         self.report: dict[str, object] = {}
@@ -184,6 +185,9 @@ class Crawl:
         self._show(self._state_name())
         for change in self._servers.look(self._rooms.resolver.stats()["servers"], now):
             self._tell(change)
+        if self._rooms.reader.lost > self._readers_lost:
+            self._readers_lost = self._rooms.reader.lost
+            self._tell(f"a process that reads pages has ended ({self._readers_lost} so far)")
         if self._config.debug:
             self._terminal.say(repr(self._rooms.engine))
 

@@ -127,7 +127,8 @@ class Engine:
         self._keeper = keeper
         self._clock = clock
         self._wall = wall
-        self._landed: deque[Page] = deque()
+        # Pages that have come in, with what they say where they were read already.
+        self._landed: deque[tuple[Page, Parsed | None]] = deque()
         self._woke = clock()
         # Whether there is no room on the disk, for this turn.
         self._stalled = False
@@ -236,10 +237,11 @@ class Engine:
         landed = self._fetcher.step(now)
         for page in landed:
             self._stats.received(page)
-        self._landed.extend(landed)
+        self._landed.extend((page, None) for page in landed)
         if self._stalled:
             return
-        # Transfers may have ended since the turn began, and waits count from their ends.
+        # Transfers may have ended since the turn began, and waits count from their ends; those
+        # of pages that are read beside, from when they come back.
         now = self._clock()
         enough = now + _SLICE
         for done in range(_PAGES):
@@ -254,16 +256,25 @@ class Engine:
 
     def _take_landed(self, now: float) -> bool:
         """Go on with a page that has arrived; was there one that could be?"""
-        if not self._landed or not self._reader.room:
+        if not self._can_take_landed:
             return False
-        page = self._landed.popleft()
+        page, parsed = self._landed.popleft()
         if page.url.robots_for is not None:
             self._tell(page)
             self._frontier.robots_done(page, now, self._wall())
         else:
             self._consult(page)
-            self._finish(page, None, now)
+            self._finish(page, parsed, now)
         return True
+
+    @property
+    def _can_take_landed(self) -> bool:
+        """Is there a page that has arrived, and room for it where it is to be read?"""
+        if not self._landed or self._reader.room:
+            return bool(self._landed)
+        page, parsed = self._landed[0]
+        to_read = page.outcome is Outcome.SUCCESS and page.url.robots_for is None
+        return parsed is not None or not to_read
 
     def _take_read(self, now: float) -> bool:
         """Go on with a page that was read beside; was there one?"""
@@ -296,7 +307,7 @@ class Engine:
                 for link in redirect_target(page):
                     self._keeper.moved(page.url.href, link.url)
         except OSError:
-            self._landed.appendleft(page)
+            self._landed.appendleft((page, None))
             raise
 
     def _digests(self, page: Page) -> list[int]:
@@ -310,7 +321,7 @@ class Engine:
         page.links = [link.url for link in parsed.links]
         kept = not parsed.noindex or self._settings.ignore_robots
         if kept and (not self._settings.specific_search or self._types.specific(page.type)):
-            self._put_out(page, self._output.loaded)
+            self._put_out(page, self._output.loaded, parsed)
         if digests:
             self._frontier.digests.add(digests)
         self._frontier.finished(page, now, self._wall())
@@ -325,11 +336,14 @@ class Engine:
         if page.status:
             self._put_out(page, self._output.replied)
 
-    def _put_out(self, page: Page, put: Callable[[Page], None]) -> None:
+    def _put_out(
+        self, page: Page, put: Callable[[Page], None], parsed: Parsed | None = None
+    ) -> None:
+        """A page that the disk refuses comes first the next time, and need not be read again."""
         try:
             put(page)
         except OSError:
-            self._landed.appendleft(page)
+            self._landed.appendleft((page, parsed))
             raise
 
     def _admit(
@@ -362,7 +376,7 @@ class Engine:
             *(listener.deadline for listener in self._listeners),
         ]
         until = min((d for d in deadlines if d is not None), default=now + _LONGEST_WAIT)
-        can_go_on = (self._landed and self._reader.room) or self._reader.ready
+        can_go_on = self._can_take_landed or self._reader.ready
         at_once = not self._stalled and (can_go_on or self._awaits_nothing)
         self._stats.turn_took(self._clock() - self._woke)
         self._poller.wait(0.0 if at_once else min(until - now, _LONGEST_WAIT))

@@ -51,8 +51,8 @@ class Rooms:
         closing.callback(self.resolver.close)
         self.fetcher = wiring.make_fetcher(config, poller, proxy)
         closing.callback(self.fetcher.close)
-        reader = wiring.make_reader(config, poller)
-        closing.callback(reader.close)
+        self.reader = wiring.make_reader(config, poller)
+        closing.callback(self.reader.close)
         self.stats = Stats(clock(), wall())
         limit = self.stats.started + config.limit_time if config.limit_time else None
         self.mode = Mode(limit_page=config.limit_page, until=limit)
@@ -93,7 +93,7 @@ class Rooms:
             self.frontier,
             self.resolver,
             self.fetcher,
-            reader,
+            self.reader,
             wiring.make_types(config),
             self.output,
             wiring.make_registers(config, self.log, self.control.watchers, stdout),

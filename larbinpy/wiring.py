@@ -129,7 +129,7 @@ def make_fetcher(config: Config, poller: Poller, proxy_address: str | None) -> F
     settings = FetchSettings(
         handles=config.pages_connexions,
         user_agent=config.user_agent,
-        most_handles=_most_handles(config.pages_connexions),
+        most_handles=_most_handles(config.pages_connexions, config.readers),
         sender=config.sender,
         timeout_page=config.timeout_page,
         timeout_connect=config.timeout_connect,
@@ -146,7 +146,10 @@ def make_fetcher(config: Config, poller: Poller, proxy_address: str | None) -> F
 def make_reader(config: Config, poller: Poller) -> Reader:
     if not config.readers:
         return Here(config.user_agent)
-    return Readers(poller, config.readers, config.user_agent)
+    try:
+        return Readers(poller, config.readers, config.user_agent)
+    except OSError as error:
+        raise ConfigError(f"readers {config.readers}: {error.strerror}") from error
 
 
 def make_output(config: Config, own: Output | None) -> Outputs:
@@ -194,15 +197,16 @@ def make_checkpoints(
     return Checkpoints(state, frontier, log, every, output, disk)
 
 
-def _most_handles(wanted: int) -> int:
+def _most_handles(wanted: int, readers: int) -> int:
     """How many handles the limit of open files allows, once it is as high as it may be."""
-    enough = max(_FILES, _OTHER_FILES + wanted * CONNECTIONS_PER_HANDLE)
+    others = _OTHER_FILES + readers
+    enough = max(_FILES, others + wanted * CONNECTIONS_PER_HANDLE)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit, most = (enough if n == resource.RLIM_INFINITY else n for n in (soft, hard))
     if limit < enough:
         limit = min(enough, most)
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
-    return max(1, (limit - _OTHER_FILES) // CONNECTIONS_PER_HANDLE)
+    return max(1, (limit - others) // CONNECTIONS_PER_HANDLE)
 
 
 def proxy_address(config: Config) -> str | None:

@@ -4,6 +4,9 @@ import errno
 import io
 import os
 import signal
+import subprocess
+import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,7 +29,7 @@ pytest_plugins = ["demoweb", "smallcrawls"]
 AGENT = "larbinpy/1"
 #: As the real one, but for a page that it does not survive.
 DYING = """
-import os, sys; sys.path = {path!r}
+import os, sys, time; sys.path = {path!r}
 from larbinpy.reading import child
 read = child.read
 child.read = lambda page, agent: os._exit(1) if b"deadly" in page.body else read(page, agent)
@@ -78,6 +81,14 @@ def all_read(those: Readers, poller: Poller, pages: list[Page]) -> list[tuple[Pa
     return found
 
 
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for what comes within moments; this is for a machine that is stuck."""
+    patience = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < patience
+        time.sleep(0.01)
+
+
 def processes(those: Readers) -> list[int]:
     return [child.pid for child in those._children.values()]
 
@@ -107,23 +118,43 @@ def test_what_was_read_comes_back_as_it_was():
         assert messages.parsed(line[:-1]) == parsed
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"",
-        b"7",
-        b"{}",
-        b"[]",
-        b"[" * 100_000,
-        b'[null,false,false,["u"],"pp",[]]',
-        b'[null,false,false,["u"],"?",[]]',
-        b'[null,false,false,["u"],"p",[1]]',
-        b"\xff",
-    ],
-)
+ANSWERS = [
+    b"",
+    b"7",
+    b"{}",
+    b"[]",
+    b"[" * 100_000,
+    b"\xff",
+    b'[null,false,false,"http://u/\\n","pp",[]]',
+    b'[null,false,false,"http://u/\\n","?",[]]',
+    b'[null,false,false,"http://u/\\n","p",[1]]',
+    b'[null,false,false,"http://u/\\n",["p"],["a"]]',
+    b'[null,false,false,["http://u/"],"p",[]]',
+    b'[null,false,false,7,"",[]]',
+]
+NO_URLS = [
+    "",
+    "u",
+    "http://u",
+    "ftp://u/",
+    "http:///",
+    "http://u:x/",
+    "http://u/ ",
+    "http://u/\u2028",
+    "\ud800",
+]
+
+
+@pytest.mark.parametrize("line", ANSWERS)
 def test_what_is_no_answer_is_refused(line):
     with pytest.raises(ValueError):
         messages.parsed(line)
+
+
+@pytest.mark.parametrize("url", [*NO_URLS, "http://u/\nhttp://u", "http://u/" + "x" * 8001])
+def test_what_is_no_url_is_refused(url):
+    with pytest.raises(ValueError):
+        messages.parsed(messages.answer(Parsed([Link(url, Kind.PAGE)])))
 
 
 def test_here_a_page_is_read_at_once():
@@ -180,33 +211,75 @@ def test_what_a_killed_process_had_is_read_by_another(make, poller):
     assert killed not in processes(those)
 
 
-def test_a_page_that_ends_two_processes_says_nothing(make, poller, monkeypatch):
-    monkeypatch.setattr(readers, "_PROGRAM", DYING)
-    pages = [page(n, "deadly" * (n == 20)) for n in range(40)]
-    found = all_read(make(2), poller, pages)
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("end", ["os._exit(1)", "os.write(0, b'[]\\n' * 9)", "os.abort()"])
+def test_a_page_that_ends_two_processes(make, poller, monkeypatch, count, end):
+    """It is not read, but for its headers; all others are, and there are as many processes."""
+    monkeypatch.setattr(readers, "_PROGRAM", DYING.replace("os._exit(1)", end))
+    those = make(count)
+    pages = [page(n, "deadly" * (n in (7, 20))) for n in range(40)]
+    found = all_read(those, poller, pages)
     assert [each for each, _ in found] == pages
     for each, parsed in found:
-        deadly = each is pages[20]
-        assert parsed == (Parsed() if deadly else read(each, AGENT))
+        deadly = b"deadly" in each.body
         assert ("could not be read" in each.detail) is deadly
+        if not deadly:
+            assert parsed == read(each, AGENT)
+        else:
+            assert parsed.noindex
+            assert [link.url for link in parsed.links] == ["http://a.test/%C3%A9"]
+    assert (len(processes(those)), those.lost) == (count, 4)
 
 
-def test_a_process_that_talks_nonsense_is_replaced(make, poller, monkeypatch):
-    nonsense = DYING.replace("os._exit(1)", "os.write(0, b'[]\\n' * 9)")
-    monkeypatch.setattr(readers, "_PROGRAM", nonsense)
-    pages = [page(n, "deadly" * (n == 20)) for n in range(40)]
+def test_a_page_that_is_read_for_too_long(make, poller, monkeypatch):
+    slow = DYING.replace("os._exit(1)", "time.sleep(60)")
+    alarm = "child.main()", "child._LONGEST = 1; child.main()"
+    monkeypatch.setattr(readers, "_PROGRAM", slow.replace(*alarm))
+    pages = [page(n, "deadly" * (n == 3)) for n in range(6)]
     found = all_read(make(2), poller, pages)
-    assert [each for each, parsed in found if parsed == Parsed()] == [pages[20]]
+    assert [bool(each.detail) for each, _ in found] == [n == 3 for n in range(6)]
+
+
+def test_processes_that_do_not_start_are_told_at_once(make, monkeypatch):
+    monkeypatch.setattr(readers, "_PROGRAM", "raise SystemExit  # {path}")
+    with pytest.raises(OSError, match="did not start"):
+        make(2)
 
 
 def test_without_any_process_pages_are_read_here(make, poller, monkeypatch):
+    those = make(2)
     monkeypatch.setattr(readers, "_PROGRAM", "raise SystemExit  # {path}")
+    for process in processes(those):
+        os.kill(process, signal.SIGKILL)
     pages = [page(n) for n in range(100)]
-    found = all_read(make(2), poller, pages)
+    found = all_read(those, poller, pages)
     assert [each for each, _ in found] == pages
-    unread = [each for each, parsed in found if parsed == Parsed()]
-    assert len(unread) <= 2
+    # Those that were being read are suspected.
+    unread = [each for each, parsed in found if parsed != read(each, AGENT)]
     assert all("could not be read" in each.detail for each in unread)
+    assert len(unread) <= 2
+    assert (len(processes(those)), those.lost) == (0, 4)
+
+
+def test_answers_do_not_gather(make, poller, monkeypatch):
+    """Behind a page that takes long there is no more room than for some of them."""
+    monkeypatch.setattr(readers, "_ANSWERS", 10_000)
+    slow = DYING.replace("os._exit(1)", "time.sleep(1) or read(page, agent)")
+    monkeypatch.setattr(readers, "_PROGRAM", slow)
+    those = make(2)
+    links = "".join(f'<a href="/x/{n}">' for n in range(200))
+    those.read(page(0, "deadly"))
+    for n in range(1, 10):
+        those.read(page(n, links))
+    while those._answers <= 10_000:
+        poller.wait(5)
+    assert not those.room
+    while those.busy:
+        poller.wait(5)
+        while those.take() is not None:
+            pass
+    assert those.room
+    assert those._answers == 0
 
 
 def test_nobody_is_left_behind(poller):
@@ -219,12 +292,29 @@ def test_nobody_is_left_behind(poller):
         assert not Path(f"/proc/{child}").exists()
 
 
-def test_they_end_with_the_crawl(poller):
-    """Also where that had no time to close anything: the socket is closed then."""
-    those = Readers(poller, 1, AGENT)
-    [child] = those._children.values()
-    child.sock.close()
-    assert os.waitstatus_to_exitcode(os.waitpid(child.pid, 0)[1]) == 0
+def test_they_end_with_the_crawl():
+    """Also where that had no time to close anything."""
+    script = (
+        "from larbinpy.poller import Poller; from larbinpy.reading import Readers; import time\n"
+        "those = Readers(Poller(), 3, 'larbinpy/1')\n"
+        "print(*[child.pid for child in those._children.values()], flush=True); time.sleep(60)"
+    )
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as crawl:
+        assert crawl.stdout is not None
+        children = [Path(f"/proc/{child}") for child in crawl.stdout.readline().split()]
+        assert len(children) == 3
+        assert all(child.exists() for child in children)
+        crawl.kill()
+    until(lambda: not any(_runs(child) for child in children))
+
+
+def _runs(process: Path) -> bool:
+    """Whoever inherits what has ended may let it lie for a while."""
+    try:
+        return (process / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 def test_a_crawl_is_the_same_with_them(demo: Serving, tmp_path: Path) -> None:

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 
 from larbinpy.parse import Link
 
-#: URLs that are known at most (7 MB).
+#: URLs that are known at most (7 MB), and the longest of them.
 _MOST = 50_000
+_LONGEST = 256
 
 
 class Familiar:
@@ -44,6 +45,6 @@ class Familiar:
 
     def learn(self, urls: Iterable[str]) -> None:
         """Know `urls`, which are among the seen."""
-        self._younger.update(urls)
+        self._younger.update([url for url in urls if len(url) <= _LONGEST])
         if len(self._younger) >= self._half:
             self._elder, self._younger = self._younger, set()

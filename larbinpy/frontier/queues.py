@@ -16,7 +16,7 @@ _SITE_LINES = 50
 _MOST_TAILS = 200_000
 # Lines of sites' blocks in memory, of all sites together (20 MB): more of them are read again.
 _MOST_READ = 100_000
-# Blocks that were read, half of all, before their numbers are given back.
+# Numbers of blocks that were read are given back when they are so many at least, and half of all.
 _FORGET = 16
 
 

@@ -7,7 +7,7 @@ where its site is a hot one; none is taken and put back over and over, and a hot
 fills the memory nor stands in anybody's way.
 
 In memory are the ends of the FIFOs, a bounded number of lines that were set aside or read
-again, some 300 bytes for each site with URLs set aside, and eight for each of its blocks;
+again, some 300 bytes for each site with URLs set aside, and 8 to 16 for each of its blocks;
 everything else is in `blocks`.
 """
 

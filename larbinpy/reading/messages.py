@@ -1,19 +1,26 @@
 """A page on its way to a reader, and what was read of it on its way back.
 
-Either is a line of JSON: what comes out of a process that parses the web is only data, whatever
-became of it there. Behind the line of a page comes its body.
+Either is a line of JSON; behind that of a page comes its body. What comes out of a process that
+parses the web is only data, whatever became of it there, and none of it is believed unseen.
 """
 
 import json
+import re
 from typing import Any, BinaryIO
 
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
-from larbinpy.parse import Kind, Link, Parsed
-from larbinpy.url import Url
+from larbinpy.parse import MAX_LINKS, Kind, Link, Parsed
+from larbinpy.url import MAX_LENGTH, Url
+
+#: What a reader says first.
+READY = b"ready\n"
 
 _LETTERS = {kind: kind.value[0] for kind in Kind}
 _KINDS = {letter: kind for kind, letter in _LETTERS.items()}
+#: What canonical URLs look like, one a line: enough for all who take them apart.
+_HOST = r"(?:\[[0-9a-f:]+\]|[^\x00- :/?#@\[\]\x7f-\U0010ffff]+)(?::[0-9]{1,5})?"
+_URLS = re.compile(rf"(?:https?://{_HOST}/[!-~]{{0,{MAX_LENGTH}}}\n)*+")
 
 
 def page_head(page: Page) -> bytes:
@@ -36,7 +43,7 @@ def next_page(stream: BinaryIO) -> Page | None:
 def answer(parsed: Parsed) -> bytes:
     """The line for what was read."""
     links = parsed.links
-    urls = [link.url for link in links]
+    urls = "".join([f"{link.url}\n" for link in links])
     kinds = "".join([_LETTERS[link.kind] for link in links])
     nofollow = [k for k, link in enumerate(links) if link.nofollow]
     return _line([parsed.charset, parsed.noindex, parsed.nofollow, urls, kinds, nofollow])
@@ -45,13 +52,17 @@ def answer(parsed: Parsed) -> bytes:
 def parsed(line: bytes) -> Parsed:
     """What a line of `answer` says; ValueError where it is none."""
     try:
-        charset, noindex, nofollow, urls, kinds, unendorsed = json.loads(line)
+        charset, noindex, nofollow, text, kinds, unendorsed = json.loads(line)
+        if len(kinds) > MAX_LINKS or not _URLS.fullmatch(text):
+            raise ValueError("these are no URLs")
+        urls = text.split("\n")[:-1]
         links = [Link(url, _KINDS[letter]) for url, letter in zip(urls, kinds, strict=True)]
         for k in unendorsed:
             links[k].nofollow = True
     except (TypeError, LookupError, RecursionError) as error:
         raise ValueError(f"no answer: {error}") from error
-    return Parsed(links, charset, noindex, nofollow)
+    name = None if charset is None else str(charset)
+    return Parsed(links, name, noindex is True, nofollow is True)
 
 
 def _line(values: Any) -> bytes:

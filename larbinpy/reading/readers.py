@@ -1,11 +1,13 @@
 """Pages out to processes that read them, and what they read back, through the one poll loop."""
 
+import errno
 import os
 import signal
 import socket
 import sys
 from collections import deque
 from contextlib import suppress
+from dataclasses import replace
 from typing import Protocol
 
 from larbinpy.page import Page
@@ -17,13 +19,17 @@ from larbinpy.reading import messages
 #: their bytes, so that large ones do not gather.
 _AHEAD = 32
 _AHEAD_BYTES = 4 << 20
+#: Bytes of answers that wait to be taken, and of the longest one: 50,000 URLs can be as much.
+_ANSWERS = 32 << 20
 #: Pieces that go to the kernel in one call; it takes a thousand.
 _PIECES = 64
 _RECEIVE = 1 << 18
 #: Processes that end while they read the same page, before it is taken to be the reason.
 _TRIES = 2
+#: Seconds in which a process must have loaded what it needs.
+_START = 30.0
 
-#: As multiprocessing does it: modules are looked for where this process found its own.
+#: Modules are looked for where this process found its own, as multiprocessing does it.
 _PROGRAM = "import sys; sys.path = {path!r}; from larbinpy.reading.child import main; main()"
 #: These come to all processes of a crawl; it alone decides what they mean.
 _NOT_FOR_THE_CHILD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
@@ -44,6 +50,10 @@ class Reader(Protocol):
     def ready(self) -> bool:
         """Is there one to be taken back?"""
 
+    @property
+    def lost(self) -> int:
+        """Processes that have ended by themselves so far."""
+
     def read(self, page: Page) -> Parsed | None:
         """What `page` says, or None: `take` gives it later. There must be room."""
 
@@ -57,10 +67,13 @@ class Reader(Protocol):
 class Here:
     """Reads pages at once, in this process."""
 
-    room, busy, ready = True, 0, False
+    room, busy, ready, lost = True, 0, False, 0
 
     def __init__(self, agent: str) -> None:
         self._agent = agent
+
+    def __repr__(self) -> str:
+        return "<Here>"
 
     def read(self, page: Page) -> Parsed | None:
         return read(page, self._agent)
@@ -75,11 +88,13 @@ class Here:
 class _Reading:
     """A page that is being read."""
 
-    __slots__ = ("page", "parsed", "tries")
+    __slots__ = ("page", "parsed", "size", "tries")
 
     def __init__(self, page: Page) -> None:
         self.page = page
         self.parsed: Parsed | None = None
+        #: Bytes of the answer.
+        self.size = 0
         #: Processes that ended over it.
         self.tries = 0
 
@@ -92,12 +107,14 @@ class _Child:
         self.sock.setblocking(False)
         with theirs:
             self.pid = _spawn(theirs, agent)
+        #: Whether it has loaded what it needs.
+        self.ready = False
         #: What it was given and has not answered, the one that it is at first.
         self.given: deque[_Reading] = deque()
         self.size = 0
-        self.answers = 0
         self.outbox: deque[memoryview] = deque()
         self._inbox: list[bytes] = []
+        self._unread = 0
 
     def __repr__(self) -> str:
         return f"<_Child {self.pid} {len(self.given)} pages, {self.size} bytes>"
@@ -124,25 +141,43 @@ class _Child:
                 self.outbox.appendleft(piece[sent:])
             sent -= min(sent, len(piece))
 
-    def receive(self) -> bool:
-        """Take in answers; False, OSError or ValueError where no more are to be had."""
+    def receive(self) -> list[_Reading]:
+        """Those that were answered now; OSError or ValueError where it is of no more use."""
         data = self.sock.recv(_RECEIVE)
+        if not data:
+            raise OSError(errno.EPIPE, os.strerror(errno.EPIPE))
         self._inbox.append(data)
-        if b"\n" in data:
-            *lines, rest = b"".join(self._inbox).split(b"\n")
-            self._inbox = [rest]
-            for line in lines:
-                self._answered(line)
-        return bool(data)
+        self._unread += len(data)
+        if b"\n" not in data:
+            if self._unread > _ANSWERS:
+                raise ValueError("an answer without end")
+            return []
+        *lines, rest = b"".join(self._inbox).split(b"\n")
+        self._inbox, self._unread = [rest], len(rest)
+        if lines and not self.ready:
+            if lines.pop(0) != messages.READY.strip():
+                raise ValueError("not ready")
+            self.ready = True
+        return [self._answered(line) for line in lines]
 
-    def _answered(self, line: bytes) -> None:
+    def _answered(self, line: bytes) -> _Reading:
         parsed = messages.parsed(line)
         if not self.given:
             raise ValueError("an answer to nothing")
         reading = self.given.popleft()
         self.size -= len(reading.page.body)
-        reading.parsed = parsed
-        self.answers += 1
+        reading.parsed, reading.size = parsed, len(line)
+        return reading
+
+    def wait(self) -> None:
+        """Until it is ready; OSError where it does not become so."""
+        self.sock.settimeout(_START)
+        try:
+            self.receive()
+        except (OSError, ValueError):
+            raise OSError(errno.ECHILD, "a process did not start") from None
+        finally:
+            self.sock.setblocking(False)
 
     def end(self) -> None:
         self.sock.close()
@@ -165,20 +200,26 @@ def _spawn(end: socket.socket, agent: str) -> int:
 class Readers:
     """`count` processes that read pages for `agent`.
 
-    One that ends is replaced, and its pages go to others; a page over which two ended says
-    nothing. Where no process is left and none can be had, pages are read here.
+    One that ends is replaced, but for one that never was ready, and its pages go to others. Of a
+    page that two did not survive the headers alone are read. Where no process is left, pages
+    are read here.
     """
 
     def __init__(self, poller: Poller, count: int, agent: str) -> None:
-        """Raises OSError where there are not so many processes."""
+        """Waits until all are ready; OSError where there are not so many."""
         self._poller = poller
         self._agent = agent
         self._children: dict[int, _Child] = {}
         # All that were given, in their order.
         self._given: deque[_Reading] = deque()
+        # Bytes of the answers among them.
+        self._answers = 0
+        self.lost = 0
         try:
             for _ in range(count):
                 self._start()
+            for child in self._children.values():
+                child.wait()
         except OSError:
             self.close()
             raise
@@ -188,6 +229,8 @@ class Readers:
 
     @property
     def room(self) -> bool:
+        if self._answers > _ANSWERS:
+            return False
         return not self._children or any(child.room for child in self._children.values())
 
     @property
@@ -196,7 +239,7 @@ class Readers:
 
     @property
     def ready(self) -> bool:
-        return bool(self._given) and self._given[0].parsed is not None
+        return bool(self._given) and (not self._children or self._given[0].parsed is not None)
 
     def read(self, page: Page) -> Parsed | None:
         reading = _Reading(page)
@@ -205,9 +248,11 @@ class Readers:
         return None
 
     def take(self) -> tuple[Page, Parsed] | None:
-        if not self._given or (parsed := self._given[0].parsed) is None:
+        if not self.ready:
             return None
-        return self._given.popleft().page, parsed
+        reading = self._given.popleft()
+        self._answers -= reading.size
+        return reading.page, reading.parsed or self._read_here(reading)
 
     def close(self) -> None:
         for child in list(self._children.values()):
@@ -225,52 +270,55 @@ class Readers:
         child.end()
 
     def _give(self, reading: _Reading) -> None:
-        if not self._children:
-            self._read_here(reading)
-            return
-        child = min(self._children.values(), key=lambda each: (not each.room, each.size))
-        child.give(reading)
-        self._send(child)
+        """To who has least to do; where nobody is left, `take` does it."""
+        if self._children:
+            child = min(self._children.values(), key=lambda each: (not each.room, each.size))
+            child.give(reading)
+            self._send(child)
 
     def _on_ready(self, fd: int, events: int) -> None:
         child = self._children[fd]
-        if events & WRITE and child.outbox:
-            self._send(child)
-        if events & READ and self._children.get(fd) is child:
-            try:
-                if child.receive():
-                    return
-            except BlockingIOError:
-                return
-            except (OSError, ValueError):
-                pass
+        try:
+            if events & WRITE and child.outbox:
+                self._send(child)
+            if events & READ:
+                self._answers += sum(reading.size for reading in child.receive())
+        except BlockingIOError:
+            pass
+        except (OSError, ValueError):
             self._lost(child)
 
     def _send(self, child: _Child) -> None:
-        with suppress(OSError):  # That it is gone is found out when its answers are read.
+        try:
             child.send()
-        events = READ | WRITE if child.outbox else READ
+            events = READ | WRITE if child.outbox else READ
+        except OSError:  # That it is gone is found out where its answers are read.
+            events = READ
         self._poller.modify(child.sock.fileno(), events)
 
     def _lost(self, child: _Child) -> None:
-        """A process has ended by itself."""
+        """A process has ended by itself, or is of no more use."""
         self._drop(child)
-        if child.answers:
-            # One that never answered would hardly do so the next time.
+        self.lost += 1
+        if child.ready:
+            # Another one would hardly become ready, either.
             with suppress(OSError):
                 self._start()
-        if child.given:
-            child.given[0].tries += 1
+            if child.given:
+                child.given[0].tries += 1
         for reading in child.given:
             if reading.tries < _TRIES:
                 self._give(reading)
             else:
-                self._read_here(reading)
+                reading.parsed = self._read_here(reading)
 
-    def _read_here(self, reading: _Reading) -> None:
-        """But not where a process ended over it: this one must not."""
-        if reading.tries:
-            reading.page.detail = "could not be read: a process that tried has ended"
-            reading.parsed = Parsed()
-        else:
-            reading.parsed = read(reading.page, self._agent)
+    def _read_here(self, reading: _Reading) -> Parsed:
+        """But of a page that a process did not survive, the headers alone."""
+        page = reading.page
+        if not reading.tries:
+            return read(page, self._agent)
+        page.detail = "could not be read: a process that tried has ended"
+        parsed = read(replace(page, body=b""), self._agent)
+        # It may say that it is not to be kept.
+        parsed.noindex = True
+        return parsed

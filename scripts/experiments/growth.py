@@ -15,7 +15,7 @@ _QUICK_SITES = SITES[:2]
 
 ABOUT = """\
 Crawls of the soak's endless web with as many sites, without waiting, one after another. What
-counts is the second half of each: by then the sites are known. The server has one core, the
+counts is the second half of each: by then most sites are known. The server has one core, the
 crawl the other."""
 
 
