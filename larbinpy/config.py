@@ -55,6 +55,9 @@ __all__ = [
 #: Read where no file is named.
 DEFAULT_FILE = "larbin.conf"
 
+#: Links that are followed one after another, at most.
+MOST_DEPTH = 10**6
+
 _ENVIRONMENT = "LARBINPY_"
 #: Errors that are told at once; whoever has so many gave the wrong file.
 _MOST_ERRORS = 50
@@ -120,7 +123,7 @@ class Config:
 
     lock_site: bool = setting("lockSite", SWITCH, False, "stay on the sites of the first URLs")
     depth_in_site: int = setting(
-        "depthInSite", count(0, 10**6), 5, "links that are followed one after another"
+        "depthInSite", count(0, MOST_DEPTH), 5, "links that are followed one after another"
     )
     depth_by_site: bool = setting(
         "depthBySite", SWITCH, False, "count that depth anew on each site"
@@ -217,15 +220,18 @@ LIVE: dict[str, Setting] = {name: row for name, row in SETTINGS.items() if row.l
 
 
 def load(
-    path: str | None, environ: Mapping[str, str], overrides: Iterable[tuple[str, str]]
+    path: str | None,
+    environ: Mapping[str, str],
+    overrides: Iterable[tuple[str, str]],
+    defaults: Config | None = None,
 ) -> Config:
-    """The configuration: `overrides` before `environ` before the file before defaults.
+    """The configuration: `overrides` before `environ` before the file before `defaults`.
 
     The file is `path`, or larbin.conf in the working directory where there is one.
     `overrides` are keywords with values, as the command line gives them; an empty value
     brings the default back. Raises ConfigError, and nothing else.
     """
-    return _load(path, environ, overrides, at_once)
+    return _load(path, environ, overrides, at_once, defaults or Config())
 
 
 def check(
@@ -240,7 +246,7 @@ def check(
         wrong.append(error)
 
     try:
-        _load(path, environ, overrides, report)
+        _load(path, environ, overrides, report, Config())
     except ConfigError as error:
         wrong.append(error)
     return wrong
@@ -251,14 +257,15 @@ def _load(
     environ: Mapping[str, str],
     overrides: Iterable[tuple[str, str]],
     report: Report,
+    defaults: Config,
 ) -> Config:
     values: dict[str, Any] = {}
     if path is not None or os.path.lexists(DEFAULT_FILE):
         name = DEFAULT_FILE if path is None else path
         values |= read(_text(name), name, SETTINGS, report)
     values |= _from_environment(environ, report)
-    values |= _from_overrides(overrides, report)
-    return _consistent(Config(**values))
+    values |= _from_overrides(overrides, report, defaults)
+    return _consistent(replace(defaults, **values))
 
 
 def _consistent(config: Config) -> Config:
@@ -306,7 +313,9 @@ def _from_environment(environ: Mapping[str, str], report: Report) -> dict[str, A
     return values
 
 
-def _from_overrides(overrides: Iterable[tuple[str, str]], report: Report) -> dict[str, Any]:
+def _from_overrides(
+    overrides: Iterable[tuple[str, str]], report: Report, defaults: Config
+) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for keyword, text in overrides:
         try:
@@ -314,7 +323,9 @@ def _from_overrides(overrides: Iterable[tuple[str, str]], report: Report) -> dic
         except ConfigError as error:
             report(error)
             continue
-        if row.many and text:
+        if not text:
+            value = getattr(defaults, row.attribute)
+        elif row.many:
             value = tuple(dict.fromkeys(values.get(row.attribute, ()) + value))
         values[row.attribute] = value
     return values

@@ -2,14 +2,22 @@
 
 import shutil
 import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from crawling import Asked, World, html, missing, ok, one_line
+from click.testing import CliRunner
+from crawling import HOME, Asked, World, html, missing, ok, one_line
 from webserver import Act, Step, reply
 
+from larbinpy.cli import main, mirroring
+from larbinpy.config import Config
+from larbinpy.ending import UserError
+
 PAGES = 40
+
+#: What `mirror` says of the settings it found, and what it makes of them.
+Configured = Callable[..., tuple[str, Config]]
 
 
 class Site:
@@ -163,3 +171,72 @@ def test_what_robots_txt_refuses_is_told_in_words(world: World) -> None:
     web = world.web(site, "a.test")
     crawler = world.larbinpy(*mirror(world, web.url()))
     assert f"{web.url('/secret')} (on {web.url()}): robots.txt refuses it" in crawler.out
+
+
+# What it takes from whom.
+
+
+@pytest.fixture
+def configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Configured:
+    """`mirror` with options, and a larbin.conf in the working folder, up to its crawl."""
+    monkeypatch.chdir(tmp_path)
+    made: list[Config] = []
+
+    def crawl(config: Config, **_: object) -> None:
+        made.append(config)
+        raise UserError("enough")
+
+    monkeypatch.setattr(mirroring, "Crawl", crawl)
+
+    def configured(*options: str, conf: str = "") -> tuple[str, Config]:
+        (tmp_path / "larbin.conf").write_text(conf)
+        said = CliRunner().invoke(main, ["mirror", "http://a.test/", "site", *options]).stderr
+        return said.partition("larbinpy: enough")[0], made.pop()
+
+    return configured
+
+
+def pace(config: Config) -> tuple[float, int, int, int]:
+    return config.wait_duration, config.depth_in_site, config.bond_width, config.max_page_size
+
+
+def test_options_win_over_the_settings_and_those_over_its_defaults(
+    configured: Configured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conf = "waitDuration 7 depthInSite 8 bondWidth 9 maxPageSize 10 From me@a.test"
+    assert pace(configured()[1]) == (1, 50, 0, 64 << 20)
+    said, config = configured(conf=conf)
+    assert pace(config) == (7, 8, 9, 10)
+    assert config.sender == "me@a.test"
+    assert said == "larbinpy: with the settings of larbin.conf here\n"
+    monkeypatch.setenv("LARBINPY_DEPTHINSITE", "18")
+    assert pace(configured(conf=conf)[1]) == (7, 18, 9, 10)
+    options = ("--wait", "0", "--depth", "0", "--rate", "0", "--set", "maxPageSize=20")
+    assert pace(configured(*options, conf=conf)[1]) == (0, 0, 0, 20)
+
+
+def test_a_mirror_beside_the_larbin_conf_that_comes_with_the_program_is_whole(
+    configured: Configured,
+) -> None:
+    said, config = configured(conf=(HOME / "larbin.conf").read_text())
+    assert config == configured()[1]
+    assert said.splitlines()[1:] == [
+        "larbinpy: not for a mirror, where --set does not say so: "
+        "httpPort, inputPort, forbiddenExtensions, limitPage"
+    ]
+
+
+def test_what_to_fetch_and_when_to_end_is_said_to_the_mirror_itself(
+    configured: Configured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conf = (
+        "startUrl http://b.test/ outputMode save outputDir b stateDir b/c pageNoDuplicate "
+        "limitTime 1 limitToDomain b.test end noExternalLinks specificSearch"
+    )
+    monkeypatch.setenv("LARBINPY_LIMITPAGE", "3")
+    whole = configured()[1]
+    assert configured(conf=conf)[1] == whole
+    assert (whole.limit_page, whole.output_dir) == (0, "site")
+    said, config = configured("--set", "limitPage=4", "--set", "forbiddenExtensions=.zip")
+    assert (config.limit_page, config.forbidden_extensions) == (4, (".zip",))
+    assert "limitPage" not in said

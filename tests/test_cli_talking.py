@@ -66,6 +66,26 @@ def test_what_is_said_on_the_command_line_wins(called: list[Place], folder: Path
     assert run("console").exit_code == 2
 
 
+def test_a_seed_has_the_depth_that_is_said_or_that_of_the_crawl(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    depths: list[object] = []
+
+    def seed(host: str, port: int, urls: object, priority: bool, depth: object, again: bool) -> Any:
+        depths.append(depth)
+        return []
+
+    monkeypatch.setattr(talking.client, "seed", seed)
+    for options in ((), ("--depth", "0"), ("--depth", "7")):
+        assert run("seed", "http://a.test/", *options).exit_code == 0
+    assert depths == [None, 0, 7]
+    for wrong in ("-1", "10000000000", "x"):
+        told = run("seed", "http://a.test/", "--depth", wrong)
+        assert told.exit_code == 2
+        assert "--depth" in told.stderr
+    assert len(depths) == 3
+
+
 def test_where_nothing_says_a_port_it_is_the_usual_one(
     called: list[Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:

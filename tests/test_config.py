@@ -74,6 +74,9 @@ def test_precedence() -> None:
     assert load("other.conf", {}, []) == Config(retries=6)
     assert load("other.conf", environ, []).retries == 5
     assert load("other.conf", environ, [("retries", "4")]).retries == 4
+    other = Config(retries=8, max_urls_by_site=9)
+    assert load("other.conf", {}, [], other) == Config(retries=6, max_urls_by_site=9)
+    assert load("other.conf", {}, [("retries", "")], other) == other
 
 
 def test_environment() -> None:

@@ -43,6 +43,11 @@ def test_seed(crawl, port):
     assert refusals == [Refusal("ftp://b", "badURL"), Refusal("two%20words", "badURL")]
 
 
+def test_without_a_depth_it_is_the_crawls_own(crawl, port):
+    assert seed("127.0.0.1", port, ["http://a.example/"]) == []
+    assert crawl.seeds == [("http://a.example/", None, False, False)]
+
+
 def test_seeds_the_port_would_close_on_are_refused_here(crawl, port):
     odd = ["http://a/\0", "http://a/" + "x" * MAX_LINE, "\x1b[2J", "http://b.example/\r\nhttp://c/"]
     refusals = seed("127.0.0.1", port, [*odd, "http://d.example/"])

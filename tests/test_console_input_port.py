@@ -55,8 +55,17 @@ def test_the_first_line_is_read_as_sscanf_does(crawl, first):
     assert crawl.seeds == [("http://a.example/", 5, False, False)]
 
 
+def test_a_first_line_may_leave_the_depth_to_the_crawl(crawl):
+    assert say(crawl, b"priority:1 test:0\nhttp://a.example/\n") == "Bye bye...\n"
+    assert crawl.seeds == [("http://a.example/", None, True, True)]
+
+
 @pytest.mark.parametrize(
-    "first", ["", "hello", "http://a.example/", "priority:x depth:5 test:1", "depth:5", "Console"]
+    "first",
+    [
+        *("", "hello", "http://a.example/", "depth:5", "Console", "priority:x depth:5 test:1"),
+        *("priority:0 depth:-1 test:1", "priority:0 depth:test:1"),
+    ],
 )
 def test_another_first_line_closes(crawl, first):
     heard = say(crawl, b"\n\n" + first.encode() + b"\nhttp://a.example/\nconsole\nstop\n")

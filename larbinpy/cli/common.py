@@ -132,11 +132,12 @@ def load_config(
     settings: Iterable[str],
     allow_private: bool = False,
     more: Iterable[tuple[str, str]] = (),
+    defaults: Config | None = None,
 ) -> Config:
     overrides = [*more, *map(assignment, settings)]
     if allow_private:
         overrides.append(("allowPrivate", "on"))
-    return load(config_file, os.environ, overrides)
+    return load(config_file, os.environ, overrides, defaults)
 
 
 def lines(name: str | None) -> list[str]:

@@ -29,7 +29,7 @@ from larbinpy.cli.common import (
 from larbinpy.config import ConfigError, assignment, check, describe, from_environment, load
 from larbinpy.console.text import grouped, roughly, size
 from larbinpy.crawl import Crawl
-from larbinpy.demo import serve
+from larbinpy.demo import FIRST_LINE, serve
 from larbinpy.ending import Ending, Start
 from larbinpy.frontier.state import State
 from larbinpy.outcome import Outcome
@@ -141,6 +141,8 @@ def _check_writable(path: Path) -> None:
 def demo(directory: str | None, progress: str) -> None:
     """Crawl and mirror an embedded web, on loopback: no network is needed."""
     with plain_errors(), ExitStack() as closing:
+        if directory:
+            _check_own(Path(directory))
         # As Ctrl-C: what was made is removed.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         folder = Path(directory or closing.enter_context(TemporaryDirectory("", "larbinpy-demo-")))
@@ -157,6 +159,16 @@ def demo(directory: str | None, progress: str) -> None:
         else:
             click.echo("All it wrote is removed; larbinpy demo -o DIR keeps mirror and log.")
         sys.exit(code)
+
+
+def _check_own(folder: Path) -> None:
+    """Refuse what the demo would write over, or forget, unless that is of a demo."""
+    conf = folder / "larbin.conf"
+    if conf.is_file() and conf.read_bytes().startswith(FIRST_LINE.encode()):
+        return
+    for there in (conf, folder / "state", folder / "mirror"):
+        if there.exists():
+            raise ConfigError(f"{there}: not the demo's, so it is left alone; name another folder")
 
 
 def _tell(report: dict[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """The command that mirrors a site."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,14 @@ from larbinpy.cli.common import (
     NOTHING,
     STOPPED,
     collect_rarely,
+    complain,
     config_options,
     folders,
     load_config,
     plain_errors,
     progress_option,
 )
-from larbinpy.config import DEFAULT_FILE
+from larbinpy.config import DEFAULT_FILE, Config, texts
 from larbinpy.console.text import printable, size
 from larbinpy.crawl import Crawl
 from larbinpy.ending import Start, UserError
@@ -26,6 +28,24 @@ from larbinpy.output.catalog import NAME, is_rewritten
 from larbinpy.page import Page
 from larbinpy.url import Url
 
+#: Where neither options nor settings say how: deeper, quicker and with longer files than a
+#: crawl of sites that nobody named one by one.
+_DEFAULTS = Config(depth_in_site=50, wait_duration=1.0, max_page_size=64 << 20)
+#: What every mirror is.
+_MIRROR = (
+    ("outputMode", "mirror"),
+    ("rewriteLinks", "on"),
+    ("requisites", "everywhere"),
+    ("lockSite", "on"),
+    ("getCGI", "on"),
+    ("anyType", "on"),
+)
+#: What larbin.conf and environment say of these is for another crawl: it would leave out half
+#: of a site, end early, or be in the way of that crawl's ports.
+_NOT_TAKEN = (
+    *("noExternalLinks", "limitToDomain", "forbiddenExtensions", "specificSearch"),
+    *("pageNoDuplicate", "limitTime", "limitPage", "httpPort", "inputPort"),
+)
 #: Failures that are named at the end; all of them are in the log.
 _SHOWN = 20
 #: Ends that are no failures: a redirect was followed, or the mirror asked for less.
@@ -62,17 +82,17 @@ class Summary:
 @click.command()
 @click.argument("url")
 @click.argument("directory", metavar="DIR", shell_complete=folders)
-@click.option("--depth", default=50, show_default=True, help="Links to follow from URL.")
-@click.option("--wait", default="1s", show_default=True, help="Between two requests.")
-@click.option("--rate", default="0", metavar="BYTES", help="Bytes a second at most.")
+@click.option("--depth", metavar="NUMBER", help="Links to follow from URL [depthInSite, 50].")
+@click.option("--wait", metavar="TIME", help="Between two requests [waitDuration, 1s].")
+@click.option("--rate", metavar="BYTES", help="Bytes a second at most [bondWidth, no limit].")
 @config_options
 @progress_option
 def mirror(
     url: str,
     directory: str,
-    depth: int,
-    wait: str,
-    rate: str,
+    depth: str | None,
+    wait: str | None,
+    rate: str | None,
     config_file: str | None,
     settings: tuple[str, ...],
     allow_private: bool,
@@ -82,27 +102,19 @@ def mirror(
 
     URL is where it begins; the site is all that can be reached from there on the same host,
     whatever its path and port.
+
+    What larbin.conf and the environment say of how to crawl (your name, waits, depth, network)
+    counts here, too. What they say of what to fetch, where to put it, when to end, and of ports
+    (startUrl, forbiddenExtensions, limitPage and the like) does not; --set does.
     """
     with plain_errors():
         state = str(Path(directory) / ".larbinpy")
+        told = (("depthInSite", depth), ("waitDuration", wait), ("bondWidth", rate))
         more = [
-            ("startUrl", url),
-            ("outputMode", "mirror"),
-            ("rewriteLinks", "on"),
-            ("requisites", "everywhere"),
-            ("outputDir", directory),
-            ("stateDir", state),
-            ("lockSite", "on"),
-            ("getCGI", "on"),
-            ("anyType", "on"),
-            ("depthInSite", str(depth)),
-            ("waitDuration", wait),
-            ("bondWidth", rate),
-            ("maxPageSize", "64M"),
+            *(("startUrl", url), ("outputDir", directory), ("stateDir", state), *_MIRROR),
+            *((keyword, value) for keyword, value in told if value is not None),
         ]
-        if config_file is None and Path(DEFAULT_FILE).exists():
-            click.echo(f"larbinpy: with the settings of {DEFAULT_FILE} here", err=True)
-        config = load_config(config_file, settings, allow_private, more)
+        config = _configured(config_file, settings, allow_private, more)
         start = _unfinished(directory, state)
         if start is Start.RESUME:
             click.echo(f"larbinpy: going on with the unfinished mirror in {directory}", err=True)
@@ -113,6 +125,26 @@ def mirror(
         _tell(crawl.report, summary, state)
         click.echo(f"mirror: {directory}")
         sys.exit(code)
+
+
+def _configured(
+    config_file: str | None,
+    settings: Sequence[str],
+    allow_private: bool,
+    more: Sequence[tuple[str, str]],
+) -> Config:
+    """The configuration, of which it is told what was taken from larbin.conf and what not."""
+    if config_file is None and Path(DEFAULT_FILE).exists():
+        complain(f"with the settings of {DEFAULT_FILE} here")
+    own = [*more, *((keyword, "") for keyword in _NOT_TAKEN)]
+    asked, config = (
+        load_config(config_file, settings, allow_private, each, _DEFAULTS) for each in (more, own)
+    )
+    taken = texts(config)
+    left = [keyword for keyword, text in texts(asked).items() if text != taken[keyword]]
+    if left:
+        complain(f"not for a mirror, where --set does not say so: {', '.join(left)}")
+    return config
 
 
 def _unfinished(directory: str, folder: str) -> Start:

@@ -16,7 +16,7 @@ from larbinpy.cli.common import (
     load_config,
     plain_errors,
 )
-from larbinpy.config import SETTINGS, ConfigError
+from larbinpy.config import MOST_DEPTH, SETTINGS, ConfigError
 from larbinpy.console import client
 from larbinpy.console.progress import status_line
 from larbinpy.console.prompt import converse
@@ -59,7 +59,12 @@ def _place(
 @_host
 @_port
 @click.option("--priority", is_flag=True, help="Before all others.")
-@click.option("--depth", default=5, show_default=True, help="Links to follow from there.")
+@click.option(
+    "--depth",
+    type=click.IntRange(0, MOST_DEPTH),
+    metavar="NUMBER",
+    help="Links to follow from there [depthInSite of the crawl].",
+)
 @click.option("--again", is_flag=True, help="Fetch even what was seen.")
 def seed(
     urls: tuple[str, ...],
@@ -68,7 +73,7 @@ def seed(
     host: str | None,
     port: int | None,
     priority: bool,
-    depth: int,
+    depth: int | None,
     again: bool,
 ) -> None:
     """Add seeds to a running crawl through its input port."""

@@ -171,15 +171,16 @@ def seed(
     port: int,
     urls: Iterable[str],
     priority: bool = False,
-    depth: int = 5,
+    depth: int | None = None,
     again: bool = False,
 ) -> list[Refusal]:
     """Send `urls` to the input port of a running crawl; the ones it refuses.
 
-    `again` fetches even what was seen. Raises NoAnswer when the crawl cannot be reached, or
-    closes before it has taken everything.
+    Without a `depth` that of the crawl counts; `again` fetches even what was seen. Raises
+    NoAnswer when the crawl cannot be reached, or closes before it has taken everything.
     """
-    wire = open_input(host, port, f"priority:{priority:d} depth:{depth} test:{not again:d}")
+    deep = "" if depth is None else f"depth:{depth} "
+    wire = open_input(host, port, f"priority:{priority:d} {deep}test:{not again:d}")
     refusals: list[Refusal] = []
     try:
         taken = all(_send_seed(wire, url, refusals) for url in urls)

@@ -1,6 +1,7 @@
 """The input port: seeds and commands for a running crawl, in Larbin's protocol.
 
     first line  ->  priority:0 depth:5 test:1  ->  one URL a line, each refusal is answered
+                    (without depth: that of the crawl, depthInSite)
                 ->  console                    ->  one command a line, each is answered;
                                                    watch goes on until the next line
                 ->  anything else              ->  closed with the reason
@@ -49,9 +50,10 @@ A first line "console" takes commands instead, one a line
 """
 _BYE = "Bye bye...\n"
 
-#: As Larbin's sscanf reads it: what stands behind is not looked at.
+#: As Larbin's sscanf reads it, but for a depth that is left out: what stands behind is not
+#: looked at.
 _FIRST_LINE = re.compile(
-    r"priority:\s*([+-]?\d{1,9})\s*depth:\s*(\d{1,9})\s*test:\s*(\d{1,9})", re.ASCII
+    r"priority:\s*([+-]?\d{1,9})\s*(?:depth:\s*(\d{1,9})\s*)?test:\s*(\d{1,9})", re.ASCII
 )
 _REQUEST_LINE = re.compile(
     r"(?:GET|HEAD|POST|PUT|DELETE|CONNECT|OPTIONS|TRACE|PATCH|PRI)\s|.*\sHTTP/\d", re.ASCII
@@ -81,7 +83,7 @@ class InputSession:
         self._job: Steps | None = None
         self._rests = False
         self._watcher: Watcher | None = None
-        self._depth = 0
+        self._depth: int | None = None
         self._priority = False
         self._again = False
 
@@ -211,7 +213,7 @@ class InputSession:
             is_http = _REQUEST_LINE.match(text) is not None
             return self._end("Incorrect input" + ": this is not a web server" * is_http)
         self._priority = int(match[1]) != 0
-        self._depth = int(match[2])
+        self._depth = None if match[2] is None else int(match[2])
         self._again = int(match[3]) == 0
         self._state = _State.URLS
         return b""

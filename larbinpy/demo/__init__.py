@@ -22,6 +22,7 @@ from larbinpy.demo.site import Place, Web
 from larbinpy.settings import quote
 
 __all__ = [
+    "FIRST_LINE",
     "Expected",
     "Logged",
     "Place",
@@ -32,6 +33,9 @@ __all__ = [
     "serve",
     "truth",
 ]
+
+#: Of a larbin.conf for the demo: by it people, and programs, know one.
+FIRST_LINE = "# Written by larbinpy demo, and written anew where that runs again.\n"
 
 #: How long (s) a stopped server may take to end.
 _PATIENCE = 5.0
@@ -175,7 +179,7 @@ def demo_conf(
     starts = "\n".join(f"startUrl {seed}" for seed in seeds)
     types = "\nanyType" if any_type else ""
     return f"""\
-# The demo web: every name and address in it is on this machine alone.
+{FIRST_LINE}# The demo web: every name and address in it is on this machine alone.
 From demo@larbinpy.invalid
 UserAgent larbinpy
 dnsServer {dns[0]}:{dns[1]}
