@@ -47,7 +47,7 @@ __all__ = [
     "change",
     "check",
     "describe",
-    "from_environment",
+    "in_environment",
     "load",
     "texts",
 ]
@@ -159,7 +159,7 @@ class Config:
         "punycode", SWITCH, False, "no effect: international host names are always understood"
     )
     max_urls_by_site: int = setting(
-        "maxUrlsBySite", count(2, 10**9), 10000, "URLs of one site held in memory"
+        "maxUrlsBySite", count(2, 10**9), 10000, "most URLs of one site in memory; never over 400"
     )
 
     limit_time: float = setting(
@@ -295,14 +295,14 @@ def _text(name: str) -> str:
     return data.removeprefix(b"\xef\xbb\xbf").decode(errors="surrogateescape")
 
 
-def from_environment(environ: Mapping[str, str]) -> list[str]:
+def in_environment(environ: Mapping[str, str]) -> list[str]:
     """The names of variables that are settings."""
     return [name for name, text in environ.items() if name.startswith(_ENVIRONMENT) and text]
 
 
 def _from_environment(environ: Mapping[str, str], report: Report) -> dict[str, Any]:
     values = {}
-    for name in from_environment(environ):
+    for name in in_environment(environ):
         keyword, where = name.removeprefix(_ENVIRONMENT), f"environment {name}"
         try:
             row, value = _assigned(keyword, environ[name], where)

@@ -90,6 +90,8 @@ class Crawl:
             snapshot=self.snapshot,
             stop=self._stop,
         )
+        # They are queued now, and may be millions.
+        self._seeds.clear()
         self._signals.wake(rooms.poller, closing)
         if rooms.fetcher.size < config.pages_connexions:
             few = f"{rooms.fetcher.size}, not {config.pages_connexions}"

@@ -4,7 +4,7 @@ from enum import Enum
 
 
 class Outcome(Enum):
-    """The fate of a URL; the names are Larbin's FetchError, and seven of our own."""
+    """The fate of a URL; the names are Larbin's FetchError, and five of our own."""
 
     SUCCESS = "success"
     NO_DNS = "noDNS"

@@ -256,7 +256,7 @@ class Url:
     #: The page it was found on; None for a seed.
     via: str | None = None
     attempt: int = 0
-    #: Redirects followed on the way here.
+    #: Redirects followed on the way here in a row, and steps to what a page needs to be shown.
     hops: int = 0
     priority: bool = False
     #: Given by the operator, or what redirected here was.

@@ -129,7 +129,7 @@ def make_fetcher(config: Config, poller: Poller, proxy_address: str | None) -> F
     settings = FetchSettings(
         handles=config.pages_connexions,
         user_agent=config.user_agent,
-        most_handles=_most_handles(config.pages_connexions, config.readers),
+        most_handles=_allow_handles(config.pages_connexions, config.readers),
         sender=config.sender,
         timeout_page=config.timeout_page,
         timeout_connect=config.timeout_connect,
@@ -197,8 +197,8 @@ def make_checkpoints(
     return Checkpoints(state, frontier, log, every, output, disk)
 
 
-def _most_handles(wanted: int, readers: int) -> int:
-    """How many handles the limit of open files allows, once it is as high as it may be."""
+def _allow_handles(wanted: int, readers: int) -> int:
+    """Raise the limit of open files as far as it may be; how many handles it allows then."""
     others = _OTHER_FILES + readers
     enough = max(_FILES, others + wanted * CONNECTIONS_PER_HANDLE)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -3,11 +3,13 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from larbinpy.cli import main
+from larbinpy.cli.common import lines
 
 COMMANDS = {
     "crawl",
@@ -69,3 +71,14 @@ def test_a_command_loads_what_it_needs() -> None:
     heavy = "pycurl,turbohtml,lxml,protego,h11,tqdm,dns.message,larbinpy.engine,larbinpy.frontier"
     assert loaded("resolve", "--server", "127.0.0.1", os.devnull, of=heavy) == set()
     assert "pycurl" in loaded("fetch", "--help", of=heavy)
+
+
+def test_a_file_of_urls_is_read_as_it_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "urls.txt"
+    path.write_bytes(b" http://a.test/ \r\n\n\t\n\xff\n")
+    found = lines(str(path))
+    assert next(found) == "http://a.test/"
+    with path.open("ab") as file:
+        file.write(b"last")
+    assert list(found) == ["\ufffd", "last"]
+    assert list(lines(None)) == []

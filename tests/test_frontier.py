@@ -696,7 +696,7 @@ def quick(monkeypatch):
     monkeypatch.setattr(blocks_module, "LINES", 2)
     monkeypatch.setattr(blocks_module, "FILE_SIZE", 200)
     monkeypatch.setattr(queues_module, "_SITE_LINES", 2)
-    monkeypatch.setattr(queues_module, "_MOST_TAILS", 3)
+    monkeypatch.setattr(queues_module, "_MOST_TAILS", 550)
     monkeypatch.setattr(os, "fsync", lambda fd: None)
 
 

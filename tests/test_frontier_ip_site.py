@@ -263,9 +263,9 @@ def test_an_address_with_nothing_to_do_is_let_go_but_not_its_wait():
     ground.add("a")
     assert ground.fetch(100) == "a"
     assert (len(ground.ip_sites), list(ground.ip_sites), ground.ip_sites.met) == (0, [], 1)
-    assert ground.ip_sites.waits == {ONE: 110}
+    assert ground.ip_sites.left_alone == {ONE: 110}
     ground.add("b")
-    assert ground.ip_sites.waits == {}
+    assert ground.ip_sites.left_alone == {}
     assert (ground.fetch(109.9), ground.fetch(110)) == ("-", "b")
     assert ground.ip_sites.met == 1, "it is the same address"
 
@@ -277,7 +277,7 @@ def test_an_address_stays_while_a_request_is_in_flight():
     ground.ip_sites.withdraw(site)
     assert [one.key for one in ground.ip_sites] == [ONE]
     ground.land(url, 5)
-    assert (len(ground.ip_sites), ground.ip_sites.waits) == (0, {ONE: 15})
+    assert (len(ground.ip_sites), ground.ip_sites.left_alone) == (0, {ONE: 15})
 
 
 def test_an_address_that_a_site_moves_away_from_is_let_go():
@@ -286,13 +286,13 @@ def test_an_address_that_a_site_moves_away_from_is_let_go():
     ground.fetch(0)
     ground.ip_sites.move(site, (TWO,))
     assert [one.key for one in ground.ip_sites] == [TWO]
-    assert ground.ip_sites.waits == {ONE: 10}
+    assert ground.ip_sites.left_alone == {ONE: 10}
 
 
 def test_addresses_rest_after_a_crash_even_when_they_come_back():
     ground = Ground(least=10)
     ground.ip_sites.let_rest(100)
-    ground.ip_sites.waits[ONE] = 105.0
+    ground.ip_sites.left_alone[ONE] = 105.0
     ground.add("a")
     assert (ground.fetch(109), ground.fetch(110)) == ("-", "a")
 

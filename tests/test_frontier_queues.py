@@ -15,9 +15,10 @@ def small(monkeypatch):
     """Blocks of three lines, of two where they are a site's; five wait in memory for more."""
     monkeypatch.setattr(blocks_module, "LINES", 3)
     monkeypatch.setattr(queues_module, "_SITE_LINES", 2)
-    monkeypatch.setattr(queues_module, "_MOST_TAILS", 5)
+    monkeypatch.setattr(queues_module, "_LINE", 100)
+    monkeypatch.setattr(queues_module, "_MOST_TAILS", 550)
     monkeypatch.setattr(queues_module, "_FORGET", 2)
-    monkeypatch.setattr(queues_module, "_MOST_READ", 3)
+    monkeypatch.setattr(queues_module, "_MOST_READ", 350)
 
 
 @pytest.fixture
@@ -166,6 +167,25 @@ def test_another_run_begins_with_what_is_owed(fifo, blocks, tmp_path):
 
 
 @pytest.mark.parametrize("call", ["spill", "write", "take"])
+def test_what_came_at_once_is_not_moved_for_each_block(fifo, call):
+    """Ten million seeds would be moved ten thousand times: a list moves all that is left."""
+    moved = 0
+
+    class Tail(list):
+        def __delitem__(self, part):
+            nonlocal moved
+            super().__delitem__(part)
+            moved += len(self)
+
+    fifo._tail = Tail()
+    put(fifo, *names(100))
+    for _ in range(100):
+        getattr(fifo, call)()
+    assert moved <= 100
+    assert list(fifo.lines()) == (names(100) if call != "take" else [])
+
+
+@pytest.mark.parametrize("call", ["spill", "write", "take"])
 def test_a_full_disk_loses_and_doubles_nothing_of_a_fifo(fifo, call):
     disk = FaultyDisk()
     put(fifo, *names(8))
@@ -240,12 +260,41 @@ def test_few_lines_wait_in_memory_however_many_sites_there_are(waiting, blocks):
     for number in range(50):
         waiting.put(f"site{number}")
         assert len(backlogs._tails) <= 5
-        assert backlogs._in_tails == len(backlogs._tails)
+        assert backlogs._in_tails <= 550
     assert list(backlogs._tails) == [f"site{number}" for number in range(45, 50)]
     assert sum(len(site._unread) for site in backlogs._sites.values()) == 45
     assert len(backlogs) == 50
     assert [waiting.take_all(f"site{n}") for n in range(50)] == [[line] for line in names(50)]
     assert (backlogs._in_tails, len(backlogs._tails)) == (0, 0)
+
+
+def test_few_bytes_wait_in_memory_however_long_the_lines_are(blocks, monkeypatch):
+    """Short lines that began to wait before make no room for long ones, one by one."""
+    monkeypatch.setattr(queues_module, "_MOST_TAILS", 10_000)
+    lines = [f"short{number}" for number in range(90)]
+    lines += [f"{number}{'long' * 100}" for number in range(90)]
+    waiting = Waiting(blocks, lines)
+    for number in range(180):
+        waiting.put(f"site{number}")
+        tails = [site.tail for site in waiting.backlogs._sites.values()]
+        assert sum(100 + len(line) for tail in tails for _, line in tail) <= 10_000
+    assert [waiting.take_all(f"site{n}") for n in range(180)] == [[line] for line in lines]
+    assert (waiting.backlogs._in_tails, len(waiting.backlogs._tails)) == (0, 0)
+
+
+def test_what_disks_that_failed_left_in_memory_goes(blocks, monkeypatch):
+    """Also where a site had nothing else that waits."""
+    monkeypatch.setattr(queues_module, "_MOST_TAILS", 1)
+    waiting = Waiting(blocks, names(20))
+    disk = FaultyDisk()
+    for number in range(10):
+        disk.fail(1)
+        with disk.under("pwrite"), pytest.raises(OSError):
+            waiting.put(f"site{number}")
+    for number in range(10, 20):
+        waiting.put(f"site{number}")
+    assert waiting.backlogs._in_tails == 0
+    assert [waiting.take_all(f"site{n}") for n in range(20)] == [[line] for line in names(20)]
 
 
 def test_the_numbers_of_blocks_that_were_read_are_forgotten(waiting):
@@ -299,7 +348,7 @@ def test_a_full_disk_loses_and_doubles_nothing_that_was_set_aside(waiting, block
 def test_a_disk_that_is_full_for_long_makes_no_block_too_large(blocks, monkeypatch):
     """A block's lines have ten bits in their places."""
     monkeypatch.setattr(blocks_module, "LINES", 1000)
-    monkeypatch.setattr(queues_module, "_MOST_TAILS", 100_000)
+    monkeypatch.setattr(queues_module, "_MOST_TAILS", 10**9)
     fifo = Fifo(blocks, "-")
     put(fifo, *names(1500))
     fifo.write()
@@ -347,3 +396,17 @@ def test_few_lines_are_kept_of_blocks_that_were_begun(waiting, monkeypatch):
         assert Counter(backlogs.lines()) == Counter(left)
     assert taken == urls
     assert len(backlogs._read) == 0
+
+
+def test_few_bytes_are_kept_of_blocks_that_were_begun(blocks, monkeypatch):
+    monkeypatch.setattr(queues_module, "_MOST_READ", 5000)
+    monkeypatch.setattr(queues_module, "_LINE", 1)
+    lines = [f"{number}{'long' * 250}" for number in range(40)]
+    waiting = Waiting(blocks, lines)
+    for number in range(40):
+        waiting.put(f"site{number // 2}")
+    backlogs = waiting.backlogs
+    for number in range(20):
+        backlogs.take(f"site{number}")
+        heads = [line for site in backlogs._sites.values() for _, line in site.head]
+        assert sum(map(len, heads)) <= 5000

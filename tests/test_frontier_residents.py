@@ -82,13 +82,13 @@ def test_a_wait_comes_back_with_the_site(world):
     visit(here, *others())
     assert "http://a.test" not in here_now(here)
     sites = here.frontier.sites
-    assert sites.waits.keys() == {"http://a.test"}
+    assert sites.left_alone.keys() == {"http://a.test"}
     assert together(sites.pauses(here.now))["http://a.test"] == pytest.approx(asked + 500.1)
     assert together(sites.pauses(asked + 501)) == {}
     visit(here, f"{HERE}2")
     [again] = [start.at for start in here.starts[1:] if start.href == ROBOTS]
     assert again >= asked + 500
-    assert "http://a.test" not in sites.waits
+    assert "http://a.test" not in sites.left_alone
 
 
 def test_waits_that_have_passed_are_dropped(world):
@@ -96,11 +96,11 @@ def test_waits_that_have_passed_are_dropped(world):
     here.run()
     here.frontier.sequence(here.now)
     sites, ip_sites = here.frontier.sites, here.frontier.ip_sites
-    assert (len(sites.waits), len(ip_sites.waits)) == (28, 30)
+    assert (len(sites.left_alone), len(ip_sites.left_alone)) == (28, 30)
     here.now += 1000
     for _ in range(3):
         here.frontier.sequence(here.now)
-    assert (sites.waits, ip_sites.waits) == ({}, {})
+    assert (sites.left_alone, ip_sites.left_alone) == ({}, {})
 
 
 @pytest.mark.parametrize(
@@ -298,7 +298,7 @@ def small(monkeypatch):
     monkeypatch.setattr(blocks_module, "LINES", 2)
     monkeypatch.setattr(blocks_module, "FILE_SIZE", 200)
     monkeypatch.setattr(queues_module, "_SITE_LINES", 2)
-    monkeypatch.setattr(queues_module, "_MOST_TAILS", 3)
+    monkeypatch.setattr(queues_module, "_MOST_TAILS", 550)
     monkeypatch.setattr(os, "fsync", lambda fd: None)
     for module, name in [
         (residents, "_IDLE"),

@@ -3,6 +3,7 @@ from frontiers import scope_settings
 from hypothesis import given
 from hypothesis import strategies as st
 
+from larbinpy.config import SETTINGS
 from larbinpy.frontier.scope import Candidate, Scope
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
@@ -158,7 +159,53 @@ def test_which_kinds_are_followed():
 
 def test_repr_names_the_rules():
     scope = Scope(scope_settings(get_cgi=False, limit_to_domain=("fr",)))
-    assert repr(scope) == "<Scope ['trap', 'no_query', 'limit_to_domain']>"
+    assert repr(scope) == "<Scope ['trap', 'getCGI', 'limitToDomain']>"
+
+
+EVERY_RULE = {
+    "get_cgi": False,
+    "limit_to_domain": ("test",),
+    "forbidden_extensions": (".jpg",),
+    "lock_site": True,
+    "no_external_links": True,
+}
+
+
+@pytest.mark.parametrize(
+    ("url", "rule"),
+    [
+        ("http://a.test" + "/x" * 7, "trap"),
+        (HERE + "?a", "getCGI"),
+        ("http://a.com/", "limitToDomain"),
+        (HERE + "a.jpg", "forbiddenExtensions"),
+        (OUTSIDE, "lockSite"),
+        ("http://c.test/", "noExternalLinks"),
+    ],
+)
+def test_each_rule_is_known_by_its_keyword(url, rule):
+    scope = Scope(scope_settings(**EVERY_RULE))
+    scope.seed_hosts |= {"a.test", "c.test"}
+    candidate = Candidate(url, HERE, redirect=False)
+    outcome, refusing = scope.refusing(candidate)
+    assert (outcome, refusing.name) == (scope.refuse(candidate), rule)
+    assert rule.lower() in {"trap", *SETTINGS}
+
+
+@pytest.mark.parametrize(
+    ("requisites", "binding"),
+    [("site", [OUTSIDE, "http://a.com/"]), ("everywhere", [])],
+)
+def test_which_rules_bind_what_pages_need_to_be_shown(requisites, binding):
+    scope = Scope(scope_settings(**EVERY_RULE, requisites=requisites))
+    scope.seed_hosts.add("a.test")
+
+    def bound(url):
+        candidate = Candidate(url, HERE, redirect=False, kind=Kind.IMAGE, requisite=True)
+        return scope.refuse(candidate) is not None
+
+    assert [url for url in (HERE + "?a", OUTSIDE, "http://a.com/") if bound(url)] == binding
+    assert bound("http://a.test" + "/x" * 7)
+    assert bound(HERE + "a.jpg")
 
 
 LABEL = st.text("ab-1", min_size=1, max_size=3)

@@ -205,6 +205,40 @@ def test_memory_is_bounded(store, monkeypatch):
     assert sites(take_all(sequencer)) == "d"
 
 
+def test_memory_is_bounded_however_long_urls_are(store, monkeypatch):
+    """A URL may have 8,000 characters, and the page that it was found on as many."""
+    monkeypatch.setattr(sequencer_module, "RAM_SIZE", 1000)
+    sequencer = Sequencer(store, 100)
+    for name in "abcde":
+        each = url(name)
+        each.via = "http://z.test/" + 320 * "v"
+        sequencer.put(each)
+    put(sequencer, "fg")
+    taken = take_all(sequencer)
+    assert sites(taken) == "abc"
+    assert not sequencer.can_take
+    assert sequencer.gate() == (False, "3 URLs in memory")
+    sequencer.done(taken[1])
+    assert sequencer.gate() == (True, "")
+    taken += take_all(sequencer)
+    assert sites(taken) == "abcd"
+    for each in [taken[0], *taken[2:]]:
+        sequencer.done(each)
+    assert sites(take_all(sequencer)) == "efg"
+
+
+def test_shares_shrink_as_the_memory_fills_with_long_urls(store, monkeypatch):
+    """So that it ends with many sites then, too."""
+    monkeypatch.setattr(sequencer_module, "RAM_SIZE", 20_000)
+    sequencer = Sequencer(store, 10_000)
+    first = url("a")
+    first.via = "http://z.test/" + (10_000 - 14 - len(first.href)) * "v"
+    sequencer.put(first)
+    assert len(take_all(sequencer)) == 1
+    put(sequencer, "h" * 500)
+    assert len(list(sequencer.take(500))) == 200
+
+
 @pytest.mark.parametrize(
     ("in_memory", "share"), [(0, 400), (250, 300), (500, 200), (900, 39), (970, 16), (980, 16)]
 )
@@ -468,7 +502,7 @@ def small(monkeypatch):
     monkeypatch.setattr(blocks_module, "LINES", 3)
     monkeypatch.setattr(blocks_module, "FILE_SIZE", 150)
     monkeypatch.setattr(queues_module, "_SITE_LINES", 2)
-    monkeypatch.setattr(queues_module, "_MOST_TAILS", 3)
+    monkeypatch.setattr(queues_module, "_MOST_TAILS", 550)
     monkeypatch.setattr(queues_module, "_FORGET", 2)
     monkeypatch.setattr(sequencer_module, "RAM_URLS", RAM_URLS)
     monkeypatch.setattr(sequencer_module, "_SHARE", SHARE)

@@ -21,9 +21,9 @@ def small(monkeypatch):
     monkeypatch.setattr(blocks_module, "LINES", 3)
     monkeypatch.setattr(blocks_module, "FILE_SIZE", 150)
     monkeypatch.setattr(queues_module, "_SITE_LINES", 2)
-    monkeypatch.setattr(queues_module, "_MOST_TAILS", 4)
+    monkeypatch.setattr(queues_module, "_MOST_TAILS", 700)
     monkeypatch.setattr(queues_module, "_FORGET", 2)
-    monkeypatch.setattr(queues_module, "_MOST_READ", 3)
+    monkeypatch.setattr(queues_module, "_MOST_READ", 500)
 
 
 @pytest.fixture
@@ -443,7 +443,9 @@ class Queues(RuleBasedStateMachine):
         for fifo in (self.store.priority, self.store.ordinary):
             assert len(fifo._head) < 3
         for wait in (self.store.priority_wait, self.store.ordinary_wait):
-            assert sum(len(site.tail) for site in wait._sites.values()) == wait._in_tails <= 4
+            tails = [line for site in wait._sites.values() for _, line in site.tail]
+            cost = sum(queues_module._LINE + len(line) for line in tails)
+            assert cost == wait._in_tails <= 700
             assert all(len(site.head) < 3 for site in wait._sites.values())
 
     def teardown(self):

@@ -34,7 +34,7 @@ from larbinpy.url import Url, fingerprint, hash64
 #: of seen that grows, and deletions of both.
 SMALL: dict[Any, dict[str, int]] = {
     blocks: {"LINES": 4, "FILE_SIZE": 250},
-    queues: {"_SITE_LINES": 2, "_MOST_READ": 3},
+    queues: {"_SITE_LINES": 2, "_MOST_READ": 500},
     frontier: {"_BATCH": 5},
     fingerprint_table: {"_REGION_BITS": 3, "_WIDTH": 3, "_TAIL": 2, "_GROWTH": 1},
     seen: {

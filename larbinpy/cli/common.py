@@ -140,13 +140,15 @@ def load_config(
     return load(config_file, os.environ, overrides, defaults)
 
 
-def lines(name: str | None) -> list[str]:
-    """The lines of a file of URLs or names; none where there is no file."""
+def lines(name: str | None) -> Iterator[str]:
+    """The lines of a file of URLs, as they are asked for; none where there is no file."""
     if name is None:
-        return []
+        return
     with open_bytes(name) as file:
-        text = file.read().decode(errors="replace")
-    return [line.strip() for line in text.split("\n") if line.strip()]
+        for line in file:
+            text = line.decode(errors="replace").strip()
+            if text:
+                yield text
 
 
 def open_bytes(name: str) -> IO[bytes]:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -26,7 +27,7 @@ from larbinpy.cli.common import (
     progress_option,
     set_option,
 )
-from larbinpy.config import ConfigError, assignment, check, describe, from_environment, load
+from larbinpy.config import Config, ConfigError, assignment, check, describe, in_environment, load
 from larbinpy.console.text import grouped, roughly, size
 from larbinpy.crawl import Crawl
 from larbinpy.demo import FIRST_LINE, serve
@@ -85,23 +86,26 @@ def crawl(
         if output_dir and not config.output_mode:
             # Who names a folder wants something in it.
             config = replace(config, output_mode=("mirror",))
-        seeds = [*urls, *lines(input_file)]
-        if not (seeds or config.start_url or config.input_port or resume):
-            raise ConfigError("nothing to crawl: give a URL, a startUrl or an inputPort")
         start = Start.RESUME if resume else Start.SCRATCH if scratch else Start.REFUSE
-        crawl = Crawl(config, seeds=_checked(seeds), start=start, progress=progress)
+        crawl = _made(config, chain(urls, lines(input_file)), start, progress)
         code = _run(crawl, report)
         if progress != "none" and sys.stderr.isatty() and code not in _TOLD:
             complain(summary(crawl.report))
         sys.exit(code)
 
 
-def _checked(seeds: Iterable[str]) -> list[str]:
-    """The seeds, of which a wrong one is an error before anything starts."""
+def _made(config: Config, texts: Iterable[str], start: Start, progress: str) -> Crawl:
+    """The crawl; a wrong seed among `texts` is an error before anything starts.
+
+    They may be millions, so nobody else keeps them.
+    """
     try:
-        return [URL.parse(seed) for seed in seeds]
+        seeds = [URL.parse(text) for text in texts]
     except ValueError as error:
         raise ConfigError(str(error)) from None
+    if not (seeds or config.start_url or config.input_port or start is Start.RESUME):
+        raise ConfigError("nothing to crawl: give a URL, a startUrl or an inputPort")
+    return Crawl(config, seeds=seeds, start=start, progress=progress)
 
 
 def _run(crawl: Crawl, report: str | None) -> int:
@@ -207,7 +211,7 @@ def check_config(file: str, settings: tuple[str, ...]) -> None:
     """
     with plain_errors():
         overrides = [assignment(text) for text in settings]
-        for name in from_environment(os.environ):
+        for name in in_environment(os.environ):
             click.echo(f"larbinpy: with {name} of the environment", err=True)
         wrong = check(file, os.environ, overrides)
         for error in wrong:

@@ -11,5 +11,6 @@
     types       which media types are taken
     frontier    the whole, as the engine sees it; view, as people do; facts, of one URL
 
-Everything here but `blocks`, `seen` and `state` is free of I/O, and nothing reads a clock.
+Only `blocks`, `block`, `seen` and `state` touch files; the first three also in the middle of a
+decision, as queues and what is seen are on disk. Nothing has a socket or reads a clock.
 """

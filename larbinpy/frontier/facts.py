@@ -18,15 +18,6 @@ from larbinpy.url import Url, host_of, site_of
 
 Facts = dict[str, Any]
 
-#: A rule of `scope` -> the keyword that it is known by, and what it says.
-_RULES = {
-    "trap": ("trap", "it looks like a spider trap: parts of its path repeat, or it is too deep"),
-    "no_query": ("getCGI", "it has a query, and getCGI is off"),
-    "limit_to_domain": ("limitToDomain", "its host is in none of limitToDomain"),
-    "forbidden_extensions": ("forbiddenExtensions", "forbiddenExtensions has its ending"),
-    "lock_site": ("lockSite", "lockSite keeps to the hosts of the seeds, and it is on another"),
-    "no_external": ("noExternalLinks", "noExternalLinks leaves out links to other hosts"),
-}
 #: A queue of the store in words.
 _QUEUES = {
     "priority": "the queue of URLs with priority",
@@ -153,12 +144,13 @@ def queued(frontier: Frontier, place: Place, href: str) -> Facts:
 def refusal(frontier: Frontier, href: str, now: float) -> Facts | None:
     """Why a link to `href` from its own site would be left out now; None where it would not."""
     candidate = Candidate(href, href, redirect=False)
-    outcome = frontier.scope.refuse(candidate)
-    if outcome is not None:
-        rule, why = _RULES[frontier.scope.refusing(candidate) or "trap"]
+    refusing = frontier.scope.refusing(candidate)
+    if refusing is not None:
+        reason, rule = refusing
+        why = rule.why
         if _taken_as_requisite(frontier, href):
             why += "; it is fetched where a page needs it to be shown"
-        return {"reason": outcome.value, "rule": rule, "why": why}
+        return {"reason": reason.value, "rule": rule.name, "why": why}
     outcome = frontier.sites.refusal(href, now)
     if outcome is None:
         return None

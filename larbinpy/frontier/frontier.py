@@ -1,4 +1,4 @@
-"""The frontier: decides what is fetched next. No socket, no clock, no file but the store's.
+"""The frontier: decides what is fetched next. No socket, no clock; files by store and seen.
 
 The engine feeds it values (links, answers of the resolver, finished pages) and `now`, in
 seconds of any clock that does not go back; it hands out names to resolve, requests to
@@ -287,6 +287,6 @@ class Frontier:
 
     def resume(self, waits: Mapping[str, float]) -> None:
         """Go on with a loaded store: count again, and leave alone until then who was to be."""
-        self.sites.waits.update(waits)
-        self.ip_sites.waits.update(waits)
+        self.sites.left_alone.update(waits)
+        self.ip_sites.left_alone.update(waits)
         self.sequencer.resume()

@@ -108,7 +108,7 @@ class IPSites:
         #: Sites whose last request in flight came home, for Sites to look at.
         self.home: list[NamedSite] = []
         #: Times until which addresses that are not here are to be left alone.
-        self.waits = Lapsing()
+        self.left_alone = Lapsing()
         self._met = Met()
         self._rest_until = 0.0
 
@@ -144,7 +144,7 @@ class IPSites:
 
     def pauses(self, after: float) -> Iterator[dict[str, float]]:
         """The addresses that are to be left alone beyond the time `after`, and until when."""
-        yield from pauses(self._ip_sites.values(), self.waits, after)
+        yield from pauses(self._ip_sites.values(), self.left_alone, after)
 
     @property
     def least(self) -> float:
@@ -180,7 +180,7 @@ class IPSites:
         ip_site = self._ip_sites.get(key)
         if ip_site is None:
             ip_site = self._ip_sites[key] = IPSite(key, self._connexions)
-            ip_site.next_at = max(self._rest_until, self.waits.pop(key, 0.0))
+            ip_site.next_at = max(self._rest_until, self.left_alone.pop(key, 0.0))
             self._met.meet(key)
         return ip_site
 
@@ -204,7 +204,7 @@ class IPSites:
         if not site.addresses:
             return 0.0
         ip_site = self.behind(site)
-        return self.waits.get(self._key(site), 0.0) if ip_site is None else ip_site.next_at
+        return self.left_alone.get(self._key(site), 0.0) if ip_site is None else ip_site.next_at
 
     def _waits_by(self, site: NamedSite) -> bool:
         """Whether `site` has waits of its own."""
@@ -221,8 +221,8 @@ class IPSites:
         """The same for those that have nothing to do."""
         end = now + self._waits.least
         self._rest_until = min(self._rest_until, end)
-        for key, until in self.waits.items():
-            self.waits[key] = min(until, end)
+        for key, until in self.left_alone.items():
+            self.left_alone[key] = min(until, end)
 
     def _reschedule(self, ip_site: IPSite) -> None:
         if not ip_site.free:
@@ -248,7 +248,7 @@ class IPSites:
         if not len(ip_site) and not ip_site.in_flight:
             del self._ip_sites[ip_site.key]
             self._met.forget(ip_site.key)
-            self.waits[ip_site.key] = ip_site.next_at
+            self.left_alone[ip_site.key] = ip_site.next_at
             ip_site.disband()
 
     def move(self, site: NamedSite, addresses: tuple[str, ...]) -> None:

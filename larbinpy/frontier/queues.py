@@ -10,12 +10,14 @@ from larbinpy.frontier.budget import Budget
 
 # URLs of one site that are written together.
 _SITE_LINES = 50
-# URLs set aside that wait in memory for more of their site, all sites together (50 MB). They
-# are owed from where they were read. With more sites than this, blocks have a line or two; and
-# the smaller blocks are, the more of them are begun, read and remembered.
-_MOST_TAILS = 200_000
-# Lines of sites' blocks in memory, of all sites together (20 MB): more of them are read again.
-_MOST_READ = 100_000
+# What a line takes in memory beside its characters (bytes), of which it may have 16,000.
+_LINE = 150
+# URLs set aside that wait in memory for more of their site, all sites together (bytes): some
+# 200,000. They are owed from where they were read. With more sites than this, blocks have a line
+# or two; and the smaller blocks are, the more of them are begun, read and remembered.
+_MOST_TAILS = 50_000_000
+# Sites' blocks in memory, of all sites together (bytes): more of them are read again.
+_MOST_READ = 25_000_000
 # Numbers of blocks that were read are given back when they are so many at least, and half of all.
 _FORGET = 16
 
@@ -72,18 +74,22 @@ class Fifo:
 
     def spill(self) -> None:
         """Write what fills a block; after an OSError it is still here."""
-        while len(self._tail) >= blocks_module.LINES:
-            self._write()
+        self._write(len(self._tail) - len(self._tail) % blocks_module.LINES)
 
     def write(self) -> None:
         """Write all that was put."""
-        while self._tail:
-            self._write()
+        self._write(len(self._tail))
 
-    def _write(self) -> None:
-        lines = self._tail[: blocks_module.LINES]
-        self.unread.append(self._blocks.append(self.name, lines))
-        del self._tail[: len(lines)]
+    def _write(self, count: int) -> None:
+        written = 0
+        try:
+            while written < count:
+                lines = self._tail[written : written + blocks_module.LINES]
+                self.unread.append(self._blocks.append(self.name, lines))
+                written += len(lines)
+        finally:
+            # Once, as all that is left moves: a file of seeds fills thousands of blocks.
+            del self._tail[:written]
 
     def take(self) -> tuple[int, str] | None:
         """The first URL's place and line; None where there is none."""
@@ -91,7 +97,7 @@ class Fifo:
             if not self.unread:
                 if not self._tail:
                     return None
-                self._write()
+                self.write()
             self._head.extend(self._blocks.read(self.unread[0]))
             self.unread.popleft()
         self._length -= 1
@@ -145,9 +151,9 @@ class _Backlog:
         self._unread.append(position)
 
     def read(self) -> int:
-        """Have the rest of the first block in memory; how many lines that is."""
+        """Have the rest of the first block in memory; how many bytes that takes."""
         self.head = list(reversed(self._rest()))
-        return len(self.head)
+        return sum(_LINE + len(line) for _, line in self.head)
 
     def _rest(self) -> list[tuple[int, str]]:
         read = self._blocks.read(self._unread[self._at])
@@ -203,7 +209,7 @@ class Backlogs:
         self._sites: dict[str, _Backlog] = {}
         #: The sites of which URLs are set aside.
         self.sites = self._sites.keys()
-        # Sites with a tail, in the order in which these began, and the lines in all tails.
+        # Sites with a tail, in the order in which these began, and the bytes in all tails.
         # Ordered, as the first of a dict is dear to find when those before it are gone.
         self._tails: OrderedDict[str, None] = OrderedDict()
         self._in_tails = 0
@@ -222,12 +228,15 @@ class Backlogs:
         backlog = self._of(site)
         backlog.tail.append((place, line))
         self._tails[site] = None
-        self._in_tails += 1
+        self._in_tails += _LINE + len(line)
         self._length += 1
         if len(backlog.tail) >= _SITE_LINES:
             self._write(site)
         elif self._in_tails > _MOST_TAILS:
             self._write(next(iter(self._tails)))
+            # That may have been a short line, and this is a long one.
+            if self._in_tails > _MOST_TAILS and backlog.tail:
+                self._write(site)
 
     def _of(self, site: str) -> _Backlog:
         backlog = self._sites.get(site)
@@ -239,9 +248,10 @@ class Backlogs:
         backlog = self._sites[site]
         # More than a block's after writes that failed.
         while batch := backlog.tail[:_SITE_LINES]:
-            backlog.add(self._blocks.append(self._prefix + site, [line for _, line in batch]))
+            lines = [line for _, line in batch]
+            backlog.add(self._blocks.append(self._prefix + site, lines))
             del backlog.tail[: len(batch)]
-            self._in_tails -= len(batch)
+            self._in_tails -= _LINE * len(lines) + sum(map(len, lines))
             for place, _ in batch:
                 self._blocks.leave(place)
         del self._tails[site]
@@ -267,8 +277,8 @@ class Backlogs:
         return taken
 
     def _take_tail(self, site: str, backlog: _Backlog) -> tuple[int, str]:
-        self._in_tails -= 1
         taken = backlog.tail.pop(0)
+        self._in_tails -= _LINE + len(taken[1])
         if not backlog.tail:
             del self._tails[site]
         return taken

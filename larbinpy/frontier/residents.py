@@ -41,7 +41,7 @@ class Residents:
         #: Those given up last.
         self.closed: deque[NamedSite] = deque(maxlen=_REMEMBERED)
         #: Times until which sites that are not here are to be left alone.
-        self.waits = Lapsing()
+        self.left_alone = Lapsing()
         self._verdicts = Verdicts()
         self._met = Met()
         # A set that keeps its order: the sites that have URLs, and of those in `_restless`
@@ -88,7 +88,7 @@ class Residents:
 
     def pauses(self, after: float) -> Iterator[dict[str, float]]:
         """The sites that are to be left alone beyond the time `after`, and until when."""
-        yield from pauses(self._sites.values(), self.waits, after)
+        yield from pauses(self._sites.values(), self.left_alone, after)
 
     # For those who lead them.
 
@@ -97,7 +97,7 @@ class Residents:
         if site is None:
             site = self._sites[key] = NamedSite(key, Pace(self._waits))
             # Whether the site asked for that is not known any more, so it counts as that.
-            site.next_at = site.held_until = max(now, self.waits.pop(key, now))
+            site.next_at = site.held_until = max(now, self.left_alone.pop(key, now))
             self.states[site.state] += 1
             self._met.meet(key)
         return site
@@ -149,7 +149,7 @@ class Residents:
             return
         self._look_at = now + _LOOKING
         self._watch.step(self._active.keys(), now)
-        for passing in (self.waits, self._verdicts, self._ip_sites.waits):
+        for passing in (self.left_alone, self._verdicts, self._ip_sites.left_alone):
             passing.lapse(now)
 
     def _let_go(self, site: NamedSite, now: float) -> None:
@@ -159,7 +159,7 @@ class Residents:
         self._met.forget(site.key)
         self._dear.discard(site)
         if site.next_at > now:
-            self.waits[site.key] = site.next_at
+            self.left_alone[site.key] = site.next_at
         if site.state is State.CLOSED and site.until > now:
             self._verdicts.put(site.key, site.verdict, site.until)
         elif site.rules is self._rulebook.deny_all and site.rules_until > now:

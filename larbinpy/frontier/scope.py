@@ -1,7 +1,8 @@
 """Scope: may we want this URL at all? Rules are chosen once, from the configuration."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
@@ -36,7 +37,20 @@ class Candidate:
         return host_of(self.url) != host_of(self.via)
 
 
-Rule = Callable[[Candidate], Outcome | None]
+#: The outcome by which a candidate is left out; None where it may be wanted.
+Test = Callable[[Candidate], Outcome | None]
+
+
+class Rule(NamedTuple):
+    """What is left out, and why."""
+
+    #: As people know it: a keyword, or trap.
+    name: str
+    test: Test
+    #: What it says to them of a URL.
+    why: str
+    #: The values of `requisites` by which it does not bind what pages need to be shown.
+    spares: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, frozen=True)
@@ -66,44 +80,56 @@ class Scope:
         #: Where lockSite lets us go: the seeds' hosts, and where seeds redirect to.
         self.seed_hosts: set[str] = set()
         self._privileged = tuple(e.lower() for e in settings.privileged_extensions)
-        everywhere = settings.requisites == "everywhere"
         self._requisites = settings.requisites != "off"
         self._kinds: tuple[Kind, ...] = (Kind.PAGE,)
         if settings.any_type or self._requisites:
             self._kinds = tuple(Kind)
         elif settings.get_image:
             self._kinds = (Kind.PAGE, Kind.IMAGE)
-        self._rules: list[Rule] = [trap]
-        if not settings.get_cgi:
-            self._rules.append(no_query)
-        if settings.limit_to_domain:
-            self._rules.append(within_domains(settings.limit_to_domain))
-        if settings.forbidden_extensions:
-            self._rules.append(without_extensions(settings.forbidden_extensions, self._privileged))
-        if settings.lock_site:
-            self._rules.append(self._lock_site)
-        if settings.no_external_links:
-            self._rules.append(no_external)
+        self._rules = list(self._chosen(settings))
+        self._requisite_rules = [
+            rule for rule in self._rules if settings.requisites not in rule.spares
+        ]
+
+    def _chosen(self, settings: ScopeSettings) -> Iterator[Rule]:
+        why = "it looks like a spider trap: parts of its path repeat, or it is too deep"
+        yield Rule("trap", trap, why)
         # A style sheet may well have a query, and an image stand on another host.
-        spared = "limit_to_domain", "_lock_site", "no_external"
-        names = {"no_query", *(spared if everywhere else ())}
-        self._requisite_rules = [rule for rule in self._rules if rule.__name__ not in names]
+        if not settings.get_cgi:
+            why = "it has a query, and getCGI is off"
+            yield Rule("getCGI", no_query, why, spares=("site", "everywhere"))
+        if settings.limit_to_domain:
+            domains = within_domains(settings.limit_to_domain)
+            why = "its host is in none of limitToDomain"
+            yield Rule("limitToDomain", domains, why, spares=("everywhere",))
+        if settings.forbidden_extensions:
+            endings = without_extensions(settings.forbidden_extensions, self._privileged)
+            yield Rule("forbiddenExtensions", endings, "forbiddenExtensions has its ending")
+        if settings.lock_site:
+            why = "lockSite keeps to the hosts of the seeds, and it is on another"
+            yield Rule("lockSite", self._lock_site, why, spares=("everywhere",))
+        if settings.no_external_links:
+            why = "noExternalLinks leaves out links to other hosts"
+            yield Rule("noExternalLinks", no_external, why, spares=("everywhere",))
 
     def __repr__(self) -> str:
-        return f"<Scope {[rule.__name__ for rule in self._rules]}>"
+        return f"<Scope {[rule.name for rule in self._rules]}>"
 
     def refuse(self, candidate: Candidate) -> Outcome | None:
         """The outcome by which `candidate` is left out; None where it may be wanted."""
         for rule in self._requisite_rules if candidate.requisite else self._rules:
-            outcome = rule(candidate)
+            outcome = rule.test(candidate)
             if outcome is not None:
                 return outcome
         return None
 
-    def refusing(self, candidate: Candidate) -> str | None:
-        """The name of the rule that leaves `candidate` out, for people."""
-        refusing = (rule for rule in self._rules if rule(candidate) is not None)
-        return next((rule.__name__.strip("_") for rule in refusing), None)
+    def refusing(self, candidate: Candidate) -> tuple[Outcome, Rule] | None:
+        """What `refuse` says of a link that is no requisite, and the rule that says so."""
+        for rule in self._rules:
+            outcome = rule.test(candidate)
+            if outcome is not None:
+                return outcome, rule
+        return None
 
     def is_requisite(self, parent: Url, link: Link, redirect: bool) -> bool:
         """Is a link wanted because the page needs it to be shown, or redirected from there?"""
@@ -169,7 +195,7 @@ def no_external(candidate: Candidate) -> Outcome | None:
     return Outcome.OUT_SITE if candidate.external and not candidate.redirect else None
 
 
-def within_domains(domains: Sequence[str]) -> Rule:
+def within_domains(domains: Sequence[str]) -> Test:
     """limitToDomain: `fr`, `.fr` and `example.com` match whole labels only."""
     names = {domain.strip(".").lower() for domain in domains}
 
@@ -184,7 +210,7 @@ def within_domains(domains: Sequence[str]) -> Rule:
     return limit_to_domain
 
 
-def without_extensions(forbidden: Sequence[str], privileged: tuple[str, ...]) -> Rule:
+def without_extensions(forbidden: Sequence[str], privileged: tuple[str, ...]) -> Test:
     endings = tuple(extension.lower() for extension in forbidden)
 
     def forbidden_extensions(candidate: Candidate) -> Outcome | None:

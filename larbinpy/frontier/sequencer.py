@@ -15,6 +15,9 @@ from larbinpy.url import Url, site_of
 
 #: URLs in memory at most, all sites together. Larbin's ramUrls is 100,000.
 RAM_URLS = 500_000
+#: Their characters at most, with those of the pages that they were found on. An ordinary URL has
+#: some 100, a hostile one 16,000.
+RAM_SIZE = 200_000_000
 
 #: What a site's queue keeps free below maxUrlsBySite, so that it can never fill up;
 #: Larbin's limit for ordinary URLs. The study's repair is that it must exceed 1.
@@ -44,6 +47,7 @@ class Sequencer:
         self.by_site: Counter[str] = Counter()
         #: URLs with their sites or in flight.
         self.in_memory = 0
+        self._size = 0
         # A set that keeps its order; the first of a dict is dear to find when many are gone.
         self._hungry: OrderedDict[str, None] = OrderedDict()
         # Those that were set aside and those that come after have every second place each.
@@ -56,8 +60,13 @@ class Sequencer:
         return f"<Sequencer in_memory={self.in_memory} {self._store!r}>"
 
     def _set_share(self) -> None:
-        share = int(_SHARE * (1 - self.in_memory / RAM_URLS))
+        filled = max(self.in_memory / RAM_URLS, self._size / RAM_SIZE)
+        share = int(_SHARE * (1 - filled))
         self._share = min(self._most, max(share, _LEAST_SHARE))
+
+    @property
+    def _is_full(self) -> bool:
+        return self.in_memory >= RAM_URLS or self._size >= RAM_SIZE
 
     def put(self, url: Url) -> None:
         """Queue a new URL."""
@@ -71,10 +80,11 @@ class Sequencer:
         self._moves = _MOVES
         self._set_share()
         for _ in range(most):
-            url = self._next() if self.in_memory < RAM_URLS else None
+            url = None if self._is_full else self._next()
             if url is None:
                 break
             self.in_memory += 1
+            self._size += _size(url)
             yield url
 
     def _next(self) -> Url | None:
@@ -120,7 +130,7 @@ class Sequencer:
     @property
     def can_take(self) -> bool:
         """Is there something to be taken, or to be set aside?"""
-        if self.in_memory >= RAM_URLS:
+        if self._is_full:
             return False
         return bool(len(self._store.priority) or len(self._store.ordinary) or self._hungry)
 
@@ -129,6 +139,7 @@ class Sequencer:
         self._store.leave(url)
         site = url.site
         self.in_memory -= 1
+        self._size -= _size(url)
         left = self.by_site[site] = self.by_site[site] - 1
         if left <= self._share // 2 and self._store.has_waiting(site):
             self._hungry[site] = None
@@ -137,7 +148,7 @@ class Sequencer:
 
     def gate(self) -> tuple[bool, str]:
         """Whether the gate is open, and why it is not."""
-        if self.in_memory >= RAM_URLS:
+        if self._is_full:
             return False, f"{self.in_memory} URLs in memory"
         site = next(self._store.waiting_sites(), None)
         if site is not None and not self.can_take:
@@ -147,3 +158,7 @@ class Sequencer:
     def resume(self) -> None:
         """Everything is in the store again, after a load: all sites are hungry."""
         self._hungry = OrderedDict.fromkeys(self._store.waiting_sites())
+
+
+def _size(url: Url) -> int:
+    return len(url.href) + len(url.via or "")
