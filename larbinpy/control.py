@@ -89,6 +89,9 @@ class Control:
             config = change(replace(self.config, max_wait=self._max_wait), key, value)
         except ConfigError as error:
             return str(error)
+        if config.pages_connexions > self._fetcher.most:
+            most = f"at most {self._fetcher.most}: the limit of open files (ulimit -n)"
+            return f"pagesConnexions {value}: {most}"
         self.config = config
         self._waits.least = config.wait_duration
         self._waits.most = config.max_wait

@@ -201,18 +201,31 @@ class Crawl:
         elif (
             self._rooms.checkpoints.is_due(now)
             or self._rooms.control.take_news()
-            or (fates > self._saved_fates and self._state_name() == "finished")
+            or (fates > self._saved_fates and self._all_decided)
         ):
             self._saved_fates = fates
             self._rooms.checkpoints.begin(now)
         self._rooms.mode.wake_at = self._rooms.checkpoints.deadline
 
+    @property
+    def _all_decided(self) -> bool:
+        engine, draining = self._rooms.engine, self._rooms.mode.draining
+        return engine.out_of_work or (draining and engine.idle)
+
     def _answer_signals(self) -> None:
         if self._signals.reopen:
-            self._rooms.log.reopen()
-            self._signals.reopened()
+            self._reopen_log()
         if self._signals.take_status():
             self._terminal.say(status_line(self.snapshot()))
+
+    def _reopen_log(self) -> None:
+        refused = self._rooms.log.reopen()
+        if refused is not None and refused.errno in _PASSING:
+            raise refused
+        self._signals.reopened()
+        if refused is not None:
+            why = printable(what_failed(refused))
+            self._tell(f"{why}; the log goes on in its old file, SIGHUP tries it again")
 
     def _tell(self, text: str) -> None:
         self._terminal.say(f"larbinpy: {text}")
@@ -224,13 +237,14 @@ class Crawl:
                 progress.update(snapshot)
 
     def _state_name(self) -> str:
-        if self._rooms.mode.draining:
-            return "finished" if self._rooms.engine.idle else "stopping"
+        mode = self._rooms.mode
         if self._full:
             return "disk full"
-        if self._rooms.mode.paused:
+        if mode.draining:
+            return "finished" if self._stopping.over else "stopping"
+        if mode.paused:
             return "paused"
-        return "finished" if self._rooms.engine.out_of_work else "running"
+        return "waiting" if mode.staying and self._rooms.engine.out_of_work else "running"
 
     def snapshot(self, state: str | None = None) -> dict[str, object]:
         """Everything there is to see of the crawl, as JSON-able values."""

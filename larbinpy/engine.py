@@ -178,7 +178,8 @@ class Engine:
         """NamedSites -> resolver -> NamedSites."""
         for answer in self._resolver.step(now):
             self._frontier.resolved(answer, now)
-            self._output.resolved(answer)
+        for told in self._resolver.told:
+            self._output.resolved(told)
         for _ in range(0 if self._mode.draining else min(_NAMES, self._resolver.room)):
             question = self._frontier.next_name()
             if question is None:
@@ -193,8 +194,6 @@ class Engine:
             answer = self._resolver.at_hand(name) or Answer(name, (BY_PROXY,), None)
         if answer is not None:
             self._frontier.resolved(answer, now)
-            if self._resolver.at_hand(name) is None and not self._settings.proxied:
-                self._output.resolved(answer)
 
     def fetch_open(self, now: float) -> None:
         """IPSites whose wait is over -> fetcher."""

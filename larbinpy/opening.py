@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -46,11 +47,13 @@ class Rooms:
         closing.callback(poller.close)
         waits = Waits(config.wait_duration, config.max_wait)
         proxy = wiring.proxy_address(config)
+        self.fetcher = wiring.make_fetcher(config, poller, proxy)
+        closing.callback(self.fetcher.close)
+        # From here on it is what there can be: shares of it, and what is shown.
+        config = replace(config, pages_connexions=self.fetcher.size)
         self.frontier = wiring.make_frontier(config, folder, waits)
         self.resolver = make_resolver(config, poller)
         closing.callback(self.resolver.close)
-        self.fetcher = wiring.make_fetcher(config, poller, proxy)
-        closing.callback(self.fetcher.close)
         self.reader = wiring.make_reader(config, poller)
         closing.callback(self.reader.close)
         self.stats = Stats(clock(), wall())

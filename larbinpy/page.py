@@ -8,6 +8,9 @@ from operator import attrgetter
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
 
+#: RFC 6838, 4.2: names of at most 127 characters before and after the slash.
+_LONGEST_TYPE = 255
+
 
 def timestamp(wall: float, timespec: str = "seconds") -> str:
     """The Unix time `wall` in ISO 8601, in UTC."""
@@ -62,8 +65,12 @@ class Page:
 
     @property
     def type(self) -> str:
-        """Media type without parameters, lower case; empty where none was sent."""
-        return (self.header("content-type") or "").partition(";")[0].strip().lower()
+        """Media type without parameters, lower case; empty where none was sent.
+
+        Cut where it is longer than any may be: servers send what they like, and it is logged.
+        """
+        sent = (self.header("content-type") or "").partition(";")[0].strip()
+        return sent[:_LONGEST_TYPE].lower()
 
     @property
     def http_charset(self) -> str | None:

@@ -38,6 +38,8 @@ class Stopping:
         self._drain_until = 0.0
         #: Why it ends, once that is known.
         self.ending: Ending | None = None
+        #: All is done; where the crawl is not left then, it only shows how it was.
+        self.over = False
 
     def __repr__(self) -> str:
         return f"<Stopping {self.ending} {self._finishing!r}>"
@@ -57,7 +59,8 @@ class Stopping:
                 self._mode.draining = True
                 self._mode.until = self._drain_until = now + GRACE
         drained = self._mode.draining and (self._engine.idle or now >= self._drain_until)
-        return drained and self._finish(now, told) and not self._stays_up(told)
+        self.over = drained and self._finish(now, told)
+        return self.over and not self._stays_up(told)
 
     def _finish(self, now: float, told: bool) -> bool:
         """What the outputs have left to do, as long as there is room on the disk; is it done?"""

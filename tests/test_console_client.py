@@ -151,7 +151,7 @@ def test_follow_yields_each_fate_once(loop):
         waits.append(seconds)
         number = len(waits)
         shown["recent"] = [fate(number + 2, attempt=2), fate(number + 2), fate(number + 1)]
-        shown["state"] = "finished" if number == 3 else "running"
+        shown["state"] = ("running", "waiting", "finished")[number - 1]
 
     fates = list(follow("127.0.0.1", server.port, every=0.5, pause=pause))
     assert fates == [fate(1), fate(2), fate(3), fate(3, attempt=2), fate(4), fate(4, attempt=2),

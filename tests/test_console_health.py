@@ -38,6 +38,7 @@ def test_a_snapshot_that_lacks_keys_says_no_more_than_it_knows(data):
     ("state", "level", "word"),
     [
         ("paused", Level.NOTE, "paused"),
+        ("waiting", Level.NOTE, "seeds"),
         ("stopping", Level.NOTE, "ending"),
         ("finished", Level.NOTE, "over"),
         ("disk full", Level.TROUBLE, "disk"),

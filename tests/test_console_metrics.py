@@ -38,9 +38,10 @@ def test_every_figure_is_there():
     assert samples["larbinpy_build_info", (("version", "0.1.0"),)] == 1
 
 
-def test_one_state_is_set_and_the_others_are_not():
-    states = labelled(read(metrics.render(snapshot(state="paused"))), "larbinpy_state")
-    assert states[("paused",)] == 1
+@pytest.mark.parametrize("state", ["paused", "waiting", "finished"])
+def test_one_state_is_set_and_the_others_are_not(state):
+    states = labelled(read(metrics.render(snapshot(state=state))), "larbinpy_state")
+    assert states[(state,)] == 1
     assert sum(states.values()) == 1 < len(states)
 
 

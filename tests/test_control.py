@@ -111,6 +111,27 @@ def test_set_pages_connexions(web: Web, operator: Operator) -> None:
     assert (at_once(world.asked), len(world.fetched)) == (3, 20)
 
 
+def test_set_more_pages_connexions_than_open_files_allow(
+    chain: Web, operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wiring, "_most_handles", lambda wanted, readers: 6)
+    shown: list[tuple[str, int | None, int]] = []
+
+    def note(world: World) -> None:
+        operator.watch(world)
+        config, rooms = world.snapshot("config"), world.crawl._rooms
+        now = (config["pagesConnexions"], rooms.frontier.ip_sites.pool, rooms.fetcher.size)
+        if now not in shown:
+            shown.append(now)
+
+    said = operator.at(25, "set pagesConnexions 7", "set waitDuration 11", "set pagesConnexions 5")
+    world = operator.crawl(*CHAIN, "pagesConnexions 100", seeds=SEED, watch=note)
+    assert [answer["ok"] for answer in said.answers[:3]] == [False, True, True]
+    assert "at most 6: the limit of open files" in said.answers[0]["error"]
+    assert "pagesConnexions is 6, not 100" in world.stderr.getvalue()
+    assert shown == [("6", 6, 6), ("5", 5, 5)]
+
+
 def test_set_bond_width(web: Web, operator: Operator) -> None:
     places = [f"a.test/{n}" for n in range(20)]
     web.page("a.test/", *[f"//{place}" for place in places])

@@ -1,6 +1,9 @@
 """Faults in the middle of a crawl: no URL is lost by them."""
 
 import errno
+import json
+import os
+import signal
 
 import pytest
 from crawling import free_port
@@ -38,6 +41,27 @@ def test_a_failure_that_cannot_be_told_is_told_again(crawl, site):
     world = crawl(output=Faulty(OSError(errno.ENOSPC, "No space left on device")))
     assert world.code == 0
     assert set(world.outcomes) == {"a.test/", GONE, "a.test/two"}
+
+
+def test_a_log_that_cannot_be_reopened_goes_on_where_it_was(crawl, site):
+    told = []
+
+    def watch(world):
+        log = world.folder / "state/crawl.jsonl"
+        if world.elapsed > 15 and not told:
+            told.append(True)
+            log.rename(log.with_suffix(".1"))
+            log.mkdir()
+            os.kill(os.getpid(), signal.SIGHUP)
+
+    world = crawl("waitDuration 10", watch=watch)
+    log = world.folder / "state/crawl.jsonl"
+    assert world.code == 0
+    said = world.stderr.getvalue()
+    assert said.startswith(f"larbinpy: {log}: Is a directory; ")
+    assert said.count("\n") == 1
+    fates = map(json.loads, log.with_suffix(".1").read_text().splitlines())
+    assert len([*fates]) == 3
 
 
 def test_a_bug_in_a_plug_loses_no_url(crawl, site):

@@ -23,9 +23,11 @@ from smallweb import Answer, Web
 from smallworld import Worlds
 from warcs import Found, captures, records, warcs
 
+from larbinpy import wiring
 from larbinpy.config import load
 from larbinpy.crawl import Crawl
 from larbinpy.demo import Serving
+from larbinpy.frontier import sequencer
 from larbinpy.output import series
 from larbinpy.output.warc import WarcOutput
 from larbinpy.page import Page
@@ -240,6 +242,23 @@ def test_addresses_that_no_name_server_told_are_not_there(web: Web, crawl: World
     web.page("a.test/", f"http://127.0.0.2:{web.port}/")
     found = found_in(crawl("outputMode warc"))
     assert [r.url for r in found if r.kind == "resource"] == ["dns:a.test"]
+
+
+def test_addresses_are_of_when_a_name_server_told_them(
+    web: Web, crawl: Worlds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not of when they were wanted, which for names of links may be much later."""
+    monkeypatch.setattr(sequencer, "RAM_URLS", 1)
+    monkeypatch.setattr(wiring, "wall", lambda: crawl.world.elapsed)
+    web.page("a.test/", "//slow.test/", "//b.test/", "//b.test/2")
+    web.pages("slow.test/", delay=20)
+    web.pages("b.test/", "b.test/2")
+    found = found_in(crawl("outputMode warc", "maxUrlsBySite 2"))
+    dates = {r.url: r.fields["WARC-Date"] for r in found if r.kind in ("resource", "response")}
+    assert dates[web.url("b.test/")] >= "1970-01-01T00:00:20"
+    assert dates["dns:b.test"] < "1970-01-01T00:00:02"
+    told = [r.url for r in found if r.kind == "resource"]
+    assert sorted(told) == ["dns:a.test", "dns:b.test", "dns:slow.test"]
 
 
 def test_a_reply_that_cannot_be_written_is_owed(web: Web, crawl: Worlds) -> None:

@@ -203,6 +203,29 @@ def test_a_name_expected_is_known_when_it_is_asked_for(world: World) -> None:
     assert it.stats()["early"] == 2
 
 
+def test_what_name_servers_tell_is_told_once(world: World) -> None:
+    """Also of names that nobody waits for; not what is known, or serves while asking fails."""
+    it = world.resolver()
+    it.expect(["WWW.test.", "empty.test"], world.now)
+    for name in ("both.test", "BOTH.test.", "none.test", "known.test", "192.0.2.5"):
+        it.ask(name, world.now)
+    told: list[Answer] = []
+    while not world.turn(world.is_idle):
+        told += it.told
+    told += it.told
+    assert sorted(told) == [found("both.test", "192.0.2.7"), found("www.test", "192.0.2.1")]
+    it.step(world.now)
+    assert it.told == []
+    assert it.ask("www.test", world.now) == found("www.test", "192.0.2.1")
+    it.step(world.now)
+    assert it.told == []
+    world.answers.clear()
+    world.servers[0].down = True
+    world.now += 1800
+    assert world.resolve("www.test") == found("www.test", "192.0.2.1")
+    assert it.told == []
+
+
 def test_what_is_expected_comes_behind_what_is_asked_for(world: World) -> None:
     zone = {f"{kind}{n}.test": ["192.0.2.1"] for kind in "ab" for n in range(20)}
     server = world.server(zone)

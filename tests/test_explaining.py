@@ -256,6 +256,15 @@ def test_a_log_of_many_pieces_is_searched_from_its_end(world, ask, log):
     assert ask(here.frontier, HERE, here.now)["state"] == "seen"
 
 
+def test_a_server_cannot_make_a_line_too_long_to_be_found(world, ask, log):
+    here = world(HERE)
+    here.run()
+    write(log, HERE, status=200, headers=[("content-type", "\xfe" * 100_000)])
+    log.flush()
+    assert log.size < 2_000
+    assert ask(here.frontier, HERE, here.now)["reason"] == "success"
+
+
 def test_what_only_looks_like_the_line_of_a_url_is_none(world, ask, log):
     here = world(HERE)
     here.run()

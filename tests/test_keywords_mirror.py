@@ -216,6 +216,23 @@ def test_a_crawl_that_is_stopped_by_a_limit_browses_and_goes_on(web: Web, crawl:
     assert 'href="x.html"' in mirrored(second)["a.test/index.html"]
 
 
+def test_a_crawl_is_not_finished_while_links_are_rewritten(
+    web: Web, crawl: Worlds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web.page("a.test/", "/x")
+    web.pages("a.test/x")
+    finish, states = BrowsableMirror.finish, []
+
+    def noted(mirror: BrowsableMirror) -> Iterator[None]:
+        for step in finish(mirror):
+            states.append(crawl.world.snapshot("state"))
+            yield step
+
+    monkeypatch.setattr(BrowsableMirror, "finish", noted)
+    assert crawl(BROWSE).code == 0
+    assert set(states) == {"stopping"}
+
+
 def test_rewriting_that_the_crawl_began_without_is_refused(web: Web, crawl: Worlds) -> None:
     web.page("a.test/", "/x")
     web.pages("a.test/x")

@@ -103,11 +103,16 @@ def test_a_crawl_with_an_input_port_waits_for_its_first_url(
     client = Client(crawl, port, "priority:0 depth:0 test:1", web.url("b.test/"))
     client.hang_up = True
 
+    states: list[str] = []
+
     def watch(world: World) -> None:
         if world.elapsed > 100:
             client.done()
+        elif world.elapsed > 50:
+            states.append(world.snapshot("state"))
 
     assert crawl(f"inputPort {port}", seeds=[], watch=watch).fetched == {"b.test/"}
+    assert set(states) == {"waiting"}
     # With nobody to wait for there is nothing to do.
     assert crawl(seeds=[]).elapsed < 2
 
@@ -143,17 +148,22 @@ def last_page(crawl: Worlds, port: int, *lines: str) -> dict[str, Any]:
 
 @effect_of("highLevelWebServer")
 @pytest.mark.parametrize(
-    ("limit", "reason", "pages"),
-    [("", "finished", 3), ("limitPage 2", "limitPage", 2), ("limitTime 25s", "limitTime", 2)],
+    ("limit", "reason", "state", "pages"),
+    [
+        # More seeds may come, by POST /control.
+        ("", "finished", "waiting", 3),
+        ("limitPage 2", "limitPage", "finished", 2),
+        ("limitTime 25s", "limitTime", "finished", 2),
+    ],
 )
 def test_high_level_web_server_stays_up_when_the_crawl_has_ended(
-    web: Web, crawl: Worlds, port: int, limit: str, reason: str, pages: int
+    web: Web, crawl: Worlds, port: int, limit: str, reason: str, state: str, pages: int
 ) -> None:
     web.page("a.test/", "/1", "/2")
     web.pages("a.test/1", "a.test/2")
     lines = ["waitDuration 10", limit]
     snapshot = last_page(crawl, port, *lines, "highLevelWebServer")
-    assert (snapshot["state"], snapshot["totals"]["success"]) == ("finished", pages)
+    assert (snapshot["state"], snapshot["totals"]["success"]) == (state, pages)
     # Being told to go away is no interruption: the crawl had ended.
     assert (crawl.world.code, crawl.world.crawl.report["stop_reason"]) == (0, reason)
     assert crawl.world.stderr.getvalue() == ""

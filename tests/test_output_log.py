@@ -106,11 +106,33 @@ def test_reopen_that_fails_goes_on_in_the_old_file(tmp_path: Path) -> None:
     log = CrawlLog(path)
     path.rename(tmp_path / "crawl.1")
     path.mkdir()
-    with pytest.raises(IsADirectoryError):
-        log.reopen()
+    assert isinstance(log.reopen(), IsADirectoryError)
     log.write(fate(ms=1))
+    path.rmdir()
+    assert log.reopen() is None
+    log.write(fate(ms=2))
     log.close()
     assert (tmp_path / "crawl.1").read_bytes() == line(fate(ms=1))
+    assert path.read_bytes() == line(fate(ms=2))
+
+
+def test_reopen_where_the_old_file_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No new file makes up for that."""
+
+    def broken(fd: int) -> None:
+        raise OSError(errno.EIO, "broken")
+
+    path = tmp_path / "crawl.jsonl"
+    log = CrawlLog(path)
+    path.rename(tmp_path / "crawl.1")
+    log.write(fate(ms=1))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", broken)
+        with pytest.raises(OSError, match="broken"):
+            log.reopen()
+    log.write(fate(ms=2))
+    log.close()
+    assert (tmp_path / "crawl.1").read_bytes() == line(fate(ms=1)) + line(fate(ms=2))
 
 
 def test_a_full_disk_tears_no_line_and_loses_none(

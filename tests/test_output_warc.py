@@ -216,6 +216,16 @@ def test_names_stand_before_the_first_capture_of_their_host(
     check_indexes(tmp_path)
 
 
+def test_a_name_with_a_final_dot_is_the_one_that_was_told(tmp_path: Path, outputs: Outputs) -> None:
+    output = outputs()
+    output.resolved(Answer("a.test", ("192.0.2.1",), None))
+    for number, host in enumerate(("a.test.", "a.test")):
+        output.loaded(page(number, None, host))
+    output.close()
+    found = [r for r in records(*warcs(tmp_path)) if r.kind in ("resource", "response")]
+    assert [r.url for r in found] == ["dns:a.test", "http://a.test./0", "http://a.test/1"]
+
+
 def test_names_are_remembered_within_bounds(
     tmp_path: Path, outputs: Outputs, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,6 +37,13 @@ def test_content_type(value, media_type, charset):
     assert found.http_charset == charset
 
 
+def test_a_media_type_has_the_bounds_of_its_names():
+    """RFC 6838, 4.2: 127 characters before the slash, and as many after it."""
+    longest = f"{'a' * 127}/{'b' * 127}"
+    assert page(("content-type", f"{longest}; charset=utf-8")).type == longest
+    assert page(("content-type", f"{longest}{'c' * 100_000}; charset=utf-8")).type == longest
+
+
 def test_without_content_type():
     assert (page().type, page().http_charset) == ("", None)
 

@@ -86,9 +86,13 @@ def test_a_crawl_with_an_input_port_waits_for_work_and_for_visitors() -> None:
 
 def test_the_status_page_outlives_the_crawl() -> None:
     case = Case(config=Config(high_level_web_server=True, http_port=8081))
-    case.finish()
+    case.engine.limit_reached = True
     assert not case.step(0.0)
-    assert case.step(1.0, told=True)
+    assert not case.stopping.over
+    case.finish()
+    assert not case.step(1.0)
+    assert case.stopping.over
+    assert case.step(2.0, told=True)
 
 
 def test_outputs_wait_for_room_on_the_disk() -> None:

@@ -33,6 +33,7 @@ class Finding(NamedTuple):
 
 
 _STATES = {
+    "waiting": Finding(Level.NOTE, "The crawl has nothing to do: it waits for seeds."),
     "paused": Finding(Level.NOTE, "The crawl is paused: no new request is made."),
     "stopping": Finding(Level.NOTE, "The crawl is ending: only what is under way is finished."),
     "finished": Finding(Level.NOTE, "The crawl is over; everything is decided and saved."),

@@ -31,7 +31,7 @@ class Metric(NamedTuple):
 
 
 _METRICS = (
-    Metric("pages_total", "counter", "Requests that have ended.", "totals", "pages"),
+    Metric("pages_total", "counter", "Replies to requests for pages.", "totals", "pages"),
     Metric("success_total", "counter", "Pages fetched.", "totals", "success"),
     Metric("links_total", "counter", "Links found in pages.", "totals", "links"),
     Metric("received_bytes_total", "counter", "Bytes received.", "totals", "bytes_received"),
@@ -90,7 +90,7 @@ _HISTOGRAMS = (
 )
 
 #: What a crawl may be doing.
-_STATES = ("running", "paused", "stopping", "finished", "disk full")
+_STATES = ("running", "waiting", "paused", "stopping", "finished", "disk full")
 
 #: One sample for each name server; the value's key is that of the server's own dict.
 _SERVER_METRICS = (

@@ -167,7 +167,7 @@ class LogProgress(NoProgress):
 
 
 class BarProgress:
-    """A tqdm bar over the pages fetched."""
+    """A tqdm bar over the pages fetched, which is what limitPage counts."""
 
     def __init__(self, stream: TextIO, limit: int | None) -> None:
         self._stream = stream
@@ -176,14 +176,14 @@ class BarProgress:
     def update(self, snapshot: Snapshot) -> None:
         totals, rates = snapshot.get("totals") or {}, snapshot.get("rates") or {}
         parts = (
-            f"{_count(totals, 'success')} ok",
+            f"{_count(totals, 'pages')} replies",
             f"{_count(totals, 'urls_queued')} queued",
             f"{size(rates.get('bytes') or 0)}/s",
             *([] if snapshot.get("state") == "running" else [str(snapshot.get("state"))]),
         )
         self._bar.set_postfix_str(printable(", ".join(parts)), refresh=False)
         with reader_may_leave(self._stream):
-            self._bar.update((totals.get("pages") or 0) - self._bar.n)
+            self._bar.update((totals.get("success") or 0) - self._bar.n)
 
     def say(self, line: str) -> None:
         """In the place of the bar, which moves on below it."""

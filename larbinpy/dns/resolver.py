@@ -64,6 +64,9 @@ class Resolver:
         self._queue: deque[Lookup] = deque()
         self._early: OrderedDict[str, None] = OrderedDict()
         self._answers: list[Answer] = []
+        #: What name servers told in the last step: addresses, once for each name (spelled as
+        #: `wire.host_name` does), be it one that nobody waits for.
+        self.told: list[Answer] = []
         self._now = 0.0
         #: Of the look-ups, from when their name was wanted.
         self.times = Histogram(NAME)
@@ -158,6 +161,7 @@ class Resolver:
     def step(self, now: float) -> list[Answer]:
         """Take in what came, send what is due; return the answers that are complete."""
         self._now = now
+        self.told = []
         for lookup, verdict in self._questions.take(now):
             self._end(lookup, verdict, now)
         for _ in range(min(_BATCH, self._sendable)):
@@ -193,6 +197,7 @@ class Resolver:
     def _end(self, lookup: Lookup, verdict: Verdict, now: float) -> None:
         if verdict is Verdict.FOUND:
             self._cache.put(lookup.name, lookup.addresses, self._address_time, now)
+            self.told.append(Answer(lookup.name, lookup.addresses, None))
             self._finish(lookup, lookup.addresses, None)
         else:
             self._finish(lookup, *self._remember(lookup, verdict, now))

@@ -85,6 +85,11 @@ class Fetcher:
         return self._size
 
     @property
+    def most(self) -> int:
+        """What `resize` gives at most."""
+        return self._settings.most_handles
+
+    @property
     def free(self) -> int:
         return max(self._size - len(self._busy), 0)
 
@@ -140,8 +145,8 @@ class Fetcher:
         return urls
 
     def resize(self, handles: int) -> None:
-        """Have so many handles, or `most_handles`; busy ones beyond that go once they are free."""
-        self._size = handles = min(handles, self._settings.most_handles)
+        """Have so many handles, or `most`; busy ones beyond that go once they are free."""
+        self._size = handles = min(handles, self.most)
         while len(self._free) < self.free:
             self._free.append(self._handle())
         while len(self._free) > self.free:

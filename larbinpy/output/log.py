@@ -48,17 +48,24 @@ class CrawlLog:
             self._file.write(b"".join(self._waiting))
             self._waiting.clear()
 
-    def reopen(self) -> None:
-        """Go on in a new file where the old one was renamed (log rotation). Raises `OSError`."""
+    def reopen(self) -> OSError | None:
+        """Go on in a new file where the old one was renamed (log rotation).
+
+        Returns why that cannot be had, if so: the old one still takes lines then. Raises
+        `OSError` where that one fails.
+        """
         self.flush()
-        # The new file first: if it cannot be had, the old one still takes lines. Unless
-        # they are the same file, which has one writer.
-        if self._file.is_at(self._path):
-            return
-        # What the old one holds since the last checkpoint will not be synced any more.
+        # What the old one holds since the last checkpoint may not be synced any more.
         self._file.sync()
-        old, self._file = self._file, LineFile(self._path)
-        old.close()
+        try:
+            # The same file is not opened again: it has one writer.
+            new = None if self._file.is_at(self._path) else LineFile(self._path)
+        except OSError as error:
+            return error
+        if new is not None:
+            self._file.close()
+            self._file = new
+        return None
 
     # For those who look back:
 

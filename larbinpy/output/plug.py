@@ -93,7 +93,11 @@ class Witness(Output, Protocol):
         """
 
     def resolved(self, answer: Answer) -> None:
-        """A name server told the addresses of a name. No `OSError` is expected."""
+        """A name server told just now the addresses of a name. No `OSError` is expected.
+
+        The name is in lower case and without a final dot; it may be one of a link, asked for
+        in advance. What is known already is not told again.
+        """
 
 
 @runtime_checkable

@@ -24,8 +24,9 @@ from larbinpy.url import Url
 
 #: Payloads that are remembered, the latest used (some 350 bytes each).
 _ORIGINALS = 100_000
-#: Names that are remembered until something is fetched from there.
-_ANSWERS = 10_000
+#: Names that are remembered until something is fetched from there (some 350 bytes each):
+#: those of links are told long before.
+_ANSWERS = 50_000
 
 
 class _Told(NamedTuple):
@@ -89,13 +90,14 @@ class WarcOutput:
         now = self._wall()
         date, payload = _date(now - page.ms / 1000), digest(page.body)
         original = self._originals.get(payload) if page.body else None
-        told = self._answers.get(page.url.host)
+        name = page.url.host.removesuffix(".")
+        told = self._answers.get(name)
         make = self._series.ready(_date(now))
         records = [*make.capture(page, date, payload, original)]
         if told is not None:
-            records.insert(0, make.names(page.url.host, _date(told.at), told.addresses))
+            records.insert(0, make.names(name, _date(told.at), told.addresses))
         self._bytes += self._series.append(records)
-        self._answers.pop(page.url.host, None)
+        self._answers.pop(name, None)
         self._captures += 1
         self._revisits += original is not None
         if page.body and not page.truncated:
