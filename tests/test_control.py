@@ -114,7 +114,7 @@ def test_set_pages_connexions(web: Web, operator: Operator) -> None:
 def test_set_more_pages_connexions_than_open_files_allow(
     chain: Web, operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wiring, "_most_handles", lambda wanted, readers: 6)
+    monkeypatch.setattr(wiring, "_allow_handles", lambda wanted, readers: 6)
     shown: list[tuple[str, int | None, int]] = []
 
     def note(world: World) -> None:

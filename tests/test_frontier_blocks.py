@@ -1,6 +1,7 @@
 import errno
 import json
 import os
+import sys
 
 import pytest
 from faultydisk import CHANGES, FaultyDisk
@@ -141,10 +142,10 @@ def test_no_file_is_made_before_the_first_block(blocks, tmp_path):
 def test_a_new_file_is_begun_when_one_is_full(blocks, tmp_path, small):
     for number in range(6):
         blocks.append("-", lines(number))
-    assert files(tmp_path) == ["urls.00000001", "urls.00000002", "urls.00000003"]
+    assert files(tmp_path) == ["urls.00000016", "urls.00000017", "urls.00000018"]
     mark = blocks.cut()
     sizes = [path.stat().st_size for path in sorted(tmp_path.iterdir())]
-    assert mark["files"] == [(number, size, "00") for number, size in enumerate(sizes, 1)]
+    assert mark["files"] == [(number, size, "00") for number, size in enumerate(sizes, 16)]
 
 
 def finish(blocks, position):
@@ -167,7 +168,7 @@ def test_a_file_is_kept_while_the_committed_mark_names_it(blocks, tmp_path, smal
     assert list(owed.values()) == [lines(number) for number in range(6)]
     again.close()
     blocks.tidy(not_committed)
-    assert files(tmp_path) == ["urls.00000003"]
+    assert files(tmp_path) == ["urls.00000018"]
     assert load(tmp_path, not_committed)[1] == {
         positions[4]: lines(4),
         positions[5]: lines(5),
@@ -182,18 +183,18 @@ def test_a_file_is_kept_while_one_of_its_lines_is_owed(blocks, tmp_path, small):
     blocks.leave(first)
     mark = blocks.cut()
     blocks.tidy(mark)
-    assert files(tmp_path) == ["urls.00000001", "urls.00000003"]
-    assert [number for number, _, _ in mark["files"]] == [1, 3]
+    assert files(tmp_path) == ["urls.00000016", "urls.00000018"]
+    assert [number for number, _, _ in mark["files"]] == [16, 18]
     blocks.leave(second)
     blocks.tidy(blocks.cut())
-    assert files(tmp_path) == ["urls.00000003"]
+    assert files(tmp_path) == ["urls.00000018"]
 
 
 def test_the_file_that_grows_stays(blocks, tmp_path):
     finish(blocks, blocks.append("-", lines(1)))
     mark = blocks.cut()
     blocks.tidy(mark)
-    assert files(tmp_path) == ["urls.00000001"]
+    assert files(tmp_path) == ["urls.00000016"]
     position = blocks.append("-", lines(2))
     assert load(tmp_path, blocks.cut())[1] == {position: lines(2)}
 
@@ -280,7 +281,7 @@ def test_a_cut_is_of_its_moment(blocks, tmp_path):
 def test_a_torn_tail_is_ignored_and_cut_off_before_the_next_block(blocks, tmp_path):
     first = blocks.append("-", lines(1))
     mark = blocks.cut()
-    path = tmp_path / "urls.00000001"
+    path = tmp_path / "urls.00000016"
     whole = path.read_bytes()
     for tail in (b"#", b"#3 4", b"\0" * 4096, whole, b"#1 7 00000000 -\nline 2\n"):
         path.write_bytes(whole + tail)
@@ -321,7 +322,7 @@ def test_every_flipped_bit_is_found_out(blocks, tmp_path):
     blocks.append("-http://a.test", lines(1, 2))
     blocks.append("-", lines(3))
     mark = blocks.cut()
-    path = tmp_path / "urls.00000001"
+    path = tmp_path / "urls.00000016"
     whole = path.read_bytes()
     rightly = read_all(tmp_path, mark)
     assert rightly == [("-http://a.test", lines(1, 2)), ("-", lines(3))]
@@ -355,16 +356,16 @@ def test_every_flipped_bit_is_found_out(blocks, tmp_path):
 )
 def test_what_is_no_header_is_damage(blocks, tmp_path, header):
     blocks.append("-", lines(1))
-    path = tmp_path / "urls.00000001"
+    path = tmp_path / "urls.00000016"
     path.write_bytes(header + b"line 1\n")
-    mark = {"files": [[1, path.stat().st_size, "00"]], "open": {}}
+    mark = {"files": [[16, path.stat().st_size, "00"]], "open": {}}
     with pytest.raises(OSError, match="damaged"):
         list(Blocks(tmp_path).load(mark))
 
 
 def test_a_block_that_is_damaged_later_is_an_error_and_opens_nothing(blocks, tmp_path):
     position = blocks.append("-", lines(1))
-    path = tmp_path / "urls.00000001"
+    path = tmp_path / "urls.00000016"
     whole = path.read_bytes()
     for wrong in (b"", whole[:-1], whole.replace(b"7", b"7777777777777"), b"\0" * len(whole)):
         path.write_bytes(wrong)
@@ -500,4 +501,11 @@ def test_a_sync_that_failed_is_made_good(blocks, tmp_path, small, monkeypatch, n
     blocks.append("-", lines(7))
     nth = 0
     blocks.sync()
-    assert synced == [tmp_path.name, "urls.00000003", "urls.00000004"]
+    assert synced == [tmp_path.name, "urls.00000018", "urls.00000019"]
+
+
+def test_a_place_takes_no_more_memory_in_an_old_crawl(blocks, small):
+    positions = [blocks.append("-", lines(7)) for _ in range(60)]
+    first, last = (blocks.read(position)[0][0] for position in (positions[0], positions[-1]))
+    assert last > 2 * first
+    assert sys.getsizeof(last) == sys.getsizeof(first)

@@ -84,7 +84,7 @@ class Sequencer:
             if url is None:
                 break
             self.in_memory += 1
-            self._size += _size(url)
+            self._size += len(url.href) + len(url.via or "")
             yield url
 
     def _next(self) -> Url | None:
@@ -139,7 +139,7 @@ class Sequencer:
         self._store.leave(url)
         site = url.site
         self.in_memory -= 1
-        self._size -= _size(url)
+        self._size -= len(url.href) + len(url.via or "")
         left = self.by_site[site] = self.by_site[site] - 1
         if left <= self._share // 2 and self._store.has_waiting(site):
             self._hungry[site] = None
@@ -158,7 +158,3 @@ class Sequencer:
     def resume(self) -> None:
         """Everything is in the store again, after a load: all sites are hungry."""
         self._hungry = OrderedDict.fromkeys(self._store.waiting_sites())
-
-
-def _size(url: Url) -> int:
-    return len(url.href) + len(url.via or "")
