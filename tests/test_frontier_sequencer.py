@@ -13,7 +13,7 @@ from larbinpy.frontier import blocks as blocks_module
 from larbinpy.frontier import queues as queues_module
 from larbinpy.frontier import sequencer as sequencer_module
 from larbinpy.frontier.sequencer import LIMIT, Sequencer
-from larbinpy.frontier.store import Store, decode
+from larbinpy.frontier.store import Store, decode, encode
 from larbinpy.url import Url
 
 MANY = 10**6
@@ -207,11 +207,11 @@ def test_memory_is_bounded(store, monkeypatch):
 
 def test_memory_is_bounded_however_long_urls_are(store, monkeypatch):
     """A URL may have 8,000 characters, and the page that it was found on as many."""
-    monkeypatch.setattr(sequencer_module, "RAM_SIZE", 1000)
+    monkeypatch.setattr(sequencer_module, "RAM_SIZE", 1500)
     sequencer = Sequencer(store, 100)
     for name in "abcde":
         each = url(name)
-        each.via = "http://z.test/" + 320 * "v"
+        each.via = "http://z.test/" + 600 * "v"
         sequencer.put(each)
     put(sequencer, "fg")
     taken = take_all(sequencer)
@@ -232,7 +232,8 @@ def test_shares_shrink_as_the_memory_fills_with_long_urls(store, monkeypatch):
     monkeypatch.setattr(sequencer_module, "RAM_SIZE", 20_000)
     sequencer = Sequencer(store, 10_000)
     first = url("a")
-    first.via = "http://z.test/" + (10_000 - 14 - len(first.href)) * "v"
+    first.via = "http://z.test/"
+    first.via += (10_000 - len(encode(first))) * "v"
     sequencer.put(first)
     assert len(take_all(sequencer)) == 1
     put(sequencer, "h" * 500)

@@ -152,8 +152,8 @@ def test_what_was_with_a_site_comes_back_before_all_else(store, tmp_path, small)
     for number in range(8):
         store.put(url(number))
     with_site = [take(store.ordinary) for _ in range(4)]
-    store.leave(with_site[0])
-    store.leave(with_site[2])
+    store.leave(with_site[0].place)
+    store.leave(with_site[2].place)
     again = loaded(tmp_path, store.cut())
     assert hrefs(again.lines()) == [url(number).href for number in (1, 3, 4, 5, 6, 7)]
     assert len(again) == 6
@@ -174,7 +174,7 @@ def test_what_left_after_one_that_is_owed_does_not_come_back(store, tmp_path, on
         store.put(url(number))
     slow, *quick = [take(store.ordinary) for _ in range(6)]
     for each in quick:
-        store.leave(each)
+        store.leave(each.place)
     owed = [slow.href, *(url(number).href for number in (6, 7, 8))]
     second = loaded(tmp_path, store.cut())
     assert hrefs(second.lines()) == owed
@@ -191,7 +191,7 @@ def test_what_left_a_sites_queue_does_not_come_back_either(store, tmp_path, one_
         set_aside(store, take(store.ordinary))
     slow, *quick = [take(store.ordinary_wait, "http://a.test") for _ in range(4)]
     for each in quick:
-        store.leave(each)
+        store.leave(each.place)
     owed = sorted([slow.href, *(url(number).href for number in range(4, 9))])
     for _ in range(2):
         mark = store.cut()
@@ -234,7 +234,7 @@ def test_tidy_keeps_what_the_save_and_the_queues_need(store, tmp_path, small):
         store.put(url(number))
     first = store.cut()
     for _ in range(9):
-        store.leave(take(store.ordinary))
+        store.leave(take(store.ordinary).place)
     second = store.cut()
     store.tidy(first)
     assert hrefs(loaded(tmp_path, first).lines()) == [url(number).href for number in range(12)]
@@ -250,7 +250,7 @@ def test_files_do_not_pile_up(store, tmp_path, small, no_fsync):
         store.put(url(number))
         store.spill()
         if number > 5:
-            store.leave(take(store.ordinary))
+            store.leave(take(store.ordinary).place)
         mark = store.cut()
         store.sync()
         store.tidy(mark)
@@ -352,14 +352,14 @@ class Queues(RuleBasedStateMachine):
     def leave(self, data, number):
         for _ in range(min(number, len(self.out))):
             each = self.out.pop(data.draw(st.integers(0, len(self.out) - 1)))
-            self.store.leave(each)
+            self.store.leave(each.place)
 
     @precondition(lambda self: self.out)
     @rule(data=st.data())
     def leave_all_but_one(self, data):
         slow = self.out.pop(data.draw(st.integers(0, len(self.out) - 1)))
         for each in self.out:
-            self.store.leave(each)
+            self.store.leave(each.place)
         self.out = [slow]
 
     @rule()
@@ -503,7 +503,7 @@ def test_what_left_a_block_and_what_is_decided_is_not_found_there(tmp_path, monk
     next(search)
     taken = [decode(line, place) for place, line in (store.ordinary.take() for _ in range(20))]
     for url in taken[:16]:
-        store.leave(url)
+        store.leave(url.place)
     with pytest.raises(StopIteration) as end:
         while True:
             next(search)
@@ -512,7 +512,7 @@ def test_what_left_a_block_and_what_is_decided_is_not_found_there(tmp_path, monk
     search = store._blocks.search(taken[17].place >> 10, "http://a.test/17 ")
     assert search == (4, 1)
     for url in taken[16:]:
-        store.leave(url)
+        store.leave(url.place)
     assert store._blocks.search(taken[17].place >> 10, "http://a.test/17 ") == (0, None)
     assert found(store, "http://a.test/25") == (Place("ordinary", 5), 0)
     store.close()

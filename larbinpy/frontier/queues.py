@@ -60,17 +60,18 @@ class Fifo:
         self._head: deque[tuple[int, str]] = deque()
         self.unread: deque[int] = deque()
         self._tail: list[str] = []
-        self._length = 0
+        #: URLs in it; asking for its `len` costs ten times as much.
+        self.length = 0
 
     def __len__(self) -> int:
-        return self._length
+        return self.length
 
     def __repr__(self) -> str:
-        return f"<Fifo {self.name} {self._length} URLs, {len(self.unread)} blocks>"
+        return f"<Fifo {self.name} {self.length} URLs, {len(self.unread)} blocks>"
 
     def put(self, line: str) -> None:
         self._tail.append(line)
-        self._length += 1
+        self.length += 1
 
     def spill(self) -> None:
         """Write what fills a block; after an OSError it is still here."""
@@ -100,7 +101,7 @@ class Fifo:
                 self.write()
             self._head.extend(self._blocks.read(self.unread[0]))
             self.unread.popleft()
-        self._length -= 1
+        self.length -= 1
         return self._head.popleft()
 
     def find(self, start: str) -> Search:
@@ -110,7 +111,7 @@ class Fifo:
 
     def loaded(self, position: int, owed: int) -> None:
         self.unread.append(position)
-        self._length += owed
+        self.length += owed
 
     def lines(self) -> Iterator[str]:
         """All lines, without taking them."""
@@ -153,7 +154,7 @@ class _Backlog:
     def read(self) -> int:
         """Have the rest of the first block in memory; how many bytes that takes."""
         self.head = list(reversed(self._rest()))
-        return sum(_LINE + len(line) for _, line in self.head)
+        return _LINE * len(self.head) + sum([len(line) for _, line in self.head])
 
     def _rest(self) -> list[tuple[int, str]]:
         read = self._blocks.read(self._unread[self._at])

@@ -15,9 +15,10 @@ from larbinpy.url import Url, site_of
 
 #: URLs in memory at most, all sites together. Larbin's ramUrls is 100,000.
 RAM_URLS = 500_000
-#: Their characters at most, with those of the pages that they were found on. An ordinary URL has
-#: some 100, a hostile one 16,000.
+#: Bytes at most of those that are long: with the page that it was found on an ordinary URL has
+#: some 200, a hostile one 16,000.
 RAM_SIZE = 200_000_000
+_LONG = 500
 
 #: What a site's queue keeps free below maxUrlsBySite, so that it can never fill up;
 #: Larbin's limit for ordinary URLs. The study's repair is that it must exceed 1.
@@ -47,6 +48,9 @@ class Sequencer:
         self.by_site: Counter[str] = Counter()
         #: URLs with their sites or in flight.
         self.in_memory = 0
+        # Of those the long ones, by their places, with their sizes; and the sum of these. Others
+        # are not measured: that would take a tenth of the time that they are here.
+        self._long: dict[int, int] = {}
         self._size = 0
         # A set that keeps its order; the first of a dict is dear to find when many are gone.
         self._hungry: OrderedDict[str, None] = OrderedDict()
@@ -80,16 +84,17 @@ class Sequencer:
         self._moves = _MOVES
         self._set_share()
         for _ in range(most):
-            url = None if self._is_full else self._next()
+            if self.in_memory >= RAM_URLS or self._size >= RAM_SIZE:
+                break
+            url = self._next()
             if url is None:
                 break
             self.in_memory += 1
-            self._size += len(url.href) + len(url.via or "")
             yield url
 
     def _next(self) -> Url | None:
         store = self._store
-        if len(store.priority):
+        if store.priority.length:
             first = self._new(store.priority, store.priority_wait)
             if first is not None:
                 return first
@@ -107,6 +112,8 @@ class Sequencer:
             held = self.by_site.get(site, 0)
             if held < self._share and site not in wait.sites:
                 self.by_site[site] = held + 1
+                if len(line) > _LONG:
+                    self._measure(place, line)
                 return decode(line, place)
             self._moves -= 1
             if held <= self._share // 2:
@@ -123,23 +130,31 @@ class Sequencer:
                 if site in wait.sites and self.by_site[site] < self._share:
                     place, line = wait.take(site)
                     self.by_site[site] += 1
+                    if len(line) > _LONG:
+                        self._measure(place, line)
                     return decode(line, place)
             del self._hungry[site]
         return None
+
+    def _measure(self, place: int, line: str) -> None:
+        self._long[place] = len(line)
+        self._size += len(line)
 
     @property
     def can_take(self) -> bool:
         """Is there something to be taken, or to be set aside?"""
         if self._is_full:
             return False
-        return bool(len(self._store.priority) or len(self._store.ordinary) or self._hungry)
+        store = self._store
+        return bool(store.priority.length or store.ordinary.length or self._hungry)
 
     def done(self, url: Url) -> None:
         """The fate of `url` is decided: it leaves memory and store."""
-        self._store.leave(url)
-        site = url.site
+        self._store.leave(url.place)
+        site = site_of(url.href)
         self.in_memory -= 1
-        self._size -= len(url.href) + len(url.via or "")
+        if self._long:
+            self._size -= self._long.pop(url.place, 0)
         left = self.by_site[site] = self.by_site[site] - 1
         if left <= self._share // 2 and self._store.has_waiting(site):
             self._hungry[site] = None

@@ -63,6 +63,8 @@ class Store:
         self.priority = Fifo(self._blocks, _PRIORITY)
         self.ordinary = Fifo(self._blocks, _ORDINARY)
         self.priority_wait = Backlogs(self._blocks, _PRIORITY)
+        #: Called with the place of a URL that left a queue, when its fate is decided.
+        self.leave = self._blocks.leave
         self.ordinary_wait = Backlogs(self._blocks, _ORDINARY)
 
     def __repr__(self) -> str:
@@ -111,10 +113,6 @@ class Store:
         """Bring to disk what need not be in memory."""
         self.priority.spill()
         self.ordinary.spill()
-
-    def leave(self, url: Url) -> None:
-        """The fate of `url`, which left a queue, is decided."""
-        self._blocks.leave(url.place)
 
     def has_waiting(self, site: str) -> bool:
         """Are there URLs of `site` that were set aside?"""
