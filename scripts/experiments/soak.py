@@ -132,7 +132,7 @@ def _answers(port: int) -> bool:
 
 def _sample(status: dict[str, Any], at: float, pid: int) -> Sample:
     resident = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    private = sum(int(line.split()[1]) for line in resident.splitlines() if "Anonymous:" in line)
+    kibibytes = sum(int(line.split()[1]) for line in resident.splitlines() if "Anonymous:" in line)
     return {
         "at": at,
         "CPU": status["system"]["cpu_s"],
@@ -140,7 +140,7 @@ def _sample(status: dict[str, Any], at: float, pid: int) -> Sample:
         "links": status["totals"]["links"],
         "URLs queued": status["totals"]["urls_queued"],
         "sites in memory": status["totals"]["sites"],
-        "MB": private / 1000 - _SEEN_BYTES * status["totals"]["urls_seen"] / 1e6,
+        "MB": (kibibytes * 1024 - _SEEN_BYTES * status["totals"]["urls_seen"]) / 1e6,
     }
 
 
