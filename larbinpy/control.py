@@ -20,7 +20,7 @@ from larbinpy.page import timestamp
 
 #: Seconds that all searches together take of a turn at most, and that pass before they take
 #: as much again.
-_SLICE = 0.012
+_SLICE = 0.02
 
 
 class Control:

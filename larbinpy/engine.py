@@ -29,7 +29,7 @@ ROBOTS_SIZE = 512 * 1024
 #: Pages read in one turn, and how long that may go on (s): parsing is the dear part, some
 #: pages are made to be dear, and sockets must not wait for it.
 _PAGES = 32
-_SLICE = 0.025
+_SLICE = 0.02
 #: Fates written down in one turn.
 _FATES = 500
 #: Names asked for in one turn.
