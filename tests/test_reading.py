@@ -3,10 +3,10 @@
 import errno
 import io
 import os
+import select
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,7 +29,7 @@ pytest_plugins = ["demoweb", "smallcrawls"]
 AGENT = "larbinpy/1"
 #: As the real one, but for a page that it does not survive.
 DYING = """
-import os, sys, time; sys.path = {path!r}
+import os, signal, sys, time; sys.path = {path!r}
 from larbinpy.reading import child
 read = child.read
 child.read = lambda page, agent: os._exit(1) if b"deadly" in page.body else read(page, agent)
@@ -79,14 +79,6 @@ def all_read(those: Readers, poller: Poller, pages: list[Page]) -> list[tuple[Pa
         poller.wait(5)
     assert those.busy == 0
     return found
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for what comes within moments; this is for a machine that is stuck."""
-    patience = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < patience
-        time.sleep(0.01)
 
 
 def processes(those: Readers) -> list[int]:
@@ -232,7 +224,7 @@ def test_a_page_that_ends_two_processes(make, poller, monkeypatch, count, end):
 
 
 def test_a_page_that_is_read_for_too_long(make, poller, monkeypatch):
-    slow = DYING.replace("os._exit(1)", "time.sleep(60)")
+    slow = DYING.replace("os._exit(1)", "signal.pause()")
     alarm = "child.main()", "child._LONGEST = 1; child.main()"
     monkeypatch.setattr(readers, "_PROGRAM", slow.replace(*alarm))
     pages = [page(n, "deadly" * (n == 3)) for n in range(6)]
@@ -295,26 +287,21 @@ def test_nobody_is_left_behind(poller):
 def test_they_end_with_the_crawl():
     """Also where that had no time to close anything."""
     script = (
-        "from larbinpy.poller import Poller; from larbinpy.reading import Readers; import time\n"
+        "from larbinpy.poller import Poller; from larbinpy.reading import Readers; import signal\n"
         "those = Readers(Poller(), 3, 'larbinpy/1')\n"
-        "print(*[child.pid for child in those._children.values()], flush=True); time.sleep(60)"
+        "print(*[child.pid for child in those._children.values()], flush=True); signal.pause()"
     )
     command = [sys.executable, "-c", script]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as crawl:
         assert crawl.stdout is not None
-        children = [Path(f"/proc/{child}") for child in crawl.stdout.readline().split()]
-        assert len(children) == 3
-        assert all(child.exists() for child in children)
+        ends = [os.pidfd_open(int(child)) for child in crawl.stdout.readline().split()]
+        assert len(ends) == 3
+        assert select.select(ends, [], [], 0)[0] == []
         crawl.kill()
-    until(lambda: not any(_runs(child) for child in children))
-
-
-def _runs(process: Path) -> bool:
-    """Whoever inherits what has ended may let it lie for a while."""
-    try:
-        return (process / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+    # A process is ready to be read from when it has ended.
+    for end in ends:
+        assert select.select([end], [], [], 30)[0]
+        os.close(end)
 
 
 def test_a_crawl_is_the_same_with_them(demo: Serving, tmp_path: Path) -> None:

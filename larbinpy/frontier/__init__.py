@@ -1,6 +1,7 @@
 """The frontier DECIDES what is fetched next.
 
     scope       may we want it?          seen        did we meet it before?
+                familiar, what is named most, need not be asked there
     store       what is owed: queues, whose lines are in blocks, in files that only grow
     sequencer   who may leave them (isGet)
     named_site  one site's life          sites       all of them: address, robots.txt, retries

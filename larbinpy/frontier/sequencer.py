@@ -84,6 +84,7 @@ class Sequencer:
         self._moves = _MOVES
         self._set_share()
         for _ in range(most):
+            # `_is_full` without a call, as this is asked for each URL.
             if self.in_memory >= RAM_URLS or self._size >= RAM_SIZE:
                 break
             url = self._next()
