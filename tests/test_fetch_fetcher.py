@@ -7,7 +7,7 @@ import pytest
 from suites import suite
 from webserver import Act, Drip, Loop, Until, once, reply
 
-from larbinpy.fetch import FetchSettings, Request
+from larbinpy.fetch import FetchSettings, Request, cookies
 from larbinpy.fetch import fetcher as fetcher_module
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url, canonical
@@ -422,6 +422,17 @@ def test_cookies_are_one_jar_for_all_handles(make_loop):
 )
 def test_whom_cookies_go_to(make_loop, cookie, first, second, sent):
     assert cookies_sent(make_loop(use_cookies=True), cookie, first, second) == sent
+
+
+def test_a_jar_that_is_full_is_emptied(make_loop, monkeypatch):
+    monkeypatch.setattr(cookies, "MOST", 1000)
+    loop = make_loop(use_cookies=True)
+    server = loop.serve(*(once(reply(b"", f"Set-Cookie: n{n}=v")) for n in range(6)))
+    for _ in range(6):
+        loop.fetch(server.url())
+    sent = [head(request)[1].get("cookie", "").count("=") for request in server.requests]
+    # A cookie counts for some 250 bytes.
+    assert sent == [0, 1, 2, 3, 4, 0]
 
 
 def bad_replies():

@@ -10,12 +10,12 @@ time a page may take. libcurl's timer is relative, and takes effect from the nex
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 
 import pycurl
 
 from larbinpy.fetch import options
+from larbinpy.fetch.cookies import Jar, Taker
 from larbinpy.fetch.errors import meaning
 from larbinpy.fetch.settings import FetchSettings, Request
 from larbinpy.fetch.throttle import Throttle
@@ -38,8 +38,6 @@ _REMEMBERED = 1000
 
 _DETAIL = 200
 
-Taker = Callable[[bytes], int | None]
-
 
 class Fetcher:
     """A fixed number of handles, each free or busy with one request.
@@ -59,7 +57,7 @@ class Fetcher:
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
-        self._jar = _cookie_jar() if settings.use_cookies else None
+        self._jar = Jar() if settings.use_cookies else None
         self._busy: dict[pycurl.Curl, Transfer] = {}
         self._free: list[pycurl.Curl] = []
         self._size = 0
@@ -254,6 +252,8 @@ class Fetcher:
             self._waiting.remove(curl)
         else:
             self._multi.remove_handle(curl)
+        if self._jar is not None:
+            self._jar.trim(curl)
         del self._busy[curl]
         self._paused.discard(curl)
         self._heard.discard(curl)
@@ -270,7 +270,7 @@ class Fetcher:
     def _handle(self) -> pycurl.Curl:
         curl = pycurl.Curl()
         if self._jar is not None:
-            curl.setopt(pycurl.SHARE, self._jar)
+            self._jar.hand(curl)
         for option, value in self._common:
             curl.setopt(option, value)
         return curl
@@ -279,8 +279,11 @@ class Fetcher:
 
     def _listen(self, curl: pycurl.Curl, transfer: Transfer) -> None:
         """Have `transfer` get the reply; with a throttle it is noted who received something."""
+        header: Taker = transfer.header
+        if self._jar is not None:
+            header = self._jar.noting(header, transfer.request.url.href)
         for option, take in (
-            (pycurl.HEADERFUNCTION, transfer.header),
+            (pycurl.HEADERFUNCTION, header),
             (pycurl.WRITEFUNCTION, transfer.write),
         ):
             curl.setopt(option, take if self._throttle is None else self._noting(curl, take))
@@ -333,12 +336,6 @@ class Fetcher:
         while self._paused:
             with suppress(pycurl.error):
                 self._paused.pop().pause(pycurl.PAUSE_CONT)
-
-
-def _cookie_jar() -> pycurl.CurlShare:
-    jar = pycurl.CurlShare()
-    jar.setopt(pycurl.SH_SHARE, pycurl.LOCK_DATA_COOKIE)
-    return jar
 
 
 def _received(curl: pycurl.Curl) -> int:
