@@ -34,7 +34,7 @@ def crawl(
     hosts = size.of(scenario.hosts, web)
     site = site_of(web, hosts)
     with nginx(site.folder, room) as server, _names(web) as dns_port:
-        ground = Ground(site, server, dns_port, room)
+        ground = Ground(site, server, dns_port, room, keeps=scenario.mirror)
         done = _rounds(scenario, size, hosts, scrapy_python, ground)
         profile = _profile(min(hosts, web.closed(_PROFILED)), scenario.mirror, ground)
     outcome = Outcome(_title(name, scenario, site, hosts))

@@ -7,11 +7,12 @@ to do or have less of it, by their own clocks without their start.
 
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 
 from experiments.runs import PYTHON, Command, Run, run
 
@@ -61,11 +62,16 @@ class Ground:
     server: Nginx
     dns_port: int
     room: Path
+    #: Whether what programs wrote stays until the room goes. ext4 looks long for a free inode
+    #: where many were freed in the last minutes: a mirror that is removed makes the next dearer.
+    keeps: bool = False
 
     @contextmanager
     def job(self, hosts: int) -> Iterator[Job]:
-        with TemporaryDirectory(prefix="run-", dir=self.room) as folder:
-            yield Job(self.site, hosts, self.server, self.dns_port, Path(folder))
+        folder = Path(mkdtemp(prefix="run-", dir=self.room))
+        yield Job(self.site, hosts, self.server, self.dns_port, folder)
+        if not self.keeps:
+            shutil.rmtree(folder)
 
 
 @dataclass(frozen=True)
