@@ -13,7 +13,8 @@ The story of one URL, and the rooms it passes:
     poller                       the one epoll
     files                        how anything reaches the disk whole, or not at all
     engine, clock                one turn through all stages; the time, read there and told
-    stats, control, signals      what is counted, and what people may do while it runs
+    stats, snapshot              what is counted, and all that there is to see
+    control, signals             what people may do while it runs
     wiring, resolving, opening   from a Config to objects, opened in their order
     crawl, stopping              the run from start to exit status; when it ends, and why
     cli, single, demo/           the commands; one URL alone; an embedded web to try it on

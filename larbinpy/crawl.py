@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from math import inf
 from typing import TextIO
 
-from larbinpy import stats as statistics
 from larbinpy.clock import clock, wall
 from larbinpy.config import Config, ConfigError, texts
 from larbinpy.console.progress import PrintStats, Progress, make_progress, status_line
@@ -18,6 +17,7 @@ from larbinpy.opening import Rooms
 from larbinpy.outcome import Outcome, in_words
 from larbinpy.output import Output
 from larbinpy.signals import Signals
+from larbinpy.snapshot import report, snapshot
 from larbinpy.stopping import Stopping
 
 #: What passes when somebody makes room.
@@ -133,7 +133,7 @@ class Crawl:
         if ending is Ending.FINISHED and self._nothing_fetched:
             ending = Ending.NOTHING
             self._tell(f"{ending.reason}: {self._failures()}")
-        self.report = statistics.report(
+        self.report = report(
             ending, self._rooms.stats, self._rooms.frontier, self._rooms.resolver, clock()
         )
         return ending
@@ -232,9 +232,9 @@ class Crawl:
 
     def _show(self, state: str) -> None:
         if self._progress_mode != "none" or self._config.print_stats:
-            snapshot = self.snapshot(state)
+            shown = self.snapshot(state)
             for progress in self._progress:
-                progress.update(snapshot)
+                progress.update(shown)
 
     def _state_name(self) -> str:
         mode = self._rooms.mode
@@ -248,7 +248,7 @@ class Crawl:
 
     def snapshot(self, state: str | None = None) -> dict[str, object]:
         """Everything there is to see of the crawl, as JSON-able values."""
-        return statistics.snapshot(
+        return snapshot(
             state or self._state_name(),
             texts(self._rooms.control.config),
             self._rooms.stats,

@@ -1,23 +1,12 @@
-"""Counters of a running crawl, and the one snapshot that every page and line shows."""
+"""Counters of a running crawl."""
 
-import os
-import resource
 from collections import Counter, deque
-from collections.abc import Mapping
-from pathlib import Path
 
-from larbinpy._version import __version__
-from larbinpy.dns import Resolver
-from larbinpy.ending import Ending
-from larbinpy.fetch import Fetcher
-from larbinpy.frontier import view
-from larbinpy.frontier.frontier import Frontier
 from larbinpy.histogram import FETCH, TURN, Histogram
 from larbinpy.history import History
 from larbinpy.outcome import Outcome
-from larbinpy.output.plug import Output
-from larbinpy.output.report import build_report
-from larbinpy.page import Fate, Page, timestamp
+from larbinpy.page import Fate, Page
+from larbinpy.usage import rss_bytes
 
 #: Fates that the status page shows, of each kind.
 _RECENT = 50
@@ -33,7 +22,8 @@ FAILURES = (
     Outcome.ERR_50X,
     Outcome.BAD_TLS,
 )
-_REFUSALS = frozenset({Outcome.FORBIDDEN_ROBOTS, Outcome.FAST_ROBOTS})
+#: By a robots.txt, its own or what stands for it.
+REFUSALS = frozenset({Outcome.FORBIDDEN_ROBOTS, Outcome.FAST_ROBOTS})
 #: What is no success and nobody's fault either.
 _ORDINARY = frozenset({Outcome.SUCCESS, Outcome.ERR_30X, Outcome.DUPLICATE, Outcome.BAD_TYPE})
 #: What rates are told of.
@@ -83,7 +73,7 @@ class Stats:
         """The fate of a URL is decided."""
         self.outcomes[outcome] += 1
         self.recent.append(fate)
-        if outcome in _REFUSALS:
+        if outcome in REFUSALS:
             self.refusals.append(fate)
         elif outcome not in _ORDINARY:
             self.failures.append(fate)
@@ -124,140 +114,3 @@ class Stats:
         """Per second, over the last ten."""
         rates = self.history.rates(_SPAN)
         return {name: rates.get(name, 0.0) for name in _RATES}
-
-
-def totals(stats: Stats, frontier: Frontier) -> dict[str, int]:
-    """The sums that the status page and the report share."""
-    return {
-        "pages": stats.pages,
-        "success": stats.success,
-        "links": stats.links,
-        "urls_seen": len(frontier.seen),
-        "urls_queued": frontier.owed,
-        "bytes_received": stats.bytes_received,
-        "retries": frontier.sites.retried,
-        "sites": frontier.sites.met,
-        "addresses": frontier.ip_sites.met,
-    }
-
-
-def outcomes(stats: Stats, frontier: Frontier) -> dict[str, int]:
-    """URLs and links by how they ended, every name included."""
-    together = stats.outcomes + frontier.refused
-    return {outcome.value: together[outcome] for outcome in Outcome}
-
-
-def robots(frontier: Frontier, counted: Mapping[str, int]) -> dict[str, int]:
-    return {
-        "fetched": frontier.sites.robots_fetched,
-        "denied": sum(counted[outcome.value] for outcome in _REFUSALS),
-    }
-
-
-def snapshot(
-    state: str,
-    config: Mapping[str, str],
-    stats: Stats,
-    frontier: Frontier,
-    resolver: Resolver,
-    fetcher: Fetcher,
-    output: Output,
-    now: float,
-    wall: float,
-) -> dict[str, object]:
-    """Everything there is to see, as JSON-able values. Times in seconds."""
-    counted = outcomes(stats, frontier)
-    return {
-        "version": __version__,
-        "now": wall,
-        "started": stats.started_wall,
-        "elapsed_s": round(now - stats.started, 3),
-        "state": state,
-        "config": dict(config),
-        "totals": totals(stats, frontier),
-        "rates": stats.rates(),
-        "outcomes": counted,
-        "queues": view.queues(frontier),
-        "gate": view.gate(frontier),
-        "sites": view.sites(frontier, now),
-        "dns": resolver.stats(),
-        "robots": robots(frontier, counted),
-        "system": _system(stats, fetcher),
-        "output": output.stats(),
-        "recent": _newest_first(stats.recent),
-        "failures": _newest_first(stats.failures),
-        "refusals": _newest_first(stats.refusals),
-        "history": stats.history.describe(),
-        "histograms": {
-            "fetch": stats.fetches.describe(),
-            "dns": resolver.times.describe(),
-            "turn": stats.turns.describe(),
-        },
-    }
-
-
-def _newest_first(fates: deque[Fate]) -> list[dict[str, object]]:
-    return [fate.told() for fate in reversed(fates)]
-
-
-def report(
-    ending: Ending, stats: Stats, frontier: Frontier, resolver: Resolver, now: float
-) -> dict[str, object]:
-    """What `--report` writes about a crawl that ended at `now`."""
-    counted = outcomes(stats, frontier)
-    return build_report(
-        version=__version__,
-        started=timestamp(stats.started_wall),
-        elapsed_s=now - stats.started,
-        cpu_s=cpu_seconds(),
-        peak_rss_bytes=peak_rss_bytes(),
-        stop_reason=ending.reason,
-        exit_code=ending.code,
-        totals=totals(stats, frontier),
-        outcomes=counted,
-        robots=robots(frontier, counted),
-        dns=resolver.stats(),
-    )
-
-
-def _system(stats: Stats, fetcher: Fetcher) -> dict[str, object]:
-    return {
-        "cpu_s": round(cpu_seconds(), 3),
-        "rss_bytes": rss_bytes(),
-        "peak_rss_bytes": peak_rss_bytes(),
-        "fds": len(os.listdir("/proc/self/fd")),
-        "fds_limit": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
-        "loop_lag_ms": round(stats.lag * 1000, 3),
-        "loop_lag_max_ms": round(stats.lag_max * 1000, 3),
-        "handles": fetcher.busy + fetcher.free,
-        "busy": fetcher.busy,
-    }
-
-
-def cpu_seconds() -> float:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
-
-
-def peak_rss_bytes() -> int:
-    """Most resident memory so far, from /proc; from getrusage where there is no /proc.
-
-    Linux counts both in kibibytes, and in ru_maxrss also what the process was before exec:
-    a copy of whoever started this one.
-    """
-    try:
-        for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-    except (OSError, IndexError, ValueError):
-        pass
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
-def rss_bytes() -> int:
-    """Resident memory now, from /proc; the peak where there is no /proc."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-    except (OSError, IndexError, ValueError):
-        return peak_rss_bytes()
-    return pages * resource.getpagesize()

@@ -16,11 +16,11 @@ TREES = {name: ast.parse(path.read_bytes()) for name, path in MODULES.items()}
 #: from each other.
 ROWS = [
     "url outcome page agent ending _version settings larbinconf config histogram history",
-    "dns.wire dns.address dns.servers dns.lookup parse fetch.robots files poller",
+    "dns.wire dns.address dns.servers dns.lookup parse fetch.robots files poller usage",
     "frontier",
     "dns fetch reading output console demo syncing",
     "stats clock checkpoints",
-    "engine explaining finishing",
+    "engine explaining finishing snapshot",
     "control wiring resolving signals stopping",
     "opening",
     "crawl single",
