@@ -54,6 +54,11 @@ def reached(author: Author, hosts: range) -> set[str]:
     return met
 
 
+def test_links_that_polite_crawlers_leave_alone_are_no_way_to_a_page() -> None:
+    made = template("page", b'<a href="one" rel="me">1</a><a rel="ugc nofollow" href="two">2</a>')
+    assert made.slots == (Slot.ANCHOR, Slot.OTHER)
+
+
 def test_a_template_keeps_everything_but_links_and_words() -> None:
     assert MADE.count(Slot.ANCHOR) == 6
     assert MADE.count(Slot.OTHER) == 3
