@@ -15,8 +15,10 @@ _SET_COOKIE = b"set-cookie:"
 
 
 class Jar:
-    """Cookies of all transfers. When it is full it is emptied, as sites have no other choice
-    than to give a visitor new ones; which are the old ones only libcurl knows.
+    """Cookies of all transfers.
+
+    When it is full it is emptied: which of them are old only libcurl knows, and sites give
+    new ones to who has none.
     """
 
     def __init__(self) -> None:

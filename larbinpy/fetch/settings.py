@@ -26,7 +26,7 @@ class FetchSettings:
     #: A page gets this long, and a second more for each 2,000 bytes that came.
     timeout_page: float = 30.0
     #: TCP and TLS handshakes together.
-    timeout_connect: float = 15.0
+    timeout_connect: float = 10.0
     #: ``http://ADDRESS:PORT``. The proxy looks names up itself, so the addresses of the
     #: requests go unused; its own should be numeric, or libcurl's resolver is asked.
     proxy_url: str | None = None

@@ -19,8 +19,8 @@ from benchmarks.web import Web
 
 SiteOf = Callable[[Web, int], Site]
 
-#: Hosts that the profile is taken with: it need not be long.
-_PROFILED = 100
+#: Pages that the profile is taken with: it need not be long.
+_PROFILED = 4000
 #: And the functions that are shown of it.
 _DEAREST = 12
 
@@ -36,7 +36,8 @@ def crawl(
     with nginx(site.folder, room) as server, _names(web) as dns_port:
         ground = Ground(site, server, dns_port, room, keeps=scenario.mirror)
         done = _rounds(scenario, size, hosts, scrapy_python, ground)
-        profile = _profile(min(hosts, web.closed(_PROFILED)), scenario.mirror, ground)
+        profiled = min(hosts, web.closed(max(1, _PROFILED // web.pages)))
+        profile = _profile(profiled, scenario.mirror, ground)
     outcome = Outcome(_title(name, scenario, site, hosts))
     outcome.ratios = [ratio.found(done) for ratio in scenario.ratios if ratio.other in done]
     programs = _programs_table(outcome.about, done)
