@@ -424,15 +424,25 @@ def test_whom_cookies_go_to(make_loop, cookie, first, second, sent):
     assert cookies_sent(make_loop(use_cookies=True), cookie, first, second) == sent
 
 
+def cookies_sent_with_each(loop, *given):
+    """How many cookies each request has, where each reply sets the next of `given`."""
+    server = loop.serve(*(once(reply(b"", f"Set-Cookie: {cookie}")) for cookie in given))
+    for _ in given:
+        loop.fetch(server.url())
+    return [head(request)[1].get("cookie", "").count("=") for request in server.requests]
+
+
 def test_a_jar_that_is_full_is_emptied(make_loop, monkeypatch):
     monkeypatch.setattr(cookies, "MOST", 1000)
-    loop = make_loop(use_cookies=True)
-    server = loop.serve(*(once(reply(b"", f"Set-Cookie: n{n}=v")) for n in range(6)))
-    for _ in range(6):
-        loop.fetch(server.url())
-    sent = [head(request)[1].get("cookie", "").count("=") for request in server.requests]
     # A cookie counts for some 250 bytes.
-    assert sent == [0, 1, 2, 3, 4, 0]
+    sent = cookies_sent_with_each(make_loop(use_cookies=True), *(f"n{n}=v" for n in range(8)))
+    assert sent == [0, 1, 2, 3, 4, 0, 1, 2]
+
+
+def test_cookies_that_are_replaced_or_not_taken_do_not_fill_the_jar(make_loop, monkeypatch):
+    monkeypatch.setattr(cookies, "MOST", 1000)
+    given = ["a=1", *(f"b={n}" for n in range(8)), "c=" + "v" * 6000, "d=1"]
+    assert cookies_sent_with_each(make_loop(use_cookies=True), *given) == [0, 1] + [2] * 9
 
 
 def bad_replies():

@@ -4,28 +4,37 @@ from collections.abc import Callable
 
 import pycurl
 
+from larbinpy.url import Url
+
 Taker = Callable[[bytes], int | None]
 
-#: What is in the jar at most (bytes). libcurl takes up to 50 cookies of 4 kB from a reply and
-#: keeps most of them for good, so a long crawl would have more and more of them.
-MOST = 32_000_000
+#: What is in the jar at most (bytes). libcurl keeps most of what it is given for good, and may go
+#: through all of it for each request: 4 MB are some 15,000 ordinary cookies.
+MOST = 4_000_000
 #: What a cookie takes beside its line and its URL, whose path and host are a part of it.
 _EACH = 200
 _SET_COOKIE = b"set-cookie:"
+#: libcurl takes no longer ones.
+_LONGEST = 5000
 
 
 class Jar:
     """Cookies of all transfers.
 
     When it is full it is emptied: which of them are old only libcurl knows, and sites give
-    new ones to who has none.
+    new ones to whoever has none.
     """
 
     def __init__(self) -> None:
         self._share = pycurl.CurlShare()
         self._share.setopt(pycurl.SH_SHARE, pycurl.LOCK_DATA_COOKIE)
-        #: Of all that were given since it was empty, those that replaced others too.
+        # Is in no transfer, ever: for what is done to the jar itself.
+        self._curl = pycurl.Curl()
+        self.hand(self._curl)
+        #: Of those that are in it.
         self._size = 0
+        # By their host and name, as giving one anew replaces it.
+        self._known: set[int] = set()
 
     def __repr__(self) -> str:
         return f"<Jar {self._size} bytes>"
@@ -34,22 +43,30 @@ class Jar:
         """Have `curl` use it."""
         curl.setopt(pycurl.SHARE, self._share)
 
-    def noting(self, take: Taker, href: str) -> Taker:
-        """`take`, which gets the header lines of a reply from `href`, with a look at them."""
+    def noting(self, take: Taker, url: Url) -> Taker:
+        """`take`, which gets the header lines of a reply from `url`, with a look at them."""
 
         def noted(line: bytes) -> int | None:
-            if line[: len(_SET_COOKIE)].lower() == _SET_COOKIE:
-                self._size += len(line) + len(href) + _EACH
+            if line[: len(_SET_COOKIE)].lower() == _SET_COOKIE and len(line) <= _LONGEST:
+                name = line[len(_SET_COOKIE) :].partition(b"=")[0].strip()
+                self._count(hash((url.host, name)), len(line) + len(url.href) + _EACH)
             return take(line)
 
         return noted
 
-    def trim(self, curl: pycurl.Curl) -> None:
-        """Empty it if it is full, by a handle that uses it and is in no transfer."""
+    def _count(self, cookie: int, size: int) -> None:
+        if cookie not in self._known:
+            self._known.add(cookie)
+            self._size += size
+
+    def trim(self) -> None:
+        """Empty it if it is full; not from within a callback of libcurl."""
         if self._size > MOST:
+            self._curl.setopt(pycurl.COOKIELIST, "ALL")
+            self._known.clear()
             self._size = 0
-            curl.setopt(pycurl.COOKIELIST, "ALL")
 
     def close(self) -> None:
         """Requires that no handle uses it any more."""
+        self._curl.close()
         self._share.close()

@@ -132,6 +132,8 @@ class Fetcher:
         self._now = now
         pages = self._collect()
         pages += self._expire(now)
+        if self._jar is not None:
+            self._jar.trim()
         assert len(self._free) + len(self._busy) == max(self._size, len(self._busy)), self
         return pages
 
@@ -252,8 +254,6 @@ class Fetcher:
             self._waiting.remove(curl)
         else:
             self._multi.remove_handle(curl)
-        if self._jar is not None:
-            self._jar.trim(curl)
         del self._busy[curl]
         self._paused.discard(curl)
         self._heard.discard(curl)
@@ -281,7 +281,7 @@ class Fetcher:
         """Have `transfer` get the reply; with a throttle it is noted who received something."""
         header: Taker = transfer.header
         if self._jar is not None:
-            header = self._jar.noting(header, transfer.request.url.href)
+            header = self._jar.noting(header, transfer.request.url)
         for option, take in (
             (pycurl.HEADERFUNCTION, header),
             (pycurl.WRITEFUNCTION, transfer.write),
