@@ -55,8 +55,12 @@ def reached(author: Author, hosts: range) -> set[str]:
 
 
 def test_links_that_polite_crawlers_leave_alone_are_no_way_to_a_page() -> None:
-    made = template("page", b'<a href="one" rel="me">1</a><a rel="ugc nofollow" href="two">2</a>')
-    assert made.slots == (Slot.ANCHOR, Slot.OTHER)
+    polite = b'<a href="one" rel="me">1</a>'
+    left = (
+        b'<a rel="ugc nofollow" href="2">2</a><a href="3" rel=nofollow><a href="4" rel=sponsored>'
+    )
+    made = template("page", polite + left)
+    assert made.slots == (Slot.ANCHOR, Slot.OTHER, Slot.OTHER, Slot.OTHER)
 
 
 def test_a_template_keeps_everything_but_links_and_words() -> None:

@@ -77,12 +77,16 @@ def main(
     size = Size(rounds or (1 if quick else 3), hosts, _QUICK_SHARE if quick else 1)
     found: dict[str, Outcome] = {}
     try:
-        for name in dict.fromkeys(names or _MEASURES):
-            say(f"{name}:")
-            with TemporaryDirectory(prefix="bench-") as room:
+        cache.mkdir(parents=True, exist_ok=True)
+        # Removed when all is measured, and not before: see `Ground.job`.
+        with TemporaryDirectory(prefix="runs-", dir=cache) as runs:
+            for name in dict.fromkeys(names or _MEASURES):
+                say(f"{name}:")
+                room = Path(runs, name)
+                room.mkdir()
                 site_of = partial(_site, documents or (DOCUMENTATION,), cache)
-                found[name] = _MEASURES[name](size, site_of, scrapy, Path(room))
-            print("\n\n".join(table.markdown() for table in found[name].tables), end="\n\n")
+                found[name] = _MEASURES[name](size, site_of, scrapy, room)
+                print("\n\n".join(table.markdown() for table in found[name].tables), end="\n\n")
         print(machine())
         if json_file is not None:
             json_file.write_text(_as_json(found, quick))

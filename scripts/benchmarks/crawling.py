@@ -34,7 +34,7 @@ def crawl(
     hosts = size.of(scenario.hosts, web)
     site = site_of(web, hosts)
     with nginx(site.folder, room) as server, _names(web) as dns_port:
-        ground = Ground(site, server, dns_port, room, keeps=scenario.mirror)
+        ground = Ground(site, server, dns_port, room)
         done = _rounds(scenario, size, hosts, scrapy_python, ground)
         profiled = min(hosts, web.closed(max(1, _PROFILED // web.pages)))
         profile = _profile(profiled, scenario.mirror, ground)

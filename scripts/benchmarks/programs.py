@@ -7,7 +7,6 @@ to do or have less of it, by their own clocks without their start.
 
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -62,16 +61,16 @@ class Ground:
     server: Nginx
     dns_port: int
     room: Path
-    #: Whether what programs wrote stays until the room goes. ext4 looks long for a free inode
-    #: where many were freed in the last minutes: a mirror that is removed makes the next dearer.
-    keeps: bool = False
 
     @contextmanager
     def job(self, hosts: int) -> Iterator[Job]:
+        """What programs write stays until the room goes.
+
+        ext4 looks long for a free inode where many were freed in the last minutes: files that
+        are removed make those of the next run dearer.
+        """
         folder = Path(mkdtemp(prefix="run-", dir=self.room))
         yield Job(self.site, hosts, self.server, self.dns_port, folder)
-        if not self.keeps:
-            shutil.rmtree(folder)
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,8 @@ _ROOMS = {
     "stats": "statistics",
     "history": "statistics",
     "histogram": "statistics",
+    "snapshot": "statistics",
+    "usage": "statistics",
     "poller": "poll",
     "url": "url",
     "engine": "engine",

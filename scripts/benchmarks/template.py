@@ -20,7 +20,9 @@ _ATTRIBUTE = re.compile(
 #: Lists of candidates are left out: no documentation needs them.
 _SRCSET = re.compile(rb"\s(?:srcset|imagesrcset)\s*=\s*(?:\"[^\"]*\"|'[^']*')", re.IGNORECASE)
 _ANCHOR = re.compile(rb"<a\s", re.IGNORECASE)
-_NOFOLLOW = re.compile(rb"\srel\s*=\s*[\"'][^\"']*\bnofollow\b", re.IGNORECASE)
+_NOFOLLOW = re.compile(
+    rb"\srel\s*=\s*(?:\"[^\"]*|'[^']*|[^\s>\"']*)\b(?:nofollow|ugc|sponsored)\b", re.IGNORECASE
+)
 _HREF = re.compile(rb"\s*href\s*=\s*", re.IGNORECASE)
 #: Links that lead nowhere else: to a part of the page, to a mailbox, to data.
 _STAYS = re.compile(rb"#|(?!https?:)[a-z][a-z0-9+.-]*:", re.IGNORECASE)
@@ -33,7 +35,7 @@ class Slot(Enum):
 
     #: A link that every crawler follows.
     ANCHOR = "anchor"
-    #: Another: of a <link>, an image, a script, a form, or with rel=nofollow.
+    #: Another: of a <link>, an image, a script, a form, or one that is not followed.
     OTHER = "other"
     WORD = "word"
 
@@ -101,13 +103,14 @@ def _links(page: bytes, match: re.Match[bytes]) -> Iterator[tuple[Slot, int, int
     if page.startswith(b"<!--", match.start()):
         return
     end = page.find(b">", match.start()) + 1
-    anchor = _ANCHOR.match(page, match.start()) and not _NOFOLLOW.search(page, match.start(), end)
+    anchor = _ANCHOR.match(page, match.start()) is not None
+    followed = anchor and _NOFOLLOW.search(page, match.start(), end) is None
     for attribute in _ATTRIBUTE.finditer(page, match.start(), end):
         start, stop = attribute.start(2) + 1, attribute.end(2) - 1
         if _STAYS.match(page, start, stop) or start == stop:
             continue
         part = page.find(b"#", start, stop)
-        hyperlink = anchor and _HREF.fullmatch(attribute[1])
+        hyperlink = followed and _HREF.fullmatch(attribute[1]) is not None
         yield Slot.ANCHOR if hyperlink else Slot.OTHER, start, stop if part < 0 else part
 
 
