@@ -1,12 +1,9 @@
 """The cookie jar of a crawl: libcurl's own, one for all handles, and bounded."""
 
-from collections.abc import Callable
-
 import pycurl
 
+from larbinpy.fetch.transfer import Taker
 from larbinpy.url import Url
-
-Taker = Callable[[bytes], int | None]
 
 #: What is in the jar at most (bytes). libcurl keeps most of what it is given for good, and may go
 #: through all of it for each request: 4 MB are some 15,000 ordinary cookies.

@@ -15,11 +15,11 @@ from contextlib import suppress
 import pycurl
 
 from larbinpy.fetch import options
-from larbinpy.fetch.cookies import Jar, Taker
+from larbinpy.fetch.cookies import Jar
 from larbinpy.fetch.errors import meaning
 from larbinpy.fetch.settings import FetchSettings, Request
 from larbinpy.fetch.throttle import Throttle
-from larbinpy.fetch.transfer import Transfer
+from larbinpy.fetch.transfer import Taker, Transfer
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.poller import READ, WRITE, Poller

@@ -7,6 +7,7 @@ tests feed it by hand.
 """
 
 import re
+from collections.abc import Callable
 
 import pycurl
 
@@ -21,6 +22,9 @@ MAX_HEADER_BYTES = 256 * 1024
 
 #: Larbin's allowance for slow servers.
 _BYTES_PER_SECOND = 2000
+
+#: Takes a piece of a reply; 0 has the transfer stopped.
+Taker = Callable[[bytes], int | None]
 
 _STATUS = re.compile(rb"HTTP/\S+\s+(\d{3})")
 _SWITCHING = 101

@@ -78,12 +78,12 @@ def _rounds(
 
 
 def _profile(hosts: int, mirror: bool, ground: Ground) -> dict[str, Any]:
-    with ground.job(hosts) as job:
-        result = job.folder / "samples"
-        command = [PYTHON, "-m", "benchmarks.sampled", result, *settings(job, mirror)]
-        run(command, job.folder / "out", ALL_CORES)
-        found: dict[str, Any] = json.loads(result.read_text())
-        return {**found, "pages": job.expected}
+    job = ground.job(hosts)
+    result = job.folder / "samples"
+    command = [PYTHON, "-m", "benchmarks.sampled", result, *settings(job, mirror)]
+    run(command, job.folder / "out", ALL_CORES)
+    found: dict[str, Any] = json.loads(result.read_text())
+    return {**found, "pages": job.expected}
 
 
 def _title(name: str, scenario: Scenario, site: Site, hosts: int) -> str:

@@ -7,8 +7,7 @@ to do or have less of it, by their own clocks without their start.
 
 import json
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
@@ -62,15 +61,14 @@ class Ground:
     dns_port: int
     room: Path
 
-    @contextmanager
-    def job(self, hosts: int) -> Iterator[Job]:
-        """What programs write stays until the room goes.
+    def job(self, hosts: int) -> Job:
+        """A crawl of so many hosts; what programs write stays until the room goes.
 
         ext4 looks long for a free inode where many were freed in the last minutes: files that
         are removed make those of the next run dearer.
         """
         folder = Path(mkdtemp(prefix="run-", dir=self.room))
-        yield Job(self.site, hosts, self.server, self.dns_port, folder)
+        return Job(self.site, hosts, self.server, self.dns_port, folder)
 
 
 @dataclass(frozen=True)
@@ -95,14 +93,14 @@ class Program:
 def measure(program: Program, hosts: int, ground: Ground) -> Done:
     """One run of `program`."""
     hosts = min(hosts, ground.site.web.closed(program.sample or hosts))
-    with ground.job(hosts) as job:
-        command = program.command(job)
-        job.server.take_lost()
-        before = job.server.requests()
-        ran = run(command, job.folder / "out", ALL_CORES)
-        # Asking is a request, too.
-        requests = job.server.requests() - before - 1
-        return _done(program.count(job, job.folder / "out"), job, ran, requests)
+    job = ground.job(hosts)
+    command = program.command(job)
+    job.server.take_lost()
+    before = job.server.requests()
+    ran = run(command, job.folder / "out", ALL_CORES)
+    # Asking is a request, too.
+    requests = job.server.requests() - before - 1
+    return _done(program.count(job, job.folder / "out"), job, ran, requests)
 
 
 def _done(count: Count, job: Job, ran: Run, requests: int) -> Done:
