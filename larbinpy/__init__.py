@@ -31,12 +31,12 @@ from larbinpy._version import __version__
 
 if TYPE_CHECKING:
     from larbinpy.config import Config, load
-    from larbinpy.crawl import Crawl
-    from larbinpy.ending import Start
+    from larbinpy.crawl.crawl import Crawl
+    from larbinpy.exit_status import Start
 
 __all__ = ["Config", "Crawl", "Start", "__version__", "load"]
 
-_HOMES = {"Config": "config", "Crawl": "crawl", "Start": "ending", "load": "config"}
+_HOMES = {"Config": "config", "Crawl": "crawl.crawl", "Start": "exit_status", "load": "config"}
 
 
 def __getattr__(name: str) -> Any:

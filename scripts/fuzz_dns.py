@@ -1,16 +1,18 @@
 """Long runs of what the tests do for a moment: see `dnsfuzz` and `forgery` among them."""
 
 import argparse
+import os
 import sys
 import time
 from itertools import islice
 from pathlib import Path
 from random import Random, SystemRandom
 
-from dnsfuzz import Case, Mutator, Tally
-from forgery import forge
+from tests.support.dnsfuzz import Case, Mutator, Tally
+from tests.support.forgery import forge
 
-_PACKETS = Path(__file__).resolve().parents[2] / "shared/suites/c-ares-fuzz/fuzzinput"
+_SUITES = os.environ.get("LARBINPY_SUITES")
+_PACKETS = Path(_SUITES) / "c-ares-fuzz/fuzzinput" if _SUITES else None
 _PORTION = 10_000
 _SHOWN = 20
 
@@ -53,8 +55,9 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _messages(count: int, minutes: float, compare: int, seed: int, folder: Path) -> bool:
-    packets = [path.read_bytes() for path in sorted(folder.iterdir())] if folder.is_dir() else []
+def _messages(count: int, minutes: float, compare: int, seed: int, folder: Path | None) -> bool:
+    files = sorted(folder.iterdir()) if folder is not None else []
+    packets = [path.read_bytes() for path in files]
     print(f"{len(packets)} packets of others, from {folder}")
     cases = iter(Mutator(Random(seed), packets))
     tally = Tally()

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 from random import SystemRandom
 
-from killcheck import Life
-from killing import KillTest, kinds
+from tests.support.killcheck import Life
+from tests.support.killing import KillTest, kinds
 
 
 def main() -> int:

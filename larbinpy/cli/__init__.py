@@ -9,18 +9,18 @@ from larbinpy.console.stream import open_all
 
 #: Command -> the module beside this one that it is in.
 _HOMES = {
-    "crawl": "crawling",
-    "mirror": "mirroring",
-    "demo": "crawling",
-    "frontier": "crawling",
-    "check-config": "crawling",
-    "seed": "talking",
-    "console": "talking",
-    "status": "talking",
-    "resolve": "resolving",
-    "fetch": "fetching",
-    "man": "helping",
-    "completion": "helping",
+    "crawl": "crawl",
+    "mirror": "mirror",
+    "demo": "crawl",
+    "frontier": "crawl",
+    "check-config": "crawl",
+    "seed": "talk",
+    "console": "talk",
+    "status": "talk",
+    "resolve": "resolve",
+    "fetch": "fetch",
+    "man": "help",
+    "completion": "help",
 }
 
 

@@ -12,7 +12,8 @@ from click.shell_completion import CompletionItem
 
 from larbinpy.config import SETTINGS, Config, ConfigError, assignment, load
 from larbinpy.console.text import printable
-from larbinpy.ending import Ending, UserError
+from larbinpy.errors import UserError
+from larbinpy.exit_status import Ending
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

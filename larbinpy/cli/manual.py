@@ -10,8 +10,8 @@ import click
 
 from larbinpy._version import __version__
 from larbinpy.config import SETTINGS
-from larbinpy.ending import Ending
-from larbinpy.settings import Setting
+from larbinpy.config.kinds import Setting
+from larbinpy.exit_status import Ending
 
 #: Page -> the section of the manual that it is in.
 PAGES = {"larbinpy": 1, "larbin.conf": 5}

@@ -16,10 +16,10 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from larbinpy.config.kinds import quote
 from larbinpy.demo.expectation import Expected, Truth, truth
 from larbinpy.demo.places import build
 from larbinpy.demo.site import Place, Web
-from larbinpy.settings import quote
 
 __all__ = [
     "FIRST_LINE",

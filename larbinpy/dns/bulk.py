@@ -8,7 +8,7 @@ from itertools import islice
 
 from larbinpy.dns.lookup import Answer
 from larbinpy.dns.resolver import Resolver
-from larbinpy.poller import Poller
+from larbinpy.loop.poller import Poller
 
 # A line of the output is a name and a word, whatever the input holds: blanks, control
 # characters and other alphabets are escaped, and no name has more than 254 characters.

@@ -11,7 +11,7 @@ from mmap import MAP_ANONYMOUS, MAP_PRIVATE, PAGESIZE, mmap
 from socket import AF_INET, inet_pton
 from typing import NamedTuple
 
-from larbinpy.dns.bloom import BloomFilter
+from larbinpy.storage.bloom import BloomFilter
 
 #: Bounds on how long it is remembered that a name has no address (NODATA), in seconds,
 #: around what the zone's SOA asks for (RFC 2308 section 5). Below the lower one a page full

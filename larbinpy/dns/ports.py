@@ -14,7 +14,7 @@ from collections import deque
 from contextlib import suppress
 
 from larbinpy.dns.servers import Address, family_of
-from larbinpy.poller import READ, Poller
+from larbinpy.loop.poller import READ, Poller
 
 #: What came in: the port, who sent it, the message.
 Packet = tuple[int, Address, bytes]

@@ -18,7 +18,7 @@ from larbinpy.dns.lookup import Lookup, Verdict
 from larbinpy.dns.ports import Packet, Ports
 from larbinpy.dns.servers import Address, Server, Servers
 from larbinpy.dns.stream import Stream
-from larbinpy.poller import Poller
+from larbinpy.loop.poller import Poller
 
 # Tries whose question leaves in random case. Behind one address there may be servers that
 # keep the case and servers that do not; the later tries suit them all.

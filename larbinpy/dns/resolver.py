@@ -15,8 +15,8 @@ from larbinpy.dns.cache import Known, NameCache
 from larbinpy.dns.lookup import Answer, Lookup, Verdict
 from larbinpy.dns.questions import Questions
 from larbinpy.dns.servers import Address
-from larbinpy.histogram import NAME, Histogram
-from larbinpy.poller import Poller
+from larbinpy.loop.poller import Poller
+from larbinpy.stats.histogram import NAME, Histogram
 
 # Questions sent in one step: about 2 ms of work, so that other stages get their turn.
 _BATCH = 256

@@ -8,7 +8,7 @@ import socket
 import struct
 
 from larbinpy.dns.servers import Address, family_of
-from larbinpy.poller import READ, WRITE, Poller
+from larbinpy.loop.poller import READ, WRITE, Poller
 
 _LENGTH = struct.Struct("!H")
 _CHUNK = 65537

@@ -20,9 +20,9 @@ from larbinpy.fetch.errors import meaning
 from larbinpy.fetch.settings import FetchSettings, Request
 from larbinpy.fetch.throttle import Throttle
 from larbinpy.fetch.transfer import Taker, Transfer
+from larbinpy.loop.poller import READ, WRITE, Poller
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
-from larbinpy.poller import READ, WRITE, Poller
 from larbinpy.url import Url
 
 # Pages get tens of seconds, so looking once a second which had theirs is near enough.

@@ -11,18 +11,18 @@ from itertools import chain, compress
 from operator import not_
 
 from larbinpy.dns.lookup import Answer
-from larbinpy.frontier.familiar import Familiar
-from larbinpy.frontier.hastening import Hastening
-from larbinpy.frontier.ip_site import IPSites
-from larbinpy.frontier.named_site import NOBODY
+from larbinpy.frontier.ip_sites import IPSites
+from larbinpy.frontier.lifecycle import SiteLifecycle
+from larbinpy.frontier.named_site import UNREACHABLE
+from larbinpy.frontier.recent_links import RecentLinks
 from larbinpy.frontier.scope import Candidate, Scope
-from larbinpy.frontier.seen import Seen
 from larbinpy.frontier.sequencer import Sequencer
-from larbinpy.frontier.sites import Sites
-from larbinpy.frontier.store import Store
+from larbinpy.frontier.wait_shortener import WaitShortener
 from larbinpy.outcome import Outcome, Sequel, sequel
 from larbinpy.page import Page
 from larbinpy.parse import Kind, Link
+from larbinpy.storage.seen import Seen
+from larbinpy.storage.store import Store
 from larbinpy.url import Url, fingerprint, fingerprints, host_of, resolve
 
 #: URLs that leave the store in one turn; Larbin's maxPerCall.
@@ -45,7 +45,7 @@ class Frontier:
         seen: Seen,
         digests: Seen,
         sequencer: Sequencer,
-        sites: Sites,
+        sites: SiteLifecycle,
         ip_sites: IPSites,
         *,
         retries: int,
@@ -59,7 +59,7 @@ class Frontier:
         self._retries = retries
         self._depth_in_site = depth_in_site
         self.seen = seen
-        self._familiar = Familiar()
+        self._familiar = RecentLinks()
         #: Bodies met before, for pageNoDuplicate.
         self.digests = digests
         # Pages whose fetch decided the fate of their URLs, which is to be written down.
@@ -68,7 +68,7 @@ class Frontier:
         self.refused: Counter[Outcome] = Counter()
         #: Whether seeds were queued that had been seen, so that a URL may have two fates.
         self.has_repeats = False
-        self._hastening: Hastening | None = None
+        self._hastening: WaitShortener | None = None
 
     def __repr__(self) -> str:
         return f"<Frontier {self.sites!r} {self.ip_sites!r} {self.sequencer!r}>"
@@ -183,9 +183,9 @@ class Frontier:
 
     def hasten(self, now: float) -> None:
         """waitDuration has become shorter: no wait of the old length goes on."""
-        self._hasten(Hastening(self.sites, self.ip_sites), now)
+        self._hasten(WaitShortener(self.sites, self.ip_sites), now)
 
-    def _hasten(self, hastening: Hastening, now: float) -> None:
+    def _hasten(self, hastening: WaitShortener, now: float) -> None:
         hastening.step(now)
         self._hastening = None if hastening.over else hastening
 
@@ -233,7 +233,7 @@ class Frontier:
             self.sites.retry(site, url, page.outcome, now)
         if page.status:
             site.silence = 0
-        elif page.outcome in NOBODY:
+        elif page.outcome in UNREACHABLE:
             self.sites.count_silence(site, page.outcome, now)
         return decided
 

@@ -16,12 +16,12 @@ from collections.abc import Iterator
 from enum import Enum, auto
 
 from larbinpy.frontier.politeness import Pace
-from larbinpy.frontier.rulebook import Kept
+from larbinpy.frontier.robots_cache import PackedRobots
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url, host_of
 
 #: What a request ends with that found nobody there, or took too long.
-NOBODY = frozenset({Outcome.NO_CONNECTION, Outcome.TIMEOUT})
+UNREACHABLE = frozenset({Outcome.NO_CONNECTION, Outcome.TIMEOUT})
 
 
 class State(Enum):
@@ -128,7 +128,7 @@ class NamedSite:
         #: The one in use first; the others are tried when it does not connect.
         self.addresses: tuple[str, ...] = ()
         self.address_until = 0.0
-        self.rules: Kept | None = None
+        self.rules: PackedRobots | None = None
         self.rules_until = 0.0
         #: Failures in a row on the way to OPEN.
         self.tries = 0

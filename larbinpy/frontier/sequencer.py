@@ -9,8 +9,8 @@ are in memory at any time, however few sites the queues are full of.
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
 
-from larbinpy.frontier.queues import Backlogs, Fifo
-from larbinpy.frontier.store import Store, decode
+from larbinpy.storage.queues import Backlogs, Fifo
+from larbinpy.storage.store import Store, decode
 from larbinpy.url import Url, site_of
 
 #: URLs in memory at most, all sites together. Larbin's ramUrls is 100,000.

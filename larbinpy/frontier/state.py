@@ -14,10 +14,10 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from larbinpy.ending import UserError
-from larbinpy.files import make_folder, sync_folder, write_atomic
+from larbinpy.errors import UserError
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.store import Store, decode
+from larbinpy.storage.files import make_folder, sync_folder, write_atomic
+from larbinpy.storage.store import Store, decode
 from larbinpy.url import Url
 
 _MANIFEST = "state.json"

@@ -3,8 +3,8 @@
 import os
 from json.encoder import encode_basestring_ascii as quoted
 
-from larbinpy.files import LineFile
 from larbinpy.page import Fate
+from larbinpy.storage.files import LineFile
 
 
 def line(fate: Fate) -> bytes:

@@ -83,7 +83,7 @@ class Durable(Output, Protocol):
 
 
 @runtime_checkable
-class Witness(Output, Protocol):
+class ReplyListener(Output, Protocol):
     """A plug that is told of all that servers said: one with these two methods as well."""
 
     def replied(self, page: Page) -> None:
@@ -101,7 +101,7 @@ class Witness(Output, Protocol):
 
 
 @runtime_checkable
-class Keeper(Protocol):
+class Refresher(Protocol):
     """A plug that knows from earlier crawls what it has, and can do with what did not change."""
 
     def conditions(self, url: str) -> Sequence[str]:
@@ -140,21 +140,21 @@ class NoKeeper:
         return iter(())
 
 
-NO_KEEPER: Keeper = NoKeeper()
+NO_REFRESH: Refresher = NoKeeper()
 
 
-class Outputs(Durable, Witness, Protocol):
+class Outputs(Durable, ReplyListener, Protocol):
     """What a crawl has: all of its plugs as one."""
 
     @property
-    def keeper(self) -> Keeper:
+    def keeper(self) -> Refresher:
         """The one that knows what it has; one of that kind is enough."""
 
 
 class NullOutput:
     """Keeps nothing."""
 
-    keeper: Keeper = NO_KEEPER
+    keeper: Refresher = NO_REFRESH
 
     def loaded(self, page: Page) -> None:
         pass
@@ -195,9 +195,9 @@ class SeveralOutputs:
     def __init__(self, plugs: Mapping[str, Output]) -> None:
         self._plugs = dict(plugs)
         self._durable = {name: plug for name, plug in plugs.items() if isinstance(plug, Durable)}
-        self._witnesses = [plug for plug in plugs.values() if isinstance(plug, Witness)]
+        self._witnesses = [plug for plug in plugs.values() if isinstance(plug, ReplyListener)]
         #: The one that knows what it has; one of that kind is enough.
-        self.keeper = next((p for p in plugs.values() if isinstance(p, Keeper)), NO_KEEPER)
+        self.keeper = next((p for p in plugs.values() if isinstance(p, Refresher)), NO_REFRESH)
         #: The page that one of them refused, and what is still to be called with it.
         self._refused: tuple[Page, list[Callable[[Page], None]]] | None = None
 

@@ -5,7 +5,7 @@ import os
 import stat
 from collections.abc import Mapping
 
-from larbinpy.files import write_atomic
+from larbinpy.storage.files import write_atomic
 
 _TOTALS = ("links", "urls_seen", "urls_queued", "bytes_received", "sites", "addresses")
 _ROBOTS = ("fetched", "denied")

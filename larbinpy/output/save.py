@@ -15,9 +15,9 @@ import re
 from contextlib import ExitStack, suppress
 from typing import TypedDict
 
-from larbinpy.files import LineFile, create, discard, enter_folder, open_folder
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
+from larbinpy.storage.files import LineFile, create, discard, enter_folder, open_folder
 from larbinpy.url import Url
 
 #: Larbin's filesPerDir.

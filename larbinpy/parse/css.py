@@ -8,7 +8,7 @@ character is looked at a bounded number of times, whatever the sheet.
 import re
 from collections.abc import Callable, Iterator
 
-from larbinpy.parse.steps import Steps, replaced
+from larbinpy.loop.steps import Steps, replaced
 
 # Each loop is possessive: nothing is ever tried twice.
 _DOUBLE = r'"([^"\\\n\r\f]*+(?:\\(?:\r\n|.)[^"\\\n\r\f]*+)*+)(?:"|\\?\Z)'

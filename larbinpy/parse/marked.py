@@ -8,7 +8,7 @@ from html import escape, unescape
 
 import turbohtml
 
-from larbinpy.parse.steps import Steps
+from larbinpy.loop.steps import Steps
 
 #: Of a tag so long only the ends are looked at: see `charset`, whose bounds these are.
 _KEPT_OF_RUN = 32 * 1024

@@ -15,6 +15,7 @@ outranks whatever the page says of itself.
 from collections.abc import Callable, Iterable
 from enum import Enum
 
+from larbinpy.loop.steps import Steps, whole
 from larbinpy.page import Page
 from larbinpy.parse.body import is_html
 from larbinpy.parse.charset import decode, document, encoded, query_encoder, text_of
@@ -22,7 +23,6 @@ from larbinpy.parse.css import replace_css_urls
 from larbinpy.parse.marked import Edits, Marked, read_marked_html, read_marked_xml
 from larbinpy.parse.refresh import split_refresh
 from larbinpy.parse.srcset import replace_srcset
-from larbinpy.parse.steps import Steps, whole
 from larbinpy.parse.xml import encoding_of
 from larbinpy.url import MAX_LENGTH, parse, resolve
 

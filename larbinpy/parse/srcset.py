@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 
-from larbinpy.parse.steps import Steps, replaced
+from larbinpy.loop.steps import Steps, replaced
 
 #: Separators, then a URL: everything up to white space.
 _CANDIDATE = re.compile(r"[ \t\n\f\r,]*+([^ \t\n\f\r]++)")

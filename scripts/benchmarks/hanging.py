@@ -23,10 +23,10 @@ from typing import Any, NoReturn
 from benchmarks.plans import HangingPlan
 from benchmarks.web import HANG_PORT
 from larbinpy import Config, Crawl, Start
-from larbinpy.engine import Engine
+from larbinpy.crawl.engine import Engine
+from larbinpy.loop.poller import Poller
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
-from larbinpy.poller import Poller
 from larbinpy.url import Url
 
 _GATE = "/gate"

@@ -18,10 +18,10 @@ import dns.rrset
 
 from larbinpy.dns import wire
 from larbinpy.fetch.robots import Rules
-from larbinpy.frontier.seen import Seen
 from larbinpy.frontier.sequencer import Sequencer
-from larbinpy.frontier.store import Store
 from larbinpy.parse import links
+from larbinpy.storage.seen import Seen
+from larbinpy.storage.store import Store
 from larbinpy.url import Url, canonical, fingerprint, resolve
 
 #: Links of a page, and how many of them are new.

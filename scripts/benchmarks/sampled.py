@@ -18,24 +18,20 @@ from pathlib import Path
 from types import FrameType
 
 import larbinpy
-from larbinpy.cli import crawling
+from larbinpy.cli import crawl
 from larbinpy.cli import main as larbinpy_main
 
 #: What Linux counts processor time in, on most machines.
 _INTERVAL = 0.004
 _ROOT = f"{Path(larbinpy.__file__).parent}/"
 # The commands load what they need when they are called; here that is done before.
-assert crawling
-#: Modules at the top that belong together; the rest counts by its folder.
+assert crawl
+#: Modules that count by themselves; all others count by their package.
 _ROOMS = {
-    "stats": "statistics",
-    "history": "statistics",
-    "histogram": "statistics",
-    "snapshot": "statistics",
-    "usage": "statistics",
-    "poller": "poll",
+    "observe/snapshot": "stats",
+    "loop/poller": "poll",
     "url": "url",
-    "engine": "engine",
+    "crawl/engine": "engine",
 }
 #: Functions that do nothing but call libcurl, or turbohtml.
 _LIBCURL = {"_on_ready", "_run_timer"}
@@ -51,7 +47,7 @@ def stage(module: str, function: str) -> str:
         return "parse: turbohtml"
     if room == "output" and rest == "log":
         return "crawl log"
-    return room if slash else _ROOMS.get(room, "crawl")
+    return _ROOMS.get(module) or (room if slash else "crawl")
 
 
 def at_work(frame: FrameType) -> bool:

@@ -15,9 +15,9 @@ from typing import Any
 from experiments import larbin
 from experiments.runs import PYTHON, run
 from larbinpy import Crawl, Start
-from larbinpy.clock import clock
 from larbinpy.config import Config
 from larbinpy.dns import lookup
+from larbinpy.loop.clock import clock
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.url import Url

@@ -27,8 +27,8 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from larbinpy import wiring
 from larbinpy.config import Config
+from larbinpy.crawl import wiring
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.politeness import Waits
 from larbinpy.url import Url

@@ -22,10 +22,10 @@ from experiments.plots import plot
 from experiments.report import Report, Table
 from experiments.runs import CLIENT, kept_on, say, warn_of_load
 from experiments.slowserver import delay, question
-from larbinpy.clock import clock
 from larbinpy.dns import NameCache, Resolver
 from larbinpy.dns.bulk import resolve_names
-from larbinpy.poller import Poller
+from larbinpy.loop.clock import clock
+from larbinpy.loop.poller import Poller
 
 ABOUT = f"""\
 Names from a list with a crawl's repetition (Zipf, exponent {names.EXPONENT}, drawn from

@@ -17,7 +17,7 @@ from experiments.plots import plot
 from experiments.report import Report, Table
 from experiments.runs import say
 from larbinpy.dns import NameCache
-from larbinpy.dns.bloom import BloomFilter
+from larbinpy.storage.bloom import BloomFilter
 
 SIZES = (10_000, 100_000, 1_000_000)
 WIDTHS = {"compact": "compact", "dict": "dict of str", "ordered": "ordered dict with times"}

@@ -26,9 +26,9 @@ from matplotlib.axes import Axes
 from experiments.plots import plot
 from experiments.report import Report, Table
 from experiments.runs import CLIENT, PYTHON, kept_on, say
-from larbinpy.frontier.seen import Seen
 from larbinpy.frontier.sequencer import Sequencer
-from larbinpy.frontier.store import Store
+from larbinpy.storage.seen import Seen
+from larbinpy.storage.store import Store
 from larbinpy.url import Url
 
 #: Links of a page, and how many of them are new.

@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 
 from experiments import larbin
 from experiments.sitesweb import Hosts, Place, SitesWeb, Spelling
-from larbinpy import wiring
 from larbinpy.config import Config
+from larbinpy.crawl import wiring
 from larbinpy.dns import Answer
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.politeness import Waits

@@ -22,12 +22,13 @@ from typing import Any
 import pycurl
 
 from experiments.runs import CLIENT, PYTHON, in_background
-from larbinpy.clock import clock
-from larbinpy.fetch import Fetcher, FetchSettings, Request
 from larbinpy.fetch import options as curl_options
+from larbinpy.fetch.fetcher import Fetcher
+from larbinpy.fetch.settings import FetchSettings, Request
 from larbinpy.fetch.transfer import Transfer
+from larbinpy.loop.clock import clock
+from larbinpy.loop.poller import Poller
 from larbinpy.outcome import Outcome
-from larbinpy.poller import Poller
 from larbinpy.url import Url
 
 #: A turn of the crawl opens no more.

@@ -15,11 +15,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from browser import Browser
-from crawling import free_port
-
 from larbinpy.demo import serve
-from larbinpy.poller import Poller
+from larbinpy.loop.poller import Poller
+from tests.support.browser import Browser
+from tests.support.crawling import free_port
 
 #: Picture, address, width and height (pixels).
 PICTURES = (

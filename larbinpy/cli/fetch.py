@@ -1,0 +1,63 @@
+"""The command that fetches one URL."""
+
+import json
+import sys
+from collections.abc import Mapping
+
+import click
+
+from larbinpy.cli.common import (
+    NOTHING,
+    complain,
+    config_options,
+    load_config,
+    plain_errors,
+    servers_option,
+)
+from larbinpy.console.text import printable
+from larbinpy.crawl.single import fetch_one
+from larbinpy.outcome import Outcome
+from larbinpy.url import fault
+
+
+@click.command()
+@click.argument("url")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@servers_option
+@click.option("--max-size", metavar="BYTES", help="Bytes of the page that are read.")
+@config_options
+def fetch(
+    url: str,
+    as_json: bool,
+    servers: tuple[str, ...],
+    max_size: str | None,
+    config_file: str | None,
+    settings: tuple[str, ...],
+    allow_private: bool,
+) -> None:
+    """Fetch one URL through resolver, fetcher and parser, nothing else."""
+    with plain_errors():
+        more = [("dnsServer", server) for server in servers]
+        if max_size is not None:
+            more.append(("maxPageSize", max_size))
+        page = fetch_one(url, load_config(config_file, settings, allow_private, more))
+        if as_json:
+            click.echo(json.dumps(page))
+        else:
+            for key, value in page.items():
+                shown = value if not isinstance(value, list) else "\n  ".join(["", *value])
+                click.echo(printable_lines(f"{key}: {'-' if shown is None else shown}"))
+        if hint := _hint(page):
+            complain(f"{page['url']}: {hint}")
+        sys.exit(NOTHING if page["status"] is None else 0)
+
+
+def _hint(page: Mapping[str, object]) -> str:
+    """What people can do about an outcome that is our own doing; empty where there is nothing."""
+    if page["outcome"] == Outcome.PRIVATE_ADDRESS.value:
+        return "its address is not a public one; --allow-private fetches from it"
+    return fault(str(page["url"]).strip()) if page["outcome"] == Outcome.BAD_URL.value else ""
+
+
+def printable_lines(text: str) -> str:
+    return "\n".join(map(printable, text.split("\n")))

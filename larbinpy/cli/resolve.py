@@ -1,0 +1,73 @@
+"""The command that resolves names."""
+
+import signal
+import sys
+from contextlib import closing
+
+import click
+
+from larbinpy.cli.common import (
+    NOTHING,
+    STOPPED,
+    collect_rarely,
+    load_config,
+    open_bytes,
+    plain_errors,
+    servers_option,
+)
+from larbinpy.console.terminal.results import Results
+from larbinpy.console.terminal.source import arriving_lines
+from larbinpy.crawl.resolving import make_resolver
+from larbinpy.dns.bulk import resolve_names
+from larbinpy.loop.clock import clock
+from larbinpy.loop.poller import Poller
+
+
+@click.command()
+@click.argument("file", default="-")
+@servers_option
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("--parallel", default=1000, show_default=True, help="Names asked for at once.")
+@click.option("--cache", default=50000, show_default=True, help="Names to remember.")
+def resolve(file: str, servers: tuple[str, ...], as_json: bool, parallel: int, cache: int) -> None:
+    """Resolve the names in FILE (or standard input) with the crawler's own resolver."""
+    collect_rarely()
+    with plain_errors():
+        more = [("dnsServer", server) for server in servers]
+        more += [("dnsCacheSize", str(cache)), ("dnsConnexions", str(parallel))]
+        more.append(("dnsSendQueue", str(parallel)))
+        config = load_config(None, [], more=more)
+        with (
+            closing(Poller()) as poller,
+            closing(make_resolver(config, poller)) as resolver,
+            open_bytes(file) as source,
+            closing(Results(sys.stdout, sys.stderr, file)) as results,
+        ):
+            started = clock()
+            try:
+                # As Ctrl-C: timeout(1), for one, sends it.
+                signal.signal(signal.SIGTERM, signal.default_int_handler)
+                summary = resolve_names(
+                    arriving_lines(source.fileno(), poller),
+                    resolver,
+                    poller,
+                    clock,
+                    results.write,
+                    results.update,
+                    as_json=as_json,
+                )
+            except KeyboardInterrupt:
+                results.close()
+                click.echo(f"{_rate(results.count, clock() - started)}, then stopped", err=True)
+                sys.exit(STOPPED)
+        click.echo(
+            f"{_rate(summary.names, summary.elapsed)}: "
+            f"{summary.resolved} resolved, {summary.failed} failed, "
+            f"{summary.cached} cached, {summary.resent} resent",
+            err=True,
+        )
+        sys.exit(NOTHING if summary.names and not summary.resolved else 0)
+
+
+def _rate(names: int, seconds: float) -> str:
+    return f"{names} names in {seconds:.2f} s ({names / seconds if seconds else 0:.0f}/s)"

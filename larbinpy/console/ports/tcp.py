@@ -1,0 +1,315 @@
+"""A small TCP server on the Poller: it moves bytes and bounds everything.
+
+What is said on a connection is a Session's business, which sees bytes and no socket.
+Callbacks of the poller only move bytes; sessions work in `Server.step`, a bounded batch a
+turn, so that people looking in cost the crawl a bounded share of each turn. Where there is
+no room for one more, the one who would have to leave first makes some: those who connect and
+say nothing keep nobody out. Three things are never larger than a constant: the connections,
+what waits to be read (a session that has work left is not read from, and the peer feels it),
+and what waits to be sent (past `_HIGH_WATER` the session does not work on, and a peer that
+takes nothing is dropped).
+"""
+
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import inf
+from typing import Protocol
+
+from larbinpy.loop.poller import READ, WRITE, Poller
+
+#: Bytes read at a time, so also the most a session is handed at once.
+READ_SIZE = 16 * 1024
+
+#: Bytes waiting to be sent from which on a session does not work on.
+_HIGH_WATER = 64 * 1024
+
+#: Peers that wait in the kernel for their turn; more have to ask again.
+_BACKLOG = 64
+
+#: Of these, so many are let in in one turn: a millisecond.
+_ARRIVALS = 16
+
+#: Seconds a listener rests when no descriptor is to be had: the connection that waits
+#: stays readable, and the loop would spin on it.
+_REST = 1.0
+
+
+class Session(Protocol):
+    """One connection's conversation, without its socket."""
+
+    @property
+    def patience(self) -> float:
+        """Seconds of silence after which the connection is closed."""
+
+    @property
+    def farewell(self) -> bytes:
+        """Sent, as far as it goes, when patience ends."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether `work` has something to do; no more is received meanwhile.
+
+        It may become so by itself, which is found out in the next turn.
+        """
+
+    @property
+    def resting(self) -> bool:
+        """Whether `work` waits for something else to happen in the loop, though it is busy.
+
+        It is called in each turn all the same, but none is hurried for its sake.
+        """
+
+    @property
+    def closing(self) -> bool:
+        """Whether the connection ends as soon as everything is sent."""
+
+    def greeting(self) -> bytes:
+        """What is sent first."""
+
+    def receive(self, data: bytes) -> None:
+        """At most READ_SIZE bytes came in; none means that the peer has finished."""
+
+    def work(self) -> bytes:
+        """Do a bounded share of what is to be done, return what is to be sent."""
+
+    def left(self) -> None:
+        """The connection is closed."""
+
+
+@dataclass(slots=True, frozen=True)
+class Limits:
+    """What a server grants its peers. Times in seconds."""
+
+    connections: int
+    #: Sessions that work in one step.
+    batch: int
+    #: From accept to close, however busy the peer keeps the connection; but while the
+    #: session is, the peer is owed an answer.
+    life: float = inf
+    #: Without a byte taken while some wait to be sent.
+    stall: float = 30.0
+
+
+@dataclass(slots=True, eq=False)
+class _Connection:
+    sock: socket.socket
+    session: Session
+    outbox: bytearray = field(default_factory=bytearray)
+    events: int = 0
+    finished: bool = False
+    born: float = inf
+    heard: float = inf
+
+
+class Server:
+    """Listens on `host`:`port` (0 takes a free one) and serves each peer a session.
+
+    `converse` makes the session; it is given the local address the peer has reached.
+    Raises OSError where the address cannot be had. Invariant: a connection is in `_ready`
+    iff its session is busy and its outbox is below the high-water mark.
+    """
+
+    def __init__(
+        self,
+        poller: Poller,
+        host: str,
+        port: int,
+        converse: Callable[[str], Session],
+        limits: Limits,
+    ) -> None:
+        self._poller = poller
+        self._converse = converse
+        self._limits = limits
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._listener = socket.create_server(
+            (host.strip("[]"), port), family=family, backlog=_BACKLOG
+        )
+        self._listener.setblocking(False)
+        self._listening = False
+        self._rest_until = -inf
+        self._now = 0.0
+        self._connections: dict[int, _Connection] = {}
+        self._ready: dict[_Connection, None] = {}
+        #: Heard from since the last step, which will stamp them with its time.
+        self._touched: set[_Connection] = set()
+        self.host = host
+        self.port: int = self._listener.getsockname()[1]
+        self._listen()
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__} {self.host}:{self.port} "
+            f"{len(self._connections)}/{self._limits.connections} connections, "
+            f"{len(self._ready)} ready>"
+        )
+
+    def __len__(self) -> int:
+        """The number of open connections."""
+        return len(self._connections)
+
+    @property
+    def deadline(self) -> float | None:
+        """When `step` is next wanted; a time in the past means at once."""
+        self._look_for_ready()
+        hurried = any(not connection.session.resting for connection in self._ready)
+        if hurried or self._touched:
+            return self._now
+        times = [self._due(connection) for connection in self._connections.values()]
+        if self._rest_until > self._now:
+            times.append(self._rest_until)
+        return min(times, default=None)
+
+    def step(self, now: float) -> None:
+        """Let a batch of sessions work; close the connections whose time is over."""
+        self._now = now
+        for connection in self._touched:
+            connection.born = min(connection.born, now)
+            connection.heard = now
+        self._touched.clear()
+        self._look_for_ready()
+        for connection in list(self._ready)[: self._limits.batch]:
+            del self._ready[connection]
+            connection.outbox += connection.session.work()
+            self._flush(connection)
+        for connection in list(self._connections.values()):
+            if self._due(connection) <= now and connection not in self._touched:
+                self._dismiss(connection)
+        self._listen()
+
+    def close(self) -> None:
+        """Send what can be sent at once, and close everything. May be called again."""
+        for connection in list(self._connections.values()):
+            self._send(connection)
+            self._drop(connection)
+        self._poller.unregister(self._listener.fileno())
+        self._listener.close()
+
+    def _look_for_ready(self) -> None:
+        for connection in self._connections.values():
+            if connection.session.busy and len(connection.outbox) < _HIGH_WATER:
+                self._ready[connection] = None
+
+    def _due(self, connection: _Connection) -> float:
+        if connection.session.busy and not connection.outbox:
+            return inf
+        patience = self._limits.stall if connection.outbox else connection.session.patience
+        return min(connection.born + self._limits.life, connection.heard + patience)
+
+    def _listen(self) -> None:
+        """Watch the listener but while it rests; peers wait in the kernel's queue meanwhile."""
+        if self._listener.fileno() < 0:
+            return
+        room = self._rest_until <= self._now
+        if room and not self._listening:
+            self._poller.register(self._listener.fileno(), READ, self._accept)
+        elif self._listening and not room:
+            self._poller.unregister(self._listener.fileno())
+        self._listening = room
+
+    def _accept(self, _fd: int, _events: int) -> None:
+        for _ in range(_ARRIVALS):
+            is_full = len(self._connections) >= self._limits.connections
+            leaving = self._first_to_leave() if is_full else None
+            if is_full and leaving is None:
+                break
+            try:
+                sock, _ = self._listener.accept()
+            except (BlockingIOError, ConnectionAbortedError):
+                break
+            except OSError:  # no descriptor or no memory left
+                self._rest_until = self._now + _REST
+                break
+            if leaving is not None:
+                self._dismiss(leaving)
+            self._welcome(sock)
+        self._listen()
+
+    def _first_to_leave(self) -> _Connection | None:
+        """The connection that would be closed first; None where none may be."""
+        idle = [c for c in self._connections.values() if not c.session.busy]
+        if not idle:
+            # All are owed an answer, which may take some turns.
+            self._rest_until = self._now + _REST
+            return None
+        first = min(idle, key=self._due)
+        # Who came in this very turn had no time to say anything.
+        return None if first.heard == inf else first
+
+    def _dismiss(self, connection: _Connection) -> None:
+        connection.outbox += connection.session.farewell
+        self._send(connection)
+        self._drop(connection)
+
+    def _welcome(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        connection = _Connection(sock, self._converse(sock.getsockname()[0]), events=READ)
+        self._connections[sock.fileno()] = connection
+        self._touched.add(connection)
+        self._poller.register(sock.fileno(), READ, self._move)
+        connection.outbox += connection.session.greeting()
+        # Who has said already what for need not wait for another turn.
+        self._move(sock.fileno(), READ)
+
+    def _move(self, fd: int, events: int) -> None:
+        """Take in and send what the socket allows now."""
+        connection = self._connections.get(fd)
+        if connection is None:
+            return
+        if events & READ and connection.events & READ and not self._receive(connection):
+            self._drop(connection)
+            return
+        self._flush(connection)
+
+    def _receive(self, connection: _Connection) -> bool:
+        try:
+            data = connection.sock.recv(READ_SIZE)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        connection.finished = not data
+        self._touched.add(connection)
+        connection.session.receive(data)
+        return True
+
+    def _flush(self, connection: _Connection) -> None:
+        """Send what can be sent, then settle what the connection waits for."""
+        if not self._send(connection):
+            self._drop(connection)
+            return
+        session, waiting = connection.session, len(connection.outbox)
+        ended = session.closing or (connection.finished and not session.busy)
+        if ended and not waiting:
+            self._drop(connection)
+            return
+        if session.busy and waiting < _HIGH_WATER:
+            self._ready[connection] = None
+        reading = not (ended or session.busy or connection.finished or waiting >= _HIGH_WATER)
+        events = (READ if reading else 0) | (WRITE if waiting else 0)
+        if events != connection.events:
+            self._poller.modify(connection.sock.fileno(), events)
+            connection.events = events
+
+    def _send(self, connection: _Connection) -> bool:
+        """Send what the kernel takes; False when the peer is gone."""
+        if not connection.outbox:
+            return True
+        try:
+            sent = connection.sock.send(connection.outbox)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        del connection.outbox[:sent]
+        self._touched.add(connection)
+        return True
+
+    def _drop(self, connection: _Connection) -> None:
+        self._poller.unregister(connection.sock.fileno())
+        del self._connections[connection.sock.fileno()]
+        self._ready.pop(connection, None)
+        self._touched.discard(connection)
+        connection.session.left()
+        connection.sock.close()
+        self._listen()

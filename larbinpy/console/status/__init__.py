@@ -1,0 +1,1 @@
+"""The status pages and metrics, rendered from a snapshot."""

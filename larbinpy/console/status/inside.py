@@ -1,0 +1,94 @@
+"""The works: names, the process, the configuration, and what is kept."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from larbinpy.config import SETTINGS
+from larbinpy.console.status.charts import within
+from larbinpy.console.status.figures import (
+    Snapshot,
+    figure,
+    group,
+    listing,
+    none,
+    percent,
+    rows,
+    section,
+    tree,
+)
+from larbinpy.console.status.markup import Child, Html, el, join, table
+from larbinpy.console.status.overview import LEVELS, RATES, default_span, draw
+
+
+def names(snapshot: Snapshot) -> Html:
+    """The resolver, its cache and its servers."""
+    dns = group(snapshot, "dns")
+    took = group(group(snapshot, "histograms"), "dns")
+    hits = percent(dns.get("cached"), dns.get("asked"))
+    return section(
+        "Names",
+        el("div", draw(snapshot, RATES[-1], default_span(snapshot)), class_="plots"),
+        listing({"A look-up takes": within(took, 0.5), "95 % take": within(took, 0.95), **dns}),
+        el("h3", "Cache"),
+        listing({"hits": hits, **group(dns, "cache")}),
+        el("h3", "Servers"),
+        _servers(dns),
+    )
+
+
+def _servers(dns: Mapping[str, Any]) -> Html:
+    lines = [
+        (
+            server.get("address"),
+            _resting(server.get("resting")),
+            figure("", server.get("sent")),
+            figure("", server.get("answered")),
+            figure("", server.get("lost")),
+            figure("rtt_ms", server.get("rtt_ms")),
+            figure("", server.get("keeps_case")),
+        )
+        for server in rows(dns, "servers")
+    ]
+    head = ("*Server", "State", "#Sent", "#Answered", "#Lost", "#Round trip", "Keeps case")
+    return table(head, lines)
+
+
+def _resting(resting: object) -> Html:
+    return el("b", "resting" if resting else "in use", class_="warning" if resting else "good")
+
+
+def system(snapshot: Snapshot) -> Html:
+    """The process: memory, descriptors, the loop."""
+    plots = [draw(snapshot, level, default_span(snapshot)) for level in LEVELS]
+    return section(
+        "The process",
+        el("div", *plots, class_="plots"),
+        listing(group(snapshot, "system")),
+    )
+
+
+def config(snapshot: Snapshot) -> Html:
+    """What is in force: first what was set, then the defaults."""
+    texts = group(snapshot, "config")
+    changed: list[tuple[Child, Child]] = []
+    defaults: list[tuple[Child, Child]] = []
+    for keyword, text in texts.items():
+        row = SETTINGS.get(keyword.lower())
+        line = (join([keyword, el("small", row.help) if row else None]), text or "-")
+        is_default = row is not None and row.text(row.default) == text
+        (defaults if is_default else changed).append(line)
+    head = ("*Keyword", "*Value")
+    return section(
+        "Configuration in force",
+        el("h3", f"Set by you ({len(changed)})"),
+        table(head, changed, "Everything is as it is by default."),
+        el("details", el("summary", f"Defaults ({len(defaults)})"), table(head, defaults)),
+    )
+
+
+def output(snapshot: Snapshot) -> Html:
+    """What each plug has done with the pages."""
+    plugs = group(snapshot, "output")
+    if not plugs:
+        return section("Output", none("Pages are not kept."))
+    return join(section(f"Output: {name}", tree(group(plugs, name))) for name in plugs)

@@ -1,0 +1,129 @@
+"""The status pages, rendered from a snapshot at Larbin's addresses.
+
+A page is a list of sections and a section is a function of the snapshot, so that a page is
+changed in the table `PAGES`. Crawled text passes through `markup.el` alone, and is never
+made a link. A key that a snapshot lacks leaves its place empty: a crawl does not end
+because someone looked at it.
+"""
+
+from collections.abc import Callable
+
+from larbinpy.console.status import overview
+from larbinpy.console.status.fates import failures, few_failures, outcomes, recent, robots
+from larbinpy.console.status.figures import Snapshot, moment
+from larbinpy.console.status.health import Level, findings
+from larbinpy.console.status.inside import config, names, output, system
+from larbinpy.console.status.markup import Html, el, raw
+from larbinpy.console.status.overview import facts, health, histograms, no_plots, plots
+from larbinpy.console.status.places import queues, sites
+from larbinpy.console.status.script import SCRIPT
+from larbinpy.console.status.style import STYLE
+from larbinpy.console.text import duration
+
+#: Stands for the plots of the one span that a reader chooses.
+_RATES = overview.rates
+
+#: Address -> name in the navigation, and sections.
+PAGES: dict[str, tuple[str, tuple[Callable[..., Html], ...]]] = {
+    "/": ("Overview", (health, _RATES, facts, queues, few_failures, outcomes)),
+    "/stats.html": ("Outcomes", (outcomes, failures, robots)),
+    "/histograms.html": ("Histograms", (plots, histograms)),
+    "/urls.html": ("URLs and sites", (queues, sites, recent)),
+    "/dns.html": ("Names", (names,)),
+    "/system.html": ("System", (queues, system, config)),
+    "/output.html": ("Output", (output,)),
+    "/all.html": (
+        "All",
+        (
+            health,
+            facts,
+            plots,
+            histograms,
+            queues,
+            sites,
+            outcomes,
+            failures,
+            robots,
+            recent,
+            names,
+            system,
+            output,
+            config,
+        ),
+    ),
+}
+
+
+def render(
+    path: str, snapshot: Snapshot, *, span: str | None = None, with_histograms: bool = True
+) -> str:
+    """The page at `path`, a key of `PAGES`, as an HTML document.
+
+    `span` is minute, hour or day, and anything else leaves the choice to the page. Without
+    histograms their sections are left out, except on the page that is theirs.
+    """
+    name, sections = PAGES[path]
+    if not with_histograms:
+        sections = tuple(s for s in sections if s not in (plots, histograms)) or (no_plots,)
+    if span not in overview.SINCE:
+        span = overview.default_span(snapshot)
+    content = [
+        section(snapshot, span) if section is _RATES else section(snapshot) for section in sections
+    ]
+    body = el(
+        "body",
+        _header(path, snapshot),
+        _live(),
+        el("main", *content),
+        _footer(snapshot),
+        raw("script", SCRIPT),
+    )
+    return "<!doctype html>\n" + el("html", _head(name, snapshot), body, lang="en")
+
+
+def _head(name: str, snapshot: Snapshot) -> Html:
+    return el(
+        "head",
+        el("meta", charset="utf-8"),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("title", _title(name, snapshot)),
+        el("link", rel="icon", href="/icon.svg"),
+        raw("style", STYLE),
+    )
+
+
+def _title(name: str, snapshot: Snapshot) -> str:
+    """What is left of a page in a row of tabs: whether it is well."""
+    level = findings(snapshot)[0].level
+    alarm = f"{level.value}! " if level in (Level.WARNING, Level.TROUBLE) else ""
+    return f"{alarm}larbinpy {snapshot.get('state', '')}: {name}"
+
+
+def _header(path: str, snapshot: Snapshot) -> Html:
+    state = str(snapshot.get("state", "unknown"))
+    elapsed = duration(float(snapshot.get("elapsed_s") or 0))
+    links = [
+        el("a", name, href=at, aria_current="page" if at == path else None)
+        for at, (name, _) in PAGES.items()
+    ]
+    kind = "state running" if state == "running" else "state"
+    title = el("h1", "larbinpy", el("span", state, class_=kind), el("small", elapsed))
+    return el("header", title, el("nav", *links, aria_label="Pages"))
+
+
+def _live() -> Html:
+    """What the script shows: a switch, and what it says when nobody answers any more."""
+    switch = el("label", el("input", id="live", type="checkbox", checked=""), "Live")
+    lost = el("p", id="lost", hidden="", role="status")
+    return el("div", el("div", switch, id="bar", hidden=""), lost, class_="live")
+
+
+def _footer(snapshot: Snapshot) -> Html:
+    return el(
+        "footer",
+        f"larbinpy {snapshot.get('version', '')}, started {moment(snapshot.get('started'))}. ",
+        "As data: ",
+        el("a", "status.json", href="/status.json"),
+        ", ",
+        el("a", "metrics", href="/metrics"),
+    )

@@ -1,0 +1,136 @@
+"""Answers of the console, laid out for people. What the web wrote into them is made harmless."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from larbinpy.console.ports.commands import COMMANDS
+from larbinpy.console.text import duration, grouped, printable, size
+
+_Answer = Mapping[str, Any]
+
+
+def laid_out(command: str, reply: str) -> str:
+    """The answer `reply`, a line of JSON, to `command`, as lines that end in a newline."""
+    try:
+        answer = json.loads(reply)
+        lines = _lines(command.split()[0], answer)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        # Of another version, perhaps; it is shown as it is.
+        lines = [reply.strip()]
+    return "".join(f"{printable(line)}\n" for line in lines)
+
+
+def _lines(verb: str, answer: _Answer) -> Iterable[str]:
+    if "error" in answer:
+        return [f"error: {answer['error']}"]
+    match verb:
+        case "status":
+            return _status(answer)
+        case "explain":
+            return _explain(answer)
+        case "add":
+            return _add(answer)
+        case "help":
+            return _help()
+        case "watch":
+            return [_fate(answer)]
+        case _:
+            return ["ok" if answer["ok"] else "refused"]
+
+
+def _table(rows: Iterable[tuple[str, str]]) -> list[str]:
+    rows = list(rows)
+    width = max((len(name) for name, _ in rows), default=0)
+    return [f"  {name:<{width}}  {value}" for name, value in rows]
+
+
+def _status(answer: _Answer) -> list[str]:
+    totals, rates, queues = answer["totals"], answer["rates"], answer["queues"]
+    head = f"{answer['state']} for {duration(answer['elapsed_s'])}"
+    ends = [(name, count) for name, count in answer["outcomes"].items() if count]
+    ends.sort(key=lambda end: end[1], reverse=True)
+    gate = answer["gate"]
+    rows = [
+        ("pages", f"{grouped(totals['pages'])}, {grouped(rates['pages'])}/s"),
+        ("received", f"{size(totals['bytes_received'])}, {size(rates['bytes'])}/s"),
+        ("URLs", f"{grouped(totals['urls_queued'])} queued of {grouped(totals['urls_seen'])} seen"),
+        ("in flight", grouped(queues["in_flight"])),
+        ("sites", f"{grouped(totals['sites'])} at {grouped(totals['addresses'])} addresses"),
+        ("gate", "open" if gate["open"] else f"closed: {gate['reason']}"),
+        ("ends", ", ".join(f"{grouped(count)} {name}" for name, count in ends) or "none yet"),
+    ]
+    busiest = [
+        (
+            site["site"],
+            f"{site['state']}, {grouped(site['waiting'])} waiting, every {site['delay_s']:g} s",
+        )
+        for site in answer["sites"]["busiest"][:10]
+    ]
+    suspended = [
+        (site["site"], f"{site['reason']}, for {duration(max(0, site['until_s']))}")
+        for site in answer["sites"]["suspended"][:10]
+    ]
+    lines = [head, *_table(rows)]
+    if busiest:
+        lines += ["busiest sites", *_table(busiest)]
+    if suspended:
+        lines += ["left alone", *_table(suspended)]
+    return lines
+
+
+#: What is told of a URL, where it applies, and how it is called.
+_EXPLAINED = {
+    "reason": "outcome",
+    "rule": "rule",
+    "line": "line",
+    "queue": "queue",
+    "ahead": "ahead of it",
+    "waits_for": "waits for",
+    "until": "until",
+    "address": "address",
+    "attempt": "tries made",
+}
+_FATE = ("ts", "status", "type", "size", "ip", "ms", "attempt", "depth", "via")
+
+
+def _explain(answer: _Answer) -> list[str]:
+    state = answer["state"] + (", and the crawl is paused" if answer.get("paused") else "")
+    rows = [(name, _value(answer[key])) for key, name in _EXPLAINED.items() if key in answer]
+    fate = answer.get("fate") or {}
+    rows += [(name, _value(fate[name])) for name in _FATE if fate.get(name) not in (None, "")]
+    site = answer.get("site")
+    if site:
+        told = (
+            f"{site['site']}: {site['state']}, {grouped(site['waiting'])} waiting, "
+            f"{site['in_flight']} in flight, every {site['delay_s']:g} s, "
+            f"{grouped(site['fetched'])} fetched, {grouped(site['failed'])} failed"
+        )
+        rows.append(("site", told))
+    return [f"{answer['url']}", f"{state}: {answer['why']}", *_table(rows)]
+
+
+def _value(value: object) -> str:
+    return grouped(value) if type(value) is int else str(value)
+
+
+def _add(answer: _Answer) -> list[str]:
+    refused = [f"refused {each['url']}: {each['reason']}" for each in answer["refused"]]
+    return [f"{answer['accepted']} taken", *refused]
+
+
+def _help() -> list[str]:
+    # Those of this program; the crawl's may be older, and says so when it is asked.
+    usages = [(f"{name} {each.arguments}".strip(), each.help) for name, each in COMMANDS.items()]
+    return _table(usages)
+
+
+def _fate(answer: _Answer) -> str:
+    if "watching" in answer:
+        word = f" with {answer['watching']}" if answer["watching"] else ""
+        return f"fates{word} as they are decided; Enter ends it"
+    if "watched" in answer:
+        return f"{answer['watched']} told, {answer['lost']} lost"
+    if "lost" in answer:
+        return f"({answer['lost']} lost: they came faster than they were read)"
+    return f"{answer['ts']} {answer['outcome']} {answer['status'] or '-'} {answer['url']}"

@@ -1,0 +1,23 @@
+"""From the configuration to a resolver: the part of the wiring that needs no crawler."""
+
+from larbinpy.config import Config, ConfigError
+from larbinpy.dns import NameCache, Resolver, read_hosts, system_servers
+from larbinpy.loop.poller import Poller
+
+
+def make_resolver(config: Config, poller: Poller) -> Resolver:
+    """The resolver; with the system's servers where the configuration names none."""
+    servers = config.dns_server or system_servers()
+    try:
+        return Resolver(
+            poller,
+            servers,
+            NameCache(config.dns_cache_size, config.dns_negative_size, config.dns_cache_time),
+            read_hosts(),
+            in_flight=config.dns_connexions,
+            send_queue=config.dns_send_queue,
+            timeout=config.dns_timeout,
+            address_time=config.dns_cache_time,
+        )
+    except ValueError as error:
+        raise ConfigError(f"{error} that can be asked; name one with dnsServer") from None

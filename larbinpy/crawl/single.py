@@ -1,0 +1,104 @@
+"""One URL through resolver, fetcher and parser, and nothing else: ``larbinpy fetch``."""
+
+from hashlib import sha1
+
+from larbinpy.config import Config
+from larbinpy.crawl import wiring
+from larbinpy.crawl.resolving import make_resolver
+from larbinpy.dns import Answer, Resolver, is_public
+from larbinpy.fetch.fetcher import Fetcher
+from larbinpy.fetch.settings import Request
+from larbinpy.loop.clock import clock
+from larbinpy.loop.poller import Poller
+from larbinpy.outcome import Outcome
+from larbinpy.page import Page
+from larbinpy.parse import read
+from larbinpy.url import Url, resolve
+
+
+def fetch_one(text: str, config: Config) -> dict[str, object]:
+    """Fetch one URL; what came of it, as JSON-able values.
+
+    No robots.txt, and no redirect is followed; any type is taken. Only a reply whose
+    headers lie about its body is asked for a second time, not to be believed then. `size` counts
+    decoded bytes, `truncated` is None, "length" (cut at maxPageSize) or "disconnect".
+    """
+    href = resolve(text.strip())
+    if href is None:
+        return describe(Page(Url(text, 0), Outcome.BAD_URL))
+    poller = Poller()
+    resolver = make_resolver(config, poller)
+    fetcher = wiring.make_fetcher(config, poller, wiring.proxy_address(config))
+    try:
+        page = _fetch(Url(href, 0, attempt=1), config, poller, resolver, fetcher)
+    finally:
+        fetcher.close()
+        resolver.close()
+        poller.close()
+    if page.outcome in (Outcome.SUCCESS, Outcome.TOO_BIG, Outcome.EARLY_STOP) and page.body:
+        parsed = read(page, config.user_agent)
+        page.charset = parsed.charset
+        page.links = [link.url for link in parsed.links]
+    return describe(page)
+
+
+def _fetch(url: Url, config: Config, poller: Poller, resolver: Resolver, fetcher: Fetcher) -> Page:
+    answer = _resolve(url.host, poller, resolver)
+    if answer.reason is not None:
+        return Page(url, Outcome.NO_DNS, detail=answer.reason)
+    permitted = [a for a in answer.addresses if config.allow_private or is_public(a)]
+    if not permitted:
+        return Page(url, Outcome.PRIVATE_ADDRESS)
+    request = Request(url, permitted[0], _anything, config.max_page_size)
+    page = _request(request, poller, fetcher)
+    if page.outcome is Outcome.EARLY_STOP and page.status and not page.body:
+        url.attempt += 1
+        page = _request(request, poller, fetcher)
+    return page
+
+
+def _request(request: Request, poller: Poller, fetcher: Fetcher) -> Page:
+    fetcher.start(request, clock())
+    while True:
+        now = clock()
+        pages = fetcher.step(now)
+        if pages:
+            return pages[0]
+        _wait(poller, fetcher.deadline, now)
+
+
+def _resolve(host: str, poller: Poller, resolver: Resolver) -> Answer:
+    answer = resolver.ask(host, clock())
+    while answer is None:
+        now = clock()
+        answer = next(iter(resolver.step(now)), None)
+        if answer is None:
+            _wait(poller, resolver.deadline, now)
+    return answer
+
+
+def _wait(poller: Poller, deadline: float | None, now: float) -> None:
+    poller.wait(1.0 if deadline is None else min(deadline - now, 1.0))
+
+
+def _anything(media_type: str) -> Outcome | None:
+    return None
+
+
+def describe(page: Page) -> dict[str, object]:
+    """`page` as ``larbinpy fetch --json`` prints it."""
+    return {
+        "url": page.url.href,
+        "outcome": page.outcome.value,
+        "status": page.status or None,
+        "location": page.header("location"),
+        "size": len(page.body),
+        "truncated": page.truncated,
+        "type": page.type or None,
+        "charset": page.charset,
+        "sha1": sha1(page.body).hexdigest() if page.body else None,
+        "ip": page.ip,
+        "attempt": page.url.attempt,
+        "ms": page.ms,
+        "links": page.links,
+    }

@@ -1,0 +1,96 @@
+"""Where a URL stands and why, in steps: from memory, the queues on disk and the crawl log.
+
+What is in memory is found at once. Whether a URL that was met is in the store or in the log
+nobody knows before it is found; so both are searched by turns, and the crawl goes on between
+the steps. A URL that moves on meanwhile is looked for again at the end, where it must be.
+"""
+
+from collections.abc import Generator, Iterator
+from itertools import count
+
+from larbinpy.frontier.frontier import Frontier
+from larbinpy.loop.clock import Clock
+from larbinpy.observe import url_status
+from larbinpy.observe.log_search import Line, LogSearch
+from larbinpy.observe.url_status import Facts
+from larbinpy.outcome import in_words
+from larbinpy.output.log import CrawlLog
+from larbinpy.storage.store import Place
+from larbinpy.url import fingerprint, resolve, site_of
+
+#: Steps in the store for one in the log, which takes so much longer.
+_BLOCKS = 8
+_ROBOTS = ("forbiddenRobots", "fastRobots")
+
+
+def explain(
+    frontier: Frontier, log: CrawlLog, text: str, clock: Clock
+) -> Iterator[dict[str, object] | None]:
+    """Yields None after each step of some 100 us, and then what is to be said. OSError."""
+    href = resolve(text.strip())
+    if href is None:
+        why = in_words("badURL")
+        yield {"url": text, "state": "refused", "reason": "badURL", "rule": "URL", "why": why}
+        return
+    seen = fingerprint(href) in frontier.seen
+    found = url_status.standing(frontier, href, clock())
+    if found is None and seen:
+        found = yield from _searched(frontier, log, href, clock)
+    if found is None:
+        refused = None if seen else url_status.refusal(frontier, href, clock())
+        found = {"state": "refused", **refused} if refused else _nowhere(frontier, href, seen)
+    site = frontier.sites.get(site_of(href))
+    standing = {} if site is None else {"site": site.describe(clock())}
+    yield {"url": href, "seen": seen, **found, **standing}
+
+
+def _nowhere(frontier: Frontier, href: str, seen: bool) -> Facts:
+    if not seen:
+        return url_status.unknown(frontier, href)
+    why = "it was met, and is neither queued nor in crawl.jsonl: was that cut or renamed?"
+    return {"state": "seen", "why": why}
+
+
+def _searched(
+    frontier: Frontier, log: CrawlLog, href: str, clock: Clock
+) -> Generator[None, None, Facts | None]:
+    past = LogSearch(log, href)
+    searches: list[Generator[None, None, Place | Line | None]]
+    searches = [frontier.store.find(href), past.search()]
+    found: Place | Line | None = None
+    for step in count(1):
+        # What was queued once more is queued, whatever became of it before.
+        search = searches[-1 if step % _BLOCKS == 0 and not frontier.has_repeats else 0]
+        try:
+            next(search)
+        except StopIteration as end:
+            found = end.value
+            searches.remove(search)
+        if found is not None or not searches:
+            break
+        yield
+    # It may have left the store since the search began, and been decided.
+    standing = url_status.standing(frontier, href, clock())
+    if standing is not None:
+        return standing
+    if isinstance(found, Place):
+        return url_status.queued(frontier, found, href)
+    found = past.news() or found
+    return None if found is None else _decided(frontier, found, href, clock())
+
+
+def _decided(frontier: Frontier, fate: Line, href: str, now: float) -> Facts:
+    outcome, status = str(fate.get("outcome")), fate.get("status")
+    more: Facts = {}
+    why = in_words(outcome)
+    if fate.get("detail"):
+        why += f": {fate['detail']}"
+    if outcome in _ROBOTS:
+        more = url_status.forbidding(frontier, href, now)
+        why = more.pop("why")
+    elif outcome == "badType":
+        more = {"rule": "type"}
+        why = f"its type, {fate.get('type') or 'none'}, is not wanted (anyType, getImage, ...)"
+    if status and outcome != "success":
+        why += f" (HTTP {status})"
+    return {"state": "decided", "reason": outcome, "fate": fate, "why": why, **more}

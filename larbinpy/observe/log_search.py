@@ -1,0 +1,81 @@
+"""Looking back: the last line of the crawl log about a URL, found in steps.
+
+A crawl of days has a log of gigabytes. It is searched from its end, in pieces, for the text
+that begins the line of the URL in question; nothing is decoded but that line.
+"""
+
+import json
+from collections.abc import Generator
+from typing import Any
+
+from larbinpy.output.log import CrawlLog
+
+#: Bytes in one step: some 100 us where they are in memory.
+_PIECE = 1 << 18
+#: No line is longer: two URLs, and what a server may call a type.
+_LINE = 1 << 17
+
+Line = dict[str, Any]
+
+
+class LogSearch:
+    """Looks for the last line about `href`, a canonical URL, in a log that goes on."""
+
+    def __init__(self, log: CrawlLog, href: str) -> None:
+        self._log = log
+        self._needle = b'"url": ' + json.dumps(href).encode()
+        self._known = log.size
+
+    def __repr__(self) -> str:
+        return f"<Past of {self._needle!r}>"
+
+    def search(self) -> Generator[None, None, Line | None]:
+        """Yields after each piece; returns the line, None where there is none. OSError."""
+        waiting = self._waiting()
+        if waiting is not None:
+            return waiting
+        end = self._known
+        # What is no longer than the needle cannot hold it.
+        while end >= len(self._needle):
+            start = max(0, end - _PIECE)
+            found = self._last_in(start, end)
+            if found is not None:
+                return found
+            end = start + len(self._needle) - 1 if start else 0
+            yield
+        return None
+
+    def news(self) -> Line | None:
+        """The line where it was written since the search began."""
+        end = self._log.size
+        begin = max(0, self._known - len(self._needle)) if end >= self._known else 0
+        found = None
+        for start in range(begin, end, _PIECE):
+            found = self._last_in(start, min(end, start + _PIECE + len(self._needle))) or found
+        return self._waiting() or found
+
+    def _waiting(self) -> Line | None:
+        line = self._log.last_waiting(self._needle)
+        return None if line is None else _decoded(line)
+
+    def _last_in(self, start: int, end: int) -> Line | None:
+        piece = self._log.read(end - start, start)
+        last, at = -1, piece.find(self._needle)
+        # Not rfind, which takes the product of both lengths where one is made for that.
+        while at >= 0:
+            last, at = at, piece.find(self._needle, at + 1)
+        if last < 0:
+            return None
+        begin = max(0, start + last - _LINE)
+        around = self._log.read(2 * _LINE, begin)
+        before, at = around[: start + last - begin], start + last - begin
+        newline = around.find(b"\n", at)
+        return _decoded(around[before.rfind(b"\n") + 1 : None if newline < 0 else newline])
+
+
+def _decoded(line: bytes) -> Line | None:
+    try:
+        fate = json.loads(line)
+    except ValueError:
+        return None
+    return fate if isinstance(fate, dict) else None

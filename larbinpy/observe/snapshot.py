@@ -1,0 +1,127 @@
+"""What there is to see of a crawl: the one snapshot that every page and line shows, the report."""
+
+import os
+import resource
+from collections import deque
+from collections.abc import Mapping
+
+from larbinpy._version import __version__
+from larbinpy.dns import Resolver
+from larbinpy.exit_status import Ending
+from larbinpy.fetch.fetcher import Fetcher
+from larbinpy.frontier.frontier import Frontier
+from larbinpy.observe import view
+from larbinpy.outcome import Outcome
+from larbinpy.output.plug import Output
+from larbinpy.output.report import build_report
+from larbinpy.page import Fate, timestamp
+from larbinpy.stats.counters import REFUSALS, Stats
+from larbinpy.stats.usage import cpu_seconds, peak_rss_bytes, rss_bytes
+
+
+def snapshot(
+    state: str,
+    config: Mapping[str, str],
+    stats: Stats,
+    frontier: Frontier,
+    resolver: Resolver,
+    fetcher: Fetcher,
+    output: Output,
+    now: float,
+    wall: float,
+) -> dict[str, object]:
+    """Everything there is to see, as JSON-able values. Times in seconds."""
+    counted = _outcomes(stats, frontier)
+    return {
+        "version": __version__,
+        "now": wall,
+        "started": stats.started_wall,
+        "elapsed_s": round(now - stats.started, 3),
+        "state": state,
+        "config": dict(config),
+        "totals": _totals(stats, frontier),
+        "rates": stats.rates(),
+        "outcomes": counted,
+        "queues": view.queues(frontier),
+        "gate": view.gate(frontier),
+        "sites": view.sites(frontier, now),
+        "dns": resolver.stats(),
+        "robots": _robots(frontier, counted),
+        "system": _system(stats, fetcher),
+        "output": output.stats(),
+        "recent": _newest_first(stats.recent),
+        "failures": _newest_first(stats.failures),
+        "refusals": _newest_first(stats.refusals),
+        "history": stats.history.describe(),
+        "histograms": {
+            "fetch": stats.fetches.describe(),
+            "dns": resolver.times.describe(),
+            "turn": stats.turns.describe(),
+        },
+    }
+
+
+def report(
+    ending: Ending, stats: Stats, frontier: Frontier, resolver: Resolver, now: float
+) -> dict[str, object]:
+    """What `--report` writes about a crawl that ended at `now`."""
+    counted = _outcomes(stats, frontier)
+    return build_report(
+        version=__version__,
+        started=timestamp(stats.started_wall),
+        elapsed_s=now - stats.started,
+        cpu_s=cpu_seconds(),
+        peak_rss_bytes=peak_rss_bytes(),
+        stop_reason=ending.reason,
+        exit_code=ending.code,
+        totals=_totals(stats, frontier),
+        outcomes=counted,
+        robots=_robots(frontier, counted),
+        dns=resolver.stats(),
+    )
+
+
+def _totals(stats: Stats, frontier: Frontier) -> dict[str, int]:
+    """The sums that the status page and the report share."""
+    return {
+        "pages": stats.pages,
+        "success": stats.success,
+        "links": stats.links,
+        "urls_seen": len(frontier.seen),
+        "urls_queued": frontier.owed,
+        "bytes_received": stats.bytes_received,
+        "retries": frontier.sites.retried,
+        "sites": frontier.sites.met,
+        "addresses": frontier.ip_sites.met,
+    }
+
+
+def _outcomes(stats: Stats, frontier: Frontier) -> dict[str, int]:
+    """URLs and links by how they ended, every name included."""
+    together = stats.outcomes + frontier.refused
+    return {outcome.value: together[outcome] for outcome in Outcome}
+
+
+def _robots(frontier: Frontier, counted: Mapping[str, int]) -> dict[str, int]:
+    return {
+        "fetched": frontier.sites.robots_fetched,
+        "denied": sum(counted[outcome.value] for outcome in REFUSALS),
+    }
+
+
+def _newest_first(fates: deque[Fate]) -> list[dict[str, object]]:
+    return [fate.told() for fate in reversed(fates)]
+
+
+def _system(stats: Stats, fetcher: Fetcher) -> dict[str, object]:
+    return {
+        "cpu_s": round(cpu_seconds(), 3),
+        "rss_bytes": rss_bytes(),
+        "peak_rss_bytes": peak_rss_bytes(),
+        "fds": len(os.listdir("/proc/self/fd")),
+        "fds_limit": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+        "loop_lag_ms": round(stats.lag * 1000, 3),
+        "loop_lag_max_ms": round(stats.lag_max * 1000, 3),
+        "handles": fetcher.busy + fetcher.free,
+        "busy": fetcher.busy,
+    }

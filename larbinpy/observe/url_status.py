@@ -1,0 +1,212 @@
+"""Where a URL stands, and why: what the frontier has in memory, in words for people.
+
+Each answer has a ``state`` and a sentence, ``why``; where they apply ``ahead`` (URLs that come
+before), ``waits_for``, ``in_s`` (seconds until then), ``attempt`` (tries that were made),
+``reason`` (an outcome) and ``rule`` (what refuses it: a keyword, trap, robots.txt or site).
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from larbinpy.frontier.frontier import Frontier
+from larbinpy.frontier.named_site import NamedSite, State
+from larbinpy.frontier.scope import Candidate
+from larbinpy.outcome import Outcome
+from larbinpy.parse import Kind, Link
+from larbinpy.storage.store import Place
+from larbinpy.url import Url, host_of, site_of
+
+Facts = dict[str, Any]
+
+#: A queue of the store in words.
+_QUEUES = {
+    "priority": "the queue of URLs with priority",
+    "ordinary": "the queue",
+    "priority_wait": "its site's own queue of URLs with priority",
+    "ordinary_wait": "its site's own queue",
+}
+#: Some host that is not the URL's own.
+_ELSEWHERE = "http://elsewhere.invalid/"
+
+
+def standing(frontier: Frontier, href: str, now: float) -> Facts | None:
+    """Where a URL stands that has left the queues and is not decided; None for others."""
+    site = frontier.sites.get(site_of(href))
+    for url in frontier.ip_sites.flying():
+        if url.href == href:
+            return _in_flight(url, site)
+    if site is not None:
+        in_site = _in_site(frontier, site, href, now)
+        if in_site is not None:
+            return in_site
+    for page in frontier.to_write_down:
+        if page.url.href == href:
+            why = "its end is about to be written down"
+            return {"state": "decided", "reason": page.outcome.value, "why": why}
+    return None
+
+
+def _in_flight(url: Url, site: NamedSite | None) -> Facts:
+    address = site.addresses[0] if site is not None and site.addresses else None
+    where = "" if address is None else f" from {address}"
+    return {
+        "state": "in flight",
+        "address": address,
+        "attempt": url.attempt,
+        "why": f"it is being fetched{where}, try {url.attempt + 1}",
+    }
+
+
+def _in_site(frontier: Frontier, site: NamedSite, href: str, now: float) -> Facts | None:
+    ahead = _index(site.ready, href)
+    if ahead is not None:
+        facts = _ready(frontier, site, now)
+        return {
+            "state": "ready",
+            "ahead": ahead,
+            "attempt": site.ready[ahead].attempt,
+            **facts,
+        }
+    ahead = _index(site.waiting, href)
+    if ahead is not None:
+        facts = _waiting(frontier, site, now)
+        return {
+            "state": "waiting",
+            "ahead": ahead,
+            "attempt": site.waiting[ahead].attempt,
+            **facts,
+        }
+    for due, url in site.retries:
+        if url.href == href:
+            why = f"try {url.attempt} failed; the next is after retryWait"
+            facts = _until("retryWait", due - now, why)
+            return {"state": "to be tried again", "attempt": url.attempt, **facts}
+    return None
+
+
+def _index(urls: Sequence[Url], href: str) -> int | None:
+    return next((n for n, url in enumerate(urls) if url.href == href), None)
+
+
+def _until(what: str, seconds: float, why: str) -> Facts:
+    return {"waits_for": what, "in_s": round(max(0.0, seconds), 3), "why": why}
+
+
+def _ready(frontier: Frontier, site: NamedSite, now: float) -> Facts:
+    """What a URL waits for that may be fetched."""
+    ip_site = frontier.ip_sites.behind(site)
+    address_at = now if ip_site is None else ip_site.next_at
+    until = max(site.next_at, address_at)
+    if now < site.held_until >= until:
+        why = "the site asked for a pause, by a 429 or 503"
+        return _until("pause", until - now, why)
+    if site.next_at > max(now, address_at):
+        why = f"its site is asked every {site.pace.delay:g} s"
+        return _until("politeness", until - now, why)
+    if until > now:
+        why = f"its address is asked every {frontier.ip_sites.least:g} s (waitDuration)"
+        return _until("politeness", until - now, why)
+    if ip_site is not None and not ip_site.free:
+        return {"waits_for": "connexion", "why": "its address is being asked for something else"}
+    return {"waits_for": "turn", "why": "it may go: as soon as it is its turn and a handle is free"}
+
+
+def _waiting(frontier: Frontier, site: NamedSite, now: float) -> Facts:
+    """What a URL waits for that is before the door of its site."""
+    match site.state:
+        case State.RESOLVING:
+            return {"waits_for": "address", "why": f"the address of {site.host} is asked for"}
+        case State.ROBOTS if site.in_flight:
+            return {"waits_for": "robots.txt", "why": "the site's robots.txt is being fetched"}
+        case State.ROBOTS:
+            until = _ready(frontier, site, now).get("in_s", 0.0)
+            return _until("robots.txt", until, "the site's robots.txt is to be fetched first")
+        case State.WAITING:
+            why = f"try {site.tries} to get the site's address and robots.txt failed"
+            return _until("retryWait", site.until - now, why)
+        case _:
+            return {"waits_for": "turn", "why": "its site takes in its URLs bit by bit"}
+
+
+def queued(frontier: Frontier, place: Place, href: str) -> Facts:
+    """Of a URL that is in the store."""
+    ahead = place.ahead
+    # Those with priority come first.
+    if place.queue == "ordinary":
+        ahead += len(frontier.store.priority)
+    is_open, reason = frontier.sequencer.gate()
+    in_memory = frontier.sequencer.by_site[site_of(href)]
+    if place.queue.endswith("_wait"):
+        waits_for, reason = "room", f"its site has {in_memory} URLs in memory, and they go first"
+    elif is_open:
+        waits_for, reason = "turn", f"{ahead} go first"
+    else:
+        waits_for, reason = "gate", f"the gate is closed: {reason}"
+    return {
+        "state": "queued",
+        "queue": place.queue,
+        "ahead": ahead,
+        "waits_for": waits_for,
+        "why": f"it is in {_QUEUES[place.queue]}: {reason}",
+    }
+
+
+def refusal(frontier: Frontier, href: str, now: float) -> Facts | None:
+    """Why a link to `href` from its own site would be left out now; None where it would not."""
+    candidate = Candidate(href, href, redirect=False)
+    refusing = frontier.scope.refusing(candidate)
+    if refusing is not None:
+        reason, rule = refusing
+        why = rule.why
+        if _taken_as_requisite(frontier, href):
+            why += "; it is fetched where a page needs it to be shown"
+        return {"reason": reason.value, "rule": rule.name, "why": why}
+    outcome = frontier.sites.refusal(href, now)
+    if outcome is None:
+        return None
+    if outcome is Outcome.FORBIDDEN_ROBOTS:
+        return {"reason": outcome.value, **forbidding(frontier, href, now)}
+    site = frontier.sites.get(site_of(href))
+    more = {} if site is None else {"in_s": round(max(0.0, site.until - now), 3)}
+    why = f"its site is given up for a while ({outcome.value})"
+    return {"reason": outcome.value, "rule": "site", "why": why, **more}
+
+
+def _taken_as_requisite(frontier: Frontier, href: str) -> bool:
+    scope = frontier.scope
+    via = href if host_of(href) in scope.seed_hosts else _ELSEWHERE
+    if not scope.is_requisite(Url(via, 0), Link(href, Kind.IMAGE), redirect=False):
+        return False
+    needed = Candidate(href, via, redirect=False, kind=Kind.IMAGE, requisite=True)
+    return scope.refuse(needed) is None
+
+
+def forbidding(frontier: Frontier, href: str, now: float) -> Facts:
+    """How robots.txt forbids a URL, as far as is known by now."""
+    site = frontier.sites.get(site_of(href))
+    line = None
+    if site is not None and now < site.rules_until:
+        line = frontier.sites.forbidding(site, href)
+    if line is not None:
+        return {"rule": "robots.txt", "line": line, "why": f"robots.txt says: {line}"}
+    if site is not None and now < site.rules_until and not frontier.sites.allows(site, href):
+        until = round(site.rules_until - now, 3)
+        why = "all of the site is refused for a while, as its robots.txt could not be had"
+        return {"rule": "robots.txt", "in_s": until, "why": why}
+    return {"rule": "robots.txt", "why": "the site's robots.txt refused it"}
+
+
+def unknown(frontier: Frontier, href: str) -> Facts:
+    """Of a URL that no rule refuses and nobody met."""
+    why = ["no page that was read links to it"]
+    why += _left_out(frontier, href)
+    return {"state": "never seen", "why": ", or only ones ".join(why)}
+
+
+def _left_out(frontier: Frontier, href: str) -> Iterator[str]:
+    """Where links to it would be left out."""
+    too_deep = frontier.refused[Outcome.TOO_DEEP]
+    if too_deep:
+        yield f"further than depthInSite from the seeds ({too_deep} links were too deep so far)"
+    if frontier.scope.refuse(Candidate(href, _ELSEWHERE, redirect=False)) is not None:
+        yield "on other hosts (noExternalLinks)"

@@ -1,0 +1,1 @@
+"""Pages mirrored to disk under their host and path."""

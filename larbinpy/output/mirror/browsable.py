@@ -1,0 +1,226 @@
+"""A mirror that browses offline: rewriteLinks.
+
+While the crawl runs, pages are written as they came, and the catalog notes which URL has
+which file (`naming`). What links are rewritten in is kept as it came, too (`originals`), and
+made anew from that when the crawl has ended (`relinking`).
+
+A page that has not changed since it was fetched (304) stays; one that fails stays, too.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from larbinpy.errors import UserError
+from larbinpy.outcome import Outcome
+from larbinpy.output.mirror.catalog import Catalog, Entry
+from larbinpy.output.mirror.naming import Names
+from larbinpy.output.mirror.originals import Originals
+from larbinpy.output.mirror.relinking import Relinking
+from larbinpy.page import Page
+from larbinpy.parse import Form, form_of, may_link
+from larbinpy.storage.files import LineFile, open_folder
+from larbinpy.url import Url, hash64
+
+_LOCK = ".larbinpy-names"
+#: Headers that tell of the page itself, and what follows from it: they count on a 304, too.
+_LASTING = frozenset({"content-type", "etag", "last-modified", "link", "refresh", "x-robots-tag"})
+_LONGEST_HEADER = 2000
+#: By which of them a server is asked whether there is something new, and how.
+_CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
+#: A larger file (bytes) takes more than a few milliseconds to read, and is, where it stayed as
+#: it was, only for its links; and from so much of it is told whether it may have some.
+_LARGE = 1 << 20
+_BEGINNING = 1 << 16
+
+
+@dataclass(slots=True, frozen=True)
+class MirrorSettings:
+    """How a mirror is kept."""
+
+    #: Keep what was rewritten as it came, beside it.
+    keep_originals: bool = False
+    #: Names in lower case, for disks that ignore case.
+    lower_case: bool = False
+    #: Ask for pages that are here only where they have changed.
+    conditional: bool = True
+    #: Others want the bodies of those that have not changed, too, however large.
+    whole: bool = False
+
+
+class BrowsableMirror:
+    """Pages at HOST[:PORT]/path below `directory`, which is made where it is missing.
+
+    One crawl at a time writes to a mirror; a second is refused with `BlockingIOError`.
+    """
+
+    def __init__(self, directory: str | os.PathLike[str], settings: MirrorSettings) -> None:
+        self._settings = settings
+        self._name = os.fspath(directory)
+        self._root = open_folder(directory)
+        try:
+            self._lock = LineFile(_LOCK, folder=self._root)
+            self._catalog = Catalog(directory)
+            self._names = Names(self._catalog, self._root, lower_case=settings.lower_case)
+        except BaseException:
+            os.close(self._root)
+            raise
+        self._tree = self._names.tree
+        self._originals = Originals(self._tree)
+        self._relinking = Relinking(
+            self._catalog, self._names, self._originals, keep=settings.keep_originals
+        )
+        self._pages = self._bytes = self._unchanged = 0
+
+    def __repr__(self) -> str:
+        return f"BrowsableMirror({self._pages} pages, {self._unchanged} of them unchanged)"
+
+    # The plug.
+
+    def loaded(self, page: Page) -> None:
+        if page.not_modified:
+            self._unchanged += 1
+        else:
+            self._take(page)
+        self._pages += 1
+        self._bytes += len(page.body)
+
+    def failed(self, url: Url, outcome: Outcome) -> None:
+        pass
+
+    def stats(self) -> dict[str, object]:
+        return {
+            "pages": self._pages,
+            "bytes": self._bytes,
+            "unchanged": self._unchanged,
+            "rewritten": self._relinking.rewritten,
+        }
+
+    def cut(self) -> list[int]:
+        self._catalog.commit()
+        return [self._pages, self._tree.written, self._catalog.changes]
+
+    def sync(self) -> None:
+        """Nothing: all of it is brought to the disk with the pages."""
+
+    def load(self, mark: list[int] | int) -> None:
+        """Refuse to go on from a mirror elsewhere, or a plain one, whose mark is a number."""
+        pages = mark if isinstance(mark, int) else mark[0]
+        if pages and self._catalog.is_empty:
+            raise UserError(
+                f"{self._name}: the pages so far are not in a mirror with rewriteLinks here;"
+                " resume with outputDir and rewriteLinks as they were, or --scratch starts anew"
+            )
+
+    def close(self) -> None:
+        self._catalog.close()
+        self._lock.close()
+        os.close(self._root)
+
+    def _take(self, page: Page) -> None:
+        old, entry = self._catalog.get(page.url.href), self._entry(page)
+        self._catalog.note_change()
+        twin = self._twin(entry) if old is None else None
+        if twin is not None:
+            self._catalog.move(entry.url, twin.url)
+            return
+        is_same = old is not None and (old.digest, old.path) == (entry.digest, entry.path)
+        if not is_same or not self._is_there(entry):
+            if entry.form is not None:
+                self._originals.write(entry.url, page.body)
+            self._tree.write(entry.path, page.body, entry.modified)
+        self._catalog.put(entry)
+        if old is not None and old.path != entry.path:
+            self._names.leave(old.path, entry.path)
+
+    def _entry(self, page: Page) -> Entry:
+        url, form = page.url.href, form_of(page)
+        return Entry(
+            url,
+            self._names.allotted(url, "text/html" if form is Form.HTML else page.type),
+            [(n, v) for n, v in page.headers if n in _LASTING and _is_tame(v)],
+            page.charset,
+            _digest(page.body),
+            form and form.value,
+            len(page.body),
+        )
+
+    def _twin(self, entry: Entry) -> Entry | None:
+        """The page that has the plainest path that `entry` might have, where it is the same.
+
+        As ``/`` and ``/index.html`` are on most sites, and http and https.
+        """
+        twin = self._catalog.at(self._names.plainest(entry.url, entry.type))
+        if twin is None or (twin.digest, twin.form) != (entry.digest, entry.form):
+            return None
+        return twin if twin.path != entry.path else None
+
+    # What is there already.
+
+    def conditions(self, url: str) -> list[str]:
+        """Header lines that ask for `url` only where it has changed; none where it must come."""
+        entry = self._catalog.get(url) if self._settings.conditional else None
+        if entry is None or not self._is_there(entry):
+            return []
+        values = dict(entry.headers)
+        return [f"{ask}: {values[name]}" for name, ask in _CONDITIONS.items() if name in values]
+
+    def unchanged(self, page: Page) -> None:
+        """Make of a 304 the page that is there; where it is not, it must come once more."""
+        entry = self._catalog.get(page.url.href) if self._settings.conditional else None
+        if entry is None:
+            return
+        body = self._at_hand(entry)
+        if body is None:
+            bare = [(name, value) for name, value in entry.headers if name not in _CONDITIONS]
+            self._catalog.put(replace(entry, headers=bare, digest=b""))
+            page.outcome = Outcome.EARLY_STOP
+            return
+        told = {name for name, _ in page.headers}
+        page.headers += [(name, value) for name, value in entry.headers if name not in told]
+        page.body, page.outcome = body, Outcome.SUCCESS
+        self._catalog.stay(entry.url)
+
+    def moved(self, url: str, target: str) -> None:
+        """A redirect: links to `url` lead to the file of `target`."""
+        self._catalog.move(url, target)
+
+    def finish(self) -> Iterator[None]:
+        """Rewrite the links of all pages."""
+        return self._relinking.steps()
+
+    def _is_there(self, entry: Entry) -> bool:
+        if entry.form is not None:
+            return self._originals.has(entry.url)
+        return self._tree.size(entry.path) == entry.size
+
+    def _at_hand(self, entry: Entry) -> bytes | None:
+        """The page as it came, empty where nobody needs it; None where it is no more as it came.
+
+        Of a large file that has no links only the size is compared.
+        """
+        if not self._is_there(entry):
+            return None
+        if entry.form is not None:
+            body = self._originals.read(entry.url, entry.size)
+        elif self._is_left_alone(entry):
+            return b""
+        else:
+            body = self._tree.read(entry.path, entry.size)
+        return body if body is not None and _digest(body) == entry.digest else None
+
+    def _is_left_alone(self, entry: Entry) -> bool:
+        if self._settings.whole or entry.size <= _LARGE:
+            return False
+        page = Page(Url(entry.url, 0), Outcome.SUCCESS, 200, entry.headers)
+        page.body = self._tree.read(entry.path, _BEGINNING) or b""
+        return not may_link(page)
+
+
+def _digest(body: bytes) -> bytes:
+    return hash64(body).to_bytes(8, "little")
+
+
+def _is_tame(value: str) -> bool:
+    """May a header be sent back?"""
+    return len(value) <= _LONGEST_HEADER and value.isprintable() and value.isascii()

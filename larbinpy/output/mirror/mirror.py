@@ -1,0 +1,182 @@
+"""Mirror mode: pages at HOST[:PORT]/path, as their URLs name them.
+
+`paths` gives every URL a plain name and an own name. A URL has its plain name, except:
+
+- where that is needed as a folder (``/a`` beside ``/a/b``) the page has its own name,
+  ``a#file``; if it came first it is moved there. The order in which they come is of no
+  consequence.
+- ``/a/`` and ``/a/index.html`` are both called ``a/index.html``, and http and https of one
+  host are both called after the host. The one that comes first has the plain name for
+  good, the other its own: ``a/index.html#folder`` or ``#file``, ``HOST#http`` or
+  ``HOST#https``. Who came first is remembered in the file ``.larbinpy-names``.
+
+So each URL has one file, a page fetched again replaces itself alone, and in a mirror where
+none of this happens every file is where its URL says. Nothing that a server sends has a
+part in a name.
+
+A page is written to one temporary file in the mirror's folder and renamed into place. Every
+step is taken relative to an open folder and without following links.
+
+A crawl that was killed gets the pages again that came since its last checkpoint. There is
+nothing to take back for that: each replaces itself, and who came first stays the first, as
+its line is there before its page.
+"""
+
+import os
+
+from larbinpy.outcome import Outcome
+from larbinpy.output.mirror.paths import INDEX, Place, locate
+from larbinpy.page import Page
+from larbinpy.storage.files import LineFile, create, discard, enter_folder, open_folder
+from larbinpy.url import Url, fingerprint
+
+# No host is written with a leading dot, so these are no host's folder.
+_NAMES = ".larbinpy-names"
+_PART = ".larbinpy-part"
+
+_RIVAL = {"http": "https", "https": "http", "file": "folder", "folder": "file"}
+
+
+class MirrorOutput:
+    """Pages at HOST[:PORT]/path below `directory`, which is made where it is missing.
+
+    One crawl at a time writes to a mirror; a second is refused with `BlockingIOError`.
+    """
+
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        self._root = open_folder(directory)
+        try:
+            self._holders = Holders(LineFile(_NAMES, folder=self._root))
+            # A kill may have left one, and no page may come that would replace it.
+            discard(_PART, folder=self._root)
+        except BaseException:
+            os.close(self._root)
+            raise
+        self._pages = 0
+        self._bytes = 0
+        self._own_names = 0
+
+    def loaded(self, page: Page) -> None:
+        place = locate(page.url.href)
+        create(_PART, (page.body,), folder=self._root)
+        try:
+            site, folder = self._enter(place)
+            try:
+                self._settle(place, site, folder)
+            finally:
+                os.close(folder)
+        except BaseException:
+            discard(_PART, folder=self._root)
+            raise
+        self._pages += 1
+        self._bytes += len(page.body)
+
+    def failed(self, url: Url, outcome: Outcome) -> None:
+        pass
+
+    def stats(self) -> dict[str, object]:
+        return {"pages": self._pages, "bytes": self._bytes, "own_names": self._own_names}
+
+    # As a part of the state:
+
+    def cut(self) -> int:
+        return self._pages
+
+    def sync(self) -> None:
+        self._holders.sync()
+
+    def load(self, mark: int) -> None:
+        pass
+
+    def close(self) -> None:
+        self._holders.close()
+        os.close(self._root)
+
+    def _enter(self, place: Place) -> tuple[str, int]:
+        """Name of the site's folder, and descriptor of the folder that the page goes to."""
+        site, folder = self._enter_site(place)
+        path = site
+        for name, page in zip(place.folders, place.pages, strict=True):
+            path = f"{path}/{name}"
+            parent = folder
+            try:
+                folder = self._enter_folder(parent, name, page, path)
+            finally:
+                os.close(parent)
+        return site, folder
+
+    def _enter_site(self, place: Place) -> tuple[str, int]:
+        # What sits at the top of the mirror and is no folder was put there by someone
+        # else, as a link or a file of their own, and is left alone.
+        if self._holders.take(place.scheme, place.site):
+            folder = enter_folder(self._root, place.site)
+            if folder is not None:
+                return place.site, folder
+        folder = enter_folder(self._root, place.own_site)
+        if folder is None:
+            raise NotADirectoryError(f"{place.own_site} in the mirror is not a folder")
+        return place.own_site, folder
+
+    def _enter_folder(self, parent: int, name: str, page: str, path: str) -> int:
+        folder = enter_folder(parent, name)
+        if folder is not None:
+            return folder
+        # The page (or planted link) of that name makes way, to where the page belongs now.
+        if name == INDEX and not self._holders.holds("file", path):
+            page = f"{INDEX}#folder"
+        os.rename(name, page, src_dir_fd=parent, dst_dir_fd=parent)
+        folder = enter_folder(parent, name)
+        if folder is None:
+            raise NotADirectoryError(f"{path} in the mirror was replaced while it was made")
+        return folder
+
+    def _settle(self, place: Place, site: str, folder: int) -> None:
+        """Give the temporary file its name in `folder`."""
+        path = "/".join((site, *place.folders, place.name))
+        if not place.index or self._holders.take(place.kind, path):
+            try:
+                os.rename(_PART, place.name, src_dir_fd=self._root, dst_dir_fd=folder)
+                return
+            except IsADirectoryError:
+                pass
+        os.rename(_PART, place.own_name, src_dir_fd=self._root, dst_dir_fd=folder)
+        self._own_names += 1
+
+    def __repr__(self) -> str:
+        return f"MirrorOutput({self._pages} pages, {self._own_names} under their own name)"
+
+
+class Holders:
+    """Who has a plain name that two may want: the first to `take` it, in this run or before.
+
+    A line ``KIND NAME`` each in `file`; in memory its 64-bit fingerprint (73 bytes a line,
+    of which there is one a site and one an index page).
+    """
+
+    def __init__(self, file: LineFile) -> None:
+        self._file = file
+        self._known = {
+            fingerprint(line.decode("ascii", "replace").rstrip("\n")) for line in file.lines()
+        }
+
+    def take(self, kind: str, name: str) -> bool:
+        """Whether `kind` has `name`; it has now if nobody had. Raises `OSError`."""
+        if self.holds(_RIVAL[kind], name):
+            return False
+        if not self.holds(kind, name):
+            line = f"{kind} {name}"
+            self._file.write(f"{line}\n".encode())
+            self._known.add(fingerprint(line))
+        return True
+
+    def holds(self, kind: str, name: str) -> bool:
+        return fingerprint(f"{kind} {name}") in self._known
+
+    def sync(self) -> None:
+        self._file.sync()
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __repr__(self) -> str:
+        return f"Holders({len(self._known)})"

@@ -1,0 +1,93 @@
+"""Which file a URL has in a mirror that browses offline.
+
+A name is given once and for good, by the catalog: the plainest of `paths.browsable` that no
+other URL has. A file that is in the way of a folder moves aside, as in `mirror`.
+
+A file that is to go is noted in the catalog with what takes its place, in one transaction:
+a kill leaves it where it was or to be cleared away at the next start.
+"""
+
+from contextlib import suppress
+
+from larbinpy.output.mirror.catalog import Catalog, Entry
+from larbinpy.output.mirror.paths import beside, browsable
+from larbinpy.output.mirror.tree import Tree
+
+
+class Names:
+    """The names in the mirror whose folder `root` is; `tree` has its files."""
+
+    def __init__(self, catalog: Catalog, root: int, *, lower_case: bool) -> None:
+        self._catalog = catalog
+        self._lower_case = lower_case
+        self.tree = Tree(root, self._make_way)
+        self._clear_away()
+
+    def __repr__(self) -> str:
+        return f"<Names by {self._catalog!r}>"
+
+    def plainest(self, url: str, media_type: str) -> str:
+        return self._paths(url, media_type)[0]
+
+    def allotted(self, url: str, media_type: str) -> str:
+        """The path that `url` has, or the plainest that is free."""
+        old = self._catalog.get(url)
+        is_kept = old is not None and old.path in self._paths(url, media_type)
+        if old is not None and is_kept and not self.tree.is_folder(old.path):
+            return old.path
+        return self._free(url, media_type)
+
+    def free_of_folders(self, entry: Entry) -> str:
+        """Its path, another where a folder is in its place, as a power cut may leave it."""
+        if not self.tree.is_folder(entry.path) or self._catalog.at(entry.path) is None:
+            return entry.path
+        path = self._free(entry.url, entry.type, but=entry.path)
+        self._catalog.rename(entry.url, path)
+        return path
+
+    def leave(self, old: str, new: str) -> None:
+        """Have the catalog without the file `old`, in whose place `new` is, then the disk."""
+        self._catalog.leave(old, new)
+        # First, as after a kill the catalog must not name a file that is gone.
+        self._catalog.commit()
+        self.tree.remove(old, but=new)
+        self._catalog.left(old)
+
+    def _free(self, url: str, media_type: str, but: str = "") -> str:
+        paths = self._paths(url, media_type)
+        for path in paths:
+            owner = self._catalog.at(path)
+            is_free = owner is None or owner.url == url
+            if path != but and is_free and not self.tree.is_folder(path):
+                return path
+        return paths[-1]
+
+    def _paths(self, url: str, media_type: str) -> list[str]:
+        return browsable(url, media_type, self._lower_case)
+
+    def _make_way(self, path: str) -> None:
+        """What has that name and is no folder gets another; a page, its next."""
+        entry = self._catalog.at(path)
+        if entry is None:
+            folders, slash, name = path.rpartition("/")
+            self.tree.rename(path, folders + slash + beside(name, "#file"))
+            return
+        new = self._free(entry.url, entry.type, but=path)
+        # First, and at once: after a kill between the two the file is still moved; else a
+        # folder would be taken for it for good.
+        self._catalog.leave(path, new)
+        self._catalog.rename(entry.url, new)
+        self._catalog.commit()
+        self.tree.rename(path, new)
+        self._catalog.left(path)
+
+    def _clear_away(self) -> None:
+        """Do what a kill kept from being done when the catalog knew of it."""
+        for old, new in self._catalog.leaving():
+            if self._catalog.at(old) is None and self.tree.size(old) is not None:
+                if self.tree.size(new) is None and not self.tree.is_folder(new):
+                    with suppress(OSError):
+                        self.tree.rename(old, new)
+                self.tree.remove(old, but=new)
+            self._catalog.left(old)
+        self._catalog.commit()

@@ -1,0 +1,126 @@
+"""The files of a mirror, by their paths below its folder; each is whole or not there.
+
+A file is written to one temporary file in the mirror's folder and renamed into place. Every
+step is taken relative to an open folder and without following links: one planted in the
+mirror leads nowhere.
+"""
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from stat import S_ISDIR, S_ISREG
+
+from larbinpy.storage.files import create, discard, enter_folder, find_folder
+
+_PART = ".larbinpy-part"
+#: What there is in place of a file.
+_NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP)
+
+
+class Tree:
+    """The files below `root`, the descriptor of a folder; who makes it closes that, too."""
+
+    def __init__(self, root: int, make_way: Callable[[str], None]) -> None:
+        """`make_way` gives another name to what is no folder where one is needed."""
+        self._root = root
+        self._make_way = make_way
+        #: How many files were written.
+        self.written = 0
+        # A kill may have left one.
+        discard(_PART, folder=root)
+
+    def __repr__(self) -> str:
+        return f"<Tree {self.written} written>"
+
+    def write(self, path: str, body: bytes, modified: float | None = None) -> None:
+        """Put a file in its place, `modified` by its date so many seconds after 1970."""
+        create(_PART, (body,), folder=self._root)
+        try:
+            if modified is not None:
+                with suppress(OverflowError):
+                    times = (modified, modified)
+                    os.utime(_PART, times, dir_fd=self._root, follow_symlinks=False)
+            folder, name = self._enter(path)
+            try:
+                os.rename(_PART, name, src_dir_fd=self._root, dst_dir_fd=folder)
+            finally:
+                os.close(folder)
+        except BaseException:
+            discard(_PART, folder=self._root)
+            raise
+        self.written += 1
+
+    def _enter(self, path: str) -> tuple[int, str]:
+        """Descriptor of the folder of `path`, made where it is missing, and the last name."""
+        *folders, name = path.split("/")
+        here, folder = "", os.dup(self._root)
+        for part in folders:
+            here = f"{here}/{part}" if here else part
+            parent = folder
+            try:
+                folder = self._enter_folder(parent, part, here)
+            finally:
+                os.close(parent)
+        return folder, name
+
+    def _enter_folder(self, parent: int, name: str, path: str) -> int:
+        folder = enter_folder(parent, name)
+        if folder is None:
+            self._make_way(path)
+            folder = enter_folder(parent, name)
+        if folder is None:
+            raise NotADirectoryError(f"{path} in the mirror was replaced while it was made")
+        return folder
+
+    def read(self, path: str, most: int) -> bytes | None:
+        """At most so many bytes of a file; None where there is none, but a folder or a link."""
+        try:
+            with self._parent(path) as (folder, name):
+                fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder)
+            with open(fd, "rb") as file:
+                return file.read(most)
+        except OSError as error:
+            if error.errno in _NO_FILE:
+                return None
+            raise
+
+    def size(self, path: str) -> int | None:
+        """Bytes of a file; None where there is none."""
+        found = self._stat(path)
+        return found.st_size if found is not None and S_ISREG(found.st_mode) else None
+
+    def is_folder(self, path: str) -> bool:
+        found = self._stat(path)
+        return found is not None and S_ISDIR(found.st_mode)
+
+    def rename(self, old: str, new: str) -> None:
+        """Both in folders that are there."""
+        with self._parent(old) as (here, name), self._parent(new) as (there, last):
+            os.rename(name, last, src_dir_fd=here, dst_dir_fd=there)
+
+    def remove(self, path: str, but: str) -> None:
+        """Remove a file; `but` may be the same one on a disk that ignores case."""
+        if self._stat(path) == self._stat(but):
+            return
+        with suppress(OSError), self._parent(path) as (folder, name):
+            discard(name, folder=folder)
+
+    @contextmanager
+    def _parent(self, path: str) -> Iterator[tuple[int, str]]:
+        """Descriptor of the folder of `path`, if it is there, and the last name."""
+        folders, _, name = path.rpartition("/")
+        folder = find_folder(self._root, folders)
+        try:
+            yield folder, name
+        finally:
+            os.close(folder)
+
+    def _stat(self, path: str) -> os.stat_result | None:
+        try:
+            with self._parent(path) as (folder, name):
+                return os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except OSError as error:
+            if error.errno in _NO_FILE:
+                return None
+            raise

@@ -1,0 +1,1 @@
+"""Pages archived in WARC files."""

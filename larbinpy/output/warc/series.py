@@ -1,0 +1,246 @@
+"""The WARC files of one crawl: one that grows, and those that are complete.
+
+``larbinpy_CRAWL-TIME-NUMBER-HOST.warc.gz``, named as WARC 1.1's Annex C has it, is a file
+that will not change any more, and ``.cdxj`` in place of ``.warc.gz`` its index, once that
+is sorted. While it grows ``.open`` follows both names; what a kill leaves of it can be read
+up to its torn end.
+"""
+
+import os
+import re
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from typing import TypedDict
+
+from larbinpy.output.warc import cdxj
+from larbinpy.output.warc.records import Record, Records
+from larbinpy.storage.files import AppendFile, LineFile, create, discard
+
+#: Bytes after which the next file is begun (Annex C: 10^9).
+MOST_BYTES = 10**9
+
+_WARC, _INDEX, _OPEN = ".warc.gz", ".cdxj", ".open"
+_NAME = re.compile(r"(larbinpy_[0-9a-f]{8})-\d{17}-(\d{5,})-.*\.(warc\.gz|cdxj)(\.[a-z]+)?")
+_NOT_IN_NAMES = re.compile(r"[^\w.-]", re.ASCII)
+
+
+class SeriesMark(TypedDict):
+    """Of the crawl: its name, and the number of its next file; of the file that grows: its
+    name and length (bytes); the names of those that are complete but for their index."""
+
+    crawl: str
+    number: int
+    growing: str | None
+    length: int
+    unsorted: list[str]
+
+
+class Series:
+    """The files of one crawl in `folder`, a descriptor; `about` are fields of their first record.
+
+    A journal is needed until its index is on the disk, which it is once a checkpoint that
+    was cut after it has come to `sync`. Whoever takes complete files away may take it, too.
+    """
+
+    def __init__(self, folder: int, about: Mapping[str, str]) -> None:
+        self._folder = folder
+        self._about = dict(about)
+        self._records = Records()
+        self._crawl = f"larbinpy_{os.urandom(4).hex()}"
+        self._host = _NOT_IN_NAMES.sub("-", os.uname().nodename) or "localhost"
+        self._number = 0
+        self._growing: _Growing | None = None
+        #: Names of files without an index, and the making of that of the first.
+        self._unsorted: deque[str] = deque()
+        self._sorting: Iterator[None] | None = None
+        #: Names of files that have an index, by now and at the last cut.
+        self._sorted: list[str] = []
+        self._sorted_by_cut: list[str] = []
+
+    def __repr__(self) -> str:
+        return f"<Series {self._number} files, {self._growing}, {len(self._unsorted)} unsorted>"
+
+    @property
+    def files(self) -> int:
+        """How many were begun."""
+        return self._number
+
+    def tend(self) -> None:
+        """A step of the work that files leave behind when they are complete."""
+        if self._sorting is None and self._unsorted:
+            name = self._unsorted[0]
+            self._sorting = cdxj.build(name + _INDEX + _OPEN, name + _INDEX, folder=self._folder)
+        if self._sorting is not None:
+            steps, self._sorting = self._sorting, None
+            with suppress(FileNotFoundError):
+                for _ in steps:
+                    self._sorting = steps
+                    return
+            self._sorted.append(self._unsorted.popleft())
+
+    def ready(self, date: str) -> Records:
+        """What makes records for the file that there is to `append` to. Raises `OSError`."""
+        if self._growing is not None and self._growing.size >= MOST_BYTES:
+            self._complete()
+        if self._growing is None:
+            self._growing = self._new(date)
+        return self._records
+
+    def append(self, records: Sequence[Record]) -> int:
+        """Write `records` down, all or none; their bytes. Raises `OSError`."""
+        assert self._growing is not None, self
+        return self._growing.append(records)
+
+    def _new(self, date: str) -> "_Growing":
+        stamp = "".join(filter(str.isdigit, date))
+        name = f"{self._crawl}-{stamp}-{self._number:05}-{self._host}"
+        with ExitStack() as undo:
+            for ending in (_WARC, _INDEX):
+                undo.callback(discard, name + ending + _OPEN, folder=self._folder)
+            growing = _Growing(name, self._folder)
+            undo.callback(growing.close)
+            about = {**self._about, "isPartOf": self._crawl}
+            growing.append([self._records.info(name + _WARC, date, about)])
+            undo.pop_all()
+        self._number += 1
+        return growing
+
+    def _complete(self) -> None:
+        """The file that grows is one that does not change any more."""
+        growing = self._growing
+        if growing is not None:
+            self._rename(growing.name + _WARC + _OPEN, growing.name + _WARC)
+            self._unsorted.append(growing.name)
+            self._growing = None
+            growing.close()
+
+    def _rename(self, old: str, new: str) -> None:
+        os.rename(old, new, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+
+    # As a part of the state:
+
+    def cut(self) -> SeriesMark:
+        growing = self._growing
+        self._sorted_by_cut = list(self._sorted)
+        return {
+            "crawl": self._crawl,
+            "number": self._number,
+            "growing": growing.name if growing else None,
+            "length": growing.size if growing else 0,
+            "unsorted": [*self._sorted, *self._unsorted],
+        }
+
+    def sync(self) -> None:
+        if self._growing is not None:
+            self._growing.sync()
+        os.fsync(self._folder)
+        for name in self._sorted_by_cut:
+            self._forget_journal(name)
+        self._sorted_by_cut = []
+
+    def _forget_journal(self, name: str) -> None:
+        with suppress(FileNotFoundError):
+            os.unlink(name + _INDEX + _OPEN, dir_fd=self._folder)
+        self._sorted.remove(name)
+
+    def load(self, mark: SeriesMark) -> None:
+        """Go on where the crawl was: what came after that comes again, and is taken back."""
+        self._crawl, self._number = mark["crawl"], mark["number"]
+        there = set(os.listdir(self._folder))
+        for file in sorted(there):
+            match = _NAME.fullmatch(file)
+            if match and match[1] == self._crawl and int(match[2]) >= self._number:
+                os.unlink(file, dir_fd=self._folder)
+        self._unsorted.extend(n for n in mark["unsorted"] if n + _INDEX + _OPEN in there)
+        if mark["growing"] is not None:
+            self._take_back(mark["growing"], mark["length"], there)
+
+    def _take_back(self, name: str, length: int, there: set[str]) -> None:
+        """Cut the file `name` to `length`, and have it grow again where it was longer.
+
+        Who reads it may have taken it away when it was complete.
+        """
+        file, journal, index = (name + ending for ending in (_WARC, _INDEX + _OPEN, _INDEX))
+        if file in there:
+            size = os.stat(file, dir_fd=self._folder, follow_symlinks=False).st_size
+            if size == length:
+                self._unsorted.extend([name] if journal in there else [])
+                return
+            self._rename(file, file + _OPEN)
+        elif file + _OPEN not in there:
+            return
+        told = journal if journal in there else index
+        fd = os.open(told, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=self._folder)
+        with open(fd, "rb") as lines:
+            create(f"{index}.part", cdxj.before(lines, length), folder=self._folder, sync=True)
+        self._rename(f"{index}.part", journal)
+        discard(index, folder=self._folder)
+        self._growing = _Growing(name, self._folder)
+        self._growing.cut_to(length)
+        self._records.into(file)
+
+    def close(self) -> None:
+        """All files are complete, and have their index."""
+        self._complete()
+        while self._unsorted:
+            self.tend()
+        for name in tuple(self._sorted):
+            with suppress(FileNotFoundError):
+                self._sync_index(name)
+            self._forget_journal(name)
+
+    def _sync_index(self, name: str) -> None:
+        fd = os.open(name + _INDEX, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=self._folder)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+class _Growing:
+    """The file `name` with its journal, as long as captures are added."""
+
+    def __init__(self, name: str, folder: int) -> None:
+        self.name = name
+        self._file = AppendFile(name + _WARC + _OPEN, folder=folder)
+        try:
+            self._journal = LineFile(name + _INDEX + _OPEN, folder=folder)
+        except BaseException:
+            self._file.close()
+            raise
+        self.size = self._file.size
+
+    def __repr__(self) -> str:
+        return f"{self.name}: {self.size} bytes"
+
+    def append(self, records: Sequence[Record]) -> int:
+        """All or none; their bytes."""
+        offset, lines = self.size, []
+        for record in records:
+            if record.entry is not None:
+                lines.append(record.entry.line(offset, len(record.data), self.name + _WARC))
+            offset += len(record.data)
+        # Nothing lies between the lines and their captures but a kill, and then both are cut.
+        self._journal.write(b"".join(lines))
+        try:
+            self._file.write(b"".join(record.data for record in records))
+        except OSError:
+            self._journal.cut_to(self._journal.size - sum(map(len, lines)))
+            raise
+        written, self.size = offset - self.size, offset
+        return written
+
+    def cut_to(self, length: int) -> None:
+        if self.size < length:
+            raise ValueError(f"{self.name}{_WARC} is shorter than it was")
+        self._file.cut_to(length)
+        self.size = length
+
+    def sync(self) -> None:
+        self._file.sync()
+        self._journal.sync()
+
+    def close(self) -> None:
+        self._journal.close()
+        self._file.close()

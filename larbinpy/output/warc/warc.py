@@ -1,0 +1,133 @@
+"""Archive mode: all that was asked and answered, in WARC files that replay software reads.
+
+A fetch is a response, the request it answers, and metadata: how it was found, how long it
+took and where it links to. A payload that came before is not kept twice: what is written is
+a revisit that refers to the first, as long as that is remembered. Replies that are no pages
+are in it as well, as who replays a site wants its redirects, and so is each robots.txt. What
+name servers said stands before the first capture of a host.
+
+A crawl that was killed gets the pages again that came since its last checkpoint, and cuts
+off what it has of them.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from larbinpy.dns.lookup import Answer
+from larbinpy.outcome import Outcome
+from larbinpy.output.warc.records import Original, digest
+from larbinpy.output.warc.series import Series, SeriesMark
+from larbinpy.page import Page, timestamp
+from larbinpy.storage.files import open_folder
+from larbinpy.url import Url
+
+#: Payloads that are remembered, the latest used (some 350 bytes each).
+_ORIGINALS = 100_000
+#: Names that are remembered until something is fetched from there (some 350 bytes each):
+#: those of links are told long before.
+_ANSWERS = 50_000
+
+
+class _Told(NamedTuple):
+    """What a name server told, and when (Unix time)."""
+
+    addresses: tuple[str, ...]
+    at: float
+
+
+class WarcOutput:
+    """WARC files in `directory`, which is made where it is missing.
+
+    `about` are fields of their warcinfo records; `wall` tells the Unix time. Several crawls
+    may write there.
+    """
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        about: Mapping[str, str],
+        wall: Callable[[], float],
+    ) -> None:
+        self._wall = wall
+        self._folder = open_folder(directory)
+        self._series = Series(self._folder, about)
+        self._originals: dict[str, Original] = {}
+        self._answers: dict[str, _Told] = {}
+        self._captures = self._revisits = self._bytes = 0
+
+    def __repr__(self) -> str:
+        return f"WarcOutput({self._captures} captures, {self._series!r})"
+
+    def loaded(self, page: Page) -> None:
+        self._archive(page)
+
+    def failed(self, url: Url, outcome: Outcome) -> None:
+        pass
+
+    def replied(self, page: Page) -> None:
+        """Not one whose body was not read: as if it were empty is not how it is."""
+        unread = page.outcome is Outcome.BAD_TYPE or (page.truncated and not page.body)
+        if not unread:
+            self._archive(page)
+
+    def resolved(self, answer: Answer) -> None:
+        if answer.addresses and answer.name not in answer.addresses:
+            self._answers[answer.name] = _Told(answer.addresses, self._wall())
+            if len(self._answers) > _ANSWERS:
+                del self._answers[next(iter(self._answers))]
+
+    def stats(self) -> dict[str, object]:
+        return {
+            "captures": self._captures,
+            "revisits": self._revisits,
+            "files": self._series.files,
+            "bytes": self._bytes,
+        }
+
+    def _archive(self, page: Page) -> None:
+        self._series.tend()
+        now = self._wall()
+        date, payload = _date(now - page.ms / 1000), digest(page.body)
+        original = self._originals.get(payload) if page.body else None
+        name = page.url.host.removesuffix(".")
+        told = self._answers.get(name)
+        make = self._series.ready(_date(now))
+        records = [*make.capture(page, date, payload, original)]
+        if told is not None:
+            records.insert(0, make.names(name, _date(told.at), told.addresses))
+        self._bytes += self._series.append(records)
+        self._answers.pop(name, None)
+        self._captures += 1
+        self._revisits += original is not None
+        if page.body and not page.truncated:
+            self._remember(payload, original or Original(page.url.href, date))
+
+    def _remember(self, payload: str, original: Original) -> None:
+        self._originals.pop(payload, None)
+        self._originals[payload] = original
+        if len(self._originals) > _ORIGINALS:
+            del self._originals[next(iter(self._originals))]
+
+    # As a part of the state:
+
+    def cut(self) -> SeriesMark:
+        return self._series.cut()
+
+    def sync(self) -> None:
+        self._series.sync()
+
+    def load(self, mark: SeriesMark) -> None:
+        """What came after a cut comes again, and is taken off."""
+        self._series.load(mark)
+
+    def close(self) -> None:
+        try:
+            self._series.close()
+        finally:
+            os.close(self._folder)
+
+
+def _date(at: float) -> str:
+    """The Unix time `at` as records spell it."""
+    return timestamp(at, "milliseconds")

@@ -1,0 +1,1 @@
+"""Counters of a running crawl: totals, histories, histograms, and the process's own usage."""

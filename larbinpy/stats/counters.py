@@ -1,0 +1,116 @@
+"""Counters of a running crawl."""
+
+from collections import Counter, deque
+
+from larbinpy.outcome import Outcome
+from larbinpy.page import Fate, Page
+from larbinpy.stats.histogram import FETCH, TURN, Histogram
+from larbinpy.stats.history import History
+from larbinpy.stats.usage import rss_bytes
+
+#: Fates that the status page shows, of each kind.
+_RECENT = 50
+#: Seconds that a rate is taken over.
+_SPAN = 10
+
+#: Nobody was there, or something broke.
+FAILURES = (
+    Outcome.NO_DNS,
+    Outcome.NO_CONNECTION,
+    Outcome.TIMEOUT,
+    Outcome.EARLY_STOP,
+    Outcome.ERR_50X,
+    Outcome.BAD_TLS,
+)
+#: By a robots.txt, its own or what stands for it.
+REFUSALS = frozenset({Outcome.FORBIDDEN_ROBOTS, Outcome.FAST_ROBOTS})
+#: What is no success and nobody's fault either.
+_ORDINARY = frozenset({Outcome.SUCCESS, Outcome.ERR_30X, Outcome.DUPLICATE, Outcome.BAD_TYPE})
+#: What rates are told of.
+_RATES = ("pages", "success", "failed", "bytes", "links", "names")
+
+
+class Stats:
+    """What the engine counts as it goes."""
+
+    def __init__(self, started: float, wall: float) -> None:
+        #: By the engine's clock, and as Unix time.
+        self.started = started
+        self.started_wall = wall
+        #: Replies to requests for pages; those of robots.txt are the frontier's count.
+        self.pages = 0
+        self.links = 0
+        self.bytes_received = 0
+        self.outcomes: Counter[Outcome] = Counter()
+        self.recent: deque[Fate] = deque(maxlen=_RECENT)
+        #: The last that went wrong.
+        self.failures: deque[Fate] = deque(maxlen=_RECENT)
+        #: The last that a robots.txt refused.
+        self.refusals: deque[Fate] = deque(maxlen=_RECENT)
+        self.history = History(started)
+        self._before: Counter[str] = Counter()
+        #: Of all requests, those of robots.txt included.
+        self.fetches = Histogram(FETCH)
+        self.turns = Histogram(TURN)
+        self.lag = 0.0
+        # The longest turn until the last second, and since.
+        self._lag_before = self._lag_lately = 0.0
+
+    def __repr__(self) -> str:
+        return f"<Stats pages={self.pages} success={self.success}>"
+
+    @property
+    def success(self) -> int:
+        return self.outcomes[Outcome.SUCCESS]
+
+    def received(self, page: Page) -> None:
+        """A transfer ended."""
+        self.bytes_received += page.received
+        self.fetches.observe(page.ms / 1000)
+        self.pages += page.url.robots_for is None and page.status > 0
+
+    def decided(self, outcome: Outcome, fate: Fate) -> None:
+        """The fate of a URL is decided."""
+        self.outcomes[outcome] += 1
+        self.recent.append(fate)
+        if outcome in REFUSALS:
+            self.refusals.append(fate)
+        elif outcome not in _ORDINARY:
+            self.failures.append(fate)
+
+    def turn_took(self, seconds: float) -> None:
+        """How long a turn kept the sockets waiting."""
+        self.turns.observe(seconds)
+        self.lag += (seconds - self.lag) / 50
+        if seconds > self._lag_lately:
+            self._lag_lately = seconds
+
+    def second(self, now: float, names: int, queued: int, busy: int) -> None:
+        """A second is over: `names` were answered since the start, `queued` URLs wait, and
+        `busy` transfers run.
+        """
+        totals = {
+            "pages": self.pages,
+            "success": self.success,
+            "failed": sum(self.outcomes[outcome] for outcome in FAILURES),
+            "bytes": self.bytes_received,
+            "links": self.links,
+            "names": names,
+        }
+        counts = {name: total - self._before[name] for name, total in totals.items()}
+        levels = {"urls_queued": queued, "busy": busy, "rss_bytes": rss_bytes()}
+        peaks = {"turn_ms": round(self._lag_lately * 1000, 3)}
+        self.history.add(now, counts, levels, peaks)
+        self._before = Counter(totals)
+        self._lag_before = self.lag_max
+        self._lag_lately = 0.0
+
+    @property
+    def lag_max(self) -> float:
+        """The longest turn so far (s)."""
+        return max(self._lag_before, self._lag_lately)
+
+    def rates(self) -> dict[str, float]:
+        """Per second, over the last ten."""
+        rates = self.history.rates(_SPAN)
+        return {name: rates.get(name, 0.0) for name in _RATES}

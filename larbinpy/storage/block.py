@@ -1,0 +1,95 @@
+"""A block as it lies in a file: lines of URLs under a header that says how many they are.
+
+    #LINES BYTES CHECKSUM QUEUE
+
+The checksum is CRC-32 of the rest of the header and the text, in hexadecimal. A block that is
+not what its header says raises DamagedError, an OSError.
+"""
+
+import errno
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+from zlib import crc32
+
+from larbinpy.errors import DamagedError
+
+#: Lines that a block may have, as a power of two.
+LINE_BITS = 10
+
+# The queue may be named by a site key, which is hardly ever long, and never longer than a URL.
+_HEADER_SIZES = (512, 8192)
+
+
+class Header(NamedTuple):
+    """What a block says of itself."""
+
+    lines: int
+    size: int
+    checksum: int
+    queue: str
+    #: Where its text begins, from the block's own beginning.
+    text_at: int
+
+    @property
+    def end(self) -> int:
+        """Where the block ends, from its beginning."""
+        return self.text_at + self.size
+
+
+def packed(queue: str, lines: Sequence[str]) -> bytes:
+    """A block of `queue` that holds `lines`, as it is written."""
+    text = "".join(f"{line}\n" for line in lines).encode()
+    checksum = _checksum(len(lines), queue, text)
+    return b"#%d %d %08x %b\n%b" % (len(lines), len(text), checksum, queue.encode(), text)
+
+
+def read_header(fd: int, offset: int, path: Path) -> Header:
+    """The header of the block at `offset` of `path`, which is open as `fd`."""
+    for most in _HEADER_SIZES:
+        line, newline, _ = os.pread(fd, most, offset).partition(b"\n")
+        if newline:
+            return _parsed(line, path)
+    raise damaged(path)
+
+
+def read_lines(fd: int, offset: int, path: Path, length: int) -> list[str]:
+    """The lines of the block at `offset`, checked; the file has `length` bytes."""
+    header = read_header(fd, offset, path)
+    if offset + header.end > length:
+        raise damaged(path)
+    text = os.pread(fd, header.size, offset + header.text_at)
+    if _checksum(header.lines, header.queue, text) != header.checksum:
+        raise damaged(path)
+    return text.decode().splitlines()
+
+
+def glance(fd: int, offset: int, path: Path) -> tuple[int, bytes]:
+    """How many lines the block at `offset` has, and their text behind a line end, unchecked."""
+    header = read_header(fd, offset, path)
+    return header.lines, os.pread(fd, header.size + 1, offset + header.text_at - 1)
+
+
+def _parsed(line: bytes, path: Path) -> Header:
+    try:
+        lines, size, checksum, queue = line.removeprefix(b"#").decode().split(" ")
+        header = Header(int(lines), int(size), int(checksum, 16), queue, len(line) + 1)
+    except ValueError:
+        raise damaged(path) from None
+    if not (line.startswith(b"#") and queue and _fits(header)):
+        raise damaged(path)
+    return header
+
+
+def _fits(header: Header) -> bool:
+    return 0 < header.lines <= min(header.size, 1 << LINE_BITS)
+
+
+def _checksum(lines: int, queue: str, text: bytes) -> int:
+    return crc32(text, crc32(f"{lines} {len(text)} {queue}".encode()))
+
+
+def damaged(path: Path) -> DamagedError:
+    """`path` does not hold what it should."""
+    return DamagedError(errno.EIO, "damaged", str(path))

@@ -1,0 +1,339 @@
+"""Blocks: lines of URLs in files that only grow, and which of them are still owed.
+
+A block is what is written and read at once: lines that share a queue, under a header with
+their number, size and checksum. Nothing in a file is ever changed; what becomes of a block
+is kept in memory, a bit for each line, and is part of each checkpoint's mark:
+
+    unread    its queue has not come to it yet
+    open      read; some of its URLs are owed: with their sites, in flight, or on their way
+              to another block
+    finished  none is owed any more, which takes one bit
+
+A file whose blocks are all finished is deleted once no committed mark names it. So a
+checkpoint costs what happened since the last one and a copy of these bits, whatever the
+number of queued URLs.
+"""
+
+import errno
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from itertools import compress
+from pathlib import Path
+from typing import TypedDict
+
+from larbinpy.storage.block import (
+    LINE_BITS,
+    Header,
+    damaged,
+    glance,
+    packed,
+    read_header,
+    read_lines,
+)
+from larbinpy.storage.files import Tail, sync_folder, write_at
+
+#: Lines that a block holds at most.
+LINES = 1000
+#: Bytes after which a new file is begun: what one URL that waits for long can hold back.
+FILE_SIZE = 1 << 25
+
+# Of a place: the line in ten bits, then the number of the block in its file, where it begins,
+# and the file. The smallest block takes more than 16 bytes, so 21 bits number those of a file.
+_NUMBER_BITS = 21
+_OFFSET_BITS = 25
+_FILE_SHIFT = _NUMBER_BITS + _OFFSET_BITS
+# From this file on a place has more than 60 bits, for which Python takes 16 bytes more. With the
+# first file among these, half a million places take as much in a young crawl as in an old one.
+_FIRST_FILE = 16
+
+
+class BlocksMark(TypedDict):
+    """The blocks at a cut."""
+
+    #: Number and length of each file that is needed, the one that grows last, and which of
+    #: its blocks are finished, in hexadecimal.
+    files: list[tuple[int, int, str]]
+    #: By position: the lines that are owed, a bit each.
+    open: dict[int, int]
+
+
+class _File:
+    """What a file holds."""
+
+    __slots__ = ("blocks", "finished", "length", "needed")
+
+    def __init__(self) -> None:
+        self.length = 0
+        self.blocks = 0
+        #: A bit for each block, the least of each byte first.
+        self.finished = bytearray()
+        #: Blocks that are not finished.
+        self.needed = 0
+
+    def add(self, size: int) -> None:
+        """There is another block of `size` bytes."""
+        if self.blocks % 8 == 0:
+            self.finished.append(0)
+        self.blocks += 1
+        self.needed += 1
+        self.length += size
+
+    def finish(self, number: int) -> None:
+        self.finished[number >> 3] |= 1 << (number & 7)
+        self.needed -= 1
+
+
+class Blocks:
+    """The files ``urls.NNNNNNNN`` in `folder`.
+
+    A block's *position* is file, offset and number in one, a line's *place* is position and
+    line. Both grow with time, and no place is 0.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        # By position: the lines that are owed, a bit each.
+        self._open: dict[int, int] = {}
+        self._files: dict[int, _File] = {}
+        self._last = 0
+        self._fd: int | None = None
+        self._tail = Tail()
+        self._unsynced: list[tuple[int, Tail]] = []
+        self._has_new_files = False
+
+    def __repr__(self) -> str:
+        needed = sum(file.needed for file in self._files.values())
+        return f"<Blocks {needed} in {len(self._files)} files, {len(self._open)} open>"
+
+    # -- writing and reading
+
+    def append(self, queue: str, lines: Sequence[str]) -> int:
+        """Write a block, unread; returns its position. After an OSError there is none."""
+        block = packed(queue, lines)
+        fd = self._growing()
+        file = self._files[self._last]
+        position = _position(self._last, file.length, file.blocks)
+        # What a failed write leaves beyond the end, the next one overwrites.
+        write_at(fd, block, file.length)
+        file.add(len(block))
+        return position
+
+    def _growing(self) -> int:
+        """The descriptor of the file that grows."""
+        if not self._last or self._files[self._last].length >= FILE_SIZE:
+            number = max(self._last + 1, _FIRST_FILE)
+            fd = os.open(self._path(number), os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o666)
+            self._has_new_files = True
+            if self._fd is not None:
+                self._unsynced.append((self._fd, self._tail))
+            self._fd, self._tail = fd, Tail()
+            self._last = number
+            self._files[self._last] = _File()
+        elif self._fd is None:
+            self._fd = os.open(self._path(self._last), os.O_RDWR)
+            self._tail = Tail(self._files[self._last].length)
+            # What a crawl that was killed wrote after its last checkpoint. Where that does
+            # not work, it is overwritten.
+            os.ftruncate(self._fd, self._files[self._last].length)
+        return self._fd
+
+    def _path(self, file: int) -> Path:
+        return self._folder / f"urls.{file:08d}"
+
+    def read(self, position: int) -> list[tuple[int, str]]:
+        """Open a block: (place, line) of each line that is owed. OSError where it is damaged."""
+        lines = self._lines(position)
+        places = range(position << LINE_BITS, (position << LINE_BITS) + len(lines))
+        found = zip(places, lines, strict=True)
+        owed = self._open.get(position)
+        if owed is None:
+            self._open[position] = (1 << len(lines)) - 1
+            return list(found)
+        return list(compress(found, _bits(owed, len(lines))))
+
+    def owed(self, position: int) -> list[str]:
+        """The lines of a block that are owed; it is not opened."""
+        lines = self._lines(position)
+        if position not in self._open:
+            return lines
+        return list(compress(lines, _bits(self._open[position], len(lines))))
+
+    def search(self, position: int, start: str) -> tuple[int, int | None]:
+        """How many lines of a block are owed, and how many of them come before one.
+
+        That one begins with `start`; None where none does. Nothing is checked or opened, as
+        somebody only looks; of a block that is gone meanwhile nothing is owed.
+        """
+        try:
+            lines, text = self._glance(position)
+        except FileNotFoundError:
+            return 0, None
+        owed = self._owed_bits(position, lines)
+        wanted = b"\n" + start.encode()
+        at = text.find(wanted)
+        while at >= 0:
+            number = text.count(b"\n", 0, at)
+            if owed >> number & 1:
+                return owed.bit_count(), (owed & ((1 << number) - 1)).bit_count()
+            at = text.find(wanted, at + 1)
+        return owed.bit_count(), None
+
+    def _owed_bits(self, position: int, lines: int) -> int:
+        number = position & ((1 << _NUMBER_BITS) - 1)
+        if self._files[position >> _FILE_SHIFT].finished[number >> 3] >> (number & 7) & 1:
+            return 0
+        return self._open.get(position, (1 << lines) - 1)
+
+    def _glance(self, position: int) -> tuple[int, bytes]:
+        """How many lines a block has, and their text behind a line end."""
+        file, offset = position >> _FILE_SHIFT, _offset(position)
+        path = self._path(file)
+        if file not in self._files:
+            raise FileNotFoundError(errno.ENOENT, "finished", str(path))
+        fd = os.open(path, os.O_RDONLY)
+        try:
+            return glance(fd, offset, path)
+        finally:
+            os.close(fd)
+
+    def _lines(self, position: int) -> list[str]:
+        file, offset = position >> _FILE_SHIFT, _offset(position)
+        path = self._path(file)
+        fd = os.open(path, os.O_RDONLY)
+        try:
+            return read_lines(fd, offset, path, self._files[file].length)
+        finally:
+            os.close(fd)
+
+    def leave(self, place: int) -> None:
+        """The URL at `place` is owed no more from there; its block is open."""
+        position = place >> LINE_BITS
+        owed = self._open[position] & ~(1 << (place & ((1 << LINE_BITS) - 1)))
+        if owed:
+            self._open[position] = owed
+        else:
+            del self._open[position]
+            number = position & ((1 << _NUMBER_BITS) - 1)
+            self._files[position >> _FILE_SHIFT].finish(number)
+
+    # -- checkpoints
+
+    def cut(self) -> BlocksMark:
+        self._files = {n: file for n, file in self._files.items() if self._is_needed(n)}
+        return {
+            "files": [(n, file.length, file.finished.hex()) for n, file in self._files.items()],
+            "open": self._open.copy(),
+        }
+
+    def _is_needed(self, number: int) -> bool:
+        file = self._files.get(number)
+        return file is not None and (file.needed > 0 or number == self._last)
+
+    def sync(self) -> None:
+        """Bring to the disk what was written before."""
+        if self._has_new_files:
+            sync_folder(self._folder)
+            self._has_new_files = False
+        while self._unsynced:
+            fd, tail = self._unsynced[0]
+            tail.sync(fd)
+            del self._unsynced[0]
+            os.close(fd)
+        if self._fd is not None:
+            self._tail.sync(self._fd)
+            self._tail.start = self._files[self._last].length
+
+    def load(self, mark: BlocksMark) -> Iterator[tuple[int, str, int]]:
+        """Take up the blocks at a cut: position, queue and lines owed of each not finished.
+
+        Raises OSError or ValueError where a file is not what it was.
+        """
+        still_open = {int(position): owed for position, owed in mark["open"].items()}
+        for number, length, finished in mark["files"]:
+            if number <= self._last:
+                raise ValueError(f"file {number} comes after {self._last}")
+            self._last = number
+            yield from self._load_file(number, length, bytes.fromhex(finished), still_open)
+        if still_open:
+            raise ValueError(f"{len(still_open)} blocks are not where they were")
+
+    def _load_file(
+        self, number: int, length: int, finished: bytes, still_open: dict[int, int]
+    ) -> Iterator[tuple[int, str, int]]:
+        file = self._files[number] = _File()
+        bits = _bits(int.from_bytes(finished, "little"), 8 * len(finished))
+        for offset, header in self._headers(number, length):
+            block = file.blocks
+            position = _position(number, offset, block)
+            file.add(header.end)
+            if next(bits, False):
+                file.finish(block)
+                continue
+            owed = header.lines
+            if position in still_open:
+                self._open[position] = still_open.pop(position)
+                owed = _owed(self._open[position], header.lines)
+            yield position, header.queue, owed
+        if len(finished) != len(file.finished) or any(bits):
+            raise ValueError(f"file {number} had another number of blocks")
+
+    def _headers(self, file: int, length: int) -> Iterator[tuple[int, Header]]:
+        path = self._path(file)
+        fd = os.open(path, os.O_RDONLY)
+        try:
+            if os.fstat(fd).st_size < length:
+                raise ValueError(f"{path}: {os.fstat(fd).st_size} bytes of {length}")
+            offset = 0
+            while offset < length:
+                header = read_header(fd, offset, path)
+                yield offset, header
+                offset += header.end
+            if offset != length:
+                raise damaged(path)
+        finally:
+            os.close(fd)
+
+    def tidy(self, mark: BlocksMark) -> None:
+        """Delete the files that neither `mark`, which is committed now, nor anybody needs."""
+        needed = {number for number, _, _ in mark["files"]}
+        self._delete(lambda number: number not in needed and not self._is_needed(number))
+
+    def clear(self) -> None:
+        """Delete all files."""
+        self._delete(lambda number: True)
+
+    def _delete(self, is_wanted: Callable[[int], bool]) -> None:
+        for path in self._folder.glob("urls.*"):
+            number = path.suffix[1:]
+            if number.isdecimal() and path == self._path(int(number)) and is_wanted(int(number)):
+                with suppress(FileNotFoundError):
+                    os.unlink(path)
+
+    def close(self) -> None:
+        for fd, _ in self._unsynced:
+            os.close(fd)
+        if self._fd is not None:
+            os.close(self._fd)
+        self._unsynced.clear()
+        self._fd = None
+
+
+def _position(file: int, offset: int, number: int) -> int:
+    return file << _FILE_SHIFT | offset << _NUMBER_BITS | number
+
+
+def _offset(position: int) -> int:
+    return (position >> _NUMBER_BITS) & ((1 << _OFFSET_BITS) - 1)
+
+
+def _bits(number: int, count: int) -> Iterator[bool]:
+    """The `count` lowest bits, the lowest first."""
+    return map("1".__eq__, reversed(f"{number:0{count}b}"))
+
+
+def _owed(bits: int, lines: int) -> int:
+    """How many of `lines` are owed; ValueError where the bits of an open block are not that."""
+    if not 0 < bits < 1 << lines:
+        raise ValueError(f"no block of {lines} lines is owed as {bits:x}")
+    return bits.bit_count()

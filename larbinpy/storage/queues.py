@@ -1,0 +1,300 @@
+"""The queues of the store: one of new URLs, and those of sites that have enough for now."""
+
+from array import array
+from collections import OrderedDict, deque
+from collections.abc import Generator, Iterable, Iterator, Sequence
+
+from larbinpy.storage import blocks as blocks_module
+from larbinpy.storage.blocks import Blocks
+from larbinpy.storage.lru import Budget
+
+# URLs of one site that are written together.
+_SITE_LINES = 50
+# What a line takes in memory beside its characters (bytes), of which it may have 16,000.
+_LINE = 150
+# URLs set aside that wait in memory for more of their site, all sites together (bytes): some
+# 200,000. They are owed from where they were read. With more sites than this, blocks have a line
+# or two; and the smaller blocks are, the more of them are begun, read and remembered.
+_MOST_TAILS = 50_000_000
+# Sites' blocks in memory, of all sites together (bytes): more of them are read again.
+_MOST_READ = 25_000_000
+# Numbers of blocks that were read are given back when they are so many at least, and half of all.
+_FORGET = 16
+
+
+#: Looks for a line: yields after each block, returns how many come before it, None for none.
+Search = Generator[None, None, int | None]
+
+
+def _search(
+    blocks: Blocks, start: str, head: Iterable[str], unread: Sequence[int], tail: Iterable[str]
+) -> Search:
+    """Look for the line that begins with `start` in a queue that goes on meanwhile.
+
+    So what is given must stay as it is, and one that has moved on by then is not found.
+    """
+    before = 0
+    for line in head:
+        if line.startswith(start):
+            return before
+        before += 1
+    for position in unread:
+        owed, place = blocks.search(position, start)
+        if place is not None:
+            return before + place
+        before += owed
+        yield
+    for line in tail:
+        if line.startswith(start):
+            return before
+        before += 1
+    return None
+
+
+class Fifo:
+    """The queue of new URLs of one kind: head and tail in memory, the middle in blocks."""
+
+    def __init__(self, blocks: Blocks, name: str) -> None:
+        self._blocks = blocks
+        self.name = name
+        self._head: deque[tuple[int, str]] = deque()
+        self.unread: deque[int] = deque()
+        self._tail: list[str] = []
+        #: URLs in it; asking for its `len` costs ten times as much.
+        self.length = 0
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __repr__(self) -> str:
+        return f"<Fifo {self.name} {self.length} URLs, {len(self.unread)} blocks>"
+
+    def put(self, line: str) -> None:
+        self._tail.append(line)
+        self.length += 1
+
+    def spill(self) -> None:
+        """Write what fills a block; after an OSError it is still here."""
+        self._write(len(self._tail) - len(self._tail) % blocks_module.LINES)
+
+    def write(self) -> None:
+        """Write all that was put."""
+        self._write(len(self._tail))
+
+    def _write(self, count: int) -> None:
+        written = 0
+        try:
+            while written < count:
+                lines = self._tail[written : written + blocks_module.LINES]
+                self.unread.append(self._blocks.append(self.name, lines))
+                written += len(lines)
+        finally:
+            # Once, as all that is left moves: a file of seeds fills thousands of blocks.
+            del self._tail[:written]
+
+    def take(self) -> tuple[int, str] | None:
+        """The first URL's place and line; None where there is none."""
+        while not self._head:
+            if not self.unread:
+                if not self._tail:
+                    return None
+                self.write()
+            self._head.extend(self._blocks.read(self.unread[0]))
+            self.unread.popleft()
+        self.length -= 1
+        return self._head.popleft()
+
+    def find(self, start: str) -> Search:
+        """Look for the line that begins with `start`, a block at a time."""
+        head = [line for _, line in self._head]
+        return _search(self._blocks, start, head, list(self.unread), self._tail.copy())
+
+    def loaded(self, position: int, owed: int) -> None:
+        self.unread.append(position)
+        self.length += owed
+
+    def lines(self) -> Iterator[str]:
+        """All lines, without taking them."""
+        for _, line in self._head:
+            yield line
+        for position in self.unread:
+            yield from self._blocks.owed(position)
+        yield from self._tail
+
+
+class _Backlog:
+    """What was set aside of one site: in blocks, and not written yet, in this order.
+
+    There are many of these, with little in most of them, so no deques, which take 600 bytes.
+    """
+
+    __slots__ = ("_at", "_blocks", "_from", "_unread", "head", "tail")
+
+    def __init__(self, blocks: Blocks) -> None:
+        self._blocks = blocks
+        self._unread = array("Q")
+        self._at = 0
+        # What is left of the first unread block: the lines from this place on.
+        self._from = 0
+        #: And, where it was read lately, these lines, the first one last.
+        self.head: list[tuple[int, str]] = []
+        self.tail: list[tuple[int, str]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self.tail) or self.in_blocks
+
+    @property
+    def in_blocks(self) -> bool:
+        """Is the first URL in a block?"""
+        return self._at < len(self._unread)
+
+    def add(self, position: int) -> None:
+        self._unread.append(position)
+
+    def read(self) -> int:
+        """Have the rest of the first block in memory; how many bytes that takes."""
+        self.head = list(reversed(self._rest()))
+        return _LINE * len(self.head) + sum([len(line) for _, line in self.head])
+
+    def _rest(self) -> list[tuple[int, str]]:
+        read = self._blocks.read(self._unread[self._at])
+        return [taken for taken in read if taken[0] >= self._from]
+
+    def take(self) -> tuple[int, str]:
+        """The first line that was read, and its place."""
+        taken = self.head.pop()
+        self._from = taken[0] + 1
+        if not self.head:
+            self._at += 1
+            self._from = 0
+            if self._at >= max(_FORGET, len(self._unread) // 2):
+                del self._unread[: self._at]
+                self._at = 0
+        return taken
+
+    def forget(self) -> None:
+        """Keep nothing in memory that is in a block."""
+        self.head = []
+
+    def find(self, start: str) -> Search:
+        head, unread = self._split()
+        tail = [line for _, line in self.tail]
+        return _search(self._blocks, start, head, unread, tail)
+
+    def _split(self) -> tuple[list[str], Sequence[int]]:
+        """What is left of a block that was begun, and the other blocks."""
+        unread = self._unread[self._at :]
+        if not self._from:
+            return [], unread
+        return [line for _, line in self._rest()], unread[1:]
+
+    def lines(self) -> Iterator[str]:
+        """All lines, without taking them."""
+        head, unread = self._split()
+        yield from head
+        for position in unread:
+            yield from self._blocks.owed(position)
+        for _, line in self.tail:
+            yield line
+
+
+class Backlogs:
+    """URLs set aside, by site, for the queue of one kind.
+
+    A URL that is not in a block of its site's yet is owed from where it was read before.
+    """
+
+    def __init__(self, blocks: Blocks, prefix: str) -> None:
+        self._blocks = blocks
+        self._prefix = prefix
+        self._sites: dict[str, _Backlog] = {}
+        #: The sites of which URLs are set aside.
+        self.sites = self._sites.keys()
+        # Sites with a tail, in the order in which these began, and the bytes in all tails.
+        # Ordered, as the first of a dict is dear to find when those before it are gone.
+        self._tails: OrderedDict[str, None] = OrderedDict()
+        self._in_tails = 0
+        # Sites whose first block is in memory, in the order in which these were read.
+        self._read: Budget[str] = Budget(_MOST_READ)
+        self._length = 0
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __repr__(self) -> str:
+        return f"<Backlogs {self._length} URLs of {len(self._sites)} sites>"
+
+    def put(self, site: str, place: int, line: str) -> None:
+        """Set aside a URL; it is here even where an OSError comes of it."""
+        backlog = self._of(site)
+        backlog.tail.append((place, line))
+        self._tails[site] = None
+        self._in_tails += _LINE + len(line)
+        self._length += 1
+        if len(backlog.tail) >= _SITE_LINES:
+            self._write(site)
+        elif self._in_tails > _MOST_TAILS:
+            self._write(next(iter(self._tails)))
+            # That may have been a short line, and this is a long one.
+            if self._in_tails > _MOST_TAILS and backlog.tail:
+                self._write(site)
+
+    def _of(self, site: str) -> _Backlog:
+        backlog = self._sites.get(site)
+        if backlog is None:
+            backlog = self._sites[site] = _Backlog(self._blocks)
+        return backlog
+
+    def _write(self, site: str) -> None:
+        backlog = self._sites[site]
+        # More than a block's after writes that failed.
+        while batch := backlog.tail[:_SITE_LINES]:
+            lines = [line for _, line in batch]
+            backlog.add(self._blocks.append(self._prefix + site, lines))
+            del backlog.tail[: len(batch)]
+            self._in_tails -= _LINE * len(lines) + sum(map(len, lines))
+            for place, _ in batch:
+                self._blocks.leave(place)
+        del self._tails[site]
+
+    def take(self, site: str) -> tuple[int, str]:
+        """The first URL of `site`, of which there are some: its place and line."""
+        backlog = self._sites[site]
+        take = self._take_read if backlog.in_blocks else self._take_tail
+        taken = take(site, backlog)
+        self._length -= 1
+        if not (backlog.head or backlog):
+            del self._sites[site]
+        return taken
+
+    def _take_read(self, site: str, backlog: _Backlog) -> tuple[int, str]:
+        if not backlog.head:
+            self._read.use(site, backlog.read())
+            for other in self._read.surplus():
+                self._sites[other].forget()
+        taken = backlog.take()
+        if not backlog.head:
+            self._read.discard(site)
+        return taken
+
+    def _take_tail(self, site: str, backlog: _Backlog) -> tuple[int, str]:
+        taken = backlog.tail.pop(0)
+        self._in_tails -= _LINE + len(taken[1])
+        if not backlog.tail:
+            del self._tails[site]
+        return taken
+
+    def find(self, site: str, start: str) -> Search:
+        """Look for the line of `site` that begins with `start`, a block at a time."""
+        if site in self._sites:
+            return (yield from self._sites[site].find(start))
+        return None
+
+    def loaded(self, site: str, position: int, owed: int) -> None:
+        self._of(site).add(position)
+        self._length += owed
+
+    def lines(self) -> Iterator[str]:
+        """All lines, without taking them."""
+        for backlog in self._sites.values():
+            yield from backlog.lines()

@@ -1,0 +1,373 @@
+"""Seen: which URLs were met before, in memory and on disk.
+
+Exact on 64-bit fingerprints, where Larbin's one-bit table loses one new URL in seven at ten
+million.
+
+On disk: a log of the fingerprints in the order they were met, in segments
+(``NAME.000007.log``), and now and then an image of the table (``NAME.000008.table``), which
+saves reading all of the log. An image is written a little at a time while the table changes,
+as in fuzzy checkpoints (Hagmann, 1986): it begins with a new segment of the log, and once it
+is durable, it and the log from that segment on are the state. Each fingerprint is in the log
+from the cut on that it belongs to, so an image holds nothing that the next cut does not.
+
+Files are read with read(2), not mapped: a page fault in the middle of a turn would wait for
+the disk, and a checksum over a mapping would read all of it anyway.
+"""
+
+import os
+import re
+import zlib
+from array import array
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import compress
+from pathlib import Path
+from typing import TypedDict
+
+from larbinpy.storage.files import Tail, sync_folder, write_at
+from larbinpy.storage.fingerprint_table import FingerprintTable
+
+#: Fingerprints that are looked up in one go.
+_BATCH = 1024
+#: Fingerprints that wait in memory at most, if `step` is called.
+_WAITING = 1 << 13
+#: A new image after so many fingerprints, or after this share of them: what is in the log takes
+#: a microsecond each when a crawl goes on, and so three seconds at a hundred million.
+_IMAGE_AFTER = 1_000_000
+_IMAGE_SHARE = 40
+#: Bytes of an image written in a step: a millisecond.
+_PIECE = 1 << 19
+#: Bytes after which the system is told to begin writing them to the disk, and to forget those
+#: before them: so the fsync at the end is short, and nothing else is driven out of memory.
+_WRITE_BACK = 8 << 20
+#: Removing a gigabyte takes a third of a second, so it is shortened by this in a step.
+_CUT_OFF = 8 << 20
+_LOG, _TABLE = "log", "table"
+
+
+class Extent(TypedDict):
+    """The beginning of a file: `length` bytes that have this CRC-32."""
+
+    number: int
+    length: int
+    crc: int
+
+
+class Mark(TypedDict):
+    """A state: the image, if any, and the segments of the log since it was begun."""
+
+    table: Extent | None
+    log: list[Extent]
+
+
+@dataclass(slots=True)
+class _Image:
+    """An image of the table, from its beginning to the cut that puts it into the state."""
+
+    extent: Extent
+    #: Number of the segment of the log that was begun with it.
+    log_from: int
+    pieces: Iterator[memoryview]
+    whole: bool = False
+    durable: bool = False
+
+
+class Seen:
+    """A set of 64-bit fingerprints and its files, called `name` and a number in `folder`.
+
+    No number is ever used twice, so a file that a killed run left behind is never taken
+    for one of this run.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder = folder
+        self._name = name
+        self._table = FingerprintTable()
+        self._waiting = array("Q")
+        self._base: Extent | None = None
+        self._log: list[Extent] = []
+        self._image: _Image | None = None
+        self._image_at = _IMAGE_AFTER
+        self._number: int | None = None
+        self._unsynced: dict[str, Tail] = {}
+        self._folder_synced = True
+        self._is_tidy = False
+        self._doomed: list[str] = []
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def __repr__(self) -> str:
+        return f"<Seen {self._name}: {len(self)} URLs, {len(self._waiting)} not written>"
+
+    def __contains__(self, fingerprint: int) -> bool:
+        return fingerprint in self._table
+
+    def unmet(self, batch: list[int]) -> list[bool]:
+        """For each of a batch in its order, whether it was not met yet."""
+        return self._table.unmet(batch)
+
+    def add(self, fingerprints: Iterable[int]) -> list[bool]:
+        """Add a batch; for each in its order, whether it was new."""
+        batch = list(fingerprints)
+        if len(batch) <= _BATCH:
+            return self._add(batch)
+        fresh = []
+        for start in range(0, len(batch), _BATCH):
+            fresh += self._add(batch[start : start + _BATCH])
+        return fresh
+
+    def _add(self, batch: list[int]) -> list[bool]:
+        fresh = self._table.add(batch)
+        if True in fresh:
+            self._waiting.extend(compress(batch, fresh))
+            if self._table.full:
+                self._grow()
+        return fresh
+
+    def _grow(self) -> None:
+        if self._image is not None and not self._image.whole:
+            if not self._table.crowded:
+                return
+            self._abandon(self._image)
+        # Without memory to grow it gets fuller, and slower.
+        with suppress(MemoryError):
+            self._table.grow()
+
+    def step(self) -> None:
+        """A slice of the work that is too much for one turn, some 2 ms of it.
+
+        Raises `OSError`. An image that cannot be written is given up, and the next not begun
+        before as many fingerprints have come: it is not needed to go on.
+        """
+        if len(self._waiting) >= _WAITING:
+            self._write_waiting()
+        if self._doomed:
+            self._remove_some(self._doomed[-1])
+        elif self._image is None:
+            if len(self) >= self._image_at:
+                self._begin_image()
+        elif not self._image.whole:
+            self._write_image(self._image)
+
+    def _begin_image(self) -> None:
+        # What was met before the image begins is in the segment before.
+        self._write_waiting()
+        segment = self._begin_segment()
+        extent, pieces = self._new_extent(), self._table.image(_PIECE)
+        self._image = _Image(extent, segment["number"], pieces)
+        self._image_at = _next_image(len(self))
+        # The first piece at once: it says how many there are at the beginning of the segment.
+        self._write_image(self._image)
+
+    def _write_image(self, image: _Image) -> None:
+        piece = next(image.pieces, None)
+        if piece is None:
+            image.whole = True
+            return
+        name = self._file(image.extent, _TABLE)
+        try:
+            self._append(name, image.extent, piece)
+            if image.extent["length"] % _WRITE_BACK < len(piece):
+                self._write_back(name, image.extent["length"])
+        except OSError:
+            self._abandon(image)
+            raise
+
+    def _write_back(self, name: str, length: int) -> None:
+        start = max(0, length - 2 * _WRITE_BACK)
+        with _opened(self._folder / name, os.O_WRONLY) as fd:
+            os.posix_fadvise(fd, start, length - start, os.POSIX_FADV_DONTNEED)
+
+    def _abandon(self, image: _Image) -> None:
+        self._image = None
+        self._doomed.append(self._file(image.extent, _TABLE))
+
+    def cut(self) -> Mark:
+        """Write what waits; the state as it is now. Raises `OSError`, to be called again."""
+        self._write_waiting()
+        image = self._image
+        if image is not None and image.durable:
+            self._base, self._image = image.extent, None
+            self._log = [extent for extent in self._log if extent["number"] >= image.log_from]
+            self._is_tidy = False
+        return Mark(
+            table=self._base and self._base.copy(),
+            log=[extent.copy() for extent in self._log if extent["length"]],
+        )
+
+    def sync(self) -> None:
+        """Make durable what `cut` wrote. Raises `OSError`, to be called again.
+
+        An image becomes durable here too, and is in the state from the next cut on.
+        """
+        for name, tail in sorted(self._unsynced.items()):
+            with _opened(self._folder / name, os.O_RDWR) as fd:
+                tail.sync(fd)
+            del self._unsynced[name]
+        image = self._image
+        if image is not None and image.whole and not image.durable:
+            self._sync_image(image)
+        if not self._folder_synced:
+            sync_folder(self._folder)
+            self._folder_synced = True
+
+    def _sync_image(self, image: _Image) -> None:
+        with _opened(self._folder / self._file(image.extent, _TABLE), os.O_RDONLY) as fd:
+            try:
+                os.fsync(fd)
+            except OSError:
+                self._abandon(image)
+                raise
+        image.durable = True
+
+    def tidy(self, mark: Mark) -> None:
+        """Remove the files that neither `mark`, which is committed, nor this needs.
+
+        Those that are large go in some `step`. Raises `OSError`.
+        """
+        if self._is_tidy:
+            return
+        needed = self._files(mark["table"], mark["log"]) | self._files(self._base, self._log)
+        if self._image is not None:
+            needed |= self._files(self._image.extent, [])
+        for name in self._found():
+            if name not in needed and name not in self._doomed:
+                self._doomed.append(name)
+                if os.stat(self._folder / name).st_size <= _CUT_OFF:
+                    self._remove_some(name)
+        self._is_tidy = True
+
+    def _remove_some(self, name: str) -> None:
+        path = self._folder / name
+        with suppress(FileNotFoundError):
+            size = os.stat(path).st_size
+            if size > _CUT_OFF:
+                os.truncate(path, size - _CUT_OFF)
+                return
+            os.unlink(path)
+        self._doomed.remove(name)
+
+    def clear(self) -> None:
+        """Remove all files of this name. Raises `OSError`."""
+        for name in self._found():
+            os.unlink(self._folder / name)
+
+    def load(self, mark: Mark) -> None:
+        """Take up the state `mark`, and cut off what was written after it.
+
+        For a new object, which is of no use after `ValueError` or `OSError`: the files are
+        not whole.
+        """
+        base = mark["table"]
+        if base is not None:
+            with self._reading(self._file(base, _TABLE), base) as file:
+                self._table = FingerprintTable.restore(base["length"], file.fill)
+        self._image_at = _next_image(len(self))
+        count = len(self) + sum(extent["length"] for extent in mark["log"]) // 8
+        for extent in mark["log"]:
+            with self._reading(self._file(extent, _LOG), extent) as file:
+                while file.left:
+                    batch = array("Q", bytes(min(file.left, _BATCH * 8)))
+                    file.fill(memoryview(batch).cast("B"))
+                    self._table.add(batch.tolist())
+                    # The rest is put off: it would take as long again.
+                    if self._table.crowded:
+                        self._table.grow()
+            os.truncate(self._folder / self._file(extent, _LOG), extent["length"])
+        self._table.recount(count)
+        self._base = base and base.copy()
+        self._log = [extent.copy() for extent in mark["log"]]
+
+    def _write_waiting(self) -> None:
+        if self._waiting:
+            segment = self._log[-1] if self._log else self._begin_segment()
+            name = self._file(segment, _LOG)
+            start = segment["length"]
+            self._append(name, segment, self._waiting.tobytes())
+            self._unsynced.setdefault(name, Tail(start))
+            self._waiting = array("Q")
+
+    def _begin_segment(self) -> Extent:
+        self._log.append(self._new_extent())
+        return self._log[-1]
+
+    def _append(self, name: str, extent: Extent, data: bytes | memoryview) -> None:
+        """Write `data` behind `extent` and count it in; all or nothing."""
+        length = extent["length"]
+        new = 0 if length else os.O_CREAT | os.O_TRUNC
+        with _opened(self._folder / name, os.O_WRONLY | new) as fd:
+            try:
+                write_at(fd, data, length)
+            except OSError:
+                with suppress(OSError):
+                    os.ftruncate(fd, length)
+                raise
+        if new:
+            self._folder_synced = False
+        extent["length"] = length + len(data)
+        extent["crc"] = zlib.crc32(data, extent["crc"])
+
+    @contextmanager
+    def _reading(self, name: str, extent: Extent) -> Iterator["_Reader"]:
+        """What `extent` says of a file; ValueError at the end where something else is there."""
+        path = self._folder / name
+        with _opened(path, os.O_RDONLY) as fd:
+            size = os.fstat(fd).st_size
+            if not 0 <= extent["length"] <= size:
+                raise ValueError(f"{path}: {size} bytes of {extent['length']}")
+            reader = _Reader(fd, extent["length"])
+            yield reader
+            if reader.left or reader.crc != extent["crc"]:
+                raise ValueError(f"{path}: not what was written")
+
+    def _file(self, extent: Extent, kind: str) -> str:
+        return f"{self._name}.{int(extent['number']):06}.{kind}"
+
+    def _files(self, table: Extent | None, log: list[Extent]) -> set[str]:
+        files = {self._file(extent, _LOG) for extent in log}
+        return files if table is None else files | {self._file(table, _TABLE)}
+
+    def _found(self) -> list[str]:
+        """All files of this name."""
+        form = re.compile(re.escape(self._name) + rf"\.\d{{6,}}\.({_LOG}|{_TABLE})")
+        return sorted(filter(form.fullmatch, os.listdir(self._folder)))
+
+    def _new_extent(self) -> Extent:
+        if self._number is None:
+            self._number = max((int(name.split(".")[-2]) for name in self._found()), default=0)
+        self._number += 1
+        return Extent(number=self._number, length=0, crc=0)
+
+
+class _Reader:
+    """Reads a file to a length and sums up what it read."""
+
+    def __init__(self, fd: int, length: int) -> None:
+        self._fd = fd
+        self.left = length
+        self.crc = 0
+
+    def fill(self, room: memoryview) -> None:
+        """Read until `room` is full; ValueError where there is not so much."""
+        while room:
+            piece = room[: min(len(room), self.left, _PIECE)]
+            if not (size := os.readv(self._fd, [piece])):
+                raise ValueError("shorter than it says")
+            self.left -= size
+            self.crc = zlib.crc32(piece[:size], self.crc)
+            room = room[size:]
+
+
+def _next_image(count: int) -> int:
+    return count + max(_IMAGE_AFTER, count // _IMAGE_SHARE)
+
+
+@contextmanager
+def _opened(path: Path, flags: int) -> Iterator[int]:
+    fd = os.open(path, flags, 0o666)
+    try:
+        yield fd
+    finally:
+        os.close(fd)

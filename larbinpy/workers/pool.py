@@ -1,0 +1,324 @@
+"""Pages out to processes that read them, and what they read back, through the one poll loop."""
+
+import errno
+import os
+import signal
+import socket
+import sys
+from collections import deque
+from contextlib import suppress
+from dataclasses import replace
+from typing import Protocol
+
+from larbinpy.loop.poller import READ, WRITE, Poller
+from larbinpy.page import Page
+from larbinpy.parse import Parsed, read
+from larbinpy.workers import messages
+
+#: Pages that a process has at most, so that it need not wait for the loop's next turn, and
+#: their bytes, so that large ones do not gather.
+_AHEAD = 32
+_AHEAD_BYTES = 4 << 20
+#: Bytes of answers that wait to be taken, and of the longest one: 50,000 URLs can be as much.
+_ANSWERS = 32 << 20
+#: Pieces that go to the kernel in one call; it takes a thousand.
+_PIECES = 64
+_RECEIVE = 1 << 18
+#: Processes that end while they read the same page, before it is taken to be the reason.
+_TRIES = 2
+#: Seconds in which a process must have loaded what it needs.
+_START = 30.0
+
+#: Modules are looked for where this process found its own, as multiprocessing does it.
+_PROGRAM = "import sys; sys.path = {path!r}; from larbinpy.workers.child import main; main()"
+#: These come to all processes of a crawl; it alone decides what they mean.
+_NOT_FOR_THE_CHILD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
+
+
+class Reader(Protocol):
+    """Who reads pages for the engine."""
+
+    @property
+    def room(self) -> bool:
+        """May another page be given?"""
+
+    @property
+    def busy(self) -> int:
+        """Pages that were given, and not taken back yet."""
+
+    @property
+    def ready(self) -> bool:
+        """Is there one to be taken back?"""
+
+    @property
+    def lost(self) -> int:
+        """Processes that have ended by themselves so far."""
+
+    def read(self, page: Page) -> Parsed | None:
+        """What `page` says, or None: `take` gives it later. There must be room."""
+
+    def take(self) -> tuple[Page, Parsed] | None:
+        """A page that was read since, in the order in which they were given; None for none."""
+
+    def close(self) -> None:
+        """What is not read yet never will be."""
+
+
+class InlineReader:
+    """Reads pages at once, in this process."""
+
+    room, busy, ready, lost = True, 0, False, 0
+
+    def __init__(self, agent: str) -> None:
+        self._agent = agent
+
+    def __repr__(self) -> str:
+        return "<Here>"
+
+    def read(self, page: Page) -> Parsed | None:
+        return read(page, self._agent)
+
+    def take(self) -> tuple[Page, Parsed] | None:
+        return None
+
+    def close(self) -> None:
+        pass
+
+
+class _Reading:
+    """A page that is being read."""
+
+    __slots__ = ("page", "parsed", "size", "tries")
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.parsed: Parsed | None = None
+        #: Bytes of the answer.
+        self.size = 0
+        #: Processes that ended over it.
+        self.tries = 0
+
+
+class _Child:
+    """A process that reads, as it is seen from here."""
+
+    def __init__(self, agent: str) -> None:
+        self.sock, theirs = socket.socketpair()
+        self.sock.setblocking(False)
+        with theirs:
+            self.pid = _spawn(theirs, agent)
+        #: Whether it has loaded what it needs.
+        self.ready = False
+        #: What it was given and has not answered, the one that it is at first.
+        self.given: deque[_Reading] = deque()
+        self.size = 0
+        self.outbox: deque[memoryview] = deque()
+        self._inbox: list[bytes] = []
+        self._unread = 0
+
+    def __repr__(self) -> str:
+        return f"<_Child {self.pid} {len(self.given)} pages, {self.size} bytes>"
+
+    @property
+    def room(self) -> bool:
+        return len(self.given) < _AHEAD and self.size < _AHEAD_BYTES
+
+    def give(self, reading: _Reading) -> None:
+        self.given.append(reading)
+        self.size += len(reading.page.body)
+        pieces = (messages.page_head(reading.page), reading.page.body)
+        self.outbox.extend(memoryview(piece) for piece in pieces if piece)
+
+    def send(self) -> None:
+        """As much as the kernel takes; OSError where the process is gone."""
+        try:
+            sent = self.sock.sendmsg(list(self.outbox)[:_PIECES])
+        except BlockingIOError:
+            return
+        while sent:
+            piece = self.outbox.popleft()
+            if sent < len(piece):
+                self.outbox.appendleft(piece[sent:])
+            sent -= min(sent, len(piece))
+
+    def receive(self) -> list[_Reading]:
+        """Those that were answered now; OSError or ValueError where it is of no more use."""
+        data = self.sock.recv(_RECEIVE)
+        if not data:
+            raise OSError(errno.EPIPE, os.strerror(errno.EPIPE))
+        self._inbox.append(data)
+        self._unread += len(data)
+        if b"\n" not in data:
+            if self._unread > _ANSWERS:
+                raise ValueError("an answer without end")
+            return []
+        *lines, rest = b"".join(self._inbox).split(b"\n")
+        self._inbox, self._unread = [rest], len(rest)
+        if lines and not self.ready:
+            if lines.pop(0) != messages.READY.strip():
+                raise ValueError("not ready")
+            self.ready = True
+        return [self._answered(line) for line in lines]
+
+    def _answered(self, line: bytes) -> _Reading:
+        parsed = messages.parsed(line)
+        if not self.given:
+            raise ValueError("an answer to nothing")
+        reading = self.given.popleft()
+        self.size -= len(reading.page.body)
+        reading.parsed, reading.size = parsed, len(line)
+        return reading
+
+    def wait(self) -> None:
+        """Until it is ready; OSError where it does not become so."""
+        self.sock.settimeout(_START)
+        try:
+            self.receive()
+        except (OSError, ValueError):
+            raise OSError(errno.ECHILD, "a process did not start") from None
+        finally:
+            self.sock.setblocking(False)
+
+    def end(self) -> None:
+        self.sock.close()
+        with suppress(ProcessLookupError, ChildProcessError):
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+
+
+def _spawn(end: socket.socket, agent: str) -> int:
+    """A process that reads pages from `end`; OSError where there can be none."""
+    return os.posix_spawn(
+        sys.executable,
+        [sys.executable, "-c", _PROGRAM.format(path=sys.path), agent],
+        os.environ,
+        file_actions=[(os.POSIX_SPAWN_DUP2, end.fileno(), 0)],
+        setsigmask=_NOT_FOR_THE_CHILD,
+    )
+
+
+class ReaderPool:
+    """`count` processes that read pages for `agent`.
+
+    One that ends is replaced, but for one that never was ready, and its pages go to others. Of a
+    page that two did not survive the headers alone are read. Where no process is left, pages
+    are read here.
+    """
+
+    def __init__(self, poller: Poller, count: int, agent: str) -> None:
+        """Waits until all are ready; OSError where there are not so many."""
+        self._poller = poller
+        self._agent = agent
+        self._children: dict[int, _Child] = {}
+        # All that were given, in their order.
+        self._given: deque[_Reading] = deque()
+        # Bytes of the answers among them.
+        self._answers = 0
+        self.lost = 0
+        try:
+            for _ in range(count):
+                self._start()
+            for child in self._children.values():
+                child.wait()
+        except OSError:
+            self.close()
+            raise
+
+    def __repr__(self) -> str:
+        return f"<Readers {self.busy} pages, {list(self._children.values())}>"
+
+    @property
+    def room(self) -> bool:
+        if self._answers > _ANSWERS:
+            return False
+        return not self._children or any(child.room for child in self._children.values())
+
+    @property
+    def busy(self) -> int:
+        return len(self._given)
+
+    @property
+    def ready(self) -> bool:
+        return bool(self._given) and (not self._children or self._given[0].parsed is not None)
+
+    def read(self, page: Page) -> Parsed | None:
+        reading = _Reading(page)
+        self._given.append(reading)
+        self._give(reading)
+        return None
+
+    def take(self) -> tuple[Page, Parsed] | None:
+        if not self.ready:
+            return None
+        reading = self._given.popleft()
+        self._answers -= reading.size
+        return reading.page, reading.parsed or self._read_here(reading)
+
+    def close(self) -> None:
+        for child in list(self._children.values()):
+            self._drop(child)
+        self._given.clear()
+
+    def _start(self) -> None:
+        child = _Child(self._agent)
+        self._children[child.sock.fileno()] = child
+        self._poller.register(child.sock.fileno(), READ, self._on_ready)
+
+    def _drop(self, child: _Child) -> None:
+        self._poller.unregister(child.sock.fileno())
+        del self._children[child.sock.fileno()]
+        child.end()
+
+    def _give(self, reading: _Reading) -> None:
+        """To who has least to do; where nobody is left, `take` does it."""
+        if self._children:
+            child = min(self._children.values(), key=lambda each: (not each.room, each.size))
+            child.give(reading)
+            self._send(child)
+
+    def _on_ready(self, fd: int, events: int) -> None:
+        child = self._children[fd]
+        try:
+            if events & WRITE and child.outbox:
+                self._send(child)
+            if events & READ:
+                self._answers += sum(reading.size for reading in child.receive())
+        except BlockingIOError:
+            pass
+        except (OSError, ValueError):
+            self._lost(child)
+
+    def _send(self, child: _Child) -> None:
+        try:
+            child.send()
+            events = READ | WRITE if child.outbox else READ
+        except OSError:  # That it is gone is found out where its answers are read.
+            events = READ
+        self._poller.modify(child.sock.fileno(), events)
+
+    def _lost(self, child: _Child) -> None:
+        """A process has ended by itself, or is of no more use."""
+        self._drop(child)
+        self.lost += 1
+        if child.ready:
+            # Another one would hardly become ready, either.
+            with suppress(OSError):
+                self._start()
+            if child.given:
+                child.given[0].tries += 1
+        for reading in child.given:
+            if reading.tries < _TRIES:
+                self._give(reading)
+            else:
+                reading.parsed = self._read_here(reading)
+
+    def _read_here(self, reading: _Reading) -> Parsed:
+        """But of a page that a process did not survive, the headers alone."""
+        page = reading.page
+        if not reading.tries:
+            return read(page, self._agent)
+        page.detail = "could not be read: a process that tried has ended"
+        parsed = read(replace(page, body=b""), self._agent)
+        # It may say that it is not to be kept.
+        parsed.noindex = True
+        return parsed

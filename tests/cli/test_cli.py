@@ -1,0 +1,86 @@
+"""The commands as such: what each loads, and what the program says of them."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from larbinpy.cli import main
+from larbinpy.cli.common import lines
+
+COMMANDS = {
+    "crawl",
+    "seed",
+    "console",
+    "status",
+    "mirror",
+    "resolve",
+    "fetch",
+    "frontier",
+    "check-config",
+    "demo",
+    "man",
+    "completion",
+}
+
+#: Runs a command, and says which of the modules named were loaded for it.
+_LOADED = """
+import sys
+from larbinpy.cli import main
+try:
+    main(sys.argv[2:])
+finally:
+    print(*sorted(set(sys.argv[1].split(",")) & sys.modules.keys()))
+"""
+
+
+def loaded(*arguments: str, of: str) -> set[str]:
+    command = [sys.executable, "-c", _LOADED, of, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def test_help_knows_every_command_and_what_it_is_for() -> None:
+    shown = CliRunner().invoke(main, ["--help"])
+    assert shown.exit_code == 0
+    rows = [line.split(maxsplit=1) for line in shown.output.partition("Commands:")[2].splitlines()]
+    helps = dict(row for row in rows if row)
+    assert helps.keys() == COMMANDS
+    assert all(text.endswith(".") for text in helps.values())
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_each_command_has_its_help(command: str) -> None:
+    shown = CliRunner().invoke(main, [command, "--help"])
+    assert shown.exit_code == 0
+    assert f"Usage: main {command}" in shown.output
+
+
+def test_an_unknown_command_is_one_line_and_2() -> None:
+    shown = CliRunner().invoke(main, ["crwal"])
+    assert shown.exit_code == 2
+    assert "No such command 'crwal'. Did you mean 'crawl'?" in shown.output
+    assert "No such command 'zzz'.\n" in CliRunner().invoke(main, ["zzz"]).output
+
+
+def test_a_command_loads_what_it_needs() -> None:
+    """Resolving names must not wait for a crawler to be loaded, nor for a bar nobody sees."""
+    heavy = (
+        "pycurl,turbohtml,lxml,protego,h11,tqdm,dns.message,larbinpy.crawl.engine,larbinpy.frontier"
+    )
+    assert loaded("resolve", "--server", "127.0.0.1", os.devnull, of=heavy) == set()
+    assert "pycurl" in loaded("fetch", "--help", of=heavy)
+
+
+def test_a_file_of_urls_is_read_as_it_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "urls.txt"
+    path.write_bytes(b" http://a.test/ \r\n\n\t\n\xff\n")
+    found = lines(str(path))
+    assert next(found) == "http://a.test/"
+    with path.open("ab") as file:
+        file.write(b"last")
+    assert list(found) == ["\ufffd", "last"]
+    assert list(lines(None)) == []

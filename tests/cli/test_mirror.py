@@ -1,0 +1,244 @@
+"""`larbinpy mirror` as people use it: once, again, and stopped in between."""
+
+import shutil
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from larbinpy.cli import main
+from larbinpy.cli import mirror as mirroring
+from larbinpy.config import Config
+from larbinpy.errors import UserError
+from tests.support.checkout import ROOT
+from tests.support.crawling import Asked, World, html, missing, ok, one_line
+from tests.support.webserver import Act, Step, reply
+
+PAGES = 40
+
+#: What `mirror` says of the settings it found, and what it makes of them.
+Configured = Callable[..., tuple[str, Config]]
+
+
+class Site:
+    """A page with links to many, a style sheet, and a link to nowhere; it knows of changes."""
+
+    def __init__(self) -> None:
+        self.hangs_at = ""
+        self.asked: list[Asked] = []
+
+    def __call__(self, asked: Asked) -> Iterable[Step]:
+        if asked.path == self.hangs_at:
+            return [Act.HANG]
+        self.asked.append(asked)
+        if asked.headers.get("if-none-match") == '"1"':
+            return [reply(b"", status="304 Not Modified")]
+        return [self._body(asked.path)]
+
+    def _body(self, path: str) -> bytes:
+        if path == "/":
+            return html(*(f"/p{number}" for number in range(PAGES)), "/gone")
+        if path.startswith("/large"):
+            return ok(path.encode() * (1 << 18), "video/mp4", 'ETag: "1"')
+        if path == "/s.css":
+            return ok(b"a { }", "text/css", 'ETag: "1"')
+        if path.startswith("/p"):
+            return ok(b'<title>p</title><link rel=stylesheet href=/s.css><a href="/">up</a>')
+        return missing()
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    yield made
+    made.close()
+
+
+def mirror(world: World, url: str) -> list[str]:
+    """The command, with what lets it work on this machine alone, and fast."""
+    host, port = world.names.address
+    wanted = [f"dnsServer={host}:{port}", "waitBy=site", "retryWait=0.1", "fetchInfo"]
+    more = [word for setting in wanted for word in ("--set", setting)]
+    return ["mirror", url, "site", "--wait", "0", "--allow-private", "--progress", "none", *more]
+
+
+def files(world: World) -> dict[str, str]:
+    root = world.folder / "site"
+    found = (path for path in root.rglob("*") if path.is_file())
+    return {
+        str(path.relative_to(root)).partition("/")[2]: path.read_text()
+        for path in found
+        if path.relative_to(root).parts[0][0] != "."
+    }
+
+
+def test_a_site_is_mirrored_and_then_refreshed(world: World) -> None:
+    site = Site()
+    web = world.web(site, "a.test")
+    first = world.larbinpy(*mirror(world, web.url()))
+    assert first.process.returncode == 0, first.err
+    assert len(files(world)) == PAGES + 2
+    assert '<a href="p7.html">' in files(world)["index.html"]
+    assert '<link rel=stylesheet href="s.css">' in files(world)["p7.html"]
+    assert "1 could not be had:" in first.out
+    assert f"{web.url('/gone')} (on {web.url()}): the server has no such page for us" in first.out
+    before = files(world)
+    site.asked.clear()
+    second = world.larbinpy(*mirror(world, web.url()))
+    assert second.process.returncode == 0, second.err
+    assert "42 pages and files of 1 sites, 1 of them unchanged," in second.out
+    assert len(site.asked) == PAGES + 4  # robots.txt and the page that is not there as well
+    assert files(world) == before
+
+
+def test_large_files_that_stayed_are_no_copies_of_one_another(world: World) -> None:
+    """Though none of them is read."""
+    web = world.web(Site(), "a.test")
+    command = [*mirror(world, web.url("/large1")), "--set", "pageNoDuplicate"]
+    command += ["--set", f"startUrl={web.url('/large2')}"]
+    assert "2 pages and files" in world.larbinpy(*command).out
+    assert "2 pages and files of 1 sites, 2 of them unchanged" in world.larbinpy(*command).out
+
+
+def test_one_that_was_stopped_browses_as_far_as_it_came_and_goes_on(world: World) -> None:
+    site = Site()
+    site.hangs_at = "/p20"
+    web = world.web(site, "a.test")
+    crawler = world.start(*mirror(world, web.url()), "--set", "timeoutPage=1s")
+    world.until(lambda: any(asked.path == "/p19" for asked in site.asked))
+    rival = world.larbinpy(*mirror(world, web.url()))
+    assert rival.process.returncode == 2
+    assert "in use by process" in one_line(rival)
+    crawler.signal(signal.SIGTERM)
+    assert world.finish(crawler) == 11
+    assert "the same command goes on" in crawler.out
+    some = files(world)
+    assert 2 < len(some) < PAGES
+    assert '<a href="p7.html">' in some["index.html"]
+    assert f'<a href="{web.url("/p30")}">' in some["index.html"]
+    site.hangs_at = ""
+    site.asked.clear()
+    again = world.larbinpy(*mirror(world, web.url()))
+    assert again.process.returncode == 0
+    assert "going on with the unfinished mirror" in again.err
+    assert len(site.asked) < PAGES
+    assert len(files(world)) == PAGES + 2
+    assert '<a href="p30.html">' in files(world)["index.html"]
+
+
+def test_one_that_was_stopped_and_lost_its_catalog_is_left_alone(world: World) -> None:
+    """Whose files these are nobody knows any more, so people have to say."""
+    site = Site()
+    site.hangs_at = "/p20"
+    web = world.web(site, "a.test")
+    crawler = world.start(*mirror(world, web.url()), "--set", "timeoutPage=1s")
+    world.until(lambda: any(asked.path == "/p19" for asked in site.asked))
+    crawler.signal(signal.SIGTERM)
+    assert world.finish(crawler) == 11
+    site.hangs_at = ""
+    for file in (world.folder / "site").glob(".larbinpy-catalog*"):
+        file.unlink()
+    (world.folder / "site" / "mine").write_text("mine")
+    before = files(world)
+    refused = world.larbinpy(*mirror(world, web.url()))
+    assert refused.process.returncode == 2
+    assert "remove site/.larbinpy to fetch all of it anew" in refused.err
+    assert "--scratch" not in refused.err
+    assert refused.err.count("\n") == 1
+    assert files(world) == before
+    # The way out that it tells of.
+    shutil.rmtree(world.folder / "site" / ".larbinpy")
+    assert world.larbinpy(*mirror(world, web.url())).process.returncode == 0
+    assert len(files(world)) == PAGES + 3
+    assert (world.folder / "site" / "mine").read_text() == "mine"
+
+
+def test_a_site_that_is_not_there_is_an_error(world: World) -> None:
+    crawler = world.larbinpy(*mirror(world, "http://nowhere.test/"))
+    assert crawler.process.returncode == 4
+    said = "no page could be fetched: its host has no address (1)\n"
+    assert crawler.err == f"larbinpy: {said}"
+    assert "no page" not in crawler.out
+    assert "  http://nowhere.test/: its host has no address\n" in crawler.out
+
+
+def test_what_robots_txt_refuses_is_told_in_words(world: World) -> None:
+    def site(asked: Asked) -> Iterable[Step]:
+        if asked.path == "/robots.txt":
+            return [ok(b"User-agent: *\nDisallow: /secret", "text/plain")]
+        return [html("/secret")]
+
+    web = world.web(site, "a.test")
+    crawler = world.larbinpy(*mirror(world, web.url()))
+    assert f"{web.url('/secret')} (on {web.url()}): robots.txt refuses it" in crawler.out
+
+
+# What it takes from whom.
+
+
+@pytest.fixture
+def configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Configured:
+    """`mirror` with options, and a larbin.conf in the working folder, up to its crawl."""
+    monkeypatch.chdir(tmp_path)
+    made: list[Config] = []
+
+    def crawl(config: Config, **_: object) -> None:
+        made.append(config)
+        raise UserError("enough")
+
+    monkeypatch.setattr(mirroring, "Crawl", crawl)
+
+    def configured(*options: str, conf: str = "") -> tuple[str, Config]:
+        (tmp_path / "larbin.conf").write_text(conf)
+        said = CliRunner().invoke(main, ["mirror", "http://a.test/", "site", *options]).stderr
+        return said.partition("larbinpy: enough")[0], made.pop()
+
+    return configured
+
+
+def pace(config: Config) -> tuple[float, int, int, int]:
+    return config.wait_duration, config.depth_in_site, config.bond_width, config.max_page_size
+
+
+def test_options_win_over_the_settings_and_those_over_its_defaults(
+    configured: Configured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conf = "waitDuration 7 depthInSite 8 bondWidth 9 maxPageSize 10 From me@a.test"
+    assert pace(configured()[1]) == (1, 50, 0, 64 << 20)
+    said, config = configured(conf=conf)
+    assert pace(config) == (7, 8, 9, 10)
+    assert config.sender == "me@a.test"
+    assert said == "larbinpy: with the settings of larbin.conf here\n"
+    monkeypatch.setenv("LARBINPY_DEPTHINSITE", "18")
+    assert pace(configured(conf=conf)[1]) == (7, 18, 9, 10)
+    options = ("--wait", "0", "--depth", "0", "--rate", "0", "--set", "maxPageSize=20")
+    assert pace(configured(*options, conf=conf)[1]) == (0, 0, 0, 20)
+
+
+def test_a_mirror_beside_the_larbin_conf_that_comes_with_the_program_is_whole(
+    configured: Configured,
+) -> None:
+    said, config = configured(conf=(ROOT / "larbin.conf").read_text())
+    assert config == configured()[1]
+    assert said.splitlines()[1:] == [
+        "larbinpy: not for a mirror, where --set does not say so: "
+        "httpPort, inputPort, forbiddenExtensions, limitPage"
+    ]
+
+
+def test_what_to_fetch_and_when_to_end_is_said_to_the_mirror_itself(
+    configured: Configured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conf = (
+        "startUrl http://b.test/ outputMode save outputDir b stateDir b/c pageNoDuplicate "
+        "limitTime 1 limitToDomain b.test end noExternalLinks specificSearch"
+    )
+    monkeypatch.setenv("LARBINPY_LIMITPAGE", "3")
+    whole = configured()[1]
+    assert configured(conf=conf)[1] == whole
+    assert (whole.limit_page, whole.output_dir) == (0, "site")
+    said, config = configured("--set", "limitPage=4", "--set", "forbiddenExtensions=.zip")
+    assert (config.limit_page, config.forbidden_extensions) == (4, (".zip",))
+    assert "limitPage" not in said

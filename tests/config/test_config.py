@@ -1,0 +1,270 @@
+"""Config: the table of settings, the order of the sources, and what is said about them."""
+
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from larbinpy.config import (
+    SETTINGS,
+    Config,
+    ConfigError,
+    assignment,
+    change,
+    check,
+    describe,
+    load,
+    texts,
+)
+from larbinpy.config import config as module
+from larbinpy.config.grammar import read
+from tests.support.checkout import ROOT
+
+EXAMPLE = ROOT / "larbin.conf"
+
+
+@pytest.fixture(autouse=True)
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No larbin.conf in the working directory but the one a test puts there."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def parse(text: str) -> Config:
+    Path("t.conf").write_text(text)
+    return load("t.conf", {}, [])
+
+
+def again(config: Config) -> Config:
+    """What the description of `config` means to the parser."""
+    return Config(**read("\n".join(describe(config)), "described", SETTINGS))
+
+
+def test_defaults() -> None:
+    config = load(None, {}, [])
+    assert config == Config()
+    assert (config.pages_connexions, config.dns_connexions, config.depth_in_site) == (100, 1000, 5)
+    assert (config.wait_duration, config.max_wait, config.wait_by) == (30, 300, "ip")
+    assert (config.http_port, config.input_port, config.http_host) == (0, 0, "127.0.0.1")
+    assert (config.retries, config.retry_wait, config.max_urls_by_site) == (3, 15, 10000)
+    assert (config.dns_cache_size, config.dns_cache_time) == (50000, 1800)
+    assert (config.dns_send_queue, config.dns_timeout, config.dns_server) == (1024, 1, ())
+    assert (config.max_page_size, config.timeout_page, config.timeout_connect) == (8 << 20, 30, 10)
+    assert (config.output_dir, config.state_dir, config.output_mode) == ("save", "state", ())
+    assert (config.proxy, config.ca_file, config.start_url) == (None, None, ())
+    assert config.user_agent.startswith("larbinpy/")
+    assert not any(
+        getattr(config, row.attribute) for row in SETTINGS.values() if not row.kind.words
+    )
+
+
+def test_a_config_cannot_be_changed() -> None:
+    with pytest.raises(FrozenInstanceError):
+        Config().retries = 4  # type: ignore[misc]
+
+
+def test_precedence() -> None:
+    environ = {"LARBINPY_RETRIES": "5", "PATH": "/bin", "LARBINPY_DEBUG": ""}
+    assert load(None, {}, []).retries == 3
+    Path("larbin.conf").write_text("retries 7 useCookies")
+    assert load(None, {}, []).retries == 7
+    Path("other.conf").write_text("retries 6")
+    # As in Larbin, a file that is named is read in place of larbin.conf.
+    assert load("other.conf", {}, []) == Config(retries=6)
+    assert load("other.conf", environ, []).retries == 5
+    assert load("other.conf", environ, [("retries", "4")]).retries == 4
+    other = Config(retries=8, max_urls_by_site=9)
+    assert load("other.conf", {}, [], other) == Config(retries=6, max_urls_by_site=9)
+    assert load("other.conf", {}, [("retries", "")], other) == other
+
+
+def test_environment() -> None:
+    environ = {
+        "LARBINPY_STARTURL": "http://a.example http://b.example#x",
+        "LARBINPY_USERAGENT": "My bot #1",
+        "LARBINPY_GETCGI": "on",
+        "LARBINPY_PROXY": "p.example 80",
+        "LARBINPY_SPECIFICSET": '"image/png" .png image/gif .gif',
+        "LARBINPY_LIMITTODOMAIN": ".a .b end",
+    }
+    assert load(None, environ, []) == Config(
+        start_url=("http://a.example/", "http://b.example/"),
+        user_agent="My bot #1",
+        get_cgi=True,
+        proxy=("p.example", 80),
+        specific_set=(("image/png", ".png"), ("image/gif", ".gif")),
+        limit_to_domain=(".a", ".b"),
+    )
+    with pytest.raises(ConfigError, match=r"^environment LARBINPY_RETRYS: .* nearest .* retries$"):
+        load(None, {"LARBINPY_RETRYS": "1"}, [])
+    with pytest.raises(ConfigError, match=r"^environment LARBINPY_RETRIES: 'x' is not"):
+        load(None, {"LARBINPY_RETRIES": "x"}, [])
+
+
+def test_overrides() -> None:
+    overrides = [
+        ("retries", "1"), ("retries", "2"), ("USECOOKIES", "on"), ("outputDir", " my pages "),
+        ("startUrl", "http://a.example"), ("startUrl", "http://b.example"),
+    ]  # fmt: skip
+    assert load(None, {}, overrides) == Config(
+        retries=2,
+        use_cookies=True,
+        output_dir="my pages",
+        start_url=("http://a.example/", "http://b.example/"),
+    )
+    environ = {"LARBINPY_RETRIES": "9", "LARBINPY_STARTURL": "http://c.example"}
+    back = load(None, environ, [("retries", ""), ("startUrl", "")])
+    assert back == Config()
+
+
+@pytest.mark.parametrize(
+    ("pair", "message"),
+    [
+        (("retrys", "1"), "command line, retrys: unknown keyword 'retrys'; the nearest"),
+        (("retries", "many"), "command line, retries: 'many' is not a whole number"),
+        (("proxy", "host"), "'host' is not of the form HOST PORT"),
+        (("proxy", "a 1 b 2"), "not of the form HOST PORT"),
+        (("specificSet", "a/b"), "not of the form"),
+        (("startUrl", " "), "not of the form URL"),
+        (("getCGI", "maybe"), "'maybe' is neither on nor off"),
+    ],
+)
+def test_wrong_overrides(pair: tuple[str, str], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(None, {}, [pair])
+    assert message in str(caught.value)
+
+
+def test_assignment() -> None:
+    assert assignment("retries=2") == ("retries", "2")
+    assert assignment("UserAgent=a=b") == ("UserAgent", "a=b")
+    assert assignment("useCookies") == ("useCookies", "on")
+    assert assignment("caFile=") == ("caFile", "")
+    assert assignment("nonsense") == ("nonsense", "on")
+    with pytest.raises(ConfigError, match=r"its value is missing; wanted: depthInSite=NUMBER$"):
+        assignment("depthinsite")
+    with pytest.raises(ConfigError, match=r"'=3': no keyword; wanted: KEY=VALUE$"):
+        assignment("=3")
+
+
+def test_all_that_is_wrong() -> None:
+    Path("t.conf").write_text("retries x\nnonsense\nuseCookies on\n")
+    environ = {"LARBINPY_RETRYS": "1", "LARBINPY_DEBUG": "?"}
+    found = [str(error) for error in check("t.conf", environ, [("limitPage", "y")])]
+    assert [error.partition(": ")[0] for error in found] == [
+        "t.conf:1",
+        "t.conf:2",
+        "environment LARBINPY_RETRYS",
+        "environment LARBINPY_DEBUG",
+        "command line, limitPage",
+    ]
+    assert check("t.conf", {}, [])[0].args == _error_of("t.conf").args
+    assert [str(error) for error in check("no.conf", {}, [])] == [str(_error_of("no.conf"))]
+    assert len(check(None, {}, [("outputDir", "state/pages")])) == 1
+    assert check(None, {}, []) == []
+
+
+def _error_of(path: str) -> ConfigError:
+    with pytest.raises(ConfigError) as caught:
+        load(path, {}, [])
+    return caught.value
+
+
+def test_a_file_that_is_none_is_not_read_to_its_end() -> None:
+    Path("t.conf").write_text("\n".join(f"x{n}" for n in range(10**5)))
+    found = check("t.conf", {}, [])
+    assert len(found) == 51
+    assert str(found[-1]) == "and more; mend these first"
+
+
+def test_change_while_running() -> None:
+    config = Config()
+    assert change(config, "waitduration", "2m").wait_duration == 120
+    assert change(config, "waitDuration", "10m").max_wait == 600
+    assert change(config, "pagesConnexions", "7").pages_connexions == 7
+    assert change(config, "bondWidth", "1K").bond_width == 1024
+    assert change(config, "limitPage", "9").limit_page == 9
+    for keyword, text, message in [
+        ("retries", "4", "these can: waitDuration, limitPage, bondWidth, pagesConnexions"),
+        ("limitPages", "4", "the nearest known one is limitPage"),
+        ("limitPage", "x", "limitPage: 'x' is not a whole number"),
+        ("limitPage", " ", "limitPage: needs a value"),
+    ]:
+        with pytest.raises(ConfigError) as caught:
+            change(config, keyword, text)
+        assert message in str(caught.value)
+
+
+def test_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/someone")
+    assert parse("outputDir ~/pages").output_dir == "/home/someone/pages"
+
+
+_PART = st.text("abcdefgh0123456789-", min_size=1, max_size=8).map(lambda part: f"a{part}a")
+_LINE = st.text(st.characters(min_codepoint=32, max_codepoint=126, exclude_characters='"'))
+_WORD = st.text(st.characters(exclude_characters='"')).filter(lambda text: text.isprintable())
+_PORT = st.integers(1, 65535)
+_ADDRESS = st.ip_addresses().map(str)
+_DOMAIN = st.lists(_PART, min_size=1, max_size=3).map(".".join)
+_SECONDS = st.floats(0.001, 8e7).map(lambda seconds: round(seconds, 6))
+_STRATEGIES = {
+    module.HEADER: _LINE,
+    module.NAME: _LINE.filter(bool),
+    module.FOLDER: _WORD.filter(lambda text: text and not text.startswith("~")),
+    module.MODES: st.sets(st.sampled_from(["save", "mirror", "stats"])).map(tuple),
+    module.PORT: _PORT,
+    module.ADDRESS: _ADDRESS,
+    module.SWITCH: st.booleans(),
+    module.URL: _DOMAIN.map(lambda host: f"http://{host}/"),
+    module.SERVER: st.tuples(_ADDRESS, _PORT),
+    module.DOMAIN: _DOMAIN.map(lambda host: "." + host),
+    module.EXTENSION: _PART.map(lambda part: "." + part),
+    module.PROXY: st.none() | st.tuples(_DOMAIN, _PORT),
+    module.SPECIFIC: st.tuples(_PART.map(lambda part: "image/" + part), _PART),
+    module.FILE: st.just(str(EXAMPLE)),
+}
+
+
+def _value(row: module.Setting) -> st.SearchStrategy[object]:
+    if row.kind in _STRATEGIES:
+        one = _STRATEGIES[row.kind]
+        return st.lists(one, max_size=3, unique=True).map(tuple) if row.many else one
+    if isinstance(row.default, float):
+        return _SECONDS
+    return st.integers(2, 100) if isinstance(row.default, int) else st.just(row.default)
+
+
+@given(st.fixed_dictionaries({row.attribute: _value(row) for row in SETTINGS.values()}))
+def test_a_description_means_what_it_describes(values: dict[str, object]) -> None:
+    config = Config(**values)  # type: ignore[arg-type]
+    assert again(config) == config
+
+
+def test_a_description_names_every_keyword_and_marks_changes() -> None:
+    lines = describe(load(None, {}, [("waitDuration", "5"), ("caFile", str(EXAMPLE))]))
+    assert [line.split()[0].lstrip("#").lower() for line in lines] == list(SETTINGS)
+    changed = [line for line in lines if "CHANGED" in line]
+    assert [line.split()[0] for line in changed] == ["waitDuration", "caFile"]
+    assert "waitDuration 5s" in changed[0] and "(default 30s)" in changed[0]
+
+
+def test_texts() -> None:
+    shown = texts(parse("startUrl http://a/ startUrl http://b/ specificSet a/b .c end end"))
+    assert shown["startUrl"] == "http://a/ http://b/"
+    assert shown["specificSet"] == '"a/b" .c end end'
+    assert (shown["waitDuration"], shown["proxy"], shown["getCGI"]) == ("30s", "", "off")
+
+
+def test_the_file_that_comes_with_the_program() -> None:
+    """It is right, it is polite, it has every keyword, and its comments show the defaults."""
+    config = load(str(EXAMPLE), {}, [])
+    assert config.wait_duration >= 30 and not config.ignore_robots and not config.allow_private
+    assert config.start_url == ("http://example.com/",)
+    lines = [line.split(maxsplit=1) for line in EXAMPLE.read_text().splitlines() if line.strip()]
+    found = {line[0].lstrip("#").lower(): line for line in lines if line[0].strip("#")}
+    assert SETTINGS.keys() <= found.keys()
+    for name, row in SETTINGS.items():
+        if found[name][0].startswith("#") and row.default not in (None, (), "", False):
+            assert row.kind.parse(found[name][1]) == row.default, name

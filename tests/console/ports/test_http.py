@@ -1,0 +1,318 @@
+import json
+import re
+from base64 import b64encode
+from hashlib import sha256
+
+import h11
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from larbinpy.console.ports.http import HttpSession, Site, StatusServer
+from larbinpy.console.status.script import SCRIPT_HASH
+from larbinpy.console.status.style import STYLE_HASH
+from larbinpy.console.text import json_line
+from tests.support.console_loop import Loop
+from tests.support.snapshots import snapshot
+
+
+@pytest.fixture
+def loop():
+    loop = Loop()
+    yield loop
+    loop.close()
+
+
+@pytest.fixture
+def server(loop):
+    return loop.add(StatusServer(loop.poller, snapshot, "127.0.0.1", 0, True))
+
+
+def exchange(raw, host="127.0.0.1", local="127.0.0.1"):
+    """(status, headers, body) of what a session answers to the bytes `raw`."""
+    session = HttpSession(Site(snapshot, host, True), local)
+    session.receive(raw)
+    assert session.busy
+    said = session.work()
+    assert session.closing and not session.busy
+    client = h11.Connection(h11.CLIENT)
+    method = "HEAD" if raw.startswith(b"HEAD") else "GET"
+    client.send(h11.Request(method=method, target="/", headers=[("Host", "x")]))
+    client.send(h11.EndOfMessage())
+    client.receive_data(said)
+    client.receive_data(b"")
+    response, body = client.next_event(), b""
+    while isinstance(event := client.next_event(), h11.Data):
+        body += event.data
+    assert isinstance(event, h11.EndOfMessage)
+    return response.status_code, dict(response.headers), body
+
+
+def get(path="/", host="localhost:8081", method="GET", headers=""):
+    return exchange(f"{method} {path} HTTP/1.1\r\nHost: {host}\r\n{headers}\r\n".encode())
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "part"),
+    [
+        ("/", b"text/html; charset=utf-8", b"The crawl"),
+        ("/stats.html", b"text/html; charset=utf-8", b"How URLs ended"),
+        ("/histograms.html", b"text/html; charset=utf-8", b"<svg"),
+        ("/urls.html?x=<b>", b"text/html; charset=utf-8", b"Last URLs"),
+        ("/dns.html", b"text/html; charset=utf-8", b"Servers"),
+        ("/system.html", b"text/html; charset=utf-8", b"Queues"),
+        ("/output.html", b"text/html; charset=utf-8", b"mirror"),
+        ("/all.html", b"text/html; charset=utf-8", b"Configuration"),
+        ("/?span=hour", b"text/html; charset=utf-8", b'aria-current="true">hour</a>'),
+        ("/icon.svg", b"image/svg+xml", b"<svg"),
+        ("/status.json", b"application/json", b'"totals":'),
+        ("/metrics", b"text/plain; version=0.0.4; charset=utf-8", b"larbinpy_pages_total 48213"),
+    ],
+)
+def test_addresses(path, kind, part):
+    status, headers, body = get(path)
+    assert status == 200
+    assert headers[b"content-type"] == kind
+    assert headers[b"content-length"] == str(len(body)).encode()
+    assert part in body
+    assert b"x=<b>" not in body
+
+
+def test_status_json_is_the_snapshot():
+    assert json.loads(get("/status.json")[2]) == snapshot()
+
+
+def test_headers_that_protect():
+    for path in ("/", "/metrics", "/status.json", "/nowhere"):
+        _, headers, _ = get(path)
+        policy = headers[b"content-security-policy"].decode()
+        assert policy.startswith(f"default-src 'none'; style-src {STYLE_HASH};")
+        assert f"script-src {SCRIPT_HASH};" in policy
+        assert "unsafe" not in policy and "*" not in policy
+        assert headers[b"x-content-type-options"] == b"nosniff"
+        assert headers[b"referrer-policy"] == b"no-referrer"
+        assert headers[b"cache-control"] == b"no-store"
+        assert headers[b"connection"] == b"close"
+        assert b"access-control-allow-origin" not in headers
+
+
+@pytest.mark.parametrize(("tag", "known"), [("style", STYLE_HASH), ("script", SCRIPT_HASH)])
+def test_the_policy_names_the_style_and_the_script_of_the_page(tag, known):
+    [content] = re.findall(f"<{tag}>(.*?)</{tag}>", get("/")[2].decode(), re.DOTALL)
+    assert f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'" == known
+
+
+def test_head_has_no_body():
+    status, headers, body = get("/", method="HEAD")
+    assert (status, body) == (200, b"")
+    assert int(headers[b"content-length"]) > 1000
+
+
+@pytest.mark.parametrize(
+    "method", ["POST", "PUT", "DELETE", "OPTIONS", "PATCH", "CONNECT", "TRACE"]
+)
+def test_other_methods(method):
+    status, headers, _ = get("/", method=method, headers="Content-Length: 7\r\n")
+    assert status == 405
+    assert headers[b"allow"] == b"GET, HEAD"
+
+
+@pytest.mark.parametrize(
+    "path", ["/nowhere<script>", "/..%2f", "//", "/status.json/", "*", "/INDEX"]
+)
+def test_an_unknown_path_is_not_reflected(path):
+    status, headers, body = get(path)
+    assert status == 404
+    assert headers[b"content-type"].startswith(b"text/plain")
+    assert body == b"404 Not Found: there is no such page\n"
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST:8081", "127.0.0.1", "127.0.0.1:8081", "[::1]:8081", "[::1]"]
+)
+def test_names_of_this_machine(host):
+    assert get("/", host)[0] == 200
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "evil.example:8081", "localhost.evil.example", "127.0.0.1.evil.example", "",
+     "localhost:x", "localhost:", "10.1.2.3", "::1", "user@localhost", "localhost:80:80", "[::1"],
+)  # fmt: skip
+def test_other_names_are_refused(host):
+    assert get("/", host)[0] in (400, 403)
+
+
+def test_the_bound_name_and_the_address_reached_are_names_too():
+    request = b"GET / HTTP/1.1\r\nHost: %s\r\n\r\n"
+    assert exchange(request % b"crawler.lan:8081", host="crawler.lan")[0] == 200
+    assert exchange(request % b"192.0.2.9:8081", host="0.0.0.0", local="192.0.2.9")[0] == 200
+    assert exchange(request % b"[2001:db8::9]", host="::", local="2001:db8::9")[0] == 200
+    assert exchange(request % b"evil.example", host="0.0.0.0", local="192.0.2.9")[0] == 403
+
+
+@pytest.mark.parametrize(
+    "header", ["Origin: http://localhost:8081", "Origin: null", "Referer: http://e/"]
+)
+def test_requests_from_other_pages_are_refused(header):
+    assert get("/status.json", headers=header + "\r\n")[0] == 403
+
+
+def test_no_host_no_page():
+    assert exchange(b"GET / HTTP/1.0\r\n\r\n")[0] == 403
+    assert exchange(b"GET / HTTP/1.1\r\n\r\n")[0] == 400
+    assert exchange(b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\n\r\n")[0] == 400
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"\0\0\0\0\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"\x16\x03\x01\x02\0\x01\0\r\n",
+        b"GET / HTTP/1.1\r\n x\r\n\r\n",
+    ],
+)
+def test_what_is_no_request(raw):
+    assert exchange(raw)[0] == 400
+
+
+@given(st.lists(st.binary(max_size=300)))
+def test_no_bytes_break_a_session(pieces):
+    session = HttpSession(Site(snapshot, "127.0.0.1", True), "127.0.0.1")
+    for piece in (*filter(None, pieces), b""):
+        session.receive(piece)
+        if session.busy:
+            session.work()
+    repr(session)
+
+
+# On the wire
+
+
+def request(path="/", extra=b""):
+    return f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n".encode() + extra + b"\r\n"
+
+
+def test_a_request_on_the_wire(loop, server):
+    heard = loop.ask(server, request("/status.json") + request("/metrics"))
+    assert heard.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert heard.endswith(json_line(snapshot()))
+    assert heard.count(b"HTTP/1.1") == 1
+    assert len(server) == 0
+
+
+def test_a_browser_that_hangs_up(loop, server):
+    peer = loop.dial(server)
+    loop.turn(3)
+    peer.close()
+    loop.until(lambda: len(server) == 0)
+
+
+def test_half_requests_and_slow_ones_are_over_in_ten_seconds(loop, server):
+    silent = [loop.dial(server) for _ in range(10)]
+    drips = [loop.dial(server) for _ in range(10)]
+    for second in range(9):
+        for peer in drips:
+            peer.send(request("/")[second : second + 1])
+        loop.later(1)
+    assert len(server) == 20
+    loop.later(1)
+    assert len(server) == 0
+    assert loop.read_all(silent[0]) == loop.read_all(drips[0]) == b""
+
+
+def test_two_hundred_slow_clients(loop, server):
+    for _ in range(200):
+        loop.dial(server)
+    loop.turn(10)
+    assert len(server) == 64
+    assert server.deadline == loop.now + 10
+    for peer in loop.peers:
+        peer.close()
+    loop.later(10)
+    assert loop.ask(server, request()).startswith(b"HTTP/1.1 200")
+
+
+def test_a_head_without_end(loop, server):
+    peer = loop.dial(server)
+    loop.send(peer, b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ")
+    assert loop.send(peer, b"x" * 10_000_000) < 9_000_000
+    assert len(server) == 0
+
+
+def test_a_long_head_is_told_so():
+    head = b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 17_000
+    assert exchange(head)[0] == 431
+
+
+def test_many_headers(loop, server):
+    heard = loop.ask(server, request("/", b"A: b\r\n" * 200_000))
+    assert b" 431 " in heard or heard == b""
+
+
+def test_a_client_that_reads_nothing_is_dropped(loop):
+    def large():
+        return snapshot(config={f"k{n}": "v" * 1000 for n in range(3000)})
+
+    server = loop.add(StatusServer(loop.poller, large, "127.0.0.1", 0, True))
+    peer = loop.dial(server, receive_buffer=4096)
+    loop.send(peer, request("/status.json") * 50)
+    loop.turn(5)
+    [connection] = server._connections.values()
+    assert 0 < len(connection.outbox) < 4_000_000
+    loop.later(10)
+    assert len(server) == 0
+
+
+def test_pages_are_rendered_in_batches(loop):
+    calls = []
+
+    def counted():
+        calls.append(1)
+        return snapshot()
+
+    server = loop.add(StatusServer(loop.poller, counted, "127.0.0.1", 0, True))
+    for _ in range(12):
+        loop.dial(server).send(request("/status.json"))
+    for _ in range(10):
+        before = len(calls)
+        loop.turn()
+        assert len(calls) - before <= 4
+    assert len(calls) == 12
+
+
+def test_all_who_ask_at_about_the_same_time_get_the_same_page(loop):
+    calls = []
+
+    def counted():
+        calls.append(1)
+        return snapshot(elapsed_s=float(len(calls)))
+
+    server = loop.add(StatusServer(loop.poller, counted, "127.0.0.1", 0, True))
+    first = loop.ask(server, request("/"))
+    assert loop.ask(server, request("/?span=nonsense")) == first
+    assert loop.ask(server, request("/?span=day")) != first
+    assert loop.ask(server, request("/dns.html")) != first
+    assert len(calls) == 3
+    loop.later(0.6)
+    assert loop.ask(server, request("/")) != first
+
+
+def test_data_is_never_old(loop):
+    """Scripts read it right after they have changed something."""
+    calls = []
+
+    def counted():
+        calls.append(1)
+        return snapshot(state=f"state {len(calls)}")
+
+    server = loop.add(StatusServer(loop.poller, counted, "127.0.0.1", 0, True))
+    assert b"state 1" in loop.ask(server, request("/status.json"))
+    assert b"state 2" in loop.ask(server, request("/status.json"))
+
+
+def test_pages_that_are_kept_for_a_moment_have_an_end(loop, server):
+    for number in range(300):
+        loop.ask(server, request(f"/?span={number}"))
+    assert len(server._site._pages) == 1

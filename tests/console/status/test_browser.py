@@ -1,0 +1,201 @@
+"""The status pages in a real browser."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from larbinpy.console.ports.http import StatusServer
+from larbinpy.console.status.pages import PAGES
+from larbinpy.loop.poller import Poller
+from tests.support.browser import Browser, Tab
+from tests.support.snapshots import hostile, snapshot
+
+#: All that may happen to markup in crawled text, tried at once.
+PAYLOAD = (
+    "<script>alert(1)</script><img src=//evil.example/i onerror=alert(2)>"
+    "\"'><svg/onload=alert(3)><a href=javascript:alert(4)>x</a></main><base href=//evil.example>"
+)
+
+
+class World:
+    """A status server and a browser in one loop; `data` is what the server shows next."""
+
+    def __init__(self, folder: Path) -> None:
+        self.poller = Poller()
+        self.data: dict[str, Any] = snapshot()
+        self.server = StatusServer(self.poller, lambda: self.data, "127.0.0.1", 0, True)
+        try:
+            self.browser = Browser(folder, self.poller, self.step)
+        except BaseException:
+            self.server.close()
+            self.poller.close()
+            raise
+
+    def step(self) -> None:
+        self.server.step(time.monotonic())
+
+    def show(self, data: dict[str, Any]) -> None:
+        """Show `data` from now on, to those as well who have just asked."""
+        self.data = data
+        self.server._site._fresh_until = float("-inf")
+
+    def url(self, path: str = "/") -> str:
+        return f"http://127.0.0.1:{self.server.port}{path}"
+
+    def close(self) -> None:
+        self.browser.close()
+        self.server.close()
+        self.poller.close()
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    world = World(tmp_path_factory.mktemp("profile"))
+    yield world
+    world.close()
+
+
+@pytest.fixture
+def world(running: World) -> World:
+    running.show(snapshot())
+    return running
+
+
+def at_rest(tab: Tab, world: World) -> None:
+    """Nothing went wrong, and nobody else was asked for anything."""
+    assert tab.complaints == []
+    assert {urlsplit(url).netloc for url in tab.requests} == {f"127.0.0.1:{world.server.port}"}
+    assert tab.run("window.alerts") is None
+
+
+def opened(world: World, path: str = "/", width: int = 1280, *, dark: bool = False) -> Tab:
+    tab = world.browser.tab(width, dark=dark)
+    alert = "window.alert = (text) => { window.alerts = text; }"
+    tab.call("Page.addScriptToEvaluateOnNewDocument", source=alert)
+    tab.go(world.url(path))
+    return tab
+
+
+def look_now(tab: Tab) -> None:
+    """What the script does each second."""
+    tab.run("document.dispatchEvent(new Event('visibilitychange'))")
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_each_page_is_shown_without_complaint(world: World, path: str) -> None:
+    tab = opened(world, path)
+    for width in (1280, 390):
+        tab.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width, height=800, deviceScaleFactor=1, mobile=width < 600,
+        )  # fmt: skip
+        assert tab.run("document.documentElement.scrollWidth") == width, "it is too wide"
+    assert tab.run("document.querySelectorAll('main section').length") > 0
+    assert tab.run("document.querySelector('nav [aria-current=page]').pathname") == path
+    at_rest(tab, world)
+    tab.close()
+
+
+@pytest.mark.parametrize("path", ["/", "/all.html"])
+def test_long_names_do_not_make_a_page_too_wide(world: World, path: str) -> None:
+    world.show(hostile("x" * 400))
+    tab = opened(world, path, 390)
+    assert tab.run("document.documentElement.scrollWidth") == 390
+    tab.close()
+
+
+def test_markup_in_what_was_crawled_stays_text(world: World) -> None:
+    world.show(hostile(PAYLOAD))
+    tab = opened(world, "/all.html")
+    at_rest(tab, world)
+    assert PAYLOAD in tab.run("document.querySelector('main').textContent")
+    assert tab.run("document.querySelectorAll('img, iframe, base, main script').length") == 0
+    assert tab.run("[...document.links].every(a => a.origin === location.origin)")
+    tab.close()
+
+
+def test_markup_that_comes_later_stays_text_too(world: World) -> None:
+    tab = opened(world, "/all.html")
+    world.show(hostile(PAYLOAD))
+    look_now(tab)
+    tab.until("document.querySelector('main').textContent.includes('onerror=alert(2)')")
+    at_rest(tab, world)
+    assert tab.run("document.querySelectorAll('img, iframe, base, main script').length") == 0
+    assert "<script>" in tab.run("document.title"), "it is the title's text"
+    tab.close()
+
+
+def test_numbers_change_by_themselves_and_the_page_is_not_loaded_again(world: World) -> None:
+    tab = opened(world, "/urls.html")
+    tab.run("window.mark = document.querySelector('main table'), true")
+    world.show(snapshot(state="paused", queues={"in_flight": 123_456}))
+    tab.until("document.querySelector('main').textContent.includes('123,456')")
+    assert tab.run("document.querySelector('.state').textContent") == "paused"
+    assert "paused" in tab.run("document.title")
+    assert tab.run("window.mark === document.querySelector('main table')")
+    at_rest(tab, world)
+    tab.close()
+
+
+def test_what_the_reader_does_is_left_alone(world: World) -> None:
+    """An open part, the selection and the focus outlive the next look."""
+    tab = opened(world, "/system.html")
+    tab.run(
+        "document.querySelector('details').open = true,"
+        "document.querySelector('summary').focus(),"
+        "getSelection().selectAllChildren(document.querySelector('main h2')), true"
+    )
+    world.show(snapshot(queues={"in_flight": 123_456}))
+    tab.until("document.querySelector('main').textContent.includes('123,456')")
+    assert tab.run("document.querySelector('details').open")
+    assert tab.run("document.activeElement.tagName") == "SUMMARY"
+    assert tab.run("getSelection().toString()") == "Queues"
+    tab.close()
+
+
+def test_a_switch_holds_the_page(world: World) -> None:
+    tab = opened(world)
+    tab.run("document.getElementById('live').click()")
+    asked = tab.requests.count(world.url())
+    look_now(tab)
+    assert tab.run("new Promise(done => setTimeout(() => done(true), 50))")
+    assert tab.requests.count(world.url()) == asked
+    world.show(snapshot(totals={"urls_seen": 987_654}))
+    tab.run("document.getElementById('live').click()")
+    tab.until("document.querySelector('main').textContent.includes('987,654')")
+    tab.close()
+
+
+def test_a_crawl_that_has_ended_is_told_so(world: World) -> None:
+    tab = opened(world)
+    assert tab.run("document.getElementById('lost').hidden")
+    tab.run("window.fetch = () => Promise.reject(new TypeError('gone')), true")
+    look_now(tab)
+    tab.until("!document.getElementById('lost').hidden")
+    assert "has not answered since" in tab.run("document.getElementById('lost').textContent")
+    assert "48,213" in tab.run("document.querySelector('main').textContent")
+    tab.close()
+
+
+def test_without_scripts_a_page_is_complete(world: World) -> None:
+    tab = world.browser.tab()
+    tab.without_scripts()
+    tab.go(world.url())
+    assert "48,213" in tab.run("document.querySelector('main').textContent")
+    assert tab.run("document.getElementById('bar').checkVisibility()") is False
+    assert tab.complaints == []
+    tab.close()
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_light_and_dark(world: World, dark: bool) -> None:
+    tab = opened(world, dark=dark)
+    red, green, blue = tab.run(
+        "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)"
+    )
+    assert (max(red, green, blue) < 64) is dark
+    tab.close()

@@ -1,0 +1,96 @@
+import pytest
+
+from larbinpy.console.status.health import Level, findings
+from tests.support.snapshots import history, snapshot
+
+
+def crawl(**changes):
+    """A crawl that is well, but for `changes`."""
+    series = {"pages": [5] * 60, "success": [5] * 60, "busy": [9] * 60, "turn_ms": [3] * 60}
+    well = {"dns": {"servers": [server(), server()]}, "history": history(**series)}
+    return snapshot(**(well | changes))
+
+
+def server(resting=False, address="192.0.2.53:53"):
+    return {"address": address, "resting": resting}
+
+
+def minute(**series):
+    well = {"pages": [5] * 60, "success": [5] * 60}
+    return {"history": history(**(well | series))}
+
+
+def only(data):
+    [finding] = findings(data)
+    return finding
+
+
+def test_all_is_well():
+    assert only(crawl()).level is Level.GOOD
+
+
+@pytest.mark.parametrize("data", [{}, dict.fromkeys(snapshot()), {"history": {"minute": None}}])
+def test_a_snapshot_that_lacks_keys_says_no_more_than_it_knows(data):
+    assert [finding.level for finding in findings(data)] == [Level.GOOD]
+
+
+@pytest.mark.parametrize(
+    ("state", "level", "word"),
+    [
+        ("paused", Level.NOTE, "paused"),
+        ("waiting", Level.NOTE, "seeds"),
+        ("stopping", Level.NOTE, "ending"),
+        ("finished", Level.NOTE, "over"),
+        ("disk full", Level.TROUBLE, "disk"),
+    ],
+)
+def test_states(state, level, word):
+    finding = only(crawl(state=state))
+    assert (finding.level, word in finding.text) == (level, True)
+
+
+def test_name_servers():
+    some = only(crawl(dns={"servers": [server(), server(True, "192.0.2.9:53")]}))
+    assert (some.level, "192.0.2.9:53" in some.text) == (Level.WARNING, True)
+    assert only(crawl(dns={"servers": [server(True)]})).level is Level.TROUBLE
+
+
+def test_a_minute_without_pages():
+    still = minute(pages=[0] * 60, success=[0] * 60)
+    assert only(crawl(**still)).text.startswith("No page came in the last minute")
+    assert only(crawl(**still, elapsed_s=30)).level is Level.GOOD, "it has just begun"
+    assert only(crawl(**still, totals={"urls_queued": 0})).level is Level.GOOD, "nothing waits"
+    assert only(crawl(**still, state="paused")).level is Level.NOTE
+
+
+def test_many_failures():
+    assert "50 %" in only(crawl(**minute(failed=[5] * 60))).text
+    assert only(crawl(**minute(failed=[1] * 60))).level is Level.GOOD
+    few = minute(success=[0] * 60, failed=[0] * 51 + [1] * 9)
+    assert only(crawl(**few)).level is Level.GOOD, "too few to say anything"
+
+
+def test_all_transfers_in_use():
+    assert "pagesConnexions" in only(crawl(**minute(busy=[100] * 60))).text
+    assert only(crawl(**minute(busy=[100] * 59 + [99]))).level is Level.GOOD
+
+
+def test_a_long_turn():
+    assert "310 ms" in only(crawl(**minute(turn_ms=[2.0, 310.0, 3.0]))).text
+
+
+def test_descriptors():
+    assert "950 of 1,000" in only(crawl(system={"fds": 950, "fds_limit": 1000})).text
+    assert only(crawl(system={"fds": 850, "fds_limit": 1000})).level is Level.GOOD
+    assert only(crawl(system={"fds": 850, "fds_limit": -1})).level is Level.GOOD, "no limit"
+
+
+def test_the_most_urgent_comes_first():
+    data = crawl(
+        state="disk full",
+        dns={"servers": [server(), server(True)]},
+        **minute(busy=[100] * 60),
+    )
+    levels = [finding.level for finding in findings(data)]
+    assert levels == [Level.TROUBLE, Level.WARNING]
+    assert [f.level for f in findings({**data, "state": "running"})] == [Level.WARNING, Level.NOTE]

@@ -1,0 +1,277 @@
+import html
+import re
+from dataclasses import replace
+
+import html5lib
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from larbinpy.config import Config, texts
+from larbinpy.console.status import pages
+from larbinpy.console.status.markup import _PLAIN, el, table, text
+from larbinpy.console.status.script import SCRIPT
+from larbinpy.console.status.style import DARK, LIGHT
+from larbinpy.console.text import printable
+from tests.support.snapshots import fate, histogram, history, hostile, snapshot
+
+PAYLOADS = [
+    "<script>alert(1)</script>",
+    '"onload="alert(1)',
+    "' onmouseover='alert(1)",
+    "</style></title><img src=x onerror=alert(1)>",
+    "--><svg/onload=alert(1)>",
+    "javascript:alert(1)",
+    "]]><!-- x",
+    "&lt;script&gt;&#60;b&#62;",
+    "</svg></section></table><iframe src=//evil.example>",
+]
+PATHS = list(pages.PAGES)
+
+
+def parse(text):
+    parser = html5lib.HTMLParser(namespaceHTMLElements=False)
+    tree = parser.parse(text)
+    for node in tree.iter():
+        if isinstance(node.tag, str):
+            node.tag = node.tag.removeprefix("{http://www.w3.org/2000/svg}")
+    return tree, parser.errors
+
+
+def shape(text):
+    """The elements and their attribute names, which crawled text must not change."""
+    tree, _ = parse(text)
+    return {(node.tag, *sorted(node.attrib)) for node in tree.iter() if isinstance(node.tag, str)}
+
+
+def words(text):
+    tree, _ = parse(text)
+    for kind in ("style", "script"):
+        for node in list(tree.iter(kind)):
+            node.text = ""
+    return " ".join(" ".join(tree.itertext()).split())
+
+
+def test_larbins_addresses_are_there():
+    assert set(PATHS) == {
+        "/", "/stats.html", "/histograms.html", "/urls.html", "/dns.html", "/system.html",
+        "/output.html", "/all.html"}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_pages_are_correct_html_that_needs_nothing(path):
+    text = pages.render(path, snapshot())
+    tree, errors = parse(text)
+    assert errors == []
+    tags = {node.tag for node in tree.iter()}
+    assert not tags & {"img", "iframe", "object", "form", "base", "embed", "video", "audio"}
+    hrefs = [node.get("href") for kind in ("a", "link") for node in tree.iter(kind)]
+    assert all(re.match(r"/(?!/)|\?", href) for href in hrefs)
+    [script] = tree.iter("script")
+    assert (script.text, script.attrib) == (SCRIPT, {})
+    assert not any("style" in node.attrib or "src" in node.attrib for node in tree.iter())
+    assert [n.get("href") for n in tree.iter("a") if n.get("aria-current") == "page"] == [path]
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_crawled_text_becomes_no_element_and_no_attribute(path, payload):
+    shown = pages.render(path, hostile(payload))
+    assert shape(shown) <= shape(pages.render("/all.html", snapshot()))
+    tree, _ = parse(shown)
+    for node in tree.iter():
+        if "aria-label" in node.attrib:
+            del node.attrib["aria-label"]
+        assert not any("alert" in value or "evil" in value for value in node.attrib.values())
+    assert len(list(tree.iter("style"))) == 1
+    if path == "/all.html":
+        assert " ".join(payload.split()) in words(shown)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_controls_and_directions_are_spelled_out(path):
+    bad = "\0\x1b\x07\x85\x9b\u202e\u2066\u2028\ud800\ufeff"
+    shown = pages.render(path, hostile(bad)).replace("\n", "")
+    assert not set(shown) & set(bad)
+    shown.encode()
+    assert "\\u202e" in shown
+
+
+def test_the_overview_has_the_figures():
+    shown = words(pages.render("/", snapshot()))
+    for figure in ("48,213", "18.4/s", "342,809", "1.9 GB", "93.1 %", "0:44:39", "running"):
+        assert figure in shown, figure
+    assert "tooBig" not in shown
+
+
+def test_each_page_shows_what_it_is_for():
+    data = snapshot()
+    expected = {
+        "/stats.html": [
+            "err40X", "44,907", "took too long: no reply in 30 s", "404 Not Found",
+            "http://gone.example/a", "http://www.example.com/private",
+        ],
+        "/histograms.html": ["highest 25/s", "1 min ago", "24 h ago", "up to 100 ms", "over 1 s"],
+        "/urls.html": [
+            "http://site3.example", "Retry-After: 120", "page-49.html", "2 min",
+            "http://sloth.example", "12 s", "closed: www.example.com holds",
+        ],
+        "/dns.html": ["192.0.2.53:53", "20,544", "yes", "93.9 %", "48.0 kB", "4,021", "21.4 ms"],
+        "/system.html": ["188.7 MB", "1.7 ms", "16,384", "waitDuration"],
+        "/output.html": ["mirror", "44,885", "1.7 GB", "text/css 878", "7, 1"],
+    }  # fmt: skip
+    for path, parts in expected.items():
+        shown = words(pages.render(path, data))
+        whole = words(pages.render("/all.html", data))
+        for part in parts:
+            assert part in shown, (path, part)
+            assert part in whole, part
+
+
+def test_histograms_can_be_off():
+    off = pages.render("/all.html", snapshot(), with_histograms=False)
+    assert "The last minute" not in off
+    assert "How long it takes" not in off
+    there = pages.render("/histograms.html", snapshot(), with_histograms=False)
+    assert "keyword histograms" in there
+    assert "<figure>" not in there
+    assert "<figure>" in pages.render("/", snapshot(), with_histograms=False)
+
+
+def labels(text):
+    tree, _ = parse(text)
+    return [node.get("aria-label") for node in tree.iter("svg") if "aria-label" in node.attrib]
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "since"), [(20, "1 min"), (299, "1 min"), (300, "1 h"), (90_000, "24 h")]
+)
+def test_the_overview_looks_as_far_back_as_there_is_something_to_see(elapsed, since):
+    shown = labels(pages.render("/", snapshot(elapsed_s=elapsed)))
+    assert shown and all(f"since {since} ago" in label for label in shown)
+
+
+@pytest.mark.parametrize(("span", "since"), [("minute", "1 min"), ("hour", "1 h"), ("day", "24 h")])
+def test_people_choose_how_far_back(span, since):
+    shown = pages.render("/", snapshot(), span=span)
+    assert all(f"since {since} ago" in label for label in labels(shown))
+    tree, _ = parse(shown)
+    chosen = [n.get("href") for n in tree.iter("a") if n.get("aria-current") == "true"]
+    assert chosen == [f"?span={span}"]
+
+
+@pytest.mark.parametrize("span", ["", "year", "<b>"])
+def test_what_is_no_span_is_passed_over(span):
+    assert pages.render("/", snapshot(), span=span) == pages.render("/", snapshot())
+
+
+def test_a_tab_says_when_something_is_wrong():
+    well = snapshot(gate={}, dns={}, history={})
+    assert "<title>larbinpy running: Overview</title>" in pages.render("/", well)
+    full = pages.render("/dns.html", snapshot(state="disk full"))
+    assert "<title>Trouble! larbinpy disk full: Names</title>" in full
+
+
+def test_the_configuration_tells_what_was_set_from_defaults():
+    config = texts(replace(Config(), wait_duration=5.0, user_agent="<mybot>"))
+    tree, _ = parse(pages.render("/system.html", snapshot(config=config)))
+    section = tree.findall("body/main/section")[-1]
+    mine, defaults = section.iter("table")
+    assert [row[0].text for row in mine.find("tbody")] == ["UserAgent", "waitDuration"]
+    assert "<mybot>" in "".join(mine.itertext())
+    assert len(defaults.find("tbody")) == len(config) - 2
+
+
+def test_failures_say_how_long_ago_and_why():
+    rows = [
+        fate(1, outcome="noDNS", status=0, detail=""),
+        fate(2, outcome="err50X", status=503, detail=""),
+        fate(3, outcome="err40X", status=499, detail=""),
+        fate(4, outcome="success", ts="tomorrow", detail=""),
+    ]
+    shown = words(pages.render("/stats.html", snapshot(now=1772366401.0 + 300, failures=rows)))
+    for part in ("5 min", "its host has no address", "503 Service Unavailable", "status 499"):
+        assert part in shown, part
+    assert "Nothing has failed." in pages.render("/", snapshot(failures=[]))
+
+
+def test_the_overview_has_few_failures_and_their_page_all():
+    many = [fate(n, f"http://f{n}.test/", "timeout", status=0) for n in range(50)]
+    for path, count in (("/", 8), ("/stats.html", 50)):
+        assert (
+            len(re.findall(r"http://f\d+\.test/", pages.render(path, snapshot(failures=many))))
+            == count
+        )
+
+
+def test_odd_histograms_and_histories_are_no_harm():
+    odd = [{}, {"bounds_s": [1.0], "counts": []}, {**histogram(), "counts": [0, 0, 0, 0]}]
+    for told in odd:
+        shown = pages.render("/histograms.html", snapshot(histograms={"fetch": told}))
+        assert "Nothing yet." in shown
+    pages.render("/", snapshot(history=history(pages=[])))
+
+
+def _luminance(colour):
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+@pytest.mark.parametrize("sheet", [LIGHT, DARK])
+@pytest.mark.parametrize("ground", ["page", "card"])
+@pytest.mark.parametrize("name", ["ink", "soft", "blue", "green", "amber", "red"])
+def test_words_and_lines_stand_out(sheet, ground, name):
+    """WCAG 2.2, 1.4.3: a contrast of 4.5 to 1 for text."""
+    high, low = sorted((_luminance(sheet[name]), _luminance(sheet[ground])), reverse=True)
+    assert (high + 0.05) / (low + 0.05) >= 4.5
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("data", [{}, dict.fromkeys(snapshot())])
+def test_a_snapshot_that_lacks_keys_is_still_a_page(path, data):
+    tree, errors = parse(pages.render(path, data))
+    assert errors == []
+    assert tree.find("body/main/section") is not None
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_crawl_that_has_just_begun(path):
+    zero = snapshot(
+        outcomes={}, recent=[], failures=[], refusals=[], history={}, histograms={}, output={},
+        sites={"total": 0, "by_state": {}, "busiest": [], "suspended": []})  # fmt: skip
+    assert parse(pages.render(path, zero))[1] == []
+
+
+def test_markup_escapes_all_but_markup():
+    assert el("p", "a<b", el("b", 1), None, title='"') == '<p title="&quot;">a&lt;b<b>1</b></p>'
+    assert el("meta", charset="utf-8") == '<meta charset="utf-8">'
+    with pytest.raises(AssertionError):
+        el("p", **{"x onload": "1"})
+
+
+def test_a_long_url_is_cut():
+    shown = pages.render("/urls.html", hostile("x" * 8000))
+    assert "x" * 400 not in shown
+
+
+def test_a_table_without_rows_says_so():
+    assert table(("A",), [], "No site.") == '<p class="none">No site.</p>'
+
+
+def test_the_start_may_be_unix_time_or_text():
+    assert "2026-03-01 12:00:00 UTC" in pages.render("/", snapshot(started=1772366400.5))
+    assert "2026-03-01T11:15:20Z" in pages.render("/", snapshot())
+
+
+@given(st.text(max_size=20) | st.sampled_from(PAYLOADS))
+def test_plain_text_is_left_as_it_is_and_all_other_is_made_harmless(value):
+    assert text(value) == html.escape(printable(value))
+    assert text(value * 100) == html.escape(printable(value * 100, 300))
+
+
+def test_every_plain_character_is_harmless():
+    plain = [chr(code) for code in range(0x3000) if _PLAIN.fullmatch(chr(code))]
+    assert not set(plain) & set("<>&\"'\x7f")
+    assert all(" " <= character <= "~" for character in plain)
+    assert len(plain) == 95 - 5

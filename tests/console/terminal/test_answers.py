@@ -1,0 +1,92 @@
+import json
+
+import pytest
+
+from larbinpy.console.terminal.answers import laid_out
+from tests.support.snapshots import fate, hostile, snapshot
+
+SITE = {
+    "site": "http://a.test", "state": "open", "waiting": 1200, "in_flight": 1, "delay_s": 30,
+    "next_in_s": 7.5, "fetched": 12, "failed": 1,
+}  # fmt: skip
+
+
+def shown(command, **answer):
+    return laid_out(command, json.dumps(answer) + "\n")
+
+
+def test_plain_answers():
+    assert shown("pause", ok=True) == "ok\n"
+    assert shown("set x 1", ok=False, error="x: unknown") == "error: x: unknown\n"
+
+
+def test_add():
+    refused = [{"url": "ftp://b/", "reason": "not a URL"}]
+    assert shown("add a b", ok=False, accepted=1, refused=refused) == (
+        "1 taken\nrefused ftp://b/: not a URL\n"
+    )
+
+
+def test_status_is_a_table():
+    text = shown("status", ok=True, **snapshot())
+    lines = text.splitlines()
+    assert lines[0] == "running for 0:44:39"
+    assert "  URLs       342,809 queued of 391,022 seen" in lines
+    assert "  gate       closed: www.example.com holds 9998 URLs" in lines
+    assert "  http://slow.example  Retry-After: 120, for 0:01:58" in lines
+
+
+def test_explain_a_url_that_waits():
+    text = shown(
+        "explain http://a.test/", ok=True, url="http://a.test/", seen=True, state="ready",
+        why="its address is asked every 30 s (waitDuration)", waits_for="politeness", in_s=7.5,
+        until="2026-11-21T09:21:16Z", ahead=1200, paused=True, site=SITE,
+    )  # fmt: skip
+    assert text.splitlines() == [
+        "http://a.test/",
+        "ready, and the crawl is paused: its address is asked every 30 s (waitDuration)",
+        "  ahead of it  1,200",
+        "  waits for    politeness",
+        "  until        2026-11-21T09:21:16Z",
+        "  site         http://a.test: open, 1,200 waiting, 1 in flight, every 30 s, 12 fetched, "
+        "1 failed",
+    ]
+
+
+def test_explain_a_url_that_is_decided():
+    text = shown(
+        "explain x", ok=True, url="http://a.test/x", seen=True, state="decided",
+        reason="forbiddenRobots", rule="robots.txt", line="Disallow: /x",
+        why="robots.txt says: Disallow: /x", fate=fate(3, outcome="forbiddenRobots"),
+    )  # fmt: skip
+    assert "decided: robots.txt says: Disallow: /x\n" in text
+    assert "  status   404\n" in text
+
+
+def test_watch():
+    assert shown("watch", ok=True, watching="err40X") == (
+        "fates with err40X as they are decided; Enter ends it\n"
+    )
+    line = fate(3, url="http://a.test/\u202e")
+    assert shown("watch", **line) == ("2026-03-01T12:00:03Z success 200 http://a.test/\\u202e\n")
+    assert "7 lost" in shown("watch", lost=7)
+    assert shown("watch", ok=True, watched=3, lost=7) == "3 told, 7 lost\n"
+
+
+def test_help_says_what_for():
+    assert "  explain URL    where a URL stands, and why\n" in shown("help", ok=True, commands=[])
+
+
+@pytest.mark.parametrize(
+    "reply", ["nonsense\x1b", "[]", "{}", '{"ok": true, "totals": 3}', '"x"', "null", "{"]
+)
+def test_what_is_not_understood_is_shown_as_it_is(reply):
+    for command in ("status", "explain x", "watch", "add x", "pause"):
+        text = laid_out(command, reply)
+        assert text.count("\n") == 1
+        assert "\x1b" not in text
+
+
+def test_nothing_of_the_web_acts_on_the_terminal():
+    text = shown("status", ok=True, **hostile("\x1b[2J\x9b\u202e\n"))
+    assert not {"\x1b", "\x9b", "\u202e"} & set(text)

@@ -1,0 +1,104 @@
+"""When a crawl ends, and why."""
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+from larbinpy.config import Config
+from larbinpy.crawl.ending import GRACE, Stopping
+from larbinpy.crawl.engine import Mode
+from larbinpy.exit_status import Ending
+from larbinpy.output.plug import NO_REFRESH
+
+
+@dataclass
+class Case:
+    """A crawl with a URL in flight, and what is to be decided about it."""
+
+    owed: int = 1
+    visitors: bool | None = None
+    limit_at: float = float("inf")
+    config: Config = field(default_factory=Config)
+
+    def __post_init__(self) -> None:
+        self.mode = Mode()
+        self.engine = SimpleNamespace(idle=False, out_of_work=False, limit_reached=False)
+        self.frontier = SimpleNamespace(owed=self.owed)
+        self.port = SimpleNamespace(awaited=self.visitors)
+        port = None if self.visitors is None else self.port
+        parts: list[Any] = [self.engine, self.mode, self.frontier, port, NO_REFRESH]
+        self.stopping = Stopping(self.config, *parts, limit_at=self.limit_at, had_work=False)
+
+    def finish(self) -> None:
+        """The last URL is decided."""
+        self.frontier.owed = 0
+        self.engine.idle = self.engine.out_of_work = True
+
+    def step(self, now: float, *, told: bool = False, at_once: bool = False) -> bool:
+        return self.stopping.step(now, told=told, at_once=at_once)
+
+
+def test_it_ends_when_all_work_is_done() -> None:
+    case = Case()
+    assert not case.step(1.0)
+    case.finish()
+    assert case.step(2.0)
+    assert case.stopping.ending is Ending.FINISHED
+
+
+def test_a_limit_lets_what_is_in_flight_come_home() -> None:
+    for_pages, for_time = Case(), Case(limit_at=5.0)
+    for_pages.engine.limit_reached = True
+    for case, ending in ((for_pages, Ending.LIMIT_PAGE), (for_time, Ending.LIMIT_TIME)):
+        assert not case.step(5.0)
+        assert case.mode.draining
+        case.engine.idle = True
+        assert case.step(6.0)
+        assert case.stopping.ending is ending
+
+
+def test_what_does_not_come_home_is_waited_for_some_seconds() -> None:
+    case = Case()
+    assert not case.step(0.0, told=True)
+    assert not case.step(GRACE - 0.1, told=True)
+    assert case.step(GRACE, told=True)
+    assert case.stopping.ending is Ending.STOPPED
+
+
+def test_who_is_in_a_hurry_does_not_wait() -> None:
+    case = Case()
+    assert case.step(0.0, told=True, at_once=True)
+    assert case.stopping.ending is Ending.FORCED
+
+
+def test_a_crawl_with_an_input_port_waits_for_work_and_for_visitors() -> None:
+    idle, visited = Case(owed=0, visitors=False), Case(visitors=True)
+    assert not visited.step(0.0)
+    for case in (idle, visited):
+        case.finish()
+        assert not case.step(1.0)
+        assert case.mode.staying
+    visited.port.awaited = False
+    assert visited.step(2.0)
+    assert idle.step(2.0, told=True)
+    assert (visited.stopping.ending, idle.stopping.ending) == (Ending.FINISHED, Ending.STOPPED)
+
+
+def test_the_status_page_outlives_the_crawl() -> None:
+    case = Case(config=Config(high_level_web_server=True, http_port=8081))
+    case.engine.limit_reached = True
+    assert not case.step(0.0)
+    assert not case.stopping.over
+    case.finish()
+    assert not case.step(1.0)
+    assert case.stopping.over
+    assert case.step(2.0, told=True)
+
+
+def test_outputs_wait_for_room_on_the_disk() -> None:
+    case = Case()
+    case.step(0.0)
+    case.finish()
+    case.mode.stalled_until = 9.0
+    assert not case.step(1.0)
+    assert case.step(9.0)

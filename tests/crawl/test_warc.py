@@ -1,0 +1,289 @@
+"""Crawls that leave WARC files: read, checked, indexed and replayed by other programs."""
+
+import base64
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from hashlib import sha1
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from larbinpy.config import load
+from larbinpy.crawl import wiring
+from larbinpy.crawl.crawl import Crawl
+from larbinpy.demo import Serving
+from larbinpy.frontier import sequencer
+from larbinpy.output.warc import series
+from larbinpy.output.warc.warc import WarcOutput
+from larbinpy.page import Page
+from tests.support.crawling import Crawled, free_port, read_log
+from tests.support.killing import KillTest
+from tests.support.killweb import KnownWeb
+from tests.support.smallweb import Answer, Web
+from tests.support.smallworld import Worlds
+from tests.support.warcs import Found, captures, records, warcs
+
+pytest_plugins = ["tests.support.demoweb", "tests.support.smallcrawls"]
+
+#: For pywb to start (s).
+PATIENCE = 30
+
+
+def tool(name: str) -> str:
+    """A command of another package, beside this Python or on the PATH."""
+    found = shutil.which(name, path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    if found is None:
+        pytest.skip(f"{name} is not installed (pip install warcio cdxj-indexer pywb)")
+    return found
+
+
+def run(*command: str | Path, **options: Any) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def crawled(demo_process: Serving, tmp_path_factory: pytest.TempPathFactory) -> Crawled:
+    """The demo web in several files."""
+    demo_process.reset()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(series, "MOST_BYTES", 200_000)
+        folder = tmp_path_factory.mktemp("demo")
+        conf, out, state = folder / "larbin.conf", folder / "out", folder / "state"
+        conf.write_text(demo_process.conf(out, state, retry_wait=0.2))
+        crawl = Crawl(load(str(conf), {}, [("outputMode", "save,warc")]))
+        return Crawled(crawl.run(), crawl, read_log(state / "crawl.jsonl"), out)
+
+
+def lines(folder: Path) -> list[str]:
+    """Those of all indexes, sorted."""
+    return sorted(line for file in folder.glob("*.cdxj") for line in file.read_text().splitlines())
+
+
+def test_every_page_is_there_as_it_was_saved(crawled: Crawled) -> None:
+    files = warcs(crawled.out)
+    assert len(files) > 2
+    found = captures(*files)
+    pages = 0
+    for index in crawled.out.glob("d*/index"):
+        for line in index.read_text().splitlines():
+            number, url = line.split(" ")
+            assert found[url][-1] == (index.parent / f"f{int(number):05}").read_bytes()
+            pages += 1
+    assert pages > 300
+
+
+def test_what_failed_with_a_reply_is_there_and_so_are_redirects_and_robots(
+    crawled: Crawled,
+) -> None:
+    found = captures(*warcs(crawled.out)).keys()
+    for outcome in ("err30X", "err40X", "err50X"):
+        urls = {fate["url"] for fate in crawled.fates if fate["outcome"] == outcome}
+        assert urls
+        assert urls <= found
+    assert sum(url.endswith("/robots.txt") for url in found) > 10
+    assert not {fate["url"] for fate in crawled.fates if fate["outcome"] == "badType"} & found
+
+
+def test_names_requests_and_links_are_there(crawled: Crawled) -> None:
+    found = records(*warcs(crawled.out))
+    kinds = [record.kind for record in found]
+    assert kinds.count("request") == kinds.count("response") + kinds.count("revisit")
+    assert kinds.count("metadata") == kinds.count("request")
+    assert kinds.count("revisit") > 10
+    told = {record.url: record.lines[1:] for record in found if record.kind == "resource"}
+    assert len(told) > 20
+    assert all(line.split(" ")[1:3] == ["IN", "A"] for rows in told.values() for line in rows)
+    links = [line for r in found if r.kind == "metadata" for line in r.lines if "outlink" in line]
+    assert len(links) > 1000
+    requests = [record for record in found if record.kind == "request"]
+    assert {record.header("user-agent") for record in requests} == {"larbinpy"}
+
+
+def test_warcio_finds_nothing_wrong(crawled: Crawled) -> None:
+    assert run(tool("warcio"), "check", *warcs(crawled.out)) == ""
+
+
+def test_the_index_is_that_of_cdxj_indexer(crawled: Crawled) -> None:
+    theirs = run(tool("cdxj-indexer"), *warcs(crawled.out)).splitlines()
+    assert lines(crawled.out) == sorted(theirs)
+
+
+@pytest.fixture
+def archive(crawled: Crawled, tmp_path: Path) -> Iterator[str]:
+    """pywb over our files and our index: where it serves them."""
+    run(tool("wb-manager"), "init", "c", cwd=tmp_path)
+    for file in warcs(crawled.out):
+        shutil.copy(file, tmp_path / "collections/c/archive")
+    index = tmp_path / "collections/c/indexes/index.cdxj"
+    index.write_text("".join(f"{line}\n" for line in lines(crawled.out)))
+    port = free_port()
+    with (tmp_path / "log").open("w") as log:
+        command = [tool("wayback"), "-b", "127.0.0.1", "-p", str(port)]
+        process = subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log)
+        try:
+            late = time.monotonic() + PATIENCE
+            while socket.socket().connect_ex(("127.0.0.1", port)) and time.monotonic() < late:
+                time.sleep(0.1)
+            yield f"http://127.0.0.1:{port}/c"
+        finally:
+            process.terminate()
+            process.wait()
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *arguments: Any) -> None:
+        return None
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_pywb_replays_it_as_it_was(crawled: Crawled, archive: str) -> None:
+    opener = urllib.request.build_opener(_NoRedirects)
+    keys = [line.split(" ")[0] for line in lines(crawled.out)]
+    wrong = []
+    for line in lines(crawled.out):
+        key, stamp, fields = line.split(" ", 2)
+        told = json.loads(fields)
+        # It tells apart neither /a from /A nor /a/, and does not follow a page to itself.
+        if keys.count(key) > 1 or key.startswith("dns:") or key.endswith("/self"):
+            continue
+        try:
+            reply = opener.open(f"{archive}/{stamp}id_/{told['url']}", timeout=20)
+        except urllib.error.HTTPError as error:
+            reply = error
+        with reply:
+            digest = "sha1:" + base64.b32encode(sha1(reply.read()).digest()).decode()
+        if (str(reply.status), digest) != (told["status"], told["digest"]):
+            wrong.append(told["url"])
+    # A line break in a path is nothing that it can be asked for.
+    assert [url for url in wrong if "%0A" not in url] == []
+
+
+def test_killed_and_gone_on_with_each_page_is_there_once(tmp_path: Path) -> None:
+    conf = "canReload outputMode mirror,warc"
+    test = KillTest(tmp_path, 1500, ["early", "save", "late"], seed=7, interval=1.0, conf=conf)
+    checker = test.run()
+    out = tmp_path / "mirror"
+    # What this test is not told about.
+    left = [finding for finding in checker.findings if " files were left behind: " in finding]
+    assert checker.findings == left
+    assert sum(life.beyond for life in checker.lives) > 0
+    files = warcs(out)
+    assert {path.name for path in out.glob("larbinpy_*")} == {
+        *(file.name for file in files),
+        *(file.name.replace(".warc.gz", ".cdxj") for file in files),
+    }
+    found = captures(*files)
+    web = KnownWeb(1500, 7, _port(found))
+    for number in web.reachable():
+        if web.outcome(number) != "forbiddenRobots":
+            bodies = found[web.url(number)]
+            assert bodies == [web.body(number) if web.outcome(number) == "success" else b""]
+    indexed = [json.loads(line.split(" ", 2)[2])["url"] for line in lines(out)]
+    assert sorted(indexed) == sorted(url for url, bodies in found.items() for _ in bodies)
+
+
+def _port(found: dict[str, list[bytes]]) -> int:
+    return int(next(iter(found)).split(":")[2].partition("/")[0])
+
+
+def found_in(world: Any) -> list[Found]:
+    return records(*warcs(world.folder / "out"))
+
+
+def test_the_operator_and_the_policy_are_in_the_first_record(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/")
+    [info, *_] = found_in(crawl("outputMode warc", "UserAgent bot/2", "ignoreRobots"))
+    assert info.lines[0].startswith("software: larbinpy/")
+    assert info.lines[1:5] == [
+        "robots: ignore",
+        "operator: me@larbinpy.invalid",
+        "http-header-from: me@larbinpy.invalid",
+        "http-header-user-agent: bot/2",
+    ]
+
+
+def test_each_try_that_had_a_reply_is_there(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", "/broken")
+    web.places["a.test/broken"] = [Answer(status=500), Answer(status=500), Answer(b"mended")]
+    found = captures(*warcs(crawl("outputMode warc").folder / "out"))
+    assert found[web.url("a.test/broken")] == [b"", b"", b"mended"]
+
+
+def test_copies_are_there_as_revisits(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", "/copy", "/other")
+    web.places["a.test/copy"] = [Answer(b"the same")]
+    web.places["a.test/other"] = [Answer(b"the same")]
+    world = crawl("outputMode warc", "pageNoDuplicate")
+    assert world.outcomes["a.test/other"] == "duplicate"
+    kinds = [r.kind for r in found_in(world) if r.url == web.url("a.test/other")]
+    assert kinds == ["revisit", "request", "metadata"]
+
+
+def test_what_asks_not_to_be_kept_is_not_there(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", "/private")
+    web.places["a.test/private"] = [Answer(b"<meta name=robots content=noindex>secret")]
+    found = captures(*warcs(crawl("outputMode warc").folder / "out"))
+    assert web.url("a.test/") in found
+    assert web.url("a.test/private") not in found
+
+
+def test_addresses_that_no_name_server_told_are_not_there(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", f"http://127.0.0.2:{web.port}/")
+    found = found_in(crawl("outputMode warc"))
+    assert [r.url for r in found if r.kind == "resource"] == ["dns:a.test"]
+
+
+def test_addresses_are_of_when_a_name_server_told_them(
+    web: Web, crawl: Worlds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not of when they were wanted, which for names of links may be much later."""
+    monkeypatch.setattr(sequencer, "RAM_URLS", 1)
+    monkeypatch.setattr(wiring, "wall", lambda: crawl.world.elapsed)
+    web.page("a.test/", "//slow.test/", "//b.test/", "//b.test/2")
+    web.pages("slow.test/", delay=20)
+    web.pages("b.test/", "b.test/2")
+    found = found_in(crawl("outputMode warc", "maxUrlsBySite 2"))
+    dates = {r.url: r.fields["WARC-Date"] for r in found if r.kind in ("resource", "response")}
+    assert dates[web.url("b.test/")] >= "1970-01-01T00:00:20"
+    assert dates["dns:b.test"] < "1970-01-01T00:00:02"
+    told = [r.url for r in found if r.kind == "resource"]
+    assert sorted(told) == ["dns:a.test", "dns:b.test", "dns:slow.test"]
+
+
+def test_a_reply_that_cannot_be_written_is_owed(web: Web, crawl: Worlds) -> None:
+    """The disk is full while a redirect is written: it waits, and all is there in the end."""
+    web.page("a.test/", "/moved", "/end")
+    web.places["a.test/moved"] = [Answer(status=302, headers=("Location: /end",))]
+    web.pages("a.test/end")
+    failures = iter([OSError(28, "No space left on device")] * 2)
+    archive = WarcOutput._archive
+
+    def full(self: WarcOutput, page: Page) -> None:
+        if page.status == 302:
+            for error in failures:
+                raise error
+        archive(self, page)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(WarcOutput, "_archive", full)
+        world = crawl("outputMode warc", "retries 0")
+    assert "there is room again" in world.stderr.getvalue()
+    assert world.outcomes == {
+        "a.test/": "success",
+        "a.test/moved": "err30X",
+        "a.test/end": "success",
+    }
+    found = captures(*warcs(world.folder / "out"))
+    assert all(len(bodies) == 1 for bodies in found.values())
+    assert web.url("a.test/moved") in found

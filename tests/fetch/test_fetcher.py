@@ -1,0 +1,513 @@
+import gzip
+import json
+import socket
+from dataclasses import replace
+
+import pytest
+
+from larbinpy.fetch import cookies
+from larbinpy.fetch import fetcher as fetcher_module
+from larbinpy.fetch.settings import FetchSettings, Request
+from larbinpy.outcome import Outcome
+from larbinpy.url import Url, canonical
+from tests.support.suites import suite
+from tests.support.webserver import Act, Drip, Loop, Until, once, reply
+
+SETTINGS = FetchSettings(
+    handles=4, user_agent="larbinpy/0.1 (+http://us.test/)", sender="me@us.test"
+)
+
+
+@pytest.fixture
+def make_loop():
+    """Loops that are checked for leaks when the test has ended."""
+    loops = []
+
+    def make(**changes):
+        loops.append(Loop(replace(SETTINGS, **changes)))
+        return loops[-1]
+
+    yield make
+    for loop in loops:
+        fetcher = loop.fetcher
+        fetcher.abort()
+        assert (fetcher.free, fetcher.busy) == (fetcher.size, 0), fetcher
+        loop.close()
+
+
+@pytest.fixture
+def loop(make_loop):
+    return make_loop()
+
+
+def head(request):
+    """A request's target and headers."""
+    first, *lines = request.decode("latin-1").rstrip().split("\r\n")
+    return first, dict(line.lower().split(": ", 1) for line in lines)
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def test_a_page(loop):
+    server = loop.serve(once(reply(b"hello", "Content-Type: text/html")))
+    page = loop.fetch(server.url("/a?b=c"))
+    assert (page.outcome, page.status, page.body) == (Outcome.SUCCESS, 200, b"hello")
+    assert (page.ip, page.type, page.truncated, page.detail) == ("127.0.0.1", "text/html", None, "")
+    assert page.received == len(reply(b"hello", "Content-Type: text/html"))
+    assert 0 <= page.first_byte_ms <= page.ms < 5000
+
+
+def test_what_a_request_says_and_what_it_does_not(loop):
+    server = loop.serve(once(reply()))
+    loop.start(server.url("/a?b=c"))
+    loop.finish()
+    first, headers = head(server.requests[0])
+    assert first == "GET /a?b=c HTTP/1.1"
+    assert headers == {
+        "host": f"site.test:{server.port}",
+        "user-agent": SETTINGS.user_agent,
+        "from": "me@us.test",
+        "accept": SETTINGS.accept,
+        "accept-encoding": "deflate, gzip, br",
+    }
+
+
+def test_requests_are_kept_where_that_is_wanted(make_loop):
+    for kept in (True, False):
+        loop = make_loop(keep_requests=kept)
+        server = loop.serve(once(reply(), "X: y"))
+        loop.start(server.url("/a?b=c"))
+        [page] = loop.finish()
+        assert page.request == (server.requests[0] if kept else b"")
+        assert page.head.startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+def test_no_sender_no_from(make_loop):
+    loop = make_loop(sender="")
+    server = loop.serve(once(reply()))
+    loop.fetch(server.url())
+    assert "from" not in head(server.requests[0])[1]
+
+
+def test_the_path_is_sent_as_it_is(loop):
+    server = loop.serve(once(reply()))
+    loop.fetch(server.url("/a/%2E%2E/%0D%0AX:%20y//b%00?q=[]|^`"))
+    assert head(server.requests[0])[0] == "GET /a/%2E%2E/%0D%0AX:%20y//b%00?q=[]|^` HTTP/1.1"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/\r\nX-Evil: 1",
+        "/%0d%0aX-Evil: 1",
+        "/?a\r\n\r\nGET /evil",
+        "/\0\x01\x1b\x7f",
+        "/a b\tc\n#d\r\n",
+    ],
+)
+def test_no_url_puts_lines_into_a_request(loop, text):
+    server = loop.serve(once(reply()))
+    loop.fetch(canonical(server.url("") + text))
+    assert len(server.requests) == 1
+    lines = server.requests[0].split(b"\r\n")
+    assert len(lines) == 8
+    assert not any(line.startswith(b"X-Evil") for line in lines)
+    assert all(0x20 <= byte < 0x7F for line in lines for byte in line)
+
+
+def test_connections_are_reused_by_one_site_and_never_by_another(loop):
+    server = loop.serve([Act.REQUEST, reply(b"1"), Act.REQUEST, reply(b"2")])
+    bodies = [loop.fetch(server.url(host=host)).body for host in ("a.test", "a.test", "b.test")]
+    assert bodies == [b"1", b"2", b"1"]
+    assert server.accepted == 2
+    assert [head(request)[1]["host"].split(":")[0] for request in server.requests] == [
+        "a.test",
+        "a.test",
+        "b.test",
+    ]
+
+
+def test_a_handle_forgets_its_last_request(make_loop):
+    loop = make_loop(handles=1)
+    junk = loop.serve(once(b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\nbody"))
+    server = loop.serve(once(reply(b"fine")))
+    for _ in range(2):
+        loop.fetch(junk.url())
+    assert b"Connection: close" in junk.requests[1]
+    assert loop.fetch(server.url()).body == b"fine"
+    assert b"Connection: close" not in server.requests[0]
+
+
+@pytest.mark.parametrize("address", ["::1", "[::1]"])
+def test_ipv6(loop, address):
+    server = loop.serve(once(reply(b"six")), host="::1")
+    page = loop.fetch(server.url(), address=address)
+    assert (page.body, page.ip) == (b"six", "::1")
+
+
+def test_only_the_given_address_is_contacted(loop):
+    """Wherever the URL points: what was checked is what is connected to."""
+    server = loop.serve(once(reply(b"x")))
+    for host in ("localhost", "192.0.2.7", "[::ffff:192.0.2.7]", "nowhere.invalid"):
+        assert loop.fetch(server.url(host=host)).ip == "127.0.0.1"
+    assert server.accepted == 4
+
+
+def test_redirects_are_not_followed(loop):
+    server = loop.serve(once(reply(b"", "Location: /next", status="301 Moved")))
+    page = loop.fetch(server.url())
+    assert (page.outcome, page.status, page.header("location")) == (Outcome.ERR_30X, 301, "/next")
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("status", [401, 407])
+def test_no_credentials_for_anybody(loop, status, tmp_path, monkeypatch):
+    (tmp_path / ".netrc").write_text("machine site.test login me password secret\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    challenge = 'WWW-Authenticate: Basic realm="x"', 'Proxy-Authenticate: Basic realm="x"'
+    server = loop.serve(once(reply(b"", *challenge, status=f"{status} No")))
+    url = server.url().replace("://", "://user:password@")
+    assert loop.fetch(canonical(url)).outcome is Outcome.ERR_40X
+    assert len(server.requests) == 1
+    assert b"uthorization" not in server.requests[0]
+
+
+def test_the_environment_names_no_proxy(make_loop, monkeypatch):
+    for name in ("http_proxy", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    loop = make_loop()
+    server = loop.serve(once(reply(b"direct")))
+    assert loop.fetch(server.url()).body == b"direct"
+
+
+def test_a_proxy_gets_the_whole_url(make_loop, monkeypatch):
+    monkeypatch.setenv("no_proxy", "*")
+    port = free_port()
+    loop = make_loop(proxy_url=f"http://127.0.0.1:{port}")
+    proxy = loop.serve(once(reply(b"by proxy")), port=port)
+    page = loop.fetch("http://site.test/a", address="192.0.2.7")
+    assert (page.body, page.ip) == (b"by proxy", "127.0.0.1")
+    assert head(proxy.requests[0])[0] == "GET http://site.test/a HTTP/1.1"
+
+
+def test_a_proxy_answers_connect_first(make_loop):
+    port = free_port()
+    loop = make_loop(proxy_url=f"http://127.0.0.1:{port}")
+    answer = b"HTTP/1.1 200 Connected\r\nX-Proxy: 1\r\n\r\n"
+    proxy = loop.serve([Act.REQUEST, answer, Act.CLOSE], port=port)
+    page = loop.fetch("https://site.test/a", address="192.0.2.7")
+    assert head(proxy.requests[0])[0] == "CONNECT site.test:443 HTTP/1.1"
+    assert (page.outcome, page.status, page.headers) == (Outcome.NO_CONNECTION, 0, [])
+
+
+def test_a_refused_type_is_not_downloaded(loop):
+    server = loop.serve(once(b"HTTP/1.1 200 OK\r\nContent-Type: video/mp4\r\n\r\n", Act.HANG))
+    request = Request(Url(server.url(), 5), "127.0.0.1", lambda *_: Outcome.BAD_TYPE, 1000)
+    loop.fetcher.start(request, loop.now)
+    page = loop.finish()[0]
+    assert (page.outcome, page.status, page.body) == (Outcome.BAD_TYPE, 200, b"")
+
+
+def test_many_at_once(make_loop):
+    loop = make_loop(handles=300)
+    server = loop.serve(once(Until(lambda: len(server.requests) == 300), reply(b"all here")))
+    for number in range(300):
+        loop.start(server.url(f"/{number}", host=f"h{number}.test"))
+    assert (loop.fetcher.free, loop.fetcher.busy) == (0, 300)
+    pages = loop.finish(300)
+    assert {page.body for page in pages} == {b"all here"}
+    assert len({page.url.href for page in pages}) == 300
+    assert (loop.fetcher.free, loop.fetcher.busy) == (300, 0)
+
+
+def test_nothing_is_due_while_nothing_is_in_flight(loop):
+    loop.fetch(loop.serve(once(reply())).url())
+    loop.turn()
+    loop.skip(1000)
+    loop.turn()
+    assert loop.fetcher.deadline is None or loop.fetcher.deadline > loop.now
+
+
+def test_abort_returns_what_was_in_flight(loop):
+    server = loop.serve(once(Act.HANG))
+    for path in ("/a", "/b"):
+        loop.start(server.url(path))
+    loop.turn()
+    assert sorted(url.href for url in loop.fetcher.abort()) == [server.url("/a"), server.url("/b")]
+    assert loop.fetcher.busy == 0
+    assert loop.fetcher.step(loop.now) == []
+
+
+def test_start_needs_a_free_handle(make_loop):
+    loop = make_loop(handles=1)
+    server = loop.serve(once(Act.HANG))
+    loop.start(server.url())
+    with pytest.raises(AssertionError):
+        loop.start(server.url())
+
+
+def test_the_pool_can_be_resized(make_loop):
+    loop = make_loop(handles=2)
+    gate = []
+    server = loop.serve(once(Until(lambda: bool(gate)), reply(b"x")))
+    for _ in range(2):
+        loop.start(server.url())
+    loop.fetcher.resize(1)
+    assert (loop.fetcher.free, loop.fetcher.busy, loop.fetcher.size) == (0, 2, 1)
+    gate.append(True)
+    loop.finish(2)
+    assert (loop.fetcher.free, loop.fetcher.busy) == (1, 0)
+    loop.fetcher.resize(5)
+    assert loop.fetcher.free == 5
+    for _ in range(5):
+        loop.start(server.url())
+    assert len(loop.finish(5)) == 5
+
+
+def test_a_page_gets_its_time_and_no_more(loop):
+    server = loop.serve(once(b"HTTP/1.1 200 OK\r\n\r\nhalf", Act.HANG))
+    loop.start(server.url())
+    while server.sent == 0:
+        loop.turn()
+    loop.turn()
+    loop.skip(SETTINGS.timeout_page - 2)
+    assert loop.turn() == []
+    loop.skip(4)
+    page = loop.turn()[0]
+    assert (page.outcome, page.status, page.body) == (Outcome.TIMEOUT, 200, b"half")
+    assert page.truncated == "disconnect"
+    assert page.ms >= SETTINGS.timeout_page * 1000
+
+
+def test_a_server_that_takes_connections_only(loop):
+    server = loop.serve([Act.HANG])
+    loop.start(server.url())
+    loop.turn()
+    loop.skip(SETTINGS.timeout_page + 1)
+    page = loop.turn()[0]
+    assert (page.outcome, page.status, page.body) == (Outcome.TIMEOUT, 0, b"")
+
+
+def test_bond_width_holds_bytes_back(make_loop):
+    loop = make_loop(bond_width=50_000)
+    server = loop.serve(once(reply(bytes(2_000_000))))
+    loop.start(server.url(), max_size=3_000_000)
+    began, pages = loop.now, []
+    while not pages:
+        pages = loop.turn(0)
+        loop.skip(0.05)
+    assert pages[0].outcome is Outcome.SUCCESS
+    assert len(pages[0].body) == 2_000_000
+    # A second's worth is free. It outlives timeoutPage, as the delay is our own doing.
+    assert loop.now - began >= 35
+
+
+def test_bond_width_holds_small_pages_back(make_loop):
+    loop = make_loop(bond_width=10_000)
+    server = loop.serve(once(reply(bytes(9_000))))
+    began = loop.now
+    done = started = 0
+    while done < 20:
+        while started < 20 and loop.fetcher.free:
+            loop.start(server.url(f"/{started}"))
+            started += 1
+        done += len(loop.turn(0))
+        loop.skip(0.02)
+    assert loop.now - began >= 12
+
+
+def test_bond_width_spins_not(make_loop):
+    """While everything is held back, nothing is ready."""
+    loop = make_loop(bond_width=10)
+    server = loop.serve(once(reply(bytes(5_000_000))))
+    loop.start(server.url(), max_size=5_000_000)
+    while "1 held back" not in repr(loop.fetcher):
+        loop.turn()
+    server.close()
+    assert loop.poller.wait(0) == 0
+    assert loop.fetcher.deadline > loop.now + 0.5
+
+
+def test_a_handle_that_was_held_back_goes_on_with_another_page(make_loop):
+    loop = make_loop(handles=1, bond_width=10)
+    server = loop.serve(once(reply(bytes(3_000_000))))
+    loop.start(server.url(), max_size=3_000_000)
+    while "1 held back" not in repr(loop.fetcher):
+        loop.turn()
+    assert len(loop.fetcher.abort()) == 1
+    loop.fetcher.limit(0, loop.now)
+    assert len(loop.fetch(server.url(), max_size=3_000_000).body) == 3_000_000
+
+
+def test_bond_width_can_be_changed(make_loop):
+    loop = make_loop(bond_width=10)
+    server = loop.serve(once(reply(bytes(3_000_000))))
+    for _ in range(3):
+        loop.start(server.url(), max_size=3_000_000)
+    while "held back" not in repr(loop.fetcher) or "0 held back" in repr(loop.fetcher):
+        loop.turn()
+    assert [page for _ in range(20) for page in loop.turn(0)] == []
+    loop.fetcher.limit(0, loop.now)
+    assert [len(page.body) for page in loop.finish(3)] == [3_000_000] * 3
+
+
+def test_bond_width_holds_for_what_began_without_one(make_loop):
+    loop = make_loop()
+    server = loop.serve(once(reply(bytes(30_000_000))))
+    loop.start(server.url(), max_size=30_000_000)
+    while not server.requests:
+        loop.turn()
+    loop.fetcher.limit(10, loop.now)
+    while "1 held back" not in repr(loop.fetcher):
+        assert loop.turn() == []
+
+
+def test_bond_width_looks_at_those_alone_that_received_something(make_loop, monkeypatch):
+    """Many transfers wait for their servers; each event of one is no reason to ask them all."""
+    looks = []
+    received = fetcher_module._received
+    monkeypatch.setattr(
+        fetcher_module, "_received", lambda curl: looks.append(curl) or received(curl)
+    )
+    loop = make_loop(handles=51, bond_width=1_000_000)
+    silent = loop.serve(once(Until(lambda: False)))
+    for number in range(50):
+        loop.start(silent.url(f"/{number}"))
+    while len(silent.requests) < 50:
+        loop.turn()
+    assert looks == []
+    server = loop.serve(once(reply(b"page")))
+    loop.fetch(server.url())
+    assert len(set(looks)) == 1
+
+
+def test_cookies_are_off(loop):
+    server = loop.serve(once(reply(b"", "Set-Cookie: a=b")))
+    for _ in range(2):
+        loop.fetch(server.url())
+    assert b"Cookie" not in b"".join(server.requests)
+
+
+def cookies_sent(loop, cookie, first, second):
+    """What host `second` is told after host `first` set `cookie`."""
+    server = loop.serve(once(reply(b"", f"Set-Cookie: {cookie}")), once(reply()))
+    loop.fetch(server.url(host=first))
+    loop.fetch(server.url(host=second))
+    return head(server.requests[1])[1].get("cookie")
+
+
+def test_cookies_are_one_jar_for_all_handles(make_loop):
+    loop = make_loop(use_cookies=True)
+    assert cookies_sent(loop, "a=b", "site.test", "site.test") == "a=b"
+    server = loop.serve(once(Until(lambda: len(server.requests) == 4), reply()))
+    for _ in range(4):
+        loop.start(server.url())
+    loop.finish(4)
+    assert all(head(request)[1]["cookie"] == "a=b" for request in server.requests)
+
+
+@pytest.mark.parametrize(
+    ("cookie", "first", "second", "sent"),
+    [
+        ("a=b; Domain=shop.co.uk", "www.shop.co.uk", "shop.co.uk", "a=b"),
+        ("a=b; Domain=co.uk", "www.shop.co.uk", "other.co.uk", None),
+        ("a=b; Domain=CO.uk", "www.shop.CO.uk", "other.co.uk", None),
+        ("a=b; Domain=other.test", "site.test", "other.test", None),
+        ("a=b", "site.test", "sub.site.test", None),
+        ("a=b; Secure", "site.test", "site.test", None),
+        ("a=" + "b" * 100_000, "site.test", "site.test", None),
+    ],
+)
+def test_whom_cookies_go_to(make_loop, cookie, first, second, sent):
+    assert cookies_sent(make_loop(use_cookies=True), cookie, first, second) == sent
+
+
+def cookies_sent_with_each(loop, *given):
+    """How many cookies each request has, where each reply sets the next of `given`."""
+    server = loop.serve(*(once(reply(b"", f"Set-Cookie: {cookie}")) for cookie in given))
+    for _ in given:
+        loop.fetch(server.url())
+    return [head(request)[1].get("cookie", "").count("=") for request in server.requests]
+
+
+def test_a_jar_that_is_full_is_emptied(make_loop, monkeypatch):
+    monkeypatch.setattr(cookies, "MOST", 1000)
+    # A cookie counts for some 250 bytes.
+    sent = cookies_sent_with_each(make_loop(use_cookies=True), *(f"n{n}=v" for n in range(8)))
+    assert sent == [0, 1, 2, 3, 4, 0, 1, 2]
+
+
+def test_cookies_that_are_replaced_or_not_taken_do_not_fill_the_jar(make_loop, monkeypatch):
+    monkeypatch.setattr(cookies, "MOST", 1000)
+    given = ["a=1", *(f"b={n}" for n in range(8)), "c=" + "v" * 6000, "d=1"]
+    assert cookies_sent_with_each(make_loop(use_cookies=True), *given) == [0, 1] + [2] * 9
+
+
+def bad_replies():
+    try:
+        path = suite("nutch-bad-replies") / "cases.json"
+    except pytest.skip.Exception:
+        return [pytest.param(None, id="suite missing")]
+    return [pytest.param(case, id=case["name"]) for case in json.loads(path.read_text())["cases"]]
+
+
+@pytest.mark.parametrize("case", bad_replies())
+def test_bad_replies_of_real_servers(loop, case):
+    folder = suite("nutch-bad-replies")
+    raw = (folder / case["raw"]).read_bytes()
+    server = loop.serve(once(raw))
+    url = canonical(f"http://site.test:{server.port}{case['path']}")
+    page = loop.fetch(url, max_size=65536)
+    if case["name"] == "content-length-not-a-number":
+        assert (page.outcome, page.status) == (Outcome.EARLY_STOP, 200)
+        page = loop.fetch(url, max_size=65536)  # as after any early stop
+        assert page.body == b"This is a text."
+    check_reply(page, case["expect"], raw, server.requests[0])
+
+
+def check_reply(page, expect, raw, request):
+    if expect.get("error"):
+        assert (page.outcome, page.status, page.body) == (Outcome.TOO_BIG, 0, b"")
+        return
+    assert page.status == expect["status"]
+    if "truncated" not in expect:
+        assert page.outcome is (Outcome.SUCCESS if page.status == 200 else Outcome.ERR_30X)
+    if "request_target" in expect:
+        assert head(request)[0] == f"GET {expect['request_target']} HTTP/1.1"
+    if "location" in expect:
+        assert page.header("location") == expect["location"]
+    if "set_cookie_contains" in expect:
+        assert expect["set_cookie_contains"] in page.header("set-cookie")
+    if "body" in expect:
+        assert page.body == (raw if expect["body"] == "same" else expect["body"].encode())
+    if "body_len" in expect or "body_len_limit" in expect:
+        assert len(page.body) == expect.get("body_len", expect.get("body_len_limit"))
+    if expect.get("truncated") is True:
+        assert (page.outcome, page.truncated) == (Outcome.EARLY_STOP, "disconnect")
+    elif "truncated" in expect:
+        assert page.truncated == expect["truncated"]
+        assert page.outcome is (Outcome.TOO_BIG if page.truncated else Outcome.SUCCESS)
+
+
+@pytest.mark.parametrize(
+    "coding", ["gzip", "deflate", "br", "junk", "zstd", ", ".join(["gzip"] * 12)]
+)
+def test_a_coding_that_is_a_lie_is_not_believed_twice(loop, coding):
+    server = loop.serve(once(reply(b"plain text, no coding", f"Content-Encoding: {coding}")))
+    assert loop.fetch(server.url()).outcome is Outcome.EARLY_STOP
+    page = loop.fetch(server.url())
+    assert (page.outcome, page.body) == (Outcome.SUCCESS, b"plain text, no coding")
+    assert head(server.requests[1])[1]["accept-encoding"] == "identity"
+    loop.fetch(server.url("/other"))
+    assert head(server.requests[2])[1]["accept-encoding"] == "deflate, gzip, br"
+
+
+def test_gzip(loop):
+    coded = gzip.compress(b"text " * 1000)
+    server = loop.serve(once(Drip(reply(coded, "Content-Encoding: gzip"), 7)))
+    page = loop.fetch(server.url())
+    assert page.body == b"text " * 1000
+    assert page.received < 500

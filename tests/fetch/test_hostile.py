@@ -1,0 +1,213 @@
+"""Replies that mean harm: each ends, in bounded memory and time, with one outcome."""
+
+import gzip
+import resource
+import socket
+
+import pytest
+
+from larbinpy.fetch.settings import FetchSettings
+from larbinpy.outcome import Outcome
+from larbinpy.url import canonical
+from tests.support.webserver import Act, Drip, Endless, Loop, once, reply
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
+CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.fixture
+def loop():
+    loop = Loop(FetchSettings(handles=2, user_agent="larbinpy/0.1"))
+    yield loop
+    assert (loop.fetcher.free, loop.fetcher.busy) == (2, 0)
+    loop.close()
+
+
+def peak():
+    """Highest resident set so far, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def test_an_endless_page(loop):
+    server = loop.serve(once(OK + b"\r\n", Endless(b"more " * 10_000)))
+    page = loop.fetch(server.url(), max_size=300_000)
+    assert (page.outcome, page.truncated, len(page.body)) == (Outcome.TOO_BIG, "length", 300_000)
+
+
+def test_an_endless_error_page(loop):
+    server = loop.serve(once(b"HTTP/1.1 404 No\r\n\r\n", Endless(b"more " * 10_000)))
+    page = loop.fetch(server.url(), max_size=300_000)
+    assert (page.outcome, page.status, len(page.body)) == (Outcome.ERR_40X, 404, 300_000)
+
+
+def test_a_gzip_bomb(loop):
+    bomb = gzip.compress(bytes(100_000_000))
+    server = loop.serve(once(reply(bomb, "Content-Encoding: gzip")))
+    before = peak()
+    page = loop.fetch(server.url(), max_size=1_000_000)
+    assert (page.outcome, page.truncated, len(page.body)) == (Outcome.TOO_BIG, "length", 1_000_000)
+    assert peak() - before < 10_000_000
+
+
+def test_a_bomb_in_a_bomb(loop):
+    bomb = gzip.compress(gzip.compress(bytes(100_000_000)))
+    server = loop.serve(once(reply(bomb, "Content-Encoding: gzip, gzip")))
+    page = loop.fetch(server.url(), max_size=1_000_000)
+    assert (page.outcome, len(page.body)) == (Outcome.TOO_BIG, 1_000_000)
+
+
+def test_a_bomb_held_back_by_bond_width():
+    loop = Loop(FetchSettings(handles=1, user_agent="larbinpy/0.1", bond_width=100))
+    bomb = gzip.compress(bytes(100_000_000))
+    server = loop.serve(once(reply(bomb, "Content-Encoding: gzip")))
+    before = peak()
+    loop.start(server.url(), max_size=1_000_000)
+    for _ in range(200):
+        if loop.turn():
+            break
+        loop.skip(1)
+    assert loop.fetcher.busy == 0
+    assert peak() - before < 10_000_000
+    loop.close()
+
+
+@pytest.mark.parametrize(
+    "flood",
+    [
+        b"Set-Cookie: a=b\r\n" * 100_000,
+        b"X: " + b"y" * 90_000 + b"\r\n",
+        b"HTTP/1.1 100 Go\r\n\r\n",
+    ],
+)
+def test_a_header_flood(loop, flood):
+    server = loop.serve(once(b"" if flood.startswith(b"HTTP") else OK, Endless(flood)))
+    page = loop.fetch(server.url())
+    assert (page.outcome, page.status, page.headers) == (Outcome.TOO_BIG, 0, [])
+
+
+def test_a_header_line_without_end(loop):
+    server = loop.serve(once(OK + b"X: ", Endless(b"y" * 50_000)))
+    assert loop.fetch(server.url()).outcome is Outcome.TOO_BIG
+
+
+def drip(loop, server):
+    """What becomes of a page while its server sends a byte a second."""
+    loop.start(server.url())
+    for second in range(100):
+        pages = loop.turn()
+        if pages:
+            return second, pages[0]
+        loop.skip(1)
+    raise AssertionError("still dripping")
+
+
+def test_a_slow_drip_of_a_body(loop):
+    second, page = drip(loop, loop.serve(once(OK + b"\r\n", Drip(b"x" * 10_000))))
+    assert 28 <= second <= 33
+    assert (page.outcome, page.status, page.truncated) == (Outcome.TIMEOUT, 200, "disconnect")
+
+
+def test_a_slow_drip_of_headers(loop):
+    second, page = drip(loop, loop.serve(once(Drip(OK * 100))))
+    assert 28 <= second <= 33
+    assert page.outcome is Outcome.TIMEOUT
+
+
+def test_a_body_longer_than_it_says(loop):
+    server = loop.serve(once(OK + b"Content-Length: 3\r\n\r\nlonger", Act.HANG))
+    page = loop.fetch(server.url())
+    assert (page.outcome, page.body) == (Outcome.SUCCESS, b"lon")
+
+
+def test_a_body_shorter_than_it_says(loop):
+    server = loop.serve(once(OK + b"Content-Length: 30\r\n\r\nshort"))
+    page = loop.fetch(server.url())
+    assert (page.outcome, page.truncated, page.body) == (Outcome.EARLY_STOP, "disconnect", b"short")
+
+
+@pytest.mark.parametrize("length", [b"-5", b"3\r\nContent-Length: 5", b"0x10", b""])
+def test_lengths_that_are_none(loop, length):
+    server = loop.serve(once(OK + b"Content-Length: " + length + b"\r\n\r\nhello"))
+    assert loop.fetch(server.url()).outcome in (Outcome.EARLY_STOP, Outcome.SUCCESS)
+    assert loop.fetch(server.url()).body in (b"hello", b"")
+
+
+@pytest.mark.parametrize(
+    "size", [b"-1", b"80000000", b"ffffffffffffffff", b"f" * 17, b"f" * 100_000, b"zz", b""]
+)
+def test_chunk_sizes_that_are_lies(loop, size):
+    server = loop.serve(once(CHUNKED + size + b"\r\nhello\r\n0\r\n\r\n"))
+    page = loop.fetch(server.url(), max_size=1000)
+    assert (page.outcome, page.status) == (Outcome.EARLY_STOP, 200)
+    assert page.truncated == "disconnect"
+    assert len(page.body) < 20
+
+
+def test_a_chunk_extension_without_end_has_its_time_only(loop):
+    server = loop.serve(once(CHUNKED + b"5;", Endless(b"x" * 100)))
+    loop.start(server.url())
+    for _ in range(50):
+        assert loop.turn() == []
+    loop.skip(31)
+    assert loop.turn()[0].outcome is Outcome.TIMEOUT
+
+
+def test_a_flood_of_trailers(loop):
+    server = loop.serve(once(CHUNKED + b"5\r\nhello\r\n0\r\n", Endless(b"Location: /x\r\n")))
+    page = loop.fetch(server.url())
+    assert page.outcome is Outcome.TOO_BIG
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        [Act.CLOSE],
+        [Act.RESET],
+        once(Act.CLOSE),
+        once(Act.RESET),
+        once(b"HTTP/1.1 200 OK\r\nContent-Ty"),
+        once(b"HTTP/1.1 200 OK\r\nContent-Ty", Act.RESET),
+        once(CHUNKED + b"5\r\nhe"),
+        once(b"HTTP/1.1 abc\r\n\r\n"),
+        once(b"HTTP/1.1 200 OK\r\nno colon\r\n\r\nx"),
+        once(b"HTTP/1.1 200 OK\r\nA: b\0c\r\n\r\nx"),
+    ],
+)
+def test_replies_that_break_off(loop, script):
+    server = loop.serve(script)
+    page = loop.fetch(server.url())
+    assert page.outcome is Outcome.EARLY_STOP
+    assert page.detail.isprintable()
+
+
+def test_a_204_with_a_body(loop):
+    server = loop.serve(once(b"HTTP/1.1 204 None\r\nContent-Length: 5\r\n\r\nhello"))
+    page = loop.fetch(server.url())
+    assert (page.outcome, page.status, page.body) == (Outcome.SUCCESS, 204, b"")
+
+
+def test_nobody_listens(loop):
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    page = loop.fetch(f"http://site.test:{port}/")
+    assert (page.outcome, page.status) == (Outcome.NO_CONNECTION, 0)
+    assert page.ip == "127.0.0.1"
+
+
+@pytest.mark.parametrize("url", ["http://a'b.test/", "http://a*b.test/", "http://site.test:99999/"])
+def test_hosts_that_no_one_has(loop, url):
+    assert loop.fetch(canonical(url)).outcome is Outcome.BAD_URL
+
+
+@pytest.mark.parametrize(
+    "url", ["file:///etc/passwd", "ftp://h.test/", "gopher://h.test/", "dict://h/"]
+)
+def test_other_schemes_are_not_spoken(loop, url):
+    page = loop.fetch(url)
+    assert (page.status, page.body) == (0, b"")
+    assert page.outcome is not Outcome.SUCCESS
+
+
+def test_control_characters_stay_out_of_details(loop):
+    server = loop.serve(once(OK + b"Content-Encoding: \x1b[31mred\r\n\r\nx"))
+    assert loop.fetch(server.url()).detail.isprintable()

@@ -1,0 +1,307 @@
+import gc
+import json
+import time
+import weakref
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from larbinpy.fetch.robots import MAX_SIZE, Rules
+from tests.support.suites import suite
+
+ME = "larbinpy/0.1 (+http://us.test/)"
+
+
+def allowed(text, path, agent=ME):
+    return Rules.parse(text.encode()).allowed(agent, f"http://site.test{path}")
+
+
+# The matcher is given a URL that is not percent-encoded, or an escape of an unreserved
+# character, and Google's expects them to differ from their other spelling: its callers
+# encode before. RFC 9309, 2.2.2 has both spellings compare equal, and so has the canonical
+# spelling in which our URLs come.
+WAIVED_URLS = {"http://foo.bar/foo/bar/ツ", "http://foo.bar/foo/bar/baz"}
+
+
+def waived(case):
+    encoded = "ツ" in case["url"] or "%62%61%7A" in case["robots"]
+    return case["test"] == "ID_Encoding" and case["url"] in WAIVED_URLS and encoded
+
+
+def google_cases():
+    try:
+        path = suite("google-robotstxt") / "cases.json"
+    except pytest.skip.Exception:
+        return []
+    return [case for case in json.loads(path.read_text())["cases"] if case["kind"] == "allowed"]
+
+
+def test_google_robotstxt():
+    suite("google-robotstxt")
+    wrong = []
+    for case in google_cases():
+        rules = Rules.parse(case["robots"].encode())
+        if rules.allowed(case["ua"], case["url"]) != case["expect"]:
+            wrong.append(case)
+    assert len(google_cases()) == 145
+    assert [case for case in wrong if not waived(case)] == []
+    assert len(wrong) == 3
+
+
+def test_the_longest_rule_wins_and_allow_wins_a_tie():
+    text = "User-agent: *\nDisallow: /a\nAllow: /a/b\nDisallow: /a/b/c\nAllow: /x\nDisallow: /x\n"
+    assert [allowed(text, path) for path in ("/a", "/a/b", "/a/b/c", "/x", "/")] == [
+        False,
+        True,
+        False,
+        True,
+        True,
+    ]
+
+
+def test_our_group_replaces_everyones():
+    text = "User-agent: *\nDisallow: /\n\nUser-agent: Larbinpy\nDisallow: /a\n"
+    assert allowed(text, "/b")
+    assert not allowed(text, "/a")
+    assert not allowed(text, "/b", agent="other")
+
+
+def test_groups_of_one_agent_are_joined():
+    ours = "User-agent: larbinpy\nDisallow: /a\n", "User-agent: larbinpy\nDisallow: /b\n"
+    text = "User-agent: x\nDisallow: /c\n".join(ours)
+    assert [allowed(text, path) for path in ("/a", "/b", "/c")] == [False, False, True]
+
+
+@pytest.mark.parametrize("name", ["larbin", "larbinpy2x", "my-larbinpy", "py", "larbinpyx"])
+def test_a_name_is_matched_whole(name):
+    matches = name == "larbinpy2x"  # a product token has no digits: it ends before them
+    assert allowed(f"User-agent: {name}\nDisallow: /\n", "/") is not matches
+
+
+@pytest.mark.parametrize(
+    ("agent", "matches"),
+    [
+        ("larbinpy", True),
+        ("LARBINPY/9", True),
+        ("larbinpy (x)", True),
+        ("larbinpy_2.6.3", True),
+        ("Mozilla/5.0 (larbinpy)", False),
+        ("larbinpy spider", False),
+        ("", False),
+    ],
+)
+def test_the_agent_is_a_product(agent, matches):
+    assert allowed("User-agent: larbinpy\nDisallow: /\n", "/", agent) is not matches
+
+
+@pytest.mark.parametrize(
+    "line", ["Noindex: /x", "Content-Signal: search=no", "Sitemap: /s", "gibberish", "#"]
+)
+def test_other_lines_do_not_end_a_group(line):
+    text = f"User-agent: larbinpy\n{line}\nUser-agent: other\nDisallow: /\n"
+    assert not allowed(text, "/")
+
+
+def test_crawl_delay_is_a_rule_of_its_group():
+    text = "User-agent: *\nCrawl-delay: 2.5\n\nUser-agent: bad\nDisallow: /\n"
+    rules = Rules.parse(text.encode())
+    assert rules.delay(ME) == 2.5
+    assert rules.delay("bad") is None
+    assert rules.allowed(ME, "http://site.test/")
+    assert not rules.allowed("bad", "http://site.test/")
+
+
+@pytest.mark.parametrize("value", ["-1", "nan", "inf", "soon", "", "1e999"])
+def test_delays_that_are_none(value):
+    assert Rules.parse(f"User-agent: *\nCrawl-delay: {value}\n".encode()).delay(ME) is None
+
+
+def test_sitemaps_belong_to_no_group():
+    body = b"Sitemap: http://a.test/1.xml # first\r\nUser-agent: x\rsitemap:http://a.test/\xc3\xa9\nSitemap:\n"
+    assert Rules.parse(body).sitemaps == ["http://a.test/1.xml", "http://a.test/%C3%A9"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\n\n"])
+def test_line_ends(end):
+    assert not allowed(end.join(["User-agent: *", "Disallow: /a", ""]), "/a")
+
+
+@pytest.mark.parametrize("char", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028"])
+def test_what_is_no_line_end(char):
+    text = f"User-agent: *\nDisallow: /x{char}Disallow: /\n"
+    assert allowed(text, "/")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\xef\xbb\xbfUser-agent: *\nDisallow: /a\n",
+        b"\xff\xfe" + "User-agent: *\nDisallow: /a\n".encode("utf-16-le"),
+        b"\xfe\xff" + "User-agent: *\nDisallow: /a\n".encode("utf-16-be"),
+        b"User-agent: *\0\nDis\0allow: /a\n",
+    ],
+)
+def test_marks_and_nuls(body):
+    rules = Rules.parse(body)
+    assert not rules.allowed(ME, "http://site.test/a")
+    assert rules.allowed(ME, "http://site.test/b")
+
+
+def test_octets_are_compared_percent_encoded():
+    rules = Rules.parse(
+        "User-agent: *\nDisallow: /é\nDisallow: /%C3%A8\nDisallow: /".encode() + b"\xe9\n"
+    )
+    paths = ("/%C3%A9", "/%c3%a8", "/%E9x", "/e")
+    assert [rules.allowed(ME, f"http://site.test{path}") for path in paths] == [
+        False,
+        False,
+        False,
+        True,
+    ]
+
+
+def test_what_is_not_a_robots_txt_forbids_nothing():
+    for body in (
+        b"",
+        b"<!doctype html><p>Disallow: /</p>\nAllow me\n",
+        bytes(range(256)) * 100,
+        b"\x1f\x8b\x08",
+    ):
+        assert Rules.parse(body).allowed(ME, "http://site.test/")
+
+
+def test_the_first_512_kib_count_without_half_a_rule():
+    line = b"Disallow: /abcdefghi\n"
+    body = b"User-agent: *\n" + line * (MAX_SIZE // len(line) - 1)
+    body += b"#" * (MAX_SIZE - len(body) - 12) + b"\nDisallow: /only/half\nDisallow: /late\n"
+    rules = Rules.parse(body)
+    assert not rules.allowed(ME, "http://site.test/abcdefghi")
+    assert rules.allowed(ME, "http://site.test/only")
+    assert rules.allowed(ME, "http://site.test/late")
+
+
+def test_robots_txt_itself_is_always_allowed():
+    nothing = Rules.parse(b"User-agent: *\nDisallow: /\n")
+    assert nothing.allowed(ME, "http://site.test/robots.txt")
+    assert not nothing.allowed(ME, "http://site.test/")
+    assert Rules.parse(b"").allowed(ME, "http://site.test/")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"User-agent: *\nDisallow: " + b"*a" * 1000 + b"b\n",
+        b"User-agent: *\n" + (b"Disallow: " + b"*a" * 8000 + b"b\n") * 32,
+        b"User-agent: *\n" + b"Disallow:*zz%d\n" * 5000,
+    ],
+    ids=["one pattern", "long patterns", "many patterns"],
+)
+def test_patterns_cost_little(body):
+    rules = Rules.parse(body)
+    rules.allowed(ME, "http://site.test/")
+    start = time.perf_counter()
+    rules.allowed(ME, "http://site.test/" + "a" * 2000)
+    assert time.perf_counter() - start < 0.1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"".join(b"User-agent: a%d\n" % n for n in range(12_000)) + b"Disallow: /a\n" * 12_000,
+        b"User-agent: larbinpy\nUser-agent: *\n" * 7000 + b"Disallow: /a\n" * 12_000,
+        (b" " * 16_000 + b"x\n") * 32,
+        (b"user" * 4000 + b"\n") * 32,
+        b"<html><a href=x>" * 32_768,
+    ],
+    ids=["agents by rules", "one agent often", "blanks", "no colon", "html"],
+)
+def test_parsing_costs_little(body):
+    start = time.perf_counter()
+    Rules.parse(body).allowed(ME, "http://site.test/")
+    assert time.perf_counter() - start < 1  # quadratic: minutes
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_rules(body):
+    rules = Rules.parse(b"User-agent: *\n" + body)
+    assert rules.allowed(ME, "http://site.test/a?b") in (True, False)
+    assert rules.delay(ME) is None or rules.delay(ME) >= 0
+    assert "robots" not in repr(rules)
+
+
+@pytest.mark.parametrize("pattern", ["/p{}/*q*z", "/p{}" + "/*z" * 200])
+def test_patterns_without_number_cost_no_more_than_a_thousand_wildcards(pattern):
+    """Beyond that a rule forbids what stands before its "*", so none is let through."""
+    lines = [f"Disallow: {pattern.format(n)}" for n in range(800)]
+    rules = Rules.parse("\n".join(["User-agent: *", *lines]).encode())
+    url = f"https://www.example.org/{{}}{'qz/' * 2500}"
+    started = time.process_time()
+    for n in range(200):
+        rules.allowed("larbinpy", url.format(n))
+    assert time.process_time() - started < 1.0
+    assert rules.allowed("larbinpy", "https://www.example.org/p3/other")
+    assert not rules.allowed("larbinpy", "https://www.example.org/p700/other")
+
+
+def test_matchers_are_gone_with_their_rules():
+    """Not when the garbage collector comes by: there is one for each site of a crawl."""
+    rules = Rules.parse(b"User-agent: *\nDisallow: /private\n")
+    assert not rules.allowed("larbinpy", "http://a.test/private")
+    [matcher] = map(weakref.ref, rules._matchers.values())
+    gc.disable()
+    try:
+        del rules
+        assert matcher() is None
+    finally:
+        gc.enable()
+
+
+# For people: the line that forbids
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("/a/x", "Disallow: /a/"),
+        ("/a/private/x", "Disallow: /a/private"),
+        ("/a/private/open", None),
+        ("/deep/x.pdf", "Disallow: /*.pdf$"),
+        ("/end", "disallow:   /end$"),
+        ("/q?a=1", "Disallow: /q?a"),
+        ("/caf%C3%A9", "Disallow: /caf%C3%A9"),
+        ("/other", None),
+        ("/robots.txt", None),
+    ],
+)
+def test_the_line_that_forbids(path, line):
+    rules = Rules.parse(
+        b"User-agent: *\nDisallow: /a/\nDisallow: /a/private\nAllow: /a/private/open\n"
+        b"Disallow: /*.pdf$\ndisallow:   /end$\nDisallow: /q?a\nDisallow: /caf\xc3\xa9\n"
+        b"User-agent: other\nDisallow: /other\n"
+    )
+    assert rules.forbidding("larbinpy/0.1", f"http://a.test{path}") == line
+    assert rules.allowed("larbinpy/0.1", f"http://a.test{path}") is (line is None)
+
+
+def test_the_line_that_forbids_is_of_ones_own_group():
+    rules = Rules.parse(
+        b"User-agent: *\nDisallow: /a\nUser-agent: x\nUser-agent: larbinpy\nDisallow: /b\n"
+        b"\nUser-agent: y\nDisallow: /c\nUser-agent: larbinpy\nDisallow: /d\n"
+    )
+    found = [rules.forbidding("larbinpy", f"http://a.test/{name}") for name in "abcd"]
+    assert found == [None, "Disallow: /b", None, "Disallow: /d"]
+
+
+def test_of_very_many_rules_not_all_are_tried():
+    lines = b"".join(b"Disallow: *%d\n" % n for n in range(20_000))
+    rules = Rules.parse(b"User-agent: *\n" + lines + b"Disallow: /x\n")
+    assert rules.forbidding("larbinpy", "http://a.test/x") in (None, "Disallow: /x")
+
+
+def test_a_group_of_many_agents_is_soon_explained():
+    names = b"".join(b"User-agent: bot%d\n" % number for number in range(20_000))
+    rules = Rules.parse(names + b"User-agent: larbinpy\nDisallow: /private\n")
+    began = time.process_time()
+    assert rules.forbidding("larbinpy", "http://a.test/private") == "Disallow: /private"
+    assert time.process_time() - began < 1

@@ -1,0 +1,97 @@
+import shutil
+import ssl
+import subprocess
+
+import pytest
+
+from larbinpy.fetch.settings import FetchSettings
+from larbinpy.outcome import Outcome
+from tests.support.webserver import Act, Loop, once, reply
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """A self-signed certificate for site.test, and its key."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("no openssl to make a certificate with")
+    folder = tmp_path_factory.mktemp("tls")
+    files = folder / "cert.pem", folder / "key.pem"
+    subject = ["-subj", "/CN=site.test", "-addext", "subjectAltName=DNS:site.test"]
+    kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
+    output = ["-out", str(files[0]), "-keyout", str(files[1])]
+    subprocess.run(
+        [openssl, "req", "-x509", *kind, *subject, *output], check=True, capture_output=True
+    )
+    return files
+
+
+@pytest.fixture
+def context(certificate):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    return context
+
+
+@pytest.fixture
+def make_loop():
+    loops = []
+
+    def make(**changes):
+        loops.append(Loop(FetchSettings(handles=2, user_agent="larbinpy/0.1", **changes)))
+        return loops[-1]
+
+    yield make
+    for loop in loops:
+        assert (loop.fetcher.free, loop.fetcher.busy) == (2, 0)
+        loop.close()
+
+
+def test_a_certificate_that_nobody_vouches_for(make_loop, context):
+    loop = make_loop()
+    server = loop.serve(once(reply(b"secret")), tls=context)
+    page = loop.fetch(server.url())
+    assert (page.outcome, page.status, page.body) == (Outcome.BAD_TLS, 0, b"")
+    assert "certificate" in page.detail
+    assert server.requests == []
+
+
+def test_ca_file(make_loop, context, certificate):
+    loop = make_loop(ca_file=str(certificate[0]))
+    server = loop.serve([Act.REQUEST, reply(b"one"), Act.REQUEST, reply(b"two")], tls=context)
+    assert [loop.fetch(server.url()).body for _ in range(2)] == [b"one", b"two"]
+    assert server.accepted == 1
+
+
+def test_the_name_must_be_the_certificates(make_loop, context, certificate):
+    loop = make_loop(ca_file=str(certificate[0]))
+    server = loop.serve(once(reply(b"secret")), tls=context)
+    assert loop.fetch(server.url(host="other.test")).outcome is Outcome.BAD_TLS
+
+
+def test_insecure_tls(make_loop, context):
+    loop = make_loop(insecure_tls=True)
+    server = loop.serve(once(reply(b"whatever")), tls=context)
+    assert loop.fetch(server.url(host="other.test")).body == b"whatever"
+
+
+def test_a_server_that_speaks_no_tls(make_loop):
+    loop = make_loop()
+    server = loop.serve([b"HTTP/1.1 400 Bad Request\r\n\r\n"])
+    page = loop.fetch(server.url().replace("http:", "https:"))
+    assert page.outcome is Outcome.BAD_TLS
+
+
+@pytest.mark.parametrize("act", [Act.CLOSE, Act.RESET])
+def test_a_cut_handshake_is_no_connection(make_loop, act):
+    loop = make_loop()
+    server = loop.serve([act])
+    page = loop.fetch(server.url().replace("http:", "https:"))
+    assert page.outcome is Outcome.NO_CONNECTION
+
+
+def test_a_handshake_that_stalls(make_loop):
+    loop = make_loop(timeout_connect=0.05)
+    server = loop.serve([Act.HANG])
+    page = loop.fetch(server.url().replace("http:", "https:"))
+    assert page.outcome is Outcome.TIMEOUT

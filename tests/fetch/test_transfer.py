@@ -1,0 +1,235 @@
+import sys
+
+import pycurl
+from hypothesis import given
+from hypothesis import strategies as st
+
+from larbinpy.fetch.settings import Request
+from larbinpy.fetch.transfer import MAX_HEADER_BYTES, MAX_HEADER_LINES, Transfer
+from larbinpy.outcome import Outcome
+from larbinpy.url import Url
+from tests.support.webserver import anything
+
+URL = Url("http://site.test/", 5)
+
+
+def transfer(*, max_size=100, accept=anything, started=0.0):
+    return Transfer(Request(URL, "192.0.2.1", accept, max_size), started)
+
+
+def feed(subject, head, *chunks):
+    """Feed it as libcurl would; False once it wants to stop."""
+    return all(subject.header(line) is None for line in head.splitlines(keepends=True)) and all(
+        subject.write(chunk) is None for chunk in chunks
+    )
+
+
+def test_a_page():
+    subject = transfer()
+    assert feed(subject, b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n", b"one ", b"two")
+    page = subject.page(None)
+    assert page.url is URL
+    assert (page.outcome, page.status, page.body) == (Outcome.SUCCESS, 200, b"one two")
+    assert page.headers == [("content-type", "text/html")]
+    assert page.truncated is None
+
+
+def test_a_body_is_held_by_its_page_alone():
+    """A handle knows its last transfer until it gets another."""
+    body = bytes(50)
+    references = sys.getrefcount(body)
+    subject = transfer()
+    feed(subject, b"HTTP/1.1 200 OK\r\n\r\n", body)
+    assert subject.page(None).body is body
+    assert sys.getrefcount(body) == references
+
+
+def test_names_are_lower_case_values_stripped_and_bytes_latin_1():
+    subject = transfer()
+    feed(
+        subject, b"HTTP/1.1 200 OK\r\nX-Name :  caf\xe9 \r\nSET-COOKIE: a\r\nSet-Cookie: b\r\n\r\n"
+    )
+    assert subject.headers == [("x-name", "caf\xe9"), ("set-cookie", "a"), ("set-cookie", "b")]
+
+
+def test_folded_lines_are_one_value():
+    subject = transfer()
+    feed(subject, b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b;\r\n  Max-Age=3600;\r\n\tVersion=1\r\n\r\n")
+    assert subject.headers == [("set-cookie", "a=b; Max-Age=3600; Version=1")]
+
+
+def test_the_status_line_is_kept_as_it_came():
+    subject = transfer()
+    feed(subject, b"HTTP/1.1 200 \r\n\r\n")
+    assert subject.status_line == "HTTP/1.1 200 "
+
+
+def test_interim_replies_are_skipped():
+    subject = transfer()
+    head = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
+    assert feed(subject, head + b"HTTP/1.1 200 OK\r\nServer: y\r\n\r\n", b"z")
+    page = subject.page(None)
+    assert (page.status, page.headers, page.body) == (200, [("server", "y")], b"z")
+
+
+def test_trailers_are_no_headers():
+    subject = transfer()
+    feed(subject, b"HTTP/1.1 200 OK\r\n\r\n", b"body")
+    assert feed(subject, b"Location: http://evil.test/\r\nHTTP/1.1 500 Oops\r\n\r\n")
+    page = subject.page(None)
+    assert (page.status, page.headers) == (200, [])
+
+
+def test_accept_is_asked_once_for_good_replies_only():
+    asked = []
+
+    def accept(essence):
+        asked.append(essence)
+
+    feed(transfer(accept=accept), b"HTTP/1.1 404 No\r\nContent-Type: text/html\r\n\r\n", b"x")
+    assert asked == []
+    head = (
+        b"HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 206 OK\r\nContent-Type: Text/HTML; charset=x\r\n\r\n"
+    )
+    feed(transfer(accept=accept), head, b"x", b"y")
+    assert asked == ["text/html"]
+
+
+def test_a_refused_type_ends_it_before_the_body():
+    subject = transfer(accept=lambda essence: Outcome.BAD_TYPE)
+    assert not feed(subject, b"HTTP/1.1 200 OK\r\nContent-Type: video/mp4\r\n\r\n")
+    page = subject.page(Outcome.EARLY_STOP)
+    assert (page.outcome, page.status, page.body) == (Outcome.BAD_TYPE, 200, b"")
+    assert (page.truncated, page.type) == (None, "video/mp4")
+
+
+def test_a_body_of_exactly_the_limit_is_whole():
+    subject = transfer(max_size=10)
+    assert feed(subject, b"HTTP/1.1 200 OK\r\n\r\n", b"01234", b"56789", b"")
+    page = subject.page(None)
+    assert (page.outcome, page.truncated, page.body) == (Outcome.SUCCESS, None, b"0123456789")
+
+
+@given(st.lists(st.binary(min_size=1, max_size=30), max_size=12), st.integers(0, 100))
+def test_never_more_than_the_limit_is_kept(chunks, limit):
+    subject = transfer(max_size=limit)
+    sent = b"".join(chunks)
+    whole = feed(subject, b"HTTP/1.1 200 OK\r\n\r\n", *chunks)
+    assert whole == (len(sent) <= limit)
+    page = subject.page(None if whole else Outcome.EARLY_STOP)
+    assert page.body == sent[:limit]
+    assert (page.outcome, page.truncated) == (
+        (Outcome.SUCCESS, None) if whole else (Outcome.TOO_BIG, "length")
+    )
+
+
+def test_nothing_more_is_taken_after_a_stop():
+    subject = transfer(max_size=1)
+    feed(subject, b"HTTP/1.1 200 OK\r\n\r\n", b"ab")
+    assert subject.write(b"c") == 0
+    assert subject.page(Outcome.EARLY_STOP).body == b"a"
+
+
+def test_too_many_header_lines_refuse_the_whole_reply():
+    subject = transfer()
+    assert not feed(subject, b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * MAX_HEADER_LINES + b"\r\n")
+    page = subject.page(Outcome.EARLY_STOP)
+    assert (page.outcome, page.status, page.headers) == (Outcome.TOO_BIG, 0, [])
+
+
+def test_too_long_headers_refuse_the_whole_reply():
+    subject = transfer()
+    assert not feed(subject, b"HTTP/1.1 200 OK\r\nA: " + b"b" * MAX_HEADER_BYTES + b"\r\n\r\n")
+    assert subject.page(Outcome.EARLY_STOP).outcome is Outcome.TOO_BIG
+
+
+def test_interim_replies_and_trailers_count_as_headers():
+    assert not feed(transfer(), b"HTTP/1.1 100 Continue\r\n\r\n" * MAX_HEADER_LINES)
+    subject = transfer()
+    feed(subject, b"HTTP/1.1 200 OK\r\n\r\n", b"body")
+    assert not feed(subject, b"A: b\r\n" * MAX_HEADER_LINES)
+    assert subject.page(Outcome.EARLY_STOP).outcome is Outcome.TOO_BIG
+
+
+def test_a_body_without_headers_is_http_0_9():
+    subject = transfer()
+    assert subject.write(b"text") is None
+    page = subject.page(None)
+    assert (page.outcome, page.status, page.body) == (Outcome.SUCCESS, 200, b"text")
+
+
+def test_a_body_without_headers_may_be_refused():
+    subject = transfer(accept=lambda essence: Outcome.BAD_TYPE)
+    assert subject.write(b"text") == 0
+    assert subject.page(Outcome.EARLY_STOP).outcome is Outcome.BAD_TYPE
+
+
+def test_a_connection_closed_within_the_headers():
+    subject = transfer()
+    feed(subject, b"HTTP/1.1 200 OK\r\n")
+    assert subject.page(None).outcome is Outcome.EARLY_STOP
+
+
+def test_a_connection_closed_within_the_body():
+    subject = transfer()
+    feed(subject, b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", b"half")
+    page = subject.page(Outcome.EARLY_STOP, "cut")
+    assert (page.outcome, page.truncated, page.body) == (Outcome.EARLY_STOP, "disconnect", b"half")
+    assert page.detail == "cut"
+
+
+def test_the_body_of_a_redirect_or_an_error_does_not_matter():
+    for status, outcome in ((302, Outcome.ERR_30X), (404, Outcome.ERR_40X), (503, Outcome.ERR_50X)):
+        subject = transfer(max_size=3)
+        feed(subject, b"HTTP/1.1 %d So\r\nLocation: /x\r\n\r\n" % status, b"too long")
+        page = subject.page(Outcome.EARLY_STOP)
+        assert (page.outcome, page.status, page.truncated) == (outcome, status, "length")
+        assert page.header("location") == "/x"
+        subject = transfer()
+        feed(subject, b"HTTP/1.1 %d So\r\n\r\n" % status)
+        assert subject.page(Outcome.TIMEOUT).outcome is outcome
+
+
+def test_time_is_earned_by_bytes():
+    subject = transfer(max_size=10**6, started=100.0)
+    assert not subject.overdue(130.0, 30.0)
+    assert subject.overdue(130.1, 30.0)
+    feed(subject, b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 20_000)
+    assert not subject.overdue(140.0, 30.0)
+    assert subject.overdue(140.1, 30.0)
+    subject.held = 5.0
+    assert not subject.overdue(145.0, 30.0)
+
+
+@given(st.lists(st.binary(max_size=60), max_size=40))
+def test_any_bytes_make_a_page(lines):
+    subject = transfer()
+    for line in lines:
+        if subject.header(line) == 0:
+            break
+    page = subject.page(None)
+    assert all(name == name.lower() for name, _ in page.headers)
+    assert 0 <= page.status <= 999
+
+
+def test_the_head_is_kept_to_the_byte():
+    subject = transfer()
+    head = b"HTTP/1.1 200 \xe9\r\nX-Name :  caf\xe9 \nSet-Cookie: a\r\n\tb\r\n"
+    feed(subject, b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + head + b"\r\n", b"z")
+    feed(subject, b"Trailer: x\r\n")
+    assert subject.page(None).head == head
+
+
+def test_of_a_reply_that_is_refused_no_head_is_kept():
+    subject = transfer()
+    assert not feed(subject, b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * MAX_HEADER_LINES)
+    assert subject.page(Outcome.EARLY_STOP).head == b""
+
+
+def test_the_last_request_is_kept():
+    subject = transfer()
+    subject.debug(pycurl.INFOTYPE_HEADER_OUT, b"CONNECT a:443 HTTP/1.1\r\n\r\n")
+    subject.debug(pycurl.INFOTYPE_HEADER_OUT, b"GET / HTTP/1.1\r\n\r\n")
+    for kind in (pycurl.INFOTYPE_TEXT, pycurl.INFOTYPE_DATA_IN, pycurl.INFOTYPE_HEADER_IN):
+        subject.debug(kind, b"something else")
+    assert subject.page(None).request == b"GET / HTTP/1.1\r\n\r\n"

@@ -1,0 +1,68 @@
+import pytest
+
+from larbinpy.frontier import busiest
+from larbinpy.frontier.busiest import Watch
+from larbinpy.frontier.named_site import NamedSite, State
+from larbinpy.frontier.politeness import Pace, Waits
+from larbinpy.url import Url
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    monkeypatch.setattr(busiest, "_FEW", 10)
+    monkeypatch.setattr(busiest, "_LOOKS", 7)
+    monkeypatch.setattr(busiest, "_KEPT", 3)
+
+
+def some(count):
+    """Sites of which the n-th has n URLs."""
+    sites = [NamedSite(f"http://s{number}.test", Pace(Waits(0, 60))) for number in range(count)]
+    for number, site in enumerate(sites):
+        site.waiting = [Url(site.key + "/", 1)] * number
+    return dict.fromkeys(sites)
+
+
+def test_few_are_all_found():
+    sites = some(10)
+    it = Watch()
+    it.step(sites.keys(), 0.0)
+    assert it.found(sites.keys()) == list(sites)
+
+
+def test_of_many_the_busiest_and_the_left_alone_are_found_in_a_round():
+    sites = some(100)
+    paused = list(sites)[5]
+    paused.state, paused.tries = State.WAITING, 1
+    it = Watch()
+    assert it.found(sites.keys()) == []
+    for _ in range(100 // 7 + 2):
+        it.step(sites.keys(), 0.0)
+    found = it.found(sites.keys())
+    assert {site.held for site in found} == {99, 98, 97, 5}
+    gone = found[0]
+    del sites[gone]
+    assert gone not in it.found(sites.keys()), "it has no URLs by now"
+    assert repr(it) == f"<Watch 4 found, {100 - 7} to look at>"
+
+
+def test_of_many_the_slowest_are_found_in_a_round():
+    sites = some(100)
+    for number, site in list(enumerate(sites))[10:20]:
+        site.pace.usual = float(number)
+    it = Watch()
+    for _ in range(100 // 7 + 2):
+        it.step(sites.keys(), 0.0)
+    slow = {site.slowness() for site in it.found(sites.keys())}
+    assert slow == {19, 18, 17, 0}
+
+
+def test_what_changes_is_seen_in_the_next_round():
+    sites = some(100)
+    first = next(iter(sites))
+    it = Watch()
+    for _ in range(20):
+        it.step(sites.keys(), 0.0)
+    first.waiting = [Url(first.key + "/", 1)] * 500
+    for _ in range(30):
+        it.step(sites.keys(), 0.0)
+    assert first in it.found(sites.keys())

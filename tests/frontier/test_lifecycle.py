@@ -1,0 +1,793 @@
+"""How a site comes to its address and its robots.txt, and what its failures lead to."""
+
+import itertools
+
+import pytest
+
+from larbinpy.dns.address import is_public
+from larbinpy.dns.lookup import Answer
+from larbinpy.fetch.robots import Rules
+from larbinpy.frontier.named_site import State
+from larbinpy.outcome import Outcome
+from larbinpy.url import Url
+from tests.support.frontiers import DEAD, MANY, SILENT, WALL, World, links, make_frontier, reply
+
+ROBOTS = "http://a.test/robots.txt"
+PAGE = "http://a.test/page"
+DENY = b"User-agent: *\nDisallow: /\n"
+
+
+@pytest.fixture
+def world(tmp_path):
+    """A function that makes a world around a frontier with seeds."""
+
+    def make(*seeds, names=None, replies=None, latency=0.1, **settings):
+        frontier = make_frontier(tmp_path, **settings)
+        for seed in seeds:
+            assert frontier.seed(seed) is None
+        return World(frontier, names, replies, latency=latency)
+
+    return make
+
+
+def site_of(world, key="http://a.test"):
+    return world.frontier.sites.get(key)
+
+
+def test_the_way_of_a_site(world):
+    here = world(PAGE)
+    here.run()
+    assert here.asked == [("a.test", False)]
+    assert [start.href for start in here.starts] == [ROBOTS, PAGE]
+    assert here.outcomes() == {PAGE: Outcome.SUCCESS}
+    assert here.fates[0].attempt == 1
+    assert site_of(here).state is State.OPEN
+
+
+# robots.txt.
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 451, 200, 204])
+def test_without_a_robots_txt_everything_is_allowed(world, status):
+    here = world(PAGE, replies={ROBOTS: {"status": status}})
+    here.run()
+    assert here.outcomes() == {PAGE: Outcome.SUCCESS}
+    assert here.frontier.sites.robots_fetched == 1
+
+
+def test_without_rules_everything_is_allowed(world):
+    here = world(PAGE, replies={ROBOTS: {"body": b"User-agent: larbinpy\nDisallow: /private"}})
+    here.frontier.sequence(here.now)
+    sites, site = here.frontier.sites, site_of(here)
+    assert sites.allows(site, "http://a.test/private")
+    here.run()
+    assert not sites.allows(site, "http://a.test/private")
+    assert sites.allows(site, PAGE)
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"outcome": Outcome.TOO_BIG, "truncated": "length"}, {"truncated": "disconnect"}]
+)
+def test_robots_txt_is_obeyed(world, more):
+    body = b"User-agent: larbinpy\nDisallow: /private\n"
+    other = "http://a.test/private/x"
+    here = world(PAGE, other, replies={ROBOTS: {"body": body, **more}})
+    here.run()
+    assert here.outcomes() == {PAGE: Outcome.SUCCESS, other: Outcome.FORBIDDEN_ROBOTS}
+    assert here.pages() == [PAGE]
+
+
+def test_robots_txt_is_not_asked_for_when_it_is_ignored(world):
+    here = world(PAGE, replies={ROBOTS: {"body": DENY}}, ignore_robots=True)
+    here.run()
+    assert [start.href for start in here.starts] == [PAGE]
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        {"status": 500},
+        {"status": 502},
+        {"status": 503},
+        {"status": 429},
+        SILENT,
+        {"status": 200, "outcome": Outcome.EARLY_STOP},
+    ],
+    ids=str,
+)
+def test_an_unreachable_robots_txt_forbids_after_three_more_tries(world, failure):
+    here = world(PAGE, replies={ROBOTS: failure})
+    here.run()
+    assert here.outcomes() == {PAGE: Outcome.FORBIDDEN_ROBOTS}
+    assert [start.href for start in here.starts] == [ROBOTS] * 4
+    assert here.asked == [("a.test", False)] + [("a.test", True)] * 3
+    times = [start.at for start in here.starts]
+    waits = [later - earlier for earlier, later in itertools.pairwise(times)]
+    assert all(wait >= 15 for wait in waits)
+
+
+@pytest.mark.parametrize("failure", [{"status": 503}, {"status": 429}, DEAD, SILENT], ids=str)
+def test_a_robots_txt_that_comes_in_time_is_obeyed(world, failure):
+    here = world(PAGE, replies={ROBOTS: [failure, failure, {"body": b""}]})
+    here.run()
+    assert here.outcomes() == {PAGE: Outcome.SUCCESS}
+
+
+def test_robots_txt_waits_for_what_the_server_asks(world):
+    busy = {"status": 503, "headers": {"retry-after": "400"}}
+    here = world(PAGE, replies={ROBOTS: [busy, {"body": b""}]})
+    here.run()
+    first, second, _ = here.starts
+    assert second.at >= first.at + 400
+
+
+def test_what_was_forbidden_for_want_of_robots_txt_is_asked_for_after_a_while(world):
+    here = world(PAGE, replies={ROBOTS: [{"status": 500}] * 4 + [{"body": b""}]})
+    here.run()
+    frontier, parent = here.frontier, Url("http://b.test/", 5)
+    frontier.admit(parent, links("http://a.test/soon"), here.now)
+    here.run()
+    assert here.outcomes()["http://a.test/soon"] is Outcome.FAST_ROBOTS
+    here.now += 3600
+    frontier.admit(parent, links("http://a.test/later"), here.now)
+    here.run()
+    assert here.outcomes()["http://a.test/later"] is Outcome.SUCCESS
+
+
+def test_nobody_at_the_robots_txt_is_nobody_at_the_site(world):
+    here = world(PAGE, replies={ROBOTS: DEAD})
+    here.run()
+    assert here.outcomes() == {PAGE: Outcome.NO_CONNECTION}
+    assert len(here.starts) == 4
+    assert here.fates[0].attempt == 4
+    assert here.frontier.sites.robots_fetched == 0, "nobody replied"
+
+
+def test_bad_tls_is_final(world):
+    here = world(
+        "https://a.test/",
+        replies={"https://a.test/robots.txt": {"status": 0, "outcome": Outcome.BAD_TLS}},
+    )
+    here.run()
+    assert here.outcomes() == {"https://a.test/": Outcome.BAD_TLS}
+    assert len(here.starts) == 1
+
+
+def moved(*steps, last=None):
+    """Replies by which robots.txt moves from step to step."""
+    replies = {ROBOTS: {"status": 301, "headers": {"location": steps[0]}}}
+    for here, there in itertools.pairwise(steps):
+        replies[here] = {"status": 302, "headers": {"location": there}}
+    if last is not None:
+        replies[steps[-1]] = last
+    return replies
+
+
+def test_five_redirects_of_robots_txt_are_followed(world):
+    steps = [f"http://a.test/{number}/robots.txt" for number in range(5)]
+    here = world(PAGE, replies=moved(*steps, last={"body": DENY}))
+    here.run()
+    assert [start.href for start in here.starts] == [ROBOTS, *steps]
+    assert here.outcomes() == {PAGE: Outcome.FORBIDDEN_ROBOTS}
+
+
+def test_more_redirects_of_robots_txt_are_none(world):
+    steps = [f"http://a.test/{number}/robots.txt" for number in range(6)]
+    here = world(PAGE, replies=moved(*steps, last={"body": DENY}))
+    here.run()
+    assert [start.href for start in here.starts] == [ROBOTS, *steps[:5], PAGE]
+    assert here.outcomes() == {PAGE: Outcome.SUCCESS}
+
+
+def test_a_redirect_loop_ends(world):
+    here = world(PAGE, replies=moved(ROBOTS))
+    here.run()
+    assert [start.href for start in here.starts] == [ROBOTS] * 6 + [PAGE]
+
+
+@pytest.mark.parametrize("location", ["file:///etc/passwd", "http://a.test:25/", "http://", ""])
+def test_a_redirect_to_nowhere_is_no_robots_txt(world, location):
+    replies = {ROBOTS: {"status": 301, "headers": {"location": location} if location else {}}}
+    here = world(PAGE, replies=replies)
+    here.run()
+    assert here.outcomes() == {PAGE: Outcome.SUCCESS}
+
+
+def test_robots_txt_may_be_on_another_site(world):
+    there = "https://b.test/robots.txt"
+    here = world(PAGE, replies=moved(there, last={"body": DENY}))
+    here.run()
+    assert there in [start.href for start in here.starts]
+    assert here.outcomes() == {PAGE: Outcome.FORBIDDEN_ROBOTS}
+
+
+def test_two_sites_may_hold_each_others_robots_txt(world):
+    there, page = "http://b.test/robots.txt", "http://b.test/page"
+    replies = moved(there) | {there: {"status": 301, "headers": {"location": ROBOTS}}}
+    here = world(PAGE, page, replies=replies)
+    here.run()
+    assert here.outcomes() == {PAGE: Outcome.SUCCESS, page: Outcome.SUCCESS}
+
+
+@pytest.mark.parametrize(
+    ("names", "answer"),
+    [
+        ({"b.test": "nxdomain"}, None),
+        ({"b.test": ("127.0.0.1",)}, None),
+        ({}, DEAD),
+        ({}, SILENT),
+        ({}, {"status": 0, "outcome": Outcome.BAD_TLS}),
+        ({}, {"status": 500}),
+    ],
+    ids=str,
+)
+def test_a_robots_txt_that_is_unreachable_elsewhere_forbids(world, names, answer):
+    """It says nothing against the site itself, which answers."""
+    replies = moved("https://b.test/robots.txt", last=answer)
+    here = world(
+        PAGE,
+        names={"a.test": ("93.184.215.14",), "b.test": ("93.184.215.15",)} | names,
+        replies=replies,
+        permit=is_public,
+    )
+    here.run()
+    assert here.outcomes() == {PAGE: Outcome.FORBIDDEN_ROBOTS}
+
+
+def test_a_robots_txt_elsewhere_may_come_later(world):
+    there = "http://b.test/robots.txt"
+    here = world(PAGE, replies=moved(there, last=[{"status": 500}] * 3 + [{"body": b""}]))
+    here.run()
+    assert here.outcomes() == {PAGE: Outcome.SUCCESS}
+
+
+def test_many_sites_may_send_us_to_one_robots_txt(world, monkeypatch):
+    """As parked domains do: the work must not grow with their square."""
+    hosts = [f"h{number}.test" for number in range(30)]
+    there = "http://b.test/robots.txt"
+    location = {"status": 301, "headers": {"location": there}}
+    here = world(
+        *[f"http://{host}/" for host in ["b.test", *hosts]],
+        names={host: (f"198.51.100.{number}",) for number, host in enumerate(hosts)},
+        replies={f"http://{host}/robots.txt": location for host in hosts},
+    )
+    here.names["b.test"] = "timeout"
+    here.run(here.now + 14)
+    assert len(site_of(here, "http://b.test").waiting) == 31
+    here.names["b.test"] = ("203.0.113.1",)
+
+    def compared(self, other):
+        pytest.fail("a URL was searched for")
+
+    monkeypatch.setattr(Url, "__eq__", compared)
+    here.run()
+    assert set(here.outcomes().values()) == {Outcome.SUCCESS}
+
+
+def test_a_chain_of_sites_falls_without_depth(world):
+    """Each sends us to the next one's robots.txt; the last one is not there."""
+    keys = [f"http://h{number}.test" for number in range(400)]
+    replies = {
+        f"{key}/robots.txt": {"status": 301, "headers": {"location": f"{after}/robots.txt"}}
+        for key, after in itertools.pairwise(keys)
+    }
+    here = world(
+        *[f"{key}/" for key in keys],
+        names={f"h{n}.test": (f"198.51.{n // 250}.{n % 250}",) for n in range(len(keys))},
+        replies=replies | {f"{keys[-1]}/robots.txt": DEAD},
+        retries=0,
+        least=30,
+        latency=1,
+    )
+    outcomes = {outcome.href: outcome.outcome for outcome in here.run()}
+    assert outcomes.pop(f"{keys[-1]}/") is Outcome.NO_CONNECTION
+    assert len(outcomes) == 399
+
+
+def test_robots_txt_is_kept_for_a_day(world):
+    here = world(PAGE, address_time=10**9)
+    here.run()
+    parent = Url("http://b.test/", 5)
+
+    def fetch(path):
+        here.frontier.admit(parent, links(f"http://a.test/{path}"), here.now)
+        here.run()
+        return [start.href for start in here.starts].count(ROBOTS)
+
+    fetched_at = here.starts[0].at
+    here.now = fetched_at + 24 * 3600
+    assert fetch("within") == 1
+    here.now += 1
+    here.replies[ROBOTS] = {"body": DENY}
+    assert fetch("after") == 2
+    assert here.outcomes()["http://a.test/after"] is Outcome.FORBIDDEN_ROBOTS
+
+
+def test_new_rules_bind_urls_that_came_before(world):
+    here = world(PAGE, address_time=10**9, least=100, most=1000)
+    here.run(here.now + 1000)
+    here.now += 24 * 3600
+    here.replies[ROBOTS] = {"body": b"User-agent: *\nDisallow: /b\n"}
+    parent = Url("http://b.test/", 5)
+    here.frontier.admit(parent, links("http://a.test/b", "http://a.test/c"), here.now)
+    here.run()
+    assert here.outcomes()["http://a.test/b"] is Outcome.FORBIDDEN_ROBOTS
+    assert here.outcomes()["http://a.test/c"] is Outcome.SUCCESS
+
+
+def test_a_retry_does_not_ask_the_rules_about_the_others_again(world, monkeypatch):
+    pages = [f"http://a.test/{number}" for number in range(20)]
+    rules = {"body": b"User-agent: *\nDisallow: /no\n"}
+    here = world(*pages, replies={ROBOTS: rules, pages[0]: [{"status": 500}, {}]}, least=5)
+    asked = []
+    allowed = Rules.allowed
+
+    def watch(self, agent, url):
+        asked.append(url)
+        return allowed(self, agent, url)
+
+    monkeypatch.setattr(Rules, "allowed", watch)
+    here.run()
+    assert set(here.outcomes().values()) == {Outcome.SUCCESS}
+    assert sorted(asked) == sorted([*pages, pages[0]])
+
+
+@pytest.mark.parametrize(("asked", "gap"), [(b"3", 3), (b"100000", 60), (b"0.1", 1), (b"x", 1)])
+def test_crawl_delay_is_kept_within_max_wait(world, asked, gap):
+    body = b"User-agent: *\nCrawl-delay: " + asked
+    pages = [f"http://a.test/{number}" for number in range(4)]
+    here = world(*pages, replies={ROBOTS: {"body": body}}, least=1, most=60, latency=0)
+    here.run()
+    times = [start.at for start in here.starts[1:]]
+    for earlier, later in itertools.pairwise(times):
+        assert later - earlier == pytest.approx(gap)
+
+
+def sitemap(depth, *, address="http://a.test/map.xml"):
+    body = f"Sitemap: {address}\nSitemap: /relative.xml\nSitemap: ftp://x/\n".encode()
+    return {ROBOTS: {"body": body}}, depth
+
+
+@pytest.mark.parametrize(("depth", "found"), [(2, 1), (1, 0)])
+def test_sitemaps_are_links_of_the_page_that_goes_deepest(world, depth, found):
+    replies, _ = sitemap(depth)
+    here = world(replies=replies)
+    here.frontier.seed(PAGE, depth=depth)
+    here.frontier.seed("http://a.test/other", depth=0)
+    depths = {}
+    take = here.frontier.take
+
+    def watch(now):
+        due = take(now)
+        if due:
+            depths[due[0].href] = due[0].depth
+        return due
+
+    here.frontier.take = watch
+    here.run()
+    assert depths["http://a.test/map.xml"] == found
+    assert depths["http://a.test/relative.xml"] == found
+    assert here.outcomes()["http://a.test/map.xml"] is Outcome.SUCCESS
+
+
+def test_a_sitemap_is_not_fetched_for_pages_without_depth(world):
+    replies, _ = sitemap(0)
+    here = world(replies=replies)
+    here.frontier.seed(PAGE, depth=0)
+    here.run()
+    assert here.pages() == [PAGE]
+    assert here.frontier.refused[Outcome.TOO_DEEP] == 2
+
+
+def test_sitemaps_are_within_scope(world):
+    replies, _ = sitemap(3, address="http://other.test/map.xml")
+    here = world(PAGE, replies=replies, lock_site=True)
+    here.run()
+    assert "http://other.test/map.xml" not in here.outcomes()
+    assert "http://a.test/relative.xml" in here.outcomes()
+
+
+# Private addresses.
+
+PRIVATE = [
+    ("127.0.0.1",),
+    ("10.0.0.1", "192.168.1.1"),
+    ("169.254.169.254",),
+    ("::1",),
+    ("::ffff:127.0.0.1",),
+    ("64:ff9b::7f00:1",),
+    ("2002:7f00:1::",),
+    ("fd00::1",),
+]
+PUBLIC = "93.184.215.14"
+
+
+@pytest.mark.parametrize("addresses", PRIVATE)
+def test_private_addresses_are_not_asked(world, addresses):
+    here = world(PAGE, names={"a.test": addresses}, permit=is_public)
+    here.run()
+    assert here.outcomes() == {PAGE: Outcome.PRIVATE_ADDRESS}
+    assert here.starts == []
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "0x7f.1", "2130706433", "127.1"])
+def test_private_addresses_in_urls_are_not_asked(world, host):
+    here = world(f"http://{host}/", permit=is_public)
+    here.frontier.sequence(here.now)
+    name, _ = here.frontier.next_name()
+    here.frontier.resolved(Answer(name, (name.strip("[]"),), None), here.now)
+    here.run()
+    assert list(here.outcomes().values()) == [Outcome.PRIVATE_ADDRESS]
+    assert here.starts == []
+
+
+def test_only_the_public_ones_of_several_addresses_are_asked(world):
+    here = world(PAGE, names={"a.test": ("10.0.0.1", PUBLIC, "::1")}, permit=is_public)
+    here.run()
+    assert {start.address for start in here.starts} == {PUBLIC}
+    assert site_of(here).addresses == (PUBLIC,)
+
+
+def test_private_addresses_behind_links_redirects_and_sitemaps(world):
+    body = b"Sitemap: http://private.test/map.xml\n"
+    replies = {
+        ROBOTS: {"body": body},
+        PAGE: {"links": ["http://private.test/link"]},
+        "http://a.test/moved": {
+            "status": 302,
+            "headers": {"location": "http://private.test/redirect"},
+        },
+    }
+    here = world(
+        PAGE,
+        "http://a.test/moved",
+        names={"private.test": ("192.168.0.1",)},
+        replies=replies,
+        permit=lambda address: address != "192.168.0.1",
+    )
+    here.run()
+    assert {start.address for start in here.starts} == {"198.51.100.1"}
+    private = {url: o for url, o in here.outcomes().items() if "private" in url}
+    assert set(private.values()) == {Outcome.PRIVATE_ADDRESS}
+    assert {url.rpartition("/")[2] for url in private} == {"map.xml", "link", "redirect"}
+
+
+def test_a_name_that_turns_private_is_refused_from_then_on(world):
+    here = world(PAGE, names={"a.test": (PUBLIC,)}, permit=is_public)
+    here.run()
+    here.names["a.test"] = ("127.0.0.1",)
+    here.now += 1800
+    here.frontier.seed("http://a.test/later")
+    here.run()
+    assert here.outcomes()["http://a.test/later"] is Outcome.PRIVATE_ADDRESS
+    assert {start.address for start in here.starts} == {PUBLIC}
+
+
+# Names.
+
+
+@pytest.mark.parametrize("reason", ["nxdomain", "timeout", "servfail"])
+def test_a_name_without_an_address_is_asked_for_three_more_times(world, reason):
+    here = world(PAGE, names={"a.test": reason})
+    here.run()
+    assert here.outcomes() == {PAGE: Outcome.NO_DNS}
+    assert (here.fates[0].attempt, here.fates[0].detail) == (4, reason)
+    assert here.asked == [("a.test", False)] + [("a.test", True)] * 3
+    assert here.now >= 5000 + 3 * 15
+
+
+def test_an_address_is_used_for_its_time(world):
+    here = world(PAGE, address_time=100)
+    here.run()
+    resolved_at = here.starts[0].at
+    for wait, asked in [(99.9, 1), (100, 2)]:
+        here.now = resolved_at + wait
+        here.frontier.seed(f"http://a.test/{wait}")
+        here.run()
+        assert len(here.asked) == asked
+
+
+def test_an_old_address_is_better_than_none(world):
+    here = world(PAGE, address_time=100)
+    here.run()
+    here.names["a.test"] = "timeout"
+    here.now += 200
+    here.frontier.seed("http://a.test/later")
+    here.run()
+    assert here.outcomes()["http://a.test/later"] is Outcome.SUCCESS
+
+
+def test_sites_of_one_host_ask_for_its_name_once(world):
+    urls = ["http://a.test/", "https://a.test/", "http://a.test:8080/"]
+    here = world(*urls)
+    here.frontier.sequence(here.now)
+    assert here.frontier.next_name() == ("a.test", False)
+    assert here.frontier.next_name() is None
+    assert not here.frontier.sites.has_names
+    here.frontier.resolved(Answer("a.test", ("198.51.100.1",), None), here.now)
+    here.run()
+    assert here.asked == []
+    assert set(here.outcomes().values()) == {Outcome.SUCCESS}
+
+
+# Failures.
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [DEAD, SILENT, {"status": 500}, {"status": 200, "outcome": Outcome.EARLY_STOP}],
+    ids=str,
+)
+def test_a_failed_url_is_tried_three_more_times_with_a_fresh_address(world, failure):
+    here = world(PAGE, replies={PAGE: failure})
+    here.run()
+    outcome = failure.get("outcome", Outcome.ERR_50X)
+    assert here.fates == [(PAGE, outcome, 4, "")]
+    assert here.pages() == [PAGE] * 4
+    assert here.asked == [("a.test", False)] + [("a.test", True)] * 3
+    assert here.frontier.sites.retried == 3
+    times = [start.at for start in here.starts[1:]]
+    for earlier, later in itertools.pairwise(times):
+        assert later - earlier >= 15
+
+
+@pytest.mark.parametrize("status", [404, 410, 403, 304])
+def test_a_final_outcome_is_not_tried_again(world, status):
+    here = world(PAGE, replies={PAGE: {"status": status}})
+    here.run()
+    assert here.pages() == [PAGE]
+    assert here.fates[0].attempt == 1
+
+
+def test_a_failed_url_goes_to_the_tail(world):
+    pages = [f"http://a.test/{number}" for number in range(4)]
+    here = world(*pages, replies={pages[0]: [{"status": 500}, {}]}, least=6)
+    here.run()
+    assert here.pages() == [*pages, pages[0]]
+
+
+def test_a_success_after_failures(world):
+    here = world(PAGE, replies={PAGE: [DEAD, SILENT, {"status": 503}, {}]})
+    here.run()
+    assert here.fates == [(PAGE, Outcome.SUCCESS, 4, "")]
+
+
+@pytest.mark.parametrize("retries", [0, 1, 7])
+def test_the_number_of_tries_is_the_operators(world, retries):
+    here = world(
+        PAGE,
+        "http://b.test/",
+        "http://c.test/",
+        retries=retries,
+        names={"b.test": "nxdomain", "c.test": ("198.51.100.9",)},
+        replies={PAGE: {"status": 500}, "http://c.test/robots.txt": DEAD},
+    )
+    here.run()
+    assert {fate.attempt for fate in here.fates} == {retries + 1}
+    assert len(here.pages()) == retries + 1
+
+
+TWO = ("198.51.100.1", "198.51.100.2")
+
+
+@pytest.mark.parametrize("failure", [DEAD, SILENT], ids=["refused", "silent"])
+@pytest.mark.parametrize("target", [ROBOTS, PAGE])
+def test_a_dead_address_is_left_for_the_next_one(world, failure, target):
+    """The resolver says the same again; the retry must not go to the dead one again."""
+    alive = {"status": 404} if target == ROBOTS else {}
+    here = world(
+        PAGE,
+        names={"a.test": TWO},
+        replies={target: lambda address: failure if address == TWO[0] else alive},
+    )
+    here.run()
+    assert here.outcomes() == {PAGE: Outcome.SUCCESS}
+    asked = [start.address for start in here.starts if start.href == target]
+    assert asked == list(TWO)
+
+
+def test_an_address_that_serves_is_kept_when_the_answers_order_changes(world):
+    here = world(PAGE, names={"a.test": TWO}, address_time=10)
+    here.run()
+    here.names["a.test"] = TWO[::-1]
+    here.now += 20
+    here.frontier.seed("http://a.test/later")
+    here.run()
+    assert {start.address for start in here.starts} == {TWO[0]}
+
+
+def test_a_fresh_address_replaces_the_old_one(world):
+    here = world(PAGE, names={"a.test": (TWO[0],)}, replies={PAGE: [DEAD, {}]})
+    here.run(here.now + 1)
+    here.names["a.test"] = (TWO[1],)
+    here.run()
+    assert [start.address for start in here.starts][-1] == TWO[1]
+    assert here.outcomes() == {PAGE: Outcome.SUCCESS}
+
+
+def many(count):
+    return [f"http://a.test/{number}" for number in range(count)]
+
+
+@pytest.mark.parametrize("failure", [DEAD, SILENT], ids=["refused", "silent"])
+def test_a_site_that_is_gone_is_given_up(world, failure):
+    pages = many(40)
+    here = world(*pages, replies=dict.fromkeys(pages, failure), least=0)
+    here.run()
+    assert set(here.outcomes()) == set(pages)
+    assert set(here.outcomes().values()) == {failure["outcome"]}
+    assert len(here.pages()) == 12
+    assert site_of(here).state is State.CLOSED
+
+
+def test_an_answer_between_shows_that_the_site_is_there(world):
+    pages = many(40)
+    replies = {page: {"status": 404} if i % 10 == 9 else DEAD for i, page in enumerate(pages)}
+    here = world(*pages, replies=replies, retries=0)
+    here.run()
+    assert len(here.pages()) == 40
+
+
+def test_what_is_known_of_a_site_decides_its_links_at_once(world):
+    here = world(
+        "http://a.test/",
+        "http://b.test/",
+        "http://c.test/",
+        names={"a.test": "nxdomain", "b.test": ("198.51.100.2",)},
+        replies={"http://b.test/robots.txt": DEAD, "http://c.test/robots.txt": {"body": DENY}},
+    )
+    here.run()
+    asked = len(here.starts)
+    found = [f"http://{site}.test/link" for site in "abc"]
+    here.frontier.admit(Url("http://d.test/", 5), links(*found), here.now)
+    here.run()
+    assert [here.outcomes()[url] for url in found] == [
+        Outcome.FAST_NO_DNS,
+        Outcome.FAST_NO_CONN,
+        Outcome.FAST_ROBOTS,
+    ]
+    assert len(here.starts) == asked
+    assert {fate.attempt for fate in here.fates if fate.href in found} == {0}
+
+
+def test_a_stale_address_is_no_fast_outcome(world):
+    """The rules in force still bind, but only once the site is open again."""
+    here = world(PAGE, replies={ROBOTS: {"body": b"User-agent: *\nDisallow: /no"}})
+    here.run()
+    here.now += 1800
+    here.frontier.seed("http://a.test/no")
+    here.run()
+    assert here.outcomes()["http://a.test/no"] is Outcome.FORBIDDEN_ROBOTS
+    assert len(here.asked) == 2
+    here.frontier.seed("http://a.test/no/2")
+    here.run()
+    assert here.outcomes()["http://a.test/no/2"] is Outcome.FAST_ROBOTS
+
+
+def test_a_fast_outcome_costs_no_more_than_a_batch_a_turn(world):
+    here = world(PAGE, names={"a.test": "nxdomain"}, retries=0)
+    here.run()
+    found = [f"http://a.test/{number}" for number in range(250)]
+    here.frontier.admit(Url("http://b.test/", 5), links(*found), here.now)
+    for decided in (100, 100, 50):
+        here.frontier.sequence(here.now)
+        fates = list(here.frontier.decided(MANY))
+        assert [page.outcome for page in fates] == [Outcome.FAST_NO_DNS] * decided
+
+
+def test_a_closed_site_is_tried_again_after_an_hour(world):
+    here = world(PAGE, names={"a.test": "nxdomain"})
+    here.run()
+    here.frontier.seed("http://a.test/soon")
+    here.run()
+    assert here.outcomes()["http://a.test/soon"] is Outcome.FAST_NO_DNS
+    here.names["a.test"] = ("198.51.100.1",)
+    here.now += 3600
+    here.frontier.seed("http://a.test/later")
+    here.run()
+    assert here.outcomes()["http://a.test/later"] is Outcome.SUCCESS
+
+
+def test_a_site_that_is_tried_again_has_all_its_tries_again(world):
+    here = world(PAGE, names={"a.test": "nxdomain"})
+    here.run()
+    here.now += 3600
+    here.frontier.seed("http://a.test/later")
+    here.run()
+    assert len(here.asked) == 8
+
+
+def test_what_comes_home_after_its_site_was_given_up(world):
+    pages = many(14)
+    frontier = make_frontier_flying(world, pages)
+    urls = frontier.flown
+    for url in urls[:12]:
+        frontier.finished(reply(url, **DEAD), 10.0, WALL)
+    assert frontier.sites.get("http://a.test").state is State.CLOSED
+    assert len(frontier.decided_now()) == 12
+    assert frontier.finished(reply(urls[12]), 11.0, WALL)
+    assert not frontier.finished(reply(urls[13], **DEAD), 11.0, WALL)
+    frontier.sequence(26.0)
+    # It was asked for and failed by itself, so its fate is no fast one.
+    assert [(page.url, page.outcome) for page in frontier.decided_now()] == [
+        (urls[12], Outcome.SUCCESS),
+        (urls[13], Outcome.NO_CONNECTION),
+    ]
+    assert frontier.owed == 0
+
+
+def make_frontier_flying(world, pages):
+    """A frontier with all `pages` in flight at once."""
+    frontier = world(*pages, connexions=len(pages), ignore_robots=True).frontier
+    frontier.sequence(1.0)
+    frontier.resolved(Answer(frontier.next_name()[0], ("198.51.100.1",), None), 1.0)
+    frontier.flown = [frontier.take(1.0)[0] for _ in pages]
+    frontier.decided_now = lambda: list(frontier.decided(MANY))
+    return frontier
+
+
+# Counts.
+
+
+def test_the_sites_with_urls_and_their_states(world):
+    here = world(
+        PAGE,
+        "http://b.test/",
+        names={"b.test": "nxdomain"},
+        replies={ROBOTS: {"body": b""}, PAGE: {"status": 500}},
+        retries=1,
+    )
+    sites = here.frontier.sites
+    assert (sites.active(), sites.states.total()) == ([], 0)
+    here.run(here.now + 1)
+    a, b = site_of(here), site_of(here, "http://b.test")
+    assert sites.active() == [a, b]
+    assert +sites.states == {State.OPEN: 1, State.WAITING: 1}
+    assert list(sites.closed) == []
+    here.run()
+    assert sites.active() == []
+    assert +sites.states == {State.OPEN: 1, State.CLOSED: 1}
+    assert list(sites.closed) == [b]
+
+
+def test_a_site_is_active_while_it_holds_the_robots_txt_of_another(world):
+    here = world("http://b.test/", least=20)
+    here.run()
+    here.replies |= moved("http://b.test/robots.txt", last={"body": b""})
+    assert here.frontier.sites.active() == []
+    here.frontier.seed(PAGE)
+    here.names["a.test"] = ("198.51.100.7",)
+    here.run(here.now + 1)
+    assert here.frontier.sites.active() == [site_of(here), site_of(here, "http://b.test")]
+
+
+def test_repr(world):
+    here = world(PAGE)
+    here.run()
+    assert repr(here.frontier.sites) == "<Sites 1 asking=0 timers=0>"
+
+
+def test_a_crowd_is_let_in_bit_by_bit(world):
+    """Each URL is matched with all rules, and sockets must not wait for all of them."""
+    here = world(PAGE, names={"a.test": ("198.51.100.1",)})
+    found = [f"http://a.test/{number}" for number in range(350)]
+    here.frontier.admit(Url("http://b.test/", 5), links(*found), here.now)
+    for _ in range(4):
+        here.frontier.sequence(here.now)
+    site = site_of(here)
+    assert len(site.waiting) == 351
+    here.turn()
+    here.now += 0.1
+    here.turn()
+    assert (site.state, len(site.waiting)) == (State.OPEN, 151)
+    assert here.frontier.deadline(here.now, can_open=False, can_ask=False) <= here.now
+    here.run()
+    assert len(here.outcomes()) == 351
+
+
+def test_a_crawl_delay_counts_from_the_robots_txt(world):
+    body = b"User-agent: *\nCrawl-delay: 20\n"
+    here = world(PAGE, replies={ROBOTS: {"body": body}}, least=1)
+    here.run()
+    first, second = here.starts
+    assert second.at - first.at >= 20

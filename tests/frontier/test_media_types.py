@@ -1,0 +1,68 @@
+import pytest
+
+from larbinpy.frontier.media_types import Types
+from larbinpy.outcome import Outcome
+
+PAGES = ["text/html", "application/xhtml+xml", "application/xml", "text/xml", ""]
+FEEDS = ["application/rss+xml", "application/atom+xml", "application/rdf+xml"]
+OTHERS = ["image/png", "audio/mpeg", "application/pdf", "text/css", "text/plain", "audio"]
+
+
+def refused(types, *media_types, url="http://a.test/x"):
+    return [m for m in media_types if types.refuse(url, m) is Outcome.BAD_TYPE]
+
+
+@pytest.mark.parametrize("any_type", [False, True])
+@pytest.mark.parametrize("get_image", [False, True])
+def test_pages_and_feeds_are_always_taken(any_type, get_image):
+    types = Types(any_type=any_type, get_image=get_image, specific=())
+    assert refused(types, *PAGES, *FEEDS) == []
+
+
+def test_others_are_taken_where_asked_for():
+    def others(**more):
+        wanted = {"any_type": False, "get_image": False, "specific": ()} | more
+        return refused(Types(**wanted), *OTHERS)
+
+    assert others() == OTHERS
+    assert others(any_type=True) == []
+    assert others(get_image=True) == OTHERS[1:]
+    assert others(specific=["Audio/"]) == ["image/png", *OTHERS[2:]]
+    assert others(specific=["application/pdf"]) == [*OTHERS[:2], *OTHERS[3:]]
+
+
+@pytest.fixture
+def plain():
+    """Nothing but pages."""
+    return Types(any_type=False, get_image=False, specific=())
+
+
+SITEMAPS = ["application/gzip", "application/x-gzip", "application/octet-stream", "text/plain"]
+
+
+@pytest.mark.parametrize("media_type", SITEMAPS)
+@pytest.mark.parametrize(
+    "name", ["sitemap.xml.gz", "sitemap.txt", "Sitemap-7.gz", "all.xml.gz", "a/my_sitemap?page=2"]
+)
+def test_sitemaps_by_name(plain, media_type, name):
+    assert plain.refuse(f"http://a.test/{name}", media_type) is None
+
+
+@pytest.mark.parametrize("media_type", SITEMAPS)
+@pytest.mark.parametrize(
+    "name", ["archive.gz", "robots.txt", "sitemap/", "sitemaps/a.gz", "a.gz?x=/sitemap.xml.gz"]
+)
+def test_what_is_not_called_a_sitemap_is_none(plain, media_type, name):
+    assert plain.refuse(f"http://a.test/{name}", media_type) is Outcome.BAD_TYPE
+
+
+@pytest.mark.parametrize("media_type", ["image/png", "application/pdf", "text/css"])
+def test_a_name_alone_is_no_sitemap(plain, media_type):
+    assert plain.refuse("http://a.test/sitemap.xml.gz", media_type) is Outcome.BAD_TYPE
+
+
+def test_only_what_was_named_is_specific():
+    types = Types(any_type=True, get_image=True, specific=["audio/", "video/mp4"])
+    assert types.specific("audio/ogg") and types.specific("video/mp4")
+    assert not types.specific("image/png") and not types.specific("")
+    assert not Types(any_type=True, get_image=True, specific=()).specific("audio/ogg")

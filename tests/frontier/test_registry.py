@@ -1,0 +1,329 @@
+"""Which sites stay, which are let go, and what comes back with them."""
+
+import os
+
+import pytest
+from hypothesis import settings
+from hypothesis.stateful import invariant
+
+from larbinpy.dns.lookup import Answer
+from larbinpy.frontier import evicted, registry, robots_cache
+from larbinpy.frontier import lifecycle as sites_module
+from larbinpy.frontier.named_site import State
+from larbinpy.observe import url_status, view
+from larbinpy.outcome import Outcome
+from larbinpy.storage import blocks as blocks_module
+from larbinpy.storage import queues as queues_module
+from larbinpy.url import Url
+from tests.frontier.test_frontier import Crawl
+from tests.support.frontiers import (
+    DEAD,
+    MANY,
+    SILENT,
+    WALL,
+    World,
+    links,
+    make_frontier,
+    reply,
+    together,
+)
+
+PARENT = Url("http://parent.test/", 5)
+HERE = "http://a.test/"
+ROBOTS = "http://a.test/robots.txt"
+
+
+@pytest.fixture
+def world(tmp_path, monkeypatch):
+    """A function that makes a world in which two idle sites are kept."""
+    monkeypatch.setattr(registry, "_IDLE", 2)
+
+    def make(*seeds, names=None, replies=None, latency=0.1, **settings):
+        frontier = make_frontier(tmp_path, **settings)
+        for seed in seeds:
+            assert frontier.seed(seed) is None
+        return World(frontier, names, replies, latency=latency)
+
+    return make
+
+
+def visit(here, *urls):
+    """Crawl to the end, one URL after the other."""
+    for url in urls:
+        here.frontier.admit(PARENT, links(url), here.now)
+        here.run()
+        here.frontier.sequence(here.now)
+
+
+def others(count=3, start=0):
+    return [f"http://o{number}.test/" for number in range(start, start + count)]
+
+
+def here_now(here):
+    return {site.key for site in here.frontier.sites}
+
+
+def test_the_last_used_of_the_idle_sites_stay(world):
+    here = world()
+    visit(here, HERE, "http://b.test/", f"{HERE}2", "http://c.test/", f"{HERE}3")
+    assert here_now(here) == {"http://a.test", "http://c.test"}
+    robots = [start.href for start in here.starts if start.href.endswith("robots.txt")]
+    assert len(robots) == 3, "what stayed was not asked for again"
+    visit(here, "http://b.test/2")
+    robots = [start.href for start in here.starts if start.href.endswith("robots.txt")]
+    assert robots.count("http://b.test/robots.txt") == 2
+
+
+def test_states_and_counts_go_with_them(world):
+    here = world()
+    visit(here, *others(9))
+    sites = here.frontier.sites
+    assert (len(sites), sites.met, here.frontier.ip_sites.met) == (2, 9, 1)
+    assert +sites.states == {State.OPEN: 2}
+    visit(here, *[f"{url}again" for url in others(9)])
+    assert sites.met == 9
+    assert view.sites(here.frontier, here.now)["total"] == 9
+
+
+def test_a_wait_comes_back_with_the_site(world):
+    body = b"User-agent: *\nCrawl-delay: 500\n"
+    here = world(replies={ROBOTS: {"body": body}}, most=1000)
+    visit(here, HERE)
+    asked = here.starts[-1].at
+    visit(here, *others())
+    assert "http://a.test" not in here_now(here)
+    sites = here.frontier.sites
+    assert sites.left_alone.keys() == {"http://a.test"}
+    assert together(sites.pauses(here.now))["http://a.test"] == pytest.approx(asked + 500.1)
+    assert together(sites.pauses(asked + 501)) == {}
+    visit(here, f"{HERE}2")
+    [again] = [start.at for start in here.starts[1:] if start.href == ROBOTS]
+    assert again >= asked + 500
+    assert "http://a.test" not in sites.left_alone
+
+
+def test_waits_that_have_passed_are_dropped(world):
+    here = world(*others(30), least=20, wait_by="site")
+    here.run()
+    here.frontier.sequence(here.now)
+    sites, ip_sites = here.frontier.sites, here.frontier.ip_sites
+    assert (len(sites.left_alone), len(ip_sites.left_alone)) == (28, 30)
+    here.now += 1000
+    for _ in range(3):
+        here.frontier.sequence(here.now)
+    assert (sites.left_alone, ip_sites.left_alone) == ({}, {})
+
+
+@pytest.mark.parametrize(
+    ("names", "robots", "verdict", "fast"),
+    [
+        ({"a.test": "nxdomain"}, {}, Outcome.NO_DNS, Outcome.FAST_NO_DNS),
+        ({}, DEAD, Outcome.NO_CONNECTION, Outcome.FAST_NO_CONN),
+        ({}, {"status": 500}, Outcome.FORBIDDEN_ROBOTS, Outcome.FAST_ROBOTS),
+        ({}, SILENT, Outcome.FORBIDDEN_ROBOTS, Outcome.FAST_ROBOTS),
+    ],
+    ids=["no name", "dead", "no robots.txt", "silent"],
+)
+def test_a_verdict_stays_behind(world, names, robots, verdict, fast):
+    here = world(names=names, replies={ROBOTS: robots})
+    visit(here, HERE)
+    closed_at = here.now
+    visit(here, *others())
+    frontier = here.frontier
+    assert here.outcomes()[HERE] is verdict
+    assert "http://a.test" not in here_now(here)
+    assert not frontier.sites.wants_address("http://a.test", here.now)
+    assert url_status.refusal(frontier, f"{HERE}x", here.now)["reason"] == verdict.value
+    assert view.sites(frontier, here.now)["by_state"]["closed"] == 1
+    asked, started = len(here.asked), len(here.starts)
+    visit(here, f"{HERE}soon")
+    assert here.outcomes()[f"{HERE}soon"] is fast
+    assert (len(here.asked), len(here.starts)) == (asked, started)
+    here.now = closed_at + 3600
+    assert frontier.sites.wants_address("http://a.test", here.now)
+    here.names["a.test"], here.replies[ROBOTS] = ("198.51.100.1",), {"body": b""}
+    visit(here, f"{HERE}later")
+    assert here.outcomes()[f"{HERE}later"] is Outcome.SUCCESS
+    for _ in range(5):
+        frontier.sequence(here.now)
+    assert view.sites(frontier, here.now)["by_state"]["closed"] == 0
+
+
+def test_closed_sites_are_let_go_before_others(world):
+    here = world(names={f"o{number}.test": "nxdomain" for number in range(20)}, retries=0)
+    visit(here, HERE, "http://b.test/", *others(20))
+    assert here_now(here) == {"http://a.test", "http://b.test"}
+    assert view.sites(here.frontier, here.now)["by_state"]["closed"] == 20
+    told = view.sites(here.frontier, here.now)["suspended"]
+    assert len(told) == 20 and {each["reason"] for each in told} == {"noDNS"}
+
+
+def test_a_redirect_of_robots_txt_to_a_site_that_was_given_up(world):
+    there = "http://b.test/robots.txt"
+    here = world(
+        names={"b.test": "nxdomain"},
+        replies={ROBOTS: {"status": 301, "headers": {"location": there}}},
+        retries=0,
+    )
+    visit(here, "http://b.test/", *others())
+    assert "http://b.test" not in here_now(here)
+    asked = len(here.asked)
+    visit(here, HERE)
+    assert here.outcomes()[HERE] is Outcome.FORBIDDEN_ROBOTS
+    assert len(here.asked) == asked + 1
+
+
+def test_a_site_stays_while_its_robots_txt_is_fetched_elsewhere(world):
+    there = "http://b.test/robots.txt"
+    replies = {
+        ROBOTS: {"status": 301, "headers": {"location": there}},
+        there: {"body": b"User-agent: *\nDisallow: /no"},
+    }
+    here = world(HERE, f"{HERE}no", *others(9), replies=replies, latency=30, least=5)
+    here.run()
+    assert here.outcomes()[HERE] is Outcome.SUCCESS
+    assert here.outcomes()[f"{HERE}no"] is Outcome.FORBIDDEN_ROBOTS
+
+
+def test_a_site_stays_while_it_waits_for_another_try(world):
+    here = world(HERE, replies={HERE: [{"status": 500}, {}]}, retry_wait=1000)
+    here.run(here.now + 1)
+    for number in range(5):
+        here.frontier.admit(PARENT, links(*others(1, number)), here.now)
+        here.run(here.now + 10)
+    assert "http://a.test" in here_now(here)
+    here.run()
+    assert here.outcomes()[HERE] is Outcome.SUCCESS
+
+
+# Rules that are dear.
+
+
+@pytest.fixture
+def dear(monkeypatch):
+    monkeypatch.setattr(registry, "_DEAR", 10)
+    monkeypatch.setattr(registry, "_DEAR_TOTAL", 60)
+
+
+@pytest.mark.usefixtures("dear")
+def test_rules_that_were_dropped_are_asked_for_again(world):
+    body = b"User-agent: *\nDisallow: /no\n"
+    robots = [ROBOTS, "http://b.test/robots.txt"]
+    replies = {url: {"body": body + b"Disallow: /%d" % n} for n, url in enumerate(robots)}
+    here = world(replies=replies)
+    visit(here, HERE, f"{HERE}2", "http://b.test/", f"{HERE}3", f"{HERE}no")
+    assert [start.href for start in here.starts].count(ROBOTS) == 2
+    assert here.outcomes()[f"{HERE}no"] is Outcome.FAST_ROBOTS
+
+
+@pytest.mark.usefixtures("dear")
+def test_a_crowd_whose_rules_are_dropped_while_it_is_let_in(world):
+    """Who is not in yet waits for the rules to be fetched again."""
+    body = b"User-agent: *\nDisallow: /1\n"
+    robots = [ROBOTS, "http://b.test/robots.txt"]
+    replies = {url: {"body": body + b"Disallow: /x%d" % n} for n, url in enumerate(robots)}
+    here = world(replies=replies, names={"b.test": ("198.51.100.2",)}, latency=0)
+    found = [f"{HERE}{number}" for number in range(1000)]
+    here.frontier.admit(PARENT, links(*found, "http://b.test/"), here.now)
+    for _ in range(11):
+        here.frontier.sequence(here.now)
+    here.run()
+    assert [start.href for start in here.starts].count(ROBOTS) >= 2
+    forbidden = {url for url, outcome in here.outcomes().items() if "Robots" in outcome.value}
+    assert forbidden == {url for url in found if url.startswith(f"{HERE}1")}
+
+
+# The work of one turn.
+
+
+def test_a_name_with_many_ports_is_answered_bit_by_bit(world):
+    urls = [f"http://a.test:{port}/" for port in range(20_000, 20_500)]
+    here = world(*urls, ignore_robots=True)
+    frontier = here.frontier
+    for _ in range(5):
+        frontier.sequence(here.now)
+    assert frontier.next_name() == ("a.test", False)
+    assert frontier.next_name() is None
+    frontier.resolved(Answer("a.test", ("198.51.100.1",), None), here.now)
+    assert frontier.sites.states[State.OPEN] == 10
+    assert frontier.deadline(here.now, can_open=False, can_ask=False) <= here.now
+    frontier.sequence(here.now)
+    assert frontier.sites.states[State.OPEN] == 210
+    here.run()
+    assert set(here.outcomes().values()) == {Outcome.SUCCESS}
+
+
+def test_waits_that_end_together_end_bit_by_bit(world):
+    here = world(*others(500))
+    frontier = here.frontier
+    for _ in range(5):
+        frontier.sequence(here.now)
+    while question := frontier.next_name():
+        frontier.resolved(Answer(question[0], (), "timeout"), here.now)
+    assert frontier.sites.states[State.WAITING] == 500
+    here.now += 15
+    frontier.sequence(here.now)
+    assert frontier.sites.states[State.WAITING] == 300
+    assert frontier.deadline(here.now, can_open=False, can_ask=False) <= here.now
+    here.run()
+    assert set(here.outcomes().values()) == {Outcome.SUCCESS}
+
+
+def test_a_site_with_many_urls_is_given_up_at_once(world):
+    urls = [f"{HERE}{number}" for number in range(300)]
+    here = world(*urls, ignore_robots=True, connexions=12)
+    frontier = here.frontier
+    for _ in range(10):
+        frontier.sequence(here.now)
+    frontier.resolved(Answer(frontier.next_name()[0], ("198.51.100.1",), None), here.now)
+    flown = [frontier.take(here.now)[0] for _ in range(12)]
+    for url in flown:
+        frontier.finished(reply(url, **DEAD), here.now, WALL)
+    assert len(list(frontier.decided(MANY))) == 300
+    assert (frontier.sites.held, frontier.ip_sites.ready) == (0, 0)
+
+
+# Everything together.
+
+
+class SmallCrawl(Crawl):
+    """The crawl of test_frontier where nothing is kept that need not be."""
+
+    @invariant()
+    def urls_are_counted_where_they_are(self):
+        sites, ip_sites = self.frontier.sites, self.frontier.ip_sites
+        ip_sites.pool = 2
+        assert sites.held == sum(len(site.waiting) + len(site.retries) for site in sites)
+        assert ip_sites.ready == sum(len(site.ready) for site in sites)
+        assert all(len(one) or one.in_flight for one in ip_sites)
+
+    @invariant()
+    def the_idle_are_known(self):
+        sites = self.frontier.sites
+        sites.active()
+        assert {site for site in sites if site in sites._idle} == {s for s in sites if s.idle}
+
+
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setattr(blocks_module, "LINES", 2)
+    monkeypatch.setattr(blocks_module, "FILE_SIZE", 200)
+    monkeypatch.setattr(queues_module, "_SITE_LINES", 2)
+    monkeypatch.setattr(queues_module, "_MOST_TAILS", 550)
+    monkeypatch.setattr(os, "fsync", lambda fd: None)
+    for module, name in [
+        (registry, "_IDLE"),
+        (registry, "_DEAR_TOTAL"),
+        (robots_cache, "_LINES"),
+        (sites_module, "_ARRIVALS"),
+        (sites_module, "_WAKES"),
+        (sites_module, "_LET_IN"),
+        (evicted, "_LOOKS"),
+    ]:
+        monkeypatch.setattr(module, name, 1)
+    monkeypatch.setattr(registry, "_DEAR", 0)
+
+
+@pytest.mark.usefixtures("small")
+class TestSmallCrawl(SmallCrawl.TestCase):
+    settings = settings(max_examples=40, stateful_step_count=50, deadline=None)

@@ -1,0 +1,266 @@
+"""The keywords of a mirror that browses offline, and how crawls refresh one."""
+
+import errno
+from collections.abc import Iterator
+
+import pytest
+
+from larbinpy.crawl.crawl import Start
+from larbinpy.frontier.state import State, StateError
+from larbinpy.output.mirror.browsable import BrowsableMirror
+from larbinpy.output.mirror.catalog import Catalog, is_rewritten
+from tests.support.keywords import effect_of
+from tests.support.smallweb import Answer, Web
+from tests.support.smallworld import World, Worlds
+
+pytest_plugins = ["tests.support.smallcrawls"]
+
+MIRROR = "outputMode mirror getImage"
+BROWSE = f"{MIRROR} rewriteLinks"
+TAG = 'ETag: "1"'
+
+
+def mirrored(world: World) -> dict[str, str]:
+    """The files of a mirror, without those of its own."""
+    root = world.folder / "out"
+    return {
+        str(path.relative_to(root)).replace(f":{world.web.port}", ""): path.read_text()
+        for path in root.rglob("*")
+        if path.is_file() and not path.relative_to(root).parts[0].startswith(".")
+    }
+
+
+@effect_of("rewriteLinks")
+def test_rewrite_links_makes_a_mirror_that_browses(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", "/x?q", "//b.test/")
+    web.page("a.test/x?q", "/old")
+    web.put("a.test/old", Answer(status=302, headers=("Location: /new",)))
+    web.pages("a.test/new", "b.test/")
+    lines = "getCGI noExternalLinks"
+    plain, browses = crawl(lines, MIRROR), crawl(lines, BROWSE)
+    assert set(mirrored(plain)) == {"a.test/index.html", "a.test/x?q", "a.test/new"}
+    assert f'href="{web.url("b.test/")}"' in mirrored(plain)["a.test/index.html"]
+    found = mirrored(browses)
+    assert set(found) == {"a.test/index.html", "a.test/x?q.html", "a.test/new.html"}
+    assert 'href="x%3Fq.html"' in found["a.test/index.html"]
+    assert f'href="{web.url("b.test/")}"' in found["a.test/index.html"]
+    assert 'href="new.html"' in found["a.test/x?q.html"]
+    assert browses.snapshot("output")["mirror"]["rewritten"] == 2
+
+
+@effect_of("keepOriginals")
+def test_keep_originals_keeps_what_was_rewritten(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", "/x")
+    web.pages("a.test/x")
+    assert len(mirrored(crawl(BROWSE))) == 2
+    found = mirrored(crawl(f"{BROWSE} keepOriginals"))
+    assert '"/x"' in found["a.test/index.html#.orig"]
+    assert len(found) == 3
+
+
+@effect_of("lowerCaseNames")
+def test_lower_case_names_are_for_disks_that_ignore_case(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", "/X", "/x")
+    web.pages("a.test/X", "a.test/x")
+    assert {"a.test/X.html", "a.test/x.html"} < set(mirrored(crawl(BROWSE)))
+    names = set(mirrored(crawl(f"{BROWSE} lowerCaseNames")))
+    assert {"a.test/x.html", "a.test/x#file.html"} < names
+
+
+# Requisites.
+
+
+@pytest.fixture
+def dressed(web: Web) -> Web:
+    """A page with a style sheet of its own and one of another host, each with its needs."""
+    far = web.url("b.test")
+    body = f'<link rel=stylesheet href="s.css?1"><img src="{far}/i.gif"><a href="{far}/p">x</a>'
+    web.put("a.test/", Answer(body.encode() + b"<img src=/moved><a href=deep>"))
+    web.put("a.test/moved", Answer(status=302, headers=(f"Location: {far}/m.gif",)))
+    web.put("a.test/deep", Answer(b"<img src=deep.gif><a href=deeper>"))
+    web.file("a.test/deep.gif", b"GIF", "image/gif")
+    web.file("a.test/s.css?1", f'@import "{far}/t.css";'.encode(), "text/css")
+    web.file("b.test/t.css", b"a{b:url(f.woff);c:url(page)}", "text/css")
+    web.file("b.test/f.woff", b"FONT", "font/woff")
+    web.put("b.test/page", Answer(b"<a href=/p>it has gone</a>"))
+    for name in ("i", "m"):
+        web.file(f"b.test/{name}.gif", b"GIF", "image/gif")
+    web.pages("b.test/p")
+    return web
+
+
+OWN = {"a.test/", "a.test/deep"}
+SITE = OWN | {"a.test/s.css?1", "a.test/deep.gif"}
+EVERYWHERE = SITE | {f"b.test/{name}" for name in ("i.gif", "m.gif", "t.css", "f.woff", "page")}
+
+
+@effect_of("requisites")
+@pytest.mark.parametrize(
+    ("requisites", "fetched"), [("off", OWN), ("site", SITE), ("everywhere", EVERYWHERE)]
+)
+@pytest.mark.parametrize("bounds", ["lockSite", "noExternalLinks", "limitToDomain a.test end"])
+def test_requisites_are_what_pages_need_to_be_shown(
+    dressed: Web, crawl: Worlds, requisites: str, fetched: set[str], bounds: str
+) -> None:
+    """Beyond the last depth too, and with a query; pages on other hosts stay unvisited."""
+    world = crawl(f"requisites {requisites} {bounds} depthInSite 1")
+    redirects = set() if bounds != "noExternalLinks" else {"b.test/m.gif"} & world.fetched
+    assert world.fetched - redirects == fetched - redirects
+
+
+def test_requisites_obey_robots_txt_and_forbidden_extensions(dressed: Web, crawl: Worlds) -> None:
+    dressed.robots("b.test", "User-agent: *", "Disallow: /t.css")
+    world = crawl("requisites everywhere lockSite forbiddenExtensions .gif end depthInSite 1")
+    assert world.fetched == {"a.test/", "a.test/deep", "a.test/s.css?1"}
+
+
+def test_requisites_are_still_wanted_after_a_kill(dressed: Web, crawl: Worlds) -> None:
+    """What is queued is known to be one."""
+    lines = "requisites everywhere lockSite depthInSite 1"
+    first = crawl(f"{lines} limitPage 3")
+    assert len(first.fetched) == 3
+    second = crawl(lines, folder=first.folder, start=Start.RESUME)
+    assert second.fetched == EVERYWHERE
+
+
+# Refreshing.
+
+
+def test_what_did_not_change_is_not_sent_again_and_its_links_count(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", "/x", headers=(TAG,))
+    since = "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT"
+    web.page("a.test/x", "/y", headers=(since,))
+    web.pages("a.test/y")
+    first = crawl(BROWSE)
+    before = mirrored(first)
+    for place in ("a.test/", "a.test/x"):
+        web.put(place, Answer(status=304))
+    web.put("a.test/y", Answer(b"<a href=/>news</a>"))
+    second = crawl(BROWSE, folder=first.folder, start=Start.SCRATCH)
+    sent = {asked.place: asked.headers for asked in second.pages_asked}
+    assert sent["a.test/"]["if-none-match"] == '"1"'
+    assert sent["a.test/x"]["if-modified-since"] == since.partition(": ")[2]
+    assert not {"if-none-match", "if-modified-since"} & sent["a.test/y"].keys()
+    assert second.outcomes == dict.fromkeys(("a.test/", "a.test/x", "a.test/y"), "success")
+    assert second.fates["a.test/"]["status"] == 304
+    assert mirrored(second) == before | {"a.test/y.html": '<a href="index.html">news</a>'}
+
+
+def test_an_archive_holds_what_did_not_change_too(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", headers=(TAG,))
+    first = crawl(BROWSE)
+    second = crawl("outputMode mirror,warc rewriteLinks", folder=first.folder, start=Start.SCRATCH)
+    [asked] = second.pages_asked
+    assert "if-none-match" not in asked.headers
+    assert second.snapshot("output")["warc"]["captures"] == 2  # with robots.txt
+
+
+def test_a_copy_outlives_failures_of_its_refresh(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", "/x", "/y")
+    web.pages("a.test/x", "a.test/y")
+    first = crawl(BROWSE)
+    web.put("a.test/x", Answer(status=404))
+    web.put("a.test/y", Answer(status=500))
+    second = crawl(f"{BROWSE} retries 0", folder=first.folder, start=Start.SCRATCH)
+    assert mirrored(second) == mirrored(first)
+    assert second.outcomes["a.test/y"] == "err50X"
+
+
+def test_a_copy_that_is_damaged_comes_anew(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", images=["/i.gif"])
+    web.file("a.test/i.gif", b"GIF", "image/gif", headers=(TAG,))
+    first = crawl(BROWSE)
+    (first.folder / f"out/a.test:{web.port}/i.gif").write_text("XXX")
+    good = Answer(b"GIF", "image/gif", headers=(TAG,))
+    web.put("a.test/i.gif", Answer(status=304), good)
+    second = crawl(BROWSE, folder=first.folder, start=Start.SCRATCH)
+    assert mirrored(second)["a.test/i.gif"] == "GIF"
+    assert second.fates["a.test/i.gif"]["outcome"] == "success"
+
+
+def test_a_304_that_nobody_asked_for_is_no_page(web: Web, crawl: Worlds) -> None:
+    web.put("a.test/", Answer(status=304))
+    assert crawl(BROWSE).outcomes == {"a.test/": "err30X"}
+    assert crawl(MIRROR).outcomes == {"a.test/": "err30X"}
+
+
+def test_a_full_disk_costs_no_redirect(
+    web: Web, crawl: Worlds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web.page("a.test/", "/old")
+    web.put("a.test/old", Answer(status=302, headers=("Location: /new",)))
+    web.pages("a.test/new")
+    move, errors = Catalog.move, [OSError(errno.ENOSPC, "full")] * 2
+
+    def refused(catalog: Catalog, url: str, target: str) -> None:
+        if errors:
+            raise errors.pop()
+        move(catalog, url, target)
+
+    monkeypatch.setattr(Catalog, "move", refused)
+    world = crawl(BROWSE)
+    assert not errors
+    assert world.fetched == {"a.test/", "a.test/new"}
+    assert 'href="new.html"' in mirrored(world)["a.test/index.html"]
+
+
+# Ends.
+
+
+def test_a_crawl_that_is_stopped_by_a_limit_browses_and_goes_on(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", "/x")
+    web.pages("a.test/x")
+    first = crawl(f"{BROWSE} limitPage 1")
+    assert f'href="{web.url("a.test/x")}"' in mirrored(first)["a.test/index.html"]
+    second = crawl(BROWSE, folder=first.folder, start=Start.RESUME)
+    assert 'href="x.html"' in mirrored(second)["a.test/index.html"]
+
+
+def test_a_crawl_is_not_finished_while_links_are_rewritten(
+    web: Web, crawl: Worlds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web.page("a.test/", "/x")
+    web.pages("a.test/x")
+    finish, states = BrowsableMirror.finish, []
+
+    def noted(mirror: BrowsableMirror) -> Iterator[None]:
+        for step in finish(mirror):
+            states.append(crawl.world.snapshot("state"))
+            yield step
+
+    monkeypatch.setattr(BrowsableMirror, "finish", noted)
+    assert crawl(BROWSE).code == 0
+    assert set(states) == {"stopping"}
+
+
+def test_rewriting_that_the_crawl_began_without_is_refused(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", "/x")
+    web.pages("a.test/x")
+    first = crawl(f"{MIRROR} limitPage 1")
+    with pytest.raises(StateError, match="rewriteLinks as they were"):
+        crawl(BROWSE, folder=first.folder, start=Start.RESUME)
+    second = crawl(MIRROR, folder=first.folder, start=Start.RESUME)
+    assert len(mirrored(second)) == 2
+
+
+def test_rewriting_is_a_part_of_resume(
+    web: Web, crawl: Worlds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web.page("a.test/", "/x", "/y")
+    web.pages("a.test/x", "a.test/y")
+
+    def killed(_mirror: BrowsableMirror) -> Iterator[None]:
+        """Not before it is saved that nothing else is left to do."""
+        while [*State(crawl.world.folder / "state").owed()]:
+            yield
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(BrowsableMirror, "finish", killed)
+        crawl(BROWSE)
+    folder = crawl.world.folder
+    assert not is_rewritten(folder / "out")
+    second = crawl(BROWSE, folder=folder, start=Start.RESUME)
+    assert second.pages_asked == []
+    assert is_rewritten(folder / "out")
+    assert 'href="x.html"' in mirrored(second)["a.test/index.html"]

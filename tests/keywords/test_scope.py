@@ -1,0 +1,227 @@
+"""The keywords that say which pages are wanted."""
+
+from itertools import pairwise
+
+import pytest
+
+from tests.support.keywords import effect_of
+from tests.support.smallweb import Answer, Web
+from tests.support.smallworld import World, Worlds
+
+pytest_plugins = ["tests.support.smallcrawls"]
+
+PNG = b"\x89PNG\r\n\x1a\n"
+PDF = b"%PDF-1.7\n"
+
+
+def asked(world: World) -> set[str]:
+    """The places that were asked for, robots.txt apart."""
+    return {request.place for request in world.pages_asked}
+
+
+# From site to site.
+
+
+@pytest.fixture
+def two_sites(web: Web) -> Web:
+    """a.test links to b.test and redirects to it; the seed a.test/door only redirects."""
+    web.page("a.test/", "/more", "/moved", "//b.test/linked")
+    web.pages("a.test/more", "b.test/linked", "b.test/landed", "b.test/hall")
+    moved = [f"Location: {web.url('b.test/landed')}", f"Location: {web.url('b.test/hall')}"]
+    web.put("a.test/moved", Answer(status=302, headers=(moved[0],)))
+    web.put("a.test/door", Answer(status=302, headers=(moved[1],)))
+    return web
+
+
+@effect_of("lockSite")
+def test_lock_site_stays_on_the_sites_of_the_first_urls(two_sites: Web, crawl: Worlds) -> None:
+    free, locked = crawl(), crawl("lockSite")
+    assert free.fetched == {"a.test/", "a.test/more", "b.test/linked", "b.test/landed"}
+    assert asked(locked) == {"a.test/", "a.test/more", "a.test/moved"}
+    assert locked.report_outcomes["outSite"] == 2
+    # A link from one seed's site to another's stays on the sites of the seeds.
+    both = crawl("lockSite", seeds=["a.test/", "b.test/hall"])
+    assert both.fetched == free.fetched | {"b.test/hall"}
+
+
+@effect_of("lockSite")
+def test_lock_site_lets_a_seed_redirect_to_its_site(two_sites: Web, crawl: Worlds) -> None:
+    assert crawl("lockSite", seeds=["a.test/door"]).fetched == {"b.test/hall"}
+
+
+@effect_of("noExternalLinks")
+def test_no_external_links_follows_redirects_only(two_sites: Web, crawl: Worlds) -> None:
+    world = crawl("noExternalLinks")
+    assert world.fetched == {"a.test/", "a.test/more", "b.test/landed"}
+    assert world.report_outcomes["outSite"] == 1
+
+
+@effect_of("limitToDomain")
+def test_limit_to_domain_compares_whole_labels(web: Web, crawl: Worlds) -> None:
+    hosts = ["www.b.test", "b.test", "not-b.test", "c.other"]
+    web.page("a.test/", *[f"//{host}/" for host in hosts])
+    web.pages(*[f"{host}/" for host in hosts])
+    assert len(crawl().fetched) == 5
+    assert crawl("limitToDomain .b.test end").fetched == {"a.test/", "www.b.test/", "b.test/"}
+    both = crawl("limitToDomain .other b.test end")
+    assert both.fetched == {"a.test/", "www.b.test/", "b.test/", "c.other/"}
+
+
+# How deep.
+
+
+@pytest.fixture
+def long_way(web: Web) -> Web:
+    """a.test/0 -> a.test/1 -> a.test/2 -> b.test/0 -> b.test/1 -> b.test/2 -> b.test/3."""
+    places = ["a.test/0", "a.test/1", "a.test/2", *[f"b.test/{n}" for n in range(4)]]
+    for place, following in pairwise(places):
+        web.page(place, f"//{following}")
+    web.pages(places[-1])
+    return web
+
+
+@effect_of("depthInSite")
+def test_depth_counts_links_from_the_seed(long_way: Web, crawl: Worlds) -> None:
+    def reached(depth: int) -> int:
+        return len(crawl(f"depthInSite {depth}", seeds=["a.test/0"]).fetched)
+
+    assert [reached(depth) for depth in (0, 1, 4, 20)] == [1, 2, 5, 7]
+    assert len(crawl(seeds=["a.test/0"]).fetched) == 6  # the default, 5
+    assert crawl("depthInSite 1", seeds=["a.test/0"]).report_outcomes["tooDeep"] == 1
+
+
+@effect_of("depthBySite")
+def test_depth_by_site_begins_anew_on_each_site(long_way: Web, crawl: Worlds) -> None:
+    from_seed = crawl("depthInSite 2", seeds=["a.test/0"])
+    by_site = crawl("depthInSite 2", "depthBySite", seeds=["a.test/0"])
+    assert from_seed.fetched == {"a.test/0", "a.test/1", "a.test/2"}
+    assert by_site.fetched == from_seed.fetched | {"b.test/0", "b.test/1", "b.test/2"}
+
+
+# What kinds.
+
+
+@effect_of("getCGI")
+def test_get_cgi_fetches_urls_with_a_query(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", "/plain", "/q?n=1")
+    web.pages("a.test/plain", "a.test/q?n=1")
+    without = crawl()
+    assert asked(without) == {"a.test/", "a.test/plain"}
+    assert without.report_outcomes["badURL"] == 1
+    assert crawl("getCGI").fetched == {"a.test/", "a.test/plain", "a.test/q?n=1"}
+
+
+@effect_of("forbiddenExtensions")
+def test_forbidden_extensions_are_not_asked_for(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", "/page", "/page.html", "/file.TAR", "/other.zip")
+    web.pages("a.test/page", "a.test/page.html", "a.test/file.TAR", "a.test/other.zip")
+    world = crawl("forbiddenExtensions .tar .html end")
+    # Pages are never forbidden: they hold the links.
+    assert asked(world) == {"a.test/", "a.test/page", "a.test/page.html", "a.test/other.zip"}
+    assert world.report_outcomes["badType"] == 1
+    assert len(crawl().fetched) == 5
+
+
+@pytest.fixture
+def many_kinds(web: Web) -> Web:
+    """A page that shows and links to files of several types."""
+    web.page("a.test/", "/linked.png", "/book.pdf", "/page", images=["/shown.png"])
+    web.page("a.test/page", "/notes.txt")
+    web.file("a.test/linked.png", PNG + b"1", "image/png")
+    web.file("a.test/shown.png", PNG + b"2", "image/png")
+    web.file("a.test/book.pdf", PDF, "application/pdf")
+    web.file("a.test/notes.txt", b"notes", "text/plain")
+    return web
+
+
+PAGES = {"a.test/", "a.test/page"}
+PICTURES = {"a.test/linked.png", "a.test/shown.png"}
+
+
+@effect_of("getImage")
+def test_get_image_fetches_images_too(many_kinds: Web, crawl: Worlds) -> None:
+    without, with_it = crawl(), crawl("getImage")
+    assert without.fetched == PAGES
+    assert without.outcomes["a.test/linked.png"] == "badType"
+    assert "a.test/shown.png" not in asked(without)
+    assert with_it.fetched == PAGES | PICTURES
+
+
+@effect_of("anyType")
+def test_any_type_fetches_everything(many_kinds: Web, crawl: Worlds) -> None:
+    world = crawl("anyType")
+    assert world.fetched == PAGES | PICTURES | {"a.test/book.pdf", "a.test/notes.txt"}
+    assert crawl().outcomes["a.test/notes.txt"] == "badType"
+    # Servers that look at it are told.
+    assert {request.headers["accept"] for request in world.asked} == {"*/*"}
+
+
+@effect_of("specificSearch", "specificSet")
+def test_specific_search_keeps_only_what_it_looks_for(many_kinds: Web, crawl: Worlds) -> None:
+    books = 'specificSet "application/pdf" .pdf end end'
+    without = crawl(books)
+    assert (without.fetched, without.kept) == (PAGES, PAGES)
+    world = crawl(books, "specificSearch")
+    # Pages are still read for their links.
+    assert world.fetched == PAGES | {"a.test/book.pdf"}
+    assert world.kept == {"a.test/book.pdf"}
+    pictures = crawl('specificSet "image/" .png "application/pdf" .pdf end end', "specificSearch")
+    assert pictures.kept == PICTURES | {"a.test/book.pdf"}
+
+
+@effect_of("specificSearch", "specificSet")
+def test_specific_search_takes_its_extensions_first_and_whatever_is_forbidden(
+    web: Web, crawl: Worlds
+) -> None:
+    web.page("a.test/", "/1", "/2", "/3", "/book.pdf")
+    web.pages("a.test/1", "a.test/2", "a.test/3")
+    web.file("a.test/book.pdf", PDF, "application/pdf")
+    world = crawl(
+        'specificSet "application/pdf" .pdf end end specificSearch',
+        "forbiddenExtensions .pdf end",
+    )
+    assert [request.path for request in world.pages_asked][:2] == ["/", "/book.pdf"]
+    assert world.kept == {"a.test/book.pdf"}
+
+
+@effect_of("pageNoDuplicate")
+def test_page_no_duplicate_treats_equal_pages_as_one(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", "/one", "/two", "/other")
+    same = Answer(b'<p>The same <a href="/below">link</a>.')
+    web.put("a.test/one", same)
+    web.put("a.test/two", same)
+    web.pages("a.test/other", "a.test/below")
+    with_it, without = crawl("pageNoDuplicate"), crawl()
+    assert len(without.fetched) == 5
+    assert with_it.outcomes["a.test/two"] == "duplicate"
+    assert with_it.fetched == without.fetched - {"a.test/two"} == with_it.kept
+
+
+# What must not be asked for.
+
+
+@effect_of("ignoreRobots")
+def test_ignore_robots_does_not_even_ask(web: Web, crawl: Worlds) -> None:
+    web.robots("a.test", "User-agent: *", "Disallow: /closed")
+    web.page("a.test/", "/closed", "/marked", "/open")
+    web.put("a.test/marked", Answer(b'<meta name="robots" content="noindex,nofollow">'))
+    web.pages("a.test/closed", "a.test/open")
+    obeys, ignores = crawl(), crawl("ignoreRobots")
+    assert obeys.outcomes["a.test/closed"] == "fastRobots"
+    assert "a.test/closed" not in asked(obeys)
+    assert "a.test/marked" not in obeys.kept
+    assert (
+        ignores.fetched == ignores.kept == {f"a.test/{x}" for x in ("", "closed", "marked", "open")}
+    )
+    assert ignores.pages_asked == ignores.asked
+
+
+@effect_of("allowPrivate")
+def test_private_addresses_are_refused_unless_allowed(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", "/next")
+    web.pages("a.test/next", "127.0.0.1/literal")
+    refused = crawl("allowPrivate off", seeds=["a.test/", "127.0.0.1/literal"])
+    assert set(refused.outcomes.values()) == {"privateAddress"}
+    assert (refused.asked, refused.code) == ([], 4)
+    allowed = crawl("allowPrivate", seeds=["a.test/", "127.0.0.1/literal"])
+    assert allowed.fetched == {"a.test/", "a.test/next", "127.0.0.1/literal"}

@@ -1,0 +1,216 @@
+import json
+
+import pytest
+
+from larbinpy.dns.lookup import Answer
+from larbinpy.frontier import busiest
+from larbinpy.frontier import sequencer as sequencer_module
+from larbinpy.observe import view
+from tests.support.frontiers import DEAD, WALL, World, make_frontier, reply
+
+HERE = "http://a.test/"
+ROBOTS = "http://a.test/robots.txt"
+
+
+@pytest.fixture
+def frontier(tmp_path):
+    return make_frontier(tmp_path)
+
+
+@pytest.fixture
+def world(tmp_path):
+    """A function that makes a world around a frontier with seeds."""
+
+    def make(*seeds, names=None, replies=None, **settings):
+        frontier = make_frontier(tmp_path, **settings)
+        for seed in seeds:
+            assert frontier.seed(seed) is None
+        return World(frontier, names, replies)
+
+    return make
+
+
+# Queues and the gate.
+
+
+def test_queues_count_urls_where_they_are(frontier):
+    for number in range(4):
+        frontier.seed(f"http://a.test/{number}")
+    frontier.seed("http://b.test/", priority=True)
+    assert view.queues(frontier)["ordinary"] == 4
+    assert view.queues(frontier)["priority"] == 1
+    frontier.sequence(0.0)
+    assert view.queues(frontier)["named_sites"] == 5
+    for _ in range(2):
+        name, _ = frontier.next_name()
+        frontier.resolved(Answer(name, (name,), None), 0.0)
+    first, _ = frontier.take(0.0)
+    frontier.robots_done(reply(first, 404), 0.0, WALL)
+    frontier.take(0.0)
+    queues = view.queues(frontier)
+    assert queues["in_flight"] == 1
+    assert queues["named_sites"] + queues["ip_sites"] + queues["in_flight"] >= 5
+
+
+def test_queues_count_what_waits_for_room(tmp_path):
+    frontier = make_frontier(tmp_path, max_urls=4)
+    for number in range(5):
+        frontier.seed(f"http://a.test/{number}")
+        frontier.seed(f"http://b.test/{number}", priority=True)
+    frontier.sequence(0.0)
+    assert view.queues(frontier) == {
+        "priority": 0,
+        "ordinary": 0,
+        "priority_wait": 3,
+        "ordinary_wait": 3,
+        "named_sites": 4,
+        "ip_sites": 0,
+        "in_flight": 0,
+    }
+    frontier.store.close()
+
+
+def test_the_gate(tmp_path, monkeypatch):
+    frontier = make_frontier(tmp_path, max_urls=2)
+    assert view.gate(frontier) == {"open": True, "reason": ""}
+    for number in range(3):
+        frontier.seed(f"http://a.test/{number}")
+    assert view.gate(frontier) == {"open": True, "reason": ""}
+    frontier.sequence(0.0)
+    assert view.gate(frontier) == {"open": False, "reason": "http://a.test has 1 URLs"}
+    monkeypatch.setattr(sequencer_module, "RAM_URLS", 1)
+    assert view.gate(frontier) == {"open": False, "reason": "1 URLs in memory"}
+    frontier.store.close()
+
+
+# Sites.
+
+
+def test_sites_without_any(frontier):
+    states = ["new", "resolving", "robots", "open", "waiting", "closed"]
+    assert view.sites(frontier, 0.0) == {
+        "total": 0,
+        "by_state": dict.fromkeys(states, 0),
+        "busiest": [],
+        "slowest": [],
+        "suspended": [],
+    }
+
+
+def test_sites_by_state_and_the_busiest_first(world):
+    seeds = [HERE, *[f"http://b.test/{number}" for number in range(3)], "http://c.test/"]
+    here = world(*seeds, names={"c.test": "nxdomain"}, least=60)
+    here.run(here.now + 5)
+    told = view.sites(here.frontier, here.now)
+    assert told["total"] == 3
+    assert (told["by_state"]["waiting"], told["by_state"]["closed"]) == (1, 0)
+    assert sum(told["by_state"].values()) == 3
+    busiest = told["busiest"]
+    assert busiest[0] == here.frontier.sites.get("http://b.test").describe(here.now)
+    assert [each["site"] for each in busiest[:1]] == ["http://b.test"]
+    assert {each["site"] for each in busiest} == {f"http://{name}.test" for name in "abc"}
+    json.dumps(told)
+
+
+def test_the_slowest_of_those_that_have_urls_come_first(world):
+    hosts = "abcd"
+    seeds = [f"http://{name}.test/{number}" for name in hosts for number in range(3)]
+    names = {f"{name}.test": (f"198.51.100.{at}",) for at, name in enumerate(hosts)}
+    here = world(*seeds, names=names, least=60)
+    here.run(here.now + 70)
+    sites = here.frontier.sites
+    for name, seconds in (("a", 0.2), ("b", 7.0), ("c", 1.5)):
+        sites.get(f"http://{name}.test").pace.usual = seconds
+    sites.get("http://d.test").pace.usual = None
+    slowest = view.sites(here.frontier, here.now)["slowest"]
+    assert [(each["site"], each["answers_in_s"]) for each in slowest] == [
+        ("http://b.test", 7.0),
+        ("http://c.test", 1.5),
+        ("http://a.test", 0.2),
+    ]
+
+
+def test_sites_that_are_done_are_not_busy(world):
+    here = world(HERE)
+    here.run()
+    told = view.sites(here.frontier, here.now)
+    assert (told["total"], told["busiest"], told["suspended"]) == (1, [], [])
+
+
+def test_tables_have_an_end(world):
+    here = world(*[f"http://s{number}.test/" for number in range(50)], retries=0)
+    here.names = {f"s{number}.test": "nxdomain" for number in range(50)}
+    here.frontier.sequence(here.now)
+    assert len(view.sites(here.frontier, here.now)["busiest"]) == 20
+    here.run()
+    told = view.sites(here.frontier, here.now)
+    assert (told["by_state"]["closed"], len(told["suspended"])) == (50, 20)
+
+
+def test_of_very_many_sites_the_busiest_are_found_after_some_turns(world, monkeypatch):
+    monkeypatch.setattr(busiest, "_FEW", 50)
+    busy = [f"http://s7.test/{number}" for number in range(30)]
+    here = world(*[f"http://s{number}.test/" for number in range(300)], *busy)
+    for _ in range(4):
+        here.frontier.sequence(here.now)
+    for _ in range(2 * 300 // 50):
+        here.now += 0.02
+        here.frontier.sequence(here.now)
+    told = view.sites(here.frontier, here.now)
+    assert (told["total"], len(told["busiest"])) == (300, 20)
+    assert (told["busiest"][0]["site"], told["busiest"][0]["waiting"]) == ("http://s7.test", 31)
+    assert view.queues(here.frontier)["named_sites"] == 330
+
+
+def suspended(here):
+    told = view.sites(here.frontier, here.now)["suspended"]
+    return [(each["site"], each["until_s"], each["reason"]) for each in told]
+
+
+def test_why_sites_are_left_alone(world):
+    here = world(
+        HERE,
+        "http://b.test/",
+        "http://c.test/",
+        "http://d.test/",
+        names={"b.test": "nxdomain", "c.test": ("198.51.100.3",), "d.test": ("198.51.100.4",)},
+        replies={
+            ROBOTS: {"status": 503, "headers": {"retry-after": "400"}},
+            "http://c.test/": {"status": 429, "headers": {"retry-after": "200"}},
+        },
+        retry_wait=40,
+        least=2,
+    )
+    begun = here.now
+    here.run(begun + 10)
+    told = suspended(here)
+    assert ("http://b.test", 30.0, "try 1 failed") in told
+    assert [each[2] for each in told if each[0] == "http://a.test"] == ["try 1 failed"]
+    [c] = [each for each in told if each[0] == "http://c.test"]
+    assert (c[2], 185 < c[1] < 200) == ("asked for a pause", True)
+    # d waits no longer than anybody.
+    assert len(told) == 3
+
+
+def test_a_closed_site_is_told_once_until_it_may_be_tried_again(world):
+    here = world(HERE, names={"a.test": "nxdomain"}, retries=0)
+    here.run()
+    assert suspended(here) == [("http://a.test", 3600.0, "noDNS")]
+    here.now += 3600
+    assert suspended(here) == []
+    here.frontier.seed(f"{HERE}again")
+    here.run()
+    assert suspended(here) == [("http://a.test", 3600.0, "noDNS")]
+
+
+def test_a_site_given_up_while_asked_is_told_once(world):
+    pages = [f"{HERE}{number}" for number in range(13)]
+    frontier = world(*pages, connexions=13, ignore_robots=True).frontier
+    frontier.sequence(1.0)
+    frontier.resolved(Answer(frontier.next_name()[0], ("198.51.100.1",), None), 1.0)
+    flown = [frontier.take(1.0)[0] for _ in pages]
+    for url in flown[:12]:
+        frontier.finished(reply(url, **DEAD), 10.0, WALL)
+    told = view.sites(frontier, 10.0)
+    assert [each["in_flight"] for each in told["busiest"]] == [1]
+    assert [each["reason"] for each in told["suspended"]] == ["noConnection"]

@@ -1,0 +1,694 @@
+"""The mirror that browses offline, on a disk: names, refreshing, kills, and a disk that refuses."""
+
+import errno
+import gzip
+import os
+import sqlite3
+import tracemalloc
+import zlib
+from contextlib import closing, suppress
+from itertools import pairwise, permutations
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from larbinpy.errors import UserError
+from larbinpy.outcome import Outcome
+from larbinpy.output.mirror.browsable import BrowsableMirror, MirrorSettings
+from larbinpy.output.mirror.catalog import NAME, is_rewritten
+from larbinpy.output.modes import open_output
+from larbinpy.page import Page
+from larbinpy.url import Url, canonical
+from tests.output.mirror.test_mirror import killed_at, near_urls, victim
+from tests.support.smallfiles import small_files
+
+__all__ = ["victim"]  # a fixture
+
+PLAIN = MirrorSettings()
+
+
+def page(url: str, body: str | bytes = "", type_: str = "text/html", *headers: str) -> Page:
+    content = body.encode() if isinstance(body, str) else body
+    pairs = [("content-type", type_), *(h.split(": ", 1) for h in headers)]
+    return Page(
+        Url(url, 1), Outcome.SUCCESS, 200, [(n, v) for n, v in pairs], content or url.encode()
+    )
+
+
+def write(root: Path, *pages: Page, settings: MirrorSettings = PLAIN) -> None:
+    """A crawl that gets `pages`."""
+    mirror = BrowsableMirror(root, settings)
+    for each in pages:
+        mirror.loaded(each)
+    for _ in mirror.finish():
+        pass
+    mirror.close()
+
+
+def files(root: Path) -> dict[str, str]:
+    """What is in a mirror, its own memory aside."""
+    return {
+        str(path.relative_to(root)): path.read_text()
+        for path in root.rglob("*")
+        if path.is_file() and not str(path.relative_to(root)).startswith(".larbinpy")
+    }
+
+
+def test_links_lead_to_the_files_that_are_there(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        page("http://h/", '<a href=x>x</a><a href="x?a">q</a><a href=y>y</a><img src=//i/p>'),
+        page("http://h/x", "<a href=/#top>up</a>"),
+        page("http://h/x?a", "<link rel=stylesheet href='s.css?v'>"),
+        page("http://h/s.css?v", "a{b:url(/d/svg)}", "text/css"),
+        page("http://h/d/svg", "<svg><a href='../x'/></svg>", "image/svg+xml"),
+        page("http://i/p", "GIF", "image/gif"),
+    )
+    assert files(tmp_path) == {
+        "h/index.html": '<a href="x.html">x</a><a href="x%3Fa.html">q</a>'
+        '<a href="http://h/y">y</a><img src="../i/p">',
+        "h/x.html": '<a href="index.html#top">up</a>',
+        "h/x?a.html": '<link rel=stylesheet href="s.css%3Fv.css">',
+        "h/s.css?v.css": "a{b:url(d/svg.svg)}",
+        "h/d/svg.svg": '<svg><a href="../x.html"/></svg>',
+        "i/p": "GIF",
+    }
+
+
+def test_links_to_redirects_lead_where_these_do(tmp_path: Path) -> None:
+    mirror = BrowsableMirror(tmp_path, PLAIN)
+    for url, target in [("old", "older"), ("older", "new"), ("a", "b"), ("b", "a"), ("x", "gone")]:
+        mirror.moved(f"http://h/{url}", f"http://h/{target}")
+    mirror.loaded(page("http://h/new"))
+    mirror.loaded(page("http://h/", "<a href=old><a href=a><a href=x>"))
+    mirror.cut()
+    assert [*mirror.finish()]
+    text = '<a href="new.html"><a href="http://h/a"><a href="http://h/x">'
+    assert files(tmp_path)["h/index.html"] == text
+    # A page again, in place of a redirect.
+    mirror.loaded(page("http://h/old", "back"))
+    assert [*mirror.finish()]
+    assert files(tmp_path)["h/index.html"].startswith('<a href="old.html">')
+    mirror.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "type_", "path"),
+    [
+        ("http://h/a", "text/html", "h/a.html"),
+        ("http://h/a.HTM", "text/html", "h/a.HTM"),
+        ("http://h/a.php", "text/html", "h/a.php.html"),
+        ("http://h/a/", "text/css", "h/a/index.html.css"),
+        ("http://h/a.html?x.html", "text/html", "h/a.html?x.html"),
+        ("http://h/a?x", "image/png", "h/a?x"),
+        ("http://h/a.js?x", "text/javascript", "h/a.js?x.js"),
+        ("http://h/a", "application/xhtml+xml", "h/a.xhtml"),
+        ("http://h/a", "", "h/a"),
+    ],
+)
+def test_names_end_as_browsers_and_servers_want(
+    url: str, type_: str, path: str, tmp_path: Path
+) -> None:
+    write(tmp_path, page(url, "x", type_))
+    assert files(tmp_path) == {path: "x"}
+
+
+def test_a_name_that_two_want_is_the_firsts_for_good(tmp_path: Path) -> None:
+    urls = ("http://h/a", "http://h/a.html", "https://h/a")
+    for number, order in enumerate(permutations(urls)):
+        root = tmp_path / str(number)
+        write(root, *(page(url) for url in order))
+        names = {body: path for path, body in files(root).items()}
+        assert names[order[0]] == "h/a.html"
+        write(root, *(page(url, url + " again") for url in reversed(order)))
+        assert {body: path for path, body in files(root).items()} == {
+            body + " again": path for body, path in names.items()
+        }
+
+
+def test_a_page_and_its_twin_have_one_file(tmp_path: Path) -> None:
+    """As the page of a folder and its index are, mostly."""
+    home = "<a href=/index.html>1</a><a href=/>2</a>"
+    write(tmp_path, page("http://h/index.html", home), page("http://h/", home))
+    text = '<a href="index.html">1</a><a href="index.html">2</a>'
+    assert files(tmp_path) == {"h/index.html": text}
+    # Until they differ.
+    write(tmp_path, page("http://h/", "other"))
+    assert files(tmp_path)["h/index.html#folder.html"] == "other"
+
+
+def test_a_file_makes_way_for_a_folder_and_links_know(tmp_path: Path) -> None:
+    pages = (
+        page("http://h/a", "GIF", "image/gif"),
+        page("http://h/a/b", "PNG", "image/png"),
+        page("http://h/", "<img src=a><img src=a/b>"),
+    )
+    for number, order in enumerate(permutations(pages)):
+        root = tmp_path / str(number)
+        write(root, *order)
+        assert files(root) == {
+            "h/a#file": "GIF",
+            "h/a/b": "PNG",
+            "h/index.html": '<img src="a%23file"><img src=a/b>',
+        }
+
+
+def test_names_that_differ_in_case_alone_on_request(tmp_path: Path) -> None:
+    urls = [f"http://h/{path}" for path in ("A/x", "a/X", "a/x", "B", "b/c", "%C3%89", "%C3%A9")]
+    pages = [page(url, url, "image/gif") for url in urls]
+    write(tmp_path, *pages, settings=MirrorSettings(lower_case=True))
+    found = files(tmp_path)
+    assert sorted(found.values()) == sorted(urls)
+    assert len({path.lower() for path in found}) == len(urls)
+    folders = {str(path) for path in tmp_path.rglob("*")}
+    assert len({path.lower() for path in folders}) == len(folders)
+
+
+def test_originals_are_kept_on_request(tmp_path: Path) -> None:
+    long = "x" * 255
+    pages = [page("http://h/", "<a href=x>"), page(f"http://h/{long}", "<a href=/>")]
+    pages += [page("http://h/same", "no link")]
+    write(tmp_path, *pages, settings=MirrorSettings(keep_originals=True))
+    found = files(tmp_path)
+    assert found["h/index.html#.orig"] == "<a href=x>"
+    assert len(found) == 5
+    assert max(len(path.rpartition("/")[2]) for path in found) <= 255
+
+
+def test_files_are_as_old_as_their_pages(tmp_path: Path) -> None:
+    old, wrong = "last-modified: Sun, 06 Nov 1994 08:49:37 GMT", "last-modified: yesterday"
+    write(
+        tmp_path,
+        page("http://h/a", "<a href=b>", "text/html", old),
+        page("http://h/p", "GIF", "image/gif", old),
+        page("http://h/w", "GIF", "image/gif", wrong),
+    )
+    dates = [(tmp_path / "h" / name).stat().st_mtime for name in ("a.html", "p", "w")]
+    assert dates[:2] == [784111777, 784111777]
+    assert dates[2] > 1e9
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(near_urls, min_size=1, max_size=10), st.integers(0, 10), st.booleans())
+def test_every_url_has_one_file_whatever_came_when(urls: list[str], stop: int, low: bool) -> None:
+    with TemporaryDirectory() as name:
+        root, how = Path(name), MirrorSettings(lower_case=low)
+        for suffix in (" once", " again"):
+            for part in (urls[:stop], urls[stop:]):
+                write(root, *(page(url, url + suffix) for url in part), settings=how)
+            assert sorted(files(root).values()) == sorted(url + suffix for url in set(urls))
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.text("./\\%2eEfF0~\x00 \u202eh:?#@", max_size=30),
+    st.sampled_from(["text/html", "text/css", "image/gif", "../../x", ""]),
+)
+def test_hostile_paths_stay_inside(text: str, type_: str) -> None:
+    urls = {canonical("http://h/" + text), canonical("http://h/x?" + text)}
+    with TemporaryDirectory() as name:
+        root = Path(name) / "out"
+        write(root, *(page(url, url, type_) for url in urls))
+        assert os.listdir(name) == ["out"]
+        assert {text.lstrip("\ufeff") for text in files(root).values()} == urls
+
+
+def test_planted_links_are_not_followed(tmp_path: Path, victim: Path) -> None:
+    root = tmp_path / "out"
+    (root / "h").mkdir(parents=True)
+    (root / "h" / "p").symlink_to(victim)
+    (root / "h" / "d").symlink_to(victim.parent)
+    (root / "h" / "index.html").symlink_to(victim)
+    (root / ".larbinpy-part").symlink_to(victim)
+    (root / ".larbinpy-originals").symlink_to(victim.parent)
+    pages = [page(f"http://h/{name}", name, "image/gif") for name in ("p", "d/passwd", "d")]
+    write(root, *pages, page("http://h/", "<a href=p>"))
+    assert (root / "h/p").read_text() == "p"
+    # Neither in the next crawl.
+    (root / "h" / "index.html").unlink()
+    (root / "h" / "index.html").symlink_to(victim)
+    write(root)
+    assert files(root)["h/index.html"] == "<a href=p>"
+    assert (root / "h/d/passwd").read_text() == "d/passwd"
+
+
+@pytest.mark.parametrize("name", [NAME, ".larbinpy-names"])
+def test_links_planted_for_the_mirrors_own_files(name: str, tmp_path: Path, victim: Path) -> None:
+    root = tmp_path / "out"
+    root.mkdir()
+    (root / name).symlink_to(victim)
+    with pytest.raises(OSError):
+        write(root, page("http://h/", "<a href=x>"))
+
+
+def test_a_second_crawl_is_refused(tmp_path: Path) -> None:
+    mirror = BrowsableMirror(tmp_path, PLAIN)
+    with pytest.raises(BlockingIOError):
+        BrowsableMirror(tmp_path, PLAIN)
+    mirror.close()
+
+
+def test_a_mirror_without_rewriting_leaves_it_alone(tmp_path: Path) -> None:
+    write(tmp_path, page("http://h/"))
+    with pytest.raises(FileExistsError, match="rewriteLinks"):
+        open_output(["mirror"], str(tmp_path))
+    open_output(["mirror"], str(tmp_path), browsable=PLAIN).close()
+
+
+def test_a_catalog_that_is_none_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_bytes(b"nonsense" * 1000)
+    with pytest.raises(OSError, match="not a database"):
+        BrowsableMirror(tmp_path, PLAIN)
+    assert not is_rewritten(tmp_path)
+
+
+# Refreshing.
+
+TAGGED = ('etag: "1"', "last-modified: Sun, 06 Nov 1994 08:49:37 GMT")
+ASKED = ['If-None-Match: "1"', "If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT"]
+
+
+def not_modified(url: str) -> Page:
+    return Page(Url(url, 1), Outcome.ERR_30X, 304, [("etag", '"1"')])
+
+
+@pytest.mark.parametrize("type_", ["text/html", "image/gif"])
+def test_what_has_not_changed_stays_and_is_read_as_it_came(type_: str, tmp_path: Path) -> None:
+    write(tmp_path, page("http://h/", "<a href=b>", type_, *TAGGED, "link: <c>; rel=next"))
+    before = files(tmp_path)
+    mirror = BrowsableMirror(tmp_path, PLAIN)
+    assert mirror.conditions("http://h/") == ASKED
+    again = not_modified("http://h/")
+    mirror.unchanged(again)
+    assert (again.outcome, again.body, again.type) == (Outcome.SUCCESS, b"<a href=b>", type_)
+    assert again.header("link") == "<c>; rel=next"
+    mirror.loaded(again)
+    assert mirror.stats()["unchanged"] == 1
+    mirror.close()
+    assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("type_", ["text/html", "image/gif"])
+def test_what_is_there_no_more_is_asked_for_without_conditions(type_: str, tmp_path: Path) -> None:
+    write(tmp_path, page("http://h/x", "body", type_, *TAGGED))
+    mirror = BrowsableMirror(tmp_path, PLAIN)
+    for path in tmp_path.rglob("*"):
+        if path.is_file() and path.name not in (NAME, ".larbinpy-names"):
+            path.unlink(missing_ok=True) if not path.name.startswith(NAME) else None
+    assert mirror.conditions("http://h/x") == []
+    again = not_modified("http://h/x")
+    mirror.unchanged(again)
+    assert again.outcome is Outcome.EARLY_STOP
+    mirror.close()
+
+
+def test_a_file_that_is_not_as_it_came_is_fetched_once_more(tmp_path: Path) -> None:
+    """As a power cut may leave it, or its owner."""
+    write(tmp_path, page("http://h/p", "GIF", "image/gif", *TAGGED))
+    (tmp_path / "h/p").write_text("PNG")
+    mirror = BrowsableMirror(tmp_path, PLAIN)
+    assert mirror.conditions("http://h/p") == ASKED
+    again = not_modified("http://h/p")
+    mirror.unchanged(again)
+    assert again.outcome is Outcome.EARLY_STOP
+    assert mirror.conditions("http://h/p") == []
+    mirror.close()
+
+
+def test_a_large_file_without_links_is_not_read_when_it_stayed(tmp_path: Path) -> None:
+    size = 3 << 20
+    bodies = {
+        ("video/mp4", b"\0"): False,
+        ("application/octet-stream", b"\0"): False,
+        ("application/gzip", b"\x1f\x8b\x08"): False,
+        ("application/json", b"{"): False,
+        ("text/plain", b"x"): False,
+        ("text/html", b"<a href=x>"): True,
+        ("application/rss+xml", b"<rss>"): True,
+        ("application/octet-stream", b"<?xml version='1.0'?><rss>"): True,
+        ("application/x-gzip", gzip.compress(b"<urlset>" + os.urandom(size))): True,
+    }
+    pages = [
+        page(f"http://h/{number}", start.ljust(size, b" "), type_, *TAGGED)
+        for number, (type_, start) in enumerate(bodies)
+    ]
+    write(tmp_path, *pages)
+    for is_whole in (False, True):
+        mirror = BrowsableMirror(tmp_path, MirrorSettings(whole=is_whole))
+        for old, is_read in zip(pages, bodies.values(), strict=True):
+            again = not_modified(old.url.href)
+            mirror.unchanged(again)
+            assert again.outcome is Outcome.SUCCESS
+            assert again.body == (old.body if is_read or is_whole else b""), old.type
+        mirror.close()
+    # Its size still has to be what it was.
+    os.truncate(tmp_path / "h/0", size - 1)
+    mirror = BrowsableMirror(tmp_path, PLAIN)
+    gone = not_modified("http://h/0")
+    mirror.unchanged(gone)
+    assert gone.outcome is Outcome.EARLY_STOP
+    mirror.close()
+
+
+@pytest.mark.parametrize("path", ["h/x", ".larbinpy-originals"])
+def test_what_took_the_place_of_a_page_is_read_up_to_its_size(path: str, tmp_path: Path) -> None:
+    """As a file that unpacks to more than there is memory."""
+    type_ = "image/gif" if path == "h/x" else "text/html"
+    write(tmp_path, page("http://h/x", "body", type_, *TAGGED))
+    for file in (tmp_path / path).rglob("*") if type_ == "text/html" else [tmp_path / path]:
+        if file.is_file():
+            file.write_bytes(zlib.compress(bytes(1 << 26), 1))
+    mirror = BrowsableMirror(tmp_path, PLAIN)
+    again = not_modified("http://h/x")
+    tracemalloc.start()
+    mirror.unchanged(again)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert again.outcome is Outcome.EARLY_STOP
+    assert most < 1_000_000
+    mirror.close()
+
+
+def test_headers_that_could_be_anything_are_not_sent_back(tmp_path: Path) -> None:
+    write(tmp_path, page("http://h/a", "x", "text/html", 'etag: "\u00e9"'))
+    write(tmp_path, page("http://h/b", "x", "text/html", f'etag: "{"x" * 5000}"'))
+    write(tmp_path, page("http://h/c", "x", "text/html", 'etag: "\x01"'))
+    mirror = BrowsableMirror(tmp_path, PLAIN)
+    assert [mirror.conditions(f"http://h/{name}") for name in "abcd"] == [[]] * 4
+    mirror.close()
+
+
+def test_a_failure_leaves_the_copy(tmp_path: Path) -> None:
+    write(tmp_path, page("http://h/"), page("http://h/x", "old"))
+    mirror = BrowsableMirror(tmp_path, PLAIN)
+    mirror.loaded(page("http://h/", "<a href=x>"))
+    mirror.failed(Url("http://h/x", 1), Outcome.ERR_40X)
+    assert [*mirror.finish()]
+    mirror.close()
+    assert files(tmp_path) == {"h/index.html": '<a href="x.html">', "h/x.html": "old"}
+
+
+def test_a_page_of_another_type_moves(tmp_path: Path) -> None:
+    write(tmp_path, page("http://h/x", "<p>"), page("http://h/", "<a href=x>"))
+    write(tmp_path, page("http://h/x", "PDF", "application/pdf"))
+    assert files(tmp_path) == {"h/index.html": "<a href=x>", "h/x": "PDF"}
+
+
+def test_a_page_of_another_type_is_kept_until_the_new_one_is_there(tmp_path: Path) -> None:
+    write(tmp_path, page("http://h/x", "text", "text/plain", *TAGGED))
+    mirror = BrowsableMirror(tmp_path, PLAIN)
+    with small_files(100_000), pytest.raises(OSError):
+        mirror.loaded(page("http://h/x", os.urandom(200_000)))
+    assert files(tmp_path) == {"h/x": "text"}
+    assert mirror.conditions("http://h/x") == ASKED
+    # Also where the page is to be made from what it was before.
+    mirror.loaded(page("http://h/x", "text", "application/xhtml+xml"))
+    mirror.loaded(page("http://h/x", "text"))
+    assert files(tmp_path) == {"h/x.html": "text"}
+    mirror.close()
+
+
+def test_a_redirect_that_is_none_any_more_is_forgotten(tmp_path: Path) -> None:
+    pages = [page("http://h/", "<a href=u>"), page("http://h/u", "u", "text/html", *TAGGED)]
+    write(tmp_path, *pages, page("http://h/t", "t"))
+    mirror = BrowsableMirror(tmp_path, PLAIN)
+    mirror.moved("http://h/u", "http://h/t")
+    assert [*mirror.finish()]
+    assert files(tmp_path)["h/index.html"] == '<a href="t.html">'
+    again = not_modified("http://h/u")
+    mirror.unchanged(again)
+    mirror.loaded(again)
+    assert [*mirror.finish()]
+    assert files(tmp_path)["h/index.html"] == '<a href="u.html">'
+    mirror.close()
+
+
+def test_an_archive_beside_it_gets_all_pages(tmp_path: Path) -> None:
+    write(tmp_path, page("http://h/", "x", "text/html", *TAGGED))
+    mirror = BrowsableMirror(tmp_path, MirrorSettings(conditional=False))
+    assert mirror.conditions("http://h/") == []
+    unasked = not_modified("http://h/")
+    mirror.unchanged(unasked)
+    assert (unasked.outcome, unasked.body) == (Outcome.ERR_30X, b"")
+    mirror.close()
+
+
+@pytest.mark.parametrize("path", ["h/d/p", ".larbinpy-originals"])
+def test_nothing_is_read_or_removed_through_a_planted_link(path: str, tmp_path: Path) -> None:
+    root, away = tmp_path / "out", tmp_path / "away"
+    type_ = "image/gif" if path == "h/d/p" else "text/html"
+    write(root, page("http://h/d/p", "body", type_, *TAGGED))
+    folder = (root / path).parent if type_ == "image/gif" else root / path
+    folder.rename(away)
+    folder.symlink_to(away)
+    mirror = BrowsableMirror(root, PLAIN)
+    assert mirror.conditions("http://h/d/p") == []
+    again = not_modified("http://h/d/p")
+    mirror.unchanged(again)
+    assert again.outcome is Outcome.EARLY_STOP
+    before = [file.read_bytes() for file in away.rglob("*") if file.is_file()]
+    mirror.loaded(page("http://h/d/p", "{}", "application/json"))
+    mirror.loaded(page("http://h/d/p", "a{}", "text/css"))
+    mirror.close()
+    assert [file.read_bytes() for file in away.rglob("*") if file.is_file()] == before
+
+
+def test_what_is_as_it_was_is_not_written_again(tmp_path: Path) -> None:
+    pages = [page("http://h/", "<a href=p>"), page("http://h/p", "GIF", "image/gif")]
+    write(tmp_path, *pages)
+    inodes = [(tmp_path / "h" / name).stat().st_ino for name in ("index.html", "p")]
+    write(tmp_path, *pages)
+    assert [(tmp_path / "h" / name).stat().st_ino for name in ("index.html", "p")] == inodes
+
+
+def test_what_the_owner_removed_is_made_again(tmp_path: Path) -> None:
+    write(tmp_path, page("http://h/", "<a href=x>"))
+    before = files(tmp_path)
+    (tmp_path / "h/index.html").unlink()
+    write(tmp_path)
+    assert files(tmp_path) == before
+
+
+# Kills and disks.
+
+SITE = (
+    page("http://h/", "<a href=a><a href=a/b>"),
+    page("http://h/a", "GIF", "image/gif"),
+    page("http://h/a/b", "<a href=..><a href=/c>"),
+    page("http://h/c", "<a href=a>"),
+)
+
+
+def test_a_kill_at_any_moment_and_the_same_mirror_in_the_end(tmp_path: Path) -> None:
+    write(tmp_path / "whole", *SITE)
+    whole = files(tmp_path / "whole")
+    step, died = 0, True
+    while died:
+        root = tmp_path / str(step)
+        died = killed_at(step, lambda root=root: write(root, *SITE))  # type: ignore[misc]
+        for path, text in files(root).items():
+            assert text in {*whole.values(), *(p.body.decode() for p in SITE)}, path
+        write(root, *SITE)
+        # The first name of "/a" is only known to those who were not killed.
+        assert sorted(files(root).values()) == sorted(whole.values())
+        step += 5
+    assert step > 60
+
+
+@pytest.mark.parametrize("type_", ["image/gif", "text/html"])
+def test_a_kill_after_a_file_made_way_for_a_folder(type_: str, tmp_path: Path) -> None:
+    first, second = page("http://h/a.html", "a", type_, *TAGGED), page("http://h/a.html/b", "b")
+
+    def crawl() -> None:
+        mirror = BrowsableMirror(root, PLAIN)
+        mirror.loaded(first)
+        mirror.cut()
+        mirror.loaded(second)
+
+    step, died = 0, True
+    while died:
+        root = tmp_path / str(step)
+        died = killed_at(step, crawl)
+        if (root / "h/a.html#file.html").exists() or (root / "h/a.html#file").exists():
+            # What came before the checkpoint does not come again.
+            write(root, second)
+            mirror = BrowsableMirror(root, PLAIN)
+            assert mirror.conditions("http://h/a.html") == ASKED
+            mirror.loaded(first)
+            mirror.close()
+            assert sorted(files(root).values()) == ["a", "b"]
+        step += 1
+    assert step > 30
+
+
+def named(root: Path) -> dict[str, str]:
+    """URL -> file, as the catalog has them."""
+    if not (root / NAME).exists():
+        return {}
+    with closing(sqlite3.connect(root / NAME)) as base, suppress(sqlite3.OperationalError):
+        return dict(base.execute("SELECT url, path FROM page").fetchall())
+    return {}
+
+
+@pytest.mark.parametrize("type_", ["image/gif", "text/html"])
+def test_a_kill_leaves_no_file_that_the_catalog_does_not_name(type_: str, tmp_path: Path) -> None:
+    """Neither where a page gets another name, nor where its file makes way for a folder."""
+    before, way = page("http://h/x", "text", "text/plain"), page("http://h/a.html", "a", type_)
+    after, inside = page("http://h/x", "x", type_), page("http://h/a.html/b", "b")
+
+    def crawl() -> None:
+        mirror = BrowsableMirror(root, PLAIN)
+        mirror.loaded(before)
+        mirror.loaded(way)
+        mirror.cut()
+        mirror.loaded(after)
+        mirror.loaded(inside)
+        mirror.cut()
+
+    step, died = 0, True
+    while died:
+        root = tmp_path / str(step)
+        died = killed_at(step, crawl)
+        # What was not decided at the last checkpoint comes again.
+        checked = "http://h/a.html" in named(root)
+        write(root, *([] if checked else [before, way]), *([after, inside] if died else []))
+        assert files(root).keys() == {*named(root).values()}, step
+        step += 1
+    assert step > 60
+
+
+def test_a_folder_in_the_place_of_a_page_is_no_obstacle(tmp_path: Path) -> None:
+    """As after a power cut that the move of the page outlived, and its note in the catalog not."""
+    pages = [page("http://h/p", "<p>"), page("http://h/q", "GIF", "image/gif")]
+    write(tmp_path, *pages, page("http://h/", "<a href=p>"))
+    for name in ("p.html", "q"):
+        (tmp_path / "h" / name).unlink()
+        (tmp_path / "h" / name).mkdir()
+    write(tmp_path, pages[1])
+    assert files(tmp_path) == {
+        "h/p#file.html": "<p>",
+        "h/q#file": "GIF",
+        "h/index.html": '<a href="p%23file.html">',
+    }
+
+
+def test_pages_that_land_while_links_are_rewritten_are_rewritten_too(tmp_path: Path) -> None:
+    pages = [page(f"http://h/{name}", "<a href=/>") for name in ("", "x", "t")]
+    write(tmp_path, *pages)
+    mirror = BrowsableMirror(tmp_path, PLAIN)
+    steps = mirror.finish()
+    next(steps)
+    mirror.loaded(page("http://h/", "<a href=x><a href=y><a href=z>"))
+    next(steps)
+    mirror.loaded(page("http://h/y", "y"))
+    mirror.loaded(page("http://h/t", "text", "text/plain"))
+    mirror.moved("http://h/z", "http://h/y")
+    assert [*steps]
+    mirror.close()
+    text = '<a href="x.html"><a href="y.html"><a href="y.html">'
+    assert files(tmp_path) == {
+        "h/index.html": text,
+        "h/x.html": '<a href="index.html">',
+        "h/y.html": "y",
+        "h/t": "text",
+    }
+    assert is_rewritten(tmp_path)
+
+
+def test_a_mark_tells_of_all_that_changed(tmp_path: Path) -> None:
+    mirror = BrowsableMirror(tmp_path, PLAIN)
+    marks = [mirror.cut()]
+    mirror.loaded(page("http://h/", "<a href=/>"))
+    marks.append(mirror.cut())
+    assert [*mirror.finish()]
+    marks.append(mirror.cut())
+    mirror.moved("http://h/x", "http://h/")
+    marks.append(mirror.cut())
+    assert all(a != b for a, b in pairwise(marks))
+    assert mirror.cut() == marks[-1]
+    mirror.close()
+
+
+def test_a_mirror_that_began_without_rewriting_goes_on_without_alone(tmp_path: Path) -> None:
+    plain = open_output(["mirror"], str(tmp_path))
+    before = plain.cut()
+    plain.loaded(page("http://h/", "x"))
+    mark = plain.cut()
+    plain.close()
+    mirror = open_output(["mirror"], str(tmp_path), browsable=PLAIN)
+    with pytest.raises(UserError, match="rewriteLinks"):
+        mirror.load(mark)
+    mirror.close()
+    assert not [*tmp_path.glob(NAME + "*")]
+    plain = open_output(["mirror"], str(tmp_path))
+    plain.load(mark)
+    plain.close()
+    # Before the first page it makes no difference.
+    mirror = open_output(["mirror"], str(tmp_path), browsable=PLAIN)
+    mirror.load(before)
+    mirror.loaded(page("http://h/", "x"))
+    mirror.load(mirror.cut())
+    mirror.close()
+
+
+def test_rewriting_that_was_killed_is_told_and_done_again(tmp_path: Path) -> None:
+    assert is_rewritten(tmp_path)
+    mirror = BrowsableMirror(tmp_path, PLAIN)
+    for each in SITE:
+        mirror.loaded(each)
+    assert not is_rewritten(tmp_path)
+    mirror.cut()
+    next(mirror.finish())
+    mirror.close()
+    assert not is_rewritten(tmp_path)
+    write(tmp_path)
+    assert is_rewritten(tmp_path)
+    assert files(tmp_path)["h/c.html"] == '<a href="a%23file">'
+
+
+def test_a_disk_that_refuses_leaves_what_was_there(tmp_path: Path) -> None:
+    mirror = BrowsableMirror(tmp_path, PLAIN)
+    mirror.loaded(page("http://h/p", "old", "image/gif"))
+    mirror.cut()
+    big = page("http://h/p", os.urandom(200_000), "image/gif")
+    with small_files(100_000), pytest.raises(OSError) as caught:
+        mirror.loaded(big)
+    assert caught.value.errno == errno.EFBIG
+    assert files(tmp_path) == {"h/p": "old"}
+    mirror.loaded(page("http://h/p", "new", "image/gif"))
+    assert files(tmp_path) == {"h/p": "new"}
+    assert mirror.stats()["pages"] == 2
+    mirror.close()
+
+
+def test_a_catalog_that_is_full_is_an_os_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirror = BrowsableMirror(tmp_path, PLAIN)
+    base = mirror._catalog._base
+    base.execute("PRAGMA max_page_count=6")
+    with pytest.raises(OSError) as caught:
+        for number in range(1000):
+            mirror.loaded(page(f"http://h/{number}", "x" * 100))
+    assert caught.value.errno == errno.ENOSPC
+    base.execute("PRAGMA max_page_count=100000")
+    mirror.close()
+
+
+def test_the_catalog_is_whole_after_a_kill(tmp_path: Path) -> None:
+    def crawl() -> None:
+        mirror = BrowsableMirror(tmp_path, PLAIN)
+        for number in range(100):
+            mirror.loaded(page(f"http://h/{number}", "GIF", "image/gif"))
+            if number == 50:
+                mirror.cut()
+
+    killed_at(1500, crawl)
+    with sqlite3.connect(tmp_path / NAME) as base:
+        assert base.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        [[count]] = base.execute("SELECT count(*) FROM page")
+    base.close()
+    assert count >= 51

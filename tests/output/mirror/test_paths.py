@@ -1,0 +1,215 @@
+"""Names in a mirror: each URL its own, natural ones natural, none that leads outside."""
+
+import json
+from itertools import product
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from larbinpy.output.mirror.paths import MAX_DEPTH, MAX_NAME, MAX_PATH, locate
+from larbinpy.url import canonical, resolve
+from tests.support.suites import suite
+
+NATURAL = {
+    "http://h/": "h/index.html",
+    "http://h/a": "h/a",
+    "http://h/a/": "h/a/index.html",
+    "http://h/a/b.html": "h/a/b.html",
+    "https://h/a": "h/a",
+    "http://h:8080/a": "h:8080/a",
+    "http://[::1]:8080/a": "[::1]:8080/a",
+    "http://h/a?x=1&y=2": "h/a?x=1&y=2",
+    "http://h/a/?x=1": "h/a/index.html?x=1",
+    "http://h/a%20b/%C3%A9": "h/a%20b/%C3%A9",
+    "http://h/~user/": "h/~user/index.html",
+    "http://h/.well-known/x": "h/.well-known/x",
+    "http://h/CON": "h/CON",
+    "http://h/a%2Fb": "h/a%2Fb",
+    "http://h/%00": "h/%00",
+}
+
+HARMLESS = {
+    "http://h//": "h/#empty/index.html",
+    "http://h/a//b": "h/a/#empty/b",
+    "http://h/a?x=/etc/passwd": "h/a?x=#2Fetc#2Fpasswd",
+    "http://h/a?x=/../../..": "h/a?x=#2F..#2F..#2F..",
+    "http://h/a?\\..\\x": "h/a?#5C..#5Cx",
+    "http://../x": "#2E./x",
+    "http://./x": "#2E/x",
+    "http://~/x": "#7E/x",
+    "http://-rf/x": "#2Drf/x",
+    "http://.larbinpy-names/x": "#2Elarbinpy-names/x",
+    "http://d00000/index": "#6400000/index",
+}
+
+
+@pytest.mark.parametrize(("url", "path"), [*NATURAL.items(), *HARMLESS.items()])
+def test_a_path_is_the_url_as_it_is_spelled(url: str, path: str) -> None:
+    assert canonical(url) == url
+    assert locate(url).plain == path
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://h/../../etc/passwd",
+        "http://h/%2e%2e/%2E%2e/etc/passwd",
+        "http://h/..%2f..%2fetc/passwd",
+        "http://h/..\\..\\etc\\passwd",
+        "http://h/a/%00/../x%00.html",
+        "http://h//etc/passwd",
+        "http://h/~/.ssh/id",
+        "http://%2e%2e/etc/passwd",
+        "http://h/\x1b[2J\u202e/x",
+        "http://h/x?" + "../" * 1000,
+        # Not canonical, and still harmless.
+        "http://h/a/../../b/./c",
+        "http://h/\x00\n\udc80",
+        "http://",
+        "http:///x",
+    ],
+)
+def test_no_name_leads_out_of_the_mirror(text: str) -> None:
+    check_safe(text)
+    check_safe(canonical(text))
+
+
+def check_safe(url: str) -> None:
+    place = locate(url)
+    for path in (place.plain, place.own):
+        assert path.isascii()
+        assert path.isprintable()
+        assert "\\" not in path
+        assert len(path) <= MAX_PATH + len("#folder") + len("#https")
+        for part in path.split("/"):
+            assert 0 < len(part) <= MAX_NAME
+            assert part not in {".", ".."}
+        assert path[0] not in "~.-/"
+    for page in place.pages:
+        assert 0 < len(page) <= MAX_NAME
+
+
+def family(url: str) -> tuple[str, str, str]:
+    """What may share a plain name: the two schemes, and a folder with its index."""
+    _, _, rest = url.partition("://")
+    path, mark, query = rest.partition("?")
+    folder = path.removesuffix("index.html") if path.endswith("/index.html") else path
+    return folder, mark, query
+
+
+def check_injective(urls: list[str]) -> None:
+    """Only a family shares a plain name, only the two schemes a page's own name, and so on."""
+    owners: dict[str, object] = {}
+    for url in set(urls):
+        place = locate(url)
+        inside = "/".join(("", *place.folders, ""))
+        _, _, bare = url.partition("://")
+        for path, owner in (
+            (place.plain, ("plain", family(url))),
+            (place.site + inside + place.own_name, ("own name", bare)),
+            (place.own_site + inside + place.name, ("own site", place.scheme, family(url))),
+            (place.own, ("own", url)),
+        ):
+            assert owners.setdefault(path, owner) == owner
+
+
+# Few letters, so that what could be confused is often side by side.
+_PLAIN = ["", "a", "A", "b", "index.html", "~", "x" * 255, "x" * 256, "x" * 300, "x" * 300 + "y"]
+_ESCAPED = ["%2F", "%5C", "%23file", "%23", "%00", "%2E%2E", "a%", "%%32e", "e%CC%81", "%C3%A9"]
+segments = st.sampled_from(_PLAIN + _ESCAPED)
+queries = st.one_of(st.none(), st.text("a/\\#%2F5C?.fileh", max_size=6))
+hosts = st.sampled_from(["h", "h:81", "a.b", "..", "h.", "d00001", "[::1]:81", "h%23http"])
+
+
+@st.composite
+def near_urls(draw: st.DrawFn) -> str:
+    path = "/".join(draw(st.lists(segments, max_size=4)))
+    query = draw(queries)
+    url = f"{draw(st.sampled_from(['http', 'https']))}://{draw(hosts)}/{path}"
+    return canonical(url if query is None else f"{url}?{query}")
+
+
+@given(st.lists(near_urls(), min_size=2, max_size=12))
+@example(["http://h/a?/", "http://h/a?%2F", "http://h/a%3F/", "http://h/a?%232F"])
+@example(["http://h/" + "x" * 300, "http://h/" + "x" * 301, "http://h/" + "x" * 300 + "/"])
+@example(["http://h/e%CC%81", "http://h/%C3%A9", "http://h/a", "http://h/A"])
+def test_two_urls_never_share_an_own_name_nor_a_plain_one_by_accident(urls: list[str]) -> None:
+    check_injective(urls)
+
+
+@given(st.text(max_size=60), st.text(max_size=30), st.sampled_from(["h", "h:1", "~"]))
+def test_any_canonical_url_stays_inside(path: str, query: str, host: str) -> None:
+    url = canonical(f"http://{host}/{path}?{query}")
+    check_safe(url)
+    check_injective([url, url + "a", url + "/", canonical(url + "/../a"), canonical(url + "%2F")])
+
+
+@given(st.lists(st.sampled_from(["a", "bb", "c" * 200, "d" * 300]), max_size=2000))
+def test_deep_and_long_paths_are_bounded(parts: list[str]) -> None:
+    url = "http://h/" + "/".join(parts)
+    check_safe(url)
+    assert len(locate(url).folders) <= MAX_DEPTH
+    check_injective([url, url + "/", url + "/a", url + "x", canonical(url[:-1])])
+
+
+def test_urls_that_differ_only_where_the_path_is_cut_are_kept_apart() -> None:
+    start = "http://h/" + "a/" * MAX_DEPTH
+    check_injective([f"{start}{middle}/end" for middle in ("b", "c", "b/c", "b/c/d")])
+    start = "http://h/" + ("x" * 200 + "/") * 14
+    urls = [f"{start}{'y' * 200}/{middle}/end" for middle in ("b", "c", "b/c", "")]
+    check_injective(urls)
+    for url in urls:
+        check_safe(url)
+        assert 2500 < len(locate(url).plain) <= MAX_PATH
+
+
+def test_a_fragment_that_is_no_canonical_url_is_no_mark() -> None:
+    check_injective(["http://h/a#file", "http://h/a", "http://h/#empty", "http://h//"])
+
+
+def test_a_folder_has_one_name_for_all_that_is_in_it() -> None:
+    deep = "http://h/" + "/".join("abcdefgh" * 40)
+    cut, other = locate(deep + "/x"), locate(deep + "/yy")
+    assert cut.folders == other.folders
+    assert len(cut.folders) == MAX_DEPTH
+    long = "http://h/" + "s" * 300
+    assert locate(long + "/a").folders == (locate(long).name,)
+    assert locate(long + "/a").pages == (locate(long).own_name,)
+
+
+def test_the_own_name_of_a_page_is_known_to_those_below_it() -> None:
+    for segment in ("a", "a%2F", "x" * 252, "x" * 400, "~", "index.html"):
+        page, below = locate(f"http://h/p/{segment}"), locate(f"http://h/p/{segment}/q/r")
+        assert below.folders[1] == page.name
+        assert below.pages[1] == page.own_name
+
+
+def test_query_of_four_kilobytes() -> None:
+    query = "k=v&" * 1000
+    first, second = locate(f"http://h/a?{query}"), locate(f"http://h/a?{query}x")
+    assert first.name.startswith("a?k=v&k=v")
+    assert len(first.name) == MAX_NAME
+    assert first.name != second.name
+
+
+def test_names_of_own_are_of_no_url() -> None:
+    urls = [
+        f"{scheme}://h{mark}/{path}"
+        for scheme, mark, path in product(
+            ("http", "https"),
+            ("", "%23http", "%23https"),
+            ("a", "a/", "a%23file", "a%23folder", "index.html%23file", "a/%23empty", "a//"),
+        )
+    ]
+    check_injective([canonical(url) for url in urls])
+
+
+def test_urls_of_the_parsing_suite() -> None:
+    cases = json.loads((suite("wpt-url") / "urltestdata.json").read_text())
+    texts = [case for case in cases if isinstance(case, dict) and "href" in case]
+    urls = [url for case in texts if (url := resolve(case["href"])) is not None]
+    assert len(urls) > 200
+    for url in urls:
+        check_safe(url)
+    check_injective(urls)

@@ -1,0 +1,248 @@
+"""The plug: none, one, several."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from larbinpy.dns.lookup import Answer
+from larbinpy.outcome import Outcome
+from larbinpy.output import Output
+from larbinpy.output.mirror.mirror import MirrorOutput
+from larbinpy.output.modes import open_output
+from larbinpy.output.plug import Durable, NullOutput, Outputs, SeveralOutputs
+from larbinpy.output.save import SaveOutput
+from larbinpy.page import Page
+from larbinpy.url import Url
+
+URL = Url("http://h/a", 1)
+PAGE = Page(URL, Outcome.SUCCESS, 200, body=b"body")
+
+
+class Recorder:
+    """A plug as a user writes one: nothing inherited."""
+
+    def __init__(self, calls: list[str], *, broken: bool = False) -> None:
+        self.calls = calls
+        self.broken = broken
+
+    def loaded(self, page: Page) -> None:
+        self.calls.append(f"loaded {page.url.href}")
+        if self.broken:
+            raise OSError("full")
+
+    def failed(self, url: Url, outcome: Outcome) -> None:
+        self.calls.append(f"failed {url.href} {outcome.value}")
+
+    def stats(self) -> dict[str, object]:
+        return {"calls": len(self.calls)}
+
+    def close(self) -> None:
+        self.calls.append("close")
+        if self.broken:
+            raise OSError("full")
+
+
+class Refresher(Recorder):
+    """And one that is a part of the state."""
+
+    def cut(self) -> int:
+        return len(self.calls)
+
+    def sync(self) -> None:
+        self.calls.append("sync")
+
+    def load(self, mark: int) -> None:
+        self.calls.append(f"load {mark}")
+
+
+def test_several_are_called_in_order() -> None:
+    first: list[str] = []
+    second: list[str] = []
+    both: Output = SeveralOutputs({"one": Recorder(first), "two": Recorder(second)})
+    both.loaded(PAGE)
+    both.failed(URL, Outcome.TIMEOUT)
+    assert both.stats() == {"one": {"calls": 2}, "two": {"calls": 2}}
+    both.close()
+    assert first == second == ["loaded http://h/a", "failed http://h/a timeout", "close"]
+
+
+def test_an_error_goes_on_and_close_still_reaches_all() -> None:
+    first: list[str] = []
+    second: list[str] = []
+    both = SeveralOutputs({"one": Recorder(first, broken=True), "two": Recorder(second)})
+    with pytest.raises(OSError, match="full"):
+        both.loaded(PAGE)
+    with pytest.raises(OSError, match="full"):
+        both.close()
+    assert second == ["close"]
+
+
+def test_a_page_that_comes_again_goes_on_where_it_was_refused() -> None:
+    calls: list[list[str]] = [[], [], []]
+    plugs = [Recorder(calls[0]), Recorder(calls[1], broken=True), Recorder(calls[2])]
+    several = SeveralOutputs({str(number): plug for number, plug in enumerate(plugs)})
+    for _ in range(2):
+        with pytest.raises(OSError, match="full"):
+            several.loaded(PAGE)
+    plugs[1].broken = False
+    several.loaded(PAGE)
+    loaded = "loaded http://h/a"
+    assert calls == [[loaded], [loaded] * 3, [loaded]]
+    # That was all of it: the next time it is new to all of them.
+    several.loaded(PAGE)
+    assert calls == [[loaded] * 2, [loaded] * 4, [loaded] * 2]
+
+
+def test_another_page_than_the_refused_one_reaches_all() -> None:
+    first: list[str] = []
+    broken = Recorder([], broken=True)
+    several = SeveralOutputs({"one": Recorder(first), "two": broken})
+    with pytest.raises(OSError, match="full"):
+        several.loaded(PAGE)
+    broken.broken = False
+    several.loaded(Page(Url("http://h/b", 1), Outcome.SUCCESS, 200))
+    several.loaded(PAGE)
+    assert first == ["loaded http://h/a", "loaded http://h/b", "loaded http://h/a"]
+
+
+def test_only_some_are_a_part_of_the_state() -> None:
+    plain, keeper = Recorder([]), Refresher([])
+    several: Durable = SeveralOutputs({"plain": plain, "keeper": keeper, "other": Recorder([])})
+    several.loaded(PAGE)
+    mark = several.cut()
+    assert mark == {"keeper": 1}
+    several.sync()
+    several.load(mark)
+    assert plain.calls == ["loaded http://h/a"]
+    assert keeper.calls == ["loaded http://h/a", "sync", "load 1"]
+    # Whatever wrote here the last time: what it was, and what is new, is told nothing.
+    several.load({"gone": 7})
+    assert len(keeper.calls) == 3
+
+
+def test_none_is_a_part_of_the_state() -> None:
+    several = SeveralOutputs({"plain": Recorder([])})
+    several.load(several.cut())
+    several.sync()
+    assert several.cut() == {}
+
+
+def test_null_keeps_nothing() -> None:
+    null: Outputs = open_output((), "/nowhere")
+    assert isinstance(null, NullOutput)
+    null.loaded(PAGE)
+    null.failed(URL, Outcome.TIMEOUT)
+    null.replied(PAGE)
+    null.resolved(Answer("h", (), "nxdomain"))
+    assert null.stats() == {}
+    null.load(null.cut())
+    null.sync()
+    null.close()
+
+
+def test_modes_of_the_configuration(tmp_path: Path) -> None:
+    output = open_output(("save", "mirror", "stats"), str(tmp_path))
+    output.loaded(PAGE)
+    assert list(output.stats()) == ["mirror", "stats", "save"]
+    output.close()
+    assert (tmp_path / "h/a").read_bytes() == b"body"
+    assert (tmp_path / "d00000/f00000").read_bytes() == b"body"
+
+
+def test_one_that_cannot_be_opened_closes_the_others(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="tape"):
+        open_output(("mirror", "tape"), str(tmp_path))
+    # A mirror that was left open would refuse a second writer.
+    MirrorOutput(tmp_path).close()
+
+
+def test_save_and_mirror_share_a_folder_without_meeting(tmp_path: Path) -> None:
+    output = open_output(("save", "mirror"), str(tmp_path))
+    output.loaded(Page(Url("http://d00000/f00000", 1), Outcome.SUCCESS, 200, body=b"one"))
+    output.loaded(Page(Url("http://d00000/index", 1), Outcome.SUCCESS, 200, body=b"two"))
+    output.close()
+    assert (tmp_path / "d00000/f00000").read_bytes() == b"one"
+    assert (tmp_path / "d00000/index").read_bytes().count(b"\n") == 2
+    assert (tmp_path / "#6400000/f00000").read_bytes() == b"one"
+
+
+def test_what_is_saved_comes_last(tmp_path: Path) -> None:
+    """So that no page has two numbers because another plug refused it before a stop."""
+    own = Recorder([], broken=True)
+    output = open_output(("save", "mirror"), str(tmp_path), {"own": own})
+    with pytest.raises(OSError, match="full"):
+        output.loaded(PAGE)
+    own.broken = False
+    output.close()
+    assert (tmp_path / "d00000/index").read_bytes() == b""
+    assert (tmp_path / "h/a").read_bytes() == b"body"
+
+
+def test_modes_that_write_files_are_a_part_of_the_state(tmp_path: Path) -> None:
+    output = open_output(("save", "mirror", "stats"), str(tmp_path))
+    assert output.cut().keys() == {"save", "mirror"}
+    mark = output.cut()
+    output.loaded(PAGE)
+    assert all(output.cut()[name] != mark[name] for name in mark)
+    output.sync()
+    output.close()
+    output = open_output(("mirror", "save"), str(tmp_path))
+    output.load(mark)
+    assert (tmp_path / "h/a").read_bytes() == b"body"
+    assert os.listdir(tmp_path / "d00000") == ["index"]
+    output.close()
+
+
+def test_the_modes_are_durable(tmp_path: Path) -> None:
+    outputs: list[Durable] = [SaveOutput(tmp_path / "s"), MirrorOutput(tmp_path / "m")]
+    for output in outputs:
+        assert isinstance(output, Durable)
+        output.close()
+
+
+class Listener(Recorder):
+    """And one that is told of all that servers said."""
+
+    def replied(self, page: Page) -> None:
+        self.calls.append(f"replied {page.url.href}")
+        if self.broken:
+            raise OSError("full")
+
+    def resolved(self, answer: Answer) -> None:
+        self.calls.append(f"resolved {answer.name}")
+
+
+def test_only_some_are_told_of_all_that_servers_said() -> None:
+    plain, listener = Recorder([]), Listener([])
+    several = SeveralOutputs({"plain": plain, "listener": listener})
+    several.replied(PAGE)
+    several.resolved(Answer("h", ("192.0.2.1",), None))
+    assert plain.calls == []
+    assert listener.calls == ["replied http://h/a", "resolved h"]
+
+
+def test_a_reply_that_comes_again_goes_on_where_it_was_refused() -> None:
+    calls: list[list[str]] = [[], [], []]
+    plugs = [Listener(calls[0]), Listener(calls[1], broken=True), Listener(calls[2])]
+    several = SeveralOutputs({str(number): plug for number, plug in enumerate(plugs)})
+    with pytest.raises(OSError, match="full"):
+        several.replied(PAGE)
+    plugs[1].broken = False
+    several.replied(PAGE)
+    assert list(map(len, calls)) == [1, 2, 1]
+
+
+def test_an_archive_is_made_by_who_knows_the_crawl(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="warc"):
+        open_output(("warc",), str(tmp_path))
+    made: list[str] = []
+
+    def make(directory: str) -> Output:
+        made.append(directory)
+        return Recorder([])
+
+    output = open_output(("save", "warc"), str(tmp_path), archive=make)
+    assert made == [str(tmp_path)]
+    assert list(output.stats()) == ["warc", "save"]
+    output.close()

@@ -1,0 +1,301 @@
+"""Pages for a disk: what is rewritten, how, and that all else stays."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from larbinpy.loop.steps import whole
+from larbinpy.outcome import Outcome
+from larbinpy.page import Page
+from larbinpy.parse import css_urls, read, rewrite, rewriting, srcset
+from larbinpy.parse.css import replace_css_urls
+from larbinpy.parse.srcset import replace_srcset
+from larbinpy.url import Url
+
+HOME = "http://h/a/"
+FILES = {
+    "http://h/a/": "index.html",
+    "http://h/a/b": "b.html",
+    "http://h/s.css": "../s.css",
+    "http://h/i?x=1&y": "../i%3Fx%3D1%26y",
+    "http://h/a/?%E9": "e.html",
+}
+
+
+def page(body: bytes, type_: str = "text/html", charset: str | None = None) -> Page:
+    made = Page(Url(HOME, 1), Outcome.SUCCESS, 200, [("content-type", type_)], body)
+    made.charset = charset or read(made, "x").charset
+    return made
+
+
+def rewritten(text: str, type_: str = "text/html") -> str:
+    return rewrite(page(text.encode(), type_, "UTF-8"), FILES.get).decode()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("<a href=b>", '<a href="b.html">'),
+        ("<A  HREF = 'b#x' Title=T>", '<A  HREF="b.html#x" Title=T>'),
+        ("<a href=//h/a/b#%20x>", '<a href="b.html#%20x">'),
+        ("<a href='c?d&amp;e'>", '<a href="http://h/a/c?d&amp;e">'),
+        ("<a href=//o/x>", '<a href="http://o/x">'),
+        ("<a href=./>", '<a href="index.html">'),
+        ("<a href='../i?x=1&y'>", '<a href="../i%3Fx%3D1%26y">'),
+        (
+            "<img srcset='/i?x=1&amp;y 1x, z 2x' src=z>",
+            '<img srcset="../i%3Fx%3D1%26y 1x, http://h/a/z 2x" src="http://h/a/z">',
+        ),
+        (
+            "<p style='background:url(\"/s.css\")'>",
+            '<p style="background:url(&quot;../s.css&quot;)">',
+        ),
+        (
+            "<style>@import '/s.css';a{b:url( z )}</style>",
+            "<style>@import '../s.css';a{b:url( http://h/a/z )}</style>",
+        ),
+        ("<noscript><img src=z></noscript>", '<noscript><img src="http://h/a/z"></noscript>'),
+        (
+            "<svg viewBox=1><use xlink:href='b#c'/></svg>",
+            '<svg viewBox=1><use xlink:href="b.html#c"/></svg>',
+        ),
+        ("<object data=b></object>", '<object data="b.html"></object>'),
+        ("<p data=b>", "<p data=b>"),
+        ("<table background=b>", '<table background="b.html">'),
+        (
+            "<meta http-equiv=Refresh content='3; URL=\"b\"'>",
+            '<meta http-equiv=Refresh content="3; url=b.html">',
+        ),
+        # Forms go to the site, which alone can answer.
+        ("<form action=b>", '<form action="http://h/a/b">'),
+        ("<link rel=canonical href=b>", '<link rel=canonical href="http://h/a/b">'),
+        # What a file cannot pass.
+        (
+            "<link rel=stylesheet integrity=x href=/s.css crossorigin>",
+            '<link rel=stylesheet  href="../s.css" >',
+        ),
+        (
+            "<script integrity=x src=//o/s.js></script>",
+            '<script integrity=x src="http://o/s.js"></script>',
+        ),
+        ("<meta http-equiv=Content-Security-Policy content=\"default-src 'self'\">x", "x"),
+    ],
+)
+def test_what_changes(before: str, after: str) -> None:
+    assert rewritten(before) == after
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<a href=#x>",
+        "<a href=''>",
+        "<a href=mailto:x@y><a href=javascript:z()><img src=data:image/gif,x>",
+        "<a href=http://o/x?a&b>",
+        "<a href=http://[>",
+        "<script>'<a href=b>'</script><!-- <a href=b> --><textarea><a href=b></textarea>",
+        "<p>&eacute; & <b><i>mis</b>nested</i>\r\n<br/></p\n>",
+    ],
+)
+def test_what_stays_as_it_is(text: str) -> None:
+    assert rewritten(text) == text
+
+
+def test_a_base_is_obeyed_and_goes() -> None:
+    text = "<base target=_top href='/a/x/'><a href=../b>1</a><a href=#f>2</a><base href=/z>"
+    after = '<base target=_top ><a href="b.html">1</a><a href="http://h/a/x/#f">2</a><base >'
+    assert rewritten(text) == after
+
+
+def test_places_are_found_behind_line_breaks_and_characters_of_all_sizes() -> None:
+    text = "\r\n\r\n\u00e9\U0001f600<a\r\nhref=b>\r\n</a>\r\r\n<a href=b>"
+    after = '\r\n\r\n\u00e9\U0001f600<a\r\nhref="b.html">\r\n</a>\r\r\n<a href="b.html">'
+    assert rewritten("<meta charset=utf-8>" + text) == "<meta charset=utf-8>" + after
+
+
+def test_xml_keeps_its_own_rules() -> None:
+    text = (
+        '<?xml version="1.0"?><?xml-stylesheet href="/s.css"?><svg viewBox="0"><title/>'
+        '<style><![CDATA[@import "/s.css";]]></style><!-- <a href="b"/> -->'
+        '<a xlink:href="b#1&amp;2"/><script href="z"/></svg>'
+    )
+    after = (
+        '<?xml version="1.0"?><?xml-stylesheet href="../s.css"?><svg viewBox="0"><title/>'
+        '<style><![CDATA[@import "../s.css";]]></style><!-- <a href="b"/> -->'
+        '<a xlink:href="b.html#1&amp;2"/><script href="http://h/a/z"/></svg>'
+    )
+    assert rewritten(text, "image/svg+xml") == after
+
+
+def test_xml_in_another_encoding_stays_as_it_is() -> None:
+    body = '<?xml version="1.0" encoding="iso-8859-1"?><svg><a href="b">\u00e9</a></svg>'
+    latin = body.encode("latin-1")
+    assert rewrite(page(latin, "image/svg+xml"), FILES.get) == latin
+
+
+@pytest.mark.parametrize(
+    ("body", "type_"),
+    [
+        ("\u00e9<a href=b>".encode("latin-1"), "text/html; charset=latin1"),
+        ("<meta charset=latin1>\u00e9<a href=b>".encode("latin-1"), "text/html"),
+        ("<meta charset=latin1>\u00e9<a href=b>".encode(), "text/html; charset=utf-8"),
+        ("\u00e9<a href=b>".encode(), "text/html; charset=utf-8"),
+        ("\u00e9<a href=b>".encode(), "text/html"),
+        ("\ufeff\u00e9<a href=b>".encode("utf-16"), "text/html"),
+        ("\u00e9<a href=b>".encode("utf-16le"), "text/html; charset=utf-16le"),
+        ("\u65e5\u672c<a href=b>".encode("shift_jis"), "text/html; charset=shift_jis"),
+        ("\u65e5\u672c<a href=b>".encode("iso-2022-jp"), "text/html; charset=iso-2022-jp"),
+    ],
+)
+def test_a_page_is_read_in_its_encoding_without_the_header_that_told(
+    body: bytes, type_: str
+) -> None:
+    found = rewrite(page(body, type_), FILES.get)
+    assert found.startswith(b"\xef\xbb\xbf")
+    text = found.decode("utf-8-sig")
+    assert 'href="b.html"' in text
+    assert "\u00e9" in text or "\u65e5\u672c" in text
+
+
+def test_a_page_that_tells_by_itself_keeps_every_byte() -> None:
+    body = b"<meta charset=utf-8>\xc3\xa9\x80\xff<a href=b>"
+    assert rewrite(page(body), FILES.get) == body.replace(b"=b", b'="b.html"')
+
+
+def test_a_query_is_looked_up_in_the_encoding_of_its_page() -> None:
+    body = "<a href='?\u00e9'>".encode("latin-1")
+    assert b'href="e.html"' in rewrite(page(body, "text/html; charset=latin1"), FILES.get)
+
+
+def test_a_style_sheet_and_its_encoding() -> None:
+    body = '@import "/s.css";/* \u00e9 */'.encode("latin-1")
+    found = rewrite(page(body, "text/css; charset=latin1"), FILES.get)
+    assert found.decode() == '\ufeff@import "../s.css";/* \u00e9 */'
+    assert rewritten("a{b:url(x\\)y)}", "text/css") == "a{b:url(http://h/a/x\\)y)}"
+
+
+def test_other_types_stay_as_they_are_and_unknown_ones_are_looked_at() -> None:
+    assert rewritten("<a href=b>", "text/plain") == "<a href=b>"
+    assert rewritten("<html><a href=b>", "application/octet-stream").endswith('"b.html">')
+    assert rewritten("no page <a href=b>", "") == "no page <a href=b>"
+
+
+def test_to_rewrite_what_is_rewritten_changes_nothing() -> None:
+    once = rewritten("<base href=/a/><a href=b>1</a><a href=c>2</a><style>a{b:url(b)}</style>")
+    local = {f"{HOME}{name}": name for name in ("b.html", "index.html")}
+    assert rewrite(page(once.encode(), charset="UTF-8"), local.get).decode() == once
+
+
+def test_behind_long_runs_places_are_right() -> None:
+    script, tag = f"<script>{'x=1;' * 100_000}</script>", f"<a {'x ' * 200_000}"
+    before = f"{script}\r\n<a href=b>{tag}href=b><a href=b>"
+    after = f'{script}\r\n<a href="b.html">{tag}href="b.html"><a href="b.html">'
+    assert rewritten(before) == after
+
+
+def test_a_page_is_whole_wherever_the_parser_is_given_a_portion(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = "\r\n\r\n<p title='\r\n\r\n' style='b:url(b)'>\r<style>a{b:url(b)}</style>\r\n" * 3
+    text = "<meta charset=utf-8>" + text + "<a href=b>\u00e9</a>"
+    once = rewritten(text)
+    assert once.count("b.html") == 7
+    for size in range(1, 40):
+        monkeypatch.setattr("larbinpy.parse.marked._CHUNK", size)
+        assert rewritten(text) == once
+
+
+def test_what_a_shadow_root_holds_is_rewritten_too() -> None:
+    text = "<p><template id=x shadowrootmode=open><a href=b></a><a href='?shadowrootmode='></a>"
+    after = '<p><template id=x shadowrootmode=open><a href="b.html"></a>'
+    after += '<a href="http://h/a/?shadowrootmode="></a>'
+    assert rewritten(text) == after
+
+
+@pytest.mark.parametrize(
+    ("text", "type_"),
+    [
+        ("".join(f"a{{b:url({n})}}" for n in range(40_000)), "text/css"),
+        ("()" * 400_000, "text/css"),
+        ("".join(f"<style>a{{b:url({n})}}</style>" for n in range(20_000)), "text/html"),
+        (f"<style>{''.join(f'a{{b:url({n})}}' for n in range(40_000))}</style>", "text/html"),
+        ("".join(f"<img srcset='{n} 1x, {n}? 2x'>" for n in range(20_000)), "text/html"),
+        (f"<img srcset='{', '.join(f'{n} {n}w' for n in range(1, 2000))}'>" * 40, "text/html"),
+        ("<p>x" * 300_000, "text/html"),
+        ("x\r\n" * 300_000, "text/html"),
+        ("<svg>" + "".join(f"<a href='{n}'/>" for n in range(40_000)) + "</svg>", "image/svg+xml"),
+        ("<svg><base/>" + "<g class='a'/>" * 40_000 + "</svg>", "image/svg+xml"),
+    ],
+)
+def test_long_pages_are_rewritten_in_short_steps(text: str, type_: str) -> None:
+    """A step has few references and little text, so that no turn of a crawl is long."""
+    asked: list[str] = []
+    longest = steps = known = 0
+    for _ in rewriting(page(text.encode(), type_, "UTF-8"), lambda url: asked.append(url)):
+        longest, known, steps = max(longest, len(asked) - known), len(asked), steps + 1
+    assert max(longest, len(asked) - known) <= 2500
+    assert steps >= len(text) // 200_000
+
+
+def test_hostile_pages_take_no_time() -> None:
+    for text in (
+        "<a " + "x " * 2_000_000,
+        "<a href=" * 200_000,
+        "<!--" * 500_000,
+        "<a '\"" * 400_000,
+        "<style>" * 300_000,
+        "<a style='" + "url(" * 500_000,
+        "<template " * 300_000 + "shadowrootmode",
+    ):
+        for type_ in ("text/html", "image/svg+xml", "text/css"):
+            began = time.process_time()
+            rewrite(page(text.encode(), type_, "UTF-8"), FILES.get)
+            assert time.process_time() - began < 2, (text[:10], type_)
+
+
+@given(st.text("<>\"'/=! -abchrefstyl[]?&;\r\n\u00e9\ud800", max_size=80))
+def test_to_rewrite_twice_is_to_rewrite_once(text: str) -> None:
+    for type_ in ("text/html", "image/svg+xml"):
+        body = text.encode("utf-8", "surrogatepass")
+        found = rewrite(page(body, type_, "UTF-8"), lambda url: None)
+        assert rewrite(page(found, type_, "UTF-8"), lambda url: None) == found
+
+
+@given(st.text("url()\"'@import image-set\\\n a/", max_size=60))
+def test_urls_of_a_sheet_are_replaced_where_they_are_found(text: str) -> None:
+    seen: list[str] = []
+
+    def new(url: str) -> str:
+        seen.append(url)
+        return "n'e\"w)"
+
+    after = whole(replace_css_urls(text, new))
+    assert seen == css_urls(text)
+    if "\\" not in text:
+        assert css_urls(after)[: len(seen)] == ["n'e\"w)"] * len(seen)
+    assert whole(replace_css_urls(text, lambda url: None)) == text
+
+
+@given(st.text("ab ,1x2w()", max_size=40))
+def test_candidates_are_replaced_where_they_are_found(value: str) -> None:
+    seen: list[str] = []
+    whole(replace_srcset(value, seen.append))  # type: ignore[func-returns-value,arg-type]
+    assert seen == srcset(value)
+    assert srcset(whole(replace_srcset(value, lambda url: "n,ew,"))) == ["n,ew"] * len(seen)
+
+
+@pytest.mark.parametrize(
+    ("body", "type_"),
+    [
+        (b"\xff\xfe" + "<a href=/x>x</a>".encode("utf-16-le") + b"\n", "text/html"),
+        (b"<svg><base/><base href='/b'/><a href='/x'/></svg>", "image/svg+xml"),
+        (b"<base href=/b><base><a href=/x>x</a>", "text/html"),
+        (b"<base href='/" + b"b" * 40_000 + b"'><a href=/x>x</a>", "text/html"),
+        (b'<meta charset=utf-8><a href=/x title="a"b\xe9"c>x</a>', "text/html"),
+        (b"<svg xmlns='http://www.w3.org/2000/svg'><a href='&#xd800;'/></svg>", "image/svg+xml"),
+    ],
+)
+def test_no_page_ends_the_crawl(body: bytes, type_: str) -> None:
+    assert rewrite(page(body, type_), lambda href: None)

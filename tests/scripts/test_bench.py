@@ -1,0 +1,275 @@
+"""The benchmarks' own logic: the web that is built, and what is made of figures."""
+
+import json
+import sys
+from pathlib import Path
+
+import dns.message
+import pytest
+from benchmarks.building import CannotBuild, Site, site, usable
+from benchmarks.names import answer
+from benchmarks.ratios import Done, Found, Ratio, Unusable, baseline, check
+from benchmarks.sampled import at_work, stage
+from benchmarks.template import Slot, piece, template
+from benchmarks.web import ROBOTS, Author, Web, address, choose, number_of
+from experiments.runs import Spread
+
+from larbinpy.fetch.robots import Rules
+from larbinpy.parse import links
+
+PAGE = b"""<!DOCTYPE html><html><head><title>words stand here</title>
+<link rel="stylesheet" href="style.css"><script src='code.js'>var a = '<a href="no">';</script>
+</head><body><!-- <a href="neither"> --><img srcset="a.png 2x" src="a.png" alt="href='x'">
+<p>some words that everybody reads every day and nobody remembers after that
+<a href="#part">part</a> <a href="mailto:someone@example.org">mail</a> <a href="">here</a>
+<a class=x href="one.html">one</a> <a href='../two.html#part'>two</a> <a href="http://a.b/">3</a>
+<A HREF="four">four</A> <a href="five?x=1&amp;y=2">five</a> <a href="six">six</a>
+</body></html>
+"""
+MADE = template("page", PAGE)
+WEB = Web(pages=30, size=1000, group=3)
+
+
+def author() -> Author:
+    return Author(WEB, [MADE, template("other", PAGE.replace(b"words", b"other words"))])
+
+
+def reached(author: Author, hosts: range) -> set[str]:
+    """All URLs to which the links of the start pages lead, but those that are closed."""
+    places = {
+        url: (host, number)
+        for host in range(WEB.group * 3)
+        for number, url in enumerate(author.urls(host))
+    }
+    rules = Rules.parse(ROBOTS.encode())
+    to_do, met = [WEB.base(host) for host in hosts], set()
+    while to_do:
+        url = to_do.pop()
+        if url not in met and rules.allowed("bench", url):
+            met.add(url)
+            to_do += links(author.page(*places[url]), url, "utf-8")
+    return met
+
+
+def test_links_that_polite_crawlers_leave_alone_are_no_way_to_a_page() -> None:
+    polite = b'<a href="one" rel="me">1</a>'
+    left = (
+        b'<a rel="ugc nofollow" href="2">2</a><a href="3" rel=nofollow><a href="4" rel=sponsored>'
+    )
+    made = template("page", polite + left)
+    assert made.slots == (Slot.ANCHOR, Slot.OTHER, Slot.OTHER, Slot.OTHER)
+
+
+def test_a_template_keeps_everything_but_links_and_words() -> None:
+    assert MADE.count(Slot.ANCHOR) == 6
+    assert MADE.count(Slot.OTHER) == 3
+    assert MADE.size == len(PAGE)
+    marks = [b"@A"] * 6, [b"@O"] * 3, MADE.words
+    filled = MADE.fill(*marks)
+    expected = PAGE.replace(b' srcset="a.png 2x"', b"")
+    for link in (b"one.html", b"../two.html", b"http://a.b/", b"four", b"five?x=1&amp;y=2", b"six"):
+        for quote in (b'"', b"'", b"#"):
+            for open_ in (b'href="', b"href='", b'HREF="'):
+                expected = expected.replace(open_ + link + quote, open_ + b"@A" + quote)
+    for link in (b"style.css", b"code.js", b"a.png"):
+        for quote in (b'"', b"'"):
+            expected = expected.replace(b"=" + quote + link + quote, b"=" + quote + b"@O" + quote)
+    assert filled == expected
+
+
+def test_each_host_has_other_bytes_and_other_paths() -> None:
+    """Nothing can be won by remembering a page or a reference."""
+    pages = [author().page(host, number) for host in range(6) for number in range(30)]
+    assert len(set(pages)) == len(pages)
+    paths = [path for host in range(6) for path in author().paths(host)[1:]]
+    assert len(set(paths)) == len(paths)
+
+
+def test_two_builds_are_the_same() -> None:
+    assert author().page(4, 7) == author().page(4, 7)
+    assert author().paths(4) == author().paths(4)
+
+
+def test_all_pages_are_reached_and_no_link_leads_out_of_the_group() -> None:
+    web = author()
+    assert reached(web, range(3, 4)) == {url for host in range(3, 6) for url in web.urls(host)}
+
+
+def test_each_page_of_a_host_is_reached_without_leaving_it() -> None:
+    web, met = author(), set()
+    to_do = [WEB.base(1)]
+    own = dict(zip(web.urls(1), range(WEB.pages), strict=True))
+    while to_do:
+        url = to_do.pop()
+        if url in own and url not in met:
+            met.add(url)
+            to_do += links(web.page(1, own[url]), url, "utf-8")
+    assert met == set(own)
+
+
+def test_the_start_page_alone_leads_to_what_is_closed() -> None:
+    web = author()
+    rules = Rules.parse(ROBOTS.encode())
+    for number, url in enumerate(web.urls(2)):
+        found = links(web.page(2, number), url, "utf-8")
+        closed = [link for link in found if not rules.allowed("bench", link)]
+        assert len(closed) == (number == 0)
+
+
+def test_a_page_whose_links_cannot_be_led_is_left_out() -> None:
+    assert usable(MADE)
+    assert not usable(template("few", b"<p><a href=x>x</a>"))
+    for odd in (b"<base href='http://a.b/'>", b"<style>p { background: url(http://a.b/x.png) }"):
+        assert not usable(template("odd", PAGE.replace(b"<link", odd + b"<link")))
+
+
+def test_small_pages_are_pieces_with_links() -> None:
+    page = b"<p>text</p>" * 300 + b"<li><a href='x'>x</a> text</li>" * 30 + b"<p>text</p>" * 300
+    part = piece(page, 400, 5)
+    assert 200 < len(part) < 450
+    assert template("part", part).count(Slot.ANCHOR) >= 5
+
+
+def test_pages_are_chosen_for_their_mean_size() -> None:
+    sizes = [100 * n for n in range(1, 1000)]
+    chosen = [sizes[index] for index in choose(sizes, 50, 30_000)]
+    assert len(chosen) == 50
+    assert sum(chosen) / 50 == pytest.approx(30_000, rel=0.05)
+    assert max(chosen) > 45_000 and min(chosen) < 12_000
+    assert list(choose([5, 6], 50, 1000)) == []
+
+
+def build(folder: Path, hosts: int) -> Site:
+    documents = folder / "documents"
+    documents.mkdir(exist_ok=True)
+    for n in range(3):
+        (documents / f"{n}.html").write_bytes(PAGE + b"<p>more words" * (400 + n))
+    return site(Web(pages=5, size=5000, group=2), hosts, [documents], folder / "cache")
+
+
+def test_a_site_is_built_once(tmp_path: Path) -> None:
+    first = build(tmp_path, 3)
+    paths = list(first.paths(10))
+    assert len(paths) == 4  # whole groups
+    files = [first.file(host, path) for host, each in enumerate(paths) for path in each]
+    bodies = {file.read_bytes() for file in files}
+    assert len(files) == len(bodies) == 20
+    robots = (first.folder / address(host) / "robots.txt" for host in range(4))
+    assert {file.read_text() for file in robots} == {ROBOTS}
+    before = files[0].stat().st_mtime_ns
+    assert build(tmp_path, 4) == first
+    assert files[0].stat().st_mtime_ns == before
+    assert len(list(build(tmp_path, 5).paths(10))) == 6
+    assert files[0].read_bytes() in bodies
+
+
+def test_a_folder_without_pages_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CannotBuild, match="--pages"):
+        site(WEB, 1, [tmp_path], tmp_path / "cache")
+
+
+def test_hosts_have_addresses_and_names_of_their_own() -> None:
+    numbers = [*range(0, 70_000, 7)]
+    assert len({address(number) for number in numbers}) == len(numbers)
+    tls = Web(1, 1000, 2, tls=True)
+    assert all(number_of(tls.host(number)) == number for number in numbers)
+    others = ("bench.test", "h.bench.test", "h1.other", "x1.bench.test")
+    assert [number_of(name) for name in others] == [None] * 4
+
+
+def test_the_name_server_answers_for_hosts() -> None:
+    reply = answer(dns.message.make_query("H7.Bench.Test", "A", use_edns=False).to_wire())
+    assert reply is not None
+    assert dns.message.from_wire(reply).answer[0][0].to_text() == address(7)
+    reply = answer(dns.message.make_query("h7.bench.test", "AAAA", use_edns=False).to_wire())
+    assert reply is not None and dns.message.from_wire(reply).answer == []
+    assert answer(b"") is answer(dns.message.make_query("a.test", "A").to_wire()) is None
+
+
+def done(pages: int, seconds: float, cpu: float, **others: int) -> Done:
+    values = {"expected": 100, "max_rss": 1, "requests": 200, "lost": 0, **others}
+    return Done(pages=pages, seconds=seconds, cpu_seconds=cpu, **values)
+
+
+def test_what_was_skipped_is_said_and_not_counted() -> None:
+    assert done(100, 2, 1).remark == ""
+    assert (done(80, 2, 1).rate, done(80, 2, 1).remark) == (40, "skipped 20.0%")
+    assert done(103, 2, 1).remark == "3 pages too many"
+    assert done(100, 2, 1, lost=3).remark == "3 closed or missing URLs"
+    assert done(100, 2, 1, requests=90).remark == "asked only 90 times"
+
+
+def test_ratios_are_those_of_each_round() -> None:
+    rounds = {
+        "larbinpy": [done(100, 1, 1), done(100, 1, 2), done(100, 2, 1)],
+        "peer": [done(10, 1, 1), done(10, 1, 1), done(10, 1, 1)],
+    }
+    rate = Ratio("pages/s", "peer", "rate", target=10).found(rounds)
+    assert (rate.spread, rate.met) == (Spread(10, 5, 10), True)
+    less = Ratio("less CPU", "peer", "cpu", inverse=True, target=11).found(rounds)
+    assert (less.spread, less.met) == (Spread(10, 5, 10), False)
+    cost = Ratio("CPU", "peer", "cpu", more_is_better=False, target=0.1).found(rounds)
+    assert cost.spread.median == pytest.approx(0.1)
+    assert cost.verdict().endswith("at most 0.1")
+
+
+def found(label: str, median: float, *, more_is_better: bool = True) -> Found:
+    return Found(label, Spread(median, median, median), more_is_better, None)
+
+
+@pytest.mark.parametrize(
+    ("more_is_better", "now", "lost"),
+    [
+        (True, 8.6, 0),
+        (True, 8.4, 1),
+        (True, 20, 0),
+        (False, 11.7, 0),
+        (False, 11.8, 1),
+        (False, 5, 0),
+    ],
+)
+def test_a_ratio_that_lost_more_than_its_share_is_told(
+    tmp_path: Path, more_is_better: bool, now: float, lost: int
+) -> None:
+    file = tmp_path / "baseline"
+    file.write_text(baseline({"broad": [found("x", 10.0)]}, quick=False))
+    lines = check({"broad": [found("x", now, more_is_better=more_is_better)]}, False, file)
+    assert len(lines) == lost
+    assert all(line.startswith("broad: x is ") and "was 10" in line for line in lines)
+
+
+def test_a_baseline_that_says_nothing_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "baseline"
+    results = {"broad": [found("x", 10.0)]}
+    file.write_text(baseline(results, quick=True))
+    with pytest.raises(Unusable, match="--quick"):
+        check(results, False, file)
+    assert check(results, True, file) == []
+    with pytest.raises(Unusable, match="no ratio"):
+        check({"tls": [found("y", 1.0)]}, True, file)
+    for text in ("", "[]", json.dumps({"quick": True})):
+        file.write_text(text)
+        with pytest.raises(Unusable, match="no baseline"):
+            check(results, True, file)
+
+
+def test_stages_are_the_rooms() -> None:
+    assert stage("fetch/fetcher", "_on_ready") == "fetch: libcurl"
+    assert stage("fetch/fetcher", "start") == stage("fetch/transfer", "header") == "fetch"
+    assert stage("parse/charset", "_parse") == "parse: turbohtml"
+    assert stage("output/log", "write") == "crawl log"
+    assert (stage("url", "resolve"), stage("crawl/checkpoints", "step")) == ("url", "crawl")
+
+
+def test_a_function_that_only_begins_is_not_what_took_the_time() -> None:
+    """A signal that comes in libcurl is noted when libcurl calls back."""
+    found: list[bool] = []
+
+    def called() -> None:
+        found.append(at_work(sys._getframe()))
+
+    sys.setprofile(lambda frame, event, _value: event == "call" and found.append(at_work(frame)))
+    called()
+    sys.setprofile(None)
+    # `called` as it is entered, then `at_work`, which it calls, and at last itself.
+    assert found == [False, False, True]

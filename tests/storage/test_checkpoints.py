@@ -1,0 +1,370 @@
+import errno
+from math import inf
+
+import pytest
+
+from larbinpy.crawl.checkpoints import Checkpoints
+from larbinpy.frontier import state
+from larbinpy.frontier.state import State, StateError
+from tests.support.faultydisk import CHANGES, FaultyDisk
+from tests.support.frontiers import make_frontier
+
+
+class Part:
+    """A part of the state that notes what is asked of it."""
+
+    def __init__(self, name, calls):
+        self.name = name
+        self.calls = calls
+
+    def cut(self):
+        self.calls.append(f"{self.name} cut")
+        return {"length": 7}
+
+    def sync(self):
+        self.calls.append(f"{self.name} sync")
+
+    def load(self, mark):
+        assert mark == {"length": 7}
+        self.calls.append(f"{self.name} load")
+
+
+class Disk:
+    """The disk of the outputs, which takes so many looks."""
+
+    def __init__(self, looks, calls, error=None):
+        self.looks = looks
+        self.calls = calls
+        self.error = error
+        self._left = 0
+
+    def begin(self, written):
+        assert written == {"length": 7}
+        self.calls.append("disk begin")
+        self._left = self.looks
+
+    @property
+    def done(self):
+        self._left -= 1
+        return self._left < 0
+
+    def wait(self):
+        self.calls.append("disk wait")
+        self._left = 0
+
+
+@pytest.fixture
+def frontier(tmp_path):
+    frontier = make_frontier(tmp_path)
+    seed(frontier, 0, 1, 2)
+    yield frontier
+    frontier.store.close()
+
+
+@pytest.fixture
+def calls():
+    return []
+
+
+@pytest.fixture
+def checkpoints(frontier, tmp_path, calls):
+    return Checkpoints(State(tmp_path), frontier, Part("log", calls), 5.0)
+
+
+def seed(frontier, *numbers):
+    for number in numbers:
+        frontier.seed(f"http://a.test/{number}")
+
+
+def saved(folder):
+    """The numbers of the URLs that the state on disk owes; None where there is none."""
+    try:
+        return sorted(int(url.href[-1]) for url in State(folder).owed())
+    except StateError:
+        return None
+
+
+def finish(checkpoints):
+    steps = 0
+    while checkpoints.under_way:
+        checkpoints.step()
+        steps += 1
+        assert steps < 50
+    return steps
+
+
+def test_the_first_is_due_at_once_and_the_others_every_so_often(checkpoints):
+    assert checkpoints.is_due(-100.0)
+    assert not checkpoints.under_way
+    checkpoints.begin(10.0)
+    assert checkpoints.under_way
+    assert not checkpoints.is_due(99.0), "one is under way"
+    finish(checkpoints)
+    for now, is_due in ((10.0, False), (14.9, False), (15.0, True), (99.0, True)):
+        assert checkpoints.is_due(now) == is_due
+    checkpoints.save(20.0)
+    assert not checkpoints.is_due(24.9)
+    assert checkpoints.is_due(25.0)
+
+
+def test_one_counts_with_its_last_steps_and_not_before(checkpoints, frontier, tmp_path):
+    """What is done meanwhile is not part of it."""
+    checkpoints.begin(0.0)
+    assert saved(tmp_path) is None, "to begin is no step"
+    seed(frontier, 3)
+    checkpoints.step()
+    seed(frontier, 4)
+    seen = []
+    while checkpoints.under_way:
+        seen.append(saved(tmp_path))
+        checkpoints.step()
+        frontier.sequence(0.0)
+    assert seen == [None] * (len(seen) - 1) + [[0, 1, 2, 3]]
+    assert len(seen) == 9
+    checkpoints.save(1.0)
+    assert saved(tmp_path) == [0, 1, 2, 3, 4]
+
+
+def test_each_step_waits_for_the_disk_once_at_most(checkpoints, frontier):
+    checkpoints.save(0.0)
+    seed(frontier, 3)
+    checkpoints.begin(1.0)
+    waits = []
+    while checkpoints.under_way:
+        with FaultyDisk().under("fsync") as disk:
+            checkpoints.step()
+        waits.append(disk.count)
+    # The last but one is the manifest's: its file and its folder.
+    assert waits == [0, 0, 1, 1, 0, 0, 0, 2, 0]
+
+
+def test_a_long_state_is_written_down_in_steps(checkpoints, frontier, tmp_path, monkeypatch):
+    monkeypatch.setattr(state, "_LONG", 10)
+    monkeypatch.setattr(state, "_ENTRIES", 2)
+    seed(frontier, 3)
+    checkpoints.begin(1.0)
+    assert finish(checkpoints) > 10
+    assert saved(tmp_path) == [0, 1, 2, 3]
+
+
+def test_a_step_without_one_under_way_does_nothing(checkpoints, tmp_path):
+    checkpoints.step()
+    assert not checkpoints.under_way
+    assert saved(tmp_path) is None
+    assert repr(checkpoints) == "<Checkpoints none under way>"
+    checkpoints.begin(0.0)
+    assert repr(checkpoints) == "<Checkpoints one under way>"
+
+
+def test_to_begin_while_one_is_under_way_is_to_go_on(checkpoints, frontier, tmp_path):
+    checkpoints.begin(0.0)
+    checkpoints.step()
+    seed(frontier, 3)
+    checkpoints.begin(3.0)
+    finish(checkpoints)
+    assert saved(tmp_path) == [0, 1, 2]
+    assert checkpoints.is_due(5.0)
+
+
+@pytest.mark.parametrize("steps", range(8))
+def test_a_save_while_one_is_under_way_is_whole(checkpoints, frontier, tmp_path, steps):
+    checkpoints.begin(0.0)
+    for _ in range(steps):
+        checkpoints.step()
+    seed(frontier, 3)
+    checkpoints.save(2.0)
+    assert not checkpoints.under_way
+    assert saved(tmp_path) == [0, 1, 2, 3]
+    assert not checkpoints.is_due(6.9) and checkpoints.is_due(7.0)
+    seed(frontier, 4)
+    checkpoints.begin(7.0)
+    finish(checkpoints)
+    assert saved(tmp_path) == [0, 1, 2, 3, 4]
+
+
+def test_after_an_error_in_a_step_none_is_under_way(checkpoints, frontier, tmp_path):
+    """The next begins when it is due, and has all that this one should have had."""
+    checkpoints.save(0.0)
+    seed(frontier, 3)
+    nth, now = 1, 10.0
+    while True:
+        disk = FaultyDisk()
+        disk.fail(nth, torn=True)
+        checkpoints.begin(now)
+        with disk.under(*CHANGES):
+            try:
+                finish(checkpoints)
+                break
+            except OSError as error:
+                assert error.errno == errno.ENOSPC
+        assert not checkpoints.under_way
+        assert saved(tmp_path) in ([0, 1, 2], [0, 1, 2, 3])
+        assert not checkpoints.is_due(now + 4.9)
+        assert checkpoints.is_due(now + 5.0)
+        nth, now = nth + 1, now + 10.0
+    assert nth > 5
+    assert saved(tmp_path) == [0, 1, 2, 3]
+
+
+def test_an_error_in_a_save_leaves_none_under_way(checkpoints, frontier, tmp_path):
+    checkpoints.begin(0.0)
+    checkpoints.step()
+    disk = FaultyDisk()
+    disk.fail(1)
+    seed(frontier, 3)
+    with disk.under("fsync"), pytest.raises(OSError):
+        checkpoints.save(2.0)
+    assert not checkpoints.under_way
+    assert not checkpoints.is_due(6.9) and checkpoints.is_due(7.0)
+    checkpoints.save(3.0)
+    assert saved(tmp_path) == [0, 1, 2, 3]
+
+
+def test_only_the_last_is_ended(checkpoints, tmp_path):
+    """So that nobody is asked too soon by the run after a kill."""
+    for ended in (False, True, False):
+        checkpoints.save(0.0, ended=ended)
+        text = (tmp_path / "state.json").read_text()
+        assert f'"ended":{"true" if ended else "false"}' in text
+
+
+# The log and the outputs.
+
+
+def test_the_log_is_cut_before_the_state_and_synced_before_it_counts(checkpoints, calls, tmp_path):
+    checkpoints.begin(0.0)
+    checkpoints.step()
+    assert calls == ["log cut"]
+    checkpoints.step()
+    assert calls == ["log cut", "log sync"]
+    assert saved(tmp_path) is None
+    finish(checkpoints)
+    assert calls == ["log cut", "log sync"]
+    assert saved(tmp_path) == [0, 1, 2]
+
+
+@pytest.fixture
+def with_outputs(frontier, tmp_path, calls):
+    """A function that makes checkpoints of a crawl with outputs on such a disk."""
+
+    def make(disk=None):
+        log, outputs = Part("log", calls), Part("outputs", calls)
+        return Checkpoints(State(tmp_path), frontier, log, 5.0, outputs, disk)
+
+    return make
+
+
+def test_the_pages_are_on_the_disk_before_the_state_counts(with_outputs, calls, tmp_path):
+    checkpoints = with_outputs(Disk(3, calls))
+    checkpoints.begin(0.0)
+    hurried, seen = [], []
+    while checkpoints.under_way:
+        hurried.append(checkpoints.deadline == -inf)
+        seen.append(saved(tmp_path))
+        checkpoints.step()
+    assert calls == ["log cut", "outputs cut", "disk begin", "log sync", "outputs sync"]
+    # While the disk is busy the crawl need not hurry back.
+    assert hurried == [
+        True,
+        True,
+        False,
+        False,
+        False,
+        True,
+        True,
+        True,
+        True,
+        True,
+        True,
+        True,
+        True,
+    ]
+    assert seen[:-1] == [None] * 12
+    assert checkpoints.deadline != -inf
+    assert saved(tmp_path) == [0, 1, 2]
+
+
+def test_a_save_waits_for_the_pages(with_outputs, calls, tmp_path):
+    checkpoints = with_outputs(Disk(3, calls))
+    checkpoints.save(0.0)
+    assert calls[:4] == ["log cut", "outputs cut", "disk begin", "disk wait"]
+    assert calls.count("disk wait") == 1
+    assert saved(tmp_path) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("looks", [0, 2])
+def test_a_page_that_cannot_be_written_ends_the_checkpoint(with_outputs, calls, tmp_path, looks):
+    checkpoints = with_outputs(Disk(looks, calls, OSError(errno.EIO, "lost")))
+    for _ in range(2):
+        checkpoints.begin(0.0)
+        with pytest.raises(OSError, match="lost"):
+            finish(checkpoints)
+        assert not checkpoints.under_way
+        with pytest.raises(OSError, match="lost"):
+            checkpoints.save(0.0)
+    assert saved(tmp_path) is None
+
+
+def test_the_log_and_the_outputs_take_up_what_they_said(with_outputs, calls, tmp_path):
+    with_outputs().save(0.0)
+    calls.clear()
+    again = make_frontier(tmp_path)
+    State(tmp_path).load(again, Part("log", calls), 0.0, Part("outputs", calls))
+    assert calls == ["log load", "outputs load"]
+    calls.clear()
+    State(tmp_path).load(make_frontier(tmp_path), Part("log", calls), 0.0)
+    assert calls == ["log load"]
+
+
+# What people ask for
+
+
+def steps_of(saving, checkpoints):
+    """How many steps were made until there was an answer, and the answer."""
+    for count, answer in enumerate(saving):
+        if answer is not None:
+            return count, answer
+        checkpoints.step()
+    raise AssertionError("no answer")
+
+
+def test_save_now_is_a_checkpoint_in_steps(checkpoints, frontier, tmp_path):
+    count, answer = steps_of(checkpoints.save_now(lambda: 100.0), checkpoints)
+    assert (count > 3, answer) == (True, True)
+    assert saved(tmp_path) == [0, 1, 2]
+    assert not checkpoints.under_way
+
+
+def test_save_now_holds_what_came_after_the_cut_of_another(checkpoints, frontier, tmp_path):
+    checkpoints.begin(100.0)
+    checkpoints.step()
+    seed(frontier, 3)
+    _, answer = steps_of(checkpoints.save_now(lambda: 101.0), checkpoints)
+    assert answer is True
+    assert saved(tmp_path) == [0, 1, 2, 3]
+
+
+def test_two_who_ask_at_once_share_one(checkpoints, frontier, tmp_path, calls):
+    first, second = (checkpoints.save_now(lambda: 100.0) for _ in range(2))
+    assert next(first) is next(second) is None
+    while checkpoints.under_way:
+        checkpoints.step()
+    assert next(first) is True
+    assert calls.count("log cut") == 1
+    while (answer := next(second)) is None:
+        checkpoints.step()
+    assert answer is True
+
+
+def test_save_now_where_it_fails(checkpoints, monkeypatch):
+    saving = checkpoints.save_now(lambda: 100.0)
+    assert next(saving) is None
+
+    def fails(*_args, **_more):
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(state, "write_atomic", fails)
+    with pytest.raises(OSError, match="full"):
+        while checkpoints.under_way:
+            checkpoints.step()
+    assert next(saving) is False

@@ -1,0 +1,246 @@
+import mmap
+import random
+from array import array
+from io import BytesIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from larbinpy.storage import fingerprint_table
+from larbinpy.storage.fingerprint_table import FingerprintTable
+
+TOP = 2**64 - 1
+#: Some anywhere, many in the lowest region and the highest, so that runs meet both ends.
+PRINTS = st.integers(0, 20) | st.integers(TOP - 20, TOP) | st.integers(0, TOP)
+BATCHES = st.lists(st.lists(PRINTS, max_size=20), max_size=40)
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    for name, value in {"_REGION_BITS": 2, "_WIDTH": 1, "_TAIL": 2, "_GROWTH": 1}.items():
+        monkeypatch.setattr(fingerprint_table, name, value)
+
+
+@pytest.fixture(scope="module")
+def random_prints():
+    return array("Q", random.Random(4).randbytes(8 * 150_000)).tolist()
+
+
+def used(table):
+    """The slots from the first region to the end of the tail."""
+    end = table._end + fingerprint_table._TAIL
+    return table._slots[table._bases[table._first] : end].tolist()
+
+
+def check(table, known):
+    """The invariants of the class."""
+    slots = used(table)
+    assert len(table) == len(known)
+    assert sorted([f for f in slots if f] + list(table._strays)) == sorted(known)
+    assert slots[-1] == 0
+    assert len(slots) == sum(table._widths) + fingerprint_table._TAIL
+    order = sorted(range(table._regions), key=lambda region: table._bases[region])
+    assert order == [(table._moves + k) % table._regions for k in range(table._regions)]
+    assert not any(table._slots[table._end + fingerprint_table._TAIL :])
+    assert all(f in table for f in known)
+
+
+def fill(table, batch):
+    fresh = table.add(batch)
+    table.grow()
+    return fresh
+
+
+def copy(table, add=lambda: None, size=64):
+    """The table restored from its image; `add` is called between the pieces."""
+    pieces = []
+    for piece in table.image(size):
+        pieces.append(bytes(piece))
+        add()
+    return restore(b"".join(pieces))
+
+
+def restore(data):
+    file = BytesIO(data)
+
+    def read(room):
+        if file.readinto(room) < len(room):
+            raise ValueError("shorter than it says")
+
+    table = FingerprintTable.restore(len(data), read)
+    assert file.read() == b""
+    return table
+
+
+@pytest.mark.usefixtures("tiny")
+class TestTiny:
+    @given(BATCHES)
+    def test_it_is_a_set(self, batches):
+        table, model = FingerprintTable(), set()
+        for batch in batches:
+            for f, is_new in zip(batch, fill(table, batch), strict=True):
+                assert is_new == (f not in model)
+                model.add(f)
+            check(table, model)
+            assert (7 in table) == (7 in model)
+
+    @given(BATCHES, st.lists(PRINTS, max_size=20))
+    def test_it_says_what_add_would_and_adds_nothing(self, batches, asked):
+        table = FingerprintTable()
+        known = set()
+        for batch in batches:
+            fill(table, batch)
+            known.update(batch)
+        assert table.unmet(asked) == [f not in known for f in asked]
+        check(table, known)
+
+    @given(BATCHES)
+    def test_it_need_not_grow(self, batches):
+        table, model = FingerprintTable(), set()
+        for batch in batches:
+            table.add(batch)
+            model.update(batch)
+        check(table, model)
+
+    @given(BATCHES, BATCHES)
+    def test_an_image_is_the_same_set(self, before, after):
+        table, model = FingerprintTable(), set()
+        for batch in before:
+            fill(table, batch)
+            model.update(batch)
+        restored = copy(table)
+        check(restored, model)
+        for batch in after:
+            assert fill(restored, batch) == [f not in model for f in batch] or len(
+                set(batch)
+            ) < len(batch)
+            model.update(batch)
+        check(restored, model)
+
+    @given(BATCHES, st.lists(PRINTS, unique=True))
+    def test_an_image_made_while_some_are_added_has_all_from_before(self, before, during):
+        table, model = FingerprintTable(), set()
+        for batch in before:
+            fill(table, batch)
+            model.update(batch)
+        later = list(during)
+        restored = copy(table, lambda: later and table.add([later.pop()]), size=16)
+        assert len(restored) == len(model)
+        assert all(f in restored for f in model)
+        # What came meanwhile is in it or not; added again, with all that follows, it is.
+        for f in during:
+            fill(restored, [f])
+        restored.recount(len(model | set(during)))
+        assert all(f in restored for f in [*model, *during])
+        others = [f for f in range(21) if f not in model and f not in during]
+        assert fill(restored, others) == [True] * len(others)
+        assert not any(restored.add([*model, *during, *others]))
+
+
+def test_the_same_twice_in_a_batch_is_new_once():
+    assert FingerprintTable().add([1, 2, 1, 0, 0]) == [True, True, False, True, False]
+
+
+def test_an_empty_batch_is_nothing():
+    table = FingerprintTable()
+    assert table.add([]) == []
+    assert len(table) == 0
+
+
+def test_it_grows_with_what_is_in_it(random_prints):
+    table = FingerprintTable()
+    for start in range(0, len(random_prints), 500):
+        assert all(fill(table, random_prints[start : start + 500]))
+    assert not any(table.add(random_prints))
+    assert table._moves > table._regions
+    assert len(used(table)) * 8 < 15 * len(random_prints)
+    check(table, random_prints)
+
+
+def test_the_memory_before_the_first_region_is_given_back(random_prints):
+    table = FingerprintTable()
+    for start in range(0, len(random_prints), 500):
+        fill(table, random_prints[start : start + 500])
+        before = table._bases[table._first] * 8
+        assert before - mmap.PAGESIZE < table._given_back <= before
+    assert not any(table._memory[: table._given_back])
+
+
+def test_widths_double_in_order():
+    regions = 1 << fingerprint_table._REGION_BITS
+    widths = fingerprint_table._widths(0)
+    assert widths == sorted(widths)
+    assert widths[-1] < 2 * widths[0]
+    moved = fingerprint_table._widths(3 * regions + 2)
+    assert moved == [w * 16 for w in widths[:2]] + [w * 8 for w in widths[2:]]
+
+
+@pytest.mark.parametrize("size", [104, 10**6])
+def test_an_image_is_cut_into_pieces(random_prints, size):
+    table = FingerprintTable()
+    fill(table, random_prints[:2000])
+    assert max(len(piece) for piece in table.image(size)) <= size
+    check(copy(table, size=size), random_prints[:2000])
+
+
+def image_of(table):
+    return b"".join(table.image(1 << 20))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: b"",
+        lambda data: data[:20],
+        lambda data: b"x" + data[1:],
+        lambda data: data[:-8],
+        lambda data: data + b"1234",
+        lambda data: data[:16] + b"\1" * 8 + data[24:],
+        lambda data: data[:32] + b"\xff" * 8 + data[40:],
+        lambda data: data[:32] + b"\0\10" + data[34:],
+    ],
+    ids=["empty", "short", "magic", "cut", "long", "width", "moves", "moved"],
+)
+def test_what_is_no_image_is_refused(change):
+    table = FingerprintTable()
+    table.add([1, 2, 3])
+    data = change(image_of(table))
+    with pytest.raises(ValueError, match=r"not a table|shorter"):
+        restore(data)
+
+
+def test_what_was_put_off_is_made_up_for_little_by_little(random_prints, monkeypatch):
+    monkeypatch.setattr(fingerprint_table, "_BATCH", 100)
+    table, moves = FingerprintTable(), []
+    for start in range(0, 60_000, 100):
+        table.add(random_prints[start : start + 100])
+        if not 30_000 < start < 31_000:
+            before = table._moves
+            table.grow()
+            moves.append(table._moves - before)
+    usual = max(moves[280:301])
+    assert usual < max(moves) <= 5 * usual
+    assert max(moves[-100:]) <= 2 * usual
+    assert table._count < table._room + 100
+    check(table, random_prints[:60_000])
+
+
+def test_no_memory_to_grow_leaves_it_as_it_was(random_prints, monkeypatch):
+    table = FingerprintTable()
+    table.add(random_prints[:30_000])
+    monkeypatch.setattr(fingerprint_table, "_TAIL", 10**14)
+    with pytest.raises(MemoryError):
+        table.grow()
+    monkeypatch.undo()
+    check(table, random_prints[:30_000])
+    while table.full:
+        table.grow()
+    check(table, random_prints[:30_000])
+
+
+def test_repr():
+    table = FingerprintTable()
+    table.add([1, 2])
+    slots = sum(fingerprint_table._widths(0))
+    assert repr(table) == f"<FingerprintTable 2 in {slots} slots, 0 moves>"

@@ -1,0 +1,41 @@
+from larbinpy.storage.lru import Budget
+
+
+def test_the_oldest_are_over_first():
+    budget = Budget(3)
+    for key in "abcde":
+        budget.use(key)
+    budget.use("a")
+    assert list(budget.surplus()) == ["b", "c"]
+    assert (len(budget), budget.total, list(budget.surplus())) == (3, 3, [])
+    assert "a" in budget and "b" not in budget
+
+
+def test_costs_add_up_and_change():
+    budget = Budget(10)
+    budget.use("a", 6)
+    budget.use("b", 6)
+    budget.use("a", 2)
+    assert (budget.total, list(budget.surplus())) == (8, [])
+    budget.touch("b")
+    budget.use("c", 3)
+    assert list(budget.surplus()) == ["a"]
+    budget.discard("b")
+    budget.discard("nobody")
+    assert (budget.total, repr(budget)) == (3, "<Budget 3 of 10, 1 keys>")
+
+
+def test_the_last_one_stays_whatever_it_costs():
+    budget = Budget(1)
+    budget.use("a", 1)
+    budget.use("b", 100)
+    assert list(budget.surplus()) == ["a"]
+    assert list(budget.surplus()) == []
+
+
+def test_some_go_first_although_they_are_new():
+    budget = Budget(2)
+    budget.use("a")
+    budget.use("b")
+    budget.use("c", first_to_go=True)
+    assert list(budget.surplus()) == ["c"]

@@ -1,0 +1,244 @@
+"""Power cuts and failing disks over whole checkpoints, at each operation in turn."""
+
+import errno
+import os
+import shutil
+from collections.abc import Iterable
+from itertools import count
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from tests.support.crashdisk import CrashDisk, Operation
+from tests.support.platter import EXTREMES
+from tests.support.valuecrawl import NOTHING, ValueCrawl, small_parts
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    # The disk's account tells what is durable; the real disk takes long.
+    monkeypatch.setattr(os, "fsync", lambda fd: None)
+    with small_parts():
+        yield
+
+
+class Disk:
+    """Brings the pages to the disk below, at once."""
+
+    error = None
+    done = True
+
+    def __init__(self, below: CrashDisk) -> None:
+        self._below = below
+
+    def begin(self, written: object) -> None:
+        self._below.sync_all("pages")
+
+    def wait(self) -> None:
+        pass
+
+
+class Zeros(Random):
+    """Chance that leaves zeros for garbage, as file systems do with a journal."""
+
+    def randbytes(self, n: int) -> bytes:
+        return bytes(n)
+
+
+class Cuts:
+    """Cuts the power of a crawl as often as wanted, and looks at what is left."""
+
+    def __init__(self, room: Path, crawl: ValueCrawl, disk: CrashDisk, *, number: int = 0) -> None:
+        self._room = room
+        self._crawl = crawl
+        self._disk = disk
+        self._number = number
+        #: Of each cut: was the last state taken up that counted, or one that was begun later?
+        self.found: list[int] = []
+
+    def cut(self, keeps: Iterable[str] = EXTREMES, *, seeds: int = 1) -> None:
+        """What may be left now, in several ways; one in twelve is gone on with to the end."""
+        self._number += 1
+        # With other garbage there an index of pages would not be ours any more.
+        chance = Zeros if self._crawl.pages else Random
+        dice = (chance(f"{self._number} {seed}") for seed in range(seeds))
+        for at, keep in enumerate([*keeps, *dice]):
+            label = f"cut {self._number} after {self._disk.operations[-1:]}, {keep}"
+            left = self._disk.remains(self._room / "left", keep)
+            try:
+                self._look(left, Random(label), goes_on=self._number % 12 == at)
+            except Exception as error:
+                error.add_note(label)
+                raise
+            shutil.rmtree(left)
+
+    def _look(self, left: Path, random: Random, *, goes_on: bool) -> None:
+        saves = self._crawl.saves
+        crawl = ValueCrawl(left, random, pages=self._crawl.pages)
+        try:
+            assert crawl.state.exists or NOTHING in saves
+            # What a scratch left undone is done by the next.
+            crawl.scratch = self._crawl.scratch and not crawl.state.exists
+            crawl.open()
+            self.found.append(saves.index(crawl.saves[0]))
+            if goes_on:
+                crawl.run(slow=0.7)
+                assert crawl.account().is_whole
+                assert crawl.found() == crawl.account()
+        finally:
+            crawl.close()
+
+
+@pytest.fixture
+def room(tmp_path):
+    """A folder in memory, where there is such a thing: these are ten thousands of files."""
+    memory = "/dev/shm"
+    where = memory if os.access(memory, os.W_OK) else tmp_path
+    with TemporaryDirectory(dir=where) as name:
+        yield Path(name)
+
+
+@pytest.fixture
+def folder(room):
+    made = room / "run"
+    made.mkdir()
+    return made
+
+
+@pytest.mark.parametrize("pages", [False, True])
+def test_a_power_cut_at_any_point_leaves_the_old_state_or_the_new(folder, room, pages):
+    with CrashDisk(folder) as disk:
+        crawl = ValueCrawl(folder, pages=pages, disk=Disk(disk) if pages else None)
+        cuts = Cuts(room, crawl, disk)
+
+        def cut(operation: Operation) -> None:
+            if not pages:
+                cuts.cut(seeds=operation.number % 3 == 0)
+            elif operation.kind in ("rename", "syncfs", "unlink") or operation.path.endswith(
+                "index"
+            ):
+                cuts.cut(["bytes", "names"], seeds=2)
+
+        disk.watch = cut
+        crawl.open()
+        crawl.run()
+        assert crawl.account().is_whole
+        crawl.close()
+    cuts.cut(seeds=0)
+    assert {0, 1} <= set(cuts.found)
+    # There was all of that to go wrong.
+    changed = {(operation.kind, Path(operation.path).suffix) for operation in disk.operations}
+    assert changed >= {("unlink", ".table"), ("unlink", ".log"), ("unlink", ".00000018")}
+    assert crawl.had_images
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory):
+    """The folder of a crawl that died in the middle of its fourth checkpoint."""
+    folder = tmp_path_factory.mktemp("begun")
+    with small_parts():
+        crawl = ValueCrawl(folder)
+        crawl.open()
+        crawl.run(2)
+        for _ in range(4):
+            crawl.turn()
+            crawl.save_some()
+        crawl.close()
+    return folder
+
+
+#: How a disk fails, and at what: once, for a while, in a checkpoint and the next, in the middle
+#: of a write.
+WAYS: dict[str, tuple[list[str], dict[str, int]]] = {
+    "once": ([], {}),
+    "for a while": ([], {"times": 5}),
+    "again": (["fsync"], {"times": 2}),
+    "torn": (["write"], {"short": 20}),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_after_a_failure_at_any_point_the_next_checkpoint_counts(folder, room, begun, way):
+    kinds, how = WAYS[way]
+    for nth in count(1, 2 if way == "for a while" else 1):
+        shutil.copytree(begun, folder, dirs_exist_ok=True)
+        crawl, disk = ValueCrawl(folder, Random(nth // 20)), CrashDisk(folder)
+        cuts = Cuts(room, crawl, disk, number=nth)
+        with disk:
+            crawl.open()
+            disk.fail(nth, *kinds, error=(errno.ENOSPC, errno.EIO)[nth % 2], **how)
+            begun_at = len(disk.operations)
+            errors = go_on_until_saved(crawl, disk, cuts)
+        crawl.close()
+        shutil.rmtree(folder)
+        assert errors <= how.get("times", 1)
+        if nth > sum(not kinds or o.kind in kinds for o in disk.operations[begun_at:]):
+            break
+    assert nth > (10 if kinds else 60)
+
+
+def go_on_until_saved(crawl: ValueCrawl, disk: CrashDisk, cuts: Cuts) -> int:
+    """To the first checkpoint after the errors, of which there were so many, or the second."""
+    errors = saved = 0
+    for _ in range(100):
+        try:
+            crawl.turn()
+            is_saved = crawl.save_some()
+        except OSError:
+            errors += 1
+            if errors == 1:
+                with disk.away():
+                    cuts.cut(["none"], seeds=1)
+            continue
+        if is_saved:
+            # Now it has to be there, whatever failed before.
+            with disk.away():
+                cuts.cut(["none"], seeds=0)
+            saved += 1
+            if errors or saved == 2:
+                return errors
+    raise AssertionError("no checkpoint works any more")
+
+
+def test_a_power_cut_at_any_point_of_a_scratch_leaves_the_old_state_or_none(folder, room, begun):
+    shutil.copytree(begun, folder, dirs_exist_ok=True)
+    old = ValueCrawl(folder)
+    old.open()
+    assert old.saves[0].decided
+    old.close()
+    with CrashDisk(folder) as disk:
+        crawl = ValueCrawl(folder, scratch=True)
+        crawl.saves = old.saves
+        cuts = Cuts(room, crawl, disk)
+        disk.watch = lambda operation: cuts.cut()
+        crawl.open()
+        assert crawl.saves == [NOTHING]
+        crawl.run(1)
+        crawl.close()
+    assert {0, 1} <= set(cuts.found)
+
+
+def test_a_scratch_that_failed_at_any_point_is_made_again(folder, room, begun):
+    for nth in count(1):
+        shutil.copytree(begun, folder, dirs_exist_ok=True)
+        disk = CrashDisk(folder)
+        disk.fail(nth)
+        for fails in (True, False):
+            crawl = ValueCrawl(folder, scratch=True)
+            try:
+                with disk:
+                    crawl.open()
+                break
+            except OSError:
+                assert fails
+                crawl.close()
+        crawl.run(slow=0.7)
+        assert crawl.found() == crawl.account()
+        assert crawl.account().is_whole
+        crawl.close()
+        shutil.rmtree(folder)
+        if len(disk.operations) < nth:
+            break
+    assert nth > 5

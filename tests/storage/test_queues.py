@@ -1,0 +1,412 @@
+from collections import Counter
+from contextlib import suppress
+
+import pytest
+
+from larbinpy.storage import blocks as blocks_module
+from larbinpy.storage import queues as queues_module
+from larbinpy.storage.blocks import Blocks
+from larbinpy.storage.queues import Backlogs, Fifo
+from tests.support.faultydisk import CHANGES, READS, FaultyDisk
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Blocks of three lines, of two where they are a site's; five wait in memory for more."""
+    monkeypatch.setattr(blocks_module, "LINES", 3)
+    monkeypatch.setattr(queues_module, "_SITE_LINES", 2)
+    monkeypatch.setattr(queues_module, "_LINE", 100)
+    monkeypatch.setattr(queues_module, "_MOST_TAILS", 550)
+    monkeypatch.setattr(queues_module, "_FORGET", 2)
+    monkeypatch.setattr(queues_module, "_MOST_READ", 350)
+
+
+@pytest.fixture
+def blocks(tmp_path):
+    opened = Blocks(tmp_path)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def fifo(blocks):
+    return Fifo(blocks, "-")
+
+
+class Waiting:
+    """Backlogs, and a block of a FIFO from which their URLs come."""
+
+    def __init__(self, blocks, lines):
+        self.backlogs = Backlogs(blocks, "-")
+        self._source = blocks.read(blocks.append("-", lines))
+
+    def put(self, site):
+        """Set aside the next line."""
+        place, line = self._source.pop(0)
+        self.backlogs.put(site, place, line)
+        return line
+
+    def take_all(self, site):
+        taken = []
+        while site in self.backlogs.sites:
+            taken.append(self.backlogs.take(site)[1])
+        return taken
+
+
+@pytest.fixture
+def waiting(blocks):
+    return Waiting(blocks, names(1000))
+
+
+def names(count):
+    return [f"line{number}" for number in range(count)]
+
+
+def put(fifo, *lines):
+    for line in lines:
+        fifo.put(line)
+
+
+def take_all(fifo):
+    taken = []
+    while (each := fifo.take()) is not None:
+        taken.append(each[1])
+    return taken
+
+
+def file_size(folder):
+    return sum(path.stat().st_size for path in folder.iterdir())
+
+
+# The queue of new URLs.
+
+
+def test_an_empty_fifo(fifo):
+    assert (len(fifo), list(fifo.lines()), fifo.take()) == (0, [], None)
+    assert repr(fifo) == "<Fifo - 0 URLs, 0 blocks>"
+    fifo.spill()
+    fifo.write()
+    assert fifo.take() is None
+
+
+@pytest.mark.parametrize("before", ["put", "spill", "write"])
+def test_first_in_first_out(fifo, before):
+    put(fifo, *names(10))
+    if before != "put":
+        getattr(fifo, before)()
+    assert list(fifo.lines()) == names(10)
+    assert take_all(fifo) == names(10)
+    assert len(fifo) == 0
+    assert list(fifo.lines()) == []
+
+
+def test_to_look_takes_nothing(fifo):
+    put(fifo, *names(10))
+    fifo.spill()
+    fifo.take()
+    for _ in range(2):
+        assert list(fifo.lines()) == names(10)[1:]
+        assert len(fifo) == 9
+
+
+def test_only_full_blocks_are_spilled(fifo, tmp_path):
+    put(fifo, *names(2))
+    fifo.spill()
+    assert list(tmp_path.iterdir()) == []
+    fifo.put("line2")
+    fifo.spill()
+    assert repr(fifo) == "<Fifo - 3 URLs, 1 blocks>"
+    size = file_size(tmp_path)
+    put(fifo, "line3")
+    fifo.spill()
+    assert file_size(tmp_path) == size
+    fifo.write()
+    assert repr(fifo) == "<Fifo - 4 URLs, 2 blocks>"
+    fifo.write()
+    assert repr(fifo) == "<Fifo - 4 URLs, 2 blocks>"
+
+
+def test_one_block_is_in_memory_whatever_the_length(fifo):
+    for number in range(0, 300, 3):
+        put(fifo, *(f"line{n}" for n in range(number, number + 3)))
+        fifo.spill()
+        assert len(fifo._head) + len(fifo._tail) == 0
+    for left in range(299, -1, -1):
+        fifo.take()
+        assert len(fifo._head) + len(fifo._tail) <= 2
+        assert len(fifo) == left
+
+
+def test_what_is_taken_has_its_place_in_a_block(fifo, blocks):
+    """Also where it was in memory alone: it is owed from there."""
+    put(fifo, *names(4))
+    taken = [fifo.take() for _ in range(4)]
+    assert [place > 0 for place, _ in taken] == [True] * 4
+    assert len({place for place, _ in taken}) == 4
+    assert repr(blocks) == "<Blocks 2 in 1 files, 2 open>"
+    for place, _ in taken:
+        blocks.leave(place)
+    assert repr(blocks) == "<Blocks 0 in 1 files, 0 open>"
+
+
+def test_another_run_begins_with_what_is_owed(fifo, blocks, tmp_path):
+    put(fifo, *names(7))
+    fifo.write()
+    places = [fifo.take()[0] for _ in range(3)]
+    blocks.leave(places[0])
+    blocks.leave(places[2])
+    # The first block is finished but for its second line, the second one is not read.
+    again = Blocks(tmp_path)
+    later = Fifo(again, "-")
+    for position, _, owed in again.load(blocks.cut()):
+        later.loaded(position, owed)
+    assert len(later) == 5
+    left = names(7)[1:2] + names(7)[3:]
+    assert list(later.lines()) == left
+    assert take_all(later) == left
+
+
+@pytest.mark.parametrize("call", ["spill", "write", "take"])
+def test_what_came_at_once_is_not_moved_for_each_block(fifo, call):
+    """Ten million seeds would be moved ten thousand times: a list moves all that is left."""
+    moved = 0
+
+    class Tail(list):
+        def __delitem__(self, part):
+            nonlocal moved
+            super().__delitem__(part)
+            moved += len(self)
+
+    fifo._tail = Tail()
+    put(fifo, *names(100))
+    for _ in range(100):
+        getattr(fifo, call)()
+    assert moved <= 100
+    assert list(fifo.lines()) == (names(100) if call != "take" else [])
+
+
+@pytest.mark.parametrize("call", ["spill", "write", "take"])
+def test_a_full_disk_loses_and_doubles_nothing_of_a_fifo(fifo, call):
+    disk = FaultyDisk()
+    put(fifo, *names(8))
+    taken, failures = [], 0
+    for turn in range(16):
+        disk.fail(turn % 4 + 1, torn=True)
+        with disk.under(*CHANGES, "pread"):
+            try:
+                got = getattr(fifo, call)()
+            except OSError:
+                failures += 1
+            else:
+                if got is not None:
+                    taken.append(got[1])
+        assert taken + list(fifo.lines()) == names(8)
+        assert len(fifo) == 8 - len(taken)
+    assert failures > 0
+    assert taken + take_all(fifo) == names(8)
+
+
+# What was set aside.
+
+
+def test_without_any_url_set_aside(waiting):
+    backlogs = waiting.backlogs
+    assert (len(backlogs), list(backlogs.lines()), list(backlogs.sites)) == (0, [], [])
+    assert "http://a.test" not in backlogs.sites
+    assert repr(backlogs) == "<Backlogs 0 URLs of 0 sites>"
+
+
+@pytest.mark.parametrize("count", range(1, 9))
+def test_urls_of_a_site_stay_in_their_order(waiting, count):
+    of = {site: [] for site in "abc"}
+    for _ in range(count):
+        for site, urls in of.items():
+            urls.append(waiting.put(site))
+    assert repr(waiting.backlogs) == f"<Backlogs {3 * count} URLs of 3 sites>"
+    assert Counter(waiting.backlogs.lines()) == Counter(names(3 * count))
+    for site, urls in of.items():
+        assert waiting.take_all(site) == urls
+    assert len(waiting.backlogs) == 0
+    assert repr(waiting.backlogs) == "<Backlogs 0 URLs of 0 sites>"
+
+
+def test_urls_may_come_while_others_are_taken(waiting):
+    """At all three places where they can be: read, in blocks and not written yet."""
+    urls = []
+    taken = []
+    for _ in range(30):
+        urls += [waiting.put("a") for _ in range(3)]
+        taken += [waiting.backlogs.take("a")[1] for _ in range(2)]
+        assert list(waiting.backlogs.lines()) == urls[len(taken) :]
+        assert len(waiting.backlogs) == len(urls) - len(taken)
+    assert taken + waiting.take_all("a") == urls
+
+
+def test_what_is_written_is_owed_from_there_and_no_more_from_where_it_was(waiting, blocks):
+    waiting.put("a")
+    [source] = blocks.cut()["open"]
+    owed = blocks.cut()["open"][source].bit_count()
+    waiting.put("a")
+    assert blocks.cut()["open"][source].bit_count() == owed - 2
+    assert list(waiting.backlogs.lines()) == names(2)
+    # Nothing of a short rest is written.
+    waiting.put("a")
+    assert blocks.cut()["open"][source].bit_count() == owed - 2
+
+
+def test_few_lines_wait_in_memory_however_many_sites_there_are(waiting, blocks):
+    """Those that began to wait first are written first, though their blocks are not full."""
+    backlogs = waiting.backlogs
+    for number in range(50):
+        waiting.put(f"site{number}")
+        assert len(backlogs._tails) <= 5
+        assert backlogs._in_tails <= 550
+    assert list(backlogs._tails) == [f"site{number}" for number in range(45, 50)]
+    assert sum(len(site._unread) for site in backlogs._sites.values()) == 45
+    assert len(backlogs) == 50
+    assert [waiting.take_all(f"site{n}") for n in range(50)] == [[line] for line in names(50)]
+    assert (backlogs._in_tails, len(backlogs._tails)) == (0, 0)
+
+
+def test_few_bytes_wait_in_memory_however_long_the_lines_are(blocks, monkeypatch):
+    """Short lines that began to wait before make no room for long ones, one by one."""
+    monkeypatch.setattr(queues_module, "_MOST_TAILS", 10_000)
+    lines = [f"short{number}" for number in range(90)]
+    lines += [f"{number}{'long' * 100}" for number in range(90)]
+    waiting = Waiting(blocks, lines)
+    for number in range(180):
+        waiting.put(f"site{number}")
+        tails = [site.tail for site in waiting.backlogs._sites.values()]
+        assert sum(100 + len(line) for tail in tails for _, line in tail) <= 10_000
+    assert [waiting.take_all(f"site{n}") for n in range(180)] == [[line] for line in lines]
+    assert (waiting.backlogs._in_tails, len(waiting.backlogs._tails)) == (0, 0)
+
+
+def test_what_disks_that_failed_left_in_memory_goes(blocks, monkeypatch):
+    """Also where a site had nothing else that waits."""
+    monkeypatch.setattr(queues_module, "_MOST_TAILS", 1)
+    waiting = Waiting(blocks, names(20))
+    disk = FaultyDisk()
+    for number in range(10):
+        disk.fail(1)
+        with disk.under("pwrite"), pytest.raises(OSError):
+            waiting.put(f"site{number}")
+    for number in range(10, 20):
+        waiting.put(f"site{number}")
+    assert waiting.backlogs._in_tails == 0
+    assert [waiting.take_all(f"site{n}") for n in range(20)] == [[line] for line in names(20)]
+
+
+def test_the_numbers_of_blocks_that_were_read_are_forgotten(waiting):
+    for _ in range(40):
+        waiting.put("a")
+    site = waiting.backlogs._sites["a"]
+    for left in range(39, 0, -1):
+        waiting.backlogs.take("a")
+        # Two lines each, and as many more that were read.
+        assert len(site._unread) <= left + 3
+
+
+def test_another_run_has_all_that_was_set_aside(waiting, blocks, tmp_path):
+    for site in "aaaabbc":
+        waiting.put(site)
+    backlogs = waiting.backlogs
+    blocks.leave(backlogs.take("a")[0])
+    backlogs.take("b")
+    again = Blocks(tmp_path)
+    later = Backlogs(again, "-")
+    for position, queue, owed in again.load(blocks.cut()):
+        if queue != "-":
+            later.loaded(queue[1:], position, owed)
+    assert list(later.lines()) == names(6)[1:]
+    assert [later.take(site)[1] for site in "aaabb"] == names(6)[1:]
+
+
+@pytest.mark.parametrize("torn", [False, True])
+def test_a_full_disk_loses_and_doubles_nothing_that_was_set_aside(waiting, blocks, torn):
+    disk = FaultyDisk()
+    failures = 0
+    urls = {site: [] for site in "abc"}
+    for turn in range(30):
+        site = "abc"[turn % 3]
+        disk.fail(1, times=turn % 4, torn=torn)
+        with disk.under("open", "pwrite"):
+            line = f"line{turn}"
+            try:
+                assert waiting.put(site) == line
+            except OSError:
+                failures += 1
+        urls[site].append(line)
+        assert Counter(waiting.backlogs.lines()) == Counter(names(turn + 1))
+        assert len(waiting.backlogs) == turn + 1
+    assert failures > 3
+    for site in "abc":
+        assert waiting.take_all(site) == urls[site]
+    assert repr(waiting.backlogs) == "<Backlogs 0 URLs of 0 sites>"
+
+
+def test_a_disk_that_is_full_for_long_makes_no_block_too_large(blocks, monkeypatch):
+    """A block's lines have ten bits in their places."""
+    monkeypatch.setattr(blocks_module, "LINES", 1000)
+    monkeypatch.setattr(queues_module, "_MOST_TAILS", 10**9)
+    fifo = Fifo(blocks, "-")
+    put(fifo, *names(1500))
+    fifo.write()
+    backlogs = Backlogs(blocks, "-")
+    for _ in range(1500):
+        place, line = fifo.take()
+        with FaultyDisk().under("pwrite") as disk:
+            disk.fail(1)
+            with suppress(OSError):
+                backlogs.put("a", place, line)
+    place, line = blocks.read(blocks.append("-", ["last"]))[0]
+    backlogs.put("a", place, line)
+    assert list(backlogs.lines()) == [*names(1500), "last"]
+    assert [backlogs.take("a")[1] for _ in range(1501)] == [*names(1500), "last"]
+
+
+def test_what_cannot_be_read_is_not_taken(waiting):
+    for _ in range(6):
+        waiting.put("a")
+    taken = []
+    for nth in (1, 2, 1, 2, 1, 2):
+        disk = FaultyDisk()
+        disk.fail(nth)
+        with disk.under(*READS):
+            for _ in range(3):
+                try:
+                    taken.append(waiting.backlogs.take("a")[1])
+                except OSError:
+                    assert list(waiting.backlogs.lines()) == names(6)[len(taken) :]
+                    break
+    assert (taken + waiting.take_all("a")) == names(6)
+
+
+def test_few_lines_are_kept_of_blocks_that_were_begun(waiting, monkeypatch):
+    """However many sites have their turn before others are done with a block."""
+    monkeypatch.setattr(queues_module, "_SITE_LINES", 8)
+    sites = [f"site{number}" for number in range(30)]
+    urls = {site: [waiting.put(site) for _ in range(8)] for site in sites}
+    backlogs, taken = waiting.backlogs, {site: [] for site in sites}
+    for _ in range(8):
+        for site in sites:
+            taken[site].append(backlogs.take(site)[1])
+            assert sum(len(each.head) for each in backlogs._sites.values()) <= 8
+        left = [line for site in sites for line in urls[site][len(taken[site]) :]]
+        assert Counter(backlogs.lines()) == Counter(left)
+    assert taken == urls
+    assert len(backlogs._read) == 0
+
+
+def test_few_bytes_are_kept_of_blocks_that_were_begun(blocks, monkeypatch):
+    monkeypatch.setattr(queues_module, "_MOST_READ", 5000)
+    monkeypatch.setattr(queues_module, "_LINE", 1)
+    lines = [f"{number}{'long' * 250}" for number in range(40)]
+    waiting = Waiting(blocks, lines)
+    for number in range(40):
+        waiting.put(f"site{number // 2}")
+    backlogs = waiting.backlogs
+    for number in range(20):
+        backlogs.take(f"site{number}")
+        heads = [line for site in backlogs._sites.values() for _, line in site.head]
+        assert sum(map(len, heads)) <= 5000

@@ -1,0 +1,610 @@
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from contextlib import suppress
+
+import pytest
+
+from larbinpy.frontier import state as state_module
+from larbinpy.frontier.state import State, StateError
+from larbinpy.output.log import CrawlLog
+from larbinpy.page import Fate
+from larbinpy.storage import blocks as blocks_module
+from larbinpy.storage import queues as queues_module
+from larbinpy.url import Url, fingerprint
+from tests.support.checkout import ROOT
+from tests.support.faultydisk import CHANGES, WRITES, FaultyDisk, Killed
+from tests.support.frontiers import WALL, World, links, make_frontier, owed, together
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Blocks of four URLs, of two where they are a site's, and files of few blocks."""
+    monkeypatch.setattr(blocks_module, "LINES", 4)
+    monkeypatch.setattr(blocks_module, "FILE_SIZE", 300)
+    monkeypatch.setattr(queues_module, "_SITE_LINES", 2)
+
+
+def urls(*numbers):
+    return [f"http://a.test/{number}" for number in numbers]
+
+
+class Log:
+    """A crawl log without a disk."""
+
+    def __init__(self):
+        self.loaded = None
+
+    def cut(self):
+        return {"length": 7}
+
+    def sync(self):
+        pass
+
+    def load(self, mark):
+        self.loaded = mark["length"]
+
+    def clear(self):
+        self.loaded = "cleared"
+
+
+def save(state, frontier, now=0.0, *, log=None, **more):
+    for _ in state.checkpoint(frontier, log or Log(), now, **more):
+        pass
+
+
+@pytest.fixture
+def frontier(tmp_path):
+    """One that owes eleven URLs: in blocks, at both ends of queues, set aside, with a site."""
+    frontier = make_frontier(tmp_path, max_urls=6)
+    for url in urls(*range(10)):
+        frontier.seed(url)
+    frontier.sequence(0.0)
+    frontier.seed("http://b.test/", depth=2, priority=True)
+    frontier.digests.add([77])
+    yield frontier
+    frontier.store.close()
+
+
+def load(folder, now=0.0, **settings):
+    frontier = make_frontier(folder, max_urls=6, **settings)
+    State(folder).load(frontier, Log(), now)
+    return frontier
+
+
+def test_a_saved_crawl_goes_on(frontier, tmp_path):
+    state, log = State(tmp_path), Log()
+    assert not state.exists
+    save(state, frontier)
+    assert state.exists
+    again = make_frontier(tmp_path, max_urls=6)
+    state.load(again, log, 0.0)
+    assert log.loaded == 7
+    assert owed(again) == owed(frontier) == sorted([*urls(*range(10)), "http://b.test/"])
+    assert again.owed == 11
+    assert (again.sequencer.by_site, again.sequencer.in_memory) == ({}, 0)
+    assert again.seed("http://a.test/3") is not None, "it was seen"
+    assert again.digests.add([77, 78]) == [False, True]
+    assert again.seed_hosts == {"a.test", "b.test"}
+    assert {u.href: u.depth for u in State(tmp_path).owed()}["http://b.test/"] == 2
+    world = World(again, now=WALL)
+    world.run()
+    assert len(world.outcomes()) == 11
+    again.store.close()
+
+
+def test_what_had_left_the_queues_comes_first(tmp_path):
+    frontier = make_frontier(tmp_path)
+    for url in urls(*range(8)):
+        frontier.seed(url)
+    for url in frontier.sequencer.take(4):
+        frontier.sites.join(url, 0.0)
+    save(State(tmp_path), frontier)
+    again = load(tmp_path)
+    assert [url.href for url in again.sequencer.take(5)][:2] == urls(0, 1)
+    for each in (frontier, again):
+        each.store.close()
+
+
+def test_a_url_keeps_its_standing(tmp_path):
+    frontier = make_frontier(tmp_path)
+    there = Url("http://a.test/x?y", 2, "http://b.test/", 0, 3, True, True)
+    frontier.sequencer.put(there)
+    save(State(tmp_path), frontier)
+    assert list(State(tmp_path).owed()) == [there]
+    frontier.store.close()
+
+
+def test_a_wait_goes_on_from_when_the_state_is_loaded(tmp_path):
+    frontier = make_frontier(tmp_path, least=30)
+    frontier.seed("http://a.test/")
+    World(frontier, now=1000.0).run(1010.0)
+    waits = together(frontier.waits(1010.0))
+    assert waits == {"198.51.100.1": pytest.approx(20.1)}
+    save(State(tmp_path), frontier, 1010.0, ended=True)
+    again = load(tmp_path, 7.0, least=30)
+    assert together(again.waits(7.0)) == waits
+    world = World(again, now=7.0)
+    world.run()
+    assert world.starts[0].at == pytest.approx(27.1)
+    for each in (frontier, again):
+        each.store.close()
+
+
+def test_after_a_kill_no_address_is_asked_before_wait_duration(tmp_path):
+    """Whom it asked since it last saved, the state does not know."""
+    frontier = make_frontier(tmp_path, least=30)
+    frontier.seed("http://a.test/")
+    save(State(tmp_path), frontier)
+    again = load(tmp_path, 7.0, least=30)
+    world = World(again, now=7.0)
+    world.run()
+    assert world.starts[0].at == 37.0
+    for each in (frontier, again):
+        each.store.close()
+
+
+def test_saving_again_leaves_nothing_behind(frontier, tmp_path):
+    state = State(tmp_path)
+    before = None
+    for _ in range(4):
+        save(state, frontier)
+        found = saved_files(tmp_path)
+        assert before in (None, found)
+        before = found
+    world = World(frontier)
+    world.run()
+    save(state, frontier)
+    assert len(list(tmp_path.glob("urls.*"))) == 1
+    assert not [name for name in saved_files(tmp_path) if name.endswith(".part")]
+
+
+def test_without_a_save_there_is_nothing_to_load(tmp_path):
+    with pytest.raises(StateError, match="no saved crawl here"):
+        load(tmp_path)
+    with pytest.raises(StateError, match="no saved crawl here"):
+        list(State(tmp_path).owed())
+
+
+def test_scratch_forgets_all(frontier, tmp_path):
+    state, log = State(tmp_path), Log()
+    state.lock()
+    save(state, frontier)
+    (tmp_path / "notes.txt").write_text("somebody else's")
+    fresh = make_frontier(tmp_path)
+    for _ in range(2):
+        state.clear(fresh, log)
+    assert not state.exists
+    assert log.loaded == "cleared"
+    assert saved_files(tmp_path) == ["lock", "notes.txt"]
+    state.unlock()
+
+
+@pytest.mark.parametrize("nth", range(1, 5))
+def test_half_of_a_scratch_is_no_state(frontier, tmp_path, nth):
+    state = State(tmp_path)
+    save(state, frontier)
+    disk = FaultyDisk()
+    disk.kill(nth)
+    with disk.under("unlink"), pytest.raises(Killed):
+        state.clear(make_frontier(tmp_path), Log())
+    assert state.exists == (nth == 1)
+    if nth == 1:
+        assert owed(load(tmp_path)) == owed(frontier)
+
+
+def test_who_only_looks_changes_nothing(frontier, tmp_path):
+    """The torn ends that a kill leaves are seen past, and stay."""
+    save(State(tmp_path), frontier)
+    for path in tmp_path.iterdir():
+        if path.name != "state.json":
+            with path.open("ab") as file:
+                file.write(b"#3 17 torn")
+    (tmp_path / "urls.00000099").write_text("begun after the last save")
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()}
+    disk = FaultyDisk()
+    disk.fail(1, errno.EROFS, times=100)
+    with disk.under(*(name for name in CHANGES if name != "open")):
+        for _ in range(2):
+            found = sorted(url.href for url in State(tmp_path).owed())
+    assert found == owed(frontier)
+    assert before == {
+        path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()
+    }
+
+
+# Damage.
+
+
+def saved_files(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def damages(data):
+    """Ways in which the bytes of a file can be wrong."""
+    middle = bytearray(data)
+    middle[len(middle) // 2] ^= 0xFF
+    return {"torn": data[:-5], "empty": b"", "flipped": bytes(middle), "noise": b"\x00\xff" * 40}
+
+
+def one_line(error):
+    text = str(error.value)
+    assert "\n" not in text and len(text) < 400
+    return text
+
+
+def take_up(folder):
+    """What the next run knows and does with it: all URLs that it owes."""
+    frontier = load(folder)
+    try:
+        return sorted(url.href for url in map(Url, owed(frontier), [0] * frontier.owed))
+    finally:
+        frontier.store.close()
+
+
+@pytest.mark.parametrize("kind", ["torn", "empty", "flipped", "noise", "missing"])
+def test_every_damaged_file_is_one_error(frontier, tmp_path, kind):
+    """Of the queues' files it is found out at the latest when the place is read."""
+    frontier.seed("http://c.test/" + "x" * 100)
+    save(State(tmp_path), frontier)
+    rightly = owed(frontier)
+    tried = 0
+    for name in saved_files(tmp_path):
+        path = tmp_path / name
+        whole = path.read_bytes()
+        if kind == "missing":
+            path.unlink()
+        else:
+            path.write_bytes(damages(whole)[kind])
+        try:
+            # What nobody needs any more may be damaged.
+            assert take_up(tmp_path) == rightly
+            assert kind == "flipped" and name.startswith("urls.")
+        except StateError:
+            with pytest.raises(StateError) as error:
+                load(tmp_path)
+            assert str(tmp_path) in one_line(error)
+            assert "--scratch" in one_line(error) or kind == "missing"
+        except OSError as late:
+            assert late.filename == str(path)
+        path.write_bytes(whole)
+        tried += 1
+    assert tried >= 5
+    assert take_up(tmp_path) == rightly
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"format": 1},
+        {"format": None},
+        *({part: wrong} for part in ("store", "seen", "log") for wrong in (7, [], {}, None, "x")),
+        {"store": {"blocks": {}, "heads": {}}},
+        {"store": {"blocks": [], "heads": []}},
+        {"store": {"blocks": {"files": [], "open": []}, "heads": {}}},
+        {"store": {"blocks": {"files": 5, "open": {}}, "heads": {}}},
+        {"store": {"blocks": {"files": [5], "open": {}}, "heads": {}}},
+        {"store": {"blocks": {"files": [["1", 5]], "open": {}}, "heads": {}}},
+        {"store": {"blocks": {"files": [], "open": {"1": 7}}, "heads": {}}},
+        {"store": {"blocks": {"files": [[10**30, 10**30]], "open": {}}, "heads": {}}},
+        {"store": {"blocks": {"files": [], "open": {}}, "heads": {"-": 10**30}}},
+        {"store": {"blocks": {"files": [], "open": {}}, "heads": 5}},
+        {"digests": [1]},
+        {"waits": 5},
+        {"waits": [5]},
+        {"waits": {"http://a.test": "long"}},
+        {"waits": {"http://a.test": None}},
+        {"seed_hosts": 5},
+        {"seed_hosts": None},
+    ],
+    ids=str,
+)
+def test_every_wrong_value_is_one_error(frontier, tmp_path, changes):
+    save(State(tmp_path), frontier)
+    path = tmp_path / "state.json"
+    path.write_text(json.dumps(json.loads(path.read_bytes()) | changes))
+    with pytest.raises(StateError) as error:
+        load(tmp_path)
+    one_line(error)
+    if "store" in changes:
+        with pytest.raises(StateError) as error:
+            list(State(tmp_path).owed())
+        one_line(error)
+
+
+def test_every_missing_value_is_one_error(frontier, tmp_path):
+    save(State(tmp_path), frontier)
+    path = tmp_path / "state.json"
+    manifest = json.loads(path.read_bytes())
+    for key in manifest:
+        path.write_text(json.dumps({name: manifest[name] for name in manifest if name != key}))
+        if key == "outputs":
+            continue  # asked for where there are some
+        with pytest.raises(StateError) as error:
+            load(tmp_path)
+        one_line(error)
+    assert len(manifest) >= 8
+
+
+@pytest.mark.parametrize("text", ["[]", "5", "null", "{}", '"x"', "{", "", "\0", "\xff"])
+def test_every_wrong_manifest_is_one_error(tmp_path, text):
+    (tmp_path / "state.json").write_text(text, "latin-1")
+    for use in (load, lambda folder: list(State(folder).owed())):
+        with pytest.raises(StateError) as error:
+            use(tmp_path)
+        one_line(error)
+
+
+def test_a_damaged_queue_is_one_error_for_those_who_only_look(frontier, tmp_path):
+    save(State(tmp_path), frontier)
+    path = max(tmp_path.glob("urls.*"))
+    whole = path.read_bytes()
+    for wrong in (whole[:-3], whole.replace(b"http", b"hppt")):
+        path.write_bytes(wrong)
+        with pytest.raises(StateError) as error:
+            list(State(tmp_path).owed())
+        assert "damaged" in one_line(error)
+
+
+# Whatever goes wrong with the disk, at whatever moment.
+
+UNIVERSE = [*urls(*range(60)), *(f"http://b.test/{number}" for number in range(60))]
+FINGERPRINTS = {url: fingerprint(url) for url in UNIVERSE}
+
+
+class Crawl:
+    """A frontier, a log and a state in `folder`: enough of a crawl to be killed."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.frontier = make_frontier(folder, max_urls=8)
+        self.log = CrawlLog(folder / "crawl.jsonl")
+        self.state = State(folder)
+
+    def load(self):
+        self.state.load(self.frontier, self.log, 0.0)
+        return self
+
+    def known(self):
+        """What a checkpoint has to hold: the URLs that are owed, and those that were seen."""
+        seen = self.frontier.seen
+        urls = {url for url, number in FINGERPRINTS.items() if number in seen}
+        assert len(seen) == len(urls)
+        return Counter(owed(self.frontier)), urls
+
+    def logged(self):
+        lines = (self.folder / "crawl.jsonl").read_bytes().splitlines()
+        return {json.loads(line)["url"] for line in lines}
+
+    def work(self, first):
+        """Find URLs, send some to their sites, and decide the fate of the later ones there."""
+        found = [*UNIVERSE[first : first + 9], *UNIVERSE[first + 60 : first + 64]]
+        self.frontier.admit(Url("http://a.test/", 4), links(*found), 0.0)
+        self.frontier.sequence(0.0)
+        for site in self.frontier.sites:
+            for _ in range(min(2, len(site.waiting) - 1)):
+                url = site.waiting.pop()
+                self.frontier.sequencer.done(url)
+                self.log.write(fate(url))
+        self.frontier.sequence(0.0)
+
+    def save(self):
+        for _ in self.state.checkpoint(self.frontier, self.log, 0.0):
+            pass
+
+    def die(self):
+        """What the system does when a process ends: what is in memory is gone."""
+        self.frontier.store.close()
+        self.log._waiting.clear()
+        self.log.close()
+
+
+def fate(url):
+    return Fate("2030-01-01T00:00:00Z", url.href, "success", 200, 1, "t", 1, None, "ip", 1, 0)
+
+
+def each_point(tmp_path):
+    """A crawl each for every operation on the disk, until none is left to go wrong.
+
+    Writes may go wrong in the middle, too. Yields the crawl, its disk, what its last
+    checkpoint holds, and the point.
+    """
+    points = [{"nth": 1, "torn": False}]
+    for number, point in enumerate(points):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        crawl, disk = Crawl(folder), FaultyDisk()
+        for first in (0, 9):
+            crawl.work(first)
+            crawl.save()
+        old = crawl.known()
+        crawl.work(18)
+        yield crawl, disk, old, point
+        if disk.struck and not point["torn"]:
+            points.append({"nth": point["nth"] + 1, "torn": False})
+            if disk.struck in WRITES:
+                points.append(point | {"torn": True})
+    assert len(points) > 20
+
+
+def found(folder):
+    """What another run takes up, whole and as a state that was saved."""
+    crawl = Crawl(folder).load()
+    known, logged = crawl.known(), crawl.logged()
+    assert set(known[0].values()) == {1}
+    # Else a URL would never be fetched: it was seen, and nobody has it.
+    assert known[1] == known[0].keys() | logged
+    # The first thing that it does is to save, and its end may be near as well.
+    crawl.save()
+    crawl.die()
+    again = Crawl(folder).load()
+    assert (again.known(), again.logged()) == (known, logged)
+    again.die()
+    return known
+
+
+@pytest.fixture
+def no_fsync(monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda fd: None)
+
+
+def save_while_working(crawl):
+    """What is done between the steps is not part of a checkpoint."""
+    steps = crawl.state.checkpoint(crawl.frontier, crawl.log, 0.0)
+    for number, _ in enumerate(steps):
+        if number in (0, 3):
+            crawl.work(27 + 5 * number)
+
+
+@pytest.mark.parametrize("act", [Crawl.save, save_while_working])
+def test_a_kill_at_any_point_leaves_the_old_state_or_the_new(tmp_path, no_fsync, act):
+    states = []
+    for crawl, disk, old, point in each_point(tmp_path):
+        new = crawl.known()
+        assert new != old
+        disk.kill(**point)
+        with disk.under(*CHANGES), suppress(Killed):
+            act(crawl)
+        crawl.die()
+        known = found(crawl.folder)
+        assert known in (old, new)
+        states.append((point["nth"], known == new))
+        assert disk.struck or known == new
+    # Once it counts it counts.
+    states = [is_new for _, is_new in sorted(states)]
+    assert states == sorted(states)
+    assert set(states) == {False, True}
+
+
+@pytest.mark.parametrize("act", [Crawl.save, save_while_working])
+def test_a_full_disk_at_any_point_leaves_the_old_state_or_the_new(tmp_path, no_fsync, act):
+    states = []
+    for crawl, disk, old, point in each_point(tmp_path):
+        new = crawl.known()
+        disk.fail(**point)
+        with disk.under(*CHANGES):
+            if fails(act, crawl):
+                assert disk.struck
+        crawl.die()
+        known = found(crawl.folder)
+        assert known in (old, new)
+        states.append(known == new)
+    assert set(states) == {False, True}
+
+
+@pytest.mark.parametrize("act", [Crawl.save, save_while_working])
+def test_after_a_full_disk_the_same_crawl_goes_on_and_saves(tmp_path, no_fsync, act):
+    for crawl, disk, _, point in each_point(tmp_path):
+        # The write that failed is taken back, unless that fails as well.
+        disk.fail(**point, times=1 if point["torn"] else 3)
+        before = crawl.known()
+        with disk.under(*CHANGES):
+            for _ in range(2):
+                fails(act, crawl)
+        disk.heal()
+        if act is Crawl.save:
+            assert crawl.known() == before
+        crawl.work(50)
+        new = crawl.known()
+        crawl.save()
+        crawl.die()
+        assert found(crawl.folder) == new
+
+
+def fails(act, crawl):
+    try:
+        act(crawl)
+    except OSError as error:
+        assert error.errno == errno.ENOSPC
+        return True
+    return False
+
+
+def test_files_do_not_pile_up_over_checkpoints_that_fail(tmp_path, no_fsync):
+    crawl, disk = Crawl(tmp_path), FaultyDisk()
+    most = 0
+    for turn in range(100):
+        crawl.work(turn % 50)
+        disk.fail(turn % 17 + 1, torn=True)
+        with disk.under(*CHANGES):
+            fails(Crawl.save, crawl)
+        disk.heal()
+        most = max(most, len(saved_files(tmp_path)))
+        if len(crawl.known()[1]) == len(UNIVERSE):
+            break
+    crawl.save()
+    new = crawl.known()
+    crawl.die()
+    assert found(tmp_path) == new
+    assert len(saved_files(tmp_path)) <= most <= 30
+
+
+# The lock.
+
+
+def test_a_second_crawl_is_kept_out(tmp_path):
+    first, second = State(tmp_path / "state"), State(tmp_path / "state")
+    first.lock()
+    with pytest.raises(StateError, match=f"in use by process {os.getpid()}") as error:
+        second.lock()
+    one_line(error)
+    assert repr(first) == f"<State {tmp_path / 'state'} locked>"
+    assert repr(second) == f"<State {tmp_path / 'state'} free>"
+    first.unlock()
+    second.lock()
+    second.unlock()
+    second.unlock()
+
+
+def test_the_lock_of_a_killed_crawl_is_taken_over(tmp_path):
+    code = """
+import sys
+from contextlib import suppress
+from pathlib import Path
+from larbinpy.frontier.state import State
+state = State(Path(sys.argv[1]))
+state.lock()
+print("locked", flush=True)
+sys.stdin.read()
+"""
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        said = other.stdout.readline()
+        assert said == "locked\n"
+        state = State(tmp_path)
+        with pytest.raises(StateError, match=f"in use by process {other.pid}"):
+            state.lock()
+        other.send_signal(signal.SIGKILL)
+        other.wait()
+    state.lock()
+    assert (tmp_path / "lock").read_text() == str(os.getpid())
+    state.unlock()
+
+
+def test_a_folder_that_cannot_be_had_is_the_systems_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError):
+        State(tmp_path / "file").lock()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{}, [], {"a": []}, {"a": {}}, {"a": {"b": [1, 2, 3]}}, [[1, 2], [3]], {"a": 1, "b": None}],
+)
+@pytest.mark.parametrize("entries", [1, 2, 9])
+def test_json_in_pieces_is_json(value, entries, monkeypatch):
+    monkeypatch.setattr(state_module, "_ENTRIES", entries)
+    assert json.loads("".join(state_module._json(value))) == value
+
+
+def test_json_of_numbers_as_keys(monkeypatch):
+    for entries in (1, 9):
+        monkeypatch.setattr(state_module, "_ENTRIES", entries)
+        text = "".join(state_module._json({"open": {1: 2, 1 << 70: 3}}))
+        assert json.loads(text) == {"open": {"1": 2, str(1 << 70): 3}}

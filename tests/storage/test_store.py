@@ -1,0 +1,548 @@
+import json
+import os
+import tempfile
+from collections import Counter, deque
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from larbinpy.storage import blocks as blocks_module
+from larbinpy.storage import queues as queues_module
+from larbinpy.storage.store import Place, Store, decode, encode
+from larbinpy.url import Url, resolve
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Blocks of three lines, of two where they are a site's, and two or so to a file."""
+    monkeypatch.setattr(blocks_module, "LINES", 3)
+    monkeypatch.setattr(blocks_module, "FILE_SIZE", 150)
+    monkeypatch.setattr(queues_module, "_SITE_LINES", 2)
+    monkeypatch.setattr(queues_module, "_MOST_TAILS", 700)
+    monkeypatch.setattr(queues_module, "_FORGET", 2)
+    monkeypatch.setattr(queues_module, "_MOST_READ", 500)
+
+
+@pytest.fixture
+def no_fsync(monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda fd: None)
+
+
+@pytest.fixture
+def store(tmp_path):
+    opened = Store(tmp_path)
+    yield opened
+    opened.close()
+
+
+def url(number, site="a", *, priority=False):
+    return Url(f"http://{site}.test/{number}", number % 7, priority=priority)
+
+
+def files(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def through_json(mark):
+    return json.loads(json.dumps(mark))
+
+
+def take(queue, *site):
+    place, line = queue.take(*site)
+    return decode(line, place)
+
+
+def set_aside(store, url):
+    wait = store.priority_wait if url.priority else store.ordinary_wait
+    wait.put(url.site, url.place, encode(url))
+
+
+def hrefs(lines):
+    return [decode(line).href for line in lines]
+
+
+# Lines.
+
+
+@given(st.text("http:/a.ä%?#@ \n\t\x00|^`{}<>\"'\\\x7f\x85\u2028", max_size=30), st.integers(0, 3))
+def test_a_line_is_a_url(rest, flags):
+    href = resolve("http://a.test/" + rest)
+    if href is not None:
+        there = Url(href, 3, href, 0, 1, bool(flags & 1), bool(flags & 2))
+        line = encode(there)
+        assert decode(line) == there
+        assert line.isascii() and len(line.splitlines()) == 1
+
+
+def test_a_seed_has_no_parent():
+    assert decode(encode(Url("http://a.test/", 0))) == Url("http://a.test/", 0)
+
+
+def test_a_place_is_no_part_of_what_a_url_is():
+    assert decode("http://a.test/ 1 0 0 -", 77).place == 77
+    assert decode("http://a.test/ 1 0 0 -", 77) == decode("http://a.test/ 1 0 0 -")
+
+
+@pytest.mark.parametrize("line", ["", "a 0 0 0", "a 0 0 0 - -", "a x 0 0 -", "a 0 x 0 -"])
+def test_what_is_no_line_is_refused(line):
+    with pytest.raises(ValueError):
+        decode(line)
+
+
+# The store.
+
+
+def test_a_new_url_is_queued_by_its_priority(store):
+    store.put(url(1))
+    store.put(url(2, priority=True))
+    assert store.lengths() == {
+        "priority": 1,
+        "ordinary": 1,
+        "priority_wait": 0,
+        "ordinary_wait": 0,
+    }
+    assert (take(store.priority), take(store.ordinary)) == (url(2, priority=True), url(1))
+    assert len(store) == 0
+
+
+def test_all_urls_are_seen_without_being_taken(store):
+    for number in range(4):
+        store.put(url(number, priority=number % 2 == 0))
+    for queue in (store.priority, store.ordinary):
+        set_aside(store, take(queue))
+    for _ in range(2):
+        assert sorted(hrefs(store.lines())) == [url(number).href for number in range(4)]
+    assert len(store) == 4
+    assert set(store.lengths().values()) == {1}
+    assert repr(store) == f"<Store {store.lengths()}>"
+
+
+def test_the_sites_that_wait(store):
+    for number, site in enumerate("aab"):
+        store.put(url(number, site, priority=site == "b"))
+    for queue in (store.priority, store.ordinary, store.ordinary):
+        set_aside(store, take(queue))
+    assert list(store.waiting_sites()) == ["http://b.test", "http://a.test"]
+    assert store.has_waiting("http://a.test") and store.has_waiting("http://b.test")
+    assert not store.has_waiting("http://c.test")
+
+
+def test_only_whole_blocks_are_spilled_and_the_rest_at_a_cut(store, tmp_path, small):
+    for number in range(5):
+        store.put(url(number))
+        store.put(url(number, priority=True))
+    assert files(tmp_path) == []
+    store.spill()
+    assert repr(store.ordinary) == "<Fifo - 5 URLs, 1 blocks>"
+    store.cut()
+    assert repr(store.ordinary) == "<Fifo - 5 URLs, 2 blocks>"
+    assert repr(store.priority) == "<Fifo + 5 URLs, 2 blocks>"
+
+
+def loaded(folder, mark):
+    store = Store(folder)
+    store.load(through_json(mark))
+    return store
+
+
+def test_what_was_with_a_site_comes_back_before_all_else(store, tmp_path, small):
+    for number in range(8):
+        store.put(url(number))
+    with_site = [take(store.ordinary) for _ in range(4)]
+    store.leave(with_site[0].place)
+    store.leave(with_site[2].place)
+    again = loaded(tmp_path, store.cut())
+    assert hrefs(again.lines()) == [url(number).href for number in (1, 3, 4, 5, 6, 7)]
+    assert len(again) == 6
+    assert [take(again.ordinary).href for _ in range(6)] == [
+        url(number).href for number in (1, 3, 4, 5, 6, 7)
+    ]
+
+
+@pytest.fixture
+def one_file(small, monkeypatch):
+    """No block is gone because its file is."""
+    monkeypatch.setattr(blocks_module, "FILE_SIZE", 1 << 20)
+
+
+def test_what_left_after_one_that_is_owed_does_not_come_back(store, tmp_path, one_file):
+    """A slow site's URL stays while those after it are done, through two runs."""
+    for number in range(9):
+        store.put(url(number))
+    slow, *quick = [take(store.ordinary) for _ in range(6)]
+    for each in quick:
+        store.leave(each.place)
+    owed = [slow.href, *(url(number).href for number in (6, 7, 8))]
+    second = loaded(tmp_path, store.cut())
+    assert hrefs(second.lines()) == owed
+    third = loaded(tmp_path, second.cut())
+    assert hrefs(third.lines()) == owed
+    third.close()
+    second.close()
+
+
+def test_what_left_a_sites_queue_does_not_come_back_either(store, tmp_path, one_file):
+    for number in range(9):
+        store.put(url(number))
+    for _ in range(9):
+        set_aside(store, take(store.ordinary))
+    slow, *quick = [take(store.ordinary_wait, "http://a.test") for _ in range(4)]
+    for each in quick:
+        store.leave(each.place)
+    owed = sorted([slow.href, *(url(number).href for number in range(4, 9))])
+    for _ in range(2):
+        mark = store.cut()
+        store = loaded(tmp_path, mark)
+        assert sorted(hrefs(store.lines())) == owed
+        assert len(store) == 6
+    store.close()
+
+
+def test_what_was_set_aside_goes_on_waiting(store, tmp_path, small):
+    for number in range(6):
+        store.put(url(number, "ab"[number % 2], priority=number % 3 == 0))
+    for queue in (store.priority, store.ordinary):
+        while len(queue):
+            set_aside(store, take(queue))
+    again = loaded(tmp_path, store.cut())
+    # Two of each in blocks of theirs, the others are owed from where they were read.
+    assert Counter(again.lines()) == Counter(store.lines())
+    assert list(again.waiting_sites()) == ["http://a.test", "http://b.test"]
+    assert again.lengths() == {
+        "priority": 2,
+        "ordinary": 0,
+        "priority_wait": 0,
+        "ordinary_wait": 4,
+    }
+
+
+def test_a_site_of_any_length_may_wait(store, tmp_path, small):
+    site = "a" * 3000
+    for number in range(4):
+        store.put(url(number, site))
+    for _ in range(4):
+        set_aside(store, take(store.ordinary))
+    again = loaded(tmp_path, store.cut())
+    assert hrefs(again.lines()) == [url(number, site).href for number in range(4)]
+
+
+def test_tidy_keeps_what_the_save_and_the_queues_need(store, tmp_path, small):
+    for number in range(12):
+        store.put(url(number))
+    first = store.cut()
+    for _ in range(9):
+        store.leave(take(store.ordinary).place)
+    second = store.cut()
+    store.tidy(first)
+    assert hrefs(loaded(tmp_path, first).lines()) == [url(number).href for number in range(12)]
+    before = files(tmp_path)
+    store.tidy(second)
+    assert len(files(tmp_path)) < len(before)
+    assert hrefs(loaded(tmp_path, second).lines()) == [url(number).href for number in (9, 10, 11)]
+    assert [take(store.ordinary).href for _ in range(3)] == [url(n).href for n in (9, 10, 11)]
+
+
+def test_files_do_not_pile_up(store, tmp_path, small, no_fsync):
+    for number in range(300):
+        store.put(url(number))
+        store.spill()
+        if number > 5:
+            store.leave(take(store.ordinary).place)
+        mark = store.cut()
+        store.sync()
+        store.tidy(mark)
+        assert len(files(tmp_path)) <= 5
+    assert len(store) == 6
+
+
+def test_clear_deletes_all_blocks_and_nothing_else(store, tmp_path, small):
+    for number in range(8):
+        store.put(url(number))
+    store.cut()
+    assert len(files(tmp_path)) > 1
+    (tmp_path / "state.json").write_text("{}")
+    (tmp_path / "urls.txt").write_text("somebody else's")
+    Store(tmp_path).clear()
+    assert files(tmp_path) == ["state.json", "urls.txt"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda mark: mark.pop("files"),
+        lambda mark: mark.pop("open"),
+        lambda mark: mark["open"].update(dict.fromkeys(mark["open"], "1")),
+    ],
+)
+def test_a_mark_that_does_not_fit_is_refused(store, tmp_path, small, change):
+    for number in range(9):
+        store.put(url(number))
+    for _ in range(3):
+        set_aside(store, take(store.ordinary))
+    mark = through_json(store.cut())
+    assert mark.keys() == {"files", "open"} and len(mark["open"]) == 1
+    change(mark)
+    with pytest.raises((OSError, ValueError, KeyError, TypeError)):
+        Store(tmp_path).load(mark)
+
+
+SITES = "abc"
+
+
+class Queues(RuleBasedStateMachine):
+    """A Store does what deques do, whatever is spilled, cut and loaded.
+
+    The model keeps in `out` what left the queues and is still owed. After a load, that is
+    in the queues again: which one is the store's affair, but none is lost or twice.
+    """
+
+    @initialize()
+    def begin(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.folder = Path(self.temporary.name)
+        self.store = Store(self.folder)
+        self.fifos = {False: deque(), True: deque()}
+        self.waits = {}
+        self.out = []
+        self.count = 0
+        self.committed = None
+
+    def fifo(self, priority):
+        return self.store.priority if priority else self.store.ordinary
+
+    def wait(self, priority):
+        return self.store.priority_wait if priority else self.store.ordinary_wait
+
+    @rule(sites=st.lists(st.sampled_from(SITES), min_size=1, max_size=12), priority=st.booleans())
+    def put(self, sites, priority):
+        for site in sites:
+            self.count += 1
+            each = url(self.count, site, priority=priority)
+            self.store.put(each)
+            self.fifos[priority].append(each)
+
+    @rule(priority=st.booleans(), number=st.integers(1, 12))
+    def take(self, priority, number):
+        for _ in range(min(number, len(self.fifos[priority]))):
+            self.out.append(take(self.fifo(priority)))
+            assert self.out[-1] == self.fifos[priority].popleft()
+
+    @rule(priority=st.booleans(), number=st.integers(1, 6))
+    def set_aside(self, priority, number):
+        for _ in range(min(number, len(self.fifos[priority]))):
+            set_aside(self.store, take(self.fifo(priority)))
+            each = self.fifos[priority].popleft()
+            self.waits.setdefault((priority, each.site), deque()).append(each)
+
+    @precondition(lambda self: self.waits)
+    @rule(data=st.data(), number=st.integers(1, 4))
+    def take_waited(self, data, number):
+        lane = priority, site = data.draw(st.sampled_from(sorted(self.waits)))
+        for _ in range(min(number, len(self.waits[lane]))):
+            self.out.append(take(self.wait(priority), site))
+            assert self.out[-1] == self.waits[lane].popleft()
+        if not self.waits[lane]:
+            del self.waits[lane]
+
+    @precondition(lambda self: self.out)
+    @rule(data=st.data(), number=st.integers(1, 6))
+    def leave(self, data, number):
+        for _ in range(min(number, len(self.out))):
+            each = self.out.pop(data.draw(st.integers(0, len(self.out) - 1)))
+            self.store.leave(each.place)
+
+    @precondition(lambda self: self.out)
+    @rule(data=st.data())
+    def leave_all_but_one(self, data):
+        slow = self.out.pop(data.draw(st.integers(0, len(self.out) - 1)))
+        for each in self.out:
+            self.store.leave(each.place)
+        self.out = [slow]
+
+    @rule()
+    def spill(self):
+        self.store.spill()
+
+    @rule(is_committed=st.booleans())
+    def cut(self, is_committed):
+        mark = self.store.cut()
+        self.store.sync()
+        if is_committed:
+            self.committed = through_json(mark), self.owed(), self.order()
+            self.store.tidy(mark)
+
+    @precondition(lambda self: self.committed)
+    @rule()
+    def crash(self):
+        """Another run goes on from the last cut that was committed."""
+        mark, owed, (fifos, waits) = self.committed
+        self.store.close()
+        before = {path: path.read_bytes() for path in self.folder.iterdir()}
+        self.store = Store(self.folder)
+        self.store.load(mark)
+        assert before == {path: path.read_bytes() for path in self.folder.iterdir()}
+        assert Counter(self.store.lines()) == owed
+        self.out = []
+        for priority in (False, True):
+            lines = [decode(line) for line in self.fifo(priority).lines()]
+            # In the order in which they came, so that what had left comes first; those
+            # that had not are all here.
+            assert [number_of(each) for each in lines] == sorted(number_of(each) for each in lines)
+            rest = fifos[priority]
+            assert lines[len(lines) - len(rest) :] == rest
+            self.fifos[priority] = deque(lines)
+        self.waits = {}
+        for priority in (False, True):
+            wait = self.wait(priority)
+            for site in wait.sites:
+                lines = wait_urls(wait, site)
+                self.waits[priority, site] = deque(lines)
+                here = set(map(number_of, lines))
+                kept = [u for u in waits.get((priority, site), []) if number_of(u) in here]
+                assert lines[len(lines) - len(kept) :] == kept
+
+    @rule(times=st.integers(1, 2))
+    def restart(self, times):
+        for _ in range(times):
+            self.cut(is_committed=True)
+            self.crash()
+
+    def order(self):
+        return (
+            {priority: list(fifo) for priority, fifo in self.fifos.items()},
+            {lane: list(urls) for lane, urls in self.waits.items()},
+        )
+
+    def owed(self):
+        queued = [each for urls in self.fifos.values() for each in urls]
+        waiting = [each for urls in self.waits.values() for each in urls]
+        return Counter(map(encode, [*queued, *waiting, *self.out]))
+
+    @invariant()
+    def each_is_in_its_place(self):
+        store = self.store
+        for priority in (False, True):
+            fifo, wait = self.fifo(priority), self.wait(priority)
+            urls = self.fifos[priority]
+            assert [decode(line) for line in fifo.lines()] == list(urls)
+            assert len(fifo) == len(urls)
+            lanes = {site: urls for (first, site), urls in self.waits.items() if first == priority}
+            assert {*wait.sites} == lanes.keys()
+            for site, waiting in lanes.items():
+                assert wait_urls(wait, site) == list(waiting)
+            assert len(wait) == sum(map(len, lanes.values()))
+        out = Counter(map(encode, self.out))
+        assert Counter(store.lines()) + out == self.owed()
+
+    @invariant()
+    def memory_is_bounded(self):
+        """But for what was put since the last turn."""
+        for fifo in (self.store.priority, self.store.ordinary):
+            assert len(fifo._head) < 3
+        for wait in (self.store.priority_wait, self.store.ordinary_wait):
+            tails = [line for site in wait._sites.values() for _, line in site.tail]
+            cost = sum(queues_module._LINE + len(line) for line in tails)
+            assert cost == wait._in_tails <= 700
+            assert all(len(site.head) < 3 for site in wait._sites.values())
+
+    def teardown(self):
+        if not hasattr(self, "store"):
+            return
+        for priority in (False, True):
+            while self.fifos[priority]:
+                self.take(priority, 9)
+            for first, site in list(self.waits):
+                for each in self.waits[first, site] if first == priority else ():
+                    assert take(self.wait(first), site) == each
+                    self.out.append(each)
+        assert len(self.store) == 0
+        self.store.close()
+        self.temporary.cleanup()
+
+
+def number_of(url):
+    """The number under which it was put."""
+    return int(url.href.rsplit("/", 1)[1])
+
+
+def wait_urls(wait, site):
+    """What is set aside of a site, without taking it."""
+    urls = map(decode, wait.lines())
+    return [url for url in urls if url.site == site]
+
+
+@pytest.mark.usefixtures("small", "no_fsync")
+class TestQueues(Queues.TestCase):
+    settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+
+
+# Looking for one.
+
+
+def found(store, href):
+    """Where `href` is, and the steps that it took to find it."""
+    search, steps = store.find(href), 0
+    while True:
+        try:
+            next(search)
+        except StopIteration as end:
+            return end.value, steps
+        steps += 1
+
+
+def test_what_left_a_block_and_what_is_decided_is_not_found_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks_module, "LINES", 10)
+    store = Store(tmp_path)
+    for number in range(30):
+        store.put(Url(f"http://a.test/{number}", 5))
+    store.spill()
+    search = store.find("http://a.test/15")
+    next(search)
+    taken = [decode(line, place) for place, line in (store.ordinary.take() for _ in range(20))]
+    for url in taken[:16]:
+        store.leave(url.place)
+    with pytest.raises(StopIteration) as end:
+        while True:
+            next(search)
+    assert end.value.value is None
+    # What is with its site is owed from where it was.
+    search = store._blocks.search(taken[17].place >> 10, "http://a.test/17 ")
+    assert search == (4, 1)
+    for url in taken[16:]:
+        store.leave(url.place)
+    assert store._blocks.search(taken[17].place >> 10, "http://a.test/17 ") == (0, None)
+    assert found(store, "http://a.test/25") == (Place("ordinary", 5), 0)
+    store.close()
+
+
+def test_long_headers_and_long_lines_are_searched_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks_module, "LINES", 3)
+    store = Store(tmp_path)
+    long = [f"http://a.test/{number}/{'x' * 6000}" for number in range(9)]
+    for href in long:
+        store.put(Url(href, 5))
+    store.spill()
+    for number, href in enumerate(long):
+        assert found(store, href) == (Place("ordinary", number), number // 3)
+    assert found(store, "http://a.test/1") == (None, 3)
+    store.close()
+
+
+def test_urls_set_aside_are_found_in_their_order(tmp_path):
+    store = Store(tmp_path)
+    hrefs = [f"http://a.test/{number}" for number in range(130)]
+    for href in hrefs:
+        store.put(Url(href, 5))
+    for _ in hrefs:
+        place, line = store.ordinary.take()
+        store.ordinary_wait.put("http://a.test", place, line)
+    for ahead in (0, 49, 50, 99, 100, 129):
+        assert found(store, hrefs[ahead])[0] == Place("ordinary_wait", ahead)
+    for _ in range(60):
+        store.ordinary_wait.take("http://a.test")
+    assert found(store, hrefs[70])[0] == Place("ordinary_wait", 10)
+    assert found(store, "http://b.test/0")[0] is None
+    store.close()

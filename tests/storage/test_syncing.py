@@ -1,0 +1,524 @@
+"""Files brought to the disk beside the loop: the child process, and the checkpoint that waits."""
+
+import errno
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from larbinpy.crawl.checkpoints import Checkpoints
+from larbinpy.frontier.state import State, StateError
+from larbinpy.loop.poller import Poller
+from larbinpy.output.log import CrawlLog
+from larbinpy.storage.syncing import Syncing
+from tests.support.crawling import Asked, World, html, missing, one_line
+from tests.support.frontiers import make_frontier
+from tests.support.webserver import Step, Until
+
+pytest_plugins = ["tests.support.crawlworld"]
+
+#: For a machine that is stuck (s).
+PATIENCE = 30.0
+
+
+@pytest.fixture
+def poller() -> Iterator[Poller]:
+    before = open_files()
+    poller = Poller()
+    yield poller
+    assert repr(poller) == "<Poller 0 descriptors>"
+    poller.close()
+    assert open_files() == before
+
+
+def open_files() -> set[str]:
+    folder = "/proc/self/fd"
+    return {f"{fd} {os.readlink(f'{folder}/{fd}')}" for fd in os.listdir(folder) if live(fd)}
+
+
+def live(fd: str) -> bool:
+    return os.path.lexists(f"/proc/self/fd/{fd}")
+
+
+@pytest.fixture
+def children(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """The processes that were begun; at the end there must be nothing left of them."""
+    begun: list[int] = []
+    spawn = os.posix_spawnp
+
+    def noting(*args: Any, **kwargs: Any) -> int:
+        begun.append(spawn(*args, **kwargs))
+        return begun[-1]
+
+    monkeypatch.setattr(os, "posix_spawnp", noting)
+    yield begun
+    for child in begun:
+        with pytest.raises(ChildProcessError):
+            os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG)
+
+
+class Command:
+    """A `sync` of the test's own: it notes how it was called, and may wait or fail."""
+
+    def __init__(self, folder: Path, *lines: str) -> None:
+        folder.mkdir()
+        self._calls = folder / "calls"
+        os.mkfifo(folder / "gate")
+        self._gate = os.open(folder / "gate", os.O_RDWR)
+        text = ["#!/bin/sh", f"cd {folder}", 'echo "$@" >> calls', *lines]
+        (folder / "sync").write_text("\n".join(text) + "\n")
+        (folder / "sync").chmod(0o755)
+
+    @property
+    def calls(self) -> list[str]:
+        return self._calls.read_text().splitlines() if self._calls.exists() else []
+
+    def let_go(self, status: int = 0) -> None:
+        """Let the one that waits end."""
+        os.write(self._gate, b"%d\n" % status)
+
+    def close(self) -> None:
+        os.close(self._gate)
+
+
+#: Waits for the test to say how it ends.
+HELD = 'read status < gate; exit "$status"'
+#: All but the first, which is that of the start.
+LATER = "[ $(wc -l < calls) -gt 1 ] || exit 0"
+
+Make = Callable[..., Command]
+
+
+@pytest.fixture
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
+    made: list[Command] = []
+
+    def make(*lines: str) -> Command:
+        folder = tmp_path / "bin"
+        made.append(Command(folder, *lines))
+        monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+        return made[0]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def wait(poller: Poller, syncing: Syncing) -> None:
+    for _ in range(10):
+        if syncing.done:
+            break
+        poller.wait(PATIENCE / 10)
+    assert syncing.done
+
+
+def test_the_command_of_this_system(tmp_path: Path, poller: Poller, children: list[int]) -> None:
+    syncing = Syncing(poller, [tmp_path])
+    syncing.begin(1)
+    assert repr(syncing) == "<Syncing 1 folders under way>"
+    wait(poller, syncing)
+    assert syncing.error is None
+    assert len(children) == 1
+    assert repr(syncing) == "<Syncing 1 folders done>"
+
+
+def test_what_is_called(
+    tmp_path: Path,
+    poller: Poller,
+    children: list[int],
+    command: Make,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sync = command()
+    monkeypatch.chdir(tmp_path)
+    syncing = Syncing(poller, ["-out", tmp_path])
+    monkeypatch.chdir("/")
+    syncing.begin(1)
+    wait(poller, syncing)
+    assert sync.calls == [f"-f {tmp_path}/-out {tmp_path}"]
+
+
+def test_its_end_ends_the_wait_of_the_loop(
+    tmp_path: Path, poller: Poller, children: list[int], command: Make
+) -> None:
+    sync = command(HELD)
+    syncing = Syncing(poller, [tmp_path])
+    syncing.begin(1)
+    assert poller.wait(0) == 0
+    assert not syncing.done
+    sync.let_go()
+    # One wait, which is as long as it takes.
+    assert poller.wait(PATIENCE) == 1
+    assert syncing.done
+    assert syncing.error is None
+
+
+def test_waiting_without_the_loop(
+    tmp_path: Path, poller: Poller, children: list[int], command: Make
+) -> None:
+    sync = command(HELD)
+    syncing = Syncing(poller, [tmp_path])
+    syncing.begin(1)
+    sync.let_go(2)
+    syncing.wait()
+    assert syncing.done
+    assert syncing.error is not None
+    syncing.wait()
+
+
+def test_nothing_is_done_where_there_is_nothing(poller: Poller, children: list[int]) -> None:
+    syncing = Syncing(poller, [])
+    syncing.begin(1)
+    syncing.begin(2)
+    assert syncing.done
+    assert children == []
+
+
+def test_nothing_is_done_where_nothing_was_written(
+    tmp_path: Path, poller: Poller, children: list[int]
+) -> None:
+    syncing = Syncing(poller, [tmp_path])
+    for written in ({"save": 1}, {"save": 1}, {"save": 2}, {"save": 2}):
+        syncing.begin(written)
+        wait(poller, syncing)
+    assert len(children) == 2
+
+
+def test_one_at_a_time(tmp_path: Path, poller: Poller, children: list[int], command: Make) -> None:
+    """One that began before does not know of what was written since."""
+    sync = command(HELD)
+    syncing = Syncing(poller, [tmp_path])
+    syncing.begin(1)
+    sync.let_go()
+    syncing.begin(2)
+    assert len(children) == 2
+    assert not syncing.done
+    sync.let_go()
+    wait(poller, syncing)
+    assert syncing.error is None
+
+
+@pytest.mark.parametrize("line", ["exit 1", "kill -KILL $$"])
+def test_a_failure_is_for_good(
+    line: str, tmp_path: Path, poller: Poller, children: list[int], command: Make
+) -> None:
+    """The system tells of a page that it lost only once."""
+    command(line)
+    syncing = Syncing(poller, [tmp_path])
+    syncing.begin(1)
+    wait(poller, syncing)
+    assert isinstance(syncing.error, OSError)
+    assert syncing.error.errno == errno.EIO
+    assert syncing.error.filename == str(tmp_path)
+    assert repr(syncing) == "<Syncing 1 folders failed>"
+    syncing.begin(2)
+    assert syncing.error
+    assert len(children) == 1
+
+
+@pytest.fixture
+def by_itself(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The calls of sync(2), which is not made."""
+    calls: list[str] = []
+    monkeypatch.setattr(os, "sync", lambda: calls.append("sync"))
+    return calls
+
+
+def test_a_system_without_the_command(
+    tmp_path: Path, poller: Poller, by_itself: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    syncing = Syncing(poller, [tmp_path])
+    syncing.begin(1)
+    assert syncing.done
+    assert syncing.error is None
+    assert by_itself == ["sync"]
+
+
+def test_a_program_that_collects_all_children(
+    tmp_path: Path, poller: Poller, children: list[int], by_itself: list[str]
+) -> None:
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        syncing = Syncing(poller, [tmp_path])
+        syncing.begin(1)
+        wait(poller, syncing)
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    assert syncing.error is None
+    assert by_itself == ["sync"]
+
+
+def test_a_kernel_that_cannot_tell_of_its_end(
+    tmp_path: Path, poller: Poller, children: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(pid: int) -> int:
+        raise OSError(errno.ENOSYS, "no such call")
+
+    monkeypatch.setattr(os, "pidfd_open", refuse)
+    syncing = Syncing(poller, [tmp_path])
+    syncing.begin(1)
+    assert syncing.done
+    assert syncing.error is None
+
+
+# The checkpoint that waits for it.
+
+
+class Outputs:
+    """Some, as a part of the state; `calls` is shared with the disk."""
+
+    def __init__(self, calls: list[str]) -> None:
+        self.calls = calls
+        self.mark = 0
+
+    def cut(self) -> dict[str, int]:
+        self.calls.append("cut")
+        return {"pages": self.mark}
+
+    def sync(self) -> None:
+        self.calls.append("sync")
+
+    def load(self, mark: dict[str, int]) -> None:
+        self.calls.append(f"load {mark['pages']}")
+
+
+class Disk:
+    """One that takes as long as the test wants it to."""
+
+    def __init__(self, calls: list[str]) -> None:
+        self.calls = calls
+        self.done = True
+        self.error: OSError | None = None
+
+    def begin(self, written: object) -> None:
+        self.calls.append(f"begin {written}")
+        self.done = False
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[CrawlLog]:
+    log = CrawlLog(tmp_path / "crawl.jsonl")
+    yield log
+    log.close()
+
+
+def manifest(folder: Path) -> Any:
+    path = folder / "state.json"
+    return json.loads(path.read_bytes()) if path.exists() else None
+
+
+def test_the_manifest_comes_after_all_of_it(tmp_path: Path, log: CrawlLog) -> None:
+    calls: list[str] = []
+    outputs, disk = Outputs(calls), Disk(calls)
+    frontier = make_frontier(tmp_path)
+    steps = State(tmp_path).checkpoint(frontier, log, 0.0, outputs, disk)
+    assert next(steps) is True
+    outputs.mark = 7
+    assert [next(steps) for _ in range(5)] == [False] * 5
+    assert calls == ["cut", "begin {'pages': 0}"]
+    disk.done = True
+    assert manifest(tmp_path) is None
+    assert set(steps) == {True}
+    assert calls == ["cut", "begin {'pages': 0}", "sync"]
+    assert manifest(tmp_path)["outputs"] == {"pages": 0}
+    again = make_frontier(tmp_path)
+    State(tmp_path).load(again, log, 0.0, outputs)
+    assert calls[3:] == ["load 0"]
+    frontier.store.close()
+    again.store.close()
+
+
+def test_an_error_of_the_disk_keeps_the_last_manifest(tmp_path: Path, log: CrawlLog) -> None:
+    outputs, disk = Outputs([]), Disk([])
+    frontier = make_frontier(tmp_path)
+    state = State(tmp_path)
+    assert list(state.checkpoint(frontier, log, 0.0))
+    before = manifest(tmp_path)
+    assert before["outputs"] is None
+    steps = state.checkpoint(frontier, log, 1.0, outputs, disk)
+    assert [next(steps), next(steps)] == [True, False]
+    disk.done, disk.error = True, OSError(errno.EIO, "gone")
+    with pytest.raises(OSError, match="gone"):
+        next(steps)
+    assert manifest(tmp_path) == before
+    # A state from before there were outputs has no mark of them.
+    state.load(make_frontier(tmp_path), log, 0.0, outputs)
+    assert "load" not in "".join(outputs.calls)
+    frontier.store.close()
+
+
+def test_outputs_that_are_not_whole_are_damage(tmp_path: Path, log: CrawlLog) -> None:
+    class Short(Outputs):
+        def load(self, mark: dict[str, int]) -> None:
+            raise ValueError("index is shorter than it was")
+
+    frontier = make_frontier(tmp_path)
+    assert list(State(tmp_path).checkpoint(frontier, log, 0.0, Outputs([])))
+    with pytest.raises(StateError, match=r"damaged \(index is shorter"):
+        State(tmp_path).load(make_frontier(tmp_path), log, 0.0, Short([]))
+    frontier.store.close()
+
+
+def test_checkpoints_are_in_no_hurry_while_they_wait(
+    tmp_path: Path, log: CrawlLog, poller: Poller, children: list[int], command: Make
+) -> None:
+    sync = command(HELD)
+    outputs = Outputs([])
+    syncing = Syncing(poller, [tmp_path])
+    frontier = make_frontier(tmp_path)
+    checkpoints = Checkpoints(State(tmp_path), frontier, log, 5.0, outputs, syncing)
+    checkpoints.begin(0.0)
+    assert checkpoints.deadline == -inf
+    checkpoints.step()
+    assert checkpoints.deadline == -inf
+    for _ in range(3):
+        checkpoints.step()
+        assert checkpoints.under_way
+        assert checkpoints.deadline != -inf
+    sync.let_go()
+    wait(poller, syncing)
+    for _ in range(20):
+        checkpoints.step()
+        assert (checkpoints.deadline == -inf) == checkpoints.under_way
+    assert not checkpoints.under_way
+    assert manifest(tmp_path)["outputs"] == {"pages": 0}
+
+    # And one that is wanted at once is, whatever is under way.
+    outputs.mark = 1
+    checkpoints.begin(5.0)
+    checkpoints.step()
+    checkpoints.step()
+    outputs.mark = 2
+    sync.let_go()
+    sync.let_go()
+    checkpoints.save(6.0, ended=True)
+    assert len(children) == 3
+    assert manifest(tmp_path)["outputs"] == {"pages": 2}
+    frontier.store.close()
+
+
+# Whole crawls.
+
+
+class Site:
+    """A page with links to others, of which the last is not answered before `open`."""
+
+    def __init__(self, world: World, *settings: str) -> None:
+        self.open = False
+        self.web = world.web(self._answer, "site.test")
+        world.conf(f"startUrl {self.web.url()}", "limitTime 60 canReload", *settings)
+
+    def _answer(self, asked: Asked) -> Iterator[Step]:
+        if asked.path == "/":
+            yield html(*self.pages, "/held")
+        elif asked.path in self.pages:
+            yield html(text=asked.path)
+        elif asked.path == "/held":
+            yield Until(lambda: self.open)
+            yield html()
+        else:
+            yield missing()
+
+    pages = tuple(f"/{number}" for number in range(5))
+
+    @property
+    def urls(self) -> set[str]:
+        return {self.web.url(path) for path in ("/", "/held", *self.pages)}
+
+    def saved(self, world: World) -> list[str]:
+        """The URLs of the pages in save mode, each of which is in its file."""
+        found = []
+        index = (world.out / "d00000/index").read_text()
+        for number, line in enumerate(index.splitlines()):
+            said, _, url = line.partition(" ")
+            assert int(said) == number
+            body = (world.out / f"d00000/f{number:05}").read_bytes()
+            assert (b"/held" in body) == (url == self.web.url())
+            found.append(url)
+        assert len(os.listdir(world.out / "d00000")) == len(found) + 1
+        return found
+
+
+def test_killed_and_resumed_in_save_mode(world: World) -> None:
+    """What came after the last checkpoint is there once in the end."""
+    site = Site(world, "outputMode save canReload off")
+    for flags in ((), ("--resume",), ("--resume",)):
+        crawler = world.crawl(*flags)
+        world.until(lambda: crawler.out.count("\n") == 6)  # noqa: B023
+        crawler.signal(signal.SIGKILL)
+        world.finish(crawler)
+    site.open = True
+    assert world.run("--resume").process.returncode == 0
+    assert sorted(site.saved(world)) == sorted(site.urls)
+    assert set(world.outcomes()) == site.urls
+    assert site.web.count("/0") == 4
+
+
+def test_the_crawl_goes_on_while_the_disk_takes_its_time(world: World, command: Make) -> None:
+    """Without it no state is saved, and no time of the processor is spent on waiting."""
+    sync = command(LATER, HELD)
+    site = Site(world, "debug")
+    crawler = world.crawl()
+    world.until(lambda: len(sync.calls) == 2)
+    saved = (world.state / "state.json").read_bytes()
+    seconds = crawler.err.count("<Engine")
+    world.until(lambda: crawler.err.count("<Engine") >= seconds + 2)
+    site.open = True
+    world.until(lambda: len(world.fates) == 7)
+    assert (world.state / "state.json").read_bytes() == saved
+    assert len(sync.calls) == 2
+    # For the one that waits, and for that at the end.
+    sync.let_go()
+    sync.let_go()
+    assert world.finish(crawler) == 0
+    assert world.reported()["cpu_s"] < 0.9
+    assert len(sync.calls) == 3
+    assert (world.state / "state.json").read_bytes() != saved
+
+
+def test_a_disk_that_loses_pages_ends_the_crawl(
+    world: World, command: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the state of before, as nobody knows which pages are whole."""
+    path = os.environ["PATH"]
+    command(LATER, "exit 1")
+    site = Site(world)
+    crawler = world.run()
+    assert crawler.process.returncode == 3
+    said = one_line(crawler)
+    assert str(world.out) in said
+    assert "--resume from where it was last saved" in said
+    assert set(world.larbinpy("frontier", str(world.state)).out.split()) == {site.web.url()}
+    monkeypatch.setenv("PATH", path)
+    site.open = True
+    assert world.run("--resume").process.returncode == 0
+    assert set(world.outcomes()) == site.urls
+
+
+def test_signals_are_not_for_the_child(world: World, command: Make) -> None:
+    """Ctrl-C on a terminal and the end of a service come to all processes of the crawl."""
+    sync = command(HELD)
+    Site(world)
+    crawler = world.crawl()
+    world.until(lambda: len(sync.calls) == 1)
+    for number in (signal.SIGHUP, signal.SIGINT):
+        os.killpg(crawler.process.pid, number)
+    sync.let_go()
+    sync.let_go()
+    assert world.finish(crawler) == 11
+    assert crawler.err == ""
+
+
+@pytest.mark.parametrize("mode", ["none", "stats"])
+def test_no_file_no_child(mode: str, world: World, command: Make) -> None:
+    sync = command("exit 1")
+    site = Site(world, f"outputMode {mode}")
+    site.open = True
+    assert world.run().process.returncode == 0
+    assert sync.calls == []

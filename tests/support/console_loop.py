@@ -1,0 +1,180 @@
+"""A poller, its servers and their peers, turned by hand in one process."""
+
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from larbinpy.console.ports.commands import Steps, Wait
+from larbinpy.console.ports.tcp import Server
+from larbinpy.console.ports.watching import Watcher, Watchers
+from larbinpy.loop.poller import Poller
+
+#: Turns after which what a test waits for is not going to happen.
+_PATIENCE = 5000
+
+
+class Loop:
+    """Turns servers as the engine does: step, then poll. Time stands still until set."""
+
+    def __init__(self) -> None:
+        self.poller = Poller()
+        self.now = 100.0
+        self.servers: list[Server] = []
+        self.peers: list[socket.socket] = []
+
+    def add(self, server: Any) -> Any:
+        self.servers.append(server)
+        return server
+
+    def turn(self, times: int = 1) -> None:
+        for _ in range(times):
+            for server in self.servers:
+                server.step(self.now)
+            self.poller.wait(0)
+
+    def until(self, done: Callable[[], bool]) -> None:
+        for _ in range(_PATIENCE):
+            if done():
+                return
+            self.turn()
+        raise AssertionError(f"never happened; {self.servers}")
+
+    def later(self, seconds: float) -> None:
+        """Let everything settle, then let time pass."""
+        self.turn(3)
+        self.now += seconds
+        self.turn(3)
+
+    def dial(self, server: Server, receive_buffer: int = 0) -> socket.socket:
+        peer = socket.socket()
+        if receive_buffer:
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        peer.setblocking(False)
+        peer.connect_ex(("127.0.0.1", server.port))
+        self.peers.append(peer)
+        return peer
+
+    def send(self, peer: socket.socket, data: bytes) -> int:
+        """Send until all is sent or the other end takes no more; the number of bytes sent."""
+        sent = idle = 0
+        while sent < len(data) and idle < 50:
+            try:
+                sent += peer.send(data[sent : sent + 65536])
+                idle = 0
+            except BlockingIOError:
+                idle += 1
+            except OSError:
+                break
+            self.turn()
+        return sent
+
+    def read_until(self, peer: socket.socket, mark: bytes) -> bytes:
+        """Everything up to the first piece that ends in `mark`."""
+        data = bytearray()
+        self.until(lambda: self._more(peer, data) or data.endswith(mark))
+        assert data.endswith(mark), bytes(data)
+        return bytes(data)
+
+    def read_all(self, peer: socket.socket) -> bytes:
+        """Everything until the other end closes."""
+        data = bytearray()
+        self.until(lambda: self._more(peer, data))
+        return bytes(data)
+
+    def read_some(self, peer: socket.socket) -> bytes:
+        """What comes until nothing has come for some turns."""
+        data = bytearray()
+        before, idle = 0, 0
+        while idle < 20:
+            self.turn()
+            self._more(peer, data)
+            idle = idle + 1 if len(data) == before else 0
+            before = len(data)
+        return bytes(data)
+
+    def read_until_answer(self, server: Server, command: bytes) -> bytes:
+        """What the console of `server` answers to `command`."""
+        peer = self.dial(server)
+        self.send(peer, b"console\n" + command + b"\n")
+        return self.read_until(peer, b"}\n")
+
+    def ask(self, server: Server, data: bytes) -> bytes:
+        """Everything that a new peer hears which sends `data` and waits for the end."""
+        peer = self.dial(server)
+        self.send(peer, data)
+        return self.read_all(peer)
+
+    def wait(self, sock: socket.socket, writing: bool, timeout: float) -> bool:
+        """Stands in for the blocking wait of the clients: the server works meanwhile."""
+        self.turn(2)
+        return True
+
+    def close(self) -> None:
+        for server in self.servers:
+            server.close()
+        for peer in self.peers:
+            peer.close()
+        self.poller.close()
+
+    @staticmethod
+    def _more(peer: socket.socket, data: bytearray) -> bool:
+        """Read a piece; True at the end."""
+        try:
+            piece = peer.recv(65536)
+        except BlockingIOError:
+            return False
+        except ConnectionError:
+            return True
+        data += piece
+        return not piece
+
+
+class FakeCrawl:
+    """The verbs, written down as they are called."""
+
+    def __init__(self) -> None:
+        self.seeds: list[tuple[str, int | None, bool, bool]] = []
+        self.calls: list[tuple[str, ...]] = []
+        self.shown: dict[str, Any] = {"state": "running", "totals": {"pages": 7}}
+        #: Steps that `explain` takes before its answer, and those that `save` waits.
+        self.steps = 0
+        self.is_saved = True
+        self.watchers = Watchers()
+
+    def add(
+        self, url: str, *, depth: int | None = None, priority: bool = False, again: bool = False
+    ) -> str | None:
+        if not url.startswith("http"):
+            return "badURL"
+        self.seeds.append((url, depth, priority, again))
+        return None
+
+    def status(self) -> dict[str, Any]:
+        return self.shown
+
+    def pause(self) -> None:
+        self.calls.append(("pause",))
+
+    def resume(self) -> None:
+        self.calls.append(("resume",))
+
+    def set(self, key: str, value: str) -> str | None:
+        self.calls.append(("set", key, value))
+        return None if key == "waitDuration" else f"{key} cannot be set"
+
+    def explain(self, url: str) -> Steps:
+        for _ in range(self.steps):
+            yield Wait.TURN
+        yield {"ok": True, "url": url, "where": "queued"}
+
+    def save(self) -> Steps:
+        self.calls.append(("save",))
+        while not self.is_saved:
+            yield Wait.EVENT
+        yield {"ok": True}
+
+    def watch(self, word: str) -> Watcher:
+        return self.watchers.join(word)
+
+    def stop(self) -> None:
+        self.calls.append(("stop",))

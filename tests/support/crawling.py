@@ -1,0 +1,326 @@
+"""Whole crawls under test: `larbinpy` as a process, its web and its names in the test's poll loop.
+
+`World` is that loop. Its web is one function from a request to the steps of an answer
+(see `webserver`), so a page may be as bad, or wait for as long, as a test likes.
+"""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from larbinpy.config import load
+from larbinpy.crawl.crawl import Crawl, Start
+from larbinpy.demo import Serving
+from larbinpy.loop.poller import READ, Poller
+from tests.support.checkout import ROOT
+from tests.support.nameserver import NameServer
+from tests.support.webserver import Act, Step, WebServer, reply
+
+#: What a test waits for comes within milliseconds; this is for a machine that is stuck (s).
+PATIENCE = 30.0
+
+Fate = dict[str, Any]
+
+
+def read_log(path: Path) -> list[Fate]:
+    """The lines of a crawl.jsonl; none where there is no file."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+class Asked(NamedTuple):
+    """A request as the web saw it; header names in lower case."""
+
+    host: str
+    path: str
+    headers: dict[str, str]
+
+    @classmethod
+    def read(cls, head: bytes) -> "Asked":
+        line, *fields = head.decode("latin-1").rstrip("\r\n").split("\r\n")
+        pairs = (field.partition(":") for field in fields)
+        headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
+        return cls(headers.get("host", "").partition(":")[0], line.split(" ")[1], headers)
+
+
+Answer = Callable[[Asked], Iterable[Step]]
+
+
+def html(*links: str, text: str = "") -> bytes:
+    """A page with `links`, whole with its head."""
+    items = "".join(f'<a href="{link}">x</a>\n' for link in links)
+    return ok(f"<!DOCTYPE html><title>t</title><p>{text}</p>\n{items}".encode())
+
+
+def ok(body: bytes, type_: str = "text/html", *headers: str) -> bytes:
+    return reply(body, f"Content-Type: {type_}", *headers)
+
+
+def missing() -> bytes:
+    return reply(b"", status="404 Not Found")
+
+
+def moved(location: str) -> bytes:
+    return reply(b"", f"Location: {location}", status="302 Found")
+
+
+class _Dialogue:
+    """The script of each connection of a `Web`: request after request is answered."""
+
+    def __init__(self, web: "Web", answer: Answer) -> None:
+        self._web = web
+        self._answer = answer
+
+    def __iter__(self) -> Iterator[Step]:
+        while True:
+            yield Act.REQUEST
+            asked = Asked.read(self._web.requests[-1])
+            self._web.asked.append(asked)
+            yield from self._answer(asked)
+
+
+class Web(WebServer):
+    """Asks `answer` what to send."""
+
+    def __init__(self, poller: Poller, answer: Answer, **where: Any) -> None:
+        self.asked: list[Asked] = []
+        #: The one that `url` means.
+        self.host = "site.test"
+        super().__init__(poller, _Dialogue(self, answer), **where)
+
+    def url(self, path: str = "/", host: str | None = None) -> str:
+        return super().url(path, self.host if host is None else host)
+
+    def count(self, path: str) -> int:
+        """How often `path` was asked for."""
+        return sum(asked.path == path for asked in self.asked)
+
+
+class Crawler:
+    """A `larbinpy` process; what it says is taken in by the loop as it comes.
+
+    `streams` are in place of its pipes, as `Popen` takes them.
+    """
+
+    def __init__(
+        self, poller: Poller, command: Sequence[str], folder: Path, **streams: int
+    ) -> None:
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        self.process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=_environment(),
+            start_new_session=True,
+            **(pipes | streams),  # type: ignore[call-overload]
+        )
+        self._said = {"stdout": bytearray(), "stderr": bytearray()}
+        self._open: set[int] = set()
+        for name, said in self._said.items():
+            pipe = getattr(self.process, name)
+            if pipe is not None:
+                self._watch(poller, pipe, said)
+
+    def _watch(self, poller: Poller, pipe: Any, said: bytearray) -> None:
+        def read(fd: int, _events: int) -> None:
+            data = os.read(fd, 1 << 16)
+            said.extend(data)
+            if not data:
+                poller.unregister(fd)
+                self._open.discard(fd)
+
+        self._open.add(pipe.fileno())
+        poller.register(pipe.fileno(), READ, read)
+
+    @property
+    def out(self) -> str:
+        return self._said["stdout"].decode()
+
+    @property
+    def err(self) -> str:
+        return self._said["stderr"].decode()
+
+    @property
+    def ended(self) -> bool:
+        return not self._open and self.process.poll() is not None
+
+    def signal(self, number: int) -> None:
+        self.process.send_signal(number)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+def _environment() -> dict[str, str]:
+    """Buffered output would come when the process has ended; a warning would be lost."""
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "PYTHONWARNINGS": "error"}
+
+
+LARBINPY = (sys.executable, "-m", "larbinpy")
+
+
+class World:
+    """One poll loop for the test: the web, the name server and the crawlers.
+
+    All names of `names` lead to 127.0.0.1, and a crawl waits by site, so every name is a
+    server of its own to it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.poller = Poller()
+        self.names = NameServer(poller=self.poller)
+        self.state = folder / "state"
+        self.out = folder / "save"
+        self.report = folder / "report.json"
+        self._crawlers: list[Crawler] = []
+        self._closers: list[Callable[[], None]] = [self.names.close, self.poller.close]
+
+    def web(self, answer: Answer, *names: str, **where: Any) -> Web:
+        """Serve `answer` under `names`."""
+        web = Web(self.poller, answer, **where)
+        self._closers.insert(0, web.close)
+        for name in names:
+            self.names.zone[name] = ["127.0.0.1"]
+            web.host = names[0]
+        return web
+
+    def conf(self, *lines: str) -> str:
+        """Write larbin.conf, where a crawl finds it; `lines` come last."""
+        host, port = self.names.address
+        text = [
+            "From t@example.com UserAgent larbinpy allowPrivate",
+            f"dnsServer {host}:{port} dnsTimeout 0.5",
+            "waitDuration 0 waitBy site maxWait 0 retryWait 0.1 depthInSite 10 getCGI",
+            "limitTime 1 timeoutPage 10 outputMode mirror fetchInfo",
+            *lines,
+        ]
+        (self.folder / "larbin.conf").write_text("\n".join(text) + "\n")
+        return "\n".join(text)
+
+    def start(self, *arguments: str, command: Sequence[str] = LARBINPY, **streams: int) -> Crawler:
+        """Run `larbinpy` with `arguments` in the folder of this world."""
+        crawler = Crawler(self.poller, [*command, *arguments], self.folder, **streams)
+        self._crawlers.append(crawler)
+        return crawler
+
+    def crawl(self, *arguments: str, command: Sequence[str] = LARBINPY) -> Crawler:
+        """Start a crawl, which reports."""
+        options = ("--progress", "none", "--report", str(self.report))
+        return self.start("crawl", *arguments, *options, command=command)
+
+    def until(self, condition: Callable[[], bool], patience: float = PATIENCE) -> None:
+        """Serve until `condition` holds, which is looked at after each turn."""
+        late = time.monotonic() + patience
+        while not condition():
+            assert time.monotonic() < late, f"{self.__dict__}"
+            self.poller.wait(0.05)
+
+    def finish(self, crawler: Crawler, patience: float = PATIENCE) -> int:
+        """Serve until `crawler` has ended; its exit status."""
+        self.until(lambda: crawler.ended, patience)
+        return crawler.process.wait()
+
+    def run(self, *arguments: str, command: Sequence[str] = LARBINPY) -> Crawler:
+        """A crawl from its start to its end."""
+        crawler = self.crawl(*arguments, command=command)
+        self.finish(crawler)
+        return crawler
+
+    def larbinpy(self, *arguments: str) -> Crawler:
+        """Any other command, to its end."""
+        crawler = self.start(*arguments)
+        self.finish(crawler)
+        return crawler
+
+    @property
+    def fates(self) -> list[Fate]:
+        return read_log(self.state / "crawl.jsonl")
+
+    def outcomes(self) -> dict[str, str]:
+        """URL -> outcome; each URL has one fate."""
+        fates = self.fates
+        often = [url for url, n in Counter(fate["url"] for fate in fates).items() if n > 1]
+        assert not often
+        return {fate["url"]: fate["outcome"] for fate in fates}
+
+    def reported(self) -> dict[str, Any]:
+        report: dict[str, Any] = json.loads(self.report.read_text())
+        return report
+
+    def files(self) -> set[str]:
+        """The files of the mirror, without its own."""
+        found = (path for path in self.out.rglob("*") if path.is_file())
+        return {str(path.relative_to(self.out)) for path in found if path.name[0] != "."}
+
+    def end_crawlers(self) -> None:
+        """Those that did not end by themselves."""
+        while self._crawlers:
+            self._crawlers.pop().close()
+
+    def close(self) -> None:
+        self.end_crawlers()
+        for close in self._closers:
+            close()
+
+
+def free_port() -> int:
+    """A port that is free on every IPv4 address of this machine."""
+    with socket.socket() as sock:
+        sock.bind(("0.0.0.0", 0))
+        port: int = sock.getsockname()[1]
+        return port
+
+
+def one_line(crawler: Crawler) -> str:
+    """The one line, without traceback, that a failed command says."""
+    assert re.fullmatch(r"larbinpy: [^\n]+\n", crawler.err), crawler.err
+    return crawler.err
+
+
+@dataclass
+class Crawled:
+    """A crawl of the demo web in this process, and what is left of it."""
+
+    code: int
+    crawl: Crawl
+    fates: list[Fate]
+    out: Path
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """(URL, outcome) of each fate, as `Truth.differences` takes them."""
+        return [(fate["url"], fate["outcome"]) for fate in self.fates]
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """The mirror: file -> content."""
+        found = (path for path in self.out.rglob("*") if path.is_file())
+        return {
+            str(path.relative_to(self.out)): path.read_bytes()
+            for path in found
+            if path.name != ".larbinpy-names"
+        }
+
+
+def crawl_demo(demo: Serving, folder: Path, **settings: Any) -> Crawled:
+    """Crawl the demo web, as ``larbinpy demo`` does but for `settings` of its larbin.conf."""
+    folder.mkdir(parents=True, exist_ok=True)
+    conf, out, state = folder / "larbin.conf", folder / "mirror", folder / "state"
+    conf.write_text(demo.conf(out, state, **settings))
+    crawl = Crawl(load(str(conf), {}, ()), start=Start.SCRATCH)
+    code = crawl.run()
+    return Crawled(code, crawl, read_log(state / "crawl.jsonl"), out)

@@ -1,0 +1,226 @@
+"""A frontier and what stands around it: names, servers and a clock, all of them values."""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from larbinpy.dns.lookup import Answer
+from larbinpy.frontier.frontier import Frontier
+from larbinpy.frontier.ip_sites import IPSites
+from larbinpy.frontier.lifecycle import SiteLifecycle, SiteSettings
+from larbinpy.frontier.politeness import Waits
+from larbinpy.frontier.scope import Scope, ScopeSettings
+from larbinpy.frontier.sequencer import Sequencer
+from larbinpy.outcome import Outcome, of_status
+from larbinpy.page import Page
+from larbinpy.parse import Kind, Link, redirect_target
+from larbinpy.storage.seen import Seen
+from larbinpy.storage.store import Store, decode
+from larbinpy.url import Url
+
+AGENT = "larbinpy/0.1 (+http://us.test/)"
+WALL = 1_700_000_000.0
+#: More fates than any test has.
+MANY = 10**6
+
+
+def everyone(address: str) -> bool:
+    return True
+
+
+def scope_settings(**changes: Any) -> ScopeSettings:
+    values: dict[str, Any] = {
+        "depth_in_site": 5,
+        "depth_by_site": False,
+        "no_external_links": False,
+        "lock_site": False,
+        "get_cgi": True,
+        "get_image": False,
+        "any_type": False,
+        "limit_to_domain": (),
+        "forbidden_extensions": (),
+        "privileged_extensions": (),
+    }
+    return ScopeSettings(**values | changes)
+
+
+def make_frontier(
+    folder: Path,
+    *,
+    least: float = 0.0,
+    most: float = 600.0,
+    wait_by: str = "ip",
+    connexions: int = 1,
+    retries: int = 3,
+    retry_wait: float = 15.0,
+    address_time: float = 1800.0,
+    max_urls: int = 10_000,
+    ignore_robots: bool = False,
+    permit: Callable[[str], bool] = everyone,
+    **scope: Any,
+) -> Frontier:
+    waits = Waits(least, most)
+    ip_sites = IPSites(waits, wait_by, connexions)
+    settings = SiteSettings(AGENT, waits, retries, retry_wait, address_time, ignore_robots, permit)
+    store = Store(folder)
+    return Frontier(
+        Scope(scope_settings(**scope)),
+        store,
+        Seen(folder, "seen"),
+        Seen(folder, "digests"),
+        Sequencer(store, max_urls),
+        SiteLifecycle(settings, ip_sites),
+        ip_sites,
+        retries=retries,
+        depth_in_site=5,
+    )
+
+
+def in_memory(frontier: Frontier) -> list[Url]:
+    """The URLs that left the queues and are owed."""
+    sites = frontier.sites
+    held = (url for site in sites for url in site.urls())
+    decided = (page.url for page in (*frontier._fetched, *sites.decided))
+    everywhere = [*frontier.ip_sites.flying(), *held, *decided]
+    return [url for url in everywhere if url.robots_for is None]
+
+
+def together(pieces: Iterable[dict[str, float]]) -> dict[str, float]:
+    """The longest wait of each."""
+    longest: dict[str, float] = {}
+    for some in pieces:
+        longest |= {key: max(wait, longest.get(key, 0.0)) for key, wait in some.items()}
+    return longest
+
+
+def queued(frontier: Frontier) -> list[Url]:
+    """The URLs that are in the queues."""
+    return [decode(line) for line in frontier.store.lines()]
+
+
+def owed(frontier: Frontier) -> list[str]:
+    """All URLs that are owed, sorted."""
+    return sorted(url.href for url in [*queued(frontier), *in_memory(frontier)])
+
+
+def links(*urls: str) -> list[Link]:
+    return [Link(url, Kind.PAGE) for url in urls]
+
+
+def reply(url: Url, status: int = 200, **more: Any) -> Page:
+    """A page of `status`; 0 needs an outcome. Headers as a dict."""
+    headers = list(more.pop("headers", {}).items())
+    more.setdefault("outcome", of_status(status))
+    return Page(url, status=status, headers=headers, **more)
+
+
+class Start(NamedTuple):
+    """A request as it left the frontier."""
+
+    at: float
+    href: str
+    address: str
+
+
+class Fate(NamedTuple):
+    href: str
+    outcome: Outcome
+    attempt: int
+    detail: str
+
+
+class World:
+    """Answers names at once and requests after `latency`; its clock jumps to deadlines.
+
+    `names`: addresses, or a reason why there are none; one address of its own for others.
+    `replies`: by URL, what `reply` takes beside it; a list is used up, but for its last;
+    else 404 for a robots.txt and 200 for a page. "links" is what a page links to.
+    """
+
+    def __init__(
+        self,
+        frontier: Frontier,
+        names: Mapping[str, tuple[str, ...] | str] | None = None,
+        replies: Mapping[str, Any] | None = None,
+        *,
+        now: float = 5000.0,
+        latency: float = 0.1,
+    ) -> None:
+        self.frontier = frontier
+        self.names = dict(names or {})
+        self.replies = dict(replies or {})
+        self.now = now
+        self.latency = latency
+        self.asked: list[tuple[str, bool]] = []
+        self.starts: list[Start] = []
+        self.fates: list[Fate] = []
+        self._flights: list[tuple[float, Url, str]] = []
+
+    def run(self, until: float = float("inf")) -> list[Fate]:
+        """Go on until nothing is owed, or to the time `until`; all fates so far."""
+        turns = 0
+        while self.now < until:
+            self.turn()
+            if self.frontier.owed == 0 and not self._flights:
+                break
+            due = self._due()
+            assert due is not None, f"nothing to wait for: {self.frontier!r}"
+            turns = 0 if due > self.now else turns + 1
+            assert turns < 1000, f"no way forward: {self.frontier!r}"
+            self.now = max(self.now, min(due, until))
+        return self.fates
+
+    def _due(self) -> float | None:
+        deadline = self.frontier.deadline(self.now, can_open=True, can_ask=True)
+        landings = [at for at, _, _ in self._flights]
+        return min([*landings, *([] if deadline is None else [deadline])], default=None)
+
+    def turn(self) -> None:
+        frontier = self.frontier
+        frontier.sequence(self.now)
+        while question := frontier.next_name():
+            self.asked.append(question)
+            frontier.resolved(self._answer(question[0]), self.now)
+        while due := frontier.take(self.now):
+            self.starts.append(Start(self.now, due[0].href, due[1]))
+            self._flights.append((self.now + self.latency, *due))
+        landing = [flight for flight in self._flights if flight[0] <= self.now]
+        self._flights = [flight for flight in self._flights if flight[0] > self.now]
+        for _, url, address in landing:
+            self._land(url, address)
+        for page in frontier.decided(10**6):
+            self.fates.append(Fate(page.url.href, page.outcome, page.url.attempt, page.detail))
+
+    def _answer(self, name: str) -> Answer:
+        known = self.names.get(name, ("198.51.100.1",))
+        return Answer(name, (), known) if isinstance(known, str) else Answer(name, known, None)
+
+    def _land(self, url: Url, address: str) -> None:
+        said = self.replies.get(url.href, {"status": 404} if url.robots_for else {})
+        if callable(said):
+            said = said(address)
+        if isinstance(said, list):
+            said = said.pop(0) if len(said) > 1 else said[0]
+        said = dict(said)
+        found = said.pop("links", ())
+        page = reply(url, **said)
+        if url.robots_for is not None:
+            self.frontier.robots_done(page, self.now, WALL + self.now)
+        elif self.frontier.finished(page, self.now, WALL + self.now):
+            if page.outcome is Outcome.ERR_30X:
+                self.frontier.admit(url, redirect_target(page), self.now, redirect=True)
+            self.frontier.admit(url, links(*found), self.now)
+
+    def outcomes(self) -> dict[str, Outcome]:
+        """The fate of each URL; each has one."""
+        assert len({fate.href for fate in self.fates}) == len(self.fates)
+        return {fate.href: fate.outcome for fate in self.fates}
+
+    def pages(self) -> list[str]:
+        """The URLs that were asked for, in order, robots.txt apart."""
+        return [start.href for start in self.starts if not start.href.endswith("/robots.txt")]
+
+
+#: A request that found nobody there.
+DEAD = {"status": 0, "outcome": Outcome.NO_CONNECTION}
+SILENT = {"status": 0, "outcome": Outcome.TIMEOUT}

@@ -1,0 +1,287 @@
+"""What must hold of a crawl that was killed, after each kill and at the end.
+
+All is seen from outside: the files, what ``larbinpy frontier`` says, and the log of the web's
+own server. The web is known (`killweb`), and so is what must be in the frontier.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+from tests.support.killweb import KnownWeb
+
+#: Between the arrival of a page and its being decided, on a busy machine (s).
+_SLACK = 1.0
+#: From the beginning of a checkpoint to its end, on a busy machine (s).
+_SAVING = 2.0
+
+
+@dataclass
+class Life:
+    """One process of the crawl, and what it left."""
+
+    kind: str
+    started: float
+    ended: float = 0.0
+    #: What the crawl log says is decided, as far as the last checkpoint vouches for it.
+    decided: set[int] = field(default_factory=set)
+    #: When that checkpoint was begun, as far as the log tells, and when it was complete;
+    #: none was, where it is 0.
+    cut: float = 0.0
+    saved: float = 0.0
+    #: Lines of the log that came later.
+    beyond: int = 0
+    owed: int = 0
+    #: Requests that got their answer, and those that did not.
+    answered: dict[int, float] = field(default_factory=dict)
+    in_flight: set[int] = field(default_factory=set)
+    #: Asked for again in a later life, and what may have been.
+    repeats: set[int] = field(default_factory=set)
+    may_repeat: set[int] = field(default_factory=set)
+
+
+class Checker:
+    """Looks at the crawl of `web` in `folder`; what is wrong comes into `findings`.
+
+    `frontier` runs ``larbinpy frontier`` on it.
+    """
+
+    def __init__(
+        self, folder: Path, web: KnownWeb, frontier: Callable[[], "CompletedProcess[str]"]
+    ) -> None:
+        self.findings: list[str] = []
+        self.lives: list[Life] = []
+        self._folder = folder
+        self._state = folder / "state"
+        self._web = web
+        self._frontier = frontier
+        self._reachable = web.reachable()
+
+    @property
+    def owed(self) -> int:
+        """URLs that the last checkpoint does not count as decided, known to it or not."""
+        decided = self.lives[-1].decided if self.lives else set()
+        return len(self._reachable) - len(decided)
+
+    def find(self, what: str) -> None:
+        self.findings.append(f"life {len(self.lives)}: {what}")
+
+    # What must hold after a kill.
+
+    def after(self, life: Life) -> None:
+        """Look at what `life` left; it is among `lives` from now on."""
+        before = self.lives[-1] if self.lives else None
+        self.lives.append(life)
+        manifest = self._manifest()
+        if manifest is None:
+            if before is not None and before.cut:
+                self.find("the state is gone")
+            return
+        self._read_log(manifest, life)
+        lost = before.decided - life.decided if before else set()
+        if lost:
+            self.find(f"{len(lost)} URLs that were decided are so no more: {self._some(lost)}")
+        self._check_frontier(life)
+        self._check_mirror(life.decided - (before.decided if before else set()))
+
+    def _manifest(self) -> dict[str, Any] | None:
+        try:
+            manifest: dict[str, Any] = json.loads((self._state / "state.json").read_bytes())
+        except FileNotFoundError:
+            return None
+        except ValueError:
+            self.find("state.json is no JSON")
+            return None
+        return manifest
+
+    def _read_log(self, manifest: dict[str, Any], life: Life) -> None:
+        """Fill in what is decided: the part of the log that the checkpoint vouches for."""
+        path = self._state / "crawl.jsonl"
+        data = path.read_bytes() if path.exists() else b""
+        saved = life.saved = mtime(self._state / "state.json")
+        whole = data.rfind(b"\n") + 1
+        length = manifest["log"]["length"]
+        if length > whole:
+            self.find(f"the log has {whole} bytes in whole lines, the checkpoint {length}")
+        offset = 0
+        for line in data[:whole].splitlines(keepends=True):
+            fate = self._parse(line)
+            moment = _seconds(fate["ts"])
+            if offset < length:
+                life.decided.add(self._number(fate))
+                life.cut = max(life.cut, moment)
+            else:
+                life.beyond += 1
+            offset += len(line)
+        life.cut = life.cut or saved
+
+    def _number(self, fate: dict[str, Any]) -> int:
+        """The page that a line of the log is about; -1 for none of the web."""
+        return self._web.numbers.get(fate["url"], -1)
+
+    def _parse(self, line: bytes) -> dict[str, Any]:
+        try:
+            fate: dict[str, Any] = json.loads(line)
+        except ValueError:
+            self.find(f"a line of the log is no JSON: {line[:60]!r}")
+            fate = {"ts": "1970-01-01T00:00:00Z", "url": ""}
+        return fate
+
+    def _check_frontier(self, life: Life) -> None:
+        listed = self._frontier()
+        if listed.returncode != 0:
+            self.find(f"frontier exits with {listed.returncode}: {listed.stderr.strip()}")
+            return
+        numbers = [self._web.numbers.get(url, -1) for url in listed.stdout.split()]
+        owed = set(numbers)
+        life.owed = len(owed)
+        found = {0}.union(*(self._web.links(number) for number in life.decided))
+        expected = found - life.decided
+        for what, urls in (
+            ("not listed", expected - owed),
+            ("listed without reason", owed - expected),
+        ):
+            if urls:
+                self.find(
+                    f"{len(urls)} of {len(expected)} URLs owed are {what}: {self._some(urls)}"
+                )
+        if len(owed) < len(numbers):
+            self.find(f"{len(numbers) - len(owed)} URLs owed are listed twice")
+
+    def _check_mirror(self, numbers: Iterable[int]) -> None:
+        wrong = [
+            number
+            for number in numbers
+            if self._web.outcome(number) == "success"
+            and _read(self._folder / "mirror" / self._web.file(number)) != self._web.body(number)
+        ]
+        if wrong:
+            self.find(f"{len(wrong)} pages of the mirror are not right: {self._some(wrong)}")
+
+    def _some(self, numbers: Iterable[int]) -> str:
+        return " ".join(str(number) for number in sorted(numbers)[:5])
+
+    # What must hold at the end.
+
+    def at_the_end(self, requests: Path) -> None:
+        """Look at everything, with the server's log of `requests`."""
+        self._read_requests(requests)
+        self._check_requests()
+        self._check_log()
+        self._check_mirror(self._reachable)
+        self._check_leftovers()
+
+    def _read_requests(self, requests: Path) -> None:
+        """Give each life its requests."""
+        ends = [life.started for life in self.lives[1:]] + [float("inf")]
+        current = 0
+        twice = []
+        for line in requests.read_text().splitlines():
+            moment, what, number = line.split(" ")
+            while float(moment) >= ends[current]:
+                current += 1
+            # What no page links to has no number.
+            life, page = self.lives[current], int(number.replace("None", "-1"))
+            if what == "sent":
+                life.in_flight.discard(page)
+                life.answered[page] = float(moment)
+                continue
+            if page in life.in_flight or page in life.answered:
+                twice.append(page)
+            life.in_flight.add(page)
+        if twice:
+            self.find(f"{len(twice)} requests were made twice in one life: {self._some(twice)}")
+
+    def _check_requests(self) -> None:
+        asked_in: dict[int, Life] = {}
+        decided: set[int] = set()
+        for number, life in enumerate(self.lives, 1):
+            asked = life.in_flight | life.answered.keys()
+            again = asked & decided
+            if again:
+                self.find(
+                    f"{len(again)} pages asked for in life {number} were decided at the "
+                    f"checkpoint before: {self._some(again)}"
+                )
+            for page in asked & asked_in.keys():
+                asked_in[page].repeats.add(page)
+            asked_in.update(dict.fromkeys(asked, life))
+            decided = life.decided
+            since = max(life.cut, life.saved - _SAVING) - _SLACK
+            lately = {page for page, moment in life.answered.items() if moment >= since}
+            life.may_repeat = (life.in_flight | lately) - life.decided
+        for number, life in enumerate(self.lives, 1):
+            surplus = life.repeats - life.may_repeat
+            if surplus:
+                self.find(
+                    f"{len(surplus)} pages of life {number} were asked for again, though done "
+                    f"before its last checkpoint: {self._some(surplus)}"
+                )
+        fetched = {n for n in self._reachable if self._web.outcome(n) != "forbiddenRobots"}
+        missing = fetched - asked_in.keys()
+        if missing:
+            self.find(f"{len(missing)} pages were never asked for: {self._some(missing)}")
+        trespasses = asked_in.keys() - fetched
+        if trespasses:
+            self.find(f"{len(trespasses)} requests were out of place: {self._some(trespasses)}")
+
+    def _check_log(self) -> None:
+        path = self._state / "crawl.jsonl"
+        data = _read(path) or b""
+        fates = [self._parse(line) for line in data.splitlines()]
+        if not data.endswith(b"\n"):
+            self.find("the log's last line is torn")
+        count = Counter(self._number(fate) for fate in fates)
+        often = [number for number, times in count.items() if times > 1]
+        if often:
+            self.find(f"{len(often)} URLs are in the log more than once: {self._some(often)}")
+        missing = self._reachable - count.keys()
+        if missing:
+            self.find(f"{len(missing)} URLs are not in the log: {self._some(missing)}")
+        wrong = [fate for fate in fates if not self._is_right(fate)]
+        if wrong:
+            some = self._some(map(self._number, wrong))
+            self.find(f"{len(wrong)} lines of the log have another outcome: {some}")
+        unsaved = count.keys() - self.lives[-1].decided
+        if unsaved:
+            self.find(f"{len(unsaved)} URLs are not in the last checkpoint: {self._some(unsaved)}")
+
+    def _is_right(self, fate: dict[str, Any]) -> bool:
+        # Rules that are known already make it the other word.
+        outcome = fate.get("outcome", "").replace("fastRobots", "forbiddenRobots")
+        return self._number(fate) >= 0 and outcome == self._web.outcome(self._number(fate))
+
+    def _check_leftovers(self) -> None:
+        pages = (n for n in self._reachable if self._web.outcome(n) == "success")
+        expected = {self._web.file(number) for number in pages} | {".larbinpy-names"}
+        mirror = self._folder / "mirror"
+        found = {str(p.relative_to(mirror)) for p in mirror.rglob("*") if p.is_file()}
+        left = sorted(found - expected)
+        left += [
+            p.name for p in self._state.iterdir() if p.name.endswith(".part") or p.name == "reserve"
+        ]
+        if left:
+            self.find(f"{len(left)} files were left behind: {' '.join(left[:5])}")
+
+
+def mtime(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _seconds(ts: str) -> float:
+    return datetime.fromisoformat(ts).timestamp()

@@ -1,0 +1,204 @@
+"""One crawl that is killed again and again, and goes on: a black box behind its command line."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+
+from tests.support.checkout import ROOT
+from tests.support.killcheck import Checker, Life, mtime
+from tests.support.killweb import KnownWeb
+
+LARBINPY = (sys.executable, "-m", "larbinpy")
+
+#: When a process is killed: within 0.3 s of its start, within 0.3 s of the moment when it has
+#: the state, before its first checkpoint, while it saves, and some time after it has saved.
+KINDS = ("start", "load", "early", "save", "late")
+#: An order that lets the crawl get on between any few kills.
+_ORDER = ("start", "early", "save", "late", "load", "early", "save", "late", "early", "late")
+_AT_ONCE = 0.3
+_WITHIN_A_SAVE = 0.03
+#: For one process to end by itself, or to do what is waited for (s).
+_PATIENCE = 300.0
+
+_CONF = """\
+From t@example.com
+UserAgent larbinpy
+allowPrivate
+waitDuration 0
+maxConnexionsBySite 4
+pagesConnexions 32
+maxUrlsBySite 500
+depthInSite 1000000
+outputMode mirror
+outputDir mirror
+stateDir state
+"""
+
+
+def kinds(kills: int) -> list[str]:
+    """The kinds of so many kills."""
+    return [_ORDER[number % len(_ORDER)] for number in range(kills)]
+
+
+class KillTest:
+    """A crawl of `pages` pages in `folder`, killed as `plan` says, one kind a kill.
+
+    `interval` is the time between checkpoints (s), `conf` is added to the configuration.
+    `tell` is called with each life when it is over.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        pages: int,
+        plan: Sequence[str],
+        seed: int,
+        *,
+        interval: float = 5.0,
+        conf: str = "",
+        tell: Callable[[Life], None] = lambda life: None,
+    ) -> None:
+        self._folder = folder
+        self._state = folder / "state"
+        self._pages = pages
+        self._plan = plan
+        self._seed = seed
+        self._random = Random(seed)
+        self._interval = interval
+        self._conf = conf
+        self._tell = tell
+
+    def run(self) -> Checker:
+        """The whole story; what is wrong is in the `findings`."""
+        requests = self._folder / "requests"
+        with self._server(requests) as (web, set_rate):
+            conf = f"{_CONF}{self._conf}\nstartUrl {web.url(0)}\n"
+            (self._folder / "larbin.conf").write_text(conf)
+            checker = Checker(self._folder, web, self._frontier)
+            for number, kind in enumerate(self._plan):
+                set_rate(self._rate(checker.owed, self._plan[number:]))
+                if not self._live(kind, checker):
+                    checker.find(f"the crawl ended by itself before kill {number + 1}")
+                    break
+            else:
+                set_rate(0)
+                self._live("end", checker)
+        checker.at_the_end(requests)
+        return checker
+
+    # The server.
+
+    @contextmanager
+    def _server(self, requests: Path) -> Iterator[tuple[KnownWeb, Callable[[float], None]]]:
+        arguments = [str(self._pages), str(self._seed), str(requests)]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.support.killweb", *arguments],
+            env=_environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert process.stdin and process.stdout
+        orders = process.stdin
+
+        def set_rate(rate: float) -> None:
+            orders.write(f"{rate}\n".encode())
+            orders.flush()
+
+        try:
+            port = json.loads(process.stdout.readline())["port"]
+            yield KnownWeb(self._pages, self._seed, port), set_rate
+        finally:
+            process.stdin.close()
+            process.wait()
+            process.stdout.close()
+
+    def _rate(self, owed: int, plan: Sequence[str]) -> float:
+        """Replies a second, so few that there is something left for each kill of `plan`."""
+        # A kill within a save may or may not undo it; all others keep what was saved.
+        saving = plan.count("late") + plan.count("save") * 0.7 + 0.5
+        return max(20.0, 0.8 * owed / (saving * self._interval))
+
+    # One life.
+
+    def _live(self, kind: str, checker: Checker) -> bool:
+        """Run the crawl, kill it and look at it; False where it ended before that."""
+        resume = ["--resume"] if (self._state / "state.json").exists() else []
+        life = Life(kind, time.time())
+        process = subprocess.Popen(
+            [*LARBINPY, "crawl", *resume, "--progress", "none"],
+            cwd=self._folder,
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        try:
+            self._wait(process, kind, life.started)
+        finally:
+            process.kill()
+            _, said = process.communicate()
+        life.ended = time.time()
+        checker.after(life)
+        self._tell(life)
+        age = life.ended - max(life.saved, life.started)
+        if age > 2 * self._interval + 1:
+            checker.find(f"the last checkpoint was {age:.1f} s old")
+        ended = process.returncode >= 0
+        if said or (ended and process.returncode != 0):
+            text = said.decode(errors="replace").strip().splitlines()[-1:]
+            checker.find(f"exit status {process.returncode}: {''.join(text)}")
+        return not ended
+
+    def _frontier(self) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [*LARBINPY, "frontier", str(self._state)],
+            env=_environment(),
+            capture_output=True,
+            text=True,
+        )
+
+    def _wait(self, process: "subprocess.Popen[bytes]", kind: str, started: float) -> None:
+        """Until it is time to kill `process`, or it has ended."""
+        draw = self._random.random()
+
+        def until(condition: Callable[[], bool], patience: float = _PATIENCE) -> None:
+            late = time.time() + patience
+            while process.poll() is None and not condition() and time.time() < late:
+                time.sleep(0.002)
+
+        if kind == "end":
+            until(lambda: False)
+            return
+        if kind == "start":
+            until(lambda: time.time() >= started + _AT_ONCE * draw)
+            return
+        lock = self._state / "lock"
+        until(lambda: lock.exists() and lock.read_text() == str(process.pid), 10.0)
+        runs = time.time()
+        wait = {"load": _AT_ONCE * draw, "early": self._interval * draw}.get(kind)
+        if wait is None:
+            half = runs + self._interval / 2
+            until(lambda: time.time() >= half)
+            before = self._trace(kind)
+            until(lambda: self._trace(kind) != before, 2 * self._interval)
+            runs = time.time()
+            wait = draw * (_WITHIN_A_SAVE if kind == "save" else self._interval / 2)
+        until(lambda: time.time() >= runs + wait)
+
+    def _trace(self, kind: str) -> object:
+        """What changes when a save begins; or, for "late", when it ends."""
+        if kind == "late":
+            return mtime(self._state / "state.json")
+        # The fingerprints that came since the last one are written first.
+        return sum(path.stat().st_size for path in self._state.glob("seen.*.log"))
+
+
+def _environment() -> dict[str, str]:
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": path}

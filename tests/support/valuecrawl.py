@@ -1,0 +1,309 @@
+"""A crawl without a network, a clock or a process: what it writes is all there is to it.
+
+`ValueCrawl` fetches `WEB`, a few dozen pages, in a folder: frontier, crawl log, saved pages
+and checkpoints are the real ones, wired and called as the engine does. Pages come in an order
+that a seed decides. Beside them it keeps its own account of what was done, and what of it
+each checkpoint has to hold.
+"""
+
+import json
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from larbinpy.crawl.checkpoints import Checkpoints
+from larbinpy.dns.lookup import Answer
+from larbinpy.frontier import frontier
+from larbinpy.frontier.state import State
+from larbinpy.outcome import Outcome
+from larbinpy.output import save
+from larbinpy.output.log import CrawlLog
+from larbinpy.output.plug import NullOutput
+from larbinpy.output.save import SaveOutput
+from larbinpy.page import Fate, Page
+from larbinpy.storage import blocks, fingerprint_table, queues, seen
+from larbinpy.storage.files import LineFile
+from larbinpy.url import Url, fingerprint, hash64
+from tests.support.frontiers import MANY, WALL, links, make_frontier, owed
+
+#: So that a few dozen URLs do what millions do: several files of queues, images of the table
+#: of seen that grows, and deletions of both.
+SMALL: dict[Any, dict[str, int]] = {
+    blocks: {"LINES": 4, "FILE_SIZE": 250},
+    queues: {"_SITE_LINES": 2, "_MOST_READ": 500},
+    frontier: {"_BATCH": 5},
+    fingerprint_table: {"_REGION_BITS": 3, "_WIDTH": 3, "_TAIL": 2, "_GROWTH": 1},
+    seen: {
+        "_BATCH": 4,
+        "_WAITING": 3,
+        "_IMAGE_AFTER": 5,
+        "_PIECE": 200,
+        "_WRITE_BACK": 128,
+        "_CUT_OFF": 100,
+    },
+    save: {"FILES_PER_FOLDER": 9},
+}
+
+
+@contextmanager
+def small_parts() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for module, values in SMALL.items():
+            for name, value in values.items():
+                patch.setattr(module, name, value)
+        # What is left after a power cut are copies, with numbers of their own.
+        patch.setattr(LineFile, "number", 1)
+        yield
+
+
+def _address(host: str) -> str:
+    """An address for each site, as an address is asked once at a time."""
+    return f"198.51.100.{ord(host[0])}"
+
+
+def _web(**sizes: int) -> dict[str, list[str]]:
+    """Sites with a tree of pages, each of which links to a page of the next site, too."""
+    hosts = list(sizes)
+    web: dict[str, list[str]] = {}
+    for host, after in zip(hosts, [*hosts[1:], hosts[0]], strict=True):
+        for number in range(sizes[host]):
+            found = [(host, 2 * number + 1), (host, 2 * number + 2), (after, number // 2)]
+            web[_page(host, number)] = [_page(*each) for each in found if each[1] < sizes[each[0]]]
+    return web
+
+
+def _page(host: str, number: int) -> str:
+    return f"http://{host}.test/{number}"
+
+
+#: What each page links to.
+WEB = _web(a=16, b=5, c=3, gone=2, d=6)
+_SEEDS = (_page("a", 0), _page("b", 0), _page("d", 0))
+FINGERPRINTS = {href: fingerprint(href) for href in WEB}
+_UNRESOLVED = "gone.test"
+_MOST_TURNS = 500
+
+
+def _fetched(url: Url) -> Page:
+    """What comes of a request: some pages are missing, some come with the second try."""
+    number = int(url.href.rpartition("/")[2])
+    if number % 10 == 9:
+        return Page(url, Outcome.ERR_40X, status=404)
+    if number % 6 == 4 and not url.attempt:
+        return Page(url, Outcome.TIMEOUT)
+    return Page(url, Outcome.SUCCESS, status=200, body=_body(url.href))
+
+
+def _body(href: str) -> bytes:
+    return f"This is {href}".encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What a crawl did, or what its files say of it."""
+
+    seen: frozenset[str]
+    #: In the crawl log, in its order.
+    decided: tuple[str, ...]
+    #: In the index of the saved pages, in its order.
+    saved: tuple[str, ...]
+
+    @property
+    def owed(self) -> list[str]:
+        return sorted(self.seen.difference(self.decided))
+
+    @property
+    def is_whole(self) -> bool:
+        """Was all that there is decided, once?"""
+        return self.seen == frozenset(WEB) and sorted(self.decided) == sorted(WEB)
+
+
+NOTHING = Account(frozenset(), (), ())
+
+
+def _is_good(href: str) -> bool:
+    """Does its page come in the end?"""
+    last = _fetched(Url(href, 0, attempt=1))
+    return _UNRESOLVED not in href and last.outcome is Outcome.SUCCESS
+
+
+@dataclass
+class ValueCrawl:
+    """One run of the crawl, from its beginning or from where the last in `folder` was saved.
+
+    `disk` brings the pages to the disk, as `larbinpy.storage.syncing` does.
+    """
+
+    folder: Path
+    random: Random = field(default_factory=lambda: Random(1))
+    pages: bool = False
+    disk: Any = None
+    scratch: bool = False
+
+    def __post_init__(self) -> None:
+        self.frontier = make_frontier(
+            self.folder, max_urls=6, retries=2, retry_wait=3.0, ignore_robots=True
+        )
+        self.output = SaveOutput(self.folder / "pages") if self.pages else NullOutput()
+        self.log = CrawlLog(self.folder / "crawl.jsonl")
+        self.state = State(self.folder)
+        self.checkpoints = Checkpoints(
+            self.state, self.frontier, self.log, 0.0, self.output, self.disk
+        )
+        self.now = 100.0
+        self._flying: list[Url] = []
+        self._landed: deque[Page] = deque()
+        self._seen: set[str] = set()
+        self._decided: list[str] = []
+        self._saved: list[str] = []
+        #: Did a checkpoint name an image of seen?
+        self.had_images = False
+        #: The last checkpoint that counts, and those begun since.
+        self.saves: list[Account] = [NOTHING]
+
+    def open(self) -> None:
+        """Begin, or go on with what was saved."""
+        if self.scratch:
+            self.saves.append(NOTHING)
+            self.state.clear(self.frontier, self.log)
+            del self.saves[:-1]
+        elif self.state.exists:
+            self.state.load(self.frontier, self.log, self.now, self.output)
+            found = self.found()
+            self._seen, self._decided = set(found.seen), list(found.decided)
+            self._saved = list(found.saved)
+            self.saves = [found]
+        for href in _SEEDS:
+            self.frontier.seed(href)
+            self._seen.add(href)
+
+    def close(self) -> None:
+        """What the system does at the end of a process: what waits in memory is gone."""
+        self.frontier.store.close()
+        self.log._waiting.clear()
+        self.log.close()
+        self.output.close()
+
+    # The account.
+
+    def account(self) -> Account:
+        """What was done, by the account of who did it."""
+        return Account(frozenset(self._seen), tuple(self._decided), tuple(self._saved))
+
+    def found(self) -> Account:
+        """What was done, by what was taken up; AssertionError where the parts disagree."""
+        seen = self.frontier.seen
+        known = {href for href, number in FINGERPRINTS.items() if number in seen}
+        assert len(seen) == len(known), "seen holds what nobody found"
+        lines = (self.folder / "crawl.jsonl").read_bytes().splitlines()
+        decided = [json.loads(line)["url"] for line in lines]
+        assert len(decided) == len(set(decided)), "decided twice"
+        # Else a URL would never be fetched: it was seen, and nobody has it.
+        account = Account(frozenset(known), tuple(decided), tuple(self._index()))
+        assert owed(self.frontier) == account.owed, "not each is queued or decided"
+        # Nor be kept: its page would pass for a duplicate.
+        good, digests = list(filter(_is_good, decided)), self.frontier.digests
+        assert len(digests) == len(good)
+        assert all(hash64(_body(href)) in digests for href in good)
+        assert not self.pages or sorted(account.saved) == sorted(good)
+        return account
+
+    def _index(self) -> Iterator[str]:
+        """What was saved, in order; each of these pages is whole."""
+        for folder in sorted((self.folder / "pages").glob("d*")):
+            lines = (folder / "index").read_text().splitlines()
+            for line in lines:
+                number, href = line.split()
+                assert (folder / f"f{int(number):05}").read_bytes() == _body(href)
+                yield href
+
+    # The crawl.
+
+    def run(self, checkpoints: float = inf, *, slow: float = 0.0) -> None:
+        """Go on to the end, or until so many checkpoints were made.
+
+        A step of one that is under way is left out in `slow` of the turns.
+        """
+        self.save()
+        for _ in range(_MOST_TURNS):
+            self.turn()
+            if not (self.checkpoints.under_way and self.random.random() < slow):
+                checkpoints -= self.save_some()
+                if checkpoints <= 0:
+                    return
+            if not self.frontier.owed and not self._landed:
+                self.save(ended=True)
+                return
+        raise AssertionError(f"no end: {self.frontier!r}")
+
+    def turn(self) -> None:
+        """A turn of the engine. After an OSError the next goes on."""
+        self.now += 1.0
+        frontier = self.frontier
+        frontier.sequence(self.now)
+        while question := frontier.next_name():
+            name = question[0]
+            answer = Answer(name, (_address(name),), None)
+            if name == _UNRESOLVED:
+                answer = Answer(name, (), "nxdomain")
+            frontier.resolved(answer, self.now)
+        while due := frontier.take(self.now):
+            self._flying.append(due[0])
+        for _ in range(min(len(self._flying), self.random.randrange(3))):
+            at = self.random.randrange(len(self._flying))
+            self._landed.append(_fetched(self._flying.pop(at)))
+        while self._landed:
+            self._land(self._landed[0])
+            self._landed.popleft()
+        for page in frontier.decided(MANY):
+            self._write_down(page)
+        if self.random.random() < 0.3:
+            self.log.flush()
+
+    def _land(self, page: Page) -> None:
+        """As the engine does: a page that cannot be saved is still owed."""
+        href = page.url.href
+        if page.outcome is Outcome.SUCCESS:
+            assert hash64(page.body) not in self.frontier.digests
+            self.output.loaded(page)
+            if self.pages:
+                self._saved.append(href)
+            self.frontier.digests.add([hash64(page.body)])
+        decided = self.frontier.finished(page, self.now, WALL + self.now)
+        if decided and page.outcome is Outcome.SUCCESS:
+            self.frontier.admit(page.url, links(*WEB[href]), self.now)
+            self._seen.update(WEB[href])
+
+    def _write_down(self, page: Page) -> None:
+        self.log.write(Fate.of(page, WALL + self.now))
+        self._decided.append(page.url.href)
+
+    # Checkpoints.
+
+    def save_some(self) -> bool:
+        """A step of a checkpoint; was it the last one?"""
+        if not self.checkpoints.under_way:
+            self.checkpoints.begin(self.now)
+            self.saves.append(self.account())
+        self.checkpoints.step()
+        return self._count()
+
+    def save(self, *, ended: bool = False) -> None:
+        """A whole checkpoint."""
+        self.saves.append(self.account())
+        self.checkpoints.save(self.now, ended=ended)
+        self._count()
+
+    def _count(self) -> bool:
+        if not self.checkpoints.under_way:
+            del self.saves[:-1]
+            manifest = json.loads((self.folder / "state.json").read_bytes())
+            self.had_images |= manifest["seen"]["table"] is not None
+        return not self.checkpoints.under_way

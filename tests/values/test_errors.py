@@ -1,0 +1,33 @@
+import errno
+
+import pytest
+
+from larbinpy.errors import DamagedError, disk_error
+
+FOLDERS = "outputDir out or stateDir state"
+
+
+@pytest.mark.parametrize(
+    ("error", "saved", "said"),
+    [
+        (
+            OSError(errno.ENOSPC, "No space left", "a"),
+            True,
+            f"a: No space left, below {FOLDERS}; make room and go on with --resume",
+        ),
+        (
+            OSError(errno.EIO, "Input/output error"),
+            True,
+            f"Input/output error, below {FOLDERS}; mend that and go on with --resume",
+        ),
+        (
+            OSError(errno.EDQUOT, "Quota exceeded", "a"),
+            False,
+            f"a: Quota exceeded, below {FOLDERS}; make room and go on with --resume from where "
+            "it was last saved, as its end could not be",
+        ),
+        (DamagedError(errno.EIO, "damaged", "a"), True, "a: damaged; --scratch starts anew"),
+    ],
+)
+def test_a_disk_error_says_what_where_and_what_to_do(error, saved, said):
+    assert disk_error(error, FOLDERS, saved=saved) == said

@@ -1,0 +1,251 @@
+import json
+import string
+
+import ada_url
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from larbinpy.url import (
+    BAD_PORTS,
+    MAX_LENGTH,
+    Base,
+    Url,
+    canonical,
+    fingerprint,
+    fingerprints,
+    host_of,
+    parse,
+    resolve,
+    site_of,
+    split,
+)
+from tests.support.suites import suite
+
+
+def wpt_cases():
+    cases = json.loads((suite("wpt-url") / "urltestdata.json").read_text())
+    return [case for case in cases if isinstance(case, dict)]
+
+
+def test_wpt_urltestdata():
+    cases = wpt_cases()
+    wrong = [case for case in cases if parse(case["input"], case["base"]) != case.get("href")]
+    assert len(cases) == 891
+    assert wrong == []
+
+
+def test_wpt_toascii():
+    cases = json.loads((suite("wpt-url") / "toascii.json").read_text())
+    cases = [case for case in cases if isinstance(case, dict)]
+    wrong = []
+    for case in cases:
+        href = parse(f"https://{case['input']}/x")
+        expected = None if case["output"] is None else f"https://{case['output']}/x"
+        if href != expected:
+            wrong.append(case)
+    assert len(cases) == 87
+    assert wrong == []
+
+
+def test_wpt_inputs_have_one_canonical_spelling():
+    texts = {case["input"] for case in wpt_cases()}
+    texts |= {case["base"] for case in wpt_cases() if case["base"]}
+    texts |= {case["href"] for case in wpt_cases() if case.get("href")}
+    assert [text for text in texts if canonical(canonical(text)) != canonical(text)] == []
+
+
+def agrees_with_ada(text, base=None):
+    """Whether `text` can be crawled; if so, our parts of it are ada's."""
+    url = resolve(text, base)
+    if url is None:
+        return False
+    parsed = ada_url.URL(url)
+    assert parsed.href == url, "the spelling must be one that WHATWG would write"
+    assert not (parsed.username or parsed.password or parsed.hash)
+    scheme = parsed.protocol.rstrip(":")
+    port = int(parsed.port or {"http": 80, "https": 443}[scheme])
+    assert split(url) == (scheme, parsed.hostname, port, parsed.pathname + parsed.search)
+    assert host_of(url) == parsed.hostname
+    assert site_of(url) == parsed.origin
+    assert url.isascii() and url.isprintable() and " " not in url
+    return True
+
+
+def test_wpt_inputs_are_split_as_ada_splits_them():
+    crawlable = [case for case in wpt_cases() if agrees_with_ada(case["input"], case["base"])]
+    assert len(crawlable) > 200
+
+
+@given(st.text(max_size=60))
+@example("http://a/%%32e")
+@example("http://a/%2%35")
+@example("\ud800")
+@example("http:a:@b?#")
+def test_canonical_is_idempotent_on_any_text(text):
+    once = canonical(text)
+    assert canonical(once) == once
+
+
+# Everything that a parser of URLs stops at, and enough letters to make names and escapes.
+URLISH = st.text("htp:/\\@?#%[].&=;-_~ \t\n0125aAeEfFxzÄ\u3002\u2025\x00", max_size=40)
+
+
+@given(st.sampled_from(["http://", "https:", "//", "http://u:p@h:81/", ""]), URLISH)
+def test_canonical_is_idempotent_on_what_looks_like_a_url(start, rest):
+    once = canonical(start + rest)
+    assert canonical(once) == once
+    agrees_with_ada(start + rest, "https://base.test:444/a/b?c")
+
+
+@given(st.text("%0123456789aAbBcCdDeEfF", max_size=12))
+def test_escapes_have_one_spelling(path):
+    once = canonical(f"http://a/{path}")
+    assert canonical(once) == once
+
+
+@pytest.mark.parametrize(
+    ("spelling", "url"),
+    [
+        ("HTTP://EXAMPLE.com:80", "http://example.com/"),
+        ("https://example.com:443/a/../b", "https://example.com/b"),
+        ("http://example.com/%7Eme/%41", "http://example.com/~me/A"),
+        ("http://example.com/%c3%a4", "http://example.com/%C3%A4"),
+        ("http://example.com/ä", "http://example.com/%C3%A4"),
+        ("http://example.com/a%2Fb", "http://example.com/a%2Fb"),
+        ("http://example.com/#here", "http://example.com/"),
+        ("http://user:secret@example.com/", "http://example.com/"),
+        ("http://example.com/a?", "http://example.com/a"),
+        ("http://example.com/a?b?", "http://example.com/a?b?"),
+        ("http://example.com/a??", "http://example.com/a??"),
+        ("http://bücher.example/", "http://xn--bcher-kva.example/"),
+        ("http://0x7f.1/", "http://127.0.0.1/"),
+        ("http://[::FFFF:7f00:1]:80/", "http://[::ffff:7f00:1]/"),
+        ("http://a;b@c/", "http://c/"),
+        ("http://a\\@b/", "http://a/@b/"),
+    ],
+)
+def test_spellings_of_one_resource(spelling, url):
+    assert canonical(spelling) == resolve(spelling) == url
+
+
+def test_what_is_no_web_address_stays_as_it_is():
+    assert canonical("no url") == "no url"
+    assert canonical("mailto:me@example.com") == "mailto:me@example.com"
+    assert resolve("mailto:me@example.com") is None
+    assert resolve("ftp://example.com/") is None
+    assert resolve("javascript:void(0)", "http://a/") is None
+    assert resolve("file:///etc/passwd") is None
+
+
+@pytest.mark.parametrize("port", sorted(BAD_PORTS))
+def test_ports_of_other_protocols_are_refused(port):
+    assert resolve(f"http://example.com:{port}/") is None
+    assert resolve(f"https://[2001:db8::1]:{port}/") is None
+
+
+def test_length_is_bounded():
+    longest = "http://example.com/" + "a" * (MAX_LENGTH - 19)
+    assert resolve(longest) == longest
+    assert resolve(longest + "a") is None
+    # Escaping trebles it.
+    assert resolve("http://example.com/" + "ä" * (MAX_LENGTH // 4)) is None
+
+
+def test_a_url_knows_its_site():
+    url = Url("https://[2001:db8::1]:8443/a?b", 3)
+    assert (url.site, url.host) == ("https://[2001:db8::1]:8443", "[2001:db8::1]")
+    url = Url("http://example.com/", 3)
+    assert (url.site, url.host) == ("http://example.com", "example.com")
+    assert Url("http://example.com:81/", 0).host == "example.com"
+
+
+def test_fingerprints_are_stable_and_fit_64_bits():
+    # They are on disk between runs, so they must not depend on the process.
+    assert fingerprint("http://example.com/") == 0x6AD9D0C164122FB
+    urls = [f"http://{letter}/{n}" for letter in string.ascii_letters for n in range(100)]
+    prints = {fingerprint(url) for url in urls}
+    assert len(prints) == len(urls)
+    assert all(0 <= each < 2**64 for each in prints)
+    assert fingerprints(urls) == [fingerprint(url) for url in urls]
+
+
+BASES = st.sampled_from(
+    [
+        "http://h/",
+        "http://h/a/b/c.html?x=/y/z",
+        "https://h:8443/a/b/",
+        "http://127.0.0.1:80/x/",
+        "http://[::1]:81/p/q",
+        "http://u:p@h/a/",
+        "http://h/%7ea/b",
+        "http://h/a%2Fb/c",
+        "http://h:25/a/b",
+        "ftp://h/a/b",
+        "data:text/html,x",
+        "http://h//a//b",
+        "http://h/..b/c",
+    ]
+)
+PIECES = st.sampled_from(
+    [
+        "/",
+        "?",
+        "&",
+        ":",
+        "..",
+        ".",
+        "...",
+        "..a",
+        "a",
+        "b.html",
+        "x:y",
+        "~u",
+        "%7e",
+        "%2e",
+        "a%zz",
+        "é",
+        "@",
+        "(",
+        "a;b",
+        "\\",
+        "'",
+        "^",
+        "|",
+        "{",
+        "xn--a",
+        "HTTP:",
+        "http:",
+        "//",
+        "http://",
+        "http://127.1.2.3:80",
+        "https://A.com",
+        "http://a.b:25",
+        "http://u@h",
+        "h:443",
+        "0x7f.1",
+        "http://h",
+        "https://h:8443",
+        "c d",
+        "\t",
+        "/",
+        "/",
+    ]
+)
+
+
+@given(BASES, st.lists(PIECES, max_size=7).map("".join))
+@example("http://h/", "..//")
+@example("http://h/a/b", "../../../c")
+@example("http://h/a/b/c", "../")
+@example("http://h/", "../")
+@example("http://h/" + "a/" * 20, "../" * 12 + "b")
+@example("http://h/a/b", "//h/c")
+@example("http://h/a/b", f"http://{'h.' * 200}/")
+@example("http://h/a/b", "mailto:a@h")
+@example("http://h/a/b", "File:///a")
+@example("http://h/a/b", "?c")
+@example("http://h/a/b", "")
+@example("http://h/a", "x" * (MAX_LENGTH - len("http://h/") + 1))
+def test_a_base_resolves_as_resolve_does(base, reference):
+    assert Base(base).resolve(reference) == resolve(reference, base)
