@@ -196,7 +196,8 @@ _OTHERS = [
 #: An address of this machine that the crawl is told to take for a public one.
 _PUBLIC = "127.0.77.1"
 _PERMITTING = f"""
-from larbinpy import cli, wiring
+from larbinpy import cli
+from larbinpy.crawl import wiring
 is_public = wiring.is_public
 wiring.is_public = lambda address: address == {_PUBLIC!r} or is_public(address)
 cli.main()

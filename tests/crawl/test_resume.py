@@ -375,9 +375,10 @@ def test_redirected_seed_is_not_asked_again(world: World) -> None:
 
 #: Ten seconds of waiting are promised, and too long for a test.
 SHORT_GRACE = """
-from larbinpy import cli, stopping
-assert stopping.GRACE == 10
-stopping.GRACE = 0.5
+from larbinpy import cli
+from larbinpy.crawl import ending
+assert ending.GRACE == 10
+ending.GRACE = 0.5
 cli.main()
 """
 
