@@ -67,8 +67,8 @@ def _options() -> argparse.Namespace:
         prog="screenshots/make",
         description=f"Pictures of the status page, {LONG} seconds into a crawl.",
     )
-    here = Path(__file__).parent
-    parser.add_argument("folder", nargs="?", type=Path, default=here, help="where they go")
+    docs = Path(__file__).parents[2] / "docs" / "pictures"
+    parser.add_argument("folder", nargs="?", type=Path, default=docs, help="where they go")
     return parser.parse_args()
 
 

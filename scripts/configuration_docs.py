@@ -1,0 +1,60 @@
+"""The tables of docs/configuration.md, made from the one table of settings."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from larbinpy import __version__
+from larbinpy.config import SETTINGS
+
+FILE = Path(__file__).parents[1] / "docs" / "configuration.md"
+
+#: They enclose the part of the file that is made.
+BEGIN = "<!-- made by scripts/configuration-docs: do not edit from here -->\n"
+END = "<!-- to here -->\n"
+
+#: The first keyword of each group of settings, in their order, and the heading of the group.
+GROUPS = {
+    "From": "Identity",
+    "startUrl": "Seeds and output",
+    "httpPort": "Ports and messages",
+    "waitDuration": "Politeness and retries",
+    "lockSite": "Scope",
+    "limitTime": "Limits and network",
+    "dnsConnexions": "Name resolution",
+}
+
+
+def tables() -> str:
+    """All settings as Markdown, a table for each group."""
+    return "\n".join(_lines()) + "\n"
+
+
+def _lines() -> Iterator[str]:
+    for row in SETTINGS.values():
+        if row.keyword in GROUPS:
+            yield from ("", f"### {GROUPS[row.keyword]}", "")
+            yield from ("| keyword and value | default | meaning |", "|---|---|---|")
+        usage = f"{row.keyword} {row.kind.usage}".strip()
+        # The version changes more often than this page is written.
+        default = row.text(row.default).replace(__version__, "VERSION")
+        live = " (*live*)" if row.live else ""
+        shown = f"`{default}`" if default.strip('"') else "none"
+        yield f"| `{_cell(usage)}` | {_cell(shown)} | {_cell(row.help)}{live} |"
+    yield ""
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def renewed(text: str) -> str:
+    """`text`, a whole configuration.md, with the tables of today. ValueError without marks."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"no line {begin and END or BEGIN!r}")
+    return before + begin + tables() + end + after
+
+
+if __name__ == "__main__":
+    FILE.write_text(renewed(FILE.read_text()))
