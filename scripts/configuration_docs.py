@@ -52,7 +52,7 @@ def renewed(text: str) -> str:
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):
-        raise ValueError(f"no line {begin and END or BEGIN!r}")
+        raise ValueError(f"the tables belong between {BEGIN!r} and {END!r}")
     return before + begin + tables() + end + after
 
 

@@ -1,0 +1,134 @@
+"""README and docs/: complete, connected, and true where a program can tell."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from larbinpy import demo
+from larbinpy.config import SETTINGS
+from larbinpy.frontier.named_site import TRANSITIONS, Event, State
+from scripts import configuration_docs
+
+ROOT = next(folder for folder in Path(__file__).parents if (folder / "setup.cfg").exists())
+README = ROOT / "README.md"
+PAGES = [README, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+_FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def prose(page: Path) -> str:
+    """The text of a page without its code."""
+    text = _FENCED.sub("", page.read_text())
+    return re.sub(r"^    .*$|`[^`\n]*`", "", text, flags=re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """The names that GitHub gives to the headings of a page."""
+    text = _FENCED.sub("", page.read_text())
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    kept = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
+    return {heading.replace(" ", "-") for heading in kept}
+
+
+def links() -> Iterator[tuple[Path, str]]:
+    for page in PAGES:
+        for target in _LINK.findall(prose(page)):
+            if "://" not in target:
+                yield page, target
+
+
+def programs() -> Iterator[object]:
+    for page in PAGES:
+        examples = (code for name, code in _FENCED.findall(page.read_text()) if name == "python")
+        for number, code in enumerate(examples):
+            yield pytest.param(code, id=f"{page.stem}-{number}")
+
+
+def test_the_readme_is_short_and_names_the_two_commands() -> None:
+    text = README.read_text()
+    assert len(text.splitlines()) <= 200
+    assert "    scripts/larbinpy demo\n" in text
+    assert "    scripts/test\n" in text
+
+
+def test_the_readme_leads_to_every_page() -> None:
+    found = {target.partition("#")[0] for page, target in links() if page == README}
+    assert {f"docs/{page.name}" for page in PAGES if page.parent != ROOT} <= found
+
+
+def test_links_and_anchors_lead_somewhere() -> None:
+    assert len(list(links())) > 50
+    for page, target in links():
+        path, _, anchor = target.partition("#")
+        file = page.parent / path if path else page
+        assert file.exists(), f"{page.name}: {target}"
+        assert not anchor or anchor in anchors(file), f"{page.name}: {target}"
+
+
+def test_every_page_begins_with_its_use_and_lists_its_sections() -> None:
+    for page in PAGES:
+        if page.parent != ROOT:
+            title, use, *_ = page.read_text().split("\n\n")
+            assert title.startswith("# ") and use.startswith("After reading this page you can ")
+            sections = re.findall(r"^## (.+)$", _FENCED.sub("", page.read_text()), re.MULTILINE)
+            listed = re.findall(r"^- \[(.+)\]\(#", page.read_text(), re.MULTILINE)
+            assert listed == sections, page.name
+
+
+def test_pictures_are_shown() -> None:
+    shown = {(page.parent / target).resolve() for page, target in links()}
+    pictures = set((ROOT / "docs" / "pictures").iterdir())
+    assert pictures <= shown
+
+
+def test_the_tables_of_settings_are_those_of_the_program() -> None:
+    text = configuration_docs.FILE.read_text()
+    assert text == configuration_docs.renewed(text), "scripts/configuration-docs writes it anew"
+    assert configuration_docs.GROUPS.keys() <= {row.keyword for row in SETTINGS.values()}
+    assert next(iter(SETTINGS.values())).keyword == next(iter(configuration_docs.GROUPS))
+
+
+def test_a_page_without_marks_has_no_tables() -> None:
+    with pytest.raises(ValueError, match="made by scripts"):
+        configuration_docs.renewed("# Configuration\n")
+
+
+def test_the_picture_of_a_site_shows_the_table_of_its_states() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    arrow = r"(?=\b([A-Z]+) -+([a-z_]+)-+> ([A-Z]+)\b)"
+    drawn = [
+        ((State[state], Event[event.upper()]), State[then])
+        for state, event, then in re.findall(arrow, text)
+    ]
+    assert dict(drawn) == TRANSITIONS
+    assert len(drawn) == len(TRANSITIONS), "an arrow is drawn twice"
+
+
+@pytest.fixture
+def web(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
+    """The demo web, its larbin.conf here, and what stands for the names of the examples."""
+    monkeypatch.chdir(tmp_path)
+    with demo.serve() as served:
+        Path("larbin.conf").write_text(served.conf("out", "state", extra="limitPage 5\n"))
+        yield {
+            "system_servers()": repr([served.dns]),
+            "www.example.org": "www.demo",
+            "www.example.com": "www.alpha.demo",
+        }
+
+
+@pytest.mark.parametrize("code", list(programs()))
+def test_the_programs_run(
+    code: str, web: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for shown, here in web.items():
+        code = code.replace(shown, here)
+    exec(compile(code, "example", "exec"), {"__name__": "__main__"})
+    said = capsys.readouterr().out
+    if "Crawl(" in code:
+        assert "http://www.demo" in said and "'exit_code': 0" in said
+    if "Resolver(" in code:
+        assert re.search(r"^www\.demo \('127\.", said, re.MULTILINE)
