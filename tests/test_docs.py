@@ -4,11 +4,14 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 from larbinpy import demo
-from larbinpy.config import SETTINGS
+from larbinpy.cli import main
+from larbinpy.config import SETTINGS, Config, load
 from larbinpy.frontier.named_site import TRANSITIONS, Event, State
+from larbinpy.outcome import Outcome
 from scripts import configuration_docs
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "setup.cfg").exists())
@@ -38,6 +41,23 @@ def links() -> Iterator[tuple[Path, str]]:
         for target in _LINK.findall(prose(page)):
             if "://" not in target:
                 yield page, target
+
+
+def blocks() -> Iterator[str]:
+    """The indented blocks of all pages, which are files and commands."""
+    for page in PAGES:
+        for block in re.findall(r"(?:^    .*\n)+", _FENCED.sub("", page.read_text()), re.MULTILINE):
+            yield re.sub(r"^    ", "", block, flags=re.MULTILINE)
+
+
+def commands() -> Iterator[tuple[str, list[str]]]:
+    """The commands that are shown, each with its options."""
+    texts = [line for block in blocks() for line in block.splitlines()]
+    texts += [code for page in PAGES for code in re.findall(r"`([^`\n]+)`", page.read_text())]
+    for text in texts:
+        found = re.search(r"\blarbinpy ([a-z][a-z-]*)(.*)", text.partition("#")[0])
+        if found:
+            yield found[1], re.findall(r" (--?[a-z][a-z-]*)", found[2])
 
 
 def programs() -> Iterator[object]:
@@ -82,6 +102,37 @@ def test_pictures_are_shown() -> None:
     shown = {(page.parent / target).resolve() for page, target in links()}
     pictures = set((ROOT / "docs" / "pictures").iterdir())
     assert pictures <= shown
+
+
+def test_the_commands_and_their_options_exist() -> None:
+    context = click.Context(main)
+    assert {"crawl", "mirror", "console", "resolve"} <= {name for name, _ in commands()}
+    for name, options in commands():
+        command = main.get_command(context, name)
+        assert command is not None, name
+        known = {option for parameter in command.params for option in parameter.opts}
+        assert set(options) <= known, name
+
+
+def test_the_scripts_exist() -> None:
+    shown = {
+        name for page in PAGES for name in re.findall(r"\bscripts/[\w/.-]+\w", page.read_text())
+    }
+    assert len(shown) > 10
+    assert {name for name in shown if not (ROOT / name).is_file()} == set()
+
+
+def test_the_configurations_are_right(tmp_path: Path) -> None:
+    files = [block for block in blocks() if block.startswith("From ")]
+    assert len(files) == 2
+    for text in files:
+        (tmp_path / "larbin.conf").write_text(text)
+        assert load(str(tmp_path / "larbin.conf"), {}, []) != Config()
+
+
+def test_all_outcomes_are_explained() -> None:
+    text = (ROOT / "docs" / "outputs.md").read_text()
+    assert {outcome.value for outcome in Outcome} <= set(re.findall(r"`(\w+)`", text))
 
 
 def test_the_tables_of_settings_are_those_of_the_program() -> None:
