@@ -130,6 +130,12 @@ def test_the_configurations_are_right(tmp_path: Path) -> None:
         assert load(str(tmp_path / "larbin.conf"), {}, []) != Config()
 
 
+def test_all_packages_are_described() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    packages = {path.parent.name for path in (ROOT / "larbinpy").glob("*/__init__.py")}
+    assert {f"`{name}/`" for name in packages} <= set(re.findall(r"`\w+/`", text))
+
+
 def test_all_outcomes_are_explained() -> None:
     text = (ROOT / "docs" / "outputs.md").read_text()
     assert {outcome.value for outcome in Outcome} <= set(re.findall(r"`(\w+)`", text))
