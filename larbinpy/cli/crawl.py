@@ -34,19 +34,9 @@ from larbinpy.crawl.crawl import Crawl
 from larbinpy.demo import FIRST_LINE, serve
 from larbinpy.exit_status import Ending, Start
 from larbinpy.frontier.state import State
-from larbinpy.outcome import Outcome
+from larbinpy.outcome import Trait, having
 from larbinpy.output.report import write_report
-from larbinpy.stats.counters import FAILURES
 
-#: URLs that were asked for in vain.
-_FAILED = (
-    *FAILURES,
-    Outcome.FAST_NO_DNS,
-    Outcome.FAST_NO_CONN,
-    Outcome.ERR_40X,
-    Outcome.TOO_BIG,
-    Outcome.PRIVATE_ADDRESS,
-)
 _EARLY = (Ending.STOPPED.code, Ending.FORCED.code)
 #: Ends of which all was said by then.
 _TOLD = (Ending.NOTHING.code, Ending.DISK.code)
@@ -120,7 +110,7 @@ def _run(crawl: Crawl, report: str | None) -> int:
 
 def summary(report: Mapping[str, Any]) -> str:
     """How a crawl went, in one line, from its report."""
-    failed = sum(report["outcomes"][outcome.value] for outcome in _FAILED)
+    failed = sum(report["outcomes"][outcome.value] for outcome in having(Trait.MISSED))
     pages, refused = report["pages"], report["robots"]["denied"]
     said = (
         f"{report['stop_reason']}: {grouped(pages)} pages, {size(report['bytes_received'])} "

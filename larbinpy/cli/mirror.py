@@ -24,7 +24,7 @@ from larbinpy.crawl.crawl import Crawl
 from larbinpy.errors import UserError
 from larbinpy.exit_status import Start
 from larbinpy.frontier.state import State, StateError
-from larbinpy.outcome import Outcome, in_words
+from larbinpy.outcome import Outcome, Trait
 from larbinpy.output.mirror.catalog import NAME, is_rewritten
 from larbinpy.page import Page
 from larbinpy.url import Url
@@ -49,8 +49,6 @@ _NOT_TAKEN = (
 )
 #: Failures that are named at the end; all of them are in the log.
 _SHOWN = 20
-#: Ends that are no failures: a redirect was followed, or the mirror asked for less.
-_EXPECTED = frozenset({Outcome.ERR_30X, Outcome.DUPLICATE})
 
 
 class Summary:
@@ -66,12 +64,12 @@ class Summary:
         self.unchanged += page.not_modified
 
     def failed(self, url: Url, outcome: Outcome) -> None:
-        if outcome in _EXPECTED:
+        if Trait.SPARED in outcome.traits:
             return
         self.failed_count += 1
         if len(self.lines) < _SHOWN:
             via = f" (on {url.via})" if url.via else ""
-            self.lines.append(printable(f"  {url.href}{via}: {in_words(outcome.value)}"))
+            self.lines.append(printable(f"  {url.href}{via}: {outcome.words}"))
 
     def stats(self) -> dict[str, object]:
         return {"failed": self.failed_count, "unchanged": self.unchanged}

@@ -14,7 +14,6 @@ from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.politeness import Waits
 from larbinpy.loop.clock import wall
 from larbinpy.observe.explain import explain
-from larbinpy.outcome import in_words
 from larbinpy.output.log import CrawlLog
 from larbinpy.page import timestamp
 
@@ -69,7 +68,7 @@ class Control:
             return "the crawl is ending"
         refused = self._frontier.seed(url, depth=depth, priority=priority, again=again)
         self._has_news = self._has_news or refused is None
-        return None if refused is None else in_words(refused.value)
+        return None if refused is None else refused.words
 
     def take_news(self) -> bool:
         """Were seeds added since the last call? No page brings them back if they are lost."""

@@ -18,7 +18,7 @@ from larbinpy.exit_status import Ending, Start
 from larbinpy.loop.clock import clock, wall
 from larbinpy.loop.signals import Signals
 from larbinpy.observe.snapshot import report, snapshot
-from larbinpy.outcome import Outcome, in_words
+from larbinpy.outcome import Outcome
 from larbinpy.output import Output
 
 #: What passes when somebody makes room.
@@ -284,9 +284,7 @@ class Crawl:
     def _failures(self) -> str:
         """How the URLs ended, and what may help."""
         ended = self._rooms.stats.outcomes.most_common(3)
-        text = ", ".join(
-            f"{in_words(outcome.value)} ({count})" for outcome, count in ended if count
-        )
+        text = ", ".join(f"{outcome.words} ({count})" for outcome, count in ended if count)
         if self._rooms.stats.outcomes[Outcome.PRIVATE_ADDRESS]:
             text += "; --allow-private fetches from private addresses"
         return text

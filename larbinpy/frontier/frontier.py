@@ -13,12 +13,11 @@ from operator import not_
 from larbinpy.dns.lookup import Answer
 from larbinpy.frontier.ip_sites import IPSites
 from larbinpy.frontier.lifecycle import SiteLifecycle
-from larbinpy.frontier.named_site import UNREACHABLE
 from larbinpy.frontier.recent_links import RecentLinks
 from larbinpy.frontier.scope import Candidate, Scope
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.wait_shortener import WaitShortener
-from larbinpy.outcome import Outcome, Sequel, sequel
+from larbinpy.outcome import Outcome, Trait, is_retried
 from larbinpy.page import Page
 from larbinpy.parse import Kind, Link
 from larbinpy.storage.seen import Seen
@@ -225,15 +224,15 @@ class Frontier:
         url.attempt += 1
         site.fetched += page.outcome is Outcome.SUCCESS
         site.failed += page.outcome is not Outcome.SUCCESS
-        final = sequel(page.outcome, page.status) is Sequel.FORGET
-        decided = final or url.attempt > self._retries
+        again = is_retried(page.outcome, page.status)
+        decided = not again or url.attempt > self._retries
         if decided:
             self._fetched.append(page)
         else:
             self.sites.retry(site, url, page.outcome, now)
         if page.status:
             site.silence = 0
-        elif page.outcome in UNREACHABLE:
+        elif Trait.UNREACHABLE in page.outcome.traits:
             self.sites.count_silence(site, page.outcome, now)
         return decided
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from larbinpy.frontier.evicted import DistinctCounter, ExpiringTimes, pauses
 from larbinpy.frontier.ip_site import IPSite, Rotation
-from larbinpy.frontier.named_site import UNREACHABLE, NamedSite
+from larbinpy.frontier.named_site import NamedSite
 from larbinpy.frontier.politeness import Waits
-from larbinpy.outcome import asks_for_less
+from larbinpy.outcome import Trait, asks_for_less
 from larbinpy.page import Page
 from larbinpy.url import Url
 
@@ -299,7 +299,7 @@ class IPSites:
         if asks_for_less(page.status):
             site.held_until = max(site.held_until, now + site.pace.hold_for(page, wall))
             site.next_at = max(site.next_at, site.held_until)
-        self._prove(site, proven=page.outcome not in UNREACHABLE)
+        self._prove(site, proven=Trait.UNREACHABLE not in page.outcome.traits)
         self._reschedule(ip_site)
         self._let_go(ip_site)
         if not site.in_flight:

@@ -9,11 +9,11 @@ from itertools import count
 from larbinpy.dns.lookup import Answer
 from larbinpy.fetch.robots import Rules
 from larbinpy.frontier.ip_sites import IPSites
-from larbinpy.frontier.named_site import UNREACHABLE, Event, NamedSite, State
+from larbinpy.frontier.named_site import Event, NamedSite, State
 from larbinpy.frontier.politeness import Waits
 from larbinpy.frontier.registry import SiteRegistry
 from larbinpy.frontier.robots_cache import PackedRobots
-from larbinpy.outcome import Outcome, asks_for_less
+from larbinpy.outcome import Outcome, Trait, asks_for_less
 from larbinpy.page import Page
 from larbinpy.url import Url, resolve, site_of
 
@@ -29,11 +29,6 @@ _LET_IN = 200
 _WAKES = 200
 #: Sites of one name that go on as soon as it is answered. There may be one for each port.
 _ARRIVALS = 10
-_FAST = {
-    Outcome.NO_DNS: Outcome.FAST_NO_DNS,
-    Outcome.NO_CONNECTION: Outcome.FAST_NO_CONN,
-    Outcome.FORBIDDEN_ROBOTS: Outcome.FAST_ROBOTS,
-}
 #: Requests in a row without any answer after which a site counts as gone.
 _DEAD_AFTER = 12
 
@@ -91,7 +86,7 @@ class SiteLifecycle(SiteRegistry):
         key = url.site
         verdict = self._verdict(key, now)
         if verdict is not None:
-            self._decide(url, verdict if url.attempt else _FAST.get(verdict, verdict), now)
+            self._decide(url, verdict if url.attempt else verdict.for_later, now)
             return
         site = self._site(key, now)
         self._engage(site)
@@ -260,7 +255,7 @@ class SiteLifecycle(SiteRegistry):
         What another site does, where a redirect led, says nothing about this one.
         """
         own = robots.site == site.key
-        if own and outcome in UNREACHABLE:
+        if own and Trait.UNREACHABLE in outcome.traits:
             self._next_address(site)
         if site.tries < self._settings.retries or (own and outcome is Outcome.NO_CONNECTION):
             self._setback(site, Event.NO_ROBOTS, outcome, now)
@@ -338,7 +333,7 @@ class SiteLifecycle(SiteRegistry):
     def retry(self, site: NamedSite, url: Url, outcome: Outcome, now: float) -> None:
         """Put a failed URL at the tail of its site, for a fresh address after retryWait."""
         self.retried += 1
-        if outcome in UNREACHABLE:
+        if Trait.UNREACHABLE in outcome.traits:
             self._next_address(site)
         due = now + self._settings.retry_wait
         site.retries.append((due, url))

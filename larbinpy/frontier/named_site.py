@@ -20,9 +20,6 @@ from larbinpy.frontier.robots_cache import PackedRobots
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url, host_of
 
-#: What a request ends with that found nobody there, or took too long.
-UNREACHABLE = frozenset({Outcome.NO_CONNECTION, Outcome.TIMEOUT})
-
 
 class State(Enum):
     NEW = auto()
@@ -188,7 +185,7 @@ class NamedSite:
     def suspension(self, now: float) -> str | None:
         """Why it is left alone; None where it is not, ordinary waits apart."""
         if self.state is State.CLOSED and self.until > now:
-            return self.verdict.value
+            return str(self.verdict.value)
         if self.state is State.WAITING:
             return f"try {self.tries} failed"
         wait = self.next_at - now

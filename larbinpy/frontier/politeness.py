@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from email.utils import mktime_tz, parsedate_tz
 
-from larbinpy.outcome import Outcome, asks_for_less
+from larbinpy.outcome import Trait, asks_for_less, having
 from larbinpy.page import Page
 
 #: First step back from a site that was asked without any wait, in seconds.
@@ -17,8 +17,7 @@ _NOTHING = 0.02
 #: Weight of the newest answer in the usual response time.
 _WEIGHT = 0.1
 
-#: Answers that say "too much": the site refuses or does not keep up.
-_REFUSALS = frozenset({Outcome.TIMEOUT, Outcome.NO_CONNECTION, Outcome.EARLY_STOP})
+_OVERLOADED = having(Trait.OVERLOADED)
 
 
 @dataclass(slots=True)
@@ -69,7 +68,7 @@ class Pace:
     def answered(self, page: Page) -> None:
         """Adapt to how a request ended."""
         seconds = page.first_byte_ms / 1000
-        if page.outcome in _REFUSALS or asks_for_less(page.status):
+        if page.outcome in _OVERLOADED or asks_for_less(page.status):
             self._extra = self._above_least(max(self.delay * 2, _FIRST_STEP))
         elif page.status:
             self._ease(seconds)

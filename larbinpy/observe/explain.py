@@ -13,14 +13,14 @@ from larbinpy.loop.clock import Clock
 from larbinpy.observe import url_status
 from larbinpy.observe.log_search import Line, LogSearch
 from larbinpy.observe.url_status import Facts
-from larbinpy.outcome import in_words
+from larbinpy.outcome import Outcome, Trait, having, in_words
 from larbinpy.output.log import CrawlLog
 from larbinpy.storage.store import Place
 from larbinpy.url import fingerprint, resolve, site_of
 
 #: Steps in the store for one in the log, which takes so much longer.
 _BLOCKS = 8
-_ROBOTS = ("forbiddenRobots", "fastRobots")
+_ROBOTS = {outcome.value for outcome in having(Trait.ROBOTS)}
 
 
 def explain(
@@ -29,8 +29,14 @@ def explain(
     """Yields None after each step of some 100 us, and then what is to be said. OSError."""
     href = resolve(text.strip())
     if href is None:
-        why = in_words("badURL")
-        yield {"url": text, "state": "refused", "reason": "badURL", "rule": "URL", "why": why}
+        bad = Outcome.BAD_URL
+        yield {
+            "url": text,
+            "state": "refused",
+            "reason": bad.value,
+            "rule": "URL",
+            "why": bad.words,
+        }
         return
     seen = fingerprint(href) in frontier.seen
     found = url_status.standing(frontier, href, clock())
@@ -88,7 +94,7 @@ def _decided(frontier: Frontier, fate: Line, href: str, now: float) -> Facts:
     if outcome in _ROBOTS:
         more = url_status.forbidding(frontier, href, now)
         why = more.pop("why")
-    elif outcome == "badType":
+    elif outcome == Outcome.BAD_TYPE.value:
         more = {"rule": "type"}
         why = f"its type, {fate.get('type') or 'none'}, is not wanted (anyType, getImage, ...)"
     if status and outcome != "success":

@@ -11,11 +11,11 @@ from larbinpy.exit_status import Ending
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.observe import view
-from larbinpy.outcome import Outcome
+from larbinpy.outcome import Outcome, Trait, having
 from larbinpy.output.plug import Output
 from larbinpy.output.report import build_report
 from larbinpy.page import Fate, timestamp
-from larbinpy.stats.counters import REFUSALS, Stats
+from larbinpy.stats.counters import Stats
 from larbinpy.stats.usage import cpu_seconds, peak_rss_bytes, rss_bytes
 
 
@@ -105,7 +105,7 @@ def _outcomes(stats: Stats, frontier: Frontier) -> dict[str, int]:
 def _robots(frontier: Frontier, counted: Mapping[str, int]) -> dict[str, int]:
     return {
         "fetched": frontier.sites.robots_fetched,
-        "denied": sum(counted[outcome.value] for outcome in REFUSALS),
+        "denied": sum(counted[outcome.value] for outcome in having(Trait.ROBOTS)),
     }
 
 

@@ -2,7 +2,7 @@
 
 from collections import Counter, deque
 
-from larbinpy.outcome import Outcome
+from larbinpy.outcome import Outcome, Trait, having
 from larbinpy.page import Fate, Page
 from larbinpy.stats.histogram import FETCH, TURN, Histogram
 from larbinpy.stats.history import History
@@ -13,19 +13,7 @@ _RECENT = 50
 #: Seconds that a rate is taken over.
 _SPAN = 10
 
-#: Nobody was there, or something broke.
-FAILURES = (
-    Outcome.NO_DNS,
-    Outcome.NO_CONNECTION,
-    Outcome.TIMEOUT,
-    Outcome.EARLY_STOP,
-    Outcome.ERR_50X,
-    Outcome.BAD_TLS,
-)
-#: By a robots.txt, its own or what stands for it.
-REFUSALS = frozenset({Outcome.FORBIDDEN_ROBOTS, Outcome.FAST_ROBOTS})
-#: What is no success and nobody's fault either.
-_ORDINARY = frozenset({Outcome.SUCCESS, Outcome.ERR_30X, Outcome.DUPLICATE, Outcome.BAD_TYPE})
+_FAULTS = having(Trait.FAULT)
 #: What rates are told of.
 _RATES = ("pages", "success", "failed", "bytes", "links", "names")
 
@@ -73,9 +61,9 @@ class Stats:
         """The fate of a URL is decided."""
         self.outcomes[outcome] += 1
         self.recent.append(fate)
-        if outcome in REFUSALS:
+        if Trait.ROBOTS in outcome.traits:
             self.refusals.append(fate)
-        elif outcome not in _ORDINARY:
+        elif Trait.ORDINARY not in outcome.traits:
             self.failures.append(fate)
 
     def turn_took(self, seconds: float) -> None:
@@ -92,7 +80,7 @@ class Stats:
         totals = {
             "pages": self.pages,
             "success": self.success,
-            "failed": sum(self.outcomes[outcome] for outcome in FAILURES),
+            "failed": sum(self.outcomes[outcome] for outcome in _FAULTS),
             "bytes": self.bytes_received,
             "links": self.links,
             "names": names,

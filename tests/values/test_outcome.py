@@ -1,6 +1,14 @@
 import pytest
 
-from larbinpy.outcome import Outcome, Sequel, in_words, of_status, sequel
+from larbinpy.outcome import (
+    Outcome,
+    Trait,
+    asks_for_less,
+    having,
+    in_words,
+    is_retried,
+    of_status,
+)
 
 #: The names that Larbin's users know, and ours.
 NAMES = """
@@ -10,31 +18,64 @@ err50X badTLS badURL privateAddress trap
 """
 
 
-def test_the_names_are_the_promised_ones():
+def test_the_names_are_the_promised_ones() -> None:
     assert [outcome.value for outcome in Outcome] == NAMES.split()
 
 
 @pytest.mark.parametrize("outcome", list(Outcome))
-def test_each_is_told_in_words(outcome):
-    assert " " in in_words(outcome.value)
+def test_each_has_words(outcome: Outcome) -> None:
+    assert " " in outcome.words
+    assert in_words(outcome.value) == outcome.words
 
 
-def test_one_of_another_version_goes_by_its_name():
+def test_an_unknown_name_is_its_own_words() -> None:
     assert in_words("lost") == "lost"
 
 
+@pytest.mark.parametrize(
+    ("trait", "names"),
+    [
+        (Trait.RETRIED, "noDNS noConnection timeout earlyStop err50X"),
+        (Trait.UNREACHABLE, "noConnection timeout"),
+        (Trait.OVERLOADED, "noConnection timeout earlyStop"),
+        (Trait.FAULT, "noDNS noConnection timeout earlyStop err50X badTLS"),
+        (
+            Trait.MISSED,
+            "noDNS noConnection timeout earlyStop err50X badTLS "
+            "fastNoDns fastNoConn err40X tooBig privateAddress",
+        ),
+        (Trait.ROBOTS, "forbiddenRobots fastRobots"),
+        (Trait.ORDINARY, "success err30X duplicate badType"),
+        (Trait.SPARED, "err30X duplicate"),
+    ],
+)
+def test_outcomes_having_a_trait(trait: Trait, names: str) -> None:
+    assert {outcome.value for outcome in having(trait)} == set(names.split())
+
+
+def test_every_trait_is_tested_above() -> None:
+    assert len(Trait) == 8
+
+
+def test_outcomes_of_later_urls() -> None:
+    later = {outcome.value: outcome.for_later.value for outcome in Outcome}
+    assert {name: fast for name, fast in later.items() if name != fast} == {
+        "noDNS": "fastNoDns",
+        "noConnection": "fastNoConn",
+        "forbiddenRobots": "fastRobots",
+    }
+
+
 @pytest.mark.parametrize("outcome", list(Outcome))
-def test_what_is_tried_again(outcome):
-    again = {"noDNS", "noConnection", "timeout", "earlyStop", "err50X"}
-    expected = Sequel.RETRY if outcome.value in again else Sequel.FORGET
-    assert sequel(outcome) is expected
-    assert sequel(outcome, 404) is expected
+def test_an_ordinary_status_changes_no_retry(outcome: Outcome) -> None:
+    assert is_retried(outcome) == is_retried(outcome, 404) == (Trait.RETRIED in outcome.traits)
 
 
 @pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize("outcome", [Outcome.ERR_40X, Outcome.ERR_50X, Outcome.TIMEOUT])
-def test_a_server_that_asks_for_less_is_left_alone(status, outcome):
-    assert sequel(outcome, status) is Sequel.SUSPEND
+def test_a_server_that_asks_for_less_is_asked_again(status: int, outcome: Outcome) -> None:
+    assert asks_for_less(status)
+    assert is_retried(outcome, status)
 
 
 @pytest.mark.parametrize(
@@ -54,5 +95,5 @@ def test_a_server_that_asks_for_less_is_left_alone(status, outcome):
         (199, Outcome.ERR_40X),
     ],
 )
-def test_statuses(status, outcome):
+def test_statuses(status: int, outcome: Outcome) -> None:
     assert of_status(status) is outcome
