@@ -128,6 +128,13 @@ def _leave(reason: str, code: int) -> None:
     sys.exit(code)
 
 
+def all_commands(context: click.Context) -> click.Group:
+    """The group of all commands, from the context of one of them."""
+    group = context.find_root().command
+    assert isinstance(group, click.Group)
+    return group
+
+
 def load_config(
     config_file: str | None,
     settings: Iterable[str],

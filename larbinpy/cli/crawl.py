@@ -1,20 +1,16 @@
-"""Commands that crawl, and those that look at what a crawl is told and has left."""
+"""``larbinpy crawl``."""
 
 import os
-import signal
 import sys
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
 
 from larbinpy.cli.common import (
-    USAGE,
     collect_rarely,
     complain,
     config_options,
@@ -25,15 +21,12 @@ from larbinpy.cli.common import (
     load_config,
     plain_errors,
     progress_option,
-    set_option,
 )
-from larbinpy.config import Config, ConfigError, assignment, check, describe, in_environment, load
+from larbinpy.config import Config, ConfigError
 from larbinpy.config.kinds import URL
 from larbinpy.console.text import grouped, roughly, size
 from larbinpy.crawl.crawl import Crawl
-from larbinpy.demo import FIRST_LINE, serve
 from larbinpy.exit_status import Ending, Start
-from larbinpy.frontier.state import State
 from larbinpy.outcome import Trait, having
 from larbinpy.output.report import write_report
 
@@ -127,86 +120,3 @@ def _check_writable(path: Path) -> None:
     """It would be late to find out after the crawl."""
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise ConfigError(f"{path}: no report can be written there")
-
-
-@click.command()
-@click.option("-o", "directory", metavar="DIR", help="Keep mirror and log there.")
-@progress_option
-def demo(directory: str | None, progress: str) -> None:
-    """Crawl and mirror an embedded web, on loopback: no network is needed."""
-    with plain_errors(), ExitStack() as closing:
-        if directory:
-            _check_own(Path(directory))
-        # As Ctrl-C: what was made is removed.
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-        folder = Path(directory or closing.enter_context(TemporaryDirectory("", "larbinpy-demo-")))
-        web = closing.enter_context(serve())
-        folder.mkdir(parents=True, exist_ok=True)
-        conf = folder / "larbin.conf"
-        conf.write_text(web.conf(folder / "mirror", folder / "state"))
-        click.echo(f"larbinpy crawl -c {conf}")
-        crawl = Crawl(load(str(conf), {}, ()), start=Start.SCRATCH, progress=progress)
-        code = crawl.run()
-        _tell(crawl.report)
-        if directory:
-            click.echo(f"mirror: {folder / 'mirror'}\nlog:    {folder / 'state' / 'crawl.jsonl'}")
-        else:
-            click.echo("All it wrote is removed; larbinpy demo -o DIR keeps mirror and log.")
-        sys.exit(code)
-
-
-def _check_own(folder: Path) -> None:
-    """Refuse what the demo would write over, or forget, unless that is of a demo."""
-    conf = folder / "larbin.conf"
-    if conf.is_file() and conf.read_bytes().startswith(FIRST_LINE.encode()):
-        return
-    for there in (conf, folder / "state", folder / "mirror"):
-        if there.exists():
-            raise ConfigError(f"{there}: not the demo's, so it is left alone; name another folder")
-
-
-def _tell(report: dict[str, Any]) -> None:
-    """A report in some lines."""
-    click.echo(
-        f"{report['stop_reason']}: {report['pages']} pages of {report['sites']} sites "
-        f"on {report['addresses']} addresses in {report['elapsed_s']} s, "
-        f"{report['links']} links, {report['retries']} retries"
-    )
-    for name, count in report["outcomes"].items():
-        if count:
-            click.echo(f"  {name:<16}{count:>6}")
-
-
-@click.command()
-@click.argument("state_dir", metavar="STATE_DIR", shell_complete=folders)
-@click.option("--count", is_flag=True, help="Only how many.")
-def frontier(state_dir: str, count: bool) -> None:
-    """List the URLs that a stopped crawl still owes."""
-    with plain_errors():
-        urls = State(Path(state_dir)).owed()
-        if count:
-            click.echo(sum(1 for _ in urls))
-        else:
-            for url in urls:
-                click.echo(url.href)
-
-
-@click.command("check-config")
-@click.argument("file", shell_complete=files)
-@set_option
-def check_config(file: str, settings: tuple[str, ...]) -> None:
-    """Say what a configuration means, every default included, or where it is wrong.
-
-    As in a crawl, LARBINPY_KEY in the environment and --set come before what FILE says.
-    """
-    with plain_errors():
-        overrides = [assignment(text) for text in settings]
-        for name in in_environment(os.environ):
-            click.echo(f"larbinpy: with {name} of the environment", err=True)
-        wrong = check(file, os.environ, overrides)
-        for error in wrong:
-            complain(error)
-        if wrong:
-            sys.exit(USAGE)
-        for line in describe(load(file, os.environ, overrides)):
-            click.echo(line)

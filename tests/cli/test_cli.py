@@ -1,13 +1,16 @@
 """The commands as such: what each loads, and what the program says of them."""
 
 import os
+import re
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from larbinpy import __version__
 from larbinpy.cli import main
 from larbinpy.cli.common import lines
 
@@ -57,6 +60,17 @@ def test_each_command_has_its_help(command: str) -> None:
     shown = CliRunner().invoke(main, [command, "--help"])
     assert shown.exit_code == 0
     assert f"Usage: main {command}" in shown.output
+
+
+def test_version_names_the_libraries() -> None:
+    lines = CliRunner().invoke(main, ["--version"]).output.splitlines()
+    assert lines[0] == f"larbinpy, version {__version__}"
+    assert lines[1].startswith("Python 3.")
+    assert re.match(r"libcurl \d+\.\d+\.\d+ with .*nghttp2 \d", lines[2])
+    text = "\n".join(lines)
+    for package in ("turbohtml", "lxml", "ada-url", "dnspython", "warcio"):
+        assert f"{package} {version(package)}" in text
+    assert re.search(r"with libxml2 \d+\.\d+\.\d+$", text, re.MULTILINE)
 
 
 def test_an_unknown_command_is_one_line_and_2() -> None:

@@ -1,11 +1,14 @@
 """A poller, its servers and their peers, turned by hand in one process."""
 
 import socket
+import threading
 from collections.abc import Callable
 from typing import Any
 
 from larbinpy.console.ports.commands import Steps, Wait
-from larbinpy.console.ports.tcp import Server
+from larbinpy.console.ports.http import StatusServer
+from larbinpy.console.ports.input_port import InputPort
+from larbinpy.console.ports.tcp import Limits, Server, Session
 from larbinpy.console.ports.watching import Watcher, Watchers
 from larbinpy.loop.poller import Poller
 
@@ -127,6 +130,57 @@ class Loop:
             return True
         data += piece
         return not piece
+
+
+class Background:
+    """A loop that turns in a thread of its own, so that blocking clients can be tested."""
+
+    def __init__(self) -> None:
+        self._loop = Loop()
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._turn)
+
+    def __enter__(self) -> "Background":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+        self._loop.close()
+
+    def _turn(self) -> None:
+        while not self._ended.is_set():
+            with self._lock:
+                for server in self._loop.servers:
+                    server.step(self._loop.now)
+                self._loop.poller.wait(0.002)
+
+    def serve_input(self, crawl: "FakeCrawl") -> InputPort:
+        with self._lock:
+            port = InputPort(self._loop.poller, crawl, "127.0.0.1", 0)
+            self._loop.add(port)
+        return port
+
+    def serve_status(self, shown: Callable[[], dict[str, Any]]) -> StatusServer:
+        with self._lock:
+            server = StatusServer(self._loop.poller, shown, "127.0.0.1", 0, True)
+            self._loop.add(server)
+        return server
+
+    def serve(self, converse: Callable[[str], Session]) -> Server:
+        """One connection at a time, with what `converse` makes of it."""
+        with self._lock:
+            limits = Limits(connections=1, batch=1)
+            server = Server(self._loop.poller, "127.0.0.1", 0, converse, limits)
+            self._loop.add(server)
+        return server
+
+    def close(self, server: Any) -> None:
+        with self._lock:
+            self._loop.servers.remove(server)
+            server.close()
 
 
 class FakeCrawl:

@@ -1,22 +1,20 @@
-"""What the program says of itself: versions, manual pages, completions."""
+"""`larbinpy man`: the manual pages."""
 
 import re
 import shutil
 import subprocess
-from importlib.metadata import version
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from larbinpy import __version__
 from larbinpy.cli import main
-from larbinpy.cli.manual import PAGES, page
+from larbinpy.cli.man import PAGES, page
 from larbinpy.config import SETTINGS
 
 
-def said(*arguments: str, **environ: str) -> str:
-    result = CliRunner().invoke(main, arguments, prog_name="larbinpy", env=environ)
+def said(*arguments: str) -> str:
+    result = CliRunner().invoke(main, arguments, prog_name="larbinpy")
     assert result.exit_code == 0, result.output
     return result.output
 
@@ -30,17 +28,6 @@ def formatted(name: str) -> str:
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
     assert done.stderr == ""
     return done.stdout
-
-
-def test_version_says_what_the_program_stands_on() -> None:
-    lines = said("--version").splitlines()
-    assert lines[0] == f"larbinpy, version {__version__}"
-    assert lines[1].startswith("Python 3.")
-    assert re.match(r"libcurl \d+\.\d+\.\d+ with .*nghttp2 \d", lines[2])
-    text = "\n".join(lines)
-    for package in ("turbohtml", "lxml", "ada-url", "dnspython", "warcio"):
-        assert f"{package} {version(package)}" in text
-    assert re.search(r"with libxml2 \d+\.\d+\.\d+$", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -88,41 +75,7 @@ def test_nothing_in_a_help_is_an_order_to_the_formatter() -> None:
     assert "\\fBbold" not in "\n".join(lines)
 
 
-def test_an_unknown_page_or_shell_is_one_line() -> None:
-    for arguments in (["man", "ls"], ["completion", "csh"]):
-        result = CliRunner().invoke(main, arguments)
-        assert result.exit_code == 2
-        assert "is not one of" in result.output
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completions_are_what_the_shell_can_read(shell: str) -> None:
-    text = said("completion", shell)
-    assert f"_LARBINPY_COMPLETE={shell}_complete" in text
-    if shutil.which(shell) is None:
-        pytest.skip(f"{shell} is not installed")
-    subprocess.run([shell, "-n"], input=text, text=True, check=True)
-
-
-def completed(*words: str) -> list[str]:
-    """What bash is told of the last of `words`: kind,value."""
-    environ = {
-        "_LARBINPY_COMPLETE": "bash_complete",
-        "COMP_WORDS": " ".join(["larbinpy", *words]),
-        "COMP_CWORD": str(len(words)),
-    }
-    return said(**environ).splitlines()
-
-
-def test_commands_options_and_keywords_are_completed() -> None:
-    assert completed("cr") == ["plain,crawl"]
-    assert "plain,--resume" in completed("crawl", "--res")
-    assert completed("crawl", "--set", "waitd") == ["plain,waitDuration="]
-    assert completed("completion", "z") == ["plain,zsh"]
-
-
-def test_paths_are_left_to_the_shell() -> None:
-    assert completed("crawl", "-c", "lar") == ["file,lar"]
-    assert completed("crawl", "-o", "o") == ["dir,o"]
-    assert completed("mirror", "http://a.test/", "o") == ["dir,o"]
-    assert completed("check-config", "x") == ["file,x"]
+def test_an_unknown_page_is_one_line() -> None:
+    result = CliRunner().invoke(main, ["man", "ls"])
+    assert result.exit_code == 2
+    assert "is not one of" in result.output

@@ -1,6 +1,6 @@
-"""Manual pages, made from what the commands and the settings say of themselves.
+"""``larbinpy man``: manual pages, made from the help of the commands and of the settings.
 
-Pages are in the macros of man(7), which groff and mandoc both know.
+They use the macros of man(7), which both groff and mandoc format.
 """
 
 from collections.abc import Iterator
@@ -9,6 +9,7 @@ from textwrap import wrap
 import click
 
 from larbinpy._version import __version__
+from larbinpy.cli.common import all_commands, plain_errors
 from larbinpy.config import SETTINGS
 from larbinpy.config.kinds import Setting
 from larbinpy.exit_status import Ending
@@ -32,6 +33,19 @@ _CONF = (
     "command line, as --set KEYWORD=VALUE, which comes before all others. What a file means, "
     "defaults included, is told by larbinpy check-config.",
 )
+
+
+@click.command()
+@click.argument("name", metavar="[PAGE]", default="larbinpy", type=click.Choice(list(PAGES)))
+@click.pass_context
+def man(context: click.Context, name: str) -> None:
+    """Print a manual page.
+
+    PAGE is larbinpy or larbin.conf. The output is input for man: larbinpy man larbin.conf |
+    man -l -
+    """
+    with plain_errors():
+        click.echo(page(name, all_commands(context)), nl=False)
 
 
 def page(name: str, commands: click.Group) -> str:

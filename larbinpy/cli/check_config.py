@@ -1,0 +1,30 @@
+"""``larbinpy check-config``."""
+
+import os
+import sys
+
+import click
+
+from larbinpy.cli.common import USAGE, complain, files, plain_errors, set_option
+from larbinpy.config import assignment, check, describe, in_environment, load
+
+
+@click.command("check-config")
+@click.argument("file", shell_complete=files)
+@set_option
+def check_config(file: str, settings: tuple[str, ...]) -> None:
+    """Say what a configuration means, every default included, or where it is wrong.
+
+    As in a crawl, LARBINPY_KEY in the environment and --set come before what FILE says.
+    """
+    with plain_errors():
+        overrides = [assignment(text) for text in settings]
+        for name in in_environment(os.environ):
+            click.echo(f"larbinpy: with {name} of the environment", err=True)
+        wrong = check(file, os.environ, overrides)
+        for error in wrong:
+            complain(error)
+        if wrong:
+            sys.exit(USAGE)
+        for line in describe(load(file, os.environ, overrides)):
+            click.echo(line)

@@ -1,0 +1,22 @@
+"""``larbinpy frontier``."""
+
+from pathlib import Path
+
+import click
+
+from larbinpy.cli.common import folders, plain_errors
+from larbinpy.frontier.state import State
+
+
+@click.command()
+@click.argument("state_dir", metavar="STATE_DIR", shell_complete=folders)
+@click.option("--count", is_flag=True, help="Only how many.")
+def frontier(state_dir: str, count: bool) -> None:
+    """List the URLs that a stopped crawl still owes."""
+    with plain_errors():
+        urls = State(Path(state_dir)).owed()
+        if count:
+            click.echo(sum(1 for _ in urls))
+        else:
+            for url in urls:
+                click.echo(url.href)

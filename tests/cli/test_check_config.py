@@ -1,0 +1,28 @@
+"""`larbinpy check-config`."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from larbinpy.cli import main
+
+
+def test_check_config_has_a_line_for_each_error(tmp_path: Path) -> None:
+    conf = tmp_path / "t.conf"
+    conf.write_text("retries x\nnonsense\n")
+    told = CliRunner().invoke(main, ["check-config", str(conf)])
+    assert (told.exit_code, told.stdout) == (2, "")
+    assert [line.split(": ")[1] for line in told.stderr.splitlines()] == [f"{conf}:1", f"{conf}:2"]
+
+
+def test_check_config_counts_what_a_crawl_would(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conf = tmp_path / "t.conf"
+    conf.write_text("retries 5\n")
+    monkeypatch.setenv("LARBINPY_RETRIES", "6")
+    told = CliRunner().invoke(main, ["check-config", str(conf), "--set", "limitPage=7"])
+    changed = [line.split("#")[0].split() for line in told.stdout.splitlines() if "CHANGED" in line]
+    assert changed == [["retries", "6"], ["limitPage", "7"]]
+    assert told.stderr == "larbinpy: with LARBINPY_RETRIES of the environment\n"

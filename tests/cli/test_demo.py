@@ -1,0 +1,54 @@
+"""`larbinpy demo`: the files it leaves, and those it does not overwrite."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from larbinpy.cli import main
+from tests.support.checkout import ROOT
+
+
+def begin_demo(tmp_path: Path, *options: str) -> None:
+    """Run the demo until it has written something in `tmp_path`, and stop it."""
+    environ = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "larbinpy", "demo", "--progress", "none", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environ, text=True) as demo:
+        assert demo.stdout is not None
+        assert str(tmp_path) in demo.stdout.readline()
+        assert list(tmp_path.iterdir())
+        demo.send_signal(signal.SIGTERM)
+        assert demo.wait(30) in (11, 130)
+
+
+def test_the_demo_leaves_nothing_behind_when_it_is_stopped(tmp_path: Path) -> None:
+    begin_demo(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_demo_runs_again_where_it_ran(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    for _ in range(2):
+        begin_demo(tmp_path, "-o", str(folder))
+        assert (folder / "larbin.conf").exists()
+        for kept in ("mirror", "state"):
+            (folder / kept).mkdir(exist_ok=True)
+
+
+@pytest.mark.parametrize("mine", ["larbin.conf", "state/state.json", "mirror/a.test"])
+def test_the_demo_writes_over_nothing_but_its_own(
+    mine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(mine).parent.mkdir(exist_ok=True)
+    Path(mine).write_text("From me@a.test\n")
+    told = CliRunner().invoke(main, ["demo", "-o", "."])
+    assert told.exit_code == 2
+    assert told.stderr.startswith(f"larbinpy: {mine.partition('/')[0]}: not the demo's")
+    assert told.stderr.count("\n") == 1
+    assert [str(path) for path in Path().rglob("*") if path.is_file()] == [mine]
+    assert Path(mine).read_text() == "From me@a.test\n"

@@ -1,0 +1,21 @@
+"""`larbinpy fetch`: what it refuses to fetch, and the hint it gives."""
+
+import pytest
+from click.testing import CliRunner
+
+from larbinpy.cli import main
+
+
+@pytest.mark.parametrize(
+    ("url", "hint"),
+    [
+        ("http://127.0.0.1:81/", "its address is not a public one; --allow-private"),
+        ("http://127.0.0.1:25/", "not a URL that can be crawled (port 25 is that of"),
+        ("ftp://a.test/", "not a URL that can be crawled (http or https)"),
+    ],
+)
+def test_fetch_says_what_it_does_not_fetch_and_why(url: str, hint: str) -> None:
+    told = CliRunner().invoke(main, ["fetch", url, "--server", "127.0.0.1", "--json"])
+    assert told.exit_code == 4
+    assert told.stderr.startswith(f"larbinpy: {url}: {hint}")
+    assert told.stderr.count("\n") == told.stdout.count("\n") == 1
