@@ -12,7 +12,7 @@ from larbinpy.console.terminal.progress import PrintStats, Progress, make_progre
 from larbinpy.console.text import printable
 from larbinpy.crawl.assembly import Assembly
 from larbinpy.crawl.ending import Stopping
-from larbinpy.dns import Outage
+from larbinpy.dns.outage import Outage
 from larbinpy.errors import FULL, disk_error, what_failed
 from larbinpy.exit_status import Ending, Start
 from larbinpy.loop.clock import clock, wall

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from larbinpy.dns import Answer, Resolver
+from larbinpy.dns.lookup import Answer
+from larbinpy.dns.resolver import Resolver
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.fetch.settings import Request
 from larbinpy.frontier.frontier import Frontier

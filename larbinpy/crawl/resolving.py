@@ -1,7 +1,9 @@
 """From the configuration to a resolver: the part of the wiring that needs no crawler."""
 
 from larbinpy.config import Config, ConfigError
-from larbinpy.dns import NameCache, Resolver, read_hosts, system_servers
+from larbinpy.dns.cache import NameCache
+from larbinpy.dns.hosts import read_hosts, system_servers
+from larbinpy.dns.resolver import Resolver
 from larbinpy.loop.poller import Poller
 
 

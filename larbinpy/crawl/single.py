@@ -5,7 +5,9 @@ from hashlib import sha1
 from larbinpy.config import Config
 from larbinpy.crawl import wiring
 from larbinpy.crawl.resolving import make_resolver
-from larbinpy.dns import Answer, Resolver, is_public
+from larbinpy.dns.address import is_public
+from larbinpy.dns.lookup import Answer
+from larbinpy.dns.resolver import Resolver
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.fetch.settings import Request
 from larbinpy.loop.clock import clock

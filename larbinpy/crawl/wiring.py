@@ -21,7 +21,7 @@ from larbinpy.console.ports.watching import Watchers
 from larbinpy.console.terminal.info import FetchInfo
 from larbinpy.crawl.checkpoints import Checkpoints
 from larbinpy.crawl.engine import BY_PROXY, EngineSettings, FateSink
-from larbinpy.dns import is_public
+from larbinpy.dns.address import is_public
 from larbinpy.fetch.fetcher import CONNECTIONS_PER_HANDLE, Fetcher
 from larbinpy.fetch.settings import FetchSettings
 from larbinpy.frontier.frontier import Frontier

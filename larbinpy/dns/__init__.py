@@ -18,12 +18,16 @@
 and are told the time; `questions`, `ports` and `stream` do what they decide.
 """
 
-from larbinpy.dns.address import is_public
-from larbinpy.dns.cache import NameCache
-from larbinpy.dns.hosts import read_hosts, system_servers
-from larbinpy.dns.lookup import Answer
-from larbinpy.dns.outage import Outage
-from larbinpy.dns.resolver import Resolver
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from larbinpy.dns.address import is_public
+    from larbinpy.dns.cache import NameCache
+    from larbinpy.dns.hosts import read_hosts, system_servers
+    from larbinpy.dns.lookup import Answer
+    from larbinpy.dns.outage import Outage
+    from larbinpy.dns.resolver import Resolver
 
 __all__ = [
     "Answer",
@@ -34,3 +38,21 @@ __all__ = [
     "read_hosts",
     "system_servers",
 ]
+
+_HOMES = {
+    "Answer": "lookup",
+    "NameCache": "cache",
+    "Outage": "outage",
+    "Resolver": "resolver",
+    "is_public": "address",
+    "read_hosts": "hosts",
+    "system_servers": "hosts",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name's module on first use: importing `larbinpy.dns.wire` alone, as the
+    frontier does through `lookup`, must not load sockets."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,30 +1,54 @@
-"""The questions whose answers are awaited: by port and id, and by when their time is up."""
+"""Questions whose replies are awaited, by port and id and by when they time out."""
 
 from collections import OrderedDict
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from larbinpy.dns.lookup import TRIES, Lookup
+from larbinpy.dns.servers import Server
 
 # Waits grow by half from one try to the next, up to five times the first: 1, 1.5, 2.3, 3.4
-# and three times 5 s for a time-out of 1 s. Doubling (RFC 1536) would keep a name whose
-# answer was lost four times waiting for as long as most pages take.
+# and three times 5 s for a timeout of 1 s. Doubling (RFC 1536) would keep a name whose
+# reply was lost four times waiting for as long as most pages take.
 _GROWTH = 1.5
 _LONGEST_WAIT = 5
 
+#: A port, by its descriptor, and the id of a question.
+Key = tuple[int, bytes]
+
+
+@dataclass(slots=True, eq=False)
+class Sent:
+    """One try of a lookup: a question that was sent, or a wait without one."""
+
+    lookup: Lookup
+    #: The server that was asked; for a wait without a question, the last one asked.
+    server: Server
+    #: Port and id that the reply must have; None for a wait without a question.
+    key: Key | None
+    #: The question section as it left, in its random case.
+    section: bytes
+    #: When it was sent, and when it times out.
+    at: float
+    due: float
+    #: Number of the try, from 0.
+    rung: int
+    #: A reply came that was right in all but its case.
+    lost_case: bool = False
+
 
 class Awaited:
-    """Look-ups that wait for a datagram, or only for their time.
+    """Tries of lookups, one a lookup, each waiting for a datagram or only for its timeout.
 
-    `timeout` is the first wait, in seconds. Each look-up here is on the rung of its try; it
-    is found by port and id while an answer counts. All waits of a rung are equally long, so
-    that each rung is in the order of its dues by itself.
+    `timeout` is the first wait, in seconds. All waits of one rung (the number of the try) are
+    equally long, so each rung is in the order of its timeouts by itself.
     """
 
     def __init__(self, timeout: float) -> None:
-        self._by_key: dict[tuple[int, bytes], Lookup] = {}
-        self._rungs: list[OrderedDict[str, Lookup]] = [OrderedDict() for _ in range(TRIES)]
+        self._by_key: dict[Key, Sent] = {}
+        self._rungs: list[OrderedDict[str, Sent]] = [OrderedDict() for _ in range(TRIES)]
         self._waits = [timeout * min(_GROWTH**rung, _LONGEST_WAIT) for rung in range(TRIES)]
-        #: No look-up stays longer on its rung (s).
+        #: The longest wait of any rung (s).
         self.longest = self._waits[-1]
 
     def __repr__(self) -> str:
@@ -37,41 +61,45 @@ class Awaited:
 
     @property
     def overdue(self) -> int:
-        """How many have waited in vain before."""
+        """How many have timed out at least once."""
         return sum(map(len, self._rungs[1:]))
 
     @property
     def deadline(self) -> float | None:
-        """When the first one's time is up."""
+        """When the first of them times out."""
         dues = [next(iter(rung.values())).due for rung in self._rungs if rung]
         return min(dues, default=None)
 
-    def add(self, lookup: Lookup, key: tuple[int, bytes] | None, now: float) -> None:
-        """Begin the next try's wait: for an answer to `key`, its port and id, or for none."""
-        lookup.key = key
+    def add(
+        self,
+        lookup: Lookup,
+        server: Server,
+        now: float,
+        key: Key | None = None,
+        section: bytes = b"",
+    ) -> None:
+        """Begin the next try of `lookup`: a question sent to `server`, or a wait without `key`."""
+        rung = lookup.begin_try()
+        sent = Sent(lookup, server, key, section, now, now + self._waits[rung], rung)
         if key is not None:
-            self._by_key[key] = lookup
-        lookup.due = now + self._waits[lookup.tries]
-        self._rungs[lookup.tries][lookup.name] = lookup
-        lookup.tries += 1
+            self._by_key[key] = sent
+        self._rungs[rung][lookup.name] = sent
 
-    def find(self, key: tuple[int, bytes]) -> Lookup | None:
-        """Who waits for an answer to `key`."""
+    def find(self, key: Key) -> Sent | None:
+        """The question that awaits a reply to `key`."""
         return self._by_key.get(key)
 
-    def remove(self, lookup: Lookup) -> None:
-        del self._rungs[lookup.tries - 1][lookup.name]
-        if lookup.key is not None:
-            del self._by_key[lookup.key]
-            lookup.key = None
+    def remove(self, sent: Sent) -> None:
+        del self._rungs[sent.rung][sent.lookup.name]
+        if sent.key is not None:
+            del self._by_key[sent.key]
 
-    def expired(self, now: float) -> Iterator[tuple[Lookup, bool]]:
-        """Those whose time is up, taken off, and whether they waited for an answer."""
+    def expired(self, now: float) -> Iterator[Sent]:
+        """Remove those that have timed out, one by one."""
         for rung in self._rungs:
             while rung:
-                lookup = next(iter(rung.values()))
-                if lookup.due > now:
+                sent = next(iter(rung.values()))
+                if sent.due > now:
                     break
-                was_asked = lookup.key is not None
-                self.remove(lookup)
-                yield lookup, was_asked
+                self.remove(sent)
+                yield sent

@@ -9,7 +9,6 @@ from enum import Enum
 from typing import NamedTuple
 
 from larbinpy.dns import wire
-from larbinpy.dns.servers import Server
 
 #: Questions sent for one record before giving up. With a fifth of all answers lost, all
 #: seven fail for one name in 78,000.
@@ -60,40 +59,22 @@ class Verdict(Enum):
 
 
 class Lookup:
-    """A name that is being asked for.
-
-    What `server`, `key`, `asked`, `asked_at`, `due` and `lost_case` hold is the resolver's:
-    where the question went, the port and id under which its answer is awaited (None: no
-    answer counts any more), the question as it left and when, when its time is up, and
-    whether an answer was right in all but its case.
-    """
+    """A name that is being asked for; `section` is the question to send next."""
 
     __slots__ = (
         "_errors",
         "_target",
         "addresses",
-        "asked",
-        "asked_at",
         "born",
         "cnames",
-        "due",
-        "key",
-        "lost_case",
         "name",
         "negative_ttl",
         "qtype",
         "reason",
         "section",
-        "server",
         "spellings",
         "tries",
     )
-
-    asked: bytes
-    asked_at: float
-    due: float
-    lost_case: bool
-    server: Server
 
     def __init__(self, name: str, spellings: list[str], now: float) -> None:
         self.name = name
@@ -102,7 +83,6 @@ class Lookup:
         self.addresses: tuple[str, ...] = ()
         self.cnames = 0
         self.negative_ttl: float | None = None
-        self.key: tuple[int, bytes] | None = None
         #: When it was first wanted.
         self.born = now
         self._question(name, wire.A)
@@ -119,11 +99,19 @@ class Lookup:
         self.reason: str | None = None
         return Verdict.ASK
 
+    def begin_try(self) -> int:
+        """Count one more try of the question; its number, from 0."""
+        self.tries += 1
+        return self.tries - 1
+
+    def found(self, addresses: tuple[str, ...]) -> Verdict:
+        self.addresses = addresses
+        return Verdict.FOUND
+
     def answered(self, reply: wire.Reply, servers: int) -> Verdict:
         """A reply came from one of `servers`; it is not a truncated one."""
         if reply.addresses and reply.rcode == 0 and self.cnames + reply.cnames <= wire.MAX_CNAMES:
-            self.addresses = reply.addresses
-            return Verdict.FOUND
+            return self.found(reply.addresses)
         self.negative_ttl = reply.negative_ttl
         self.cnames += reply.cnames
         if reply.rcode == _NXDOMAIN:

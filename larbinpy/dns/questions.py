@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from ipaddress import ip_address
 
 from larbinpy.dns import wire
-from larbinpy.dns.awaited import Awaited
+from larbinpy.dns.awaited import Awaited, Sent
 from larbinpy.dns.dice import Dice
 from larbinpy.dns.lookup import Lookup, Verdict
 from larbinpy.dns.ports import Packet, Ports
@@ -49,7 +49,7 @@ class Questions:
         self._ports = Ports(poller, addresses, self._awaited.longest + 1)
         self._servers = Servers([a for a in addresses if self._ports.reaches(a)], timeout)
         self._dice = Dice(rng)
-        self._streams: dict[Stream, tuple[Lookup, bytes]] = {}
+        self._streams: dict[Stream, Sent] = {}
         self._ended: list[Ended] = []
         #: Questions, of which `resent` repeated one, and packets that were no answer.
         self.sent = self.resent = self.rejected = 0
@@ -75,11 +75,7 @@ class Questions:
         server.asked(now)
         self.sent += 1
         self.resent += lookup.tries > 0
-        lookup.server = server
-        lookup.asked = section
-        lookup.asked_at = now
-        lookup.lost_case = False
-        self._awaited.add(lookup, key, now)
+        self._awaited.add(lookup, server, now, key, section)
 
     def flush(self) -> None:
         """Let everything leave that was asked."""
@@ -97,84 +93,85 @@ class Questions:
             self._take_packet(packet, now)
         for stream in [s for s in self._streams if s.ended or s.due <= now]:
             self._take_stream(stream, now)
-        for lookup, was_asked in self._awaited.expired(now):
-            if was_asked:
-                lookup.server.missed(now, lost_case=lookup.lost_case)
-            self._carry_out(lookup, lookup.timed_out(now, self._timeout), now)
+        for sent in self._awaited.expired(now):
+            if sent.key is not None:
+                sent.server.missed(now, lost_case=sent.lost_case)
+            self._carry_out(sent, sent.lookup.timed_out(now, self._timeout), now)
         ended, self._ended = self._ended, []
         return ended
 
     def _take_packet(self, packet: Packet, now: float) -> None:
         port, source, data = packet
-        lookup = self._awaited.find((port, data[:2]))
-        if lookup is None or source != lookup.server.address:
+        sent = self._awaited.find((port, data[:2]))
+        if sent is None or source != sent.server.address:
             self.rejected += 1
             return
-        addresses = wire.plain(data, lookup.asked)
+        addresses = wire.plain(data, sent.section)
         if addresses:
-            lookup.server.heard(now, lookup.asked_at, lookup.asked != lookup.section)
-            self._awaited.remove(lookup)
-            lookup.addresses = addresses
-            self._ended.append((lookup, Verdict.FOUND))
+            lookup = sent.lookup
+            sent.server.heard(now, sent.at, sent.section != lookup.section)
+            self._awaited.remove(sent)
+            self._ended.append((lookup, lookup.found(addresses)))
         else:
-            self._take_other(lookup, data, now)
+            self._take_other(sent, data, now)
 
-    def _take_other(self, lookup: Lookup, packet: bytes, now: float) -> None:
-        server = lookup.server
-        same_case = packet.startswith(lookup.asked, wire.QUESTION_AT)
-        reply = _decoded(packet, lookup.asked)
+    def _take_other(self, sent: Sent, packet: bytes, now: float) -> None:
+        server, lookup = sent.server, sent.lookup
+        same_case = packet.startswith(sent.section, wire.QUESTION_AT)
+        reply = _decoded(packet, sent.section)
         if reply is None:
             self.rejected += 1
             return
         if server.keeps_case and not same_case:
             self.rejected += 1
-            lookup.lost_case = True
+            sent.lost_case = True
             return
-        server.heard(now, lookup.asked_at, same_case and lookup.asked != lookup.section)
+        server.heard(now, sent.at, same_case and sent.section != lookup.section)
         if not reply.truncated:
-            self._awaited.remove(lookup)
-            self._carry_out(lookup, lookup.answered(reply, len(self._servers)), now)
-        elif len(self._streams) < _MAX_STREAMS:  # else its time runs on
-            self._awaited.remove(lookup)
-            self._open_stream(lookup, packet[:2], now)
+            self._awaited.remove(sent)
+            self._carry_out(sent, lookup.answered(reply, len(self._servers)), now)
+        elif len(self._streams) < _MAX_STREAMS:  # else its timeout runs on
+            self._awaited.remove(sent)
+            self._open_stream(sent, packet[:2], now)
 
-    def _open_stream(self, lookup: Lookup, ident: bytes, now: float) -> None:
-        message = wire.encode(ident, lookup.asked)
+    def _open_stream(self, sent: Sent, ident: bytes, now: float) -> None:
+        message = wire.encode(ident, sent.section)
         due = now + _STREAM_TIME * self._timeout
         try:
-            stream = Stream(self._poller, lookup.server.address, message, due)
+            stream = Stream(self._poller, sent.server.address, message, due)
         except OSError:  # no descriptor left
-            self._carry_out(lookup, lookup.refused("truncated", len(self._servers)), now)
+            self._carry_out(sent, sent.lookup.refused("truncated", len(self._servers)), now)
         else:
-            self._streams[stream] = (lookup, ident)
+            self._streams[stream] = sent
 
     def _take_stream(self, stream: Stream, now: float) -> None:
-        lookup, ident = self._streams.pop(stream)
+        sent = self._streams.pop(stream)
+        lookup, reply = sent.lookup, None
         stream.close()
-        reply = None
-        if stream.reply is not None and stream.reply[:2] == ident:
-            reply = _decoded(stream.reply, lookup.asked)
+        if stream.reply is not None and sent.key is not None and stream.reply[:2] == sent.key[1]:
+            reply = _decoded(stream.reply, sent.section)
         if reply is None or reply.truncated:
             verdict = lookup.refused("truncated", len(self._servers))
         else:
             verdict = lookup.answered(reply, len(self._servers))
-        self._carry_out(lookup, verdict, now)
+        self._carry_out(sent, verdict, now)
 
-    def _carry_out(self, lookup: Lookup, verdict: Verdict, now: float) -> None:
+    def _carry_out(self, sent: Sent, verdict: Verdict, now: float) -> None:
+        lookup = sent.lookup
         if verdict is Verdict.ASK:
             self.ask(lookup, now)
         elif verdict is Verdict.NEXT:
-            self._send_to_next(lookup, now)
+            self._send_to_next(lookup, sent.server, now)
         elif verdict is Verdict.LATER:
-            self._awaited.add(lookup, None, now)
+            self._awaited.add(lookup, sent.server, now)
         else:
             self._ended.append((lookup, verdict))
 
-    def _send_to_next(self, lookup: Lookup, now: float) -> None:
-        """While every server rests the wait goes by without a question."""
-        server = self._servers.after(lookup.server, now)
+    def _send_to_next(self, lookup: Lookup, last: Server, now: float) -> None:
+        """Ask the server after `last`; while all of them rest, wait without a question."""
+        server = self._servers.after(last, now)
         if server is None:
-            self._awaited.add(lookup, None, now)
+            self._awaited.add(lookup, last, now)
         else:
             self._send(lookup, server, now)
 

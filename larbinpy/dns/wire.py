@@ -16,7 +16,6 @@ off the path cannot write to, and no server has reason to answer FORMERR.
 import re
 import struct
 from ipaddress import IPv6Address
-from socket import inet_ntoa
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -73,8 +72,11 @@ _PLAIN_FLAGS = _RESPONSE | _OPCODE | _TRUNCATED | 0xF
 _OWN = b"\xc0\x0c"
 _PLAIN_HEAD = _OWN + struct.pack("!HH", A, _IN)
 _PLAIN_LENGTH = b"\0\4"
-_PLAIN = struct.Struct("!6s4x2s4s")
+_PLAIN = struct.Struct("!6s4x2s4B")
 _PLAIN_SIZE = _PLAIN.size
+
+# 0.3 us an address, where socket.inet_ntoa takes 0.45 us and brings in socket code.
+_OCTETS = [str(octet) for octet in range(256)]
 
 # 0x20 for each octet of a question section that is a letter: lengths and types are below
 # the letters.
@@ -173,10 +175,10 @@ def plain(packet: bytes, section: bytes) -> tuple[str, ...]:
         return ()
     found = []
     for start in range(pos, len(packet), _PLAIN_SIZE):
-        head, length, address = _PLAIN.unpack_from(packet, start)
+        head, length, a, b, c, d = _PLAIN.unpack_from(packet, start)
         if head != _PLAIN_HEAD or length != _PLAIN_LENGTH:
             return ()
-        found.append(inet_ntoa(address))
+        found.append(f"{_OCTETS[a]}.{_OCTETS[b]}.{_OCTETS[c]}.{_OCTETS[d]}")
     return tuple(found[:MAX_ADDRESSES])
 
 
@@ -371,5 +373,5 @@ def _follow(found: _Sections, name: bytes, rcode: int) -> Reply:
 
 def _address(packed: bytes) -> str:
     if len(packed) == 4:
-        return inet_ntoa(packed)
+        return ".".join([_OCTETS[octet] for octet in packed])
     return str(IPv6Address(packed))

@@ -1,7 +1,6 @@
 """How often one site may be asked, and how that adapts to the way it answers."""
 
 from dataclasses import dataclass
-from email.utils import mktime_tz, parsedate_tz
 
 from larbinpy.outcome import Trait, asks_for_less, having
 from larbinpy.page import Page
@@ -105,6 +104,9 @@ def retry_after(value: str | None, wall: float) -> float | None:
 
 
 def _http_date(value: str) -> float | None:
+    # Rare, and email.utils loads socket code, which the frontier has no use for.
+    from email.utils import mktime_tz, parsedate_tz
+
     parsed = parsedate_tz(value)
     try:
         return None if parsed is None else float(mktime_tz(parsed))

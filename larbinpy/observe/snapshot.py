@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping
 
 from larbinpy._version import __version__
-from larbinpy.dns import Resolver
+from larbinpy.dns.resolver import Resolver
 from larbinpy.exit_status import Ending
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.frontier.frontier import Frontier
