@@ -1,9 +1,9 @@
-"""A poller, its servers and their peers, turned by hand in one process."""
+"""A poller with servers and their peers: turned by hand, or in a thread."""
 
 import socket
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from larbinpy.console.ports.commands import Steps, Wait
 from larbinpy.console.ports.http import StatusServer
@@ -12,7 +12,9 @@ from larbinpy.console.ports.tcp import Limits, Server, Session
 from larbinpy.console.ports.watching import Watcher, Watchers
 from larbinpy.loop.poller import Poller
 
-#: Turns after which what a test waits for is not going to happen.
+_Server = TypeVar("_Server")
+
+#: Turns after which a test gives up waiting.
 _PATIENCE = 5000
 
 
@@ -22,10 +24,10 @@ class Loop:
     def __init__(self) -> None:
         self.poller = Poller()
         self.now = 100.0
-        self.servers: list[Server] = []
+        self.servers: list[Any] = []
         self.peers: list[socket.socket] = []
 
-    def add(self, server: Any) -> Any:
+    def add(self, server: _Server) -> _Server:
         self.servers.append(server)
         return server
 

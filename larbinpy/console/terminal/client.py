@@ -1,8 +1,8 @@
-"""The other end of the ports: what the commands that talk to a running crawl call.
+"""The clients of a crawl's input port and status page, for the commands.
 
-These run in processes of their own, so they wait for their sockets, each time no longer
-than `TIMEOUT`. Waiting is in one function, `_wait`, and sockets never block: seeding must read
-refusals while it writes, or both ends would wait for the other to read.
+They run in processes of their own and may block, each time for at most `TIMEOUT`. The
+connection to the input port is read while it is written: if `seed` did not read the refusals
+meanwhile, both ends could wait for the other to read.
 """
 
 import json
@@ -10,10 +10,9 @@ import select
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
+from http.client import HTTPConnection, HTTPException
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
-
-import h11
 
 from larbinpy.console.ports.input_port import CONTROL, MAX_LINE
 from larbinpy.console.text import printable
@@ -22,7 +21,7 @@ from larbinpy.errors import UserError
 #: Seconds for one connection, one answer, or one piece of a longer one.
 TIMEOUT = 10.0
 
-#: Longest answer that is taken, in bytes. A status is some 100 kB.
+#: Longest answer that is accepted, in bytes. A status is some 100 kB.
 _MAX_ANSWER = 64 * 1024 * 1024
 
 _BANNER_END = b"\n\n"
@@ -30,11 +29,11 @@ _REFUSED = b"refused "
 
 
 class NoAnswer(UserError):
-    """The crawl cannot be talked to; the text is one line that says where and why."""
+    """No crawl could be reached; the text is one line with the address and the reason."""
 
 
 class Refusal(NamedTuple):
-    """A seed that the crawl does not take."""
+    """A seed that the crawl refused."""
 
     url: str
     reason: str
@@ -52,29 +51,33 @@ def address(url: str) -> tuple[str, int]:
     return host, 80 if port is None else port
 
 
-def _wait(sock: socket.socket, writing: bool, timeout: float) -> bool:
-    """Wait until `sock` can be read, or written when asked; False when time is over."""
+#: Waits until a socket can be read, or also written if the flag is set, for some seconds;
+#: False at the timeout.
+Wait = Callable[[socket.socket, bool, float], bool]
+
+
+def wait_for(sock: socket.socket, writing: bool, timeout: float) -> bool:
     ready = select.select([sock], [sock] if writing else [], [], timeout)
     return bool(ready[0] or ready[1])
 
 
 class Wire:
-    """A connection that reads while it writes."""
+    """A connection to an input port; it reads while it writes."""
 
-    def __init__(self, host: str, port: int, keyword: str) -> None:
+    def __init__(
+        self, host: str, port: int, *, timeout: float = TIMEOUT, wait: Wait = wait_for
+    ) -> None:
         self._where = f"{host}:{port}"
         try:
-            self._sock = socket.create_connection((host.strip("[]"), port), TIMEOUT)
+            self._sock = socket.create_connection((host.strip("[]"), port), timeout)
         except OSError as error:
-            raise NoAnswer(
-                f"no crawl answers at {self._where} ({error.strerror or error}); "
-                f"is one running there, with {keyword} {port}?"
-            ) from None
+            raise _nobody(self._where, "inputPort", port, error) from None
         self._sock.setblocking(False)
+        self._wait = wait
         self._inbox = bytearray()
         self._ended = False
-        #: Seconds that an answer may take.
-        self.patience = TIMEOUT
+        #: Seconds to wait for the next bytes.
+        self.timeout = timeout
 
     def fileno(self) -> int:
         return self._sock.fileno()
@@ -83,7 +86,7 @@ class Wire:
         self._sock.close()
 
     def send(self, data: bytes) -> bool:
-        """Send all of `data`; False when the other end has closed before it took it."""
+        """Send all of `data`; False if the other end closed before it took everything."""
         rest = memoryview(data)
         while rest and not self._ended:
             self._pause(writing=True)
@@ -97,28 +100,19 @@ class Wire:
         return not rest
 
     def is_open(self) -> bool:
-        """Whether the other end was still there when last heard of."""
+        """Whether the other end has not closed yet."""
         self._take()
         return not self._ended
 
     def finish(self) -> None:
-        """Say that nothing more will be sent."""
+        """Close the sending direction."""
         try:
             self._sock.shutdown(socket.SHUT_WR)
         except OSError:
             self._ended = True
 
-    def read(self) -> bytes:
-        """What there is, waiting until there is something; nothing at the end."""
-        while not self._inbox and not self._ended:
-            self._pause()
-            self._take()
-        data = bytes(self._inbox)
-        self._inbox.clear()
-        return data
-
     def read_until(self, mark: bytes) -> bytes | None:
-        """Up to and with `mark`; None when the other end closes before it."""
+        """The bytes up to the end of `mark`; None if the other end closes before it."""
         seen = 0
         while (at := self._inbox.find(mark, seen)) < 0:
             if self._ended:
@@ -131,16 +125,16 @@ class Wire:
         return data
 
     def line_at_hand(self) -> bytes | None:
-        """A line that has come, without waiting for one."""
+        """The next line if it has arrived; does not wait."""
         self._take()
         return self.read_until(b"\n") if b"\n" in self._inbox else None
 
     def _pause(self, writing: bool = False) -> None:
-        if not _wait(self._sock, writing, self.patience):
-            raise NoAnswer(f"{self._where} does not answer; it may be serving others, try again")
+        if not self._wait(self._sock, writing, self.timeout):
+            raise _silent(self._where)
 
     def _take(self) -> None:
-        """Take in what has come, without waiting."""
+        """Receive the bytes that have arrived; does not wait."""
         while not self._ended:
             try:
                 data = self._sock.recv(64 * 1024)
@@ -151,12 +145,14 @@ class Wire:
             self._ended = not data
             self._inbox += data
             if len(self._inbox) > _MAX_ANSWER:
-                raise NoAnswer(f"{self._where} answers without end; is it a larbinpy?")
+                raise _endless(self._where)
 
 
-def open_input(host: str, port: int, first_line: str) -> Wire:
-    """A connection to the input port that is past its banner. Raises NoAnswer."""
-    wire = Wire(host, port, "inputPort")
+def open_input(
+    host: str, port: int, first_line: str, *, timeout: float = TIMEOUT, wait: Wait = wait_for
+) -> Wire:
+    """A connection to the input port, after its banner. Raises NoAnswer."""
+    wire = Wire(host, port, timeout=timeout, wait=wait)
     try:
         if wire.read_until(_BANNER_END) is None or not wire.send(first_line.encode() + b"\n"):
             raise NoAnswer(f"{host}:{port} is no input port of a crawl")
@@ -173,14 +169,18 @@ def seed(
     priority: bool = False,
     depth: int | None = None,
     again: bool = False,
+    *,
+    timeout: float = TIMEOUT,
+    wait: Wait = wait_for,
 ) -> list[Refusal]:
-    """Send `urls` to the input port of a running crawl; the ones it refuses.
+    """Send `urls` to the input port of a running crawl; returns those that it refuses.
 
-    Without a `depth` that of the crawl counts; `again` fetches even what was seen. Raises
-    NoAnswer when the crawl cannot be reached, or closes before it has taken everything.
+    `depth` None means the depthInSite of the crawl; `again` fetches URLs that were seen, too.
+    Raises NoAnswer if the crawl cannot be reached or closes before it has taken every URL.
     """
     deep = "" if depth is None else f"depth:{depth} "
-    wire = open_input(host, port, f"priority:{priority:d} {deep}test:{not again:d}")
+    first_line = f"priority:{priority:d} {deep}test:{not again:d}"
+    wire = open_input(host, port, first_line, timeout=timeout, wait=wait)
     refusals: list[Refusal] = []
     try:
         taken = all(_send_seed(wire, url, refusals) for url in urls)
@@ -200,8 +200,8 @@ def seed(
 
 
 def _send_seed(wire: Wire, url: str, refusals: list[Refusal]) -> bool:
-    """Send one seed, unless the port would close on its line; False when it has closed."""
-    # WHATWG parsing drops line breaks within a URL; here they would make two seeds of it.
+    """Send one seed, unless the port would close because of it; False if it has closed."""
+    # WHATWG parsing drops line breaks within a URL; here they would split it into two seeds.
     line = url.translate({10: None, 13: None}).strip().encode(errors="replace")
     if len(line) > MAX_LINE or CONTROL.search(line):
         refusals.append(Refusal(printable(url), "not a URL that can be crawled"))
@@ -214,54 +214,65 @@ def _refusal(line: bytes) -> Refusal:
     return Refusal(url, reason)
 
 
-def read_status(host: str, port: int) -> dict[str, Any]:
+def read_status(host: str, port: int, timeout: float = TIMEOUT) -> dict[str, Any]:
     """The snapshot that the status server at `host`:`port` gives. Raises NoAnswer."""
-    wire = Wire(host, port, "httpPort")
-    named = f"[{host}]" if ":" in host and not host.startswith("[") else host
-    request = f"GET /status.json HTTP/1.1\r\nHost: {named}:{port}\r\nConnection: close\r\n\r\n"
+    where = f"{host}:{port}"
+    connection = HTTPConnection(host.strip("[]"), port, timeout=timeout)
     try:
-        wire.send(request.encode())
-        status, body = _read_reply(wire)
-    except h11.RemoteProtocolError:
-        raise NoAnswer(f"{host}:{port} is no status page of a crawl") from None
+        _connect(connection, where)
+        connection.request("GET", "/status.json", headers={"Connection": "close"})
+        reply = connection.getresponse()
+        body = reply.read(_MAX_ANSWER + 1)
+    except TimeoutError:
+        raise _silent(where) from None
+    except (OSError, HTTPException):
+        raise NoAnswer(f"{where} is no status page of a crawl") from None
     finally:
-        wire.close()
+        connection.close()
+    if len(body) > _MAX_ANSWER:
+        raise _endless(where)
+    # `read` with a limit accepts a body that ends early.
+    if reply.length:
+        raise NoAnswer(f"{where} is no status page of a crawl")
     try:
-        found = json.loads(body) if status == 200 else None
+        found = json.loads(body) if reply.status == 200 else None
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise NoAnswer(f"{host}:{port} gives no status (HTTP {status})")
+        raise NoAnswer(f"{where} gives no status (HTTP {reply.status})")
     return found
 
 
-def _read_reply(wire: Wire) -> tuple[int, bytes]:
-    connection = h11.Connection(h11.CLIENT)
-    connection.send(h11.Request(method="GET", target="/status.json", headers=[("Host", "crawl")]))
-    connection.send(h11.EndOfMessage())
-    status, body = 0, bytearray()
-    while True:
-        event = connection.next_event()
-        if event is h11.NEED_DATA:
-            connection.receive_data(wire.read())
-        elif isinstance(event, h11.Response):
-            status = event.status_code
-        elif isinstance(event, h11.Data):
-            body += event.data
-            if len(body) > _MAX_ANSWER:
-                raise NoAnswer("the status page has no end; is it a larbinpy?")
-        elif isinstance(event, h11.EndOfMessage | h11.ConnectionClosed):
-            return status, bytes(body)
+def _connect(connection: HTTPConnection, where: str) -> None:
+    try:
+        connection.connect()
+    except OSError as error:
+        raise _nobody(where, "httpPort", connection.port, error) from None
+
+
+def _nobody(where: str, keyword: str, port: int, error: OSError) -> NoAnswer:
+    return NoAnswer(
+        f"no crawl answers at {where} ({error.strerror or error}); "
+        f"is one running there, with {keyword} {port}?"
+    )
+
+
+def _silent(where: str) -> NoAnswer:
+    return NoAnswer(f"{where} does not answer; it may be busy with other clients, try again")
+
+
+def _endless(where: str) -> NoAnswer:
+    return NoAnswer(f"{where} sends more than any status is long; is it larbinpy?")
 
 
 def follow(
     host: str, port: int, *, every: float = 1.0, pause: Callable[[float], None] = time.sleep
 ) -> Iterator[dict[str, Any]]:
-    """The fates of URLs as they are decided, as `read_status` gives them, oldest first.
+    """The fates of URLs as they are decided, oldest first.
 
-    Polls each `every` seconds. The status keeps the last fates only, so a fast crawl decides
-    more than are seen here; crawl.jsonl has all of them. Ends when the crawl does; raises
-    NoAnswer when there is none to begin with.
+    Reads the status every `every` seconds. It has the last fates only, so some of a fast crawl
+    are missed; crawl.jsonl has all of them. Ends with the crawl; raises NoAnswer if none runs
+    at the start.
     """
     snapshot = read_status(host, port)
     known: set[str] = set()

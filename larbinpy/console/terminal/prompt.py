@@ -1,14 +1,14 @@
-"""The console: a prompt to a running crawl, or a script's lines and their answers in JSON.
+"""The console: a prompt to a running crawl, or the commands of a script with JSON answers.
 
-On a terminal lines are edited, completed and remembered where Python has readline, and
-answers are laid out for people.
+On a terminal, lines are edited, completed and kept in a history if Python has readline, and
+answers are formatted as text.
 """
 
 import io
 import json
 import os
 import select
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol, TextIO
@@ -16,79 +16,103 @@ from typing import Any, Protocol, TextIO
 from larbinpy.config import LIVE
 from larbinpy.console.ports.commands import COMMANDS
 from larbinpy.console.terminal.answers import laid_out
-from larbinpy.console.terminal.client import TIMEOUT, NoAnswer, open_input
+from larbinpy.console.terminal.client import TIMEOUT, NoAnswer, Wait, Wire, open_input, wait_for
 from larbinpy.outcome import Outcome
 
-#: Seconds for what may have to look through gigabytes, or wait for the disk.
+#: Timeout (s) of commands that may search gigabytes of log or wait for the disk.
 _LONG = 600.0
 _SLOW = ("explain", "save")
+#: Waits until a socket or, unless None, a source of commands can be read; True if it is the
+#: source.
+Readable = Callable[[int, int | None], bool]
 #: Lines of history that are kept.
 _HISTORY = 1000
 
 
-class Typed(Protocol):
-    """Where commands come from."""
+def readable(sock: int, source: int | None) -> bool:
+    ready = select.select([sock] if source is None else [sock, source], [], [])[0]
+    return source is not None and source in ready
+
+
+class Source(Protocol):
+    """Gives command lines."""
 
     def lines(self) -> Iterator[str]: ...
 
     def fileno(self) -> int | None:
-        """What becomes readable with the next line; None where that cannot be said."""
+        """The descriptor that becomes readable with the next line; None if there is none."""
 
     @property
     def has_line(self) -> bool:
-        """Whether the next line was read already, with the one before."""
+        """Whether the next line is buffered already."""
 
     def skip(self) -> bool:
-        """Take in the next line, which is there; False at the end of all."""
+        """Read and drop the next line, which has arrived; False at the end of the input."""
 
     @property
-    def interrupts_end_it(self) -> bool:
-        """Whether Ctrl-C means all of it, and not only what is being done."""
+    def interrupt_ends(self) -> bool:
+        """Whether Ctrl-C ends the session, and not only the running command."""
 
 
 class Console:
-    """A conversation with the crawl at `host`:`port`, which comes back after a silence."""
+    """A session with the crawl at `host`:`port`; it reconnects if the port has closed it.
 
-    def __init__(self, host: str, port: int, stdout: TextIO, *, plainly: bool) -> None:
+    Answers are written to `stdout`: as lines of JSON if `as_json`, else as formatted text.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        stdout: TextIO,
+        *,
+        as_json: bool,
+        wait: Wait = wait_for,
+        readable: Readable = readable,
+    ) -> None:
         self._where = (host, port)
         self._stdout = stdout
-        #: Answers as they come, one line of JSON each.
-        self._plainly = plainly
-        self._wire = open_input(host, port, "console")
+        self._as_json = as_json
+        self._wait = wait
+        self._readable = readable
+        self._wire = self._open()
+
+    def _open(self) -> Wire:
+        return open_input(*self._where, "console", wait=self._wait)
 
     def close(self) -> None:
         self._wire.close()
 
-    def run(self, typed: Typed) -> None:
-        """Obey the lines of `typed` until their end or ``quit``. Raises NoAnswer."""
-        for line in typed.lines():
+    def run(self, source: Source) -> None:
+        """Execute the lines of `source` until their end or ``quit``. Raises NoAnswer."""
+        for line in source.lines():
             command = " ".join(line.split())
             if command == "quit":
-                with suppress(NoAnswer):  # one may leave a crawl that is over
+                with suppress(NoAnswer):  # the crawl may have ended
                     self._show(command, self.ask(command))
                 return
             try:
                 if command:
-                    self._obey(command, typed)
+                    self._execute(command, source)
             except KeyboardInterrupt:
-                if typed.interrupts_end_it:
+                if source.interrupt_ends:
                     raise
                 self._stdout.write("\n")
-                self._wire.close()  # nobody waits for what it may still say
-                self._wire = open_input(*self._where, "console")
+                self._wire.close()  # the answer would be taken for that to the next command
+                self._wire = self._open()
 
-    def _obey(self, command: str, typed: Typed) -> None:
+    def _execute(self, command: str, source: Source) -> None:
         reply = self.ask(command)
         self._show(command, reply)
         if command.split()[0] == "watch" and b'"watching":' in reply:
-            self._watch(typed)
+            self._watch(source)
 
     def ask(self, command: str) -> bytes:
         """The answer to a command: a line of JSON."""
         reply = self._ask(command)
-        if reply is None:  # closed for idleness, perhaps hours ago
+        if reply is None:  # the port closes idle connections
             self._wire.close()
-            self._wire = open_input(*self._where, "console")
+            self._wire = self._open()
             reply = self._ask(command)
         if reply is None:
             raise NoAnswer("{}:{} has closed the console".format(*self._where))
@@ -96,18 +120,18 @@ class Console:
 
     def _ask(self, command: str) -> bytes | None:
         wire = self._wire
-        wire.patience = _LONG if command.startswith(_SLOW) else TIMEOUT
+        wire.timeout = _LONG if command.startswith(_SLOW) else TIMEOUT
         if not wire.is_open() or not wire.send(command.encode(errors="replace") + b"\n"):
             return None
         return wire.read_until(b"\n")
 
     def _show(self, command: str, reply: bytes) -> None:
         text = reply.decode(errors="replace")
-        self._stdout.write(text if self._plainly else laid_out(command, text))
+        self._stdout.write(text if self._as_json else laid_out(command, text))
         self._stdout.flush()
 
-    def _watch(self, typed: Typed) -> None:
-        """Show fates as they come, until the next line is typed or the crawl is over."""
+    def _watch(self, source: Source) -> None:
+        """Show fates as they come, until the next line of `source` or the end of the crawl."""
         listening = True
         while True:
             line = self._wire.line_at_hand()
@@ -117,28 +141,31 @@ class Console:
                     return
             elif not self._wire.is_open():
                 return
-            elif self._has_typed(typed if listening else None):
+            elif self._has_line(source if listening else None):
                 listening = False
-                if typed.skip():
+                if source.skip():
                     self._wire.send(b"\n")
 
-    def _has_typed(self, typed: Typed | None) -> bool:
-        """Wait for fates or for a line of `typed`; is there one?"""
-        if typed is not None and typed.has_line:
+    def _has_line(self, source: Source | None) -> bool:
+        """Wait for a fate or for a line of `source`; True if it is a line."""
+        if source is not None and source.has_line:
             return True
-        return _readable(self._wire.fileno(), None if typed is None else typed.fileno())
+        return self._readable(self._wire.fileno(), None if source is None else source.fileno())
 
 
-def _readable(sock: int, source: int | None) -> bool:
-    """Wait for either; whether it is `source` that can be read."""
-    ready = select.select([sock] if source is None else [sock, source], [], [])[0]
-    return source is not None and source in ready
+def has_typed() -> bool:
+    """Whether the line being typed is not empty; False without readline."""
+    with suppress(ImportError):
+        import readline
+
+        return bool(readline.get_line_buffer())
+    return False
 
 
 class Script:
-    """Lines of a file or a pipe."""
+    """Command lines from a file or a pipe."""
 
-    interrupts_end_it = True
+    interrupt_ends = True
 
     def __init__(self, stdin: TextIO) -> None:
         self._stdin = stdin
@@ -156,7 +183,7 @@ class Script:
             yield line
 
     def _next(self) -> str | None:
-        """The next line; None at the end. Buffered here, so that `fileno` says what is left."""
+        """The next line; None at the end. Buffered here, so that `has_line` knows the rest."""
         while b"\n" not in self._rest and not self._ended:
             assert self._fd is not None
             block = os.read(self._fd, 1 << 16)
@@ -166,7 +193,7 @@ class Script:
         return line.decode(errors="backslashreplace") if line or newline else None
 
     def fileno(self) -> int | None:
-        # Which is readable at its end for ever.
+        # At its end a descriptor stays readable.
         return None if self._ended and not self._rest else self._fd
 
     @property
@@ -178,18 +205,25 @@ class Script:
 
 
 class Prompt:
-    """Lines typed at a terminal."""
+    """Command lines typed at a terminal; `has_typed` tells if the current line is begun."""
 
     has_line = False
-    interrupts_end_it = False
+    interrupt_ends = False
 
-    def __init__(self, stdin: TextIO, stdout: TextIO, console: Console) -> None:
+    def __init__(
+        self,
+        stdin: TextIO,
+        stdout: TextIO,
+        completer: "Completer",
+        has_typed: Callable[[], bool] = has_typed,
+    ) -> None:
         self._stdin = stdin
         self._stdout = stdout
-        self._completer = Completer(console)
+        self._completer = completer
+        self._has_typed = has_typed
 
     def lines(self) -> Iterator[str]:
-        """Until the end; an interrupt drops the line that is being typed."""
+        """The lines until the end; an interrupt drops the line that is being typed."""
         with suppress(ImportError):  # Python may be built without readline
             _edit_lines(self._completer)
         try:
@@ -198,7 +232,7 @@ class Prompt:
                 try:
                     line = input("larbinpy> ")
                 except KeyboardInterrupt:
-                    self._stdout.write("\n" if _typed() else "\nCtrl-D or quit leaves\n")
+                    self._stdout.write("\n" if self._has_typed() else "\nCtrl-D or quit leaves\n")
                     continue
                 yield line
         except EOFError:
@@ -215,18 +249,18 @@ class Prompt:
 
 
 class Completer:
-    """What a word may be completed to: commands, settings, and URLs that the crawl tells of."""
+    """Completes commands, settings, and URLs of the crawl's status."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._places: list[str] | None = None
+        self._urls: list[str] | None = None
 
     def forget(self) -> None:
-        """A new line is begun: by then the crawl is elsewhere."""
-        self._places = None
+        """Forget the URLs: for a new line, the status is read anew."""
+        self._urls = None
 
     def candidates(self, line: str, text: str) -> list[str]:
-        """What may stand for `text`, the last word of `line`."""
+        """The completions of `text`, the last word of `line`."""
         before = line[: len(line) - len(text)].split()
         return [word for word in self._words(before) if word.startswith(text)]
 
@@ -244,15 +278,15 @@ class Completer:
                 return []
 
     def _known(self) -> list[str]:
-        """Sites and URLs that the crawl is or was at."""
-        if self._places is None:
-            self._places = []
+        """Sites and URLs in the status."""
+        if self._urls is None:
+            self._urls = []
             with suppress(NoAnswer, ValueError, OSError):
-                self._places = sorted(_places(json.loads(self._console.ask("status"))))
-        return self._places
+                self._urls = sorted(_urls(json.loads(self._console.ask("status"))))
+        return self._urls
 
 
-def _places(status: Any) -> set[str]:
+def _urls(status: Any) -> set[str]:
     sites = status["sites"]
     known = {f"{site['site']}/" for site in (*sites["busiest"], *sites["suspended"])}
     return known | {fate["url"] for fate in status["recent"]}
@@ -274,42 +308,48 @@ def _edit_lines(completer: Completer) -> None:
         readline.read_history_file(history_file())
 
 
-def _typed() -> bool:
-    """Whether something stands on the line, as far as can be told."""
-    with suppress(ImportError):
-        import readline
-
-        return bool(readline.get_line_buffer())
-    return False
-
-
 def _keep_history() -> None:
     with suppress(ImportError, OSError):
         import readline
 
         path = history_file()
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Seeds may be nobody else's business.
+        # Seeds may be private.
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
         readline.write_history_file(path)
 
 
 def history_file() -> Path:
-    """Where the XDG base directories have it."""
+    """The path by the XDG base directory specification."""
     state = os.environ.get("XDG_STATE_HOME", "")
     folder = Path(state) if os.path.isabs(state) else Path.home() / ".local" / "state"
     return folder / "larbinpy" / "history"
 
 
-def converse(host: str, port: int, stdin: TextIO, stdout: TextIO, *, as_json: bool = False) -> None:
-    """Send command lines from `stdin` to the crawl, write its answers to `stdout`.
+def converse(
+    host: str,
+    port: int,
+    stdin: TextIO,
+    stdout: TextIO,
+    *,
+    as_json: bool = False,
+    wait: Wait = wait_for,
+    readable: Readable = readable,
+    has_typed: Callable[[], bool] = has_typed,
+) -> None:
+    """Send the command lines of `stdin` to the crawl, write its answers to `stdout`.
 
-    On a terminal answers are laid out for people, unless `as_json`; else each is a line.
+    Answers are formatted as text on a terminal, unless `as_json`; else each is a line of JSON.
     Raises NoAnswer when the crawl is gone.
     """
-    is_terminal = stdin.isatty()
-    console = Console(host, port, stdout, plainly=as_json or not is_terminal)
+    on_terminal = stdin.isatty()
+    console = Console(
+        host, port, stdout, as_json=as_json or not on_terminal, wait=wait, readable=readable
+    )
     try:
-        console.run(Prompt(stdin, stdout, console) if is_terminal else Script(stdin))
+        if on_terminal:
+            console.run(Prompt(stdin, stdout, Completer(console), has_typed))
+        else:
+            console.run(Script(stdin))
     finally:
         console.close()

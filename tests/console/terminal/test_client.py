@@ -1,41 +1,44 @@
 import socket
+from collections.abc import Iterator
 
 import pytest
 
-from larbinpy.console.ports.http import StatusServer
 from larbinpy.console.ports.input_port import MAX_LINE, InputPort
-from larbinpy.console.ports.tcp import Limits, Server
 from larbinpy.console.terminal import client
 from larbinpy.console.terminal.client import NoAnswer, Refusal, follow, read_status, seed
-from tests.support.console_loop import FakeCrawl, Loop
+from tests.support.console_loop import Background, FakeCrawl
 from tests.support.snapshots import fate, snapshot
 
 
 @pytest.fixture
-def loop(monkeypatch):
-    loop = Loop()
-    monkeypatch.setattr(client, "_wait", loop.wait)
-    yield loop
-    loop.close()
+def loop() -> Iterator[Background]:
+    with Background() as loop:
+        yield loop
 
 
 @pytest.fixture
-def crawl():
+def crawl() -> FakeCrawl:
     return FakeCrawl()
 
 
 @pytest.fixture
-def port(loop, crawl):
-    return loop.add(InputPort(loop.poller, crawl, "127.0.0.1", 0)).port
+def input_port(loop: Background, crawl: FakeCrawl) -> InputPort:
+    return loop.serve_input(crawl)
 
 
 @pytest.fixture
-def free_port():
+def port(input_port: InputPort) -> int:
+    return input_port.port
+
+
+@pytest.fixture
+def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as sock:
-        return sock.getsockname()[1]
+        port: int = sock.getsockname()[1]
+    return port
 
 
-def test_seed(crawl, port):
+def test_seed(crawl: FakeCrawl, port: int) -> None:
     refusals = seed(
         "127.0.0.1", port, ["http://a.example/", "ftp://b", "", "two words"], True, 2, True
     )
@@ -43,12 +46,12 @@ def test_seed(crawl, port):
     assert refusals == [Refusal("ftp://b", "badURL"), Refusal("two%20words", "badURL")]
 
 
-def test_without_a_depth_it_is_the_crawls_own(crawl, port):
+def test_without_a_depth_it_is_the_crawls_own(crawl: FakeCrawl, port: int) -> None:
     assert seed("127.0.0.1", port, ["http://a.example/"]) == []
     assert crawl.seeds == [("http://a.example/", None, False, False)]
 
 
-def test_seeds_the_port_would_close_on_are_refused_here(crawl, port):
+def test_seeds_the_port_would_close_on_are_refused_here(crawl: FakeCrawl, port: int) -> None:
     odd = ["http://a/\0", "http://a/" + "x" * MAX_LINE, "\x1b[2J", "http://b.example/\r\nhttp://c/"]
     refusals = seed("127.0.0.1", port, [*odd, "http://d.example/"])
     assert [refusal.reason for refusal in refusals] == ["not a URL that can be crawled"] * 3
@@ -56,25 +59,24 @@ def test_seeds_the_port_would_close_on_are_refused_here(crawl, port):
     assert [s[0] for s in crawl.seeds] == ["http://b.example/http://c/", "http://d.example/"]
 
 
-def test_a_great_many_refusals_do_not_lock_both_ends(crawl, port):
+def test_a_great_many_refusals_do_not_lock_both_ends(crawl: FakeCrawl, port: int) -> None:
     many = [f"nonsense-that-is-refused-{n}" for n in range(20_000)]
     refusals = seed("127.0.0.1", port, many)
     assert [refusal.url for refusal in refusals] == many
     assert crawl.seeds == []
 
 
-def test_a_seeder_is_told_when_the_port_closes(loop, crawl, port):
-    def urls():
+def test_a_seeder_is_told_when_the_port_closes(loop: Background, input_port: InputPort) -> None:
+    def urls() -> Iterator[str]:
         yield "http://a.example/"
-        loop.turn(5)
-        loop.servers[0].close()
+        loop.close(input_port)
         yield from (f"http://b.example/{n}" for n in range(1000))
 
     with pytest.raises(NoAnswer, match="before it took every URL"):
-        seed("127.0.0.1", port, urls())
+        seed("127.0.0.1", input_port.port, urls())
 
 
-def test_nobody_there(free_port):
+def test_nobody_there(free_port: int) -> None:
     for call in (
         lambda: seed("127.0.0.1", free_port, ["http://a/"]),
         lambda: read_status("127.0.0.1", free_port),
@@ -85,37 +87,42 @@ def test_nobody_there(free_port):
         assert "\n" not in str(told.value)
 
 
-def test_someone_silent_there(monkeypatch):
-    monkeypatch.setattr(client, "TIMEOUT", 0.01)
+def test_someone_silent_there() -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
         number = mute.getsockname()[1]
         with pytest.raises(NoAnswer, match="does not answer"):
-            seed("127.0.0.1", number, ["http://a/"])
+            seed("127.0.0.1", number, ["http://a/"], timeout=0.01)
         with pytest.raises(NoAnswer, match="does not answer"):
-            read_status("127.0.0.1", number)
+            read_status("127.0.0.1", number, timeout=0.01)
 
 
 class Canned:
-    """Says the same whatever it hears, and closes."""
+    """Sends the same whatever it receives, and closes; an HTTP reply only after a request."""
 
-    patience, farewell, busy, resting, closing = 60.0, b"", False, False, True
+    patience, farewell, busy, resting = 60.0, b"", False, False
 
-    def __init__(self, said):
+    def __init__(self, said: bytes) -> None:
         self.said = said
+        self.closing = not said.startswith(b"HTTP")
 
-    def greeting(self):
+    def greeting(self) -> bytes:
         return self.said
 
-    def left(self):
+    def receive(self, data: bytes) -> None:
+        self.closing = True
+
+    def work(self) -> bytes:
+        return b""
+
+    def left(self) -> None:
         pass
 
 
-def canned(loop, said):
-    limits = Limits(connections=1, batch=1)
-    return loop.add(Server(loop.poller, "127.0.0.1", 0, lambda _: Canned(said), limits)).port
+def canned(loop: Background, said: bytes) -> int:
+    return loop.serve(lambda _: Canned(said)).port
 
 
-def test_the_wrong_port(loop, port):
+def test_the_wrong_port(loop: Background, port: int) -> None:
     with pytest.raises(NoAnswer, match="no status page"):
         read_status("127.0.0.1", port)
     with pytest.raises(NoAnswer, match="no input port"):
@@ -132,22 +139,22 @@ def test_the_wrong_port(loop, port):
         (b"", "no status page"),
     ],
 )
-def test_odd_replies(loop, reply, told):
+def test_odd_replies(loop: Background, reply: bytes, told: str) -> None:
     with pytest.raises(NoAnswer, match=told):
         read_status("127.0.0.1", canned(loop, reply))
 
 
-def test_read_status(loop):
-    server = loop.add(StatusServer(loop.poller, snapshot, "127.0.0.1", 0, True))
+def test_read_status(loop: Background) -> None:
+    server = loop.serve_status(snapshot)
     assert read_status("127.0.0.1", server.port) == snapshot()
 
 
-def test_follow_yields_each_fate_once(loop):
+def test_follow_yields_each_fate_once(loop: Background) -> None:
     shown = snapshot(recent=[fate(2), fate(1)])
-    server = loop.add(StatusServer(loop.poller, lambda: shown, "127.0.0.1", 0, True))
+    server = loop.serve_status(lambda: shown)
     waits = []
 
-    def pause(seconds):
+    def pause(seconds: float) -> None:
         waits.append(seconds)
         number = len(waits)
         shown["recent"] = [fate(number + 2, attempt=2), fate(number + 2), fate(number + 1)]
@@ -159,9 +166,9 @@ def test_follow_yields_each_fate_once(loop):
     assert waits == [0.5] * 3
 
 
-def test_follow_ends_with_the_crawl(loop):
-    server = loop.add(StatusServer(loop.poller, snapshot, "127.0.0.1", 0, True))
-    fates = list(follow("127.0.0.1", server.port, pause=lambda _: server.close()))
+def test_follow_ends_with_the_crawl(loop: Background) -> None:
+    server = loop.serve_status(snapshot)
+    fates = list(follow("127.0.0.1", server.port, pause=lambda _: loop.close(server)))
     assert len(fates) == 50
 
 
@@ -174,11 +181,11 @@ def test_follow_ends_with_the_crawl(loop):
         ("http://crawler.lan", ("crawler.lan", 80)),
     ],
 )
-def test_address(url, found):
+def test_address(url: str, found: tuple[str, int]) -> None:
     assert client.address(url) == found
 
 
 @pytest.mark.parametrize("url", ["", "http://", "http://a:b/", "http://a:99999/", "http://[::1"])
-def test_no_address(url):
+def test_no_address(url: str) -> None:
     with pytest.raises(NoAnswer, match="not the address"):
         client.address(url)

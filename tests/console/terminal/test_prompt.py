@@ -3,39 +3,53 @@ import json
 import os
 import pty
 import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TextIO
 
 import pytest
 
 from larbinpy.console.ports.commands import COMMANDS
 from larbinpy.console.ports.input_port import InputPort
-from larbinpy.console.terminal import client, prompt
 from larbinpy.console.terminal.client import NoAnswer
-from larbinpy.console.terminal.prompt import Completer, Console, Script, converse, history_file
+from larbinpy.console.terminal.prompt import (
+    Completer,
+    Console,
+    Prompt,
+    Script,
+    converse,
+    history_file,
+    readable,
+)
 from larbinpy.page import Fate
 from tests.support.console_loop import FakeCrawl, Loop
 from tests.support.snapshots import fate, snapshot
 
+#: Runs `watch` with lines and fates; returns the answers.
+Watching = Callable[..., list[Any]]
+#: Types lines at the prompt; returns the output.
+Typing = Callable[..., str]
+
 
 @pytest.fixture
-def loop(monkeypatch):
+def loop() -> Iterator[Loop]:
     loop = Loop()
-    monkeypatch.setattr(client, "_wait", loop.wait)
     yield loop
     loop.close()
 
 
 @pytest.fixture
-def crawl():
+def crawl() -> FakeCrawl:
     return FakeCrawl()
 
 
 @pytest.fixture
-def port(loop, crawl):
+def port(loop: Loop, crawl: FakeCrawl) -> int:
     return loop.add(InputPort(loop.poller, crawl, "127.0.0.1", 0)).port
 
 
 @pytest.fixture
-def state(tmp_path, monkeypatch):
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     return tmp_path
 
@@ -43,65 +57,85 @@ def state(tmp_path, monkeypatch):
 # A script
 
 
-def test_a_script_gets_lines_of_json(crawl, port):
-    out = io.StringIO()
+class Conversation:
+    """`converse` with a loop that serves the crawl while the client waits."""
+
+    def __init__(self, loop: Loop, port: int) -> None:
+        self.loop = loop
+        self.port = port
+
+    def __call__(self, stdin: TextIO, **options: Any) -> str:
+        out = io.StringIO()
+        converse("127.0.0.1", self.port, stdin, out, wait=self.loop.wait, **options)
+        return out.getvalue()
+
+
+class Typist(io.StringIO):
+    """A stream of the lines that a generator yields."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        super().__init__()
+        self._lines = lines
+
+    def __iter__(self) -> Iterator[str]:  # type: ignore[override]
+        return self._lines
+
+
+@pytest.fixture
+def converses(loop: Loop, port: int) -> Conversation:
+    return Conversation(loop, port)
+
+
+def test_a_script_gets_lines_of_json(crawl: FakeCrawl, converses: Conversation) -> None:
     lines = "status\n\n  set   waitDuration 3 \nadd http://a.example/\nquit\nstop\n"
-    converse("127.0.0.1", port, io.StringIO(lines), out)
-    answers = [json.loads(line) for line in out.getvalue().splitlines()]
+    answers = [json.loads(line) for line in converses(io.StringIO(lines)).splitlines()]
     assert [answer["ok"] for answer in answers] == [True] * 4
     assert crawl.calls == [("set", "waitDuration", "3")]
     assert len(crawl.seeds) == 1
 
 
-def test_an_answer_that_takes_many_turns_is_waited_for(crawl, port):
+def test_an_answer_may_take_many_turns(crawl: FakeCrawl, converses: Conversation) -> None:
     crawl.steps = 500
-    out = io.StringIO()
-    converse("127.0.0.1", port, io.StringIO("explain http://a.example/\npause\n"), out)
-    assert [json.loads(line)["ok"] for line in out.getvalue().splitlines()] == [True, True]
+    said = converses(io.StringIO("explain http://a.example/\npause\n"))
+    assert [json.loads(line)["ok"] for line in said.splitlines()] == [True, True]
     assert crawl.calls == [("pause",)]
 
 
-def test_it_comes_back_after_idleness(loop, crawl, port):
-    def lines():
+def test_it_reconnects_after_idleness(
+    loop: Loop, crawl: FakeCrawl, converses: Conversation
+) -> None:
+    def lines() -> Iterator[str]:
         yield "pause\n"
         loop.later(700)
         yield "resume\n"
 
-    class Typist(io.StringIO):
-        def __iter__(self):
-            return lines()
-
-    out = io.StringIO()
-    converse("127.0.0.1", port, Typist(), out)
+    assert converses(Typist(lines())) == '{"ok":true}\n' * 2
     assert crawl.calls == [("pause",), ("resume",)]
-    assert out.getvalue() == '{"ok":true}\n' * 2
 
 
-def test_it_says_when_the_crawl_is_gone(loop, port):
-    class Typist(io.StringIO):
-        def __iter__(self):
-            loop.servers[0].close()
-            yield "status\n"
+def test_it_says_when_the_crawl_is_gone(loop: Loop, converses: Conversation) -> None:
+    def lines() -> Iterator[str]:
+        loop.servers[0].close()
+        yield "status\n"
 
     with pytest.raises(NoAnswer):
-        converse("127.0.0.1", port, Typist(), io.StringIO())
+        converses(Typist(lines()))
 
 
-def test_one_may_leave_a_crawl_that_is_over(loop, port):
-    class Typist(io.StringIO):
-        def __iter__(self):
-            loop.servers[0].close()
-            yield "quit\n"
+def test_one_may_leave_a_crawl_that_is_over(loop: Loop, converses: Conversation) -> None:
+    def lines() -> Iterator[str]:
+        loop.servers[0].close()
+        yield "quit\n"
 
-    converse("127.0.0.1", port, Typist(), io.StringIO())
+    converses(Typist(lines()))
 
 
-def test_nobody_there(loop):
+def test_nobody_there() -> None:
     with pytest.raises(NoAnswer, match="no crawl answers"):
         converse("127.0.0.1", 1, io.StringIO(), io.StringIO())
 
 
-def test_lines_of_a_pipe_and_what_is_left_of_them():
+def test_lines_of_a_pipe_and_what_is_left_of_them() -> None:
     reading, writing = os.pipe()
     os.write(writing, b"watch\n\nstatus \xff")
     with open(reading) as stdin:
@@ -120,14 +154,13 @@ def test_lines_of_a_pipe_and_what_is_left_of_them():
 
 
 @pytest.fixture
-def watching(loop, crawl, port, monkeypatch):
+def watching(loop: Loop, crawl: FakeCrawl, converses: Conversation) -> Watching:
     """A function that watches while fates come, one a look; what was shown, and the looks."""
 
-    def watch(lines, fates, typed_at=None):
+    def watch(lines: bytes, fates: list[dict[str, Any]], typed_at: int | None = None) -> list[Any]:
         looks = 0
-        out = io.StringIO()
 
-        def readable(sock, source):
+        def readable(sock: int, source: int | None) -> bool:
             nonlocal looks
             looks += 1
             if looks <= len(fates):
@@ -137,25 +170,24 @@ def watching(loop, crawl, port, monkeypatch):
             loop.turn(3)
             return looks == typed_at
 
-        monkeypatch.setattr(prompt, "_readable", readable)
         reading, writing = os.pipe()
         os.write(writing, lines)
         os.close(writing)
         with open(reading) as stdin:
-            converse("127.0.0.1", port, stdin, out)
-        return [json.loads(line) for line in out.getvalue().splitlines()]
+            said = converses(stdin, readable=readable)
+        return [json.loads(line) for line in said.splitlines()]
 
     return watch
 
 
-def test_watch_until_the_crawl_is_over(watching, crawl):
+def test_watch_until_the_crawl_is_over(watching: Watching, crawl: FakeCrawl) -> None:
     fates = [fate(n) for n in range(3)]
     said = watching(b"watch\n", fates, typed_at=1)
     assert said == [{"ok": True, "watching": ""}, *fates]
     assert len(crawl.watchers) == 0
 
 
-def test_watch_until_a_line_is_typed_and_go_on(watching, crawl):
+def test_watch_until_a_line_is_typed_and_go_on(watching: Watching, crawl: FakeCrawl) -> None:
     fates = [fate(n, url=f"http://a.example/{n % 2}") for n in range(4)]
     said = watching(b"watch /1\n\npause\n", fates)
     assert said[0] == {"ok": True, "watching": "/1"}
@@ -167,18 +199,21 @@ def test_watch_until_a_line_is_typed_and_go_on(watching, crawl):
 
 
 class Terminal(io.StringIO):
-    def isatty(self):
+    def isatty(self) -> bool:
         return True
+
+    def fileno(self) -> int:
+        return 0
 
 
 @pytest.fixture
-def typing(monkeypatch, state, port):
+def typing(monkeypatch: pytest.MonkeyPatch, state: Path, converses: Conversation) -> Typing:
     """A function that types lines at the prompt; what is on the screen then."""
 
-    def type_in(*lines, **more):
+    def type_in(*lines: str | BaseException, **more: Any) -> str:
         typed = iter([*lines, EOFError()])
 
-        def read(shown):
+        def read(shown: str) -> str:
             assert shown == "larbinpy> "
             line = next(typed)
             if isinstance(line, str):
@@ -186,14 +221,12 @@ def typing(monkeypatch, state, port):
             raise line
 
         monkeypatch.setattr("builtins.input", read)
-        out = io.StringIO()
-        converse("127.0.0.1", port, Terminal(), out, **more)
-        return out.getvalue()
+        return converses(Terminal(), **more)
 
     return type_in
 
 
-def test_a_terminal_gets_answers_for_people(typing, crawl):
+def test_a_terminal_gets_answers_for_people(typing: Typing, crawl: FakeCrawl) -> None:
     assert typing("pause", "", "nonsense") == (
         f"ok\nerror: unknown command 'nonsense'; known: {', '.join(COMMANDS)}\n\n"
     )
@@ -201,45 +234,42 @@ def test_a_terminal_gets_answers_for_people(typing, crawl):
     assert "pages      48,213, 18.4/s" in typing("status")
 
 
-def test_a_terminal_may_have_json_too(typing, crawl):
+def test_a_terminal_may_have_json_too(typing: Typing, crawl: FakeCrawl) -> None:
     crawl.shown = {"title": "\x7f\x9b\u202e"}
     assert typing("status", as_json=True) == '{"ok":true,"title":"\\u007f\\u009b\\u202e"}\n\n'
 
 
-def test_an_interrupt_drops_the_line_and_says_how_to_leave(typing, crawl, monkeypatch):
-    monkeypatch.setattr(prompt, "_typed", lambda: False)
-    assert typing(KeyboardInterrupt(), "pause") == "\nCtrl-D or quit leaves\nok\n\n"
-    monkeypatch.setattr(prompt, "_typed", lambda: True)
-    assert typing(KeyboardInterrupt(), "pause") == "\nok\n\n"
+def test_an_interrupt_drops_the_line(typing: Typing, crawl: FakeCrawl) -> None:
+    said = typing(KeyboardInterrupt(), "pause", has_typed=lambda: False)
+    assert said == "\nCtrl-D or quit leaves\nok\n\n"
+    assert typing(KeyboardInterrupt(), "pause", has_typed=lambda: True) == "\nok\n\n"
     assert crawl.calls == [("pause",)] * 2
 
 
-def test_an_interrupt_ends_what_is_being_done(typing, crawl, monkeypatch):
-    def interrupted(sock, source):
+def test_an_interrupt_ends_what_is_being_done(typing: Typing, crawl: FakeCrawl) -> None:
+    def interrupted(sock: int, source: int | None) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(prompt, "_readable", interrupted)
-    monkeypatch.setattr(Terminal, "fileno", lambda self: 0)
-    said = typing("watch", "pause")
+    said = typing("watch", "pause", readable=interrupted)
     assert said.endswith("Enter ends it\n\nok\n\n")
     assert crawl.calls == [("pause",)]
 
 
-def test_an_interrupt_ends_a_script(port, monkeypatch):
-    class Typist(io.StringIO):
-        def __iter__(self):
-            raise KeyboardInterrupt
+def test_an_interrupt_ends_a_script(converses: Conversation) -> None:
+    def lines() -> Iterator[str]:
+        yield "pause\n"
+        raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        converse("127.0.0.1", port, Typist(), io.StringIO())
+        converses(Typist(lines()))
 
 
-def test_quit_leaves_the_prompt(typing, crawl):
+def test_quit_leaves_the_prompt(typing: Typing, crawl: FakeCrawl) -> None:
     assert typing("quit", "stop") == "ok\n"
     assert crawl.calls == []
 
 
-def test_history_is_kept_for_the_next_time_and_for_nobody_else(typing, state):
+def test_history_is_kept_for_the_next_time_and_for_nobody_else(typing: Typing, state: Path) -> None:
     readline = pytest.importorskip("readline")
     readline.clear_history()
     readline.add_history("explain http://a.example/")
@@ -253,12 +283,12 @@ def test_history_is_kept_for_the_next_time_and_for_nobody_else(typing, state):
     readline.clear_history()
 
 
-def test_a_history_that_cannot_be_kept_is_no_matter(typing, state):
+def test_a_history_that_cannot_be_kept_is_no_matter(typing: Typing, state: Path) -> None:
     (state / "larbinpy").write_text("in the way")
     assert typing("pause") == "ok\n\n"
 
 
-def test_history_is_below_home_where_xdg_says_nothing(monkeypatch):
+def test_history_is_below_home_where_xdg_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/me")
     for value in ("", "relative"):
         monkeypatch.setenv("XDG_STATE_HOME", value)
@@ -278,26 +308,28 @@ def test_history_is_below_home_where_xdg_says_nothing(monkeypatch):
         ("frobnicate x", []),
     ],
 )
-def test_completion(crawl, port, line, found):
+def test_completion(loop: Loop, crawl: FakeCrawl, port: int, line: str, found: list[str]) -> None:
     crawl.shown = snapshot()
-    console = Console("127.0.0.1", port, io.StringIO(), plainly=True)
+    console = Console("127.0.0.1", port, io.StringIO(), as_json=True, wait=loop.wait)
     text = line.rpartition(" ")[2]
     assert Completer(console).candidates(line, text) == found
     console.close()
 
 
-def test_completion_where_the_crawl_is_gone_finds_nothing(loop, port):
-    console = Console("127.0.0.1", port, io.StringIO(), plainly=True)
+def test_completion_where_the_crawl_is_gone_finds_nothing(loop: Loop, port: int) -> None:
+    console = Console("127.0.0.1", port, io.StringIO(), as_json=True, wait=loop.wait)
     loop.servers[0].close()
     completer = Completer(console)
     assert completer.candidates("explain ", "") == []
     console.close()
 
 
-def test_a_real_terminal_is_read_line_by_line():
+def test_a_real_terminal_is_read_line_by_line(loop: Loop, port: int) -> None:
+    console = Console("127.0.0.1", port, io.StringIO(), as_json=True, wait=loop.wait)
     ours, theirs = pty.openpty()
     with open(theirs) as stdin, open(ours, "wb", buffering=0) as keys:
-        typed = prompt.Prompt(stdin, io.StringIO(), None)
+        prompt = Prompt(stdin, io.StringIO(), Completer(console))
         keys.write(b"\n")
-        assert prompt._readable(theirs, theirs)
-        assert typed.skip()
+        assert readable(theirs, theirs)
+        assert prompt.skip()
+    console.close()
