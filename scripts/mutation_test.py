@@ -1,0 +1,97 @@
+"""Checks that the tests notice known bugs: each is put into a copy, and its tests must fail."""
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_ROOT = Path(__file__).resolve().parents[1]
+#: Parts of the checkout that tests need.
+_NEEDED = ("larbinpy", "tests", "scripts", "docs", "pyproject.toml", "larbin.conf", "README.md")
+#: Seconds that the tests of one bug may take.
+_LIMIT = 300
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One bug: `old` stands once in `file`; with `new` in its place one of `tests` must fail."""
+
+    id: str
+    what: str
+    file: str
+    old: str
+    new: str
+    tests: list[str]
+
+
+def read(files: list[Path]) -> list[Mutation]:
+    return [
+        Mutation(**table) for file in files for table in tomllib.loads(file.read_text())["mutation"]
+    ]
+
+
+def check(mutation: Mutation, copy: Path) -> str | None:
+    """Return what is wrong, None where a test fails because of the bug."""
+    source = copy / mutation.file
+    if not source.is_file():
+        return f"{mutation.file} is not there"
+    text = source.read_text()
+    if text.count(mutation.old) != 1:
+        return f"the text to replace stands {text.count(mutation.old)} times in {mutation.file}"
+    source.write_text(text.replace(mutation.old, mutation.new))
+    try:
+        code = _run(mutation.tests, copy)
+    finally:
+        source.write_text(text)
+    return None if code == 1 else f"no test fails (pytest's exit status is {code})"
+
+
+def _run(tests: list[str], copy: Path) -> int:
+    command = [sys.executable, "-B", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
+    try:
+        return subprocess.run(command, cwd=copy, capture_output=True, timeout=_LIMIT).returncode
+    except subprocess.TimeoutExpired:
+        return 1
+
+
+def findings(mutations: list[Mutation], copy: Path) -> Iterator[str]:
+    tests = sorted({test for mutation in mutations for test in mutation.tests})
+    if _run(tests, copy) != 0:
+        yield "the tests fail without any bug"
+        return
+    for mutation in mutations:
+        wrong = check(mutation, copy)
+        verdict = "NOT CAUGHT" if wrong else "caught"
+        print(f"{verdict:10}  {mutation.id}: {mutation.what}", flush=True)
+        if wrong:
+            yield f"{mutation.id}: {wrong}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="mutation-test", description=__doc__)
+    parser.add_argument("files", nargs="*", type=Path, help="lists (tests/mutations/*.toml)")
+    parser.add_argument("--only", metavar="ID", action="append", help="these alone")
+    options = parser.parse_args()
+    files = options.files or sorted((_ROOT / "tests/mutations").glob("*.toml"))
+    mutations = [each for each in read(files) if not options.only or each.id in options.only]
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder)
+        for name in _NEEDED:
+            if (_ROOT / name).is_dir():
+                shutil.copytree(
+                    _ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__")
+                )
+            else:
+                shutil.copy(_ROOT / name, copy / name)
+        found = list(findings(mutations, copy))
+    print(f"{len(mutations)} bugs, {len(found)} findings", *found, sep="\n")
+    return bool(found) or not mutations
+
+
+if __name__ == "__main__":
+    sys.exit(main())
