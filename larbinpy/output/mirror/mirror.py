@@ -14,9 +14,6 @@ So each URL has one file, a page fetched again replaces itself alone, and in a m
 none of this happens every file is where its URL says. Nothing that a server sends has a
 part in a name.
 
-A page is written to one temporary file in the mirror's folder and renamed into place. Every
-step is taken relative to an open folder and without following links.
-
 A crawl that was killed gets the pages again that came since its last checkpoint. There is
 nothing to take back for that: each replaces itself, and who came first stays the first, as
 its line is there before its page.
@@ -25,14 +22,14 @@ its line is there before its page.
 import os
 
 from larbinpy.outcome import Outcome
+from larbinpy.output.mirror.incoming import Incoming, enter
 from larbinpy.output.mirror.paths import INDEX, Place, locate
 from larbinpy.page import Page
-from larbinpy.storage.files import LineFile, create, discard, enter_folder, open_folder
+from larbinpy.storage.files import LineFile, enter_folder, open_folder
 from larbinpy.url import Url, fingerprint
 
 # No host is written with a leading dot, so these are no host's folder.
 _NAMES = ".larbinpy-names"
-_PART = ".larbinpy-part"
 
 _RIVAL = {"http": "https", "https": "http", "file": "folder", "folder": "file"}
 
@@ -47,8 +44,7 @@ class MirrorOutput:
         self._root = open_folder(directory)
         try:
             self._holders = Holders(LineFile(_NAMES, folder=self._root))
-            # A kill may have left one, and no page may come that would replace it.
-            discard(_PART, folder=self._root)
+            self._incoming = Incoming(self._root)
         except BaseException:
             os.close(self._root)
             raise
@@ -58,16 +54,7 @@ class MirrorOutput:
 
     def loaded(self, page: Page) -> None:
         place = locate(page.url.href)
-        create(_PART, (page.body,), folder=self._root)
-        try:
-            site, folder = self._enter(place)
-            try:
-                self._settle(place, site, folder)
-            finally:
-                os.close(folder)
-        except BaseException:
-            discard(_PART, folder=self._root)
-            raise
+        self._incoming.put(page.body, lambda: self._settle(place))
         self._pages += 1
         self._bytes += len(page.body)
 
@@ -92,18 +79,35 @@ class MirrorOutput:
         self._holders.close()
         os.close(self._root)
 
+    def _settle(self, place: Place) -> None:
+        """Move the temporary file to where its URL belongs."""
+        site, folder = self._enter(place)
+        try:
+            path = "/".join((site, *place.folders, place.name))
+            if not place.index or self._holders.take(place.kind, path):
+                try:
+                    self._incoming.move_to(folder, place.name)
+                    return
+                except IsADirectoryError:
+                    pass
+            self._incoming.move_to(folder, place.own_name)
+            self._own_names += 1
+        finally:
+            os.close(folder)
+
     def _enter(self, place: Place) -> tuple[str, int]:
         """Name of the site's folder, and descriptor of the folder that the page goes to."""
         site, folder = self._enter_site(place)
-        path = site
-        for name, page in zip(place.folders, place.pages, strict=True):
-            path = f"{path}/{name}"
-            parent = folder
-            try:
-                folder = self._enter_folder(parent, name, page, path)
-            finally:
-                os.close(parent)
-        return site, folder
+
+        def make_way(parent: int, index: int) -> None:
+            name, page = place.folders[index], place.pages[index]
+            path = "/".join((site, *place.folders[: index + 1]))
+            # The page (or planted link) of that name moves to where the page now belongs.
+            if name == INDEX and not self._holders.holds("file", path):
+                page = f"{INDEX}#folder"
+            os.rename(name, page, src_dir_fd=parent, dst_dir_fd=parent)
+
+        return site, enter(folder, place.folders, make_way)
 
     def _enter_site(self, place: Place) -> tuple[str, int]:
         # What sits at the top of the mirror and is no folder was put there by someone
@@ -116,31 +120,6 @@ class MirrorOutput:
         if folder is None:
             raise NotADirectoryError(f"{place.own_site} in the mirror is not a folder")
         return place.own_site, folder
-
-    def _enter_folder(self, parent: int, name: str, page: str, path: str) -> int:
-        folder = enter_folder(parent, name)
-        if folder is not None:
-            return folder
-        # The page (or planted link) of that name makes way, to where the page belongs now.
-        if name == INDEX and not self._holders.holds("file", path):
-            page = f"{INDEX}#folder"
-        os.rename(name, page, src_dir_fd=parent, dst_dir_fd=parent)
-        folder = enter_folder(parent, name)
-        if folder is None:
-            raise NotADirectoryError(f"{path} in the mirror was replaced while it was made")
-        return folder
-
-    def _settle(self, place: Place, site: str, folder: int) -> None:
-        """Give the temporary file its name in `folder`."""
-        path = "/".join((site, *place.folders, place.name))
-        if not place.index or self._holders.take(place.kind, path):
-            try:
-                os.rename(_PART, place.name, src_dir_fd=self._root, dst_dir_fd=folder)
-                return
-            except IsADirectoryError:
-                pass
-        os.rename(_PART, place.own_name, src_dir_fd=self._root, dst_dir_fd=folder)
-        self._own_names += 1
 
     def __repr__(self) -> str:
         return f"MirrorOutput({self._pages} pages, {self._own_names} under their own name)"

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from stat import S_ISDIR, S_ISREG
 
-from larbinpy.storage.files import create, discard, enter_folder, find_folder
+from larbinpy.output.mirror.incoming import Incoming, enter
+from larbinpy.storage.files import discard, find_folder
 
-_PART = ".larbinpy-part"
 #: What there is in place of a file.
 _NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP)
 
@@ -25,53 +25,29 @@ class Tree:
         """`make_way` gives another name to what is no folder where one is needed."""
         self._root = root
         self._make_way = make_way
+        self._incoming = Incoming(root)
         #: How many files were written.
         self.written = 0
-        # A kill may have left one.
-        discard(_PART, folder=root)
 
     def __repr__(self) -> str:
         return f"<Tree {self.written} written>"
 
     def write(self, path: str, body: bytes, modified: float | None = None) -> None:
-        """Put a file in its place, `modified` by its date so many seconds after 1970."""
-        create(_PART, (body,), folder=self._root)
-        try:
-            if modified is not None:
-                with suppress(OverflowError):
-                    times = (modified, modified)
-                    os.utime(_PART, times, dir_fd=self._root, follow_symlinks=False)
-            folder, name = self._enter(path)
-            try:
-                os.rename(_PART, name, src_dir_fd=self._root, dst_dir_fd=folder)
-            finally:
-                os.close(folder)
-        except BaseException:
-            discard(_PART, folder=self._root)
-            raise
+        """Put a file in its place, dated `modified` (Unix time). Raises `OSError`."""
+        self._incoming.put(body, lambda: self._settle(path), modified)
         self.written += 1
 
-    def _enter(self, path: str) -> tuple[int, str]:
-        """Descriptor of the folder of `path`, made where it is missing, and the last name."""
+    def _settle(self, path: str) -> None:
         *folders, name = path.split("/")
-        here, folder = "", os.dup(self._root)
-        for part in folders:
-            here = f"{here}/{part}" if here else part
-            parent = folder
-            try:
-                folder = self._enter_folder(parent, part, here)
-            finally:
-                os.close(parent)
-        return folder, name
 
-    def _enter_folder(self, parent: int, name: str, path: str) -> int:
-        folder = enter_folder(parent, name)
-        if folder is None:
-            self._make_way(path)
-            folder = enter_folder(parent, name)
-        if folder is None:
-            raise NotADirectoryError(f"{path} in the mirror was replaced while it was made")
-        return folder
+        def make_way(parent: int, index: int) -> None:
+            self._make_way("/".join(folders[: index + 1]))
+
+        folder = enter(os.dup(self._root), folders, make_way)
+        try:
+            self._incoming.move_to(folder, name)
+        finally:
+            os.close(folder)
 
     def read(self, path: str, most: int) -> bytes | None:
         """At most so many bytes of a file; None where there is none, but a folder or a link."""
