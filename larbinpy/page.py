@@ -120,13 +120,13 @@ class Fate:
             detail=page.detail,
         )
 
-    def told(self) -> dict[str, object]:
+    def as_dict(self) -> dict[str, object]:
         """By name, as programs get it: without a detail where there is none."""
         # dataclasses.asdict copies deeply, which for all that a page shows takes a millisecond.
-        told = dict(zip(_NAMES, _values(self), strict=True))
+        values = dict(zip(_NAMES, _values(self), strict=True))
         if not self.detail:
-            del told["detail"]
-        return told
+            del values["detail"]
+        return values
 
 
 _NAMES = tuple(each.name for each in fields(Fate))

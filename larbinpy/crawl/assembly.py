@@ -102,7 +102,7 @@ class Assembly:
             wiring.make_registers(config, self.log, self.control.watchers, stdout),
             self.stats,
             [listener for listener in (self.input, status) if listener is not None],
-            self.output.keeper,
+            self.output.refresher,
         )
 
     def __repr__(self) -> str:

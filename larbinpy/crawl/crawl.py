@@ -103,7 +103,7 @@ class Crawl:
             rooms.mode,
             rooms.frontier,
             rooms.input,
-            rooms.output.keeper,
+            rooms.output.refresher,
             limit_at=inf if rooms.mode.until is None else rooms.mode.until,
             had_work=self._start is Start.RESUME or rooms.frontier.owed > 0,
         )

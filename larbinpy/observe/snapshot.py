@@ -110,7 +110,7 @@ def _robots(frontier: Frontier, counted: Mapping[str, int]) -> dict[str, int]:
 
 
 def _newest_first(fates: deque[Fate]) -> list[dict[str, object]]:
-    return [fate.told() for fate in reversed(fates)]
+    return [fate.as_dict() for fate in reversed(fates)]
 
 
 def _system(stats: Stats, fetcher: Fetcher) -> dict[str, object]:

@@ -10,7 +10,7 @@ from larbinpy.storage.files import LineFile
 def line(fate: Fate) -> bytes:
     """`fate` as a line: printable ASCII whatever the web put into it, and a newline.
 
-    It is what json makes of `Fate.told`, put together in a quarter of the time.
+    It is what json makes of `Fate.as_dict`, put together in a quarter of the time.
     """
     text = (
         f'{{"ts": "{fate.ts}", "url": {quoted(fate.url)}, "outcome": "{fate.outcome}", '

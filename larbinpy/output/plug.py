@@ -124,7 +124,7 @@ class Refresher(Protocol):
         """
 
 
-class NoKeeper:
+class NoRefresh:
     """Knows nothing."""
 
     def conditions(self, url: str) -> Sequence[str]:
@@ -140,21 +140,21 @@ class NoKeeper:
         return iter(())
 
 
-NO_REFRESH: Refresher = NoKeeper()
+NO_REFRESH: Refresher = NoRefresh()
 
 
 class Outputs(Durable, ReplyListener, Protocol):
     """What a crawl has: all of its plugs as one."""
 
     @property
-    def keeper(self) -> Refresher:
+    def refresher(self) -> Refresher:
         """The one that knows what it has; one of that kind is enough."""
 
 
 class NullOutput:
     """Keeps nothing."""
 
-    keeper: Refresher = NO_REFRESH
+    refresher: Refresher = NO_REFRESH
 
     def loaded(self, page: Page) -> None:
         pass
@@ -195,19 +195,19 @@ class SeveralOutputs:
     def __init__(self, plugs: Mapping[str, Output]) -> None:
         self._plugs = dict(plugs)
         self._durable = {name: plug for name, plug in plugs.items() if isinstance(plug, Durable)}
-        self._witnesses = [plug for plug in plugs.values() if isinstance(plug, ReplyListener)]
+        self._listeners = [plug for plug in plugs.values() if isinstance(plug, ReplyListener)]
         #: The one that knows what it has; one of that kind is enough.
-        self.keeper = next((p for p in plugs.values() if isinstance(p, Refresher)), NO_REFRESH)
+        self.refresher = next((p for p in plugs.values() if isinstance(p, Refresher)), NO_REFRESH)
         #: The page that one of them refused, and what is still to be called with it.
         self._refused: tuple[Page, list[Callable[[Page], None]]] | None = None
 
     def loaded(self, page: Page) -> None:
-        self._tell(page, [plug.loaded for plug in self._plugs.values()])
+        self._call_all(page, [plug.loaded for plug in self._plugs.values()])
 
     def replied(self, page: Page) -> None:
-        self._tell(page, [plug.replied for plug in self._witnesses])
+        self._call_all(page, [plug.replied for plug in self._listeners])
 
-    def _tell(self, page: Page, left: list[Callable[[Page], None]]) -> None:
+    def _call_all(self, page: Page, left: list[Callable[[Page], None]]) -> None:
         if self._refused is not None and self._refused[0] is page:
             left = self._refused[1]
         try:
@@ -218,7 +218,7 @@ class SeveralOutputs:
             self._refused = (page, left) if left else None
 
     def resolved(self, answer: Answer) -> None:
-        for plug in self._witnesses:
+        for plug in self._listeners:
             plug.resolved(answer)
 
     def failed(self, url: Url, outcome: Outcome) -> None:

@@ -44,8 +44,11 @@ class SaveOutput:
     writes there; a second is refused with `BlockingIOError`.
     """
 
-    def __init__(self, directory: str | os.PathLike[str]) -> None:
+    def __init__(
+        self, directory: str | os.PathLike[str], *, files_per_folder: int = FILES_PER_FOLDER
+    ) -> None:
         self._root = open_folder(directory)
+        self._most = files_per_folder
         self._pages = 0
         self._bytes = 0
         self._crawl = os.urandom(8).hex()
@@ -64,7 +67,7 @@ class SaveOutput:
         """The first folder with room, from `number` on; foreign ones are left alone."""
         while True:
             folder = self._open(number)
-            if folder is not None and folder.next < FILES_PER_FOLDER:
+            if folder is not None and folder.next < self._most:
                 return folder
             if folder is not None:
                 folder.close()
@@ -76,7 +79,7 @@ class SaveOutput:
 
     def loaded(self, page: Page) -> None:
         self._sign()
-        if self._current.next == FILES_PER_FOLDER:
+        if self._current.next == self._most:
             full, self._current = self._current, self._open_from(self._current.number + 1)
             full.close()
         self._current.add(page.url.href, page.body)
@@ -144,7 +147,7 @@ class SaveOutput:
         folders: list[_Folder] = []
         numbers = [number for number in self._numbers() if number >= first]
         for number in numbers:
-            ended = bool(folders) and folders[-1].next < FILES_PER_FOLDER
+            ended = bool(folders) and folders[-1].next < self._most
             if ended and number - 1 not in numbers:
                 break
             folder = self._open(number)

@@ -103,10 +103,13 @@ def _escaped(value: str) -> str:
 _STRAY = re.compile("[\ud800-\udfff]")
 
 
-def read_marked_html(text: str) -> Steps[tuple[str | None, Iterator[Marked]]]:
+def read_marked_html(
+    text: str, chunk_size: int = _CHUNK
+) -> Steps[tuple[str | None, Iterator[Marked]]]:
     """The href of the first `<base>` that has one, and the elements that may hold references.
 
-    They come in document order, each made when it is asked for.
+    They come in document order, each made when it is asked for. The parser gets `chunk_size`
+    characters a step.
     """
     breaks: list[int] = []
 
@@ -115,7 +118,7 @@ def read_marked_html(text: str) -> Steps[tuple[str | None, Iterator[Marked]]]:
         return start + bisect_left(breaks, start), end + bisect_left(breaks, end)
 
     parser = turbohtml.IncrementalParser(positions=False, source_locations=True)
-    for start, chunk in _chunks(_with_templates_open(_shortened(text))):
+    for start, chunk in _chunks(_with_templates_open(_shortened(text)), chunk_size):
         known = len(breaks)
         breaks += (start + m.start() - known - i for i, m in enumerate(_BREAK.finditer(chunk)))
         parser.feed(_STRAY.sub("\ufffd", chunk).replace("\r\n", "\n").replace("\r", "\n"))
@@ -128,11 +131,11 @@ def read_marked_html(text: str) -> Steps[tuple[str | None, Iterator[Marked]]]:
     return next((href for href in bases if href is not None), None), _marked(found, place)
 
 
-def _chunks(text: str) -> Iterator[tuple[int, str]]:
+def _chunks(text: str, size: int) -> Iterator[tuple[int, str]]:
     """Portions of `text`, and where each begins; none ends within a line break."""
     start = 0
     while start < len(text):
-        end = start + _CHUNK
+        end = start + size
         end += text[end - 1 : end + 1] == "\r\n"
         yield start, text[start:end]
         start = end

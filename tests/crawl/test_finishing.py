@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import pytest
 
 from larbinpy.crawl.ending import Finishing
-from larbinpy.output.plug import NoKeeper
+from larbinpy.output.plug import NoRefresh
 
 
-class Work(NoKeeper):
+class Work(NoRefresh):
     """Ten steps of 6 ms each by its own clock; the fourth fails the first time."""
 
     def __init__(self, fails: bool = False) -> None:
@@ -64,4 +64,4 @@ def test_who_says_stop_waits_ten_seconds_at_most() -> None:
 
 
 def test_with_nothing_to_do_it_is_done() -> None:
-    assert Finishing(NoKeeper()).step(0.0, stop=False)
+    assert Finishing(NoRefresh()).step(0.0, stop=False)

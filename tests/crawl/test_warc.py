@@ -22,7 +22,6 @@ from larbinpy.crawl import wiring
 from larbinpy.crawl.crawl import Crawl
 from larbinpy.demo import Serving
 from larbinpy.frontier import sequencer
-from larbinpy.output.warc import series
 from larbinpy.output.warc.warc import WarcOutput
 from larbinpy.page import Page
 from tests.support.crawling import Crawled, free_port, read_log
@@ -57,7 +56,7 @@ def crawled(demo_process: Serving, tmp_path_factory: pytest.TempPathFactory) -> 
     """The demo web in several files."""
     demo_process.reset()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(series, "MOST_BYTES", 200_000)
+        patch.setitem(WarcOutput.__init__.__kwdefaults__, "file_size", 200_000)
         folder = tmp_path_factory.mktemp("demo")
         conf, out, state = folder / "larbin.conf", folder / "out", folder / "state"
         conf.write_text(demo_process.conf(out, state, retry_wait=0.2))

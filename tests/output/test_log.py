@@ -62,7 +62,7 @@ def test_a_line_is_what_json_makes_of_the_fate(
     url: str, kind: str, detail: str, via: str | None, ip: str | None
 ) -> None:
     told = fate(url=url, type=kind, detail=detail, via=via, ip=ip)
-    assert line(told) == json.dumps(told.told()).encode() + b"\n"
+    assert line(told) == json.dumps(told.as_dict()).encode() + b"\n"
 
 
 def test_lines_wait_for_flush(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,13 @@ from typing import Any
 import pytest
 
 from larbinpy.outcome import Outcome
-from larbinpy.output import save
 from larbinpy.output.save import SaveOutput
 from larbinpy.page import Page
 from larbinpy.url import Url
 from tests.support.smallfiles import small_files
+
+#: Opens the output of a folder.
+Make = Callable[[Path], SaveOutput]
 
 
 def page(number: int, body: bytes | None = None) -> Page:
@@ -23,8 +26,12 @@ def page(number: int, body: bytes | None = None) -> Page:
     return Page(Url(f"http://h/{number}", 1), Outcome.SUCCESS, 200, body=body)
 
 
-def put(root: Path, *numbers: int) -> None:
-    output = SaveOutput(root)
+#: Folders of three files, so that few pages fill several.
+SMALL = partial(SaveOutput, files_per_folder=3)
+
+
+def put(root: Path, *numbers: int, make: Make = SaveOutput) -> None:
+    output = make(root)
     for number in numbers:
         output.loaded(page(number))
     output.close()
@@ -35,11 +42,6 @@ def files(root: Path) -> dict[str, bytes]:
     found = {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
     found.pop(".larbinpy-crawl", None)
     return found
-
-
-@pytest.fixture
-def three_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(save, "FILES_PER_FOLDER", 3)
 
 
 def test_files_and_index(tmp_path: Path) -> None:
@@ -62,9 +64,9 @@ def test_two_thousand_files_a_folder(tmp_path: Path) -> None:
     assert (tmp_path / "d00001/index").read_text() == "0 http://h/2000\n"
 
 
-def test_numbering_goes_on_after_a_restart(tmp_path: Path, three_a_folder: None) -> None:
+def test_numbering_goes_on_after_a_restart(tmp_path: Path) -> None:
     for start in range(0, 8, 2):
-        put(tmp_path, start, start + 1)
+        put(tmp_path, start, start + 1, make=SMALL)
     found = files(tmp_path)
     for number in range(8):
         assert found[f"d0000{number // 3}/f0000{number % 3}"] == b"page %d" % number
@@ -158,9 +160,15 @@ def test_a_disk_that_refuses_the_line(tmp_path: Path, monkeypatch: pytest.Monkey
 # As a part of the state:
 
 
-def run(root: Path, numbers: range, mark: Any = None, cut_before: int | None = None) -> Any:
+def run(
+    root: Path,
+    numbers: range,
+    mark: Any = None,
+    cut_before: int | None = None,
+    make: Make = SaveOutput,
+) -> Any:
     """A crawl that goes on from `mark`, saves pages, and is killed; its last mark."""
-    output = SaveOutput(root)
+    output = make(root)
     if mark is not None:
         output.load(json.loads(json.dumps(mark)))
     mark = output.cut()
@@ -181,25 +189,25 @@ def pages(root: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("saved", range(8))
 @pytest.mark.parametrize("killed", [8, 9])
 def test_what_came_after_a_checkpoint_gets_its_numbers_again(
-    saved: int, killed: int, tmp_path: Path, three_a_folder: None
+    saved: int, killed: int, tmp_path: Path
 ) -> None:
-    mark = run(tmp_path / "it", range(killed), cut_before=saved)
-    mark = run(tmp_path / "it", range(0), mark)
-    put(tmp_path / "saved", *range(saved))
+    mark = run(tmp_path / "it", range(killed), cut_before=saved, make=SMALL)
+    mark = run(tmp_path / "it", range(0), mark, make=SMALL)
+    put(tmp_path / "saved", *range(saved), make=SMALL)
     assert pages(tmp_path / "it") == pages(tmp_path / "saved")
-    run(tmp_path / "it", range(saved, 10), mark)
-    put(tmp_path / "whole", *range(10))
+    run(tmp_path / "it", range(saved, 10), mark, make=SMALL)
+    put(tmp_path / "whole", *range(10), make=SMALL)
     assert files(tmp_path / "it") == files(tmp_path / "whole")
 
 
-def test_kill_after_kill(tmp_path: Path, three_a_folder: None) -> None:
+def test_kill_after_kill(tmp_path: Path) -> None:
     mark = None
     for end in (2, 1, 4, 7, 5, 2):
-        mark = run(tmp_path / "it", range(end), mark)
+        mark = run(tmp_path / "it", range(end), mark, make=SMALL)
         assert mark["index"] == mark["folder"] == 0
-    mark = run(tmp_path / "it", range(5), mark, cut_before=4)
-    run(tmp_path / "it", range(4, 6), mark)
-    put(tmp_path / "whole", *range(6))
+    mark = run(tmp_path / "it", range(5), mark, cut_before=4, make=SMALL)
+    run(tmp_path / "it", range(4, 6), mark, make=SMALL)
+    put(tmp_path / "whole", *range(6), make=SMALL)
     assert pages(tmp_path / "it") == pages(tmp_path / "whole")
 
 
@@ -208,7 +216,7 @@ class Killed(BaseException):
 
 
 def test_taking_back_may_be_killed_at_any_moment(
-    tmp_path: Path, three_a_folder: None, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def dying(call: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -220,12 +228,12 @@ def test_taking_back_may_be_killed_at_any_moment(
 
         return wrapper
 
-    put(tmp_path / "whole", 0, 1)
+    put(tmp_path / "whole", 0, 1, make=SMALL)
     for step in count():
         root = tmp_path / str(step)
-        mark = run(root, range(9), cut_before=2)
+        mark = run(root, range(9), cut_before=2, make=SMALL)
         left = step
-        output = SaveOutput(root)
+        output = SMALL(root)
         with monkeypatch.context() as patch:
             patch.setattr(os, "ftruncate", dying(os.ftruncate))
             patch.setattr(os, "unlink", dying(os.unlink))
@@ -235,7 +243,7 @@ def test_taking_back_may_be_killed_at_any_moment(
             except Killed:
                 died = True
         output.close()
-        run(root, range(0), mark)
+        run(root, range(0), mark, make=SMALL)
         assert pages(root) == pages(tmp_path / "whole")
         if not died:
             break
@@ -263,15 +271,15 @@ def test_another_folder_is_none_of_its_concern(tmp_path: Path) -> None:
     assert files(tmp_path / "other")["d00000/index"] == b"0 http://h/5\n1 http://h/6\n"
 
 
-def test_what_others_put_there_stays(tmp_path: Path, three_a_folder: None) -> None:
-    mark = run(tmp_path, range(5), cut_before=1)
+def test_what_others_put_there_stays(tmp_path: Path) -> None:
+    mark = run(tmp_path, range(5), cut_before=1, make=SMALL)
     for name in ("d00000/notes", "d00001/f00001.gz", "d00002/f00000"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"mine")
     # Its number is higher, but it was not begun when the one before was full.
     (tmp_path / "d00009").mkdir()
     (tmp_path / "d00009/index").write_bytes(b"0 http://x/\n")
-    run(tmp_path, range(0), mark)
+    run(tmp_path, range(0), mark, make=SMALL)
     assert files(tmp_path) == {
         "d00000/index": b"0 http://h/0\n",
         "d00000/f00000": b"page 0",
@@ -283,19 +291,19 @@ def test_what_others_put_there_stays(tmp_path: Path, three_a_folder: None) -> No
     }
 
 
-def test_an_index_may_have_lost_more_than_the_next(tmp_path: Path, three_a_folder: None) -> None:
+def test_an_index_may_have_lost_more_than_the_next(tmp_path: Path) -> None:
     """As a power cut may leave them: what came after the cut is still taken back."""
-    mark = run(tmp_path / "it", range(5), cut_before=1)
+    mark = run(tmp_path / "it", range(5), cut_before=1, make=SMALL)
     os.truncate(tmp_path / "it/d00000/index", len(b"0 http://h/0\n"))
-    run(tmp_path / "it", range(1, 3), mark)
-    run(tmp_path / "whole", range(3))
+    run(tmp_path / "it", range(1, 3), mark, make=SMALL)
+    run(tmp_path / "whole", range(3), make=SMALL)
     assert pages(tmp_path / "it") == pages(tmp_path / "whole")
 
 
-def test_a_reader_may_take_folders_away(tmp_path: Path, three_a_folder: None) -> None:
-    mark = run(tmp_path, range(5), cut_before=4)
+def test_a_reader_may_take_folders_away(tmp_path: Path) -> None:
+    mark = run(tmp_path, range(5), cut_before=4, make=SMALL)
     (tmp_path / "d00001").rename(tmp_path / "taken")
-    run(tmp_path, range(4, 6), mark)
+    run(tmp_path, range(4, 6), mark, make=SMALL)
     assert files(tmp_path)["d00001/index"] == b"0 http://h/4\n1 http://h/5\n"
     assert files(tmp_path)["taken/index"] == b"0 http://h/3\n1 http://h/4\n"
 
@@ -311,8 +319,8 @@ def test_an_index_that_lost_lines_is_told(size: int, tmp_path: Path) -> None:
     assert len(files(tmp_path)) == 4
 
 
-def test_a_mark_tells_that_there_is_more(tmp_path: Path, three_a_folder: None) -> None:
-    output = SaveOutput(tmp_path)
+def test_a_mark_tells_that_there_is_more(tmp_path: Path) -> None:
+    output = SMALL(tmp_path)
     marks = [output.cut()]
     for number in range(7):
         assert output.cut() == marks[-1]

@@ -11,6 +11,7 @@ from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.parse import css_urls, read, rewrite, rewriting, srcset
 from larbinpy.parse.css import replace_css_urls
+from larbinpy.parse.marked import Marked, read_marked_html
 from larbinpy.parse.srcset import replace_srcset
 from larbinpy.url import Url
 
@@ -195,16 +196,20 @@ def test_behind_long_runs_places_are_right() -> None:
     assert rewritten(before) == after
 
 
-def test_a_page_is_whole_wherever_the_parser_is_given_a_portion(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def marks(text: str, chunk_size: int) -> tuple[str | None, list[Marked]]:
+    """The base and the elements of a page that the parser gets in portions."""
+    base, found = whole(read_marked_html(text, chunk_size))
+    return base, [*found]
+
+
+def test_a_page_is_whole_wherever_the_parser_is_given_a_portion() -> None:
     text = "\r\n\r\n<p title='\r\n\r\n' style='b:url(b)'>\r<style>a{b:url(b)}</style>\r\n" * 3
     text = "<meta charset=utf-8>" + text + "<a href=b>\u00e9</a>"
-    once = rewritten(text)
-    assert once.count("b.html") == 7
+    assert rewritten(text).count("b.html") == 7
+    at_once = marks(text, len(text))
+    assert [element.tag for element in at_once[1]].count("style") == 3
     for size in range(1, 40):
-        monkeypatch.setattr("larbinpy.parse.marked._CHUNK", size)
-        assert rewritten(text) == once
+        assert marks(text, size) == at_once
 
 
 def test_what_a_shadow_root_holds_is_rewritten_too() -> None:

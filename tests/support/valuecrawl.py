@@ -23,7 +23,6 @@ from larbinpy.dns.lookup import Answer
 from larbinpy.frontier import frontier
 from larbinpy.frontier.state import State
 from larbinpy.outcome import Outcome
-from larbinpy.output import save
 from larbinpy.output.log import CrawlLog
 from larbinpy.output.plug import NullOutput
 from larbinpy.output.save import SaveOutput
@@ -48,7 +47,6 @@ SMALL: dict[Any, dict[str, int]] = {
         "_WRITE_BACK": 128,
         "_CUT_OFF": 100,
     },
-    save: {"FILES_PER_FOLDER": 9},
 }
 
 
@@ -151,7 +149,9 @@ class ValueCrawl:
         self.frontier = make_frontier(
             self.folder, max_urls=6, retries=2, retry_wait=3.0, ignore_robots=True
         )
-        self.output = SaveOutput(self.folder / "pages") if self.pages else NullOutput()
+        self.output: Any = NullOutput()
+        if self.pages:
+            self.output = SaveOutput(self.folder / "pages", files_per_folder=9)
         self.log = CrawlLog(self.folder / "crawl.jsonl")
         self.state = State(self.folder)
         self.checkpoints = Checkpoints(

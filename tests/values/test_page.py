@@ -66,9 +66,9 @@ def test_a_fate_says_what_the_crawl_log_promises():
 
 
 def test_a_fate_is_told_with_its_detail_where_there_is_one():
-    told = Fate.of(page(detail="cut at 5 bytes"), 0.0).told()
+    told = Fate.of(page(detail="cut at 5 bytes"), 0.0).as_dict()
     assert (told["url"], told["attempt"], told["detail"]) == (URL.href, 2, "cut at 5 bytes")
-    assert "detail" not in Fate.of(page(), 0.0).told()
+    assert "detail" not in Fate.of(page(), 0.0).as_dict()
 
 
 def test_the_fate_of_a_url_that_was_never_asked_for():

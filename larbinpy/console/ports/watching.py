@@ -87,5 +87,5 @@ class Watchers:
         line = b""
         for watcher in self._watchers:
             if watcher.wants(fate):
-                line = line or json_line(fate.told())
+                line = line or json_line(fate.as_dict())
                 watcher.note(line)

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from typing import IO
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
@@ -47,9 +47,10 @@ _SESSIONS_IN_PATH = [
 
 #: Bytes of the journal that are sorted in one step (16,000 lines, 30 ms).
 _CHUNK = 4 << 20
+#: Bytes that are read at once when sorted chunks are merged.
 _BLOCK = 1 << 16
 #: Lines that are merged in one step (3 ms).
-_LINES = 1000
+MERGED_LINES = 1000
 
 
 def key(url: str) -> str:
@@ -143,10 +144,20 @@ def before(lines: Iterable[bytes], offset: int) -> Iterator[bytes]:
                 yield line
 
 
-def build(journal: str, index: str, *, folder: int) -> Iterator[None]:
-    """Make `index` of `journal`, in steps of some milliseconds.
+def build(
+    journal: str,
+    index: str,
+    *,
+    folder: int,
+    chunk: int = _CHUNK,
+    block: int = _BLOCK,
+    merged_lines: int = MERGED_LINES,
+) -> Iterator[None]:
+    """Make `index` from `journal`, in steps of some milliseconds.
 
-    What a kill leaves of that is replaced the next time. Raises `OSError`, with no index made.
+    Both are names in `folder`, a descriptor. A step sorts `chunk` bytes or merges
+    `merged_lines` lines, read `block` bytes at a time. The next call replaces temporary files
+    that a kill left. Raises `OSError`, with no index made.
     """
     chunks, part = f"{index}.chunks", f"{index}.part"
     with ExitStack() as closing:
@@ -154,16 +165,17 @@ def build(journal: str, index: str, *, folder: int) -> Iterator[None]:
         closing.callback(discard, chunks, folder=folder)
         pieces = closing.enter_context(_open(chunks, "w+b", folder))
         ends = []
-        while lines := source.readlines(_CHUNK):
+        while lines := source.readlines(chunk):
             pieces.writelines(sorted(lines))
             ends.append(pieces.tell())
             yield
         pieces.flush()
-        in_order = heapq.merge(*map(_between, [pieces] * len(ends), [0, *ends], ends))
+        runs = pairwise([0, *ends])
+        in_order = heapq.merge(*(_between(pieces, start, end, block) for start, end in runs))
         with ExitStack() as undo:
             undo.callback(discard, part, folder=folder)
             with _open(part, "wb", folder) as file:
-                while lines := list(islice(in_order, _LINES)):
+                while lines := list(islice(in_order, merged_lines)):
                     file.writelines(lines)
                     yield
             os.rename(part, index, src_dir_fd=folder, dst_dir_fd=folder)
@@ -177,11 +189,14 @@ def _open(name: str, mode: str, folder: int) -> IO[bytes]:
     return open(name, mode, opener=opener)
 
 
-def _between(file: IO[bytes], start: int, end: int) -> Iterator[bytes]:
-    """The lines of `file` from `start` to `end`, with a place of their own in it."""
+def _between(file: IO[bytes], start: int, end: int, size: int) -> Iterator[bytes]:
+    """The lines of `file` from `start` to `end`, read `size` bytes at a time.
+
+    With pread, so that several of them share one descriptor.
+    """
     rest = b""
     while start < end:
-        block = os.pread(file.fileno(), min(_BLOCK, end - start), start)
+        block = os.pread(file.fileno(), min(size, end - start), start)
         start += len(block)
         *lines, rest = (rest + block).split(b"\n")
         for line in lines:

@@ -18,7 +18,7 @@ from larbinpy.output.warc.records import Record, Records
 from larbinpy.storage.files import AppendFile, LineFile, create, discard
 
 #: Bytes after which the next file is begun (Annex C: 10^9).
-MOST_BYTES = 10**9
+FILE_SIZE = 10**9
 
 _WARC, _INDEX, _OPEN = ".warc.gz", ".cdxj", ".open"
 _NAME = re.compile(r"(larbinpy_[0-9a-f]{8})-\d{17}-(\d{5,})-.*\.(warc\.gz|cdxj)(\.[a-z]+)?")
@@ -43,9 +43,18 @@ class Series:
     was cut after it has come to `sync`. Whoever takes complete files away may take it, too.
     """
 
-    def __init__(self, folder: int, about: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        folder: int,
+        about: Mapping[str, str],
+        *,
+        file_size: int = FILE_SIZE,
+        merged_lines: int = cdxj.MERGED_LINES,
+    ) -> None:
         self._folder = folder
         self._about = dict(about)
+        self._file_size = file_size
+        self._merged_lines = merged_lines
         self._records = Records()
         self._crawl = f"larbinpy_{os.urandom(4).hex()}"
         self._host = _NOT_IN_NAMES.sub("-", os.uname().nodename) or "localhost"
@@ -70,7 +79,12 @@ class Series:
         """A step of the work that files leave behind when they are complete."""
         if self._sorting is None and self._unsorted:
             name = self._unsorted[0]
-            self._sorting = cdxj.build(name + _INDEX + _OPEN, name + _INDEX, folder=self._folder)
+            self._sorting = cdxj.build(
+                name + _INDEX + _OPEN,
+                name + _INDEX,
+                folder=self._folder,
+                merged_lines=self._merged_lines,
+            )
         if self._sorting is not None:
             steps, self._sorting = self._sorting, None
             with suppress(FileNotFoundError):
@@ -81,7 +95,7 @@ class Series:
 
     def ready(self, date: str) -> Records:
         """What makes records for the file that there is to `append` to. Raises `OSError`."""
-        if self._growing is not None and self._growing.size >= MOST_BYTES:
+        if self._growing is not None and self._growing.size >= self._file_size:
             self._complete()
         if self._growing is None:
             self._growing = self._new(date)

@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 from larbinpy.dns.lookup import Answer
 from larbinpy.outcome import Outcome
+from larbinpy.output.warc.cdxj import MERGED_LINES
 from larbinpy.output.warc.records import Original, digest
-from larbinpy.output.warc.series import Series, SeriesMark
+from larbinpy.output.warc.series import FILE_SIZE, Series, SeriesMark
 from larbinpy.page import Page, timestamp
 from larbinpy.storage.files import open_folder
 from larbinpy.url import Url
@@ -48,10 +49,16 @@ class WarcOutput:
         directory: str | os.PathLike[str],
         about: Mapping[str, str],
         wall: Callable[[], float],
+        *,
+        file_size: int = FILE_SIZE,
+        originals: int = _ORIGINALS,
+        answers: int = _ANSWERS,
+        merged_lines: int = MERGED_LINES,
     ) -> None:
         self._wall = wall
         self._folder = open_folder(directory)
-        self._series = Series(self._folder, about)
+        self._series = Series(self._folder, about, file_size=file_size, merged_lines=merged_lines)
+        self._most_originals, self._most_answers = originals, answers
         self._originals: dict[str, Original] = {}
         self._answers: dict[str, _Told] = {}
         self._captures = self._revisits = self._bytes = 0
@@ -74,7 +81,7 @@ class WarcOutput:
     def resolved(self, answer: Answer) -> None:
         if answer.addresses and answer.name not in answer.addresses:
             self._answers[answer.name] = _Told(answer.addresses, self._wall())
-            if len(self._answers) > _ANSWERS:
+            if len(self._answers) > self._most_answers:
                 del self._answers[next(iter(self._answers))]
 
     def stats(self) -> dict[str, object]:
@@ -106,7 +113,7 @@ class WarcOutput:
     def _remember(self, payload: str, original: Original) -> None:
         self._originals.pop(payload, None)
         self._originals[payload] = original
-        if len(self._originals) > _ORIGINALS:
+        if len(self._originals) > self._most_originals:
             del self._originals[next(iter(self._originals))]
 
     # As a part of the state:

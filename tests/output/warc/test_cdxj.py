@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from larbinpy.output.warc import cdxj
 from larbinpy.output.warc.cdxj import Entry, before, build, key
 from larbinpy.storage.files import open_folder
 from larbinpy.url import resolve
@@ -110,15 +109,11 @@ def test_lines_before_an_offset() -> None:
 
 
 @pytest.mark.parametrize("chunk", [1, 1000, 1 << 22])
-def test_the_index_is_the_journal_sorted(
-    tmp_path: Path, folder: int, monkeypatch: pytest.MonkeyPatch, chunk: int
-) -> None:
-    monkeypatch.setattr(cdxj, "_CHUNK", chunk)
-    monkeypatch.setattr(cdxj, "_LINES", 7)
-    monkeypatch.setattr(cdxj, "_BLOCK", 100)
+def test_the_index_is_the_journal_sorted(tmp_path: Path, folder: int, chunk: int) -> None:
     lines = [line(n * 7919 % 100, n) for n in range(100)]
     (tmp_path / "journal").write_bytes(b"".join(lines))
-    steps = sum(1 for _ in build("journal", "index", folder=folder))
+    making = build("journal", "index", folder=folder, chunk=chunk, block=100, merged_lines=7)
+    steps = sum(1 for _ in making)
     assert steps > 100 // 7
     assert (tmp_path / "index").read_bytes() == b"".join(sorted(lines))
     assert sorted(os.listdir(tmp_path)) == ["index", "journal"]

@@ -15,7 +15,6 @@ from warcio.archiveiterator import ArchiveIterator
 
 from larbinpy.dns.lookup import Answer
 from larbinpy.outcome import Outcome
-from larbinpy.output.warc import cdxj, series, warc
 from larbinpy.output.warc.warc import WarcOutput
 from larbinpy.page import Page
 from larbinpy.url import Url
@@ -32,8 +31,8 @@ def page(number: int, body: bytes | None = None, host: str = "h") -> Page:
     return Page(url, Outcome.SUCCESS, 200, [("content-type", "text/plain")], head=HEAD, body=body)
 
 
-#: Makes outputs of one folder.
-Outputs = Callable[[], WarcOutput]
+#: Makes outputs of one folder; takes the sizes that `WarcOutput` does.
+Outputs = Callable[..., WarcOutput]
 
 
 class Clock:
@@ -51,8 +50,8 @@ def outputs(tmp_path: Path) -> Iterator[Outputs]:
     """Makes outputs of one folder; those that were not closed were killed."""
     made: list[WarcOutput] = []
 
-    def make() -> WarcOutput:
-        made.append(WarcOutput(tmp_path, ABOUT, Clock()))
+    def make(**sizes: int) -> WarcOutput:
+        made.append(WarcOutput(tmp_path, ABOUT, Clock(), **sizes))
         return made[-1]
 
     yield make
@@ -135,11 +134,8 @@ def test_a_crawl_without_pages_leaves_nothing(tmp_path: Path, outputs: Outputs) 
     assert os.listdir(tmp_path) == []
 
 
-def test_a_file_that_is_full_is_followed_by_another(
-    tmp_path: Path, outputs: Outputs, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(series, "MOST_BYTES", 3000)
-    output = outputs()
+def test_a_file_that_is_full_is_followed_by_another(tmp_path: Path, outputs: Outputs) -> None:
+    output = outputs(file_size=3000)
     for number in range(20):
         output.loaded(page(number))
     done = [name for name in os.listdir(tmp_path) if name.endswith(".warc.gz")]
@@ -184,10 +180,9 @@ def test_neither_nothing_nor_a_part_is_what_others_refer_to(
 
 
 def test_payloads_are_remembered_by_their_last_use(
-    outputs: Outputs, monkeypatch: pytest.MonkeyPatch
+    outputs: Outputs,
 ) -> None:
-    monkeypatch.setattr(warc, "_ORIGINALS", 2)
-    output = outputs()
+    output = outputs(originals=2)
     for body in (b"a", b"b", b"a", b"c", b"a", b"b"):
         output.loaded(page(0, body))
     # b was forgotten for c; a was used in between.
@@ -226,11 +221,8 @@ def test_a_name_with_a_final_dot_is_the_one_that_was_told(tmp_path: Path, output
     assert [r.url for r in found] == ["dns:a.test", "http://a.test./0", "http://a.test/1"]
 
 
-def test_names_are_remembered_within_bounds(
-    tmp_path: Path, outputs: Outputs, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(warc, "_ANSWERS", 2)
-    output = outputs()
+def test_names_are_remembered_within_bounds(tmp_path: Path, outputs: Outputs) -> None:
+    output = outputs(answers=2)
     for name in ("a", "b", "c"):
         output.resolved(Answer(name, ("192.0.2.1",), None))
     for name in ("a", "b", "c"):
@@ -336,10 +328,9 @@ def test_a_file_that_was_taken_away_is_not_missed(tmp_path: Path, outputs: Outpu
 
 
 def test_complete_files_may_be_taken_away_while_the_crawl_goes_on(
-    tmp_path: Path, outputs: Outputs, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, outputs: Outputs
 ) -> None:
-    monkeypatch.setattr(series, "MOST_BYTES", 2000)
-    output = outputs()
+    output = outputs(file_size=2000)
     kept = 0
     for number in range(20):
         output.loaded(page(number))
@@ -385,7 +376,7 @@ def live(folder: Path, marks: list[Any], disk: FaultyDisk) -> bool:
     output = None
     try:
         with disk.under(*CHANGES):
-            output = WarcOutput(folder, ABOUT, Clock())
+            output = WarcOutput(folder, ABOUT, Clock(), file_size=2000, merged_lines=2)
             mark, first = marks[-1]
             if mark is not None:
                 output.load(mark)
@@ -405,12 +396,8 @@ def live(folder: Path, marks: list[Any], disk: FaultyDisk) -> bool:
 
 
 @pytest.mark.parametrize("torn", [False, True])
-def test_killed_at_any_moment_each_page_is_there_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, torn: bool
-) -> None:
+def test_killed_at_any_moment_each_page_is_there_once(tmp_path: Path, torn: bool) -> None:
     """At each change of the disk in turn, and then again in what it does to go on."""
-    monkeypatch.setattr(series, "MOST_BYTES", 2000)
-    monkeypatch.setattr(cdxj, "_LINES", 2)
     for nth in count(1):
         folder = tmp_path / str(nth)
         marks: list[Any] = [(None, 0)]
@@ -430,13 +417,10 @@ def test_killed_at_any_moment_each_page_is_there_once(
     assert nth > 50
 
 
-def test_a_full_disk_leaves_whole_records_and_lets_the_page_come_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(series, "MOST_BYTES", 2000)
+def test_a_full_disk_leaves_whole_records_and_lets_the_page_come_again(tmp_path: Path) -> None:
     for nth in range(1, 40):
         folder = tmp_path / str(nth)
-        output = WarcOutput(folder, ABOUT, Clock())
+        output = WarcOutput(folder, ABOUT, Clock(), file_size=2000)
         disk = FaultyDisk()
         with disk.under("open", "write", "rename"):
             disk.fail(nth, times=2, torn=True)
