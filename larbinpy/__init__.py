@@ -32,11 +32,11 @@ from larbinpy._version import __version__
 if TYPE_CHECKING:
     from larbinpy.config import Config, load
     from larbinpy.crawl.crawl import Crawl
-    from larbinpy.exit_status import Start
+    from larbinpy.storage.state import Start
 
 __all__ = ["Config", "Crawl", "Start", "__version__", "load"]
 
-_HOMES = {"Config": "config", "Crawl": "crawl.crawl", "Start": "exit_status", "load": "config"}
+_HOMES = {"Config": "config", "Crawl": "crawl.crawl", "Start": "storage.state", "load": "config"}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,14 +1,6 @@
-"""How a crawl starts, why it ends, and the exit status of each ending."""
+"""Why a crawl ends, and the exit status of each ending."""
 
 from enum import Enum
-
-
-class Start(Enum):
-    """What to do about a state folder that holds a crawl."""
-
-    REFUSE = "refuse"
-    RESUME = "resume"
-    SCRATCH = "scratch"
 
 
 class Ending(Enum):

@@ -26,9 +26,10 @@ from larbinpy.config import Config, ConfigError
 from larbinpy.config.kinds import URL
 from larbinpy.console.text import grouped, roughly, size
 from larbinpy.crawl.crawl import Crawl
-from larbinpy.exit_status import Ending, Start
+from larbinpy.exit_status import Ending
 from larbinpy.outcome import Trait, having
 from larbinpy.output.report import write_report
+from larbinpy.storage.state import Start
 
 _EARLY = (Ending.STOPPED.code, Ending.FORCED.code)
 #: Ends of which all was said by then.

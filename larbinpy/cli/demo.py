@@ -13,7 +13,7 @@ from larbinpy.cli.common import plain_errors, progress_option
 from larbinpy.config import ConfigError, load
 from larbinpy.crawl.crawl import Crawl
 from larbinpy.demo import FIRST_LINE, serve
-from larbinpy.exit_status import Start
+from larbinpy.storage.state import Start
 
 
 @click.command()

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from larbinpy.cli.common import folders, plain_errors
-from larbinpy.frontier.state import State
+from larbinpy.storage.state import State
 
 
 @click.command()

@@ -22,11 +22,10 @@ from larbinpy.config import DEFAULT_FILE, Config, texts
 from larbinpy.console.text import printable, size
 from larbinpy.crawl.crawl import Crawl
 from larbinpy.errors import UserError
-from larbinpy.exit_status import Start
-from larbinpy.frontier.state import State, StateError
 from larbinpy.outcome import Outcome, Trait
 from larbinpy.output.mirror.catalog import NAME, is_rewritten
 from larbinpy.page import Page
+from larbinpy.storage.state import Start, State, StateError
 from larbinpy.url import Url
 
 #: Where neither options nor settings say how: deeper, quicker and with longer files than a

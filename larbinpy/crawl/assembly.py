@@ -11,15 +11,15 @@ from larbinpy.crawl import wiring
 from larbinpy.crawl.control import Control
 from larbinpy.crawl.engine import Engine, Mode
 from larbinpy.crawl.resolving import make_resolver
-from larbinpy.exit_status import Start
 from larbinpy.frontier.politeness import Waits
-from larbinpy.frontier.state import State, StateError
+from larbinpy.frontier.saved import saved_by
 from larbinpy.loop.clock import clock, wall
 from larbinpy.loop.poller import Poller
 from larbinpy.output import Output
 from larbinpy.output.log import CrawlLog
 from larbinpy.stats.counters import Stats
 from larbinpy.storage.files import Reserve
+from larbinpy.storage.state import Saved, Start, State, StateError
 
 
 class Assembly:
@@ -78,17 +78,12 @@ class Assembly:
         self.log = CrawlLog(folder / "crawl.jsonl")
         closing.callback(_close_after_all, self.log)
         closing.callback(self.frontier.store.close)
-        self._take_up(state, start, seeds)
+        disk = wiring.make_syncing(config, poller, closing)
+        saved = saved_by(self.frontier, self.log, self.output, disk)
+        self._take_up(state, saved, start, seeds)
         self.reserve = Reserve(folder / "reserve")
         closing.callback(self.reserve.release)
-        self.checkpoints = wiring.make_checkpoints(
-            config,
-            state,
-            self.frontier,
-            self.log,
-            self.output,
-            wiring.make_syncing(config, poller, closing),
-        )
+        self.checkpoints = wiring.make_checkpoints(config, state, saved)
         self.engine = Engine(
             wiring.make_engine_settings(config),
             self.mode,
@@ -108,11 +103,12 @@ class Assembly:
     def __repr__(self) -> str:
         return f"<Rooms {self.engine!r}>"
 
-    def _take_up(self, state: State, start: Start, seeds: Iterable[str]) -> None:
+    def _take_up(self, state: State, saved: Saved, start: Start, seeds: Iterable[str]) -> None:
         if start is Start.SCRATCH:
-            state.clear(self.frontier, self.log)
+            state.clear(saved)
         elif start is Start.RESUME:
-            state.load(self.frontier, self.log, clock(), self.output)
+            now = clock()
+            self.frontier.resume(now, ended=state.load(saved, now))
         for url in seeds:
             self.frontier.seed(url)
 

@@ -14,12 +14,13 @@ from larbinpy.crawl.assembly import Assembly
 from larbinpy.crawl.ending import Stopping
 from larbinpy.dns.outage import Outage
 from larbinpy.errors import FULL, disk_error, what_failed
-from larbinpy.exit_status import Ending, Start
+from larbinpy.exit_status import Ending
 from larbinpy.loop.clock import clock, wall
 from larbinpy.loop.signals import Signals
 from larbinpy.observe.snapshot import report, snapshot
 from larbinpy.outcome import Outcome
 from larbinpy.output import Output
+from larbinpy.storage.state import Start
 
 #: What passes when somebody makes room.
 _PASSING = frozenset({errno.ENOSPC, errno.EDQUOT})

@@ -19,7 +19,6 @@ from larbinpy.console.ports.input_port import InputPort
 from larbinpy.console.ports.posting import Posting
 from larbinpy.console.ports.watching import Watchers
 from larbinpy.console.terminal.info import FetchInfo
-from larbinpy.crawl.checkpoints import Checkpoints
 from larbinpy.crawl.engine import BY_PROXY, EngineSettings, FateSink
 from larbinpy.dns.address import is_public
 from larbinpy.fetch.fetcher import CONNECTIONS_PER_HANDLE, Fetcher
@@ -31,7 +30,6 @@ from larbinpy.frontier.media_types import Types
 from larbinpy.frontier.politeness import Waits
 from larbinpy.frontier.scope import Scope, ScopeSettings
 from larbinpy.frontier.sequencer import Sequencer
-from larbinpy.frontier.state import Log, Part, State
 from larbinpy.loop.clock import wall
 from larbinpy.loop.poller import Poller
 from larbinpy.output import Output
@@ -39,7 +37,9 @@ from larbinpy.output.log import CrawlLog
 from larbinpy.output.mirror.browsable import MirrorSettings
 from larbinpy.output.modes import open_output
 from larbinpy.output.plug import Outputs
+from larbinpy.storage.checkpoints import Checkpoints
 from larbinpy.storage.seen import Seen
+from larbinpy.storage.state import Saved, State
 from larbinpy.storage.store import Store
 from larbinpy.storage.syncing import Syncing
 from larbinpy.workers.pool import InlineReader, Reader, ReaderPool
@@ -194,11 +194,8 @@ def make_syncing(config: Config, poller: Poller, closing: ExitStack) -> Syncing:
     return syncing
 
 
-def make_checkpoints(
-    config: Config, state: State, frontier: Frontier, log: Log, output: Part, disk: Syncing
-) -> Checkpoints:
-    every = _CAN_RELOAD if config.can_reload else _CHECKPOINT
-    return Checkpoints(state, frontier, log, every, output, disk)
+def make_checkpoints(config: Config, state: State, saved: Saved) -> Checkpoints:
+    return Checkpoints(state, saved, _CAN_RELOAD if config.can_reload else _CHECKPOINT)
 
 
 def _allow_handles(wanted: int, readers: int) -> int:

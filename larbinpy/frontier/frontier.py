@@ -284,8 +284,14 @@ class Frontier:
         for pauses in chain(self.sites.pauses(after), self.ip_sites.pauses(after)):
             yield {key: round(time - now, 3) for key, time in pauses.items()}
 
-    def resume(self, waits: Mapping[str, float]) -> None:
-        """Go on with a loaded store: count again, and leave alone until then who was to be."""
-        self.sites.left_alone.update(waits)
-        self.ip_sites.left_alone.update(waits)
+    def leave_alone(self, until: Mapping[str, float]) -> None:
+        """Leave sites and addresses alone until the times given by their keys."""
+        self.sites.left_alone.update(until)
+        self.ip_sites.left_alone.update(until)
+
+    def resume(self, now: float, *, ended: bool) -> None:
+        """Go on with a loaded state, after which no server was asked if `ended`."""
         self.sequencer.resume()
+        if not ended:
+            # Any address may have been asked between that checkpoint and the kill.
+            self.ip_sites.let_rest(now)

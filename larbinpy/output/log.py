@@ -5,6 +5,7 @@ from json.encoder import encode_basestring_ascii as quoted
 
 from larbinpy.page import Fate
 from larbinpy.storage.files import LineFile
+from larbinpy.storage.state import SavedPart
 
 
 def line(fate: Fate) -> bytes:
@@ -27,7 +28,7 @@ def _or_null(text: str | None) -> str:
     return "null" if text is None else quoted(text)
 
 
-class CrawlLog:
+class CrawlLog(SavedPart):
     """Appends to the log at `path`; what a kill left of a last line is cut off first.
 
     Lines wait in memory until `flush`. A write that fails leaves whole lines in the file,

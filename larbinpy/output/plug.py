@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 from larbinpy.dns.lookup import Answer
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
+from larbinpy.storage.state import SavedPart
 from larbinpy.url import Url
 
 
@@ -143,7 +144,7 @@ class NoRefresh:
 NO_REFRESH: Refresher = NoRefresh()
 
 
-class Outputs(Durable, ReplyListener, Protocol):
+class Outputs(Durable, ReplyListener, SavedPart, Protocol):
     """What a crawl has: all of its plugs as one."""
 
     @property
@@ -151,7 +152,7 @@ class Outputs(Durable, ReplyListener, Protocol):
         """The one that knows what it has; one of that kind is enough."""
 
 
-class NullOutput:
+class NullOutput(SavedPart):
     """Keeps nothing."""
 
     refresher: Refresher = NO_REFRESH
@@ -184,7 +185,7 @@ class NullOutput:
         pass
 
 
-class SeveralOutputs:
+class SeveralOutputs(SavedPart):
     """Several plugs as one, each called in the order given.
 
     An exception of one keeps the page from those after it; when that page comes again,

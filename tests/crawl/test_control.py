@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from larbinpy.crawl import wiring
-from larbinpy.crawl.checkpoints import Checkpoints
 from larbinpy.crawl.crawl import Start
-from larbinpy.frontier.state import State
+from larbinpy.storage.checkpoints import Checkpoints
+from larbinpy.storage.state import State
 from tests.support.smallweb import Answer, Web, at_once
 from tests.support.smallworld import Client, World, Worlds, free_port
 

@@ -10,7 +10,7 @@ import pytest
 from larbinpy.crawl import engine as engine_module
 from larbinpy.crawl.crawl import Start
 from larbinpy.crawl.engine import Engine
-from larbinpy.frontier.state import State
+from larbinpy.storage.state import State
 from tests.support.crawling import free_port
 from tests.support.smallworld import Pages
 

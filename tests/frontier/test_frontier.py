@@ -9,15 +9,17 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from larbinpy.crawl.checkpoints import Checkpoints
 from larbinpy.dns.lookup import Answer
 from larbinpy.frontier.named_site import State
-from larbinpy.frontier.state import State as Folder
+from larbinpy.frontier.saved import saved_by
 from larbinpy.observe.view import queues
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
 from larbinpy.storage import blocks as blocks_module
 from larbinpy.storage import queues as queues_module
+from larbinpy.storage.checkpoints import Checkpoints
+from larbinpy.storage.state import SavedPart
+from larbinpy.storage.state import State as Folder
 from larbinpy.storage.store import decode
 from larbinpy.url import Url, host_of
 from tests.support.faultydisk import FaultyDisk
@@ -332,7 +334,8 @@ def test_a_hot_site_does_not_hold_up_the_others(tmp_path):
 def resumed(folder, waits, now, **settings):
     """A world that goes on at `now` after another run with these waits."""
     world = World(make_frontier(folder, **settings), now=now)
-    world.frontier.resume({key: now + wait for key, wait in waits.items()})
+    world.frontier.leave_alone({key: now + wait for key, wait in waits.items()})
+    world.frontier.resume(now, ended=True)
     return world
 
 
@@ -425,7 +428,7 @@ LEAST = 2.0
 MOST = 60.0
 
 
-class Log:
+class Log(SavedPart):
     """A crawl log without a disk."""
 
     def __init__(self):
@@ -477,7 +480,8 @@ class Crawl(RuleBasedStateMachine):
         if self.frontier is not None:
             self.frontier.store.close()
         self.frontier = make_frontier(self.root, **self.settings)
-        self.checkpoints = Checkpoints(self.folder, self.frontier, self.log, 5.0)
+        self.saved = saved_by(self.frontier, self.log)
+        self.checkpoints = Checkpoints(self.folder, self.saved, 5.0)
         self.cut = self.committed = None
         self.asked, self.flights = [], []
 
@@ -612,7 +616,8 @@ class Crawl(RuleBasedStateMachine):
             return
         self.renew()
         # Who was asked just before is not asked sooner for that: `begun` goes on.
-        self.folder.load(self.frontier, self.log, self.now)
+        ended = self.folder.load(self.saved, self.now)
+        self.frontier.resume(self.now, ended=ended)
         found = Counter(owed(self.frontier))
         self.committed = next(each for each in moments if each and each[0] == found)
         self.owed, self.decided = (each.copy() for each in self.committed)

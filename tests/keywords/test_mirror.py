@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import pytest
 
 from larbinpy.crawl.crawl import Start
-from larbinpy.frontier.state import State, StateError
 from larbinpy.output.mirror.browsable import BrowsableMirror
 from larbinpy.output.mirror.catalog import Catalog, is_rewritten
+from larbinpy.storage.state import State, StateError
 from tests.support.keywords import effect_of
 from tests.support.smallweb import Answer, Web
 from tests.support.smallworld import World, Worlds

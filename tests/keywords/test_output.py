@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from larbinpy.crawl.crawl import Start
-from larbinpy.frontier.state import State
+from larbinpy.storage.state import State
 from tests.support.keywords import effect_of
 from tests.support.smallweb import Web
 from tests.support.smallworld import World, Worlds

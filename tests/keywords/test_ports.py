@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from larbinpy.frontier.state import State
+from larbinpy.storage.state import State
 from tests.support import promlint
 from tests.support.keywords import effect_of
 from tests.support.smallweb import ADDRESSES, Web

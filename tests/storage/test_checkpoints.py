@@ -3,14 +3,15 @@ from math import inf
 
 import pytest
 
-from larbinpy.crawl.checkpoints import Checkpoints
-from larbinpy.frontier import state
-from larbinpy.frontier.state import State, StateError
+from larbinpy.frontier.saved import saved_by
+from larbinpy.storage import state
+from larbinpy.storage.checkpoints import Checkpoints
+from larbinpy.storage.state import SavedPart, State, StateError
 from tests.support.faultydisk import CHANGES, FaultyDisk
 from tests.support.frontiers import make_frontier
 
 
-class Part:
+class Part(SavedPart):
     """A part of the state that notes what is asked of it."""
 
     def __init__(self, name, calls):
@@ -68,7 +69,7 @@ def calls():
 
 @pytest.fixture
 def checkpoints(frontier, tmp_path, calls):
-    return Checkpoints(State(tmp_path), frontier, Part("log", calls), 5.0)
+    return Checkpoints(State(tmp_path), saved_by(frontier, Part("log", calls)), 5.0)
 
 
 def seed(frontier, *numbers):
@@ -138,9 +139,9 @@ def test_each_step_waits_for_the_disk_once_at_most(checkpoints, frontier):
     assert waits == [0, 0, 1, 1, 0, 0, 0, 2, 0]
 
 
-def test_a_long_state_is_written_down_in_steps(checkpoints, frontier, tmp_path, monkeypatch):
-    monkeypatch.setattr(state, "_LONG", 10)
-    monkeypatch.setattr(state, "_ENTRIES", 2)
+def test_a_long_state_is_written_down_in_steps(frontier, tmp_path, calls):
+    saved_parts = saved_by(frontier, Part("log", calls))
+    checkpoints = Checkpoints(State(tmp_path, entries=2, long=10), saved_parts, 5.0)
     seed(frontier, 3)
     checkpoints.begin(1.0)
     assert finish(checkpoints) > 10
@@ -249,7 +250,7 @@ def with_outputs(frontier, tmp_path, calls):
 
     def make(disk=None):
         log, outputs = Part("log", calls), Part("outputs", calls)
-        return Checkpoints(State(tmp_path), frontier, log, 5.0, outputs, disk)
+        return Checkpoints(State(tmp_path), saved_by(frontier, log, outputs, disk), 5.0)
 
     return make
 
@@ -309,10 +310,11 @@ def test_the_log_and_the_outputs_take_up_what_they_said(with_outputs, calls, tmp
     with_outputs().save(0.0)
     calls.clear()
     again = make_frontier(tmp_path)
-    State(tmp_path).load(again, Part("log", calls), 0.0, Part("outputs", calls))
-    assert calls == ["log load", "outputs load"]
+    saved_parts = saved_by(again, Part("log", calls), Part("outputs", calls))
+    State(tmp_path).load(saved_parts, 0.0)
+    assert calls == ["outputs load", "log load"]
     calls.clear()
-    State(tmp_path).load(make_frontier(tmp_path), Part("log", calls), 0.0)
+    State(tmp_path).load(saved_by(make_frontier(tmp_path), Part("log", calls)), 0.0)
     assert calls == ["log load"]
 
 

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from larbinpy.crawl.checkpoints import Checkpoints
-from larbinpy.frontier.state import State, StateError
+from larbinpy.frontier.saved import saved_by
 from larbinpy.loop.poller import Poller
 from larbinpy.output.log import CrawlLog
+from larbinpy.storage.checkpoints import Checkpoints
+from larbinpy.storage.state import SavedPart, State, StateError
 from larbinpy.storage.syncing import Syncing
 from tests.support.crawling import Asked, World, html, missing, one_line
 from tests.support.frontiers import make_frontier
@@ -270,7 +271,7 @@ def test_a_kernel_that_cannot_tell_of_its_end(
 # The checkpoint that waits for it.
 
 
-class Outputs:
+class Outputs(SavedPart):
     """Some, as a part of the state; `calls` is shared with the disk."""
 
     def __init__(self, calls: list[str]) -> None:
@@ -300,6 +301,9 @@ class Disk:
         self.calls.append(f"begin {written}")
         self.done = False
 
+    def wait(self) -> None:
+        raise AssertionError("nobody waits for it")
+
 
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[CrawlLog]:
@@ -317,7 +321,7 @@ def test_the_manifest_comes_after_all_of_it(tmp_path: Path, log: CrawlLog) -> No
     calls: list[str] = []
     outputs, disk = Outputs(calls), Disk(calls)
     frontier = make_frontier(tmp_path)
-    steps = State(tmp_path).checkpoint(frontier, log, 0.0, outputs, disk)
+    steps = State(tmp_path).checkpoint(saved_by(frontier, log, outputs, disk), 0.0)
     assert next(steps) is True
     outputs.mark = 7
     assert [next(steps) for _ in range(5)] == [False] * 5
@@ -328,7 +332,7 @@ def test_the_manifest_comes_after_all_of_it(tmp_path: Path, log: CrawlLog) -> No
     assert calls == ["cut", "begin {'pages': 0}", "sync"]
     assert manifest(tmp_path)["outputs"] == {"pages": 0}
     again = make_frontier(tmp_path)
-    State(tmp_path).load(again, log, 0.0, outputs)
+    State(tmp_path).load(saved_by(again, log, outputs), 0.0)
     assert calls[3:] == ["load 0"]
     frontier.store.close()
     again.store.close()
@@ -338,18 +342,17 @@ def test_an_error_of_the_disk_keeps_the_last_manifest(tmp_path: Path, log: Crawl
     outputs, disk = Outputs([]), Disk([])
     frontier = make_frontier(tmp_path)
     state = State(tmp_path)
-    assert list(state.checkpoint(frontier, log, 0.0))
+    assert list(state.checkpoint(saved_by(frontier, log, outputs), 0.0))
     before = manifest(tmp_path)
-    assert before["outputs"] is None
-    steps = state.checkpoint(frontier, log, 1.0, outputs, disk)
+    assert before["outputs"] == {"pages": 0}
+    steps = state.checkpoint(saved_by(frontier, log, outputs, disk), 1.0)
     assert [next(steps), next(steps)] == [True, False]
     disk.done, disk.error = True, OSError(errno.EIO, "gone")
     with pytest.raises(OSError, match="gone"):
         next(steps)
     assert manifest(tmp_path) == before
-    # A state from before there were outputs has no mark of them.
-    state.load(make_frontier(tmp_path), log, 0.0, outputs)
-    assert "load" not in "".join(outputs.calls)
+    state.load(saved_by(make_frontier(tmp_path), log, outputs), 0.0)
+    assert outputs.calls[-1] == "load 0"
     frontier.store.close()
 
 
@@ -359,9 +362,9 @@ def test_outputs_that_are_not_whole_are_damage(tmp_path: Path, log: CrawlLog) ->
             raise ValueError("index is shorter than it was")
 
     frontier = make_frontier(tmp_path)
-    assert list(State(tmp_path).checkpoint(frontier, log, 0.0, Outputs([])))
+    assert list(State(tmp_path).checkpoint(saved_by(frontier, log, Outputs([])), 0.0))
     with pytest.raises(StateError, match=r"damaged \(index is shorter"):
-        State(tmp_path).load(make_frontier(tmp_path), log, 0.0, Short([]))
+        State(tmp_path).load(saved_by(make_frontier(tmp_path), log, Short([])), 0.0)
     frontier.store.close()
 
 
@@ -372,7 +375,7 @@ def test_checkpoints_are_in_no_hurry_while_they_wait(
     outputs = Outputs([])
     syncing = Syncing(poller, [tmp_path])
     frontier = make_frontier(tmp_path)
-    checkpoints = Checkpoints(State(tmp_path), frontier, log, 5.0, outputs, syncing)
+    checkpoints = Checkpoints(State(tmp_path), saved_by(frontier, log, outputs, syncing), 5.0)
     checkpoints.begin(0.0)
     assert checkpoints.deadline == -inf
     checkpoints.step()

@@ -18,17 +18,18 @@ from typing import Any
 
 import pytest
 
-from larbinpy.crawl.checkpoints import Checkpoints
 from larbinpy.dns.lookup import Answer
 from larbinpy.frontier import frontier
-from larbinpy.frontier.state import State
+from larbinpy.frontier.saved import saved_by
 from larbinpy.outcome import Outcome
 from larbinpy.output.log import CrawlLog
-from larbinpy.output.plug import NullOutput
+from larbinpy.output.plug import NullOutput, Outputs, SeveralOutputs
 from larbinpy.output.save import SaveOutput
 from larbinpy.page import Fate, Page
 from larbinpy.storage import blocks, fingerprint_table, queues, seen
+from larbinpy.storage.checkpoints import Checkpoints
 from larbinpy.storage.files import LineFile
+from larbinpy.storage.state import State
 from larbinpy.url import Url, fingerprint, hash64
 from tests.support.frontiers import MANY, WALL, links, make_frontier, owed
 
@@ -149,14 +150,14 @@ class ValueCrawl:
         self.frontier = make_frontier(
             self.folder, max_urls=6, retries=2, retry_wait=3.0, ignore_robots=True
         )
-        self.output: Any = NullOutput()
+        self.output: Outputs = NullOutput()
         if self.pages:
-            self.output = SaveOutput(self.folder / "pages", files_per_folder=9)
+            pages = SaveOutput(self.folder / "pages", files_per_folder=9)
+            self.output = SeveralOutputs({"save": pages})
         self.log = CrawlLog(self.folder / "crawl.jsonl")
         self.state = State(self.folder)
-        self.checkpoints = Checkpoints(
-            self.state, self.frontier, self.log, 0.0, self.output, self.disk
-        )
+        self.parts = saved_by(self.frontier, self.log, self.output, self.disk)
+        self.checkpoints = Checkpoints(self.state, self.parts, 0.0)
         self.now = 100.0
         self._flying: list[Url] = []
         self._landed: deque[Page] = deque()
@@ -172,10 +173,11 @@ class ValueCrawl:
         """Begin, or go on with what was saved."""
         if self.scratch:
             self.saves.append(NOTHING)
-            self.state.clear(self.frontier, self.log)
+            self.state.clear(self.parts)
             del self.saves[:-1]
         elif self.state.exists:
-            self.state.load(self.frontier, self.log, self.now, self.output)
+            ended = self.state.load(self.parts, self.now)
+            self.frontier.resume(self.now, ended=ended)
             found = self.found()
             self._seen, self._decided = set(found.seen), list(found.decided)
             self._saved = list(found.saved)

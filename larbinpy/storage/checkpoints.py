@@ -2,33 +2,19 @@
 
 from collections.abc import Callable, Iterator
 
-from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.state import Log, Part, State
-from larbinpy.storage.syncing import Syncing
+from larbinpy.storage.state import Saved, State
 
 
 class Checkpoints:
-    """One checkpoint after another, `every` so many seconds.
+    """A checkpoint of `saved` every so many seconds.
 
-    One that is under way is done a step at a time, each with one wait for the disk. The
-    files of `outputs` are brought there by `disk`, beside the loop.
+    Each is made in steps, with at most one wait for the disk in a step.
     """
 
-    def __init__(
-        self,
-        state: State,
-        frontier: Frontier,
-        log: Log,
-        every: float,
-        outputs: Part | None = None,
-        disk: Syncing | None = None,
-    ) -> None:
+    def __init__(self, state: State, saved: Saved, every: float) -> None:
         self._state = state
-        self._frontier = frontier
-        self._log = log
+        self._parts = saved
         self._every = every
-        self._outputs = outputs
-        self._disk = disk
         self._begun_at = float("-inf")
         self._steps: Iterator[bool] | None = None
         self._at_once = False
@@ -62,9 +48,7 @@ class Checkpoints:
     def _checkpoint(self, now: float, *, ended: bool = False) -> Iterator[bool]:
         self._begun_at = now
         self._begun += 1
-        return self._state.checkpoint(
-            self._frontier, self._log, now, self._outputs, self._disk, ended=ended
-        )
+        return self._state.checkpoint(self._parts, now, ended=ended)
 
     def step(self) -> None:
         """Go on with the one under way. After an OSError none is."""
@@ -94,6 +78,7 @@ class Checkpoints:
         """A whole checkpoint at once."""
         self._steps = None
         for at_once in self._checkpoint(now, ended=ended):
-            if not at_once and self._disk is not None:
-                self._disk.wait()
+            if not at_once:
+                for disk in self._parts.disks.values():
+                    disk.wait()
         self._saved = self._begun

@@ -1,0 +1,60 @@
+"""The parts of a crawl's state that the frontier knows: queues, fingerprints, hosts and waits."""
+
+from collections.abc import Generator
+
+from larbinpy.frontier.frontier import Frontier
+from larbinpy.storage.state import Disk, Saved, SavedPart, SavedValue
+
+
+class SavedSeedHosts(SavedValue):
+    """The hosts of the seeds: a list."""
+
+    def __init__(self, frontier: Frontier) -> None:
+        self._hosts = frontier.seed_hosts
+
+    def cut(self, now: float, *, ended: bool) -> list[str]:
+        return list(self._hosts)
+
+    def load(self, value: list[str], now: float) -> None:
+        self._hosts.update(map(str, value))
+
+
+class SavedWaits(SavedValue):
+    """Seconds for which sites and addresses are still left alone, by their keys."""
+
+    def __init__(self, frontier: Frontier) -> None:
+        self._frontier = frontier
+
+    def cut(self, now: float, *, ended: bool) -> Generator[None, None, dict[str, float]]:
+        # After a kill all addresses rest for waitDuration, so only longer waits are needed.
+        beyond = 0.0 if ended else self._frontier.ip_sites.least
+        return self._gathered(now, beyond)
+
+    def _gathered(self, now: float, beyond: float) -> Generator[None, None, dict[str, float]]:
+        waits: dict[str, float] = {}
+        for some in self._frontier.waits(now, beyond):
+            waits |= {key: max(wait, waits.get(key, 0.0)) for key, wait in some.items()}
+            yield
+        return waits
+
+    def load(self, value: dict[str, float], now: float) -> None:
+        self._frontier.leave_alone({key: now + float(wait) for key, wait in dict(value).items()})
+
+
+def saved_by(
+    frontier: Frontier, log: SavedPart, outputs: SavedPart | None = None, disk: Disk | None = None
+) -> Saved:
+    """The state of a crawl. `disk` brings the files of `outputs` to the disk."""
+    written = {} if outputs is None else {"outputs": outputs}
+    return Saved(
+        # The log first: it must hold every URL that the store no longer owes.
+        parts={
+            "log": log,
+            **written,
+            "store": frontier.store,
+            "seen": frontier.seen,
+            "digests": frontier.digests,
+        },
+        values={"seed_hosts": SavedSeedHosts(frontier), "waits": SavedWaits(frontier)},
+        disks={} if disk is None else {"outputs": disk},
+    )

@@ -1,0 +1,279 @@
+"""The state that a crawl leaves on disk, so that another run can go on where it stopped.
+
+Most parts of the state are files that grow. At a checkpoint each part returns its *mark*, which
+says how much of its files counts; once all of that is on the disk, `state.json`, which holds
+the marks, is replaced in one rename. So there is always one whole state, the old or the new.
+Anything in a file beyond its mark is the torn end of a crawl that was killed.
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from larbinpy.errors import UserError
+from larbinpy.storage.files import make_folder, sync_folder, write_atomic
+from larbinpy.storage.store import Store, decode
+from larbinpy.url import Url
+
+_MANIFEST = "state.json"
+#: Errors that a damaged or foreign state can cause while it is loaded.
+_DAMAGE = (OSError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError)
+_FORMAT = 3
+#: Entries of the manifest encoded at once. The objects that a thousand entries make on the way
+#: stay in the processor's cache, which takes a third of the time of encoding all at once.
+_ENTRIES = 1000
+#: Characters of the manifest encoded in one step.
+_LONG = 200_000
+
+
+class Start(Enum):
+    """What to do about a state folder that holds a crawl."""
+
+    REFUSE = "refuse"
+    RESUME = "resume"
+    SCRATCH = "scratch"
+
+
+class SavedPart(Protocol):
+    """A part of the state with files of its own, which it saves itself.
+
+    A subclass inherits `tidy` and `clear`, which do nothing.
+    """
+
+    def cut(self) -> Any:
+        """Write what is in memory; the mark, a JSON-able value. Raises `OSError`."""
+
+    def sync(self) -> None:
+        """Bring to the disk what `cut` wrote. Raises `OSError`."""
+
+    def load(self, mark: Any) -> None:
+        """Go on from `mark`: everything after it will happen again.
+
+        Raises `OSError` or `ValueError` where the files do not hold what was marked.
+        """
+
+    def tidy(self, mark: Any) -> None:
+        """`mark` is committed: delete the files that it does not need."""
+        return
+
+    def clear(self) -> None:
+        """Delete what is saved (--scratch)."""
+        return
+
+
+class SavedValue(Protocol):
+    """A part of the state that is stored in the manifest and has no file."""
+
+    def cut(self, now: float, *, ended: bool) -> Any:
+        """The value, JSON-able, or a generator that returns it.
+
+        A generator runs after the files are synced, one step of the checkpoint for each of its
+        yields. `ended` says that no server is asked after this checkpoint.
+        """
+
+    def load(self, value: Any, now: float) -> None:
+        """Take up a saved value. Raises `ValueError`, `TypeError` or `AttributeError`."""
+
+
+class Disk(Protocol):
+    """Brings to the disk the files of a part that are too many to be synced one by one."""
+
+    def begin(self, written: object) -> None:
+        """Begin; there is nothing to do if `written`, the part's mark, is that of last time."""
+
+    @property
+    def done(self) -> bool:
+        """Whether the files are on the disk, or there is an `error`."""
+
+    @property
+    def error(self) -> OSError | None:
+        """Why what was written may not be on the disk."""
+
+    def wait(self) -> None:
+        """Return when `done`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """All parts of a state, by their keys in the manifest."""
+
+    #: In the order in which they are cut and synced. They are loaded in the opposite order.
+    parts: dict[str, SavedPart]
+    values: Mapping[str, SavedValue] = field(default_factory=dict)
+    #: By the key of the part whose files they bring to the disk, which is done before any sync.
+    disks: Mapping[str, Disk] = field(default_factory=dict)
+
+
+class StateError(UserError):
+    """The state folder cannot be used; the message says why and what to do."""
+
+
+class State:
+    """A state folder, locked for one crawl."""
+
+    def __init__(self, folder: Path, *, entries: int = _ENTRIES, long: int = _LONG) -> None:
+        self._folder = folder
+        self._entries = entries
+        self._long = long
+        self._lock: IO[str] | None = None
+
+    def __repr__(self) -> str:
+        return f"<State {self._folder} {'locked' if self._lock else 'free'}>"
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a saved crawl."""
+        return (self._folder / _MANIFEST).exists()
+
+    def lock(self) -> None:
+        """Make the folder and keep others out until `unlock` or the end of the process."""
+        make_folder(self._folder)
+        lock = (self._folder / "lock").open("a+")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            with lock:
+                lock.seek(0)
+                owner = lock.read(20).strip() or "another process"
+            raise StateError(f"{self._folder}: in use by process {owner}") from None
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        self._lock = lock
+
+    def unlock(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def clear(self, saved: Saved) -> None:
+        """Delete the saved crawl (--scratch). The manifest goes first, so no half of it is left."""
+        (self._folder / _MANIFEST).unlink(missing_ok=True)
+        # Otherwise a power cut may bring the manifest back without the files that it names.
+        sync_folder(self._folder)
+        for key in reversed(saved.parts):
+            saved.parts[key].clear()
+
+    def checkpoint(self, saved: Saved, now: float, *, ended: bool = False) -> Iterator[bool]:
+        """Save the state in steps, each with one wait for the disk at most.
+
+        The first step is the cut: changes between the steps are not part of this checkpoint.
+        It counts from the last step on; after an OSError or a power cut before that, the
+        previous one does. A step yields whether the next one has something to do at once;
+        False means that it waits for a disk of `saved`. `ended` says that no server is asked
+        after this.
+        """
+        marks: dict[str, Any] = {key: part.cut() for key, part in saved.parts.items()}
+        values: dict[str, Any] = {
+            key: value.cut(now, ended=ended) for key, value in saved.values.items()
+        }
+        yield True
+        for key, disk in saved.disks.items():
+            # Before the syncs: most of what they wait for is on the disk then.
+            yield from _brought_to(disk, marks[key])
+        for part in saved.parts.values():
+            part.sync()
+            yield True
+        for key, value in values.items():
+            if isinstance(value, Generator):
+                values[key] = yield from _gathered(value)
+        text, length = [], 0
+        for piece in _json({"format": _FORMAT, **marks, "ended": ended, **values}, self._entries):
+            text.append(piece.encode())
+            length += len(piece)
+            if length > self._long:
+                length = 0
+                yield True
+        write_atomic(self._folder / _MANIFEST, text)
+        yield True
+        for key, part in saved.parts.items():
+            part.tidy(marks[key])
+
+    def load(self, saved: Saved, now: float) -> bool:
+        """Take up the saved state; whether no server was asked after it was saved.
+
+        Raises `StateError` where the state is not whole.
+        """
+        manifest = self._manifest()
+        try:
+            ended = bool(manifest["ended"])
+            for key, value in saved.values.items():
+                value.load(manifest[key], now)
+            for key in reversed(saved.parts):
+                saved.parts[key].load(manifest[key])
+        except UserError as error:
+            raise StateError(str(error)) from error
+        except _DAMAGE as error:
+            raise StateError(
+                f"{self._folder}: the saved state is damaged ({error}); --scratch starts anew"
+            ) from error
+        return ended
+
+    def _manifest(self) -> dict[str, Any]:
+        path = self._folder / _MANIFEST
+        try:
+            manifest: dict[str, Any] = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            raise StateError(f"{self._folder}: no saved crawl here") from None
+        except (OSError, ValueError) as error:
+            raise StateError(f"{path}: damaged ({error}); --scratch starts anew") from error
+        if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
+            raise StateError(f"{path}: not a state of this version; --scratch starts anew")
+        return manifest
+
+    def owed(self) -> Iterator[Url]:
+        """The URLs that a stopped crawl still owes."""
+        store = Store(self._folder)
+        try:
+            store.load(self._manifest()["store"])
+            yield from map(decode, store.lines())
+        except _DAMAGE as error:
+            raise StateError(f"{self._folder}: the saved state is damaged ({error})") from error
+
+
+def _brought_to(disk: Disk, written: object) -> Iterator[bool]:
+    disk.begin(written)
+    while not disk.done:
+        yield False
+    if disk.error is not None:
+        raise disk.error
+
+
+def _gathered(value: Generator[None, None, Any]) -> Generator[bool, None, Any]:
+    while True:
+        try:
+            next(value)
+        except StopIteration as end:
+            return end.value
+        yield True
+
+
+def _json(value: object, entries: int) -> Iterator[str]:
+    """`value` as JSON, in pieces of at most so many `entries` of a list or dict."""
+    if isinstance(value, list | dict) and len(value) > entries:
+        kind = type(value)
+        for number, some in enumerate(_batches(value, entries)):
+            text = json.dumps(kind(some))
+            yield ("," if number else text[0]) + text[1:-1]
+        yield text[-1]
+    elif isinstance(value, dict):
+        mark = "{"
+        for key, entry in value.items():
+            yield f"{mark}{json.dumps(str(key))}:"
+            yield from _json(entry, entries)
+            mark = ","
+        yield "}" if value else "{}"
+    else:
+        yield json.dumps(value)
+
+
+def _batches(value: list[object] | dict[object, object], size: int) -> Iterator[list[Any]]:
+    entries = iter(value.items() if isinstance(value, dict) else value)
+    while some := list(islice(entries, size)):
+        yield some
