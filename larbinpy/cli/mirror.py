@@ -50,7 +50,7 @@ _NOT_TAKEN = (
 _SHOWN = 20
 
 
-class Summary:
+class MirrorSummary:
     """An output plug that remembers what people want to know in the end."""
 
     def __init__(self) -> None:
@@ -116,7 +116,7 @@ def mirror(
         start = _unfinished(directory, state)
         if start is Start.RESUME:
             click.echo(f"larbinpy: going on with the unfinished mirror in {directory}", err=True)
-        summary = Summary()
+        summary = MirrorSummary()
         crawl = Crawl(config, output=summary, start=start, progress=progress)
         collect_rarely()
         code = crawl.run()
@@ -177,7 +177,7 @@ def _lost_catalog(directory: str) -> bool:
     return not (root / NAME).exists() and any(path.name[0] != "." for path in root.iterdir())
 
 
-def _tell(report: dict[str, Any], summary: Summary, state: str) -> None:
+def _tell(report: dict[str, Any], summary: MirrorSummary, state: str) -> None:
     """What came, and what did not."""
     if report["exit_code"] != NOTHING:  # which was told with its reasons
         click.echo(

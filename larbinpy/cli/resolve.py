@@ -15,8 +15,8 @@ from larbinpy.cli.common import (
     plain_errors,
     servers_option,
 )
-from larbinpy.console.terminal.results import Results
-from larbinpy.console.terminal.source import arriving_lines
+from larbinpy.console.terminal.resolve_input import arriving_lines
+from larbinpy.console.terminal.resolve_output import Results
 from larbinpy.crawl.resolving import make_resolver
 from larbinpy.dns.bulk import resolve_names
 from larbinpy.loop.clock import clock

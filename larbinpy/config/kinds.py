@@ -1,6 +1,6 @@
 """Kinds of values that a setting can have: from the words people write, and back.
 
-A `Kind` turns the words of one item into a value, or raises ValueError with a reason
+A `ValueKind` turns the words of one item into a value, or raises ValueError with a reason
 that reads well after "keyword: ". What it shows, it also reads, as the same value.
 """
 
@@ -30,7 +30,7 @@ SWITCH_WORDS = _ON | _OFF
 
 
 @dataclass(frozen=True, slots=True)
-class Kind(Generic[T]):
+class ValueKind(Generic[T]):
     """One kind of value."""
 
     #: What is written after the keyword, for people.
@@ -49,7 +49,7 @@ class Setting:
 
     keyword: str
     attribute: str
-    kind: Kind[Any]
+    kind: ValueKind[Any]
     default: Any
     help: str
     #: Given again, it adds to what was there; its value is a tuple of items.
@@ -73,13 +73,13 @@ class Setting:
         return " ".join(items + ["end"] * (self.kind.words if self.kind.closed and items else 0))
 
 
-def setting(keyword: str, kind: Kind[T], default: T, help: str, *, live: bool = False) -> T:
+def setting(keyword: str, kind: ValueKind[T], default: T, help: str, *, live: bool = False) -> T:
     """A dataclass field that is a setting of one value."""
     row = {"keyword": keyword, "kind": kind, "help": help, "live": live}
     return field(default=default, metadata=row)
 
 
-def settings(keyword: str, kind: Kind[T], help: str) -> tuple[T, ...]:
+def settings(keyword: str, kind: ValueKind[T], help: str) -> tuple[T, ...]:
     """A dataclass field that is a setting of any number of values, none at first."""
     row = {"keyword": keyword, "kind": kind, "help": help, "many": True}
     return cast(tuple[T, ...], field(default=(), metadata=row))
@@ -109,7 +109,7 @@ def _integer(text: str) -> int:
     return int(text)
 
 
-def count(low: int = 0, high: int = 10**12) -> Kind[int]:
+def count(low: int = 0, high: int = 10**12) -> ValueKind[int]:
     """A whole number."""
 
     def parse(text: str) -> int:
@@ -117,7 +117,7 @@ def count(low: int = 0, high: int = 10**12) -> Kind[int]:
         _between(value, low, high, str)
         return value
 
-    return Kind("NUMBER", parse, str)
+    return ValueKind("NUMBER", parse, str)
 
 
 def port_number(text: str, low: int = 0) -> int:
@@ -136,7 +136,7 @@ def show_duration(seconds: float) -> str:
     return f"{seconds:.6f}".rstrip("0").rstrip(".") + "s"
 
 
-def duration(low: float = 0, *, bare: int = 1) -> Kind[float]:
+def duration(low: float = 0, *, bare: int = 1) -> ValueKind[float]:
     """Seconds, to the microsecond; a number without unit counts `bare` seconds."""
     wanted = "a duration such as 30, 0.5s, 10m, 2h or 1d"
 
@@ -145,7 +145,7 @@ def duration(low: float = 0, *, bare: int = 1) -> Kind[float]:
         _between(seconds, low, LONGEST, show_duration)
         return seconds
 
-    return Kind("MINUTES" if bare == 60 else "SECONDS", parse, show_duration)
+    return ValueKind("MINUTES" if bare == 60 else "SECONDS", parse, show_duration)
 
 
 def show_size(size: int) -> str:
@@ -155,7 +155,7 @@ def show_size(size: int) -> str:
     return str(size)
 
 
-def size(low: int, high: int) -> Kind[int]:
+def size(low: int, high: int) -> ValueKind[int]:
     """Bytes."""
 
     def parse(text: str) -> int:
@@ -163,7 +163,7 @@ def size(low: int, high: int) -> Kind[int]:
         _between(value, low, high, show_size)
         return value
 
-    return Kind("BYTES", parse, show_size)
+    return ValueKind("BYTES", parse, show_size)
 
 
 def _switch(text: str) -> bool:
@@ -205,7 +205,7 @@ def _file(text: str) -> str:
     return path
 
 
-def choice(*names: str) -> Kind[str]:
+def choice(*names: str) -> ValueKind[str]:
     """One of `names`."""
 
     def parse(text: str) -> str:
@@ -213,7 +213,7 @@ def choice(*names: str) -> Kind[str]:
             raise ValueError(f"{text[:40]!r} is none of {', '.join(names)}")
         return text.lower()
 
-    return Kind("|".join(names), parse, str)
+    return ValueKind("|".join(names), parse, str)
 
 
 def _modes(text: str) -> tuple[str, ...]:
@@ -291,22 +291,24 @@ def _proxy(name: str, port: str) -> tuple[str, int]:
     return host, port_number(port, 1)
 
 
-SWITCH: Kind[bool] = Kind("", _switch, lambda on: "on" if on else "off", words=0)
-PORT: Kind[int] = Kind("PORT", port_number, str)
-HEADER: Kind[str] = Kind("TEXT", _header, quote)
-NAME: Kind[str] = Kind("TEXT", _name, quote)
-FOLDER: Kind[str] = Kind("PATH", _folder, quote)
-FILE: Kind[str | None] = Kind("PATH", _file, lambda path: quote(path or ""))
-MODES: Kind[tuple[str, ...]] = Kind("MODE[,MODE]", _modes, lambda names: ",".join(names) or "none")
-URL: Kind[str] = Kind("URL", _url, str)
-ADDRESS: Kind[str] = Kind("IP", ip, str)
-SERVER: Kind[tuple[str, int]] = Kind("IP[:PORT]", _server, _show_server)
-DOMAIN: Kind[str] = Kind("DOMAIN... end", _domain, str, closed=True)
-EXTENSION: Kind[str] = Kind(".EXT... end", _lower, quote, closed=True)
-PROXY: Kind[tuple[str, int] | None] = Kind(
+SWITCH: ValueKind[bool] = ValueKind("", _switch, lambda on: "on" if on else "off", words=0)
+PORT: ValueKind[int] = ValueKind("PORT", port_number, str)
+HEADER: ValueKind[str] = ValueKind("TEXT", _header, quote)
+NAME: ValueKind[str] = ValueKind("TEXT", _name, quote)
+FOLDER: ValueKind[str] = ValueKind("PATH", _folder, quote)
+FILE: ValueKind[str | None] = ValueKind("PATH", _file, lambda path: quote(path or ""))
+MODES: ValueKind[tuple[str, ...]] = ValueKind(
+    "MODE[,MODE]", _modes, lambda names: ",".join(names) or "none"
+)
+URL: ValueKind[str] = ValueKind("URL", _url, str)
+ADDRESS: ValueKind[str] = ValueKind("IP", ip, str)
+SERVER: ValueKind[tuple[str, int]] = ValueKind("IP[:PORT]", _server, _show_server)
+DOMAIN: ValueKind[str] = ValueKind("DOMAIN... end", _domain, str, closed=True)
+EXTENSION: ValueKind[str] = ValueKind(".EXT... end", _lower, quote, closed=True)
+PROXY: ValueKind[tuple[str, int] | None] = ValueKind(
     "HOST PORT", _proxy, lambda proxy: f"{proxy[0]} {proxy[1]}" if proxy else "", words=2
 )
-SPECIFIC: Kind[tuple[str, str]] = Kind(
+SPECIFIC: ValueKind[tuple[str, str]] = ValueKind(
     '"TYPE" .EXT... end end',
     lambda kind, extension: (_lower(kind), _lower(extension)),
     lambda pair: f'"{pair[0]}" {quote(pair[1])}',

@@ -1,18 +1,25 @@
-"""People looking in: the input port and console, the status page, metrics and progress.
+"""User interfaces of a crawl: input port and console, status page, metrics, progress.
 
-tcp         the server both ports are made of: moves bytes, bounds everything
-input_port  Larbin's seed protocol and the console
-commands    the verbs of the console and of POST /control, in steps
-watching    fates as they are decided, for those who watch
-http        the status server: metrics makes its text, pages its HTML of
-            overview, fates, places, inside: the sections, each a function of the snapshot
-            health, reasons, figures: what they say; charts, markup: how
-            style, script: what lies in each page
-posting     POST /control, for who has the token
-progress    the bar or the lines on the terminal that started the crawl
-client      the other end of both ports, for the commands that talk to a running crawl
-prompt      the console's other end; answers lays out for people what it is told
-text        crawled text made harmless for terminals, logs and pages
+text, stream    makes crawled text harmless for terminals, logs and pages; streams that close
+ports/          the servers, within the crawl
+  tcp           the server of both ports: moves bytes, bounds connections and times
+  input_port    Larbin's seed protocol and the console
+  commands      the commands of the console and of POST /control
+  watching      fates as they are decided, for `watch`
+  http          the status server
+  posting       POST /control, for clients with the token
+  token         the token
+status/         the status pages and metrics: functions of the snapshot
+  pages         the pages, and the sections of each
+  overview, outcomes, queues, system    the sections
+  health        the findings: warnings about the crawl
+  format, charts, markup, style, script    how values, plots and pages look
+  metrics       the text of /metrics
+terminal/       output and clients for terminals
+  progress, fetch_info    the bar or lines of a crawl; a line a URL
+  client        the clients of both ports
+  prompt, layout    the console, and its answers as text
+  resolve_input, resolve_output    the names and results of `larbinpy resolve`
 
-Nothing here reaches into the crawl: a snapshot dict is shown, and verbs are called.
+Nothing here reaches into the crawl: it shows a snapshot dict and calls commands.
 """

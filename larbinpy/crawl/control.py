@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from larbinpy.config import Config, ConfigError, change
-from larbinpy.console.ports.commands import Answer, Steps, Wait
+from larbinpy.console.ports.commands import CommandSteps, Result, Wait
 from larbinpy.console.ports.watching import Watcher, Watchers
 from larbinpy.crawl.engine import Mode
 from larbinpy.errors import what_failed
@@ -102,7 +102,7 @@ class Control:
         self._fetcher.limit(config.bond_width, self._now())
         return None
 
-    def explain(self, url: str) -> Steps:
+    def explain(self, url: str) -> CommandSteps:
         """Where a URL stands; what must be searched for takes some turns, a slice of each."""
         try:
             yield from self._turn_to_search()
@@ -119,13 +119,13 @@ class Control:
             self._search_at = self._now()
             yield {"ok": False, "error": what_failed(error)}
 
-    def _turn_to_search(self) -> Steps:
+    def _turn_to_search(self) -> CommandSteps:
         """Until no other search is at it, and the last slice is long enough ago."""
         while self._now() < self._search_at:
             yield Wait.TURN
         self._search_at = self._now() + 2 * _SLICE
 
-    def _dated(self, found: dict[str, Any]) -> Answer:
+    def _dated(self, found: dict[str, Any]) -> Result:
         """With the time when a wait ends, and what holds up all."""
         if "in_s" in found:
             found["until"] = timestamp(wall() + found["in_s"])
@@ -133,7 +133,7 @@ class Control:
             found["paused"] = True
         return found
 
-    def save(self) -> Steps:
+    def save(self) -> CommandSteps:
         """Bring all that there is now to the disk, beside what the crawl does meanwhile."""
         for saved in self._save():
             if saved is None:

@@ -18,7 +18,7 @@ from larbinpy.console.ports.http import StatusServer
 from larbinpy.console.ports.input_port import InputPort
 from larbinpy.console.ports.posting import Posting
 from larbinpy.console.ports.watching import Watchers
-from larbinpy.console.terminal.info import FetchInfo
+from larbinpy.console.terminal.fetch_info import FetchInfo
 from larbinpy.crawl.engine import BY_PROXY, EngineSettings, FateSink
 from larbinpy.dns.address import is_public
 from larbinpy.fetch.fetcher import CONNECTIONS_PER_HANDLE, Fetcher

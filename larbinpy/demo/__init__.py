@@ -18,14 +18,14 @@ from typing import Any, NamedTuple
 
 from larbinpy.config.kinds import quote
 from larbinpy.demo.expectation import Expected, Truth, truth
-from larbinpy.demo.places import build
-from larbinpy.demo.site import Place, Web
+from larbinpy.demo.hosts import build
+from larbinpy.demo.site import Location, Web
 
 __all__ = [
     "FIRST_LINE",
     "Expected",
+    "Location",
     "Logged",
-    "Place",
     "Serving",
     "Truth",
     "build",
@@ -86,7 +86,7 @@ class Serving:
 
     def requests(self) -> list[tuple[str, int]]:
         """The log as (URL, status), as `Truth.trespasses` takes it."""
-        return [(self.web.url(Place(r.host, r.path)), r.status) for r in self.log()]
+        return [(self.web.url(Location(r.host, r.path)), r.status) for r in self.log()]
 
     def names(self) -> list[tuple[str, str, str]]:
         """The questions asked so far: name, type, and reply code or "lost"."""

@@ -11,9 +11,9 @@ import signal
 import sys
 from contextlib import suppress
 
+from larbinpy.demo.hosts import build
 from larbinpy.demo.names import NameProtocol, NameServer
-from larbinpy.demo.places import build
-from larbinpy.demo.server import Control, WebServer, bind_all, listen
+from larbinpy.demo.server import WebControl, WebServer, bind_all, listen
 
 
 def _arguments() -> argparse.Namespace:
@@ -49,7 +49,7 @@ async def _serve(options: argparse.Namespace) -> None:
     for sock in sockets[: len(busy)]:
         await listen(server.answer, sock)
     control_port, control = bind_all(["127.0.0.1"])
-    await listen(Control(server, names).answer, control[0])
+    await listen(WebControl(server, names).answer, control[0])
     transport, _ = await loop.create_datagram_endpoint(
         lambda: NameProtocol(names), local_addr=("127.0.0.1", 0)
     )

@@ -9,7 +9,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from larbinpy.demo.site import Kind, Place, Web
+from larbinpy.demo.site import LinkKind, Location, Web
 
 #: The other name of an outcome: a site's state may be known before its URL is queued.
 TWINS = {"forbiddenRobots": "fastRobots", "noDNS": "fastNoDns", "noConnection": "fastNoConn"}
@@ -25,7 +25,7 @@ class Expected:
     outcome: str
     #: HTTP status; 0 where no request for it may or can be answered.
     status: int
-    kind: Kind
+    kind: LinkKind
     #: Links from the nearest seed.
     distance: int
     #: The mirror's file, relative to outputDir; None where there is none, and where its
@@ -100,13 +100,13 @@ class Truth:
 
 def truth(
     web: Web,
-    seeds: Iterable[Place] | None = None,
+    seeds: Iterable[Location] | None = None,
     *,
     cgi: bool = True,
     images: bool = True,
     any_type: bool = False,
     sitemaps: bool = True,
-    within: Callable[[Place], bool] = lambda place: True,
+    within: Callable[[Location], bool] = lambda location: True,
 ) -> Truth:
     """The truth for a crawl from `seeds` (default: the web's own), robots rules obeyed.
 
@@ -114,56 +114,58 @@ def truth(
     sheets and other requisites), sitemaps, and any narrower scope (`within`). A mirror has
     the files that `Expected.file` names, and one more for each other success.
     """
-    wanted = {Kind.PAGE: True, Kind.IMAGE: images or any_type, Kind.REQUISITE: any_type}
-    wanted[Kind.SITEMAP] = sitemaps
-    ends: dict[Place, Expected] = {}
+    wanted = {LinkKind.PAGE: True, LinkKind.IMAGE: images or any_type, LinkKind.REQUISITE: any_type}
+    wanted[LinkKind.SITEMAP] = sitemaps
+    ends: dict[Location, Expected] = {}
     met: set[str] = set()
-    queue = deque((Kind.PAGE, seed, 0) for seed in seeds or web.seeds)
+    queue = deque((LinkKind.PAGE, seed, 0) for seed in seeds or web.seeds)
     while queue:
-        kind, place, distance = queue.popleft()
-        if place in ends or not wanted[kind] or not within(place) or web.endless(place):
+        kind, location, distance = queue.popleft()
+        if location in ends or not wanted[kind] or not within(location) or web.endless(location):
             continue
-        if "?" in place.path and not cgi:
+        if "?" in location.path and not cgi:
             continue
-        host = web.hosts[place.host]
+        host = web.hosts[location.host]
         if host.name not in met:
             met.add(host.name)
-            queue.extend((Kind.SITEMAP, host.place(path), distance) for path in host.sitemaps)
-        ends[place] = end = _end(web, place, kind, distance, any_type)
+            queue.extend(
+                (LinkKind.SITEMAP, host.location(path), distance) for path in host.sitemaps
+            )
+        ends[location] = end = _end(web, location, kind, distance, any_type)
         if end.outcome in ("success", "err30X"):
-            links = web.find(place).links
+            links = web.find(location).links
             queue.extend((kind, target, distance + 1) for kind, target in links)
     return _report(web, ends)
 
 
-def _end(web: Web, place: Place, kind: Kind, distance: int, any_type: bool) -> Expected:
-    unreachable = web.hosts[place.host].fate
-    resource = web.find(place)
+def _end(web: Web, location: Location, kind: LinkKind, distance: int, any_type: bool) -> Expected:
+    unreachable = web.hosts[location.host].fate
+    resource = web.find(location)
     outcome = unreachable or resource.fate
     if any_type and outcome == "badType":
         outcome = "success"
     status = 0 if outcome in TWINS else resource.status
     file = None
     if outcome == "success" and resource.indexed and resource.body:
-        file = f"{place.host}:{web.port}{place.path}"
-        file += "index.html" if place.path.endswith("/") else ""
+        file = f"{location.host}:{web.port}{location.path}"
+        file += "index.html" if location.path.endswith("/") else ""
     return Expected(outcome, status, kind, distance, file)
 
 
-def _report(web: Web, ends: dict[Place, Expected]) -> Truth:
-    hidden = {place for place in web.places() if place not in ends}
-    hidden |= {place for place, end in ends.items() if end.outcome == "forbiddenRobots"}
+def _report(web: Web, ends: dict[Location, Expected]) -> Truth:
+    hidden = {location for location in web.locations() if location not in ends}
+    hidden |= {location for location, end in ends.items() if end.outcome == "forbiddenRobots"}
     free = _settled([end.file for end in ends.values() if end.file is not None])
     expected = {}
-    for place, end in ends.items():
-        settled = end.file in free and _PLAIN_PATH.fullmatch(place.path)
-        expected[web.url(place)] = end if settled else replace(end, file=None)
+    for location, end in ends.items():
+        settled = end.file in free and _PLAIN_PATH.fullmatch(location.path)
+        expected[web.url(location)] = end if settled else replace(end, file=None)
     loose = [
-        web.url(Place(host.name, prefix))
+        web.url(Location(host.name, prefix))
         for host in web.hosts.values()
         for prefix in host.endless_prefixes
     ]
-    return Truth(expected, tuple(loose), frozenset(web.url(place) for place in hidden))
+    return Truth(expected, tuple(loose), frozenset(web.url(location) for location in hidden))
 
 
 def _settled(files: list[str]) -> set[str]:

@@ -114,7 +114,11 @@ def _pictures(host: Host) -> None:
     parts = {"inline-style": "/i/5.png", "style-element": "/i/6.png"}
     links = [Link(how, path) for how, path in (images | parts).items()]
     links += [Link("img", "/i/disc.svg"), Link("audio", "/tone.wav")]
-    links += [Link("style", "/main.css"), Link("script", "/app.js"), Link("manifest", "/app.json")]
+    links += [
+        Link("style", "/main.css"),
+        Link("script", "/app.js"),
+        Link("manifest", "/app.json"),
+    ]
     host.page("/pictures.html", *links)
     for number, path in enumerate([*images.values(), *parts.values(), "/i/7.png", "/i/8.png"]):
         host.file(path, png(number + 20), "image/png")

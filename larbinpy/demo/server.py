@@ -15,7 +15,7 @@ from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from larbinpy.demo.names import NameServer
-from larbinpy.demo.site import Place, Resource, Web, share, squeeze
+from larbinpy.demo.site import Location, Resource, Web, share, squeeze
 
 _HEAD_LIMIT = 64 * 1024
 #: A connection without a request for so long (s) is closed.
@@ -25,7 +25,7 @@ _DROPS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class WebRequest:
     """One request: `path` is the target in origin form, header names are in lower case."""
 
     method: str
@@ -45,7 +45,7 @@ class Request:
         )
 
 
-def parse_request(head: bytes, address: str) -> Request | None:
+def parse_request(head: bytes, address: str) -> WebRequest | None:
     """Read a request head; None where it is not one."""
     line, *fields = head.decode("latin-1").rstrip("\r\n").split("\r\n")
     words = line.split(" ")
@@ -59,7 +59,7 @@ def parse_request(head: bytes, address: str) -> Request | None:
         host = urlsplit(target).netloc
         target = "/" + target[len("http://") :].partition("/")[2]
     host = host.rpartition(":")[0] or host
-    return Request(method, host.lower(), target, headers, address, version)
+    return WebRequest(method, host.lower(), target, headers, address, version)
 
 
 @dataclass(slots=True)
@@ -74,33 +74,33 @@ class WebServer:
     flaky: float = 0.0
     seed: int = 0
     log: list[dict[str, object]] = field(default_factory=list)
-    _tried: set[Place] = field(default_factory=set)
+    _tried: set[Location] = field(default_factory=set)
 
     def reset(self) -> None:
         self.log.clear()
         self._tried.clear()
 
-    def is_flaky(self, place: Place) -> bool:
-        """Whether chance chose `place` to fail once."""
-        if place.path.endswith("/robots.txt") or self.web.find(place).status != 200:
+    def is_flaky(self, location: Location) -> bool:
+        """Whether chance chose `location` to fail once."""
+        if location.path.endswith("/robots.txt") or self.web.find(location).status != 200:
             return False
-        return share(self.seed, place) < self.flaky
+        return share(self.seed, location) < self.flaky
 
-    def reply(self, request: Request) -> Resource:
+    def reply(self, request: WebRequest) -> Resource:
         if request.method not in ("GET", "HEAD"):
             return Resource(405, headers=(("Allow", "GET, HEAD"),))
-        place = Place(request.host, request.path)
-        resource = self.web.find(place)
-        wait = 0 if resource.busy is None and self.is_flaky(place) else resource.busy
-        if wait is not None and place not in self._tried:
-            self._tried.add(place)
+        location = Location(request.host, request.path)
+        resource = self.web.find(location)
+        wait = 0 if resource.busy is None and self.is_flaky(location) else resource.busy
+        if wait is not None and location not in self._tried:
+            self._tried.add(location)
             return Resource(503, headers=(("Retry-After", str(wait)),))
         if resource.gzip and "gzip" in request.headers.get("accept-encoding", ""):
             encoded = (*resource.headers, ("Content-Encoding", "gzip"))
             return replace(resource, body=squeeze(resource.body), headers=encoded)
         return resource
 
-    def answer(self, request: Request) -> Resource:
+    def answer(self, request: WebRequest) -> Resource:
         """`reply`, with a line in the log."""
         now = asyncio.get_running_loop().time()
         resource = self.reply(request)
@@ -118,13 +118,13 @@ class WebServer:
 
 
 @dataclass(slots=True)
-class Control:
+class WebControl:
     """What tests may ask: ``/_log`` (requests), ``/_names`` (questions), ``/_reset``."""
 
     server: WebServer
     names: NameServer
 
-    def answer(self, request: Request) -> Resource:
+    def answer(self, request: WebRequest) -> Resource:
         if request.path == "/_log":
             return _json(self.server.log)
         if request.path == "/_names":
@@ -152,7 +152,7 @@ _GONE = (
 
 
 async def talk(
-    answer: Callable[[Request], Resource],
+    answer: Callable[[WebRequest], Resource],
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
 ) -> None:
@@ -166,7 +166,7 @@ async def talk(
         writer.close()
 
 
-async def _requests(reader: asyncio.StreamReader, address: str) -> AsyncIterator[Request]:
+async def _requests(reader: asyncio.StreamReader, address: str) -> AsyncIterator[WebRequest]:
     while True:
         async with asyncio.timeout(_IDLE):
             head = await reader.readuntil(b"\r\n\r\n")
@@ -179,7 +179,7 @@ async def _requests(reader: asyncio.StreamReader, address: str) -> AsyncIterator
             return
 
 
-async def _send(writer: asyncio.StreamWriter, resource: Resource, request: Request) -> None:
+async def _send(writer: asyncio.StreamWriter, resource: Resource, request: WebRequest) -> None:
     lines = [f"HTTP/1.1 {resource.status} {_phrase(resource.status)}"]
     lines += [f"{name}: {value}" for name, value in resource.headers]
     if resource.status == 200 or resource.body:
@@ -222,7 +222,7 @@ def _phrase(status: int) -> str:
     return HTTPStatus(status).phrase
 
 
-async def listen(answer: Callable[[Request], Resource], sock: socket.socket) -> asyncio.Server:
+async def listen(answer: Callable[[WebRequest], Resource], sock: socket.socket) -> asyncio.Server:
     """Serve HTTP on the bound socket `sock`."""
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 HTML = "text/html"
 
 
-class Kind(Enum):
+class LinkKind(Enum):
     """What a link is to a crawler."""
 
     PAGE = "page"
@@ -28,7 +28,7 @@ class Kind(Enum):
     NEVER = "never"
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """Where a resource is: host, then path and query in canonical spelling."""
 
     host: str
@@ -45,34 +45,34 @@ class Link:
 
 
 #: How each sort of link is written. Entries of kind NEVER are what a crawler must leave.
-MARKUP: dict[str, tuple[Kind, str]] = {
-    "a": (Kind.PAGE, '<li><a href="{url}">{text}</a></li>'),
-    "area": (Kind.PAGE, '<map name="m"><area shape="default" alt="" href="{url}"></map>'),
-    "iframe": (Kind.PAGE, '<iframe src="{url}"></iframe>'),
-    "form": (Kind.PAGE, '<form action="{url}"><input name="q"><button>Go</button></form>'),
-    "next": (Kind.PAGE, '<link rel="next" href="{url}">'),
-    "feed": (Kind.PAGE, '<link rel="alternate" type="application/rss+xml" href="{url}">'),
-    "refresh": (Kind.PAGE, '<meta http-equiv="refresh" content="5; url={url}">'),
-    "entry": (Kind.PAGE, ""),
-    "img": (Kind.IMAGE, '<img alt="" src="{url}">'),
-    "srcset": (Kind.IMAGE, '<img alt="" srcset="{url} 2x">'),
-    "source": (Kind.IMAGE, '<picture><source srcset="{url} 640w"></picture>'),
-    "icon": (Kind.IMAGE, '<link rel="icon" href="{url}">'),
-    "style": (Kind.REQUISITE, '<link rel="stylesheet" href="{url}">'),
-    "script": (Kind.REQUISITE, '<script src="{url}"></script>'),
-    "audio": (Kind.REQUISITE, '<audio controls src="{url}"></audio>'),
-    "manifest": (Kind.REQUISITE, '<link rel="manifest" href="{url}">'),
-    "inline-style": (Kind.REQUISITE, "<p style=\"background: url('{url}')\">Painted.</p>"),
-    "style-element": (Kind.REQUISITE, "<style>h1 {{ background: url({url}) }}</style>"),
-    "part": (Kind.REQUISITE, ""),
-    "map": (Kind.SITEMAP, ""),
-    "nofollow": (Kind.NEVER, '<li><a rel="nofollow" href="{url}">{text}</a></li>'),
-    "post": (Kind.NEVER, '<form method="post" action="{url}"><button>Buy</button></form>'),
-    "comment": (Kind.NEVER, '<!-- <a href="{url}">{text}</a> -->'),
-    "string": (Kind.NEVER, "<script>var s = '<a href=\"{url}\">';</script>"),
-    "text": (Kind.NEVER, "<p>&lt;a href={url}&gt;</p>"),
-    "data": (Kind.NEVER, '<p data-href="{url}">Data.</p>'),
-    "shown": (Kind.NEVER, '<li><a href="{url}">{text}</a></li>'),
+MARKUP: dict[str, tuple[LinkKind, str]] = {
+    "a": (LinkKind.PAGE, '<li><a href="{url}">{text}</a></li>'),
+    "area": (LinkKind.PAGE, '<map name="m"><area shape="default" alt="" href="{url}"></map>'),
+    "iframe": (LinkKind.PAGE, '<iframe src="{url}"></iframe>'),
+    "form": (LinkKind.PAGE, '<form action="{url}"><input name="q"><button>Go</button></form>'),
+    "next": (LinkKind.PAGE, '<link rel="next" href="{url}">'),
+    "feed": (LinkKind.PAGE, '<link rel="alternate" type="application/rss+xml" href="{url}">'),
+    "refresh": (LinkKind.PAGE, '<meta http-equiv="refresh" content="5; url={url}">'),
+    "entry": (LinkKind.PAGE, ""),
+    "img": (LinkKind.IMAGE, '<img alt="" src="{url}">'),
+    "srcset": (LinkKind.IMAGE, '<img alt="" srcset="{url} 2x">'),
+    "source": (LinkKind.IMAGE, '<picture><source srcset="{url} 640w"></picture>'),
+    "icon": (LinkKind.IMAGE, '<link rel="icon" href="{url}">'),
+    "style": (LinkKind.REQUISITE, '<link rel="stylesheet" href="{url}">'),
+    "script": (LinkKind.REQUISITE, '<script src="{url}"></script>'),
+    "audio": (LinkKind.REQUISITE, '<audio controls src="{url}"></audio>'),
+    "manifest": (LinkKind.REQUISITE, '<link rel="manifest" href="{url}">'),
+    "inline-style": (LinkKind.REQUISITE, "<p style=\"background: url('{url}')\">Painted.</p>"),
+    "style-element": (LinkKind.REQUISITE, "<style>h1 {{ background: url({url}) }}</style>"),
+    "part": (LinkKind.REQUISITE, ""),
+    "map": (LinkKind.SITEMAP, ""),
+    "nofollow": (LinkKind.NEVER, '<li><a rel="nofollow" href="{url}">{text}</a></li>'),
+    "post": (LinkKind.NEVER, '<form method="post" action="{url}"><button>Buy</button></form>'),
+    "comment": (LinkKind.NEVER, '<!-- <a href="{url}">{text}</a> -->'),
+    "string": (LinkKind.NEVER, "<script>var s = '<a href=\"{url}\">';</script>"),
+    "text": (LinkKind.NEVER, "<p>&lt;a href={url}&gt;</p>"),
+    "data": (LinkKind.NEVER, '<p data-href="{url}">Data.</p>'),
+    "shown": (LinkKind.NEVER, '<li><a href="{url}">{text}</a></li>'),
 }
 _IN_HEAD = {"next", "feed", "refresh", "icon", "style", "manifest", "style-element"}
 
@@ -86,7 +86,7 @@ class Resource:
     body: bytes = b""
     headers: tuple[tuple[str, str], ...] = ()
     #: The links a crawler must find, Location and Link headers included.
-    links: tuple[tuple[Kind, Place], ...] = ()
+    links: tuple[tuple[LinkKind, Location], ...] = ()
     #: Outcome name, where the status alone does not say it.
     outcome: str = ""
     #: Seconds over which the body is sent.
@@ -133,12 +133,12 @@ class Host:
             found = self.endless(self, path)
         return found or MISSING
 
-    def place(self, target: str) -> Place:
-        """The place that a link's target names, seen from this host."""
+    def location(self, target: str) -> Location:
+        """The location that a link's target names, seen from this host."""
         if not target.startswith("//"):
-            return Place(self.name, target)
+            return Location(self.name, target)
         host, slash, path = target[2:].partition("/")
-        return Place(host, slash + path)
+        return Location(host, slash + path)
 
     def spell(self, link: Link) -> str:
         """The link as the page writes it."""
@@ -146,12 +146,12 @@ class Host:
             return link.spelled.replace("{port}", str(self.port))
         if not link.target.startswith("//"):
             return link.target
-        host, path = self.place(link.target)
+        host, path = self.location(link.target)
         return f"http://{host}:{self.port}{path}"
 
-    def found(self, links: tuple[Link, ...]) -> tuple[tuple[Kind, Place], ...]:
-        kinds = ((MARKUP[link.how][0], self.place(link.target)) for link in links)
-        return tuple((kind, place) for kind, place in kinds if kind is not Kind.NEVER)
+    def found(self, links: tuple[Link, ...]) -> tuple[tuple[LinkKind, Location], ...]:
+        kinds = ((MARKUP[link.how][0], self.location(link.target)) for link in links)
+        return tuple((kind, location) for kind, location in kinds if kind is not LinkKind.NEVER)
 
     def put(self, path: str, resource: Resource) -> None:
         """Add `resource`; a second one at the same path is an error in the description."""
@@ -213,7 +213,7 @@ class Web:
 
     port: int
     hosts: dict[str, Host] = field(default_factory=dict)
-    seeds: tuple[Place, ...] = ()
+    seeds: tuple[Location, ...] = ()
 
     def host(self, name: str, robots: str | Resource | None = "", *, address: str = "") -> Host:
         """Add a host with an address of its own; `robots` is the text of its robots.txt."""
@@ -226,25 +226,25 @@ class Web:
             host.file("/robots.txt", robots or "User-agent: *\nDisallow:\n", "text/plain")
         return host
 
-    def url(self, place: Place) -> str:
-        """The canonical URL of `place`."""
-        return f"http://{place.host}:{self.port}{place.path}"
+    def url(self, location: Location) -> str:
+        """The canonical URL of `location`."""
+        return f"http://{location.host}:{self.port}{location.path}"
 
-    def find(self, place: Place) -> Resource:
-        """The resource at `place`; a 404 for an unknown host or path."""
-        host = self.hosts.get(place.host)
-        return host.find(place.path) if host else MISSING
+    def find(self, location: Location) -> Resource:
+        """The resource at `location`; a 404 for an unknown host or path."""
+        host = self.hosts.get(location.host)
+        return host.find(location.path) if host else MISSING
 
-    def endless(self, place: Place) -> bool:
-        """Whether `place` is in the part of a trap that has no end."""
-        return place.path.startswith(self.hosts[place.host].endless_prefixes or ("\0",))
+    def endless(self, location: Location) -> bool:
+        """Whether `location` is in the part of a trap that has no end."""
+        return location.path.startswith(self.hosts[location.host].endless_prefixes or ("\0",))
 
-    def places(self) -> Iterator[Place]:
+    def locations(self) -> Iterator[Location]:
         """Every listed resource, whatever serves as robots.txt excepted."""
         for host in self.hosts.values():
             for path in host.resources:
                 if not path.endswith("/robots.txt"):
-                    yield Place(host.name, path)
+                    yield Location(host.name, path)
 
     def listening(self) -> list[str]:
         """The addresses that the web server answers on, each once."""

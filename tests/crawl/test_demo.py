@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from larbinpy.demo import Place, Serving
+from larbinpy.demo import Location, Serving
 from larbinpy.demo.site import Resource
 from larbinpy.outcome import Outcome
 from larbinpy.url import split
@@ -43,7 +43,7 @@ def test_no_request_but_the_needed_ones(
 
 def _resource(demo: Serving, url: str) -> Resource:
     parts = split(url)
-    return demo.web.find(Place(parts.host, parts.path))
+    return demo.web.find(Location(parts.host, parts.path))
 
 
 def test_mirror_has_each_page_at_its_place(crawled: Crawled, demo_process: Serving) -> None:

@@ -15,10 +15,10 @@ import dns.rcode
 import pytest
 
 from larbinpy.config import config
-from larbinpy.demo import Place, Serving, build, demo_conf, truth
+from larbinpy.demo import Location, Serving, build, demo_conf, truth
 from larbinpy.demo.names import NameServer
-from larbinpy.demo.server import Request, WebServer, bind_all, parse_request
-from larbinpy.demo.site import HTML, Kind, Resource
+from larbinpy.demo.server import WebRequest, WebServer, bind_all, parse_request
+from larbinpy.demo.site import HTML, LinkKind, Resource
 from larbinpy.outcome import Outcome, of_status
 from larbinpy.page import Page
 from larbinpy.parse import Parsed, read
@@ -32,8 +32,8 @@ TRUTH = truth(WEB)
 ANY = truth(WEB, any_type=True)
 
 
-def _request(place: Place, **headers: str) -> Request:
-    return Request("GET", place.host, place.path, headers, "127.0.1.1")
+def _request(location: Location, **headers: str) -> WebRequest:
+    return WebRequest("GET", location.host, location.path, headers, "127.0.1.1")
 
 
 # The description
@@ -46,12 +46,14 @@ def test_it_is_a_few_hundred_pages_on_many_hosts() -> None:
 
 def test_it_is_the_same_each_time_it_is_built() -> None:
     again = build(PORT)
-    assert {p: again.find(p) for p in again.places()} == {p: WEB.find(p) for p in WEB.places()}
+    assert {p: again.find(p) for p in again.locations()} == {
+        p: WEB.find(p) for p in WEB.locations()
+    }
 
 
 def test_all_that_is_not_reached_is_hidden_on_purpose() -> None:
-    unreached = {place for place in WEB.places() if WEB.url(place) not in ANY.expected}
-    assert {place for place in unreached if "/hidden/" not in place.path} == set()
+    unreached = {location for location in WEB.locations() if WEB.url(location) not in ANY.expected}
+    assert {location for location in unreached if "/hidden/" not in location.path} == set()
     assert [url for url in ANY.expected if "/hidden/" in url] == []
 
 
@@ -85,8 +87,8 @@ def test_switches_narrow_the_truth() -> None:
     assert not any("?" in url for url in truth(WEB, cgi=False).expected)
     assert not any(url.endswith(".png") for url in truth(WEB, images=False).expected)
     kinds = {end.kind for end in truth(WEB, images=False, sitemaps=False).expected.values()}
-    assert kinds == {Kind.PAGE}
-    alone = truth(WEB, [Place("www.beta.demo", "/")], within=lambda p: p.host == "www.beta.demo")
+    assert kinds == {LinkKind.PAGE}
+    alone = truth(WEB, [Location("www.beta.demo", "/")], within=lambda p: p.host == "www.beta.demo")
     assert len(alone.expected) == 18
     assert "badType" not in {end.outcome for end in ANY.expected.values()}
 
@@ -109,8 +111,8 @@ def _read(url: str, resource: Resource) -> Parsed:
 
 
 def test_the_crawlers_parser_finds_exactly_the_links_that_are_described() -> None:
-    for place in WEB.places():
-        url, resource = WEB.url(place), WEB.find(place)
+    for location in WEB.locations():
+        url, resource = WEB.url(location), WEB.find(location)
         if resource.fate != "success":
             continue
         parsed = _read(url, resource)
@@ -132,7 +134,7 @@ def test_the_trap_has_no_end_and_is_not_expected() -> None:
     host = WEB.hosts["trap.demo"]
     for path in ("/calendar/0", "/calendar/99999", "/stairs/down/down/down/"):
         assert host.find(path).status == 200
-        assert WEB.url(Place("trap.demo", path)) not in TRUTH.expected
+        assert WEB.url(Location("trap.demo", path)) not in TRUTH.expected
     assert host.find("/calendar/" + "9" * 5 + "x").status == 404
     assert host.find("/calendar/" + "9" * 6000).status == 404
 
@@ -187,36 +189,36 @@ def test_trespasses_are_hidden_foreign_and_repeated_requests() -> None:
 
 def test_busy_pages_answer_503_once() -> None:
     server = WebServer(WEB)
-    place = Place("errors.demo", "/busy-a-second")
-    first, second = (server.reply(_request(place)) for _ in range(2))
+    location = Location("errors.demo", "/busy-a-second")
+    first, second = (server.reply(_request(location)) for _ in range(2))
     assert (first.status, first.headers) == (503, (("Retry-After", "1"),))
     assert second.status == 200
 
 
 def test_a_share_of_the_good_pages_is_flaky_and_robots_never() -> None:
     server = WebServer(WEB, flaky=0.05)
-    chosen = [place for place in WEB.places() if server.is_flaky(place)]
+    chosen = [location for location in WEB.locations() if server.is_flaky(location)]
     assert 8 <= len(chosen) <= 32
     same, other = WebServer(build(9), flaky=0.05), WebServer(WEB, flaky=0.05, seed=1)
-    assert chosen == [place for place in WEB.places() if same.is_flaky(place)]
-    assert chosen != [place for place in WEB.places() if other.is_flaky(place)]
-    assert all(WEB.find(place).status == 200 for place in chosen)
+    assert chosen == [location for location in WEB.locations() if same.is_flaky(location)]
+    assert chosen != [location for location in WEB.locations() if other.is_flaky(location)]
+    assert all(WEB.find(location).status == 200 for location in chosen)
     everything = WebServer(WEB, flaky=1.0)
-    assert everything.reply(_request(Place("www.demo", "/robots.txt"))).status == 200
+    assert everything.reply(_request(Location("www.demo", "/robots.txt"))).status == 200
     assert [everything.reply(_request(chosen[0])).status for _ in range(2)] == [503, 200]
 
 
 def test_gzip_is_sent_to_those_who_take_it() -> None:
-    place = Place("parcels.demo", "/gzip.html")
-    packed = WebServer(WEB).reply(_request(place, **{"accept-encoding": "gzip, br"}))
-    assert gzip.decompress(packed.body) == WEB.find(place).body
-    assert WebServer(WEB).reply(_request(place)) == WEB.find(place)
+    location = Location("parcels.demo", "/gzip.html")
+    packed = WebServer(WEB).reply(_request(location, **{"accept-encoding": "gzip, br"}))
+    assert gzip.decompress(packed.body) == WEB.find(location).body
+    assert WebServer(WEB).reply(_request(location)) == WEB.find(location)
 
 
 def test_unknown_hosts_and_methods_are_refused() -> None:
     server = WebServer(WEB)
-    assert server.reply(_request(Place("www.example.org", "/"))).status == 404
-    assert server.reply(replace(_request(Place("www.demo", "/")), method="POST")).status == 405
+    assert server.reply(_request(Location("www.example.org", "/"))).status == 404
+    assert server.reply(replace(_request(Location("www.demo", "/")), method="POST")).status == 405
 
 
 def test_a_request_is_read_in_origin_form_and_in_absolute_form() -> None:
@@ -290,7 +292,7 @@ def test_every_expected_url_is_answered_as_expected(demo: Serving) -> None:
     for url, end in demo.truth(any_type=True).expected.items():
         host, path = (part for part in url.removeprefix("http://").split("/", 1))
         name = host.partition(":")[0]
-        resource = demo.web.find(Place(name, "/" + path))
+        resource = demo.web.find(Location(name, "/" + path))
         if not end.status:
             continue
         address = demo.web.hosts[name].addresses[-1]

@@ -5,10 +5,10 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from larbinpy.console.ports.commands import Steps, Wait
+from larbinpy.console.ports.commands import CommandSteps, Wait
 from larbinpy.console.ports.http import StatusServer
 from larbinpy.console.ports.input_port import InputPort
-from larbinpy.console.ports.tcp import Limits, Server, Session
+from larbinpy.console.ports.tcp import Limits, Session, TcpServer
 from larbinpy.console.ports.watching import Watcher, Watchers
 from larbinpy.loop.poller import Poller
 
@@ -50,7 +50,7 @@ class Loop:
         self.now += seconds
         self.turn(3)
 
-    def dial(self, server: Server, receive_buffer: int = 0) -> socket.socket:
+    def dial(self, server: TcpServer, receive_buffer: int = 0) -> socket.socket:
         peer = socket.socket()
         if receive_buffer:
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
@@ -97,13 +97,13 @@ class Loop:
             before = len(data)
         return bytes(data)
 
-    def read_until_answer(self, server: Server, command: bytes) -> bytes:
+    def read_until_answer(self, server: TcpServer, command: bytes) -> bytes:
         """What the console of `server` answers to `command`."""
         peer = self.dial(server)
         self.send(peer, b"console\n" + command + b"\n")
         return self.read_until(peer, b"}\n")
 
-    def ask(self, server: Server, data: bytes) -> bytes:
+    def ask(self, server: TcpServer, data: bytes) -> bytes:
         """Everything that a new peer hears which sends `data` and waits for the end."""
         peer = self.dial(server)
         self.send(peer, data)
@@ -171,11 +171,11 @@ class Background:
             self._loop.add(server)
         return server
 
-    def serve(self, converse: Callable[[str], Session]) -> Server:
+    def serve(self, converse: Callable[[str], Session]) -> TcpServer:
         """One connection at a time, with what `converse` makes of it."""
         with self._lock:
             limits = Limits(connections=1, batch=1)
-            server = Server(self._loop.poller, "127.0.0.1", 0, converse, limits)
+            server = TcpServer(self._loop.poller, "127.0.0.1", 0, converse, limits)
             self._loop.add(server)
         return server
 
@@ -192,7 +192,7 @@ class FakeCrawl:
         self.seeds: list[tuple[str, int | None, bool, bool]] = []
         self.calls: list[tuple[str, ...]] = []
         self.shown: dict[str, Any] = {"state": "running", "totals": {"pages": 7}}
-        #: Steps that `explain` takes before its answer, and those that `save` waits.
+        #: CommandSteps that `explain` takes before its answer, and those that `save` waits.
         self.steps = 0
         self.is_saved = True
         self.watchers = Watchers()
@@ -218,12 +218,12 @@ class FakeCrawl:
         self.calls.append(("set", key, value))
         return None if key == "waitDuration" else f"{key} cannot be set"
 
-    def explain(self, url: str) -> Steps:
+    def explain(self, url: str) -> CommandSteps:
         for _ in range(self.steps):
             yield Wait.TURN
         yield {"ok": True, "url": url, "where": "queued"}
 
-    def save(self) -> Steps:
+    def save(self) -> CommandSteps:
         self.calls.append(("save",))
         while not self.is_saved:
             yield Wait.EVENT

@@ -22,9 +22,9 @@ class Wait(Enum):
     EVENT = "event"
 
 
-Answer = Mapping[str, object]
+Result = Mapping[str, object]
 #: The steps of a command; the last one is its answer.
-Steps = Iterator[Answer | Wait]
+CommandSteps = Iterator[Result | Wait]
 
 
 class Verbs(Protocol):
@@ -43,9 +43,9 @@ class Verbs(Protocol):
 
     def set(self, key: str, value: str) -> str | None: ...
 
-    def explain(self, url: str) -> Steps: ...
+    def explain(self, url: str) -> CommandSteps: ...
 
-    def save(self) -> Steps: ...
+    def save(self) -> CommandSteps: ...
 
     def stop(self) -> None: ...
 
@@ -53,7 +53,7 @@ class Verbs(Protocol):
         """Follow the fates with this outcome or text in their URL; "" is for all."""
 
 
-Run = Callable[[Verbs, list[str]], Steps]
+Run = Callable[[Verbs, list[str]], CommandSteps]
 
 
 class Command(NamedTuple):
@@ -72,33 +72,33 @@ class Command(NamedTuple):
         return count >= wanted if self.arguments.endswith("...") else count == wanted
 
 
-def _add(verbs: Verbs, urls: list[str]) -> Steps:
+def _add(verbs: Verbs, urls: list[str]) -> CommandSteps:
     reasons = [(url, verbs.add(url)) for url in urls]
     refused = [{"url": url, "reason": reason} for url, reason in reasons if reason is not None]
     accepted = len(urls) - len(refused)
     yield {"ok": not refused, "accepted": accepted, "refused": refused}
 
 
-def _set(verbs: Verbs, words: list[str]) -> Steps:
+def _set(verbs: Verbs, words: list[str]) -> CommandSteps:
     reason = verbs.set(*words)
     yield {"ok": True} if reason is None else _error(reason)
 
 
-def _status(verbs: Verbs, _words: list[str]) -> Steps:
+def _status(verbs: Verbs, _words: list[str]) -> CommandSteps:
     yield {"ok": True, **verbs.status()}
 
 
 def _plain(verb: Callable[[Verbs], None]) -> Run:
     """What has no arguments and nothing to tell."""
 
-    def run(verbs: Verbs, _words: list[str]) -> Steps:
+    def run(verbs: Verbs, _words: list[str]) -> CommandSteps:
         verb(verbs)
         yield {"ok": True}
 
     return run
 
 
-def _help(_verbs: Verbs, _words: list[str]) -> Steps:
+def _help(_verbs: Verbs, _words: list[str]) -> CommandSteps:
     usages = [f"{name} {command.arguments}".strip() for name, command in COMMANDS.items()]
     yield {"ok": True, "commands": usages}
 
@@ -120,7 +120,7 @@ COMMANDS = {
 }
 
 
-def begin(verbs: Verbs, line: str, talk: Mapping[str, Run] | None = None) -> Steps:
+def begin(verbs: Verbs, line: str, talk: Mapping[str, Run] | None = None) -> CommandSteps:
     """The steps of one command line.
 
     Every answer has ``ok``; where that is false for another reason than refused URLs, an
@@ -138,7 +138,7 @@ def begin(verbs: Verbs, line: str, talk: Mapping[str, Run] | None = None) -> Ste
     return run(verbs, words)
 
 
-def _error(reason: str) -> Answer:
+def _error(reason: str) -> Result:
     return {"ok": False, "error": reason}
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import h11
 
-from larbinpy.console.ports.posting import PATH, Post, Posting, Reply
+from larbinpy.console.ports.posting import PATH, HttpReply, Post, Posting
 from larbinpy.console.ports.posting import refusal as _refusal
-from larbinpy.console.ports.tcp import Limits, Server
+from larbinpy.console.ports.tcp import Limits, TcpServer
 from larbinpy.console.status import metrics, pages
 from larbinpy.console.status.overview import SINCE
 from larbinpy.console.status.script import ICON, SCRIPT_HASH
@@ -81,7 +81,7 @@ class Site:
         host = dict(request.headers).get(b"host", b"").decode("latin-1")
         return self._posting.listen(request, local, is_ours=self._ours(host, local))
 
-    def reply(self, request: h11.Request, local: str) -> Reply:
+    def reply(self, request: h11.Request, local: str) -> HttpReply:
         """Answer `request`, which came in at the address `local`."""
         headers = dict(request.headers)
         if not self._ours(headers.get(b"host", b"").decode("latin-1"), local):
@@ -103,16 +103,18 @@ class Site:
             return False
         return name in self._names or name == _bracketed(local)
 
-    def _page(self, path: str, query: str) -> Reply:
+    def _page(self, path: str, query: str) -> HttpReply:
         if path in pages.PAGES:
-            return Reply(HTTPStatus.OK, self._rendered(path, query.removeprefix("span=")), _HTML)
+            return HttpReply(
+                HTTPStatus.OK, self._rendered(path, query.removeprefix("span=")), _HTML
+            )
         if path == "/status.json":
             body = json_line(self._snapshot()).decode()
-            return Reply(HTTPStatus.OK, body, "application/json")
+            return HttpReply(HTTPStatus.OK, body, "application/json")
         if path == "/metrics":
-            return Reply(HTTPStatus.OK, metrics.render(self._snapshot()), metrics.CONTENT_TYPE)
+            return HttpReply(HTTPStatus.OK, metrics.render(self._snapshot()), metrics.CONTENT_TYPE)
         if path == "/icon.svg":
-            return Reply(HTTPStatus.OK, ICON, "image/svg+xml")
+            return HttpReply(HTTPStatus.OK, ICON, "image/svg+xml")
         return _refusal(HTTPStatus.NOT_FOUND, "there is no such page")
 
     def _rendered(self, path: str, span: str) -> str:
@@ -144,7 +146,7 @@ class HttpSession:
         self._local = local
         self._wire = h11.Connection(h11.SERVER, max_incomplete_event_size=_MAX_HEAD)
         self._request: h11.Request | None = None
-        self._refusal: Reply | None = None
+        self._refusal: HttpReply | None = None
         self._post: Post | None = None
         self.closing = False
 
@@ -206,7 +208,7 @@ class HttpSession:
         self.closing = post.reply is not None
         return b"" if post.reply is None else self._send(post.reply)
 
-    def _send(self, reply: Reply) -> bytes:
+    def _send(self, reply: HttpReply) -> bytes:
         body = reply.body.encode()
         headers = [
             *_HEADERS,
@@ -223,7 +225,7 @@ class HttpSession:
         return said
 
 
-class StatusServer(Server):
+class StatusServer(TcpServer):
     """The listener whose peers speak `HttpSession`.
 
     `snapshot` is called for each page; `histograms` is the keyword of that name. Without

@@ -13,8 +13,8 @@ is none of the two, and what follows it is never looked at.
 import re
 from enum import Enum
 
-from larbinpy.console.ports.commands import Steps, Verbs, Wait, begin, failure
-from larbinpy.console.ports.tcp import Limits, Server
+from larbinpy.console.ports.commands import CommandSteps, Verbs, Wait, begin, failure
+from larbinpy.console.ports.tcp import Limits, TcpServer
 from larbinpy.console.ports.watching import Watcher
 from larbinpy.console.text import json_line, printable
 from larbinpy.loop.poller import Poller
@@ -80,7 +80,7 @@ class InputSession:
         self._finished = False
         #: Whether there is something in the inbox to be looked at: a line, or what is none.
         self._has_line = False
-        self._job: Steps | None = None
+        self._job: CommandSteps | None = None
         self._rests = False
         self._watcher: Watcher | None = None
         self._depth: int | None = None
@@ -150,7 +150,7 @@ class InputSession:
         )
 
     def work(self) -> bytes:
-        """Answer some of the lines that are there."""
+        """Result some of the lines that are there."""
         out: list[bytes] = []
         budget = _BUDGET
         while budget > 0 and self.busy:
@@ -167,7 +167,7 @@ class InputSession:
             budget -= 1 if self._state is _State.URLS else _COMMAND_COST
         return b"".join(out)
 
-    def _step(self, job: Steps) -> bytes:
+    def _step(self, job: CommandSteps) -> bytes:
         """Go on with a command."""
         step = next(job)
         self._rests = step is Wait.EVENT
@@ -223,13 +223,13 @@ class InputSession:
         self._job = begin(self._verbs, text, talk)
         return self._step(self._job)
 
-    def _watch(self, verbs: Verbs, words: list[str]) -> Steps:
+    def _watch(self, verbs: Verbs, words: list[str]) -> CommandSteps:
         word = " ".join(words)
         self._watcher = verbs.watch(word)
         self._state = _State.WATCHING
         yield {"ok": True, "watching": word}
 
-    def _quit(self, _verbs: Verbs, _words: list[str]) -> Steps:
+    def _quit(self, _verbs: Verbs, _words: list[str]) -> CommandSteps:
         self._end("")
         yield {"ok": True}
 
@@ -266,7 +266,7 @@ class InputSession:
         return f"{reason}\n{_BYE}".lstrip("\n").encode()
 
 
-class InputPort(Server):
+class InputPort(TcpServer):
     """The listener whose peers speak `InputSession`."""
 
     def __init__(self, poller: Poller, verbs: Verbs, host: str, port: int) -> None:

@@ -18,7 +18,7 @@ from urllib.parse import parse_qs
 
 import h11
 
-from larbinpy.console.ports.commands import Answer, Steps, Verbs, Wait, begin
+from larbinpy.console.ports.commands import CommandSteps, Result, Verbs, Wait, begin
 from larbinpy.console.text import json_line
 
 PATH = "/control"
@@ -31,7 +31,7 @@ _JSON = "application/json"
 _FORM = "application/x-www-form-urlencoded"
 
 
-class Reply(NamedTuple):
+class HttpReply(NamedTuple):
     """An answer, before it is put on the wire."""
 
     status: HTTPStatus
@@ -40,8 +40,8 @@ class Reply(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
 
 
-def refusal(status: HTTPStatus, why: str, *headers: tuple[str, str]) -> Reply:
-    return Reply(status, f"{status.value} {status.phrase}: {why}\n", headers=headers)
+def refusal(status: HTTPStatus, why: str, *headers: tuple[str, str]) -> HttpReply:
+    return HttpReply(status, f"{status.value} {status.phrase}: {why}\n", headers=headers)
 
 
 class Posting:
@@ -63,7 +63,7 @@ class Posting:
 
     def _refuse(
         self, method: bytes, headers: Mapping[bytes, bytes], local: str, is_ours: bool
-    ) -> Reply | None:
+    ) -> HttpReply | None:
         """Why a request is not listened to."""
         if not is_ours:
             return refusal(HTTPStatus.FORBIDDEN, "this server has another name")
@@ -85,11 +85,11 @@ class Posting:
 class Post:
     """One command that is posted: its body as it comes, then its steps."""
 
-    def __init__(self, verbs: Verbs, kind: str, refused: Reply | None = None) -> None:
+    def __init__(self, verbs: Verbs, kind: str, refused: HttpReply | None = None) -> None:
         self._verbs = verbs
         self._kind = kind
         self._body = bytearray()
-        self._steps: Steps | None = None
+        self._steps: CommandSteps | None = None
         self.rests = False
         #: What there is to be told, once there is.
         self.reply = refused
@@ -126,12 +126,12 @@ class Post:
             self.reply = _told(step)
 
 
-def _told(answer: Answer) -> Reply:
+def _told(answer: Result) -> HttpReply:
     status = HTTPStatus.OK if answer.get("ok") else HTTPStatus.BAD_REQUEST
-    return Reply(status, json_line(answer).decode(), _JSON)
+    return HttpReply(status, json_line(answer).decode(), _JSON)
 
 
-def _too_large() -> Reply:
+def _too_large() -> HttpReply:
     why = f"a command has {_MAX_COMMAND} bytes at most"
     return refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, why)
 

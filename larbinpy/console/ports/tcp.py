@@ -1,7 +1,7 @@
 """A small TCP server on the Poller: it moves bytes and bounds everything.
 
 What is said on a connection is a Session's business, which sees bytes and no socket.
-Callbacks of the poller only move bytes; sessions work in `Server.step`, a bounded batch a
+Callbacks of the poller only move bytes; sessions work in `TcpServer.step`, a bounded batch a
 turn, so that people looking in cost the crawl a bounded share of each turn. Where there is
 no room for one more, the one who would have to leave first makes some: those who connect and
 say nothing keep nobody out. Three things are never larger than a constant: the connections,
@@ -102,7 +102,7 @@ class _Connection:
     heard: float = inf
 
 
-class Server:
+class TcpServer:
     """Listens on `host`:`port` (0 takes a free one) and serves each peer a session.
 
     `converse` makes the session; it is given the local address the peer has reached.

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import NamedTuple
 
-from larbinpy.console.status.figures import Snapshot, group, number, rows
+from larbinpy.console.status.format import Snapshot, group, number, rows
 from larbinpy.console.text import grouped, roughly
 
 #: A turn of the loop that long keeps sockets waiting so that it shows (ms).

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from larbinpy.console.status import charts
 from larbinpy.console.status.charts import Unit, plot
-from larbinpy.console.status.figures import (
+from larbinpy.console.status.format import (
     Snapshot,
     figure,
     group,

@@ -9,15 +9,15 @@ because someone looked at it.
 from collections.abc import Callable
 
 from larbinpy.console.status import overview
-from larbinpy.console.status.fates import failures, few_failures, outcomes, recent, robots
-from larbinpy.console.status.figures import Snapshot, moment
+from larbinpy.console.status.format import Snapshot, moment
 from larbinpy.console.status.health import Level, findings
-from larbinpy.console.status.inside import config, names, output, system
 from larbinpy.console.status.markup import Html, el, raw
+from larbinpy.console.status.outcomes import failures, few_failures, outcomes, recent, robots
 from larbinpy.console.status.overview import facts, health, histograms, no_plots, plots
-from larbinpy.console.status.places import queues, sites
+from larbinpy.console.status.queues import queues, sites
 from larbinpy.console.status.script import SCRIPT
 from larbinpy.console.status.style import STYLE
+from larbinpy.console.status.system import config, names, output, system
 from larbinpy.console.text import duration
 
 #: Stands for the plots of the one span that a reader chooses.

@@ -53,7 +53,7 @@ def address(url: str) -> tuple[str, int]:
 
 #: Waits until a socket can be read, or also written if the flag is set, for some seconds;
 #: False at the timeout.
-Wait = Callable[[socket.socket, bool, float], bool]
+Waiter = Callable[[socket.socket, bool, float], bool]
 
 
 def wait_for(sock: socket.socket, writing: bool, timeout: float) -> bool:
@@ -65,7 +65,7 @@ class Wire:
     """A connection to an input port; it reads while it writes."""
 
     def __init__(
-        self, host: str, port: int, *, timeout: float = TIMEOUT, wait: Wait = wait_for
+        self, host: str, port: int, *, timeout: float = TIMEOUT, wait: Waiter = wait_for
     ) -> None:
         self._where = f"{host}:{port}"
         try:
@@ -149,7 +149,7 @@ class Wire:
 
 
 def open_input(
-    host: str, port: int, first_line: str, *, timeout: float = TIMEOUT, wait: Wait = wait_for
+    host: str, port: int, first_line: str, *, timeout: float = TIMEOUT, wait: Waiter = wait_for
 ) -> Wire:
     """A connection to the input port, after its banner. Raises NoAnswer."""
     wire = Wire(host, port, timeout=timeout, wait=wait)
@@ -171,7 +171,7 @@ def seed(
     again: bool = False,
     *,
     timeout: float = TIMEOUT,
-    wait: Wait = wait_for,
+    wait: Waiter = wait_for,
 ) -> list[Refusal]:
     """Send `urls` to the input port of a running crawl; returns those that it refuses.
 

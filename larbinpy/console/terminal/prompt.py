@@ -15,8 +15,8 @@ from typing import Any, Protocol, TextIO
 
 from larbinpy.config import LIVE
 from larbinpy.console.ports.commands import COMMANDS
-from larbinpy.console.terminal.answers import laid_out
-from larbinpy.console.terminal.client import TIMEOUT, NoAnswer, Wait, Wire, open_input, wait_for
+from larbinpy.console.terminal.client import TIMEOUT, NoAnswer, Waiter, Wire, open_input, wait_for
+from larbinpy.console.terminal.layout import laid_out
 from larbinpy.outcome import Outcome
 
 #: Timeout (s) of commands that may search gigabytes of log or wait for the disk.
@@ -67,7 +67,7 @@ class Console:
         stdout: TextIO,
         *,
         as_json: bool,
-        wait: Wait = wait_for,
+        wait: Waiter = wait_for,
         readable: Readable = readable,
     ) -> None:
         self._where = (host, port)
@@ -147,7 +147,7 @@ class Console:
                     self._wire.send(b"\n")
 
     def _has_line(self, source: Source | None) -> bool:
-        """Wait for a fate or for a line of `source`; True if it is a line."""
+        """Waiter for a fate or for a line of `source`; True if it is a line."""
         if source is not None and source.has_line:
             return True
         return self._readable(self._wire.fileno(), None if source is None else source.fileno())
@@ -333,7 +333,7 @@ def converse(
     stdout: TextIO,
     *,
     as_json: bool = False,
-    wait: Wait = wait_for,
+    wait: Waiter = wait_for,
     readable: Readable = readable,
     has_typed: Callable[[], bool] = has_typed,
 ) -> None:

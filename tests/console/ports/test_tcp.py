@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from larbinpy.console.ports.tcp import _HIGH_WATER, READ_SIZE, Limits, Server
+from larbinpy.console.ports.tcp import _HIGH_WATER, READ_SIZE, Limits, TcpServer
 from tests.support.console_loop import Loop
 
 
@@ -56,7 +56,7 @@ def serve(loop, session=Echo, **limits):
         sessions.append(session())
         return sessions[-1]
 
-    server = Server(
+    server = TcpServer(
         loop.poller, "127.0.0.1", 0, converse, Limits(**{"connections": 3, "batch": 2, **limits})
     )
     return loop.add(server), sessions
@@ -71,7 +71,7 @@ def test_a_conversation(loop):
     loop.send(peer, b"end.")
     assert loop.read_all(peer) == b"end."
     assert len(server) == 0
-    assert repr(server) == f"<Server 127.0.0.1:{server.port} 0/3 connections, 0 ready>"
+    assert repr(server) == f"<TcpServer 127.0.0.1:{server.port} 0/3 connections, 0 ready>"
 
 
 def test_what_was_sent_before_the_end_is_answered(loop):
@@ -285,12 +285,12 @@ def test_close_sends_what_it_can_and_may_be_repeated(loop):
 def test_a_port_that_is_taken_is_an_error_that_names_it(loop):
     server, _ = serve(loop)
     with pytest.raises(OSError, match=str(server.port)):
-        Server(loop.poller, "127.0.0.1", server.port, lambda _: Echo(), Limits(1, 1))
+        TcpServer(loop.poller, "127.0.0.1", server.port, lambda _: Echo(), Limits(1, 1))
 
 
 def test_ipv6(loop):
     try:
-        server = Server(loop.poller, "[::1]", 0, lambda _: Echo(), Limits(1, 1))
+        server = TcpServer(loop.poller, "[::1]", 0, lambda _: Echo(), Limits(1, 1))
     except OSError:
         pytest.skip("no IPv6 on this machine")
     loop.add(server)

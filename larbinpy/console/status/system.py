@@ -5,7 +5,7 @@ from typing import Any
 
 from larbinpy.config import SETTINGS
 from larbinpy.console.status.charts import within
-from larbinpy.console.status.figures import (
+from larbinpy.console.status.format import (
     Snapshot,
     figure,
     group,

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from larbinpy.console.terminal.answers import laid_out
+from larbinpy.console.terminal.layout import laid_out
 from tests.support.snapshots import fate, hostile, snapshot
 
 SITE = {

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from larbinpy.console.status.figures import Snapshot, figure, group, label, listing, rows, section
+from larbinpy.console.status.format import Snapshot, figure, group, label, listing, rows, section
 from larbinpy.console.status.markup import Html, el, table
 
 #: The way of a URL: a name, and the queues of the snapshot that make it up.

@@ -10,7 +10,7 @@ from random import Random
 
 from larbinpy.demo.files import atom, cascading, png, rss, sitemap
 from larbinpy.demo.oddities import letters, markup, parcels, paths
-from larbinpy.demo.site import Host, Link, Place, Resource, Web, html, squeeze
+from larbinpy.demo.site import Host, Link, Location, Resource, Web, html, squeeze
 
 _TOPICS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
 _SECTIONS = ("threads", "knots", "patterns")
@@ -36,7 +36,7 @@ def build(port: int) -> Web:
     parcels(web.host("parcels.demo"))
     paths(web.host("paths.demo"))
     _portal(portal, [name for name in web.hosts if name != portal.name])
-    web.seeds = (Place(portal.name, "/"),)
+    web.seeds = (Location(portal.name, "/"),)
     return web
 
 
@@ -48,7 +48,11 @@ def _prose(*what: object, sentences: int = 6) -> str:
 
 def _portal(portal: Host, names: list[str]) -> None:
     links = [Link("a", f"//{name}/") for name in names]
-    links += [Link("style", "/style.css"), Link("img", "/logo.png"), Link("a", "/about.html")]
+    links += [
+        Link("style", "/style.css"),
+        Link("img", "/logo.png"),
+        Link("a", "/about.html"),
+    ]
     portal.page("/", *links, title="The demo web", text=_prose("portal"))
     portal.page("/about.html", Link("a", "/"), text=_prose("about"))
     portal.file("/style.css", "h1 { color: #345 }\n", "text/css")
@@ -128,7 +132,12 @@ def _rules(web: Web) -> None:
         "User-agent: *\nDisallow: /\n\nUser-agent: Larbinpy\nDisallow: /ours/\n\n"
         "User-agent: larbinpy\nDisallow: /also/\n",
     )
-    host.page("/", Link("a", "/ours/x.html"), Link("a", "/also/x.html"), Link("a", "/open.html"))
+    host.page(
+        "/",
+        Link("a", "/ours/x.html"),
+        Link("a", "/also/x.html"),
+        Link("a", "/open.html"),
+    )
     host.page("/open.html")
     host.page("/ours/x.html", traits=_FORBIDDEN)
     host.page("/also/x.html", traits=_FORBIDDEN)
@@ -193,7 +202,9 @@ def _errors(web: Web) -> None:
     host.page("/after-busy")
     host.put("/empty", Resource())
     created = Resource(
-        201, headers=(("Location", "/made.html"),), links=host.found((Link("entry", "/made.html"),))
+        201,
+        headers=(("Location", "/made.html"),),
+        links=host.found((Link("entry", "/made.html"),)),
     )
     host.page("/created", traits=created)
     host.page("/made.html")
@@ -208,7 +219,12 @@ def _errors(web: Web) -> None:
 def _trap(web: Web) -> None:
     """A calendar and a staircase without end; each page is new, and none says anything."""
     host = web.host("trap.demo")
-    host.page("/", Link("a", "/calendar/0"), Link("a", "/stairs/down/"), Link("a", "/way-out.html"))
+    host.page(
+        "/",
+        Link("a", "/calendar/0"),
+        Link("a", "/stairs/down/"),
+        Link("a", "/way-out.html"),
+    )
     host.page("/way-out.html")
     host.endless_prefixes = ("/calendar/", "/stairs/")
     host.endless = _endless

@@ -7,7 +7,7 @@ from typing import Any
 from larbinpy.console.ports.commands import COMMANDS
 from larbinpy.console.text import duration, grouped, printable, size
 
-_Answer = Mapping[str, Any]
+_Result = Mapping[str, Any]
 
 
 def laid_out(command: str, reply: str) -> str:
@@ -21,7 +21,7 @@ def laid_out(command: str, reply: str) -> str:
     return "".join(f"{printable(line)}\n" for line in lines)
 
 
-def _lines(verb: str, answer: _Answer) -> Iterable[str]:
+def _lines(verb: str, answer: _Result) -> Iterable[str]:
     if "error" in answer:
         return [f"error: {answer['error']}"]
     match verb:
@@ -45,7 +45,7 @@ def _table(rows: Iterable[tuple[str, str]]) -> list[str]:
     return [f"  {name:<{width}}  {value}" for name, value in rows]
 
 
-def _status(answer: _Answer) -> list[str]:
+def _status(answer: _Result) -> list[str]:
     totals, rates, queues = answer["totals"], answer["rates"], answer["queues"]
     head = f"{answer['state']} for {duration(answer['elapsed_s'])}"
     ends = [(name, count) for name, count in answer["outcomes"].items() if count]
@@ -94,7 +94,7 @@ _EXPLAINED = {
 _FATE = ("ts", "status", "type", "size", "ip", "ms", "attempt", "depth", "via")
 
 
-def _explain(answer: _Answer) -> list[str]:
+def _explain(answer: _Result) -> list[str]:
     state = answer["state"] + (", and the crawl is paused" if answer.get("paused") else "")
     rows = [(name, _value(answer[key])) for key, name in _EXPLAINED.items() if key in answer]
     fate = answer.get("fate") or {}
@@ -114,7 +114,7 @@ def _value(value: object) -> str:
     return grouped(value) if type(value) is int else str(value)
 
 
-def _add(answer: _Answer) -> list[str]:
+def _add(answer: _Result) -> list[str]:
     refused = [f"refused {each['url']}: {each['reason']}" for each in answer["refused"]]
     return [f"{answer['accepted']} taken", *refused]
 
@@ -125,7 +125,7 @@ def _help() -> list[str]:
     return _table(usages)
 
 
-def _fate(answer: _Answer) -> str:
+def _fate(answer: _Result) -> str:
     if "watching" in answer:
         word = f" with {answer['watching']}" if answer["watching"] else ""
         return f"fates{word} as they are decided; Enter ends it"

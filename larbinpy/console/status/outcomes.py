@@ -1,10 +1,11 @@
 """How URLs ended: all in numbers, the last ones by name, and what went wrong."""
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 from larbinpy.console.status.charts import share
-from larbinpy.console.status.figures import (
+from larbinpy.console.status.format import (
     Snapshot,
     ago,
     figure,
@@ -15,8 +16,8 @@ from larbinpy.console.status.figures import (
     section,
 )
 from larbinpy.console.status.markup import Child, Html, el, join, table
-from larbinpy.console.status.reasons import reason
 from larbinpy.console.text import grouped, size
+from larbinpy.outcome import in_words
 
 #: Failures on the overview; the page of outcomes has more.
 _FEW = 8
@@ -88,3 +89,19 @@ def _recent(fate: Mapping[str, Any]) -> tuple[Child, ...]:
         figure("_ms", fate.get("ms")),
         fate.get("attempt"),
     )
+
+
+def reason(fate: Mapping[str, Any]) -> str:
+    """One short line: the status where it decided, else what is known."""
+    outcome, status, detail = (fate.get(key) for key in ("outcome", "status", "detail"))
+    if isinstance(status, int) and status >= 300:
+        return _status(status)
+    words = in_words(str(outcome or "-"))
+    return f"{words}: {detail}" if detail else words
+
+
+def _status(status: int) -> str:
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return f"status {status}"
