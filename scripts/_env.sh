@@ -1,10 +1,10 @@
-# Makes .venv at the top of the checkout; read by the scripts beside it, which set $root.
-# What it says goes to standard error: standard output belongs to the program.
+# Makes .venv at the top of the checkout. The scripts beside this file source it and set $root.
+# Messages go to standard error, because standard output belongs to the program.
 
 say() { echo "$(basename "$0"): $*" >&2; }
 
-# apt_install PACKAGE...: installs what is missing, where we may; fails where it cannot,
-# with what is missing in $missing.
+# apt_install PACKAGE...: installs the missing packages if run by root on Debian. Fails if it
+# cannot, with their names in $missing.
 apt_install() {
     missing=
     for package in "$@"; do
@@ -14,7 +14,7 @@ apt_install() {
     [ -n "$missing" ] || return 0
     command -v apt-get >/dev/null && [ "$(id -u)" = 0 ] || return 1
     say "installing with apt:$missing"
-    # RUNLEVEL=1 keeps Debian from starting the services that it installs.
+    # With RUNLEVEL=1 Debian does not start the services that it installs.
     set -- env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -qq -y \
         -o DPkg::Lock::Timeout=300 -o Acquire::http::Timeout=20 -o Acquire::Retries=1
     "$@" install --no-install-recommends $missing </dev/null >/dev/null 2>&1 || {
@@ -32,12 +32,12 @@ find_python() {
     return 1
 }
 
-# make_env [EXTRA]: .venv with larbinpy and the packages of EXTRA, made anew when the
-# packages wanted, the interpreter or the place of the checkout have changed.
+# make_env [EXTRA]...: makes .venv with larbinpy and the packages of each EXTRA. It is made again
+# if setup.cfg, the interpreter or the path of the checkout changed.
 make_env() {
-    want="$root $(cat "$root/setup.cfg" "$root/pyproject.toml" | cksum)"
+    want="$root $(cksum <"$root/setup.cfg")"
     (
-        # Two at once would be in each other's way.
+        # One script at a time makes it.
         if command -v flock >/dev/null; then flock 9; fi
         if [ "$(cat "$root/.venv/made" 2>/dev/null)" != "$want" ] ||
             ! "$root/.venv/bin/python" -c '' 2>/dev/null; then
@@ -46,22 +46,23 @@ make_env() {
                 say "(as root on Debian: apt-get install python3-venv)"
                 exit 1
             }
-            say "making $root/.venv, once"
+            say "making $root/.venv (only once)"
             "$python" -m venv --clear "$root/.venv" >&2
             pip_install "$root"
             echo "$want" >"$root/.venv/made"
         fi
-        if [ -n "${1-}" ] && ! [ -e "$root/.venv/made-$1" ]; then
-            say "adding what $1 needs"
-            pip_install "$root[$1]"
-            touch "$root/.venv/made-$1"
-        fi
+        for extra in "$@"; do
+            [ -e "$root/.venv/made-$extra" ] && continue
+            say "adding the packages of $extra"
+            pip_install "$root[$extra]"
+            touch "$root/.venv/made-$extra"
+        done
     ) 9>"$root/.venv.lock"
 }
 
 pip_install() {
     "$root/.venv/bin/python" -m pip install --quiet --disable-pip-version-check -e "$1" >&2 || {
-        say "pip could not install what is needed; it says why above, and the next run tries again"
+        say "pip could not install the packages (see above); the next run tries again"
         exit 1
     }
 }

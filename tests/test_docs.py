@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import configuration_docs
 import pytest
 
 from larbinpy import demo
@@ -12,7 +13,6 @@ from larbinpy.cli import main
 from larbinpy.config import SETTINGS, Config, load
 from larbinpy.frontier.named_site import TRANSITIONS, Event, State
 from larbinpy.outcome import Outcome
-from scripts import configuration_docs
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "setup.cfg").exists())
 README = ROOT / "README.md"
