@@ -122,7 +122,8 @@ def walk(start: Path) -> Walk:
     """Walk from the file `start`."""
     start = start.resolve()
     found = Walk(reached={start})
-    queue, ids, wanted = deque([start]), {}, []
+    queue, wanted = deque([start]), []
+    ids: dict[Path, set[str]] = {}
     while queue:
         file = queue.popleft()
         references = _read(file, found, ids)

@@ -44,7 +44,8 @@ def aiodns_(port: int) -> Ask:
         answer = await resolver.query_dns(name, "A")
         data = answer.answer[0].data
         assert isinstance(data, pycares.ARecordData)
-        return data.addr
+        address: str = data.addr
+        return address
 
     return ask
 

@@ -93,9 +93,9 @@ def _crawler(
     seeds = folder / "seeds"
     hosts = (endless.address(site) for site in range(seeded))
     seeds.write_text("".join(f"http://{host}:{web}/\n" for host in hosts))
-    command = [PYTHON, "-m", "larbinpy", "crawl", "-c", conf, "-i", seeds, "--progress", "none"]
+    options: list[str | Path] = ["-c", conf, "-i", seeds, "--progress", "none"]
     with kept_on(CLIENT):
-        crawler = subprocess.Popen(command)
+        crawler = subprocess.Popen([PYTHON, "-m", "larbinpy", "crawl", *options])
     try:
         yield crawler, port
     finally:

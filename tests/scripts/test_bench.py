@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from types import FrameType
 
 import dns.message
 import pytest
@@ -268,7 +269,11 @@ def test_a_function_that_only_begins_is_not_what_took_the_time() -> None:
     def called() -> None:
         found.append(at_work(sys._getframe()))
 
-    sys.setprofile(lambda frame, event, _value: event == "call" and found.append(at_work(frame)))
+    def note(frame: FrameType, event: str, _value: object) -> None:
+        if event == "call":
+            found.append(at_work(frame))
+
+    sys.setprofile(note)
     called()
     sys.setprofile(None)
     # `called` as it is entered, then `at_work`, which it calls, and at last itself.

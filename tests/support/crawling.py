@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from larbinpy import Crawl, Start
 from larbinpy.config import load
-from larbinpy.crawl.crawl import Crawl, Start
 from larbinpy.demo import Serving
 from larbinpy.loop.poller import READ, Poller
 from tests.support.checkout import ROOT
@@ -114,7 +114,7 @@ class Crawler:
         self, poller: Poller, command: Sequence[str], folder: Path, **streams: int
     ) -> None:
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        self.process = subprocess.Popen(
+        self.process: subprocess.Popen[bytes] = subprocess.Popen(
             command,
             cwd=folder,
             env=_environment(),

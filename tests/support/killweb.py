@@ -94,10 +94,11 @@ class KnownWeb:
     def reply(self, number: int | None) -> bytes:
         """The whole answer; to None that of a place where nothing is."""
         outcome = "err40X" if number is None else self.outcome(number)
-        if number is None or outcome != "success":
-            link = "" if outcome == "err40X" else f"Location: {self.url(self.links(number)[0])}\r\n"
-            return _reply("302 Found" if link else "404 Not Found", link, b"")
-        return _reply("200 OK", "", self.body(number))
+        if number is None or outcome == "err40X":
+            return _reply("404 Not Found", "", b"")
+        if outcome == "success":
+            return _reply("200 OK", "", self.body(number))
+        return _reply("302 Found", f"Location: {self.url(self.links(number)[0])}\r\n", b"")
 
 
 def _reply(status: str, more: str, body: bytes, media_type: str = "text/html") -> bytes:

@@ -10,7 +10,7 @@ import socket
 import ssl
 import struct
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -57,7 +57,7 @@ class Until:
 
 
 Step = bytes | Act | Drip | Endless | Until
-Script = Sequence[Step]
+Script = Iterable[Step]
 
 
 class WebServer:
