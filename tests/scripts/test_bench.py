@@ -259,7 +259,7 @@ def test_stages_are_the_rooms() -> None:
     assert stage("fetch/fetcher", "start") == stage("fetch/transfer", "header") == "fetch"
     assert stage("parse/charset", "_parse") == "parse: turbohtml"
     assert stage("output/log", "write") == "crawl log"
-    assert (stage("url", "resolve"), stage("crawl/engine", "turn")) == ("url", "crawl")
+    assert (stage("url", "resolve"), stage("crawl/control", "step")) == ("url", "crawl")
 
 
 def test_a_function_that_only_begins_is_not_what_took_the_time() -> None:
