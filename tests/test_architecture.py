@@ -17,7 +17,7 @@ TREES = {name: ast.parse(path.read_bytes()) for name, path in MODULES.items()}
 ROWS = [
     "url outcome page agent errors exit_status _version config",
     "loop stats",
-    "storage dns.wire dns.address dns.servers dns.lookup parse fetch.robots",
+    "storage dns.wire dns.address dns.servers dns.lookup parse fetch.robots fetch.path_rules",
     "frontier",
     "dns fetch workers output console demo",
     "observe",
@@ -34,7 +34,6 @@ HOMES = {
     "dns": "dns demo",
     "click": "cli",
     "tqdm": "console.terminal.progress",
-    "protego": "fetch.robots",
     "ada_url": "url",
     "h11": "console",
     "warcio": "output.warc.records",

@@ -8,7 +8,7 @@ from larbinpy.fetch import about as fetching
 from larbinpy.parse import about as parsing
 
 #: What tells its version nowhere else.
-_PACKAGES = ("ada-url", "click", "dnspython", "h11", "isal", "protego", "tqdm", "warcio")
+_PACKAGES = ("ada-url", "click", "dnspython", "h11", "isal", "tqdm", "warcio")
 
 
 def versions() -> list[str]:

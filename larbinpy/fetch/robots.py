@@ -1,20 +1,20 @@
 """robots.txt as a value: who may fetch what (RFC 9309), and how often.
 
-Protego matches paths and counts the longest rule. What it leaves open is settled before it
-reads: bytes become ASCII, lines are cut where a robots.txt has lines, unknown ones are
-dropped, and of all groups only those are handed on that speak to the agent in question.
-The last also bounds the work: a file of n agents over m rules is n + m lines, not n * m.
+Bytes become ASCII lines, unknown lines are dropped, and for one agent only the lines of its own
+groups become rules, which bounds the work: n agents over m rules cost n + m lines, not n * m.
+
+Its relatives in Python keep a rule set for each agent of the file, tied to the parser in
+reference cycles: a crawl of many sites would keep the garbage collector at work all the time.
 """
 
 from __future__ import annotations
 
+import math
 import re
-import weakref
 from collections.abc import Iterable, Iterator
 
-from protego import Protego
-
 from larbinpy.agent import product_token
+from larbinpy.fetch.path_rules import PathRules, Rule, path_of, rules_of
 
 #: RFC 9309, 2.5 asks for at least 500 KiB.
 MAX_SIZE = 512 * 1024
@@ -30,37 +30,32 @@ _MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 # Control characters among them, as str.splitlines would break a line at some of those.
 _ENCODED = {code: f"%{code:02X}" for code in (*range(9), *range(10, 32), *range(127, 256))}
 
-# Unknown lines must not end a group (RFC 9309, 2.2.4), so they are dropped here. What has
-# no colon may still be meant as a rule. The misspellings are those that Protego knows.
+# Unknown lines must not end a group (RFC 9309, 2.2.4), so they are dropped here. A line without
+# a colon may still be meant as a rule. The misspellings are those that Protego knows.
 _KNOWN = re.compile(
-    r"(?:(?P<agent>user[- ]?agent)|(?P<sitemap>site-?maps?)|allow"
+    r"(?P<field>(?P<agent>user[- ]?agent)|(?P<sitemap>site-?maps?)|allow"
     r"|dissallow|dissalow|disallow|disalow|diasllow|disallaw"
-    r"|crawl[- ]delay|request[- ]rate|visit[- ]time)(?:\s*:|\s)\s*(?P<value>.*)",
+    r"|crawl[- ]delay|request[- ]rate|visit[- ]time)(?:(?P<colon>\s*:)|\s)\s*(?P<value>.*)",
     re.IGNORECASE,
 )
+_OTHER_FIELD = re.compile(r"[^:]*:(?:\s|$)")
 
 # A product token (RFC 9309, 2.2.1) with what a robots.txt may add to it.
 _TOKEN = re.compile(r"[A-Za-z_-]*")
 
-#: Rules that are tried one by one, 20 us each, where the one is wanted that forbids.
-_MAX_LOOKS = 500
-
-#: A rule's beginning that has one spelling alone.
-_PLAIN = re.compile(r"[A-Za-z0-9/._~-]*")
-
 _EVERYONE = "*"
-_SELF = "self"
+_ROBOTS_TXT = "/robots.txt"
 
 
 class Rules:
     """The rules of one robots.txt."""
 
-    __slots__ = ("_lines", "_matchers", "sitemaps")
+    __slots__ = ("_groups", "_lines", "sitemaps")
 
     def __init__(self, lines: list[tuple[str | None, str]], sitemaps: list[str]) -> None:
         # An agent's token and "" for a line that names one, else None and the line.
         self._lines = lines
-        self._matchers: dict[str, Protego] = {}
+        self._groups: dict[str, _Group] = {}
         #: Values of the Sitemap lines, as they are written but for percent-encoding.
         self.sitemaps = sitemaps
 
@@ -69,7 +64,10 @@ class Rules:
 
     @classmethod
     def parse(cls, body: bytes) -> Rules:
-        """Read a robots.txt; whatever is not one has no rules. Never raises."""
+        """Read a robots.txt, of which `MAX_SIZE` bytes count; anything else has no rules.
+
+        Never raises. For a body that was cut before, pass its `whole_lines`.
+        """
         lines: list[tuple[str | None, str]] = []
         sitemaps = []
         for line in _split(body):
@@ -77,7 +75,7 @@ class Rules:
             if match is None:
                 continue
             if match["agent"]:
-                lines.append((_group(match["value"]), ""))
+                lines.append((_named(match["value"]), ""))
             elif match["sitemap"]:
                 sitemaps.append(match["value"].partition("#")[0].strip())
             else:
@@ -89,27 +87,32 @@ class Rules:
 
         `url` is in canonical spelling; /robots.txt itself is always allowed.
         """
-        return self._matcher(agent).can_fetch(url, _SELF)
+        return self._forbidding(agent, url) is None
 
     def delay(self, agent: str) -> float | None:
         """Crawl-delay for `agent` in seconds, where one is given."""
-        return self._matcher(agent).crawl_delay(_SELF)
+        return self._group(product_token(agent)).delay
 
     def forbidding(self, agent: str, url: str) -> str | None:
-        """The line by which `agent` may not fetch `url`, for people; None where it may.
+        """The line by which `agent` may not fetch `url`; None where it may.
 
-        As it is written but for percent-encoding. None too where it is not among those that
-        are looked at.
+        It is as written but for percent-encoding.
         """
-        if self.allowed(agent, url):
+        rule = self._forbidding(agent, url)
+        return None if rule is None else rule.line
+
+    def _forbidding(self, agent: str, url: str) -> Rule | None:
+        path = path_of(url)
+        if path.startswith(_ROBOTS_TXT) and path.partition("%3F")[0] == _ROBOTS_TXT:
             return None
-        path = "/" + url.split("/", 3)[3]
-        lines = [line for line in self._own(product_token(agent)) if _may_forbid(line, path)]
-        lines.sort(key=len, reverse=True)  # the longest rule counts
-        for line in lines[:_MAX_LOOKS]:
-            if not Protego.parse(f"User-agent: {_SELF}\n{line}").can_fetch(url, _SELF):
-                return line
-        return None
+        token = product_token(agent)
+        rule = (self._groups.get(token) or self._group(token)).paths.deciding(path)
+        return None if rule is None or rule.allows else rule
+
+    def _group(self, token: str) -> _Group:
+        if token not in self._groups:
+            self._groups[token] = _Group(self._own(token))
+        return self._groups[token]
 
     def _own(self, token: str) -> Iterator[str]:
         """The lines of the groups that count for `token`."""
@@ -128,43 +131,64 @@ class Rules:
                 group.add(name)
                 is_open = True
 
-    def _matcher(self, agent: str) -> Protego:
-        token = product_token(agent)
-        matcher = self._matchers.get(token)
-        if matcher is None:
-            lines = (_line(name, text, token) for name, text in self._lines)
-            matcher = self._matchers[token] = _let_go_at_once(
-                Protego.parse("\n".join(_bounded(lines)))
-            )
-        return matcher
+
+class _Group:
+    """The rules of one agent: those about paths, and its delay in seconds."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self.delay: float | None = None
+        rules: list[Rule] = []
+        wildcards = 0
+        for line in lines:
+            field, value = _field(line)
+            if not value:
+                continue
+            if field.startswith("crawl"):
+                self.delay = _delay(value, self.delay)
+            elif field.startswith("d") or field == "allow":
+                allows = field == "allow"
+                wildcards += value.count("*")
+                if "*" in value and wildcards > _MAX_WILDCARDS:
+                    # Up to its first "*" a Disallow forbids more than was meant; an Allow cut
+                    # there would let in more.
+                    value = "" if allows else value.partition("*")[0]
+                if value:
+                    rules += rules_of(value, line, allows=allows)
+        self.paths = PathRules(rules)
 
 
-def _let_go_at_once(matcher: Protego) -> Protego:
-    """A matcher that is gone with its last user, without the help of the garbage collector.
+def _field(line: str) -> tuple[str, str]:
+    """Name, in lower case, and value of a known line that is not about agents or sitemaps."""
+    match = _KNOWN.match(line)
+    if match is None:
+        return "", ""
+    value = match["value"].partition("#")[0].strip()
+    if match["colon"] is None:
+        # A colon that ends a word is the one between name and value, and the name no known one.
+        if _OTHER_FIELD.match(value):
+            return "", ""
+        value = " ".join(value.split())
+    return match["field"].lower(), value
 
-    Its rule sets point back at it; a crawl of many sites makes and drops so many of these
-    circles that the collector, which stops everything, would be at work all the time.
-    """
-    for rule_set in getattr(matcher, "_user_agents", {}).values():
-        rule_set._parser_instance = weakref.proxy(matcher)
-    return matcher
+
+def _delay(value: str, otherwise: float | None) -> float | None:
+    try:
+        delay = float(value)
+    except ValueError:
+        return otherwise
+    return delay if 0 <= delay < math.inf else otherwise
 
 
-def _may_forbid(line: str, path: str) -> bool:
-    """Whether a Disallow line may match `path`, as far as that is plain to see."""
-    value = match["value"] if (match := _KNOWN.match(line)) else ""
-    if line.lower().startswith("allow"):
-        return False
-    plain = _PLAIN.match(value)
-    return not value.startswith("/") or plain is None or path.startswith(plain[0])
+def whole_lines(body: bytes) -> bytes:
+    """A `body` that was cut somewhere, up to its last line end: half a rule would forbid, or
+    allow, more than the whole."""
+    return body[: max(body.rfind(b"\n"), body.rfind(b"\r"), 0)]
 
 
 def _split(body: bytes) -> list[str]:
     """The lines of `body` in ASCII, other octets percent-encoded (RFC 9309, 2.2.2)."""
     if len(body) > MAX_SIZE:
-        # Half a rule would forbid more than the whole.
-        end = max(body.rfind(b"\n", 0, MAX_SIZE), body.rfind(b"\r", 0, MAX_SIZE))
-        body = body[: max(end, 0)]
+        body = whole_lines(body[:MAX_SIZE])
     for mark in _MARKS:
         body = body.removeprefix(mark)
     body = body.replace(b"\0", b"")  # what is left of UTF-16 is ASCII
@@ -175,37 +199,9 @@ def _ascii(line: bytes) -> str:
     return line.strip().decode("latin-1").translate(_ENCODED)
 
 
-def _group(value: str) -> str:
-    """Whom a user-agent line names: "*", a token in lower case, or "" for nobody."""
+def _named(value: str) -> str:
+    """The agent that a user-agent line names: "*", a token in lower case, or "" for none."""
     if value[:1] == _EVERYONE and (len(value) == 1 or value[1].isspace() or value[1] == "#"):
         return _EVERYONE
     match = _TOKEN.match(value)
     return match[0].rstrip("_-").lower() if match else ""
-
-
-def _line(name: str | None, text: str, token: str) -> str:
-    """The line for a matcher that knows one agent, _SELF, and everyone.
-
-    A line without a name still begins a group, one that is about others.
-    """
-    if name is None:
-        return text
-    if name == _EVERYONE:
-        return "User-agent: *"
-    return f"User-agent: {_SELF}" if name and name == token else "User-agent:"
-
-
-def _bounded(lines: Iterable[str]) -> Iterator[str]:
-    """`lines`, of which rules are shortened once there were `_MAX_WILDCARDS`.
-
-    Each "*" costs a search of its own for every URL. What stands before the first one
-    forbids more than was meant; an Allow of that kind goes.
-    """
-    wildcards = 0
-    for line in lines:
-        is_rule = "*" in line and not line.startswith("User-agent")
-        wildcards += line.count("*") if is_rule else 0
-        if not is_rule or wildcards <= _MAX_WILDCARDS:
-            yield line
-        elif not line.lower().startswith("allow"):
-            yield line.partition("*")[0]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from larbinpy.dns.lookup import Answer
-from larbinpy.fetch.robots import Rules
+from larbinpy.fetch.robots import Rules, whole_lines
 from larbinpy.frontier.ip_sites import IPSites
 from larbinpy.frontier.named_site import Event, NamedSite, State
 from larbinpy.frontier.politeness import Waits
@@ -222,8 +222,9 @@ class SiteLifecycle(SiteRegistry):
         if owner is None or owner.state is not State.ROBOTS:
             return []
         if page.outcome in (Outcome.SUCCESS, Outcome.TOO_BIG):
-            rules = Rules.parse(page.body)
-            kept, delay = self._rulebook.keep(page.body, rules), rules.delay(self._settings.agent)
+            body = page.body if page.truncated is None else whole_lines(page.body)
+            rules = Rules.parse(body)
+            kept, delay = self._rulebook.keep(body, rules), rules.delay(self._settings.agent)
             self._open(owner, kept, now + _RULES_TIME, now, delay)
             return list(rules.sitemaps)
         if page.outcome is Outcome.ERR_30X:

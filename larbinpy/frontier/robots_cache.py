@@ -1,6 +1,6 @@
 """The robots.txt files in force, of as many sites as there are.
 
-A matcher takes some 500 bytes a rule, packed text a tenth of that and less. So each site
+A matcher takes some 300 bytes a rule, packed text a sixth of that and less. So each site
 has its robots.txt packed, and only those that were used lately are kept ready as well.
 Sites with the very same text, as many have from the same software, share both.
 """
@@ -11,8 +11,8 @@ import zlib
 from larbinpy.fetch.robots import Rules
 from larbinpy.storage.lru import Budget
 
-#: Lines of all matchers together: some 50 MB at most, 2,500 sites of 40 lines. Making one
-#: again takes about 5 us a line.
+#: Lines of all matchers together: some 30 MB at most, 2,500 sites of 40 lines. Making one
+#: again takes about 4 us a line.
 _LINES = 100_000
 #: These texts are short or very repetitive: harder packing gains nothing.
 _LEVEL = 1

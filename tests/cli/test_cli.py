@@ -82,9 +82,7 @@ def test_an_unknown_command_is_one_line_and_2() -> None:
 
 def test_a_command_loads_what_it_needs() -> None:
     """Resolving names must not wait for a crawler to be loaded, nor for a bar nobody sees."""
-    heavy = (
-        "pycurl,turbohtml,lxml,protego,h11,tqdm,dns.message,larbinpy.crawl.engine,larbinpy.frontier"
-    )
+    heavy = "pycurl,turbohtml,lxml,h11,tqdm,dns.message,larbinpy.crawl.engine,larbinpy.frontier"
     assert loaded("resolve", "--server", "127.0.0.1", os.devnull, of=heavy) == set()
     assert "pycurl" in loaded("fetch", "--help", of=heavy)
 

@@ -1,35 +1,38 @@
+"""robots.txt: whose rules count, which paths they match, and what odd files cost."""
+
 import gc
 import json
 import time
 import weakref
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from protego import Protego
 
-from larbinpy.fetch.robots import MAX_SIZE, Rules
+from larbinpy.fetch.robots import MAX_SIZE, Rules, whole_lines
 from tests.support.suites import suite
 
 ME = "larbinpy/0.1 (+http://us.test/)"
 
 
-def allowed(text, path, agent=ME):
+def allowed(text: str, path: str, agent: str = ME) -> bool:
     return Rules.parse(text.encode()).allowed(agent, f"http://site.test{path}")
 
 
-# The matcher is given a URL that is not percent-encoded, or an escape of an unreserved
-# character, and Google's expects them to differ from their other spelling: its callers
-# encode before. RFC 9309, 2.2.2 has both spellings compare equal, and so has the canonical
-# spelling in which our URLs come.
+# These cases pass a URL that is not percent-encoded, or an escape of an unreserved character,
+# and expect it to differ from its other spelling, as callers of Google's parser encode URLs
+# first. In RFC 9309, 2.2.2 both spellings are equal, and so they are in our canonical URLs.
 WAIVED_URLS = {"http://foo.bar/foo/bar/ツ", "http://foo.bar/foo/bar/baz"}
 
 
-def waived(case):
+def waived(case: dict[str, Any]) -> bool:
     encoded = "ツ" in case["url"] or "%62%61%7A" in case["robots"]
     return case["test"] == "ID_Encoding" and case["url"] in WAIVED_URLS and encoded
 
 
-def google_cases():
+def google_cases() -> list[dict[str, Any]]:
     try:
         path = suite("google-robotstxt") / "cases.json"
     except pytest.skip.Exception:
@@ -37,7 +40,7 @@ def google_cases():
     return [case for case in json.loads(path.read_text())["cases"] if case["kind"] == "allowed"]
 
 
-def test_google_robotstxt():
+def test_google_robotstxt() -> None:
     suite("google-robotstxt")
     wrong = []
     for case in google_cases():
@@ -49,7 +52,7 @@ def test_google_robotstxt():
     assert len(wrong) == 3
 
 
-def test_the_longest_rule_wins_and_allow_wins_a_tie():
+def test_the_longest_rule_wins_and_allow_wins_a_tie() -> None:
     text = "User-agent: *\nDisallow: /a\nAllow: /a/b\nDisallow: /a/b/c\nAllow: /x\nDisallow: /x\n"
     assert [allowed(text, path) for path in ("/a", "/a/b", "/a/b/c", "/x", "/")] == [
         False,
@@ -60,21 +63,21 @@ def test_the_longest_rule_wins_and_allow_wins_a_tie():
     ]
 
 
-def test_our_group_replaces_everyones():
+def test_our_group_replaces_everyones() -> None:
     text = "User-agent: *\nDisallow: /\n\nUser-agent: Larbinpy\nDisallow: /a\n"
     assert allowed(text, "/b")
     assert not allowed(text, "/a")
     assert not allowed(text, "/b", agent="other")
 
 
-def test_groups_of_one_agent_are_joined():
+def test_groups_of_one_agent_are_joined() -> None:
     ours = "User-agent: larbinpy\nDisallow: /a\n", "User-agent: larbinpy\nDisallow: /b\n"
     text = "User-agent: x\nDisallow: /c\n".join(ours)
     assert [allowed(text, path) for path in ("/a", "/b", "/c")] == [False, False, True]
 
 
 @pytest.mark.parametrize("name", ["larbin", "larbinpy2x", "my-larbinpy", "py", "larbinpyx"])
-def test_a_name_is_matched_whole(name):
+def test_a_name_is_matched_whole(name: str) -> None:
     matches = name == "larbinpy2x"  # a product token has no digits: it ends before them
     assert allowed(f"User-agent: {name}\nDisallow: /\n", "/") is not matches
 
@@ -91,19 +94,19 @@ def test_a_name_is_matched_whole(name):
         ("", False),
     ],
 )
-def test_the_agent_is_a_product(agent, matches):
+def test_the_agent_is_a_product(agent: str, matches: bool) -> None:
     assert allowed("User-agent: larbinpy\nDisallow: /\n", "/", agent) is not matches
 
 
 @pytest.mark.parametrize(
     "line", ["Noindex: /x", "Content-Signal: search=no", "Sitemap: /s", "gibberish", "#"]
 )
-def test_other_lines_do_not_end_a_group(line):
+def test_other_lines_do_not_end_a_group(line: str) -> None:
     text = f"User-agent: larbinpy\n{line}\nUser-agent: other\nDisallow: /\n"
     assert not allowed(text, "/")
 
 
-def test_crawl_delay_is_a_rule_of_its_group():
+def test_crawl_delay_is_a_rule_of_its_group() -> None:
     text = "User-agent: *\nCrawl-delay: 2.5\n\nUser-agent: bad\nDisallow: /\n"
     rules = Rules.parse(text.encode())
     assert rules.delay(ME) == 2.5
@@ -113,22 +116,22 @@ def test_crawl_delay_is_a_rule_of_its_group():
 
 
 @pytest.mark.parametrize("value", ["-1", "nan", "inf", "soon", "", "1e999"])
-def test_delays_that_are_none(value):
+def test_delays_that_are_ignored(value: str) -> None:
     assert Rules.parse(f"User-agent: *\nCrawl-delay: {value}\n".encode()).delay(ME) is None
 
 
-def test_sitemaps_belong_to_no_group():
+def test_sitemaps_belong_to_no_group() -> None:
     body = b"Sitemap: http://a.test/1.xml # first\r\nUser-agent: x\rsitemap:http://a.test/\xc3\xa9\nSitemap:\n"
     assert Rules.parse(body).sitemaps == ["http://a.test/1.xml", "http://a.test/%C3%A9"]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\n\n"])
-def test_line_ends(end):
+def test_line_ends(end: str) -> None:
     assert not allowed(end.join(["User-agent: *", "Disallow: /a", ""]), "/a")
 
 
 @pytest.mark.parametrize("char", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028"])
-def test_what_is_no_line_end(char):
+def test_characters_that_end_no_line(char: str) -> None:
     text = f"User-agent: *\nDisallow: /x{char}Disallow: /\n"
     assert allowed(text, "/")
 
@@ -142,13 +145,13 @@ def test_what_is_no_line_end(char):
         b"User-agent: *\0\nDis\0allow: /a\n",
     ],
 )
-def test_marks_and_nuls(body):
+def test_marks_and_nuls(body: bytes) -> None:
     rules = Rules.parse(body)
     assert not rules.allowed(ME, "http://site.test/a")
     assert rules.allowed(ME, "http://site.test/b")
 
 
-def test_octets_are_compared_percent_encoded():
+def test_octets_are_compared_percent_encoded() -> None:
     rules = Rules.parse(
         "User-agent: *\nDisallow: /é\nDisallow: /%C3%A8\nDisallow: /".encode() + b"\xe9\n"
     )
@@ -161,7 +164,7 @@ def test_octets_are_compared_percent_encoded():
     ]
 
 
-def test_what_is_not_a_robots_txt_forbids_nothing():
+def test_a_body_that_is_no_robots_txt_forbids_nothing() -> None:
     for body in (
         b"",
         b"<!doctype html><p>Disallow: /</p>\nAllow me\n",
@@ -171,7 +174,7 @@ def test_what_is_not_a_robots_txt_forbids_nothing():
         assert Rules.parse(body).allowed(ME, "http://site.test/")
 
 
-def test_the_first_512_kib_count_without_half_a_rule():
+def test_the_first_512_kib_count_without_half_a_rule() -> None:
     line = b"Disallow: /abcdefghi\n"
     body = b"User-agent: *\n" + line * (MAX_SIZE // len(line) - 1)
     body += b"#" * (MAX_SIZE - len(body) - 12) + b"\nDisallow: /only/half\nDisallow: /late\n"
@@ -181,11 +184,59 @@ def test_the_first_512_kib_count_without_half_a_rule():
     assert rules.allowed(ME, "http://site.test/late")
 
 
-def test_robots_txt_itself_is_always_allowed():
+@pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
+def test_a_body_that_was_cut_has_whole_lines(end: bytes) -> None:
+    rules = b"User-agent: *" + end + b"Disallow: /a" + end
+    assert Rules.parse(whole_lines(rules + b"Disallow: /")).allowed(ME, "http://site.test/b")
+    assert not Rules.parse(whole_lines(rules + b"Allow: /")).allowed(ME, "http://site.test/a")
+    assert whole_lines(b"Disallow: /") == whole_lines(b"") == b""
+
+
+def test_a_long_line_is_cut() -> None:
+    """At the octet where Google's parser cuts it."""
+    path = "/" + "a" * (2083 * 8 - len("Disallow: /"))
+    assert not allowed(f"User-agent: *\nDisallow: {path}bc\n", path[:-1])
+    assert allowed(f"User-agent: *\nDisallow: {path}bc\n", path[:-2])
+
+
+def test_robots_txt_itself_is_always_allowed() -> None:
     nothing = Rules.parse(b"User-agent: *\nDisallow: /\n")
     assert nothing.allowed(ME, "http://site.test/robots.txt")
     assert not nothing.allowed(ME, "http://site.test/")
     assert Rules.parse(b"").allowed(ME, "http://site.test/")
+    assert nothing.allowed(ME, "http://site.test/robots.txt?x")
+    assert not nothing.allowed(ME, "http://site.test/robots.txt.bak")
+    assert not nothing.allowed(ME, "http://site.test/a/robots.txt")
+
+
+_LINES = st.tuples(
+    st.sampled_from(
+        ["Allow", "Disallow", "allow", "Dissallow", "Crawl-delay", "Noindex", "Sitemap"]
+    ),
+    st.sampled_from([": ", ":", " : ", " ", "\t"]),
+    st.sampled_from(["/", "", "*", "/*"]),
+    st.lists(
+        st.sampled_from(
+            [*"/ab*$%?=&#: ~.1", "%2F", "%2f", "%41", "%C3%A9", "%3D", "%24", "%2A", "/index.html"]
+        ),
+        max_size=6,
+    ).map("".join),
+).map("".join)
+_PATHS = st.lists(
+    st.sampled_from([*"/ab*$?=&:~.1", "%2F", "%41", "%C3%A9", "%3D", "%25", "/index.html"]),
+    max_size=6,
+).map("".join)
+
+
+@given(st.lists(_LINES, max_size=6), st.lists(_PATHS, min_size=1, max_size=5))
+def test_rules_agree_with_protego(lines: list[str], paths: list[str]) -> None:
+    text = "\n".join(["User-agent: *", *lines])
+    ours, theirs = Rules.parse(text.encode()), Protego.parse(text)
+    for path in paths:
+        url = f"http://site.test/{path}"
+        assert ours.allowed(ME, url) is theirs.can_fetch(url, "larbinpy"), url
+        assert ours.allowed(ME, url) is (ours.forbidding(ME, url) is None)
+    assert ours.delay(ME) == theirs.crawl_delay("larbinpy")
 
 
 @pytest.mark.parametrize(
@@ -197,7 +248,7 @@ def test_robots_txt_itself_is_always_allowed():
     ],
     ids=["one pattern", "long patterns", "many patterns"],
 )
-def test_patterns_cost_little(body):
+def test_patterns_cost_little(body: bytes) -> None:
     rules = Rules.parse(body)
     rules.allowed(ME, "http://site.test/")
     start = time.perf_counter()
@@ -216,23 +267,23 @@ def test_patterns_cost_little(body):
     ],
     ids=["agents by rules", "one agent often", "blanks", "no colon", "html"],
 )
-def test_parsing_costs_little(body):
+def test_parsing_costs_little(body: bytes) -> None:
     start = time.perf_counter()
     Rules.parse(body).allowed(ME, "http://site.test/")
     assert time.perf_counter() - start < 1  # quadratic: minutes
 
 
 @given(st.binary(max_size=300))
-def test_any_bytes_are_rules(body):
+def test_any_bytes_are_rules(body: bytes) -> None:
     rules = Rules.parse(b"User-agent: *\n" + body)
     assert rules.allowed(ME, "http://site.test/a?b") in (True, False)
-    assert rules.delay(ME) is None or rules.delay(ME) >= 0
+    assert (rules.delay(ME) or 0) >= 0
     assert "robots" not in repr(rules)
 
 
 @pytest.mark.parametrize("pattern", ["/p{}/*q*z", "/p{}" + "/*z" * 200])
-def test_patterns_without_number_cost_no_more_than_a_thousand_wildcards(pattern):
-    """Beyond that a rule forbids what stands before its "*", so none is let through."""
+def test_many_patterns_cost_no_more_than_a_thousand_wildcards(pattern: str) -> None:
+    """Beyond those a Disallow forbids all that begins as it does up to its "*"."""
     lines = [f"Disallow: {pattern.format(n)}" for n in range(800)]
     rules = Rules.parse("\n".join(["User-agent: *", *lines]).encode())
     url = f"https://www.example.org/{{}}{'qz/' * 2500}"
@@ -244,11 +295,28 @@ def test_patterns_without_number_cost_no_more_than_a_thousand_wildcards(pattern)
     assert not rules.allowed("larbinpy", "https://www.example.org/p700/other")
 
 
-def test_matchers_are_gone_with_their_rules():
-    """Not when the garbage collector comes by: there is one for each site of a crawl."""
+def test_an_allow_beyond_the_thousand_wildcards_lets_nothing_in() -> None:
+    many = b"Disallow: /x/*/y\n" * 1000
+    rules = Rules.parse(
+        b"User-agent: *\nDisallow: /private\n" + many + b"Allow: /private/open/*.html\n"
+    )
+    assert not rules.allowed(ME, "http://site.test/private/open/a.html")
+    assert not rules.allowed(ME, "http://site.test/private/open/secret")
+    assert rules.allowed(ME, "http://site.test/x/z")
+
+
+def test_wildcards_of_other_agents_do_not_count() -> None:
+    others = b"User-agent: other\n" + b"Disallow: /*/x\n" * 1001
+    rules = Rules.parse(others + b"User-agent: *\nDisallow: /a/*/x\n")
+    assert not rules.allowed(ME, "http://site.test/a/b/x")
+    assert rules.allowed(ME, "http://site.test/a/b")
+
+
+def test_rules_are_freed_with_their_last_user() -> None:
+    """Without the garbage collector: a crawl makes and drops those of each of its sites."""
     rules = Rules.parse(b"User-agent: *\nDisallow: /private\n")
     assert not rules.allowed("larbinpy", "http://a.test/private")
-    [matcher] = map(weakref.ref, rules._matchers.values())
+    [matcher] = map(weakref.ref, rules._groups.values())
     gc.disable()
     try:
         del rules
@@ -257,7 +325,7 @@ def test_matchers_are_gone_with_their_rules():
         gc.enable()
 
 
-# For people: the line that forbids
+# The line that forbids
 
 
 @pytest.mark.parametrize(
@@ -274,7 +342,7 @@ def test_matchers_are_gone_with_their_rules():
         ("/robots.txt", None),
     ],
 )
-def test_the_line_that_forbids(path, line):
+def test_the_line_that_forbids(path: str, line: str | None) -> None:
     rules = Rules.parse(
         b"User-agent: *\nDisallow: /a/\nDisallow: /a/private\nAllow: /a/private/open\n"
         b"Disallow: /*.pdf$\ndisallow:   /end$\nDisallow: /q?a\nDisallow: /caf\xc3\xa9\n"
@@ -284,7 +352,7 @@ def test_the_line_that_forbids(path, line):
     assert rules.allowed("larbinpy/0.1", f"http://a.test{path}") is (line is None)
 
 
-def test_the_line_that_forbids_is_of_ones_own_group():
+def test_the_line_that_forbids_is_of_ones_own_group() -> None:
     rules = Rules.parse(
         b"User-agent: *\nDisallow: /a\nUser-agent: x\nUser-agent: larbinpy\nDisallow: /b\n"
         b"\nUser-agent: y\nDisallow: /c\nUser-agent: larbinpy\nDisallow: /d\n"
@@ -293,13 +361,13 @@ def test_the_line_that_forbids_is_of_ones_own_group():
     assert found == [None, "Disallow: /b", None, "Disallow: /d"]
 
 
-def test_of_very_many_rules_not_all_are_tried():
+def test_the_rule_that_forbids_is_found_among_very_many() -> None:
     lines = b"".join(b"Disallow: *%d\n" % n for n in range(20_000))
     rules = Rules.parse(b"User-agent: *\n" + lines + b"Disallow: /x\n")
-    assert rules.forbidding("larbinpy", "http://a.test/x") in (None, "Disallow: /x")
+    assert rules.forbidding("larbinpy", "http://a.test/x") == "Disallow: /x"
 
 
-def test_a_group_of_many_agents_is_soon_explained():
+def test_a_group_of_many_agents_is_soon_explained() -> None:
     names = b"".join(b"User-agent: bot%d\n" % number for number in range(20_000))
     rules = Rules.parse(names + b"User-agent: larbinpy\nDisallow: /private\n")
     began = time.process_time()

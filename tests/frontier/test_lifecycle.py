@@ -6,7 +6,7 @@ import pytest
 
 from larbinpy.dns.address import is_public
 from larbinpy.dns.lookup import Answer
-from larbinpy.fetch.robots import Rules
+from larbinpy.fetch.robots import MAX_SIZE, Rules
 from larbinpy.frontier.named_site import State
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
@@ -75,6 +75,19 @@ def test_robots_txt_is_obeyed(world, more):
     here.run()
     assert here.outcomes() == {PAGE: Outcome.SUCCESS, other: Outcome.FORBIDDEN_ROBOTS}
     assert here.pages() == [PAGE]
+
+
+@pytest.mark.parametrize("half", [b"Disallow: /", b"Allow: /closed"])
+def test_half_a_rule_at_the_end_of_a_cut_robots_txt_does_not_count(world, half):
+    """Half of "Disallow: /private" would forbid everything."""
+    text = b"User-agent: *\nDisallow: /closed\n"
+    body = text + b"#" * (MAX_SIZE - len(text) - len(half) - 1) + b"\n" + half
+    assert len(body) == MAX_SIZE
+    closed = "http://a.test/closed"
+    cut = {"body": body, "outcome": Outcome.TOO_BIG, "truncated": "length"}
+    here = world(PAGE, closed, replies={ROBOTS: cut})
+    here.run()
+    assert here.outcomes() == {PAGE: Outcome.SUCCESS, closed: Outcome.FORBIDDEN_ROBOTS}
 
 
 def test_robots_txt_is_not_asked_for_when_it_is_ignored(world):
