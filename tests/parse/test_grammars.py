@@ -41,12 +41,53 @@ def test_srcset_cases_of_web_platform_tests():
         ("a.png 100w 50h, b.png 50h", ["a.png"]),
         ("a 1x 1w, b 0w, c -1x, d 1.5e1x, e +1x, f 1.x", ["d"]),
         ("a,b 1x, c", ["a,b", "c"]),
+        # Commas at its end are no part of a URL.
+        ("a.png,", ["a.png"]),
+        ("a.png,,, b.png,,", ["a.png", "b.png"]),
+        (", ,a.png, ,", ["a.png"]),
+        ("a.png, 2x", ["a.png", "2x"]),
+        ("data:,a 1x, data:,b, c 2x", ["data:,a", "data:,b", "c"]),
+        (",,,", []),
+        ("", []),
+        (" \t\n\f\ra 1x\t,\nb\f2x", ["a", "b"]),
+        ("a (x, y) 1x, b", ["b"]),
+        ("a (, b", []),
         ("a 1q", []),
         ("a 12", []),
     ],
 )
 def test_srcset_candidates(value, expected):
     assert srcset(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("5; url=a", "a"),
+        ("5;URL=a", "a"),
+        ("5 url = a", "a"),
+        ("5,a", "a"),
+        ("5 a", "a"),
+        ("5;a", "a"),
+        ("5; url", "url"),
+        ("5", ""),
+        ("5;", ""),
+        (".5; a", "a"),
+        ("5.5.5; a", "a"),
+        ("5; url='a b' c", "a b"),
+        ('5; url="a', "a"),
+        ("5; 'a'b", "a"),
+        ("5; ur\tl=a\nb", "url=ab"),
+        ("\n5\n;\n url=\n a \n", "a"),
+        ("a", None),
+        ("-5; a", None),
+        ("5a", None),
+        ("; a", None),
+        ("", None),
+    ],
+)
+def test_meta_refresh(content: str, expected: str | None) -> None:
+    assert meta_refresh(content) == expected
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ TYPES = [
 ]
 
 
-def page(body, type_="text/html", *headers):
+def page(body: bytes, type_: str = "text/html", *headers: tuple[str, str]) -> Page:
     fields = [("content-type", type_), *headers]
     return Page(Url("http://h.example/sitemap.xml", 5), Outcome.SUCCESS, 200, fields, body)
 
@@ -154,3 +154,19 @@ def test_ampersands_without_number_cost_little():
     started = time.process_time()
     links(b"<?xml version='1.0'?>" + body, "http://a.test/")
     assert time.process_time() - started < 1.0
+
+
+@pytest.mark.parametrize("type_", ["image/svg+xml", "application/xml"])
+def test_limits_of_libxml2_stay_on(type_: str) -> None:
+    """An element deeper than 256 levels, and a text longer than 10 MB, are not read."""
+    deep = "<svg>" + "<g>" * 300 + "<a href='/deep'/>" + "</g>" * 300 + "</svg>"
+    flat = deep.replace("<g>" * 300, "<g>" * 200).replace("</g>" * 300, "</g>" * 200)
+    assert links_of(flat, type_) == ["http://h.example/deep"]
+    assert links_of(deep, type_) == []
+    long = "<svg><a href='/before'/><g>{}</g><a href='/after'/></svg>"
+    assert links_of(long.format("x" * 9_000_000), type_)[1:] == ["http://h.example/after"]
+    assert links_of(long.format("x" * 11_000_000), type_)[1:] == []
+
+
+def links_of(text: str, type_: str) -> list[str]:
+    return [link.url for link in read(page(text.encode(), type_), "larbinpy").links]

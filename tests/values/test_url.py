@@ -7,7 +7,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from larbinpy.url import (
-    BAD_PORTS,
     MAX_LENGTH,
     Base,
     Url,
@@ -53,6 +52,44 @@ def test_wpt_inputs_have_one_canonical_spelling():
     texts |= {case["base"] for case in wpt_cases() if case["base"]}
     texts |= {case["href"] for case in wpt_cases() if case.get("href")}
     assert [text for text in texts if canonical(canonical(text)) != canonical(text)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "base", "href"),
+    [
+        ("http://Example.COM:80/a b?c d#e f", None, "http://example.com/a%20b?c%20d#e%20f"),
+        ("http:\\\\h\\a", None, "http://h/a"),
+        (" \n http://h \t", None, "http://h/"),
+        ("ht\ntp://h/", None, "http://h/"),
+        ("http://h/a/./b/../c/%2e%2E/d", None, "http://h/a/d"),
+        ("http://1.2.3/", None, "http://1.2.0.3/"),
+        ("http://0x7f000001/", None, "http://127.0.0.1/"),
+        ("http://[::0:1]/", None, "http://[::1]/"),
+        ("http://h:00080/", None, "http://h/"),
+        ("http://fa\u00df.example/", None, "http://xn--fa-hia.example/"),
+        ("http://h/\u00e9?\u00e9", None, "http://h/%C3%A9?%C3%A9"),
+        ("", "http://h/a/b?c#d", "http://h/a/b?c"),
+        ("?x", "http://h/a/b?c#d", "http://h/a/b?x"),
+        ("#x", "http://h/a/b?c", "http://h/a/b?c#x"),
+        ("../../x", "http://h/a/b", "http://h/x"),
+        ("//o/x", "https://h/a", "https://o/x"),
+        ("http:x", "http://h/a/b", "http://h/a/x"),
+        ("mailto:x@y", "http://h/", "mailto:x@y"),
+        ("x", None, None),
+        ("x", "mailto:x@y", None),
+        ("http://", None, None),
+        ("http://h:65536/", None, None),
+        ("http://h:a/", None, None),
+        ("http://a b/", None, None),
+        ("http://1.2.3.256/", None, None),
+        ("http://[::1/", None, None),
+        ("http://a%00b/", None, None),
+    ],
+)
+def test_urls_are_parsed_as_the_standard_has_it(
+    text: str, base: str | None, href: str | None
+) -> None:
+    assert parse(text, base) == href
 
 
 def agrees_with_ada(text, base=None):
@@ -138,10 +175,25 @@ def test_what_is_no_web_address_stays_as_it_is():
     assert resolve("file:///etc/passwd") is None
 
 
-@pytest.mark.parametrize("port", sorted(BAD_PORTS))
-def test_ports_of_other_protocols_are_refused(port):
+#: Bad ports of the Fetch standard, and of services that a crawled line could command.
+REFUSED_PORTS = [
+    *(1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101),
+    *(102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389),
+    *(427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636),
+    *(993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6379, 6566, 6665),
+    *(6666, 6667, 6668, 6669, 6679, 6697, 10080, 11211),
+]
+
+
+@pytest.mark.parametrize("port", REFUSED_PORTS)
+def test_ports_of_other_protocols_are_refused(port: int) -> None:
     assert resolve(f"http://example.com:{port}/") is None
     assert resolve(f"https://[2001:db8::1]:{port}/") is None
+
+
+def test_all_other_ports_are_taken() -> None:
+    refused = [n for n in range(1, 1 << 16) if resolve(f"http://a:{n}/") is None]
+    assert refused == REFUSED_PORTS
 
 
 def test_length_is_bounded():

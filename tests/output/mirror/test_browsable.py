@@ -524,6 +524,58 @@ def test_a_kill_after_a_file_made_way_for_a_folder(type_: str, tmp_path: Path) -
     assert step > 30
 
 
+def test_half_an_original_is_not_what_a_page_becomes(tmp_path: Path) -> None:
+    """As a power cut may leave it: the page stays as it is, and comes anew the next time."""
+    body = "".join(f"<a href=/{number}>" for number in range(1000))
+    write(tmp_path, page("http://h/", body, "text/html", *TAGGED))
+    before = files(tmp_path)
+    [original] = (p for p in (tmp_path / ".larbinpy-originals").rglob("*") if p.is_file())
+    os.truncate(original, original.stat().st_size // 2)
+    write(tmp_path, page("http://h/5", "5"))
+    assert files(tmp_path).items() >= before.items()
+    mirror = BrowsableMirror(tmp_path, PLAIN)
+    again = not_modified("http://h/")
+    mirror.unchanged(again)
+    assert again.outcome is Outcome.EARLY_STOP
+    mirror.close()
+
+
+def test_a_kill_while_pages_change_leaves_a_mirror_that_knows_what_to_do(tmp_path: Path) -> None:
+    """It is to be rewritten as long as links are raw, and each name in it has its file."""
+    changed = (
+        page("http://h/", "<a href=a><a href=a/b><a href=/c>"),
+        page("http://h/a", "<a href=/c>"),
+        page("http://h/c", "GIF", "image/gif"),
+        page("http://h/c/d", "<a href=..>"),
+    )
+    raw = {each.body.decode() for each in (*SITE, *changed) if each.body.startswith(b"<")}
+
+    def crawl() -> None:
+        mirror = BrowsableMirror(root, PLAIN)
+        for each in changed:
+            mirror.loaded(each)
+        mirror.cut()
+        for _ in mirror.finish():
+            pass
+        mirror.close()
+
+    step, died, to_be_rewritten = 0, True, 0
+    while died:
+        root = tmp_path / str(step)
+        write(root, *SITE)
+        assert is_rewritten(root)
+        died = killed_at(step, crawl)
+        if raw & {*files(root).values()}:
+            assert not is_rewritten(root), step
+            to_be_rewritten += 1
+        # What a kill kept from being done is done at the next start.
+        BrowsableMirror(root, PLAIN).close()
+        assert files(root).keys() >= {*named(root).values()}, step
+        step += 1
+    assert step > 60
+    assert to_be_rewritten > 30
+
+
 def named(root: Path) -> dict[str, str]:
     """URL -> file, as the catalog has them."""
     if not (root / NAME).exists():

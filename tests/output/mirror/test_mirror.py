@@ -128,6 +128,15 @@ def test_names_that_differ_little_are_all_kept(tmp_path: Path) -> None:
     assert sorted(files(tmp_path).values()) == sorted(url.encode() for url in urls)
 
 
+@pytest.mark.parametrize("length", [254, 255, 256, 257])
+def test_names_as_long_as_the_file_system_takes(length: int, tmp_path: Path) -> None:
+    """The own names of both pages are longer than their plain ones."""
+    name = "x" * length
+    urls = [f"http://h/{name}", f"http://h/{name}/y", f"http://h/{name}/", f"http://h/?{name[1:]}"]
+    save(tmp_path, *urls)
+    assert sorted(files(tmp_path).values()) == sorted(url.encode() for url in urls)
+
+
 near_urls = st.builds(
     lambda scheme, parts, query: canonical(f"{scheme}://h/{'/'.join(parts)}{query}"),
     st.sampled_from(["http", "https"]),

@@ -75,6 +75,24 @@ def test_no_name_leads_out_of_the_mirror(text: str) -> None:
     check_safe(canonical(text))
 
 
+@pytest.mark.parametrize("length", [254, 255, 256, 257])
+@pytest.mark.parametrize(
+    ("before", "name", "after"),
+    [
+        ("http://h/", "x", ""),
+        ("http://h/", "x", "/"),
+        ("http://h/", "x", "/y"),
+        ("http://h/", "a?x", ""),
+        ("http://", "x", "/"),
+        ("http://", "x:81", "/"),
+    ],
+)
+def test_names_as_long_as_a_file_system_takes(
+    before: str, name: str, after: str, length: int
+) -> None:
+    check_safe(before + name.replace("x", "x" * (length - len(name) + 1)) + after)
+
+
 def check_safe(url: str) -> None:
     place = locate(url)
     for path in (place.plain, place.own):

@@ -247,7 +247,59 @@ def test_replies_are_kept_but_those_whose_body_was_not_read(
     assert list(captures(*warcs(tmp_path))) == ["http://h/moved"]
 
 
+def test_a_capture_is_dated_when_its_fetch_began(tmp_path: Path) -> None:
+    """The clock tells when it ended."""
+    output = WarcOutput(tmp_path, ABOUT, lambda: 1_800_000_000.0)
+    taken = page(1)
+    taken.ms = 2500
+    output.loaded(taken)
+    output.close()
+    dates = {r.kind: r.fields["WARC-Date"] for r in records(*warcs(tmp_path))}
+    began = "2027-01-15T07:59:57.500Z"
+    assert dates == {
+        "warcinfo": "2027-01-15T08:00:00.000Z",
+        "response": began,
+        "metadata": began,
+    }
+
+
 # As a part of the state.
+
+
+def names_of(folder: Path, ending: str) -> set[str]:
+    """The series' files with that ending, named without it."""
+    return {file.name.removesuffix(ending) for file in folder.glob(f"*{ending}")}
+
+
+def test_files_journal_and_folder_are_synced(
+    tmp_path: Path, outputs: Outputs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = outputs()
+    output.loaded(page(1))
+    output.cut()
+    synced: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.readlink(f"/proc/self/fd/{fd}")))
+    output.sync()
+    [growing] = tmp_path.glob("*.warc.gz.open")
+    [journal] = tmp_path.glob("*.cdxj.open")
+    assert sorted(synced) == sorted(map(str, (growing, journal, tmp_path)))
+
+
+def test_a_journal_stays_until_a_cut_after_its_index(tmp_path: Path, outputs: Outputs) -> None:
+    """The pages of that cut are on the disk with their index; before, only the journal is."""
+    output = outputs(file_size=2000)
+    while not names_of(tmp_path, ".warc.gz"):
+        output.loaded(page(1, os.urandom(500)))
+    [name] = names_of(tmp_path, ".warc.gz")
+    assert name not in names_of(tmp_path, ".cdxj")
+    output.cut()
+    while name not in names_of(tmp_path, ".cdxj"):
+        output.loaded(page(2, b""))
+    output.sync()
+    assert name in names_of(tmp_path, ".cdxj.open")
+    output.cut()
+    output.sync()
+    assert name not in names_of(tmp_path, ".cdxj.open")
 
 
 def go_on(make: Outputs, mark: Any) -> WarcOutput:

@@ -1,0 +1,95 @@
+"""The files of a mirror: whole, below its folder, and never through a symbolic link."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from larbinpy.output.mirror.originals import Originals
+from larbinpy.output.mirror.tree import Tree
+from larbinpy.storage.files import open_folder
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "mirror"
+
+
+@pytest.fixture
+def tree(root: Path) -> Iterator[Tree]:
+    """A tree in which nothing makes way for a folder."""
+    folder = open_folder(root)
+    yield Tree(folder, lambda path: None)
+    os.close(folder)
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A folder beside the mirror with a file "secret"."""
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "secret").write_bytes(b"secret")
+    return folder
+
+
+def test_files_are_written_read_renamed_and_removed(tree: Tree, root: Path) -> None:
+    tree.write("a/b/c", b"body", 784_111_777.0)
+    assert (root / "a/b/c").stat().st_mtime == 784_111_777.0
+    assert (tree.read("a/b/c", 3), tree.size("a/b/c")) == (b"bod", 4)
+    assert (tree.is_folder("a/b"), tree.is_folder("a/b/c")) == (True, False)
+    tree.rename("a/b/c", "a/d")
+    assert tree.read("a/b/c", 9) is None
+    tree.remove("a/d", but="a/d")
+    assert tree.read("a/d", 9) == b"body"
+    tree.remove("a/d", but="a/b")
+    assert tree.size("a/d") is None
+    assert tree.written == 1
+
+
+def test_nothing_is_read_through_a_planted_link(tree: Tree, root: Path, outside: Path) -> None:
+    tree.write("a/file", b"file")
+    (root / "a/link").symlink_to(outside / "secret")
+    (root / "a/folder").symlink_to(outside)
+    (root / "a/inside").symlink_to("file")
+    for path in ("a/link", "a/folder/secret", "a/inside"):
+        assert tree.read(path, 9) is None
+        assert tree.size(path) is None
+    assert not tree.is_folder("a/folder")
+    tree.remove("a/folder/secret", but="a/file")
+    assert (outside / "secret").read_bytes() == b"secret"
+
+
+def test_a_planted_link_is_replaced(tree: Tree, root: Path, outside: Path) -> None:
+    (root / "link").symlink_to(outside / "secret")
+    tree.write("link", b"mine")
+    assert not (root / "link").is_symlink()
+    assert (outside / "secret").read_bytes() == b"secret"
+
+
+def test_a_link_in_the_place_of_a_folder_is_not_entered(
+    tree: Tree, root: Path, outside: Path
+) -> None:
+    (root / "a").symlink_to(outside)
+    with pytest.raises(NotADirectoryError, match="a in the mirror was replaced"):
+        tree.write("a/new", b"x")
+    assert os.listdir(outside) == ["secret"]
+    assert os.listdir(root) == ["a"]
+
+
+@pytest.mark.parametrize("size", [10, 1000, 100_000])
+def test_an_original_is_read_whole_or_not_at_all(tree: Tree, root: Path, size: int) -> None:
+    originals, url = Originals(tree), "http://h/"
+    body = os.urandom(size)
+    originals.write(url, body)
+    assert originals.read(url, size) == body
+    assert originals.read(url, size - 1) is None
+    assert originals.read(url, size + 1) is None
+    assert originals.read("http://h/other", size) is None
+    [file] = (file for file in root.rglob("*") if file.is_file())
+    packed = file.read_bytes()
+    for length in (0, 1, len(packed) // 2, len(packed) - 1):
+        file.write_bytes(packed[:length])
+        assert originals.read(url, size) is None
+    file.write_bytes(b"no zlib" + packed)
+    assert originals.read(url, size) is None
