@@ -155,6 +155,22 @@ def test_an_archive_holds_what_did_not_change_too(web: Web, crawl: Worlds) -> No
     assert second.snapshot("output")["warc"]["captures"] == 2  # with robots.txt
 
 
+def test_saved_pages_are_whole_beside_a_mirror_that_is_refreshed(web: Web, crawl: Worlds) -> None:
+    """The mirror by itself does not read a large file that did not change."""
+    body = b"GIF" + bytes(3 << 19)
+    web.page("a.test/", images=["/i.gif"])
+    web.file("a.test/i.gif", body, "image/gif", headers=(TAG,))
+    lines = "getImage rewriteLinks maxPageSize 2M"
+    first = crawl(f"outputMode mirror {lines}")
+    web.put("a.test/i.gif", Answer(status=304))
+    second = crawl(f"outputMode save,mirror {lines}", folder=first.folder, start=Start.SCRATCH)
+    assert second.fates["a.test/i.gif"]["status"] == 304
+    saved = [file.read_bytes() for file in sorted((second.folder / "out").glob("d*/f*"))]
+    assert len(saved) == 2
+    assert saved[1] == body
+    assert mirrored(second)["a.test/i.gif"].encode() == body
+
+
 def test_a_copy_outlives_failures_of_its_refresh(web: Web, crawl: Worlds) -> None:
     web.page("a.test/", "/x", "/y")
     web.pages("a.test/x", "a.test/y")
