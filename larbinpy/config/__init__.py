@@ -1,8 +1,8 @@
-"""What a crawl is asked to do: larbin.conf, environment and command line as one frozen value.
+"""The settings of a crawl: larbin.conf, environment and command line as one frozen value.
 
-config   the one table of settings, and where their values come from
-grammar  larbin.conf's grammar
-kinds    the kinds of values that a setting can have
+config   the table of settings, and the sources of their values
+grammar  the grammar of larbin.conf
+kinds    the kinds of values
 """
 
 from larbinpy.config.config import (

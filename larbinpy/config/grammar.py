@@ -1,13 +1,13 @@
 """The grammar of larbin.conf: text -> values, by a table of settings.
 
-Larbin's: words between blanks, "#" to the end of the line, double quotes around a word
-with blanks in it. A keyword, in any case, is followed by as many words as its kind wants:
-none for a switch, up to "end" for a list ("end end" for a list of pairs). Given twice, a
-keyword adds to a list and otherwise replaces. Added: a switch may be followed by on or
-off, and "#" within quotes is part of the word.
+Larbin's grammar: blanks separate words, "#" starts a comment, double quotes enclose a word
+with blanks. A keyword, in any case, is followed by as many words as its kind requires: none
+for a switch, all up to "end" for a list ("end end" for a list of pairs). A repeated keyword
+adds to a list and replaces other values. Additions: a switch may be followed by on or off,
+and "#" within quotes is part of the word.
 
-An error names the file and the line. A keyword where a value should be means that the
-value, or the "end", was forgotten; it is reported there and not many lines later.
+An error names the file and the line. If a keyword stands where a value is expected, the
+value or the "end" was forgotten; it is reported there and not many lines later.
 """
 
 import re
@@ -20,21 +20,21 @@ from larbinpy.errors import UserError
 
 Table = Mapping[str, Setting]
 
-# Larbin's blanks and no others; an unclosed quote is a word of its own, to be refused.
+# Larbin's blanks only; an unclosed quote is a word of its own, which is refused.
 _WORD = re.compile(r'(?P<comment>#[^\n]*)|"(?P<quoted>[^"\n]*)"|(?P<bare>[^ \t\r\n#]+)|(?P<end>\n)')
 _WORD_ALONE = re.compile(r'"(?P<quoted>[^"\n]*)"|(?P<bare>[^ \t\r\n]+)')
 
 
 class ConfigError(UserError, ValueError):
-    """A configuration that cannot be used: one line that says where, what, and what to do."""
+    """A configuration that cannot be used: one line with the place, the reason and a remedy."""
 
 
-#: What becomes of an error; where it returns, reading goes on behind what is wrong.
+#: Called with each error; if it returns, reading continues after the error.
 Report = Callable[[ConfigError], object]
 
 
 def at_once(error: ConfigError) -> None:
-    """Raise it: the first error is the last."""
+    """Raise the first error."""
     raise error
 
 
@@ -42,12 +42,12 @@ class Word(NamedTuple):
     text: str
     line: int
     quoted: bool = False
-    #: Why it is none.
+    #: Why the word is invalid; empty if it is valid.
     fault: str = ""
 
 
 class _Words:
-    """The words of one file, one by one."""
+    """The words of a file, one by one."""
 
     def __init__(self, text: str, name: str) -> None:
         self.name = name
@@ -69,14 +69,14 @@ class _Words:
                 raise self.error(word.fault)
         return word
 
-    def leave(self) -> None:
-        """Leave the next word out, whatever is wrong with it."""
+    def skip(self) -> None:
+        """Skip the next word, valid or not."""
         self._next = next(self._words, None)
 
-    def leave_line(self) -> None:
-        """Leave out what is left of the line."""
+    def skip_line(self) -> None:
+        """Skip the rest of the line."""
         while self._next is not None and self._next.line == self.line:
-            self.leave()
+            self.skip()
 
     def error(self, reason: str, line: int | None = None) -> ConfigError:
         return ConfigError(f"{self.name}:{line or self.line}: {reason}")
@@ -98,9 +98,9 @@ def _split(text: str) -> Iterator[Word]:
 
 
 def read(text: str, name: str, table: Table, report: Report = at_once) -> dict[str, Any]:
-    """The values that a file's `text` sets, by attribute; `name` is the file in errors.
+    """Attribute -> value for the settings in `text`; `name` names the file in errors.
 
-    Raises ConfigError, unless `report` takes it.
+    Calls `report` with each ConfigError.
     """
     words = _Words(text, name)
     values: dict[str, Any] = {}
@@ -110,21 +110,24 @@ def read(text: str, name: str, table: Table, report: Report = at_once) -> dict[s
             finished = _read_setting(words, values, table, finished, report)
         except ConfigError as error:
             report(error)
-            words.leave_line()
+            words.skip_line()
     return _sealed(values, table)
 
 
 def _read_setting(
     words: _Words, values: dict[str, Any], table: Table, finished: int, report: Report
 ) -> int:
-    """A keyword and its value; the line where a value of one word is `finished`, else 0."""
+    """Read a keyword and its value; returns the line of a value of one word, else 0.
+
+    `finished` is the result for the setting before it.
+    """
     word = words.take()
     assert word is not None
     row = table.get(word.text.lower())
     if row is None:
-        hint = "; a value with blanks needs double quotes" if word.line == finished else ""
+        hint = "; put a value with blanks in double quotes" if word.line == finished else ""
         wrong = words.error(unknown(word.text, table) + hint)
-        _leave_list(words, table, _nearest(word.text, table))
+        _skip_list(words, table, _nearest(word.text, table))
         raise wrong
     for item in _items(row, words, table):
         try:
@@ -134,16 +137,16 @@ def _read_setting(
     return words.line if row.kind.words and not row.kind.closed else 0
 
 
-def _leave_list(words: _Words, table: Table, row: Setting) -> None:
-    """Leave out the items of a list, if what was meant is `row`, up to the next keyword."""
+def _skip_list(words: _Words, table: Table, row: Setting) -> None:
+    """If `row`, which was probably meant, is a list, skip its items up to the next keyword."""
     ends = row.kind.words if row.kind.closed else 0
     while ends and (word := words.peek()) is not None and word.text.lower() not in table:
-        words.leave()
+        words.skip()
         ends -= word.text.lower() == "end"
 
 
 def _items(row: Setting, words: _Words, table: Table) -> Iterator[list[str]]:
-    """The items that follow a keyword, each as its words."""
+    """The items after a keyword, each a list of words."""
     start = words.line
     if row.kind.words == 0:
         word = words.peek()
@@ -173,15 +176,15 @@ def _value(row: Setting, words: _Words, table: Table, start: int) -> str:
         before = "the end of the file" if word is None else f"{word.text} in line {word.line}"
         missing = "the list is not closed" if row.kind.closed else "its value is missing"
         wanted = f"{row.keyword} {row.kind.usage}"
-        raise words.error(f"{row.keyword}: {missing} before {before}; wanted: {wanted}", start)
+        raise words.error(f"{row.keyword}: {missing} before {before}; expected {wanted}", start)
     words.take()
     return word.text
 
 
 def read_value(text: str, row: Setting) -> Any:
-    """The value of one setting from text of its own, as a command line or environment gives it.
+    """The value of one setting from the command line or the environment.
 
-    A list needs no "end", a text no quotes. Raises ValueError with a reason.
+    Lists need no "end" and texts no quotes. Raises ValueError with a reason.
     """
     size = row.kind.words
     values: dict[str, Any] = {}
@@ -216,7 +219,7 @@ def _sealed(values: dict[str, Any], table: Table) -> dict[str, Any]:
 
 
 def unknown(word: str, table: Table) -> str:
-    """What to say about a keyword that is none, with the nearest that is one."""
+    """The message for an unknown keyword, with the nearest known one."""
     nearest = _nearest(word, table).keyword
     return f"unknown keyword {word[:60]!r}; the nearest known one is {nearest}"
 

@@ -1,7 +1,7 @@
-"""Kinds of values that a setting can have: from the words people write, and back.
+"""The kinds of values of settings: how they are parsed and written.
 
 A `ValueKind` turns the words of one item into a value, or raises ValueError with a reason
-that reads well after "keyword: ". What it shows, it also reads, as the same value.
+that reads well after "keyword: ". It parses the text that it writes as the same value.
 """
 
 import os
@@ -15,50 +15,50 @@ from larbinpy.url import fault, host_of, resolve
 
 T = TypeVar("T")
 
-#: Bounds every duration: past it, sums with the clock mean nothing any more.
+#: The longest duration: beyond it, sums with the clock lose their precision.
 LONGEST = 1000 * 86400.0
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-# Powers of two, as Larbin's own limits are (8 * 1024 * 1024 for a page).
+# Powers of two, as in Larbin's own limits (8 * 1024 * 1024 for a page).
 _BYTES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 # Few enough digits that no number overflows a float or takes long to read.
 _AMOUNT = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([a-z]?)", re.IGNORECASE | re.ASCII)
 _ON = frozenset({"on", "yes", "true", "1"})
 _OFF = frozenset({"off", "no", "false", "0"})
-#: Words that may follow a switch in a file; no keyword is among them.
+#: Words that may follow a switch in a file; none of them is a keyword.
 SWITCH_WORDS = _ON | _OFF
 
 
 @dataclass(frozen=True, slots=True)
 class ValueKind(Generic[T]):
-    """One kind of value."""
+    """How values of one kind are parsed and written."""
 
-    #: What is written after the keyword, for people.
+    #: The value in usage messages.
     usage: str
     parse: Callable[..., T]
     show: Callable[[T], str]
-    #: Words in one item; a switch has none of its own.
+    #: Words in one item; 0 for a switch.
     words: int = 1
-    #: A list of items that is closed by as many "end" as an item has words.
+    #: Whether it is a list, closed by as many "end" as an item has words.
     closed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A row of the table: all that is known about one keyword."""
+    """A row of the table: one keyword."""
 
     keyword: str
     attribute: str
     kind: ValueKind[Any]
     default: Any
     help: str
-    #: Given again, it adds to what was there; its value is a tuple of items.
+    #: Repeatable: the value is a tuple of items.
     many: bool = False
     #: May be changed while a crawl runs.
     live: bool = False
 
     def lines(self, value: Any) -> list[str]:
-        """`value` as lines of a file; a comment with the usage when there is nothing to write."""
+        """`value` as lines of a file; a comment with the usage if there is no value."""
         if value is None or (self.many and not value):
             return [f"#{self.keyword} {self.kind.usage}"]
         if self.many and not self.kind.closed:
@@ -66,7 +66,7 @@ class Setting:
         return [f"{self.keyword} {self.text(value)}"]
 
     def text(self, value: Any) -> str:
-        """`value` in one line; empty when there is none."""
+        """`value` in one line; empty for no value."""
         if not self.many:
             return "" if value is None else self.kind.show(value)
         items = [self.kind.show(item) for item in value]
@@ -127,7 +127,7 @@ def port_number(text: str, low: int = 0) -> int:
 
 
 def show_duration(seconds: float) -> str:
-    """The largest unit that needs no fraction, else seconds to the microsecond."""
+    """In the largest unit without a fraction, else in seconds to the microsecond."""
     if not seconds:
         return "0"
     for unit in "dhm":
@@ -137,7 +137,7 @@ def show_duration(seconds: float) -> str:
 
 
 def duration(low: float = 0, *, bare: int = 1) -> ValueKind[float]:
-    """Seconds, to the microsecond; a number without unit counts `bare` seconds."""
+    """Seconds, to the microsecond; the unit of a number without one is `bare` seconds."""
     wanted = "a duration such as 30, 0.5s, 10m, 2h or 1d"
 
     def parse(text: str) -> float:
@@ -173,16 +173,16 @@ def _switch(text: str) -> bool:
 
 
 def plain(text: str) -> str:
-    """`text`, when a file can hold it and a log can show it."""
+    """`text` if it fits in a file and a log, else ValueError."""
     if not text.isprintable() or '"' in text:
-        raise ValueError(f"{text[:40]!r} holds a control character or a double quote")
+        raise ValueError(f"{text[:40]!r} contains a control character or a double quote")
     return text
 
 
 def _header(text: str) -> str:
-    # Beyond ASCII, a header means something else to every server (RFC 9110 section 5.5).
+    # Servers disagree about other characters in headers (RFC 9110 section 5.5).
     if not text.isascii():
-        raise ValueError(f"{text[:40]!r} holds other characters than ASCII ones")
+        raise ValueError(f"{text[:40]!r} contains characters that are not ASCII")
     return plain(text)
 
 
@@ -194,7 +194,7 @@ def _name(text: str) -> str:
 
 def _folder(text: str) -> str:
     if not text:
-        raise ValueError("needs a path")
+        raise ValueError("must be a path")
     return os.path.expanduser(plain(text))
 
 
@@ -210,7 +210,7 @@ def choice(*names: str) -> ValueKind[str]:
 
     def parse(text: str) -> str:
         if text.lower() not in names:
-            raise ValueError(f"{text[:40]!r} is none of {', '.join(names)}")
+            raise ValueError(f"{text[:40]!r} is not one of {', '.join(names)}")
         return text.lower()
 
     return ValueKind("|".join(names), parse, str)
@@ -223,7 +223,7 @@ def _modes(text: str) -> tuple[str, ...]:
     for word in text.lower().split(","):
         name = names[int(word)] if word in ("0", "1", "2", "3") else word
         if name not in names:
-            raise ValueError(f"{word[:40]!r} is neither 0 to 3 nor one of {', '.join(names)}")
+            raise ValueError(f"{word[:40]!r} is not 0 to 3 or one of {', '.join(names)}")
         chosen.append(name)
     return tuple(dict.fromkeys(name for name in chosen if name != "none"))
 
@@ -236,7 +236,7 @@ def _url(text: str) -> str:
 
 
 def _host(name: str) -> str | None:
-    """`name` as canonical URLs spell a host; None where it holds more than that, or less."""
+    """`name` in the spelling of canonical URLs; None if it is not a host alone."""
     if set(name) & set("/\\@?#%") or ":" in name.rpartition("]")[2]:
         return None
     url = resolve(f"http://{name}/")
@@ -256,7 +256,7 @@ def _lower(text: str) -> str:
 
 
 def ip(text: str) -> str:
-    """A literal address; localhost is understood, as no name is looked up here."""
+    """An IP address; no name is looked up, but localhost is understood."""
     if text.lower() == "localhost":
         return "127.0.0.1"
     try:
@@ -266,7 +266,7 @@ def ip(text: str) -> str:
 
 
 def _server(text: str) -> tuple[str, int]:
-    """IP[:PORT]; an IPv6 address with a port stands in brackets."""
+    """IP[:PORT]; an IPv6 address with a port is in brackets."""
     address, port = text, "53"
     if text.startswith("["):
         address, _, rest = text[1:].partition("]")

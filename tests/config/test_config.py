@@ -143,9 +143,9 @@ def test_assignment() -> None:
     assert assignment("useCookies") == ("useCookies", "on")
     assert assignment("caFile=") == ("caFile", "")
     assert assignment("nonsense") == ("nonsense", "on")
-    with pytest.raises(ConfigError, match=r"its value is missing; wanted: depthInSite=NUMBER$"):
+    with pytest.raises(ConfigError, match=r"its value is missing; expected depthInSite=NUMBER$"):
         assignment("depthinsite")
-    with pytest.raises(ConfigError, match=r"'=3': no keyword; wanted: KEY=VALUE$"):
+    with pytest.raises(ConfigError, match=r"'=3': no keyword; expected KEY=VALUE$"):
         assignment("=3")
 
 
@@ -176,7 +176,7 @@ def test_a_file_that_is_none_is_not_read_to_its_end() -> None:
     Path("t.conf").write_text("\n".join(f"x{n}" for n in range(10**5)))
     found = check("t.conf", {}, [])
     assert len(found) == 51
-    assert str(found[-1]) == "and more; mend these first"
+    assert str(found[-1]) == "more errors follow; fix these first"
 
 
 def test_change_while_running() -> None:
@@ -190,7 +190,7 @@ def test_change_while_running() -> None:
         ("retries", "4", "these can: waitDuration, limitPage, bondWidth, pagesConnexions"),
         ("limitPages", "4", "the nearest known one is limitPage"),
         ("limitPage", "x", "limitPage: 'x' is not a whole number"),
-        ("limitPage", " ", "limitPage: needs a value"),
+        ("limitPage", " ", "limitPage: its value is missing"),
     ]:
         with pytest.raises(ConfigError) as caught:
             change(config, keyword, text)

@@ -5,8 +5,12 @@ from typing import Any
 
 import pytest
 
+from larbinpy.config import Config
 from larbinpy.crawl import wiring
+from larbinpy.crawl.control import Control
 from larbinpy.crawl.crawl import Start
+from larbinpy.crawl.engine import Mode
+from larbinpy.frontier.politeness import Waits
 from larbinpy.storage.checkpoints import Checkpoints
 from larbinpy.storage.state import State
 from tests.support.smallweb import Answer, Web, at_once
@@ -440,3 +444,19 @@ def test_many_who_ask_take_turns(chain: Web, operator: Operator) -> None:
     for client in said:
         assert [answer["state"] for answer in client.answers[:20]] == ["decided"] * 20
     assert len(world.fetched) == 10
+
+
+# add
+
+
+def test_seeds_are_refused_while_the_crawl_ends() -> None:
+    """In its last seconds it finishes transfers only, so a seed would be lost."""
+    unused: Any = None
+    mode = Mode()
+    control = Control(
+        Config(), mode, Waits(0.0, 0.0), unused, unused,
+        status=unused, save=unused, stop=unused, log=unused, now=unused,
+    )  # fmt: skip
+    mode.draining = True
+    assert control.add("http://a.test/") == "the crawl is ending"
+    assert not control.take_news()

@@ -34,7 +34,7 @@ class Finding(NamedTuple):
 
 _STATES = {
     "waiting": Finding(Level.NOTE, "The crawl has nothing to do: it waits for seeds."),
-    "paused": Finding(Level.NOTE, "The crawl is paused: no new request is made."),
+    "paused": Finding(Level.NOTE, "The crawl is paused: no new requests are made."),
     "stopping": Finding(Level.NOTE, "The crawl is ending: only what is under way is finished."),
     "finished": Finding(Level.NOTE, "The crawl is over; everything is decided and saved."),
     "disk full": Finding(Level.TROUBLE, "The disk is full: the crawl waits until there is room."),

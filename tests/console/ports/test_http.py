@@ -89,6 +89,10 @@ def test_headers_that_protect():
         assert policy.startswith(f"default-src 'none'; style-src {STYLE_HASH};")
         assert f"script-src {SCRIPT_HASH};" in policy
         assert "unsafe" not in policy and "*" not in policy
+        for directive in ("base-uri", "form-action", "frame-ancestors"):
+            assert f"{directive} 'none'" in policy
+        # For browsers that know no frame-ancestors.
+        assert headers[b"x-frame-options"] == b"DENY"
         assert headers[b"x-content-type-options"] == b"nosniff"
         assert headers[b"referrer-policy"] == b"no-referrer"
         assert headers[b"cache-control"] == b"no-store"

@@ -104,6 +104,16 @@ def test_the_overview_has_the_figures():
     assert "tooBig" not in shown
 
 
+@pytest.mark.parametrize("path", ["/", "/all.html"])
+def test_the_findings_are_shown_with_their_level(path):
+    paused = pages.render(path, snapshot(state="paused", gate={}, dns={}, history={}))
+    assert "Note The crawl is paused: no new requests are made." in words(paused)
+    [section] = [n for n in parse(paused)[0].iter("section") if n.get("class") == "health"]
+    assert [(n.get("class"), n.text) for n in section.iter("b")] == [("note", "Note")]
+    well = words(pages.render(path, snapshot(gate={}, dns={}, history={})))
+    assert "All well" in well and "paused" not in well
+
+
 def test_each_page_shows_what_it_is_for():
     data = snapshot()
     expected = {
