@@ -11,11 +11,13 @@ import click
 from click.shell_completion import CompletionItem
 
 from larbinpy.config import SETTINGS, Config, ConfigError, assignment, load
+from larbinpy.config.kinds import ValueKind
 from larbinpy.console.text import printable
 from larbinpy.errors import UserError
 from larbinpy.exit_status import Ending
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+_T = TypeVar("_T")
 
 USAGE = 2
 NOTHING = Ending.NOTHING.code
@@ -88,6 +90,14 @@ input_option = click.option(
 servers_option = click.option(
     "--server", "servers", metavar="IP[:PORT]", multiple=True, help="Name server to ask."
 )
+
+
+def option_value(option: str, text: str, kind: ValueKind[_T]) -> _T:
+    """`text` as a value of `kind`; a ConfigError names `option`, as the user typed it."""
+    try:
+        return kind.parse(text)
+    except ValueError as error:
+        raise ConfigError(f"command line, {option}: {error}") from None
 
 
 def collect_rarely() -> None:

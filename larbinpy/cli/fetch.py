@@ -11,9 +11,11 @@ from larbinpy.cli.common import (
     complain,
     config_options,
     load_config,
+    option_value,
     plain_errors,
     servers_option,
 )
+from larbinpy.config import SETTINGS
 from larbinpy.console.text import printable
 from larbinpy.crawl.single import fetch_one
 from larbinpy.outcome import Outcome
@@ -39,7 +41,8 @@ def fetch(
     with plain_errors():
         more = [("dnsServer", server) for server in servers]
         if max_size is not None:
-            more.append(("maxPageSize", max_size))
+            size = option_value("--max-size", max_size, SETTINGS["maxpagesize"].kind)
+            more.append(("maxPageSize", str(size)))
         page = fetch_one(url, load_config(config_file, settings, allow_private, more))
         if as_json:
             click.echo(json.dumps(page))

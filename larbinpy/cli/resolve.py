@@ -3,6 +3,7 @@
 import signal
 import sys
 from contextlib import closing
+from dataclasses import replace
 
 import click
 
@@ -12,9 +13,12 @@ from larbinpy.cli.common import (
     collect_rarely,
     load_config,
     open_bytes,
+    option_value,
     plain_errors,
     servers_option,
 )
+from larbinpy.config import SETTINGS
+from larbinpy.config.kinds import count
 from larbinpy.console.terminal.resolve_input import arriving_lines
 from larbinpy.console.terminal.resolve_output import Results
 from larbinpy.crawl.resolving import make_resolver
@@ -22,21 +26,32 @@ from larbinpy.dns.bulk import resolve_names
 from larbinpy.loop.clock import clock
 from larbinpy.loop.poller import Poller
 
+#: As many as dnsCacheSize takes.
+_MOST_NAMES = 10**9
+
 
 @click.command()
 @click.argument("file", default="-")
 @servers_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
-@click.option("--parallel", default=1000, show_default=True, help="Names asked for at once.")
-@click.option("--cache", default=50000, show_default=True, help="Names to remember.")
-def resolve(file: str, servers: tuple[str, ...], as_json: bool, parallel: int, cache: int) -> None:
+@click.option(
+    "--parallel", metavar="N", default="1000", show_default=True, help="Names asked for at once."
+)
+@click.option(
+    "--cache", metavar="N", default="50000", show_default=True, help="Names to remember, or 0."
+)
+def resolve(file: str, servers: tuple[str, ...], as_json: bool, parallel: str, cache: str) -> None:
     """Resolve the names in FILE (or standard input) with the crawler's own resolver."""
     collect_rarely()
     with plain_errors():
-        more = [("dnsServer", server) for server in servers]
-        more += [("dnsCacheSize", str(cache)), ("dnsConnexions", str(parallel))]
-        more.append(("dnsSendQueue", str(parallel)))
-        config = load_config(None, [], more=more)
+        at_once = option_value("--parallel", parallel, SETTINGS["dnsconnexions"].kind)
+        config = replace(
+            load_config(None, [], more=[("dnsServer", server) for server in servers]),
+            dns_connexions=at_once,
+            dns_send_queue=at_once,
+            # A crawl always has a cache, and its setting no 0.
+            dns_cache_size=option_value("--cache", cache, count(0, _MOST_NAMES)),
+        )
         with (
             closing(Poller()) as poller,
             closing(make_resolver(config, poller)) as resolver,

@@ -49,6 +49,8 @@ class _Failure(NamedTuple):
 class NameCache:
     """Addresses of at most `size` names, and which names do not exist, at most `absences`.
 
+    With a `size` of 0 nothing is remembered, absences and failures neither.
+
     Names are spelled as `wire.host_name` spells them. An address whose time is over stays
     until it is pushed out, to serve for another day while asking fails (RFC 8767).
 
@@ -92,6 +94,8 @@ class NameCache:
 
     def put_absence(self, name: str, now: float) -> None:
         """Remember that there is no such name (NXDOMAIN)."""
+        if self._found.size == 0:
+            return
         self._found.remove(name)
         self._failed.pop(name, None)
         if now >= self._absent_until or len(self._absent) >= self._absent.capacity:
@@ -122,6 +126,8 @@ class NameCache:
         return known
 
     def _remember(self, name: str, failure: _Failure) -> None:
+        if self._found.size == 0:
+            return
         self._failed.pop(name, None)
         self._failed[name] = failure
         if len(self._failed) > _MOST_FAILURES:

@@ -19,3 +19,19 @@ def test_fetch_says_what_it_does_not_fetch_and_why(url: str, hint: str) -> None:
     assert told.exit_code == 4
     assert told.stderr.startswith(f"larbinpy: {url}: {hint}")
     assert told.stderr.count("\n") == told.stdout.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("size", "reason"),
+    [
+        ("0", "0 is not between 1 and 1G"),
+        ("2G", "2G is not between 1 and 1G"),
+        ("-1", "'-1' is not a size"),
+        ("", "'' is not a size"),
+    ],
+)
+def test_a_size_out_of_bounds_is_reported_as_that_of_the_option(size: str, reason: str) -> None:
+    shown = CliRunner().invoke(main, ["fetch", "http://127.0.0.1/", "--max-size", size])
+    assert shown.exit_code == 2
+    assert shown.stderr.startswith(f"larbinpy: command line, --max-size: {reason}")
+    assert shown.stderr.count("\n") == 1

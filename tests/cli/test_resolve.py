@@ -151,6 +151,21 @@ def test_bytes_that_are_no_utf8_and_names_that_are_none(world: World, resolve: R
     ]
 
 
+@pytest.mark.parametrize(("cache", "asked"), [("10", 2), ("0", 6)])
+def test_a_cache_of_0_is_none(world: World, resolve: Resolve, cache: str, asked: int) -> None:
+    """A name that comes again after its answer is asked for again, be it absent or not."""
+    crawler = resolve("--cache", cache, stdin=subprocess.PIPE)
+    give = crawler.process.stdin
+    assert give is not None
+    for known in range(1, 4):
+        give.write(b"n1.test\nnone.test\n")
+        give.flush()
+        world.until(lambda known=known: crawler.out.count("\n") == 2 * known)
+    give.close()
+    assert world.finish(crawler) == 0
+    assert len(world.names.asked) == asked
+
+
 # The bar.
 
 
@@ -213,8 +228,11 @@ def test_0_where_there_is_no_name(world: World, resolve: Resolve) -> None:
         (["missing"], "missing: cannot be read: No such file or directory"),
         (["."], "cannot be read: Is a directory"),
         (["--server", "nonsense", "/dev/null"], "dnsServer"),
-        (["--parallel", "0", "/dev/null"], "dnsConnexions"),
-        (["--cache", "0", "/dev/null"], "dnsCacheSize"),
+        (["--parallel", "0", "/dev/null"], "--parallel: 0 is not between 1 and 65535"),
+        (["--parallel", "65536", "/dev/null"], "--parallel: 65536 is not between 1 and 65535"),
+        (["--parallel", "x", "/dev/null"], "--parallel: 'x' is not a whole number"),
+        (["--cache", "-1", "/dev/null"], "--cache: '-1' is not a whole number"),
+        (["--cache", "1000000001", "/dev/null"], "--cache: 1000000001 is not between 0 and"),
     ],
 )
 def test_2_where_the_usage_is_wrong(

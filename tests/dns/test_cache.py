@@ -156,10 +156,14 @@ def test_the_least_recently_used_goes_first() -> None:
     assert cache.stats()["evicted"] == 1
 
 
-def test_a_cache_of_no_size_keeps_no_address() -> None:
+def test_a_cache_of_no_size_remembers_nothing() -> None:
     cache = NameCache(0)
     cache.put("a", ONE, 1800, 0)
-    assert (cache.get("a", 0), len(cache)) == (None, 0)
+    cache.put_absence("b", 0)
+    cache.put_nodata("c", "nodata", 300, 0)
+    assert cache.put_failure("d", "timeout", 0) == Known((), "timeout")
+    assert [cache.get(name, 0) for name in "abcd"] == [None] * 4
+    assert len(cache) == 0
 
 
 # -- absences

@@ -176,11 +176,12 @@ def test_a_body_that_is_no_robots_txt_forbids_nothing() -> None:
 
 def test_the_first_512_kib_count_without_half_a_rule() -> None:
     line = b"Disallow: /abcdefghi\n"
-    body = b"User-agent: *\n" + line * (MAX_SIZE // len(line) - 1)
-    body += b"#" * (MAX_SIZE - len(body) - 12) + b"\nDisallow: /only/half\nDisallow: /late\n"
+    body = b"User-agent: *\n" + line * (MAX_SIZE // len(line) - 3)
+    body += b"#" * (MAX_SIZE - len(body) - 15) + b"\nDisallow: /only/half\nDisallow: /late\n"
+    assert body[:MAX_SIZE].endswith(b"\nDisallow: /onl")
     rules = Rules.parse(body)
     assert not rules.allowed(ME, "http://site.test/abcdefghi")
-    assert rules.allowed(ME, "http://site.test/only")
+    assert rules.allowed(ME, "http://site.test/only/half")
     assert rules.allowed(ME, "http://site.test/late")
 
 
