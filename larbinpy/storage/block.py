@@ -14,9 +14,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from larbinpy.errors import DamagedError
-
-#: Lines that a block may have, as a power of two.
-LINE_BITS = 10
+from larbinpy.storage.sizes import LINE_BITS
 
 # The queue may be named by a site key, which is hardly ever long, and never longer than a URL.
 _HEADER_SIZES = (512, 8192)

@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import TypedDict
 
 from larbinpy.storage.block import (
-    LINE_BITS,
     Header,
     damaged,
     glance,
@@ -32,17 +31,12 @@ from larbinpy.storage.block import (
     read_lines,
 )
 from larbinpy.storage.files import Tail, sync_folder, write_at
-
-#: Lines that a block holds at most.
-LINES = 1000
-#: Bytes after which a new file is begun: what one URL that waits for long can hold back.
-FILE_SIZE = 1 << 25
+from larbinpy.storage.sizes import LINE_BITS, OFFSET_BITS, STORE_SIZES, StoreSizes
 
 # Of a place: the line in ten bits, then the number of the block in its file, where it begins,
 # and the file. The smallest block takes more than 16 bytes, so 21 bits number those of a file.
 _NUMBER_BITS = 21
-_OFFSET_BITS = 25
-_FILE_SHIFT = _NUMBER_BITS + _OFFSET_BITS
+_FILE_SHIFT = _NUMBER_BITS + OFFSET_BITS
 # From this file on a place has more than 60 bits, for which Python takes 16 bytes more. With the
 # first file among these, half a million places take as much in a young crawl as in an old one.
 _FIRST_FILE = 16
@@ -91,8 +85,9 @@ class Blocks:
     line. Both grow with time, and no place is 0.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, sizes: StoreSizes = STORE_SIZES) -> None:
         self._folder = folder
+        self.sizes = sizes
         # By position: the lines that are owed, a bit each.
         self._open: dict[int, int] = {}
         self._files: dict[int, _File] = {}
@@ -121,7 +116,7 @@ class Blocks:
 
     def _growing(self) -> int:
         """The descriptor of the file that grows."""
-        if not self._last or self._files[self._last].length >= FILE_SIZE:
+        if not self._last or self._files[self._last].length >= self.sizes.file_size:
             number = max(self._last + 1, _FIRST_FILE)
             fd = os.open(self._path(number), os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o666)
             self._has_new_files = True
@@ -324,7 +319,7 @@ def _position(file: int, offset: int, number: int) -> int:
 
 
 def _offset(position: int) -> int:
-    return (position >> _NUMBER_BITS) & ((1 << _OFFSET_BITS) - 1)
+    return (position >> _NUMBER_BITS) & ((1 << OFFSET_BITS) - 1)
 
 
 def _bits(number: int, count: int) -> Iterator[bool]:

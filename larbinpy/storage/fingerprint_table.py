@@ -16,19 +16,10 @@ from collections.abc import Callable, Iterator
 from itertools import compress
 from operator import itemgetter, ne
 
-#: Regions are 2 to this: at a hundred million fingerprints one holds 24,000, moved in some
-#: 4 ms; more of them would make more work while there are few fingerprints.
-_REGION_BITS = 12
-#: Slots of the first region at first; the last has almost twice as many.
-_WIDTH = 8
+from larbinpy.storage.sizes import TABLE_SIZES, TableSizes
+
 #: Fingerprints to a slot: 8 / 0.535 = 14.95 bytes each. Emptier is faster.
 _LOAD = 0.535
-#: Slots behind the last region, for runs that go over its end.
-_TAIL = 64
-#: Fingerprints that come between two calls of `grow` at most.
-_BATCH = 1024
-#: Slots that one `grow` moves, in whole regions but at least one.
-_GROWTH = 8192
 _HEADER = struct.Struct("<8s5Q")
 _MAGIC = b"lbseen1\n"
 #: Where the system gives memory in huge pages, giving back less than one would split it.
@@ -46,7 +37,9 @@ class FingerprintTable:
     place is in `_strays`: 0 itself, and what would lie in that slot.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, sizes: TableSizes = TABLE_SIZES) -> None:
+        self._sizes = sizes
+        self._tail = sizes.tail
         self._strays: set[int] = set()
         self._lay_out(0)
         self._count = 0
@@ -54,16 +47,16 @@ class FingerprintTable:
     def _lay_out(self, moves: int) -> None:
         """Empty memory for the regions as they are after `moves`."""
         self._moves = moves
-        self._regions = 1 << _REGION_BITS
-        self._shift = 64 - _REGION_BITS
-        self._widths = _widths(moves)
+        self._regions = 1 << self._sizes.region_bits
+        self._shift = 64 - self._sizes.region_bits
+        self._widths = _widths(moves, self._sizes)
         self._bases = [0] * self._regions
         self._end = 0
         for k in range(moves, moves + self._regions):
             self._bases[k % self._regions] = self._end
             self._end += self._widths[k % self._regions]
         self._memory = mmap.mmap(
-            -1, (self._end + _TAIL) * 8, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+            -1, (self._end + self._tail) * 8, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
         )
         self._slots = memoryview(self._memory).cast("Q")
         self._given_back = 0
@@ -118,7 +111,7 @@ class FingerprintTable:
         """
         homes, fresh = self._look(batch)
         slots, strays = self._slots, self._strays
-        last = self._end + _TAIL - 1
+        last = self._end + self._tail - 1
         for k in compress(range(len(batch)), fresh):
             f = batch[k]
             slot = homes[k]
@@ -156,7 +149,7 @@ class FingerprintTable:
 
         MemoryError leaves the table as it was.
         """
-        for _ in range(max(1, _GROWTH // self._widths[self._first])):
+        for _ in range(max(1, self._sizes.growth // self._widths[self._first])):
             if not self.full:
                 break
             room = self._room
@@ -164,13 +157,13 @@ class FingerprintTable:
             self._give_back()
             self._room = int((self._end - self._bases[self._first]) * _LOAD)
             # Four times as often as is needed to keep up.
-            since = max(self._move_at, self._count - _BATCH)
+            since = max(self._move_at, self._count - self._sizes.batch)
             self._move_at = since + (self._room - room + 3) // 4
 
     def _move(self, region: int) -> None:
         """Move `region`, the first, behind the last, twice as wide."""
         base, width = self._end, 2 * self._widths[region]
-        self._make_room(base + width + _TAIL)
+        self._make_room(base + width + self._tail)
         moved, others = self._take_first(region)
         # What has run over the end of the last goes on behind what is put there now.
         others += self._take(base, self._empty_from(base))
@@ -209,7 +202,7 @@ class FingerprintTable:
 
     def _put(self, fingerprint: int) -> None:
         slot = self._empty_from(self._home(fingerprint))
-        if slot == self._end + _TAIL - 1:
+        if slot == self._end + self._tail - 1:
             self._strays.add(fingerprint)
         else:
             self._slots[slot] = fingerprint
@@ -248,28 +241,32 @@ class FingerprintTable:
         in it then, and any of the later ones. Before `grow` is called pieces must be released.
         """
         yield memoryview(
-            _HEADER.pack(_MAGIC, self._regions, _WIDTH, _TAIL, self._moves, self._count)
+            _HEADER.pack(
+                _MAGIC, self._regions, self._sizes.width, self._tail, self._moves, self._count
+            )
         )
-        start, end = self._bases[self._first], self._end + _TAIL
+        start, end = self._bases[self._first], self._end + self._tail
         for at in range(start, end, size // 8):
             yield self._slots[at : min(at + size // 8, end)].cast("B")
         yield memoryview(array("Q", self._strays).tobytes())
 
     @classmethod
-    def restore(cls, length: int, read: Callable[[memoryview], None]) -> "FingerprintTable":
+    def restore(
+        cls, length: int, read: Callable[[memoryview], None], sizes: TableSizes = TABLE_SIZES
+    ) -> "FingerprintTable":
         """The table whose image is the next `length` bytes of `read`, ValueError if none.
 
         `read` fills what it is given. What the bytes say is believed: the caller knows that
         they are those that were written.
         """
-        table = cls()
+        table = cls(sizes)
         header = bytearray(_HEADER.size)
         read(memoryview(header))
-        magic, *sizes, moves, count = _HEADER.unpack(header)
-        if magic != _MAGIC or sizes != [table._regions, _WIDTH, _TAIL]:
+        magic, *layout, moves, count = _HEADER.unpack(header)
+        if magic != _MAGIC or layout != [table._regions, sizes.width, sizes.tail]:
             raise ValueError("not a table of this version")
         # More moves than this have more slots than there are bytes.
-        slots = sum(_widths(moves)) + _TAIL if moves < table._regions * 64 else length
+        slots = sum(_widths(moves, sizes)) + sizes.tail if moves < table._regions * 64 else length
         strays = length - _HEADER.size - slots * 8
         if strays < 0 or strays % 8:
             raise ValueError("not a table")
@@ -282,14 +279,14 @@ class FingerprintTable:
         return table
 
 
-def _widths(moves: int) -> list[int]:
+def _widths(moves: int, sizes: TableSizes) -> list[int]:
     """The width of each region after `moves`.
 
     At first they rise evenly to twice the first's, so that its double is the next in the row.
     """
-    regions = 1 << _REGION_BITS
+    regions, width = 1 << sizes.region_bits, sizes.width
     rounds, first = divmod(moves, regions)
     return [
-        (_WIDTH + _WIDTH * region // regions) << (rounds + (region < first))
+        (width + width * region // regions) << (rounds + (region < first))
         for region in range(regions)
     ]

@@ -4,23 +4,8 @@ from array import array
 from collections import OrderedDict, deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 
-from larbinpy.storage import blocks as blocks_module
 from larbinpy.storage.blocks import Blocks
 from larbinpy.storage.lru import Budget
-
-# URLs of one site that are written together.
-_SITE_LINES = 50
-# What a line takes in memory beside its characters (bytes), of which it may have 16,000.
-_LINE = 150
-# URLs set aside that wait in memory for more of their site, all sites together (bytes): some
-# 200,000. They are owed from where they were read. With more sites than this, blocks have a line
-# or two; and the smaller blocks are, the more of them are begun, read and remembered.
-_MOST_TAILS = 50_000_000
-# Sites' blocks in memory, of all sites together (bytes): more of them are read again.
-_MOST_READ = 25_000_000
-# Numbers of blocks that were read are given back when they are so many at least, and half of all.
-_FORGET = 16
-
 
 #: Looks for a line: yields after each block, returns how many come before it, None for none.
 Search = Generator[None, None, int | None]
@@ -56,6 +41,7 @@ class Fifo:
 
     def __init__(self, blocks: Blocks, name: str) -> None:
         self._blocks = blocks
+        self._lines = blocks.sizes.lines
         self.name = name
         self._head: deque[tuple[int, str]] = deque()
         self.unread: deque[int] = deque()
@@ -75,7 +61,7 @@ class Fifo:
 
     def spill(self) -> None:
         """Write what fills a block; after an OSError it is still here."""
-        self._write(len(self._tail) - len(self._tail) % blocks_module.LINES)
+        self._write(len(self._tail) - len(self._tail) % self._lines)
 
     def write(self) -> None:
         """Write all that was put."""
@@ -85,7 +71,7 @@ class Fifo:
         written = 0
         try:
             while written < count:
-                lines = self._tail[written : written + blocks_module.LINES]
+                lines = self._tail[written : written + self._lines]
                 self.unread.append(self._blocks.append(self.name, lines))
                 written += len(lines)
         finally:
@@ -154,7 +140,8 @@ class _Backlog:
     def read(self) -> int:
         """Have the rest of the first block in memory; how many bytes that takes."""
         self.head = list(reversed(self._rest()))
-        return _LINE * len(self.head) + sum([len(line) for _, line in self.head])
+        cost = self._blocks.sizes.line_cost
+        return cost * len(self.head) + sum([len(line) for _, line in self.head])
 
     def _rest(self) -> list[tuple[int, str]]:
         read = self._blocks.read(self._unread[self._at])
@@ -167,7 +154,7 @@ class _Backlog:
         if not self.head:
             self._at += 1
             self._from = 0
-            if self._at >= max(_FORGET, len(self._unread) // 2):
+            if self._at >= max(self._blocks.sizes.forget, len(self._unread) // 2):
                 del self._unread[: self._at]
                 self._at = 0
         return taken
@@ -207,6 +194,9 @@ class Backlogs:
     def __init__(self, blocks: Blocks, prefix: str) -> None:
         self._blocks = blocks
         self._prefix = prefix
+        self._site_lines = blocks.sizes.site_lines
+        self._line_cost = blocks.sizes.line_cost
+        self._most_tails = blocks.sizes.most_tails
         self._sites: dict[str, _Backlog] = {}
         #: The sites of which URLs are set aside.
         self.sites = self._sites.keys()
@@ -215,7 +205,7 @@ class Backlogs:
         self._tails: OrderedDict[str, None] = OrderedDict()
         self._in_tails = 0
         # Sites whose first block is in memory, in the order in which these were read.
-        self._read: Budget[str] = Budget(_MOST_READ)
+        self._read: Budget[str] = Budget(blocks.sizes.most_read)
         self._length = 0
 
     def __len__(self) -> int:
@@ -229,14 +219,14 @@ class Backlogs:
         backlog = self._of(site)
         backlog.tail.append((place, line))
         self._tails[site] = None
-        self._in_tails += _LINE + len(line)
+        self._in_tails += self._line_cost + len(line)
         self._length += 1
-        if len(backlog.tail) >= _SITE_LINES:
+        if len(backlog.tail) >= self._site_lines:
             self._write(site)
-        elif self._in_tails > _MOST_TAILS:
+        elif self._in_tails > self._most_tails:
             self._write(next(iter(self._tails)))
             # That may have been a short line, and this is a long one.
-            if self._in_tails > _MOST_TAILS and backlog.tail:
+            if self._in_tails > self._most_tails and backlog.tail:
                 self._write(site)
 
     def _of(self, site: str) -> _Backlog:
@@ -248,11 +238,11 @@ class Backlogs:
     def _write(self, site: str) -> None:
         backlog = self._sites[site]
         # More than a block's after writes that failed.
-        while batch := backlog.tail[:_SITE_LINES]:
+        while batch := backlog.tail[: self._site_lines]:
             lines = [line for _, line in batch]
             backlog.add(self._blocks.append(self._prefix + site, lines))
             del backlog.tail[: len(batch)]
-            self._in_tails -= _LINE * len(lines) + sum(map(len, lines))
+            self._in_tails -= self._line_cost * len(lines) + sum(map(len, lines))
             for place, _ in batch:
                 self._blocks.leave(place)
         del self._tails[site]
@@ -279,7 +269,7 @@ class Backlogs:
 
     def _take_tail(self, site: str, backlog: _Backlog) -> tuple[int, str]:
         taken = backlog.tail.pop(0)
-        self._in_tails -= _LINE + len(taken[1])
+        self._in_tails -= self._line_cost + len(taken[1])
         if not backlog.tail:
             del self._tails[site]
         return taken

@@ -27,22 +27,8 @@ from typing import TypedDict
 
 from larbinpy.storage.files import Tail, sync_folder, write_at
 from larbinpy.storage.fingerprint_table import FingerprintTable
+from larbinpy.storage.sizes import SEEN_SIZES, SeenSizes
 
-#: Fingerprints that are looked up in one go.
-_BATCH = 1024
-#: Fingerprints that wait in memory at most, if `step` is called.
-_WAITING = 1 << 13
-#: A new image after so many fingerprints, or after this share of them: what is in the log takes
-#: a microsecond each when a crawl goes on, and so three seconds at a hundred million.
-_IMAGE_AFTER = 1_000_000
-_IMAGE_SHARE = 40
-#: Bytes of an image written in a step: a millisecond.
-_PIECE = 1 << 19
-#: Bytes after which the system is told to begin writing them to the disk, and to forget those
-#: before them: so the fsync at the end is short, and nothing else is driven out of memory.
-_WRITE_BACK = 8 << 20
-#: Removing a gigabyte takes a third of a second, so it is shortened by this in a step.
-_CUT_OFF = 8 << 20
 _LOG, _TABLE = "log", "table"
 
 
@@ -80,15 +66,16 @@ class Seen:
     for one of this run.
     """
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, name: str, sizes: SeenSizes = SEEN_SIZES) -> None:
         self._folder = folder
         self._name = name
-        self._table = FingerprintTable()
+        self._sizes = sizes
+        self._table = FingerprintTable(sizes.table)
         self._waiting = array("Q")
         self._base: Extent | None = None
         self._log: list[Extent] = []
         self._image: _Image | None = None
-        self._image_at = _IMAGE_AFTER
+        self._image_at = sizes.image_after
         self._number: int | None = None
         self._unsynced: dict[str, Tail] = {}
         self._folder_synced = True
@@ -111,11 +98,12 @@ class Seen:
     def add(self, fingerprints: Iterable[int]) -> list[bool]:
         """Add a batch; for each in its order, whether it was new."""
         batch = list(fingerprints)
-        if len(batch) <= _BATCH:
+        size = self._sizes.batch
+        if len(batch) <= size:
             return self._add(batch)
         fresh = []
-        for start in range(0, len(batch), _BATCH):
-            fresh += self._add(batch[start : start + _BATCH])
+        for start in range(0, len(batch), size):
+            fresh += self._add(batch[start : start + size])
         return fresh
 
     def _add(self, batch: list[int]) -> list[bool]:
@@ -141,7 +129,7 @@ class Seen:
         Raises `OSError`. An image that cannot be written is given up, and the next not begun
         before as many fingerprints have come: it is not needed to go on.
         """
-        if len(self._waiting) >= _WAITING:
+        if len(self._waiting) >= self._sizes.waiting:
             self._write_waiting()
         if self._doomed:
             self._remove_some(self._doomed[-1])
@@ -155,9 +143,9 @@ class Seen:
         # What was met before the image begins is in the segment before.
         self._write_waiting()
         segment = self._begin_segment()
-        extent, pieces = self._new_extent(), self._table.image(_PIECE)
+        extent, pieces = self._new_extent(), self._table.image(self._sizes.piece)
         self._image = _Image(extent, segment["number"], pieces)
-        self._image_at = _next_image(len(self))
+        self._image_at = self._next_image()
         # The first piece at once: it says how many there are at the beginning of the segment.
         self._write_image(self._image)
 
@@ -169,16 +157,20 @@ class Seen:
         name = self._file(image.extent, _TABLE)
         try:
             self._append(name, image.extent, piece)
-            if image.extent["length"] % _WRITE_BACK < len(piece):
+            if image.extent["length"] % self._sizes.write_back < len(piece):
                 self._write_back(name, image.extent["length"])
         except OSError:
             self._abandon(image)
             raise
 
     def _write_back(self, name: str, length: int) -> None:
-        start = max(0, length - 2 * _WRITE_BACK)
+        start = max(0, length - 2 * self._sizes.write_back)
         with _opened(self._folder / name, os.O_WRONLY) as fd:
             os.posix_fadvise(fd, start, length - start, os.POSIX_FADV_DONTNEED)
+
+    def _next_image(self) -> int:
+        count = len(self)
+        return count + max(self._sizes.image_after, count // self._sizes.image_share)
 
     def _abandon(self, image: _Image) -> None:
         self._image = None
@@ -235,7 +227,7 @@ class Seen:
         for name in self._found():
             if name not in needed and name not in self._doomed:
                 self._doomed.append(name)
-                if os.stat(self._folder / name).st_size <= _CUT_OFF:
+                if os.stat(self._folder / name).st_size <= self._sizes.cut_off:
                     self._remove_some(name)
         self._is_tidy = True
 
@@ -243,8 +235,8 @@ class Seen:
         path = self._folder / name
         with suppress(FileNotFoundError):
             size = os.stat(path).st_size
-            if size > _CUT_OFF:
-                os.truncate(path, size - _CUT_OFF)
+            if size > self._sizes.cut_off:
+                os.truncate(path, size - self._sizes.cut_off)
                 return
             os.unlink(path)
         self._doomed.remove(name)
@@ -263,13 +255,13 @@ class Seen:
         base = mark["table"]
         if base is not None:
             with self._reading(self._file(base, _TABLE), base) as file:
-                self._table = FingerprintTable.restore(base["length"], file.fill)
-        self._image_at = _next_image(len(self))
+                self._table = FingerprintTable.restore(base["length"], file.fill, self._sizes.table)
+        self._image_at = self._next_image()
         count = len(self) + sum(extent["length"] for extent in mark["log"]) // 8
         for extent in mark["log"]:
             with self._reading(self._file(extent, _LOG), extent) as file:
                 while file.left:
-                    batch = array("Q", bytes(min(file.left, _BATCH * 8)))
+                    batch = array("Q", bytes(min(file.left, self._sizes.batch * 8)))
                     file.fill(memoryview(batch).cast("B"))
                     self._table.add(batch.tolist())
                     # The rest is put off: it would take as long again.
@@ -317,7 +309,7 @@ class Seen:
             size = os.fstat(fd).st_size
             if not 0 <= extent["length"] <= size:
                 raise ValueError(f"{path}: {size} bytes of {extent['length']}")
-            reader = _Reader(fd, extent["length"])
+            reader = _Reader(fd, extent["length"], self._sizes.piece)
             yield reader
             if reader.left or reader.crc != extent["crc"]:
                 raise ValueError(f"{path}: not what was written")
@@ -344,24 +336,21 @@ class Seen:
 class _Reader:
     """Reads a file to a length and sums up what it read."""
 
-    def __init__(self, fd: int, length: int) -> None:
+    def __init__(self, fd: int, length: int, piece: int) -> None:
         self._fd = fd
+        self._piece = piece
         self.left = length
         self.crc = 0
 
     def fill(self, room: memoryview) -> None:
         """Read until `room` is full; ValueError where there is not so much."""
         while room:
-            piece = room[: min(len(room), self.left, _PIECE)]
+            piece = room[: min(len(room), self.left, self._piece)]
             if not (size := os.readv(self._fd, [piece])):
                 raise ValueError("shorter than it says")
             self.left -= size
             self.crc = zlib.crc32(piece[:size], self.crc)
             room = room[size:]
-
-
-def _next_image(count: int) -> int:
-    return count + max(_IMAGE_AFTER, count // _IMAGE_SHARE)
 
 
 @contextmanager

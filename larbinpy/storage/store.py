@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from larbinpy.storage.blocks import Blocks, BlocksMark
 from larbinpy.storage.queues import Backlogs, Fifo
+from larbinpy.storage.sizes import STORE_SIZES, StoreSizes
 from larbinpy.url import Url, site_of
 
 _ORDINARY = "-"
@@ -58,8 +59,8 @@ class Store:
     `leave`.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._blocks = Blocks(folder)
+    def __init__(self, folder: Path, sizes: StoreSizes = STORE_SIZES) -> None:
+        self._blocks = Blocks(folder, sizes)
         self.priority = Fifo(self._blocks, _PRIORITY)
         self.ordinary = Fifo(self._blocks, _ORDINARY)
         self.priority_wait = Backlogs(self._blocks, _PRIORITY)

@@ -15,9 +15,8 @@ from larbinpy.frontier.saved import saved_by
 from larbinpy.observe.view import queues
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
-from larbinpy.storage import blocks as blocks_module
-from larbinpy.storage import queues as queues_module
 from larbinpy.storage.checkpoints import Checkpoints
+from larbinpy.storage.sizes import StoreSizes
 from larbinpy.storage.state import SavedPart
 from larbinpy.storage.state import State as Folder
 from larbinpy.storage.store import decode
@@ -283,9 +282,8 @@ def test_fates_come_no_more_than_asked_for_and_wake_the_engine(tmp_path):
     assert frontier.deadline(9.0, can_open=True, can_ask=True) is None
 
 
-def test_a_full_disk_loses_no_link(tmp_path, monkeypatch):
-    monkeypatch.setattr(blocks_module, "LINES", 2)
-    frontier = make_frontier(tmp_path)
+def test_a_full_disk_loses_no_link(tmp_path):
+    frontier = make_frontier(tmp_path, sizes=StoreSizes(lines=2))
     found = [f"http://a.test/{number}" for number in range(7)]
     frontier.admit(PARENT, links(*found), 0.0)
     disk = FaultyDisk()
@@ -444,6 +442,10 @@ class Log(SavedPart):
         del self.lines[mark["length"] :]
 
 
+#: Blocks of two URLs, few of them to a file.
+SMALL = StoreSizes(lines=2, file_size=200, site_lines=2, most_tails=550)
+
+
 class Crawl(RuleBasedStateMachine):
     """Links, answers, pages and time in any order, and what must hold throughout.
 
@@ -465,6 +467,7 @@ class Crawl(RuleBasedStateMachine):
             "retry_wait": 5.0,
             "address_time": 50.0,
             "permit": lambda address: address != "10.0.0.1",
+            "sizes": SMALL,
         }
         self.folder = Folder(self.root)
         self.log = Log()
@@ -697,11 +700,7 @@ class Crawl(RuleBasedStateMachine):
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Blocks of two URLs, few of them to a file, and no waiting for the disk."""
-    monkeypatch.setattr(blocks_module, "LINES", 2)
-    monkeypatch.setattr(blocks_module, "FILE_SIZE", 200)
-    monkeypatch.setattr(queues_module, "_SITE_LINES", 2)
-    monkeypatch.setattr(queues_module, "_MOST_TAILS", 550)
+    """No waiting for the disk."""
     monkeypatch.setattr(os, "fsync", lambda fd: None)
 
 

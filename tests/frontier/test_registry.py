@@ -12,8 +12,6 @@ from larbinpy.frontier import lifecycle as sites_module
 from larbinpy.frontier.named_site import State
 from larbinpy.observe import url_status, view
 from larbinpy.outcome import Outcome
-from larbinpy.storage import blocks as blocks_module
-from larbinpy.storage import queues as queues_module
 from larbinpy.url import Url
 from tests.frontier.test_frontier import Crawl
 from tests.support.frontiers import (
@@ -306,10 +304,6 @@ class SmallCrawl(Crawl):
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr(blocks_module, "LINES", 2)
-    monkeypatch.setattr(blocks_module, "FILE_SIZE", 200)
-    monkeypatch.setattr(queues_module, "_SITE_LINES", 2)
-    monkeypatch.setattr(queues_module, "_MOST_TAILS", 550)
     monkeypatch.setattr(os, "fsync", lambda fd: None)
     for module, name in [
         (registry, "_IDLE"),

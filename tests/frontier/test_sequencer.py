@@ -10,8 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from larbinpy.frontier import sequencer as sequencer_module
 from larbinpy.frontier.sequencer import LIMIT, Sequencer
-from larbinpy.storage import blocks as blocks_module
-from larbinpy.storage import queues as queues_module
+from larbinpy.storage.sizes import StoreSizes
 from larbinpy.storage.store import Store, decode, encode
 from larbinpy.url import Url
 from tests.support.faultydisk import READS, FaultyDisk
@@ -312,8 +311,8 @@ def test_an_empty_sequencer(store):
 
 
 @pytest.mark.parametrize("nth", [1, 2, 3, 4, 5, 6])
-def test_what_was_given_before_an_error_counts(store, monkeypatch, nth):
-    monkeypatch.setattr(blocks_module, "LINES", 2)
+def test_what_was_given_before_an_error_counts(tmp_path, nth):
+    store = Store(tmp_path, StoreSizes(lines=2))
     sequencer = Sequencer(store, 100)
     put(sequencer, "abcdef")
     store.spill()
@@ -329,8 +328,8 @@ def test_what_was_given_before_an_error_counts(store, monkeypatch, nth):
     assert numbers([*given, *sequencer.take(MANY)]) == list(range(6))
 
 
-def test_who_waited_at_a_save_waits_after_it(store, tmp_path, monkeypatch):
-    monkeypatch.setattr(queues_module, "_SITE_LINES", 2)
+def test_who_waited_at_a_save_waits_after_it(tmp_path):
+    store = Store(tmp_path, StoreSizes(site_lines=2))
     sequencer = Sequencer(store, 6)
     put(sequencer, "h" * 8)
     assert numbers(take_all(sequencer)) == [0, 1, 2]
@@ -361,6 +360,9 @@ LEAST_SHARE = 2
 MOVES = 5
 
 
+SMALL = StoreSizes(lines=3, file_size=150, site_lines=2, most_tails=550, forget=2)
+
+
 class Gate(RuleBasedStateMachine):
     """URLs come, go to their sites and are done, on a disk that fails now and then."""
 
@@ -370,7 +372,7 @@ class Gate(RuleBasedStateMachine):
         self.folder = Path(self.temporary.name)
         self.max_urls = max_urls
         self.disk = FaultyDisk()
-        self.store = Store(self.folder)
+        self.store = Store(self.folder, SMALL)
         self.sequencer = Sequencer(self.store, max_urls)
         self.most = max(1, max_urls - min(LIMIT, max_urls // 2))
         self.owed = set()
@@ -438,7 +440,7 @@ class Gate(RuleBasedStateMachine):
         """What was with the sites comes again, after what waits of its site."""
         mark = self.store.cut()
         self.store.close()
-        self.store = Store(self.folder)
+        self.store = Store(self.folder, SMALL)
         self.store.load(mark)
         self.sequencer = Sequencer(self.store, self.max_urls)
         self.sequencer.resume()
@@ -500,11 +502,6 @@ class Gate(RuleBasedStateMachine):
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr(blocks_module, "LINES", 3)
-    monkeypatch.setattr(blocks_module, "FILE_SIZE", 150)
-    monkeypatch.setattr(queues_module, "_SITE_LINES", 2)
-    monkeypatch.setattr(queues_module, "_MOST_TAILS", 550)
-    monkeypatch.setattr(queues_module, "_FORGET", 2)
     monkeypatch.setattr(sequencer_module, "RAM_URLS", RAM_URLS)
     monkeypatch.setattr(sequencer_module, "_SHARE", SHARE)
     monkeypatch.setattr(sequencer_module, "_LEAST_SHARE", LEAST_SHARE)

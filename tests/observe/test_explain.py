@@ -9,7 +9,7 @@ from larbinpy.observe.log_search import _PIECE
 from larbinpy.outcome import Outcome
 from larbinpy.output.log import CrawlLog
 from larbinpy.page import Fate, Page
-from larbinpy.storage import blocks
+from larbinpy.storage.sizes import StoreSizes
 from larbinpy.url import Url
 from tests.support.frontiers import WALL, World, make_frontier
 
@@ -143,9 +143,8 @@ def test_the_address_is_busy_or_the_turn_is_near(world, ask):
 # In the store.
 
 
-def test_urls_of_every_queue(tmp_path, world, ask, monkeypatch):
-    monkeypatch.setattr(blocks, "LINES", 10)
-    here = world(max_urls=4)
+def test_urls_of_every_queue(tmp_path, world, ask):
+    here = world(max_urls=4, sizes=StoreSizes(lines=10))
     frontier = here.frontier
     for number in range(35):
         frontier.seed(f"http://a.test/{number}")
@@ -173,9 +172,8 @@ def test_urls_of_every_queue(tmp_path, world, ask, monkeypatch):
     assert ask(frontier, "http://a.test/3", here.now)["ahead"] == 1
 
 
-def test_a_search_of_many_blocks_takes_many_steps(world, ask, monkeypatch):
-    monkeypatch.setattr(blocks, "LINES", 10)
-    here = world()
+def test_a_search_of_many_blocks_takes_many_steps(world, ask):
+    here = world(sizes=StoreSizes(lines=10))
     for number in range(5000):
         here.frontier.seed(f"http://a.test/{number}")
     here.frontier.store.spill()
@@ -183,9 +181,8 @@ def test_a_search_of_many_blocks_takes_many_steps(world, ask, monkeypatch):
     assert ask.steps >= 499
 
 
-def test_a_url_that_moves_on_while_it_is_looked_for(world, ask, monkeypatch):
-    monkeypatch.setattr(blocks, "LINES", 10)
-    here = world()
+def test_a_url_that_moves_on_while_it_is_looked_for(world, ask):
+    here = world(sizes=StoreSizes(lines=10))
     for number in range(100):
         here.frontier.seed(f"http://a.test/{number}")
     here.frontier.store.spill()
@@ -205,9 +202,8 @@ def test_a_url_whose_fate_is_decided_while_it_is_looked_for(world, ask, log):
     assert ask(here.frontier, HERE, here.now, decide)["state"] == "decided"
 
 
-def test_blocks_that_are_gone_hold_nothing(world, ask, tmp_path, monkeypatch):
-    monkeypatch.setattr(blocks, "LINES", 10)
-    here = world()
+def test_blocks_that_are_gone_hold_nothing(world, ask, tmp_path):
+    here = world(sizes=StoreSizes(lines=10))
     for number in range(100):
         here.frontier.seed(f"http://a.test/{number}")
     here.frontier.store.spill()

@@ -5,24 +5,32 @@ import sys
 
 import pytest
 
-from larbinpy.storage import blocks as blocks_module
 from larbinpy.storage.blocks import Blocks
+from larbinpy.storage.sizes import StoreSizes
 from tests.support.faultydisk import CHANGES, FaultyDisk
 
 LONG_HOST = "http://" + "a" * 5000
 
 
 @pytest.fixture
-def blocks(tmp_path):
-    opened = Blocks(tmp_path)
+def blocks(tmp_path, sizes):
+    opened = Blocks(tmp_path, sizes)
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def small(monkeypatch):
-    """A file for every two blocks or so."""
-    monkeypatch.setattr(blocks_module, "FILE_SIZE", 40)
+def sizes():
+    return StoreSizes()
+
+
+def sized(**sizes):
+    """A test with blocks of these sizes."""
+    return pytest.mark.parametrize("sizes", [StoreSizes(**sizes)])
+
+
+#: A file for every two blocks or so.
+small = sized(file_size=40)
 
 
 def lines(*numbers):
@@ -45,9 +53,9 @@ def everything(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def load(folder, mark):
+def load(folder, mark, sizes=None):
     """The blocks at a cut, and by position what is owed of each."""
-    blocks = Blocks(folder)
+    blocks = Blocks(folder, sizes or StoreSizes())
     found = list(blocks.load(through_json(mark)))
     owed = {position: blocks.owed(position) for position, _, _ in found}
     assert [len(owed[position]) for position, _, _ in found] == [n for _, _, n in found]
@@ -73,10 +81,11 @@ def test_places_grow_and_none_is_zero(blocks):
     assert len(places) == 2004
 
 
-def test_places_grow_from_file_to_file_and_after_a_load(blocks, tmp_path, small):
+@small
+def test_places_grow_from_file_to_file_and_after_a_load(blocks, tmp_path):
     positions = [blocks.append("-", lines(number)) for number in range(10)]
     assert len(files(tmp_path)) > 2
-    again, _ = load(tmp_path, blocks.cut())
+    again, _ = load(tmp_path, blocks.cut(), blocks.sizes)
     positions += [again.append("-", lines(number)) for number in range(10)]
     again.close()
     assert positions == sorted(set(positions))
@@ -139,7 +148,8 @@ def test_no_file_is_made_before_the_first_block(blocks, tmp_path):
     assert files(tmp_path) == []
 
 
-def test_a_new_file_is_begun_when_one_is_full(blocks, tmp_path, small):
+@small
+def test_a_new_file_is_begun_when_one_is_full(blocks, tmp_path):
     for number in range(6):
         blocks.append("-", lines(number))
     assert files(tmp_path) == ["urls.00000016", "urls.00000017", "urls.00000018"]
@@ -153,7 +163,8 @@ def finish(blocks, position):
         blocks.leave(place)
 
 
-def test_a_file_is_kept_while_the_committed_mark_names_it(blocks, tmp_path, small):
+@small
+def test_a_file_is_kept_while_the_committed_mark_names_it(blocks, tmp_path):
     positions = [blocks.append("-", lines(number)) for number in range(6)]
     committed = blocks.cut()
     for position in positions[:4]:
@@ -175,7 +186,8 @@ def test_a_file_is_kept_while_the_committed_mark_names_it(blocks, tmp_path, smal
     }
 
 
-def test_a_file_is_kept_while_one_of_its_lines_is_owed(blocks, tmp_path, small):
+@small
+def test_a_file_is_kept_while_one_of_its_lines_is_owed(blocks, tmp_path):
     positions = [blocks.append("-", lines(number, number)) for number in range(6)]
     for position in positions[1:]:
         finish(blocks, position)
@@ -199,7 +211,8 @@ def test_the_file_that_grows_stays(blocks, tmp_path):
     assert load(tmp_path, blocks.cut())[1] == {position: lines(2)}
 
 
-def test_what_a_cut_names_is_kept_though_later_blocks_are_not_in_it(blocks, tmp_path, small):
+@small
+def test_what_a_cut_names_is_kept_though_later_blocks_are_not_in_it(blocks, tmp_path):
     """Files begun between a cut and its commit are needed by the next one."""
     blocks.append("-", lines(1))
     mark = blocks.cut()
@@ -209,13 +222,14 @@ def test_what_a_cut_names_is_kept_though_later_blocks_are_not_in_it(blocks, tmp_
     assert [texts(blocks.read(position)) for position in later] == [lines(n) for n in range(5)]
 
 
-def test_files_of_a_crawl_that_was_killed_are_deleted_or_written_anew(blocks, tmp_path, small):
+@small
+def test_files_of_a_crawl_that_was_killed_are_deleted_or_written_anew(blocks, tmp_path):
     blocks.append("-", lines(1))
     mark = blocks.cut()
     for number in range(8):
         blocks.append("-", lines(number))
     assert len(files(tmp_path)) > 3
-    again, _ = load(tmp_path, mark)
+    again, _ = load(tmp_path, mark, blocks.sizes)
     again.append("-", lines(2))
     position = again.append("-", lines(3))
     assert again.owed(position) == lines(3)
@@ -226,7 +240,8 @@ def test_files_of_a_crawl_that_was_killed_are_deleted_or_written_anew(blocks, tm
     assert list(load(tmp_path, after)[1].values()) == [lines(1), lines(2), lines(3)]
 
 
-def test_clear_deletes_its_files_and_nothing_else(blocks, tmp_path, small):
+@small
+def test_clear_deletes_its_files_and_nothing_else(blocks, tmp_path):
     for number in range(6):
         blocks.append("-", lines(number))
     others = ["state.json", "urls.txt", "urls.1", "urls.x.00000001", "urls.0000000\u00b2"]
@@ -253,8 +268,8 @@ def test_a_load_knows_what_was_unread_open_and_finished(blocks, tmp_path):
     assert again.cut() == mark
 
 
-def test_blocks_finish_in_any_order(blocks, tmp_path, small, monkeypatch):
-    monkeypatch.setattr(blocks_module, "FILE_SIZE", 700)
+@sized(file_size=700)
+def test_blocks_finish_in_any_order(blocks, tmp_path):
     left = {blocks.append("-", lines(number)): lines(number) for number in range(100)}
     assert len(files(tmp_path)) > 3
     for position in sorted(left, key=lambda position: position % 97)[:80]:
@@ -410,7 +425,8 @@ def marked(blocks):
         lambda mark: mark["files"][-1].__setitem__(2, "02"),
     ],
 )
-def test_a_mark_that_does_not_fit_is_refused(blocks, tmp_path, small, change):
+@small
+def test_a_mark_that_does_not_fit_is_refused(blocks, tmp_path, change):
     mark = marked(blocks)
     assert len(mark["files"]) == 2 and len(mark["open"]) == 1
     assert len(load(tmp_path, mark)[1]) == 4
@@ -419,7 +435,8 @@ def test_a_mark_that_does_not_fit_is_refused(blocks, tmp_path, small, change):
         list(Blocks(tmp_path).load(mark))
 
 
-def test_a_file_that_is_short_or_missing_is_refused(blocks, tmp_path, small):
+@small
+def test_a_file_that_is_short_or_missing_is_refused(blocks, tmp_path):
     mark = marked(blocks)
     for name in files(tmp_path):
         path = tmp_path / name
@@ -439,13 +456,14 @@ def test_a_file_that_is_short_or_missing_is_refused(blocks, tmp_path, small):
 
 @pytest.mark.parametrize("torn", [False, True])
 @pytest.mark.parametrize("loaded", [False, True])
-def test_a_block_that_cannot_be_written_is_none(blocks, tmp_path, small, loaded, torn):
+@small
+def test_a_block_that_cannot_be_written_is_none(blocks, tmp_path, loaded, torn):
     """Whatever fails of it: the blocks are as they were, and it can be written again."""
     written = {}
     for number in range(4):
         written[blocks.append("-", lines(number))] = lines(number)
     if loaded:
-        blocks, _ = load(tmp_path, blocks.cut())
+        blocks, _ = load(tmp_path, blocks.cut(), blocks.sizes)
     disk, failures = FaultyDisk(), 0
     for number in range(4, 16):
         nth = 1
@@ -479,7 +497,8 @@ def test_a_write_in_pieces_is_whole(blocks, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("nth", [1, 2, 3, 4])
-def test_a_sync_that_failed_is_made_good(blocks, tmp_path, small, monkeypatch, nth):
+@small
+def test_a_sync_that_failed_is_made_good(blocks, tmp_path, monkeypatch, nth):
     """Each file, and the folder with their names, before anybody relies on them."""
     for number in range(6):
         blocks.append("-", lines(number))
@@ -504,8 +523,19 @@ def test_a_sync_that_failed_is_made_good(blocks, tmp_path, small, monkeypatch, n
     assert synced == [tmp_path.name, "urls.00000018", "urls.00000019"]
 
 
-def test_a_place_takes_no_more_memory_in_an_old_crawl(blocks, small):
+@small
+def test_a_place_takes_no_more_memory_in_an_old_crawl(blocks):
     positions = [blocks.append("-", lines(7)) for _ in range(60)]
     first, last = (blocks.read(position)[0][0] for position in (positions[0], positions[-1]))
     assert last > 2 * first
     assert sys.getsizeof(last) == sys.getsizeof(first)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"lines": 0}, {"lines": 1025}, {"site_lines": 1025}, {"file_size": 0}, {"file_size": 2**26}],
+    ids=str,
+)
+def test_sizes_that_no_place_has_room_for_are_refused(wrong):
+    with pytest.raises(ValueError, match="a block"):
+        StoreSizes(**wrong)

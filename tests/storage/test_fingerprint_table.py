@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.storage import fingerprint_table
-from larbinpy.storage.fingerprint_table import FingerprintTable
+from larbinpy.storage.fingerprint_table import FingerprintTable, _widths
+from larbinpy.storage.sizes import TABLE_SIZES, TableSizes
 
 TOP = 2**64 - 1
 #: Some anywhere, many in the lowest region and the highest, so that runs meet both ends.
@@ -16,10 +16,8 @@ PRINTS = st.integers(0, 20) | st.integers(TOP - 20, TOP) | st.integers(0, TOP)
 BATCHES = st.lists(st.lists(PRINTS, max_size=20), max_size=40)
 
 
-@pytest.fixture
-def tiny(monkeypatch):
-    for name, value in {"_REGION_BITS": 2, "_WIDTH": 1, "_TAIL": 2, "_GROWTH": 1}.items():
-        monkeypatch.setattr(fingerprint_table, name, value)
+#: So that a handful of fingerprints does what millions do.
+TINY = TableSizes(region_bits=2, width=1, tail=2, growth=1)
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +27,7 @@ def random_prints():
 
 def used(table):
     """The slots from the first region to the end of the tail."""
-    end = table._end + fingerprint_table._TAIL
+    end = table._end + table._tail
     return table._slots[table._bases[table._first] : end].tolist()
 
 
@@ -39,10 +37,10 @@ def check(table, known):
     assert len(table) == len(known)
     assert sorted([f for f in slots if f] + list(table._strays)) == sorted(known)
     assert slots[-1] == 0
-    assert len(slots) == sum(table._widths) + fingerprint_table._TAIL
+    assert len(slots) == sum(table._widths) + table._tail
     order = sorted(range(table._regions), key=lambda region: table._bases[region])
     assert order == [(table._moves + k) % table._regions for k in range(table._regions)]
-    assert not any(table._slots[table._end + fingerprint_table._TAIL :])
+    assert not any(table._slots[table._end + table._tail :])
     assert all(f in table for f in known)
 
 
@@ -58,26 +56,25 @@ def copy(table, add=lambda: None, size=64):
     for piece in table.image(size):
         pieces.append(bytes(piece))
         add()
-    return restore(b"".join(pieces))
+    return restore(b"".join(pieces), table._sizes)
 
 
-def restore(data):
+def restore(data, sizes=TABLE_SIZES):
     file = BytesIO(data)
 
     def read(room):
         if file.readinto(room) < len(room):
             raise ValueError("shorter than it says")
 
-    table = FingerprintTable.restore(len(data), read)
+    table = FingerprintTable.restore(len(data), read, sizes)
     assert file.read() == b""
     return table
 
 
-@pytest.mark.usefixtures("tiny")
 class TestTiny:
     @given(BATCHES)
     def test_it_is_a_set(self, batches):
-        table, model = FingerprintTable(), set()
+        table, model = FingerprintTable(TINY), set()
         for batch in batches:
             for f, is_new in zip(batch, fill(table, batch), strict=True):
                 assert is_new == (f not in model)
@@ -87,7 +84,7 @@ class TestTiny:
 
     @given(BATCHES, st.lists(PRINTS, max_size=20))
     def test_it_says_what_add_would_and_adds_nothing(self, batches, asked):
-        table = FingerprintTable()
+        table = FingerprintTable(TINY)
         known = set()
         for batch in batches:
             fill(table, batch)
@@ -97,7 +94,7 @@ class TestTiny:
 
     @given(BATCHES)
     def test_it_need_not_grow(self, batches):
-        table, model = FingerprintTable(), set()
+        table, model = FingerprintTable(TINY), set()
         for batch in batches:
             table.add(batch)
             model.update(batch)
@@ -105,7 +102,7 @@ class TestTiny:
 
     @given(BATCHES, BATCHES)
     def test_an_image_is_the_same_set(self, before, after):
-        table, model = FingerprintTable(), set()
+        table, model = FingerprintTable(TINY), set()
         for batch in before:
             fill(table, batch)
             model.update(batch)
@@ -120,7 +117,7 @@ class TestTiny:
 
     @given(BATCHES, st.lists(PRINTS, unique=True))
     def test_an_image_made_while_some_are_added_has_all_from_before(self, before, during):
-        table, model = FingerprintTable(), set()
+        table, model = FingerprintTable(TINY), set()
         for batch in before:
             fill(table, batch)
             model.update(batch)
@@ -168,11 +165,11 @@ def test_the_memory_before_the_first_region_is_given_back(random_prints):
 
 
 def test_widths_double_in_order():
-    regions = 1 << fingerprint_table._REGION_BITS
-    widths = fingerprint_table._widths(0)
+    regions = 1 << TABLE_SIZES.region_bits
+    widths = _widths(0, TABLE_SIZES)
     assert widths == sorted(widths)
     assert widths[-1] < 2 * widths[0]
-    moved = fingerprint_table._widths(3 * regions + 2)
+    moved = _widths(3 * regions + 2, TABLE_SIZES)
     assert moved == [w * 16 for w in widths[:2]] + [w * 8 for w in widths[2:]]
 
 
@@ -210,9 +207,8 @@ def test_what_is_no_image_is_refused(change):
         restore(data)
 
 
-def test_what_was_put_off_is_made_up_for_little_by_little(random_prints, monkeypatch):
-    monkeypatch.setattr(fingerprint_table, "_BATCH", 100)
-    table, moves = FingerprintTable(), []
+def test_what_was_put_off_is_made_up_for_little_by_little(random_prints):
+    table, moves = FingerprintTable(TableSizes(batch=100)), []
     for start in range(0, 60_000, 100):
         table.add(random_prints[start : start + 100])
         if not 30_000 < start < 31_000:
@@ -229,7 +225,7 @@ def test_what_was_put_off_is_made_up_for_little_by_little(random_prints, monkeyp
 def test_no_memory_to_grow_leaves_it_as_it_was(random_prints, monkeypatch):
     table = FingerprintTable()
     table.add(random_prints[:30_000])
-    monkeypatch.setattr(fingerprint_table, "_TAIL", 10**14)
+    monkeypatch.setattr(table, "_tail", 10**14)
     with pytest.raises(MemoryError):
         table.grow()
     monkeypatch.undo()
@@ -242,5 +238,5 @@ def test_no_memory_to_grow_leaves_it_as_it_was(random_prints, monkeypatch):
 def test_repr():
     table = FingerprintTable()
     table.add([1, 2])
-    slots = sum(fingerprint_table._widths(0))
+    slots = sum(_widths(0, TABLE_SIZES))
     assert repr(table) == f"<FingerprintTable 2 in {slots} slots, 0 moves>"

@@ -1,29 +1,31 @@
 from collections import Counter
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
-from larbinpy.storage import blocks as blocks_module
-from larbinpy.storage import queues as queues_module
 from larbinpy.storage.blocks import Blocks
 from larbinpy.storage.queues import Backlogs, Fifo
+from larbinpy.storage.sizes import StoreSizes
 from tests.support.faultydisk import CHANGES, READS, FaultyDisk
 
-
-@pytest.fixture(autouse=True)
-def small(monkeypatch):
-    """Blocks of three lines, of two where they are a site's; five wait in memory for more."""
-    monkeypatch.setattr(blocks_module, "LINES", 3)
-    monkeypatch.setattr(queues_module, "_SITE_LINES", 2)
-    monkeypatch.setattr(queues_module, "_LINE", 100)
-    monkeypatch.setattr(queues_module, "_MOST_TAILS", 550)
-    monkeypatch.setattr(queues_module, "_FORGET", 2)
-    monkeypatch.setattr(queues_module, "_MOST_READ", 350)
+#: Blocks of three lines, of two where they are a site's; five wait in memory for more.
+SMALL = StoreSizes(lines=3, site_lines=2, line_cost=100, most_tails=550, forget=2, most_read=350)
 
 
 @pytest.fixture
-def blocks(tmp_path):
-    opened = Blocks(tmp_path)
+def sizes():
+    return SMALL
+
+
+def sized(**sizes):
+    """A test with blocks of other sizes."""
+    return pytest.mark.parametrize("sizes", [replace(SMALL, **sizes)])
+
+
+@pytest.fixture
+def blocks(tmp_path, sizes):
+    opened = Blocks(tmp_path, sizes)
     yield opened
     opened.close()
 
@@ -156,7 +158,7 @@ def test_another_run_begins_with_what_is_owed(fifo, blocks, tmp_path):
     blocks.leave(places[0])
     blocks.leave(places[2])
     # The first block is finished but for its second line, the second one is not read.
-    again = Blocks(tmp_path)
+    again = Blocks(tmp_path, SMALL)
     later = Fifo(again, "-")
     for position, _, owed in again.load(blocks.cut()):
         later.loaded(position, owed)
@@ -268,9 +270,9 @@ def test_few_lines_wait_in_memory_however_many_sites_there_are(waiting, blocks):
     assert (backlogs._in_tails, len(backlogs._tails)) == (0, 0)
 
 
-def test_few_bytes_wait_in_memory_however_long_the_lines_are(blocks, monkeypatch):
+@sized(most_tails=10_000)
+def test_few_bytes_wait_in_memory_however_long_the_lines_are(blocks):
     """Short lines that began to wait before make no room for long ones, one by one."""
-    monkeypatch.setattr(queues_module, "_MOST_TAILS", 10_000)
     lines = [f"short{number}" for number in range(90)]
     lines += [f"{number}{'long' * 100}" for number in range(90)]
     waiting = Waiting(blocks, lines)
@@ -282,9 +284,9 @@ def test_few_bytes_wait_in_memory_however_long_the_lines_are(blocks, monkeypatch
     assert (waiting.backlogs._in_tails, len(waiting.backlogs._tails)) == (0, 0)
 
 
-def test_what_disks_that_failed_left_in_memory_goes(blocks, monkeypatch):
+@sized(most_tails=1)
+def test_what_disks_that_failed_left_in_memory_goes(blocks):
     """Also where a site had nothing else that waits."""
-    monkeypatch.setattr(queues_module, "_MOST_TAILS", 1)
     waiting = Waiting(blocks, names(20))
     disk = FaultyDisk()
     for number in range(10):
@@ -313,7 +315,7 @@ def test_another_run_has_all_that_was_set_aside(waiting, blocks, tmp_path):
     backlogs = waiting.backlogs
     blocks.leave(backlogs.take("a")[0])
     backlogs.take("b")
-    again = Blocks(tmp_path)
+    again = Blocks(tmp_path, SMALL)
     later = Backlogs(again, "-")
     for position, queue, owed in again.load(blocks.cut()):
         if queue != "-":
@@ -345,10 +347,9 @@ def test_a_full_disk_loses_and_doubles_nothing_that_was_set_aside(waiting, block
     assert repr(waiting.backlogs) == "<Backlogs 0 URLs of 0 sites>"
 
 
-def test_a_disk_that_is_full_for_long_makes_no_block_too_large(blocks, monkeypatch):
+@sized(lines=1000, most_tails=10**9)
+def test_a_disk_that_is_full_for_long_makes_no_block_too_large(blocks):
     """A block's lines have ten bits in their places."""
-    monkeypatch.setattr(blocks_module, "LINES", 1000)
-    monkeypatch.setattr(queues_module, "_MOST_TAILS", 10**9)
     fifo = Fifo(blocks, "-")
     put(fifo, *names(1500))
     fifo.write()
@@ -382,9 +383,9 @@ def test_what_cannot_be_read_is_not_taken(waiting):
     assert (taken + waiting.take_all("a")) == names(6)
 
 
-def test_few_lines_are_kept_of_blocks_that_were_begun(waiting, monkeypatch):
+@sized(site_lines=8)
+def test_few_lines_are_kept_of_blocks_that_were_begun(waiting):
     """However many sites have their turn before others are done with a block."""
-    monkeypatch.setattr(queues_module, "_SITE_LINES", 8)
     sites = [f"site{number}" for number in range(30)]
     urls = {site: [waiting.put(site) for _ in range(8)] for site in sites}
     backlogs, taken = waiting.backlogs, {site: [] for site in sites}
@@ -398,9 +399,8 @@ def test_few_lines_are_kept_of_blocks_that_were_begun(waiting, monkeypatch):
     assert len(backlogs._read) == 0
 
 
-def test_few_bytes_are_kept_of_blocks_that_were_begun(blocks, monkeypatch):
-    monkeypatch.setattr(queues_module, "_MOST_READ", 5000)
-    monkeypatch.setattr(queues_module, "_LINE", 1)
+@sized(most_read=5000, line_cost=1)
+def test_few_bytes_are_kept_of_blocks_that_were_begun(blocks):
     lines = [f"{number}{'long' * 250}" for number in range(40)]
     waiting = Waiting(blocks, lines)
     for number in range(40):

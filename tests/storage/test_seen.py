@@ -11,32 +11,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.storage import fingerprint_table
-from larbinpy.storage import seen as seen_module
+from larbinpy.storage.fingerprint_table import FingerprintTable
 from larbinpy.storage.seen import Seen
+from larbinpy.storage.sizes import SeenSizes, TableSizes
 
 TOP = 2**64 - 1
 PRINTS = st.integers(0, 20) | st.integers(TOP - 20, TOP) | st.integers(0, TOP)
 BATCHES = st.lists(st.lists(PRINTS, max_size=20), max_size=20)
 #: So that a handful of fingerprints does what millions do.
-SMALL = {
-    fingerprint_table: {"_REGION_BITS": 2, "_WIDTH": 1, "_TAIL": 2, "_GROWTH": 1},
-    seen_module: {
-        "_BATCH": 4,
-        "_WAITING": 3,
-        "_IMAGE_AFTER": 6,
-        "_PIECE": 64,
-        "_WRITE_BACK": 128,
-        "_CUT_OFF": 100,
-    },
-}
-
-
-@pytest.fixture
-def small(monkeypatch):
-    for module, values in SMALL.items():
-        for name, value in values.items():
-            monkeypatch.setattr(module, name, value)
+SMALL = SeenSizes(
+    batch=4,
+    waiting=3,
+    image_after=6,
+    piece=64,
+    write_back=128,
+    cut_off=100,
+    table=TableSizes(region_bits=2, width=1, tail=2, growth=1),
+)
 
 
 @pytest.fixture
@@ -53,7 +44,7 @@ def commit(seen):
 
 
 def load(folder, mark, name="seen"):
-    seen = Seen(folder, name)
+    seen = Seen(folder, name, SMALL)
     seen.load(mark)
     return seen
 
@@ -73,7 +64,7 @@ def make_image(seen):
 
 def with_image(folder, prints=range(1, 30), later=range(30, 34)):
     """A state that is an image and a log, committed."""
-    seen = Seen(folder, "seen")
+    seen = Seen(folder, "seen", SMALL)
     seen.add(prints)
     make_image(seen)
     seen.add(later)
@@ -83,10 +74,9 @@ def with_image(folder, prints=range(1, 30), later=range(30, 34)):
 
 
 class TestSet:
-    @pytest.mark.usefixtures("small")
     @given(BATCHES)
     def test_each_fingerprint_is_new_once(self, batches):
-        seen, model = Seen(Path("none"), "seen"), set()
+        seen, model = Seen(Path("none"), "seen", SMALL), set()
         for batch in batches:
             for fingerprint, is_new in zip(batch, seen.add(batch), strict=True):
                 assert is_new == (fingerprint not in model)
@@ -147,7 +137,7 @@ class Crawl:
 
     def __init__(self, folder, disk):
         self.folder, self.disk = folder, disk
-        self.seen, self.now = Seen(folder, "seen"), set()
+        self.seen, self.now = Seen(folder, "seen", SMALL), set()
         self.mark, self.then = None, set()
 
     def add(self, batch):
@@ -174,7 +164,7 @@ class Crawl:
         self.resume()
 
     def resume(self):
-        self.seen = Seen(self.folder, "seen")
+        self.seen = Seen(self.folder, "seen", SMALL)
         if self.mark is None:
             self.seen.clear()
         else:
@@ -214,7 +204,6 @@ ACTIONS = st.lists(
 )
 
 
-@pytest.mark.usefixtures("small")
 @given(ACTIONS)
 def test_death_at_any_moment_leaves_the_last_commit(actions):
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
@@ -226,10 +215,9 @@ def test_death_at_any_moment_leaves_the_last_commit(actions):
         crawl.end()
 
 
-@pytest.mark.usefixtures("small")
 class TestFiles:
     def test_a_cut_appends_what_is_new(self, folder):
-        seen = Seen(folder, "seen")
+        seen = Seen(folder, "seen", SMALL)
         seen.add([1, 2, TOP])
         first = commit(seen)
         seen.add([2, 4])
@@ -241,12 +229,12 @@ class TestFiles:
         assert commit(seen) == second
 
     def test_nothing_seen_is_a_state(self, folder):
-        mark = commit(Seen(folder, "seen"))
+        mark = commit(Seen(folder, "seen", SMALL))
         assert files(folder) == []
         assert load(folder, mark).add([1]) == [True]
 
     def test_a_loaded_state_goes_on(self, folder):
-        seen = Seen(folder, "seen")
+        seen = Seen(folder, "seen", SMALL)
         seen.add([5, 6])
         loaded = load(folder, commit(seen))
         assert loaded.add([5, 6, 7]) == [False, False, True]
@@ -254,7 +242,7 @@ class TestFiles:
         assert len(again) == 3 and 7 in again
 
     def test_what_a_later_cut_wrote_is_cut_off(self, folder):
-        seen = Seen(folder, "seen")
+        seen = Seen(folder, "seen", SMALL)
         seen.add([1])
         mark = commit(seen)
         seen.add([2, 3])
@@ -283,7 +271,7 @@ class TestFiles:
         assert commit(loaded)["table"]["number"] > mark["table"]["number"]
 
     def test_an_image_under_way_is_not_in_the_state(self, folder):
-        seen = Seen(folder, "seen")
+        seen = Seen(folder, "seen", SMALL)
         seen.add(range(1, 30))
         commit(seen)
         for _ in range(3):
@@ -295,7 +283,7 @@ class TestFiles:
         assert len(load(folder, mark)) == 30
 
     def test_the_next_run_takes_new_numbers_and_removes_the_old(self, folder):
-        seen = Seen(folder, "seen")
+        seen = Seen(folder, "seen", SMALL)
         seen.add(range(1, 6))
         mark = commit(seen)
         seen.add(range(6, 30))
@@ -314,7 +302,7 @@ class TestFiles:
         assert set(files(folder)) <= names
 
     def test_what_comes_while_an_image_is_made_is_counted_once(self, folder):
-        seen = Seen(folder, "seen")
+        seen = Seen(folder, "seen", SMALL)
         seen.add(range(1, 30))
         while commit(seen)["table"] is None:
             seen.step()
@@ -322,7 +310,7 @@ class TestFiles:
         assert len(load(folder, commit(seen))) == len(seen) > 32
 
     def test_a_table_that_fills_too_fast_is_not_kept_from_growing(self, folder):
-        seen = Seen(folder, "seen")
+        seen = Seen(folder, "seen", SMALL)
         seen.add(range(1, 10))
         seen.step()
         assert seen._image is not None
@@ -335,7 +323,7 @@ class TestFiles:
     def test_other_names_and_files_are_left_alone(self, folder):
         (folder / "seen.txt").write_bytes(b"")
         (folder / "seen.000001.log.gz").write_bytes(b"")
-        other = Seen(folder, "digests")
+        other = Seen(folder, "digests", SMALL)
         other.add([1])
         commit(other)
         seen, _ = with_image(folder)
@@ -344,7 +332,7 @@ class TestFiles:
         assert set(before) - set(files(folder)) == {"seen.000002.log", "seen.000003.table"}
 
     def test_large_files_go_bit_by_bit(self, folder):
-        seen = Seen(folder, "seen")
+        seen = Seen(folder, "seen", SMALL)
         seen.add([1])
         mark = commit(seen)
         stray = folder / "seen.000005.table"
@@ -366,7 +354,7 @@ class TestFiles:
             fsync(fd)
 
         monkeypatch.setattr(os, "fsync", record)
-        seen = Seen(folder, "seen")
+        seen = Seen(folder, "seen", SMALL)
         seen.add(range(1, 30))
         seen.cut()
         seen.sync()
@@ -381,7 +369,6 @@ class TestFiles:
         assert synced[4:] == ["seen.000002.log", folder.name]
 
 
-@pytest.mark.usefixtures("small")
 class TestDamage:
     @pytest.mark.parametrize("kind", ["log", "table"])
     @pytest.mark.parametrize("seed", range(8))
@@ -447,12 +434,11 @@ def failing(monkeypatch, name):
         yield
 
 
-@pytest.mark.usefixtures("small")
 class TestFaults:
     @pytest.mark.parametrize("room", [0, 1, 8, 30])
     def test_a_cut_may_be_made_again(self, folder, monkeypatch, room):
         disk = Fault(monkeypatch, "pwrite")
-        seen = Seen(folder, "seen")
+        seen = Seen(folder, "seen", SMALL)
         seen.add([1, 2])
         before = commit(seen)
         seen.add(range(3, 9))
@@ -469,19 +455,19 @@ class TestFaults:
 
     def test_the_first_cut_may_be_made_again(self, folder, monkeypatch):
         disk = Fault(monkeypatch, "pwrite")
-        seen = Seen(folder, "seen")
+        seen = Seen(folder, "seen", SMALL)
         seen.add([1, 2])
         disk.budget = 3
         with pytest.raises(OSError, match="No space"):
             seen.cut()
-        assert Seen(folder, "seen")._found() == ["seen.000001.log"]
+        assert Seen(folder, "seen", SMALL)._found() == ["seen.000001.log"]
         disk.budget = 10**9
         assert len(load(folder, commit(seen))) == 2
 
     @pytest.mark.parametrize("room", range(0, 290, 23))
     def test_an_image_is_given_up_and_made_later(self, folder, monkeypatch, room):
         disk = Fault(monkeypatch, "pwrite")
-        seen = Seen(folder, "seen")
+        seen = Seen(folder, "seen", SMALL)
         seen.add(range(1, 30))
         mark = commit(seen)
         disk.budget = room
@@ -504,7 +490,7 @@ class TestFaults:
 
     def test_what_waits_is_written_by_a_later_step(self, folder, monkeypatch):
         disk = Fault(monkeypatch, "pwrite")
-        seen = Seen(folder, "seen")
+        seen = Seen(folder, "seen", SMALL)
         disk.budget = 10
         seen.add([1, 2, 3, 4])
         with pytest.raises(OSError, match="No space"):
@@ -514,7 +500,7 @@ class TestFaults:
         assert len(load(folder, commit(seen))) == 4
 
     def test_what_a_sync_failed_to_write_is_written_again(self, folder, monkeypatch):
-        seen = Seen(folder, "seen")
+        seen = Seen(folder, "seen", SMALL)
         seen.add([1, 2])
         commit(seen)
         seen.add([3])
@@ -537,7 +523,7 @@ class TestFaults:
         assert len(load(folder, mark)) == 3
 
     def test_a_folder_that_was_not_synced_is_tried_again(self, folder, monkeypatch):
-        seen = Seen(folder, "seen")
+        seen = Seen(folder, "seen", SMALL)
         seen.add([1])
         seen.cut()
         fsync, calls = os.fsync, []
@@ -556,7 +542,7 @@ class TestFaults:
         assert len(calls) == 3
 
     def test_an_image_that_cannot_be_synced_is_given_up(self, folder, monkeypatch):
-        seen = Seen(folder, "seen")
+        seen = Seen(folder, "seen", SMALL)
         seen.add(range(1, 30))
         commit(seen)
         for _ in range(50):
@@ -574,7 +560,7 @@ class TestFaults:
 
     @pytest.mark.parametrize("name", ["unlink", "truncate"])
     def test_what_cannot_be_removed_is_tried_again(self, folder, monkeypatch, name):
-        seen = Seen(folder, "seen")
+        seen = Seen(folder, "seen", SMALL)
         seen.add([1])
         mark = commit(seen)
         for number in (5, 6):
@@ -598,7 +584,7 @@ def test_without_memory_to_grow_nothing_is_lost(folder, monkeypatch):
     prints = random.Random(5)
     numbers = [prints.getrandbits(64) for _ in range(40_000)]
     with monkeypatch.context() as patch:
-        patch.setattr(fingerprint_table.FingerprintTable, "grow", grow)
+        patch.setattr(FingerprintTable, "grow", grow)
         assert all(seen.add(numbers[:35_000]))
         assert not any(seen.add(numbers[:35_000]))
     assert all(seen.add(numbers[35_000:]))

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 
 import pytest
 
@@ -13,21 +14,17 @@ from larbinpy.frontier.saved import saved_by
 from larbinpy.output.log import CrawlLog
 from larbinpy.output.plug import NullOutput
 from larbinpy.page import Fate
-from larbinpy.storage import blocks as blocks_module
-from larbinpy.storage import queues as queues_module
+from larbinpy.storage.sizes import StoreSizes
 from larbinpy.storage.state import SavedPart, State, StateError, _json
 from larbinpy.url import Url, fingerprint
+from tests.support import frontiers
 from tests.support.checkout import ROOT
 from tests.support.faultydisk import CHANGES, WRITES, FaultyDisk, Killed
-from tests.support.frontiers import WALL, World, links, make_frontier, owed, together
+from tests.support.frontiers import WALL, World, links, owed, together
 
-
-@pytest.fixture(autouse=True)
-def small(monkeypatch):
-    """Blocks of four URLs, of two where they are a site's, and files of few blocks."""
-    monkeypatch.setattr(blocks_module, "LINES", 4)
-    monkeypatch.setattr(blocks_module, "FILE_SIZE", 300)
-    monkeypatch.setattr(queues_module, "_SITE_LINES", 2)
+#: Blocks of four URLs, of two where they are a site's, and files of few blocks.
+SMALL = StoreSizes(lines=4, file_size=300, site_lines=2)
+make_frontier = partial(frontiers.make_frontier, sizes=SMALL)
 
 
 def urls(*numbers):
@@ -564,6 +561,7 @@ def test_the_lock_of_a_killed_crawl_is_taken_over(tmp_path):
     code = """
 import sys
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from larbinpy.storage.state import State
 state = State(Path(sys.argv[1]))

@@ -2,6 +2,7 @@ import json
 import os
 import tempfile
 from collections import Counter, deque
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,21 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from larbinpy.storage import blocks as blocks_module
-from larbinpy.storage import queues as queues_module
+from larbinpy.storage.sizes import StoreSizes
 from larbinpy.storage.store import Place, Store, decode, encode
 from larbinpy.url import Url, resolve
 
-
-@pytest.fixture
-def small(monkeypatch):
-    """Blocks of three lines, of two where they are a site's, and two or so to a file."""
-    monkeypatch.setattr(blocks_module, "LINES", 3)
-    monkeypatch.setattr(blocks_module, "FILE_SIZE", 150)
-    monkeypatch.setattr(queues_module, "_SITE_LINES", 2)
-    monkeypatch.setattr(queues_module, "_MOST_TAILS", 700)
-    monkeypatch.setattr(queues_module, "_FORGET", 2)
-    monkeypatch.setattr(queues_module, "_MOST_READ", 500)
+#: Blocks of three lines, of two where they are a site's, and two or so to a file.
+SMALL = StoreSizes(lines=3, file_size=150, site_lines=2, most_tails=700, forget=2, most_read=500)
 
 
 @pytest.fixture
@@ -33,7 +25,7 @@ def no_fsync(monkeypatch):
 
 @pytest.fixture
 def store(tmp_path):
-    opened = Store(tmp_path)
+    opened = Store(tmp_path, SMALL)
     yield opened
     opened.close()
 
@@ -130,7 +122,7 @@ def test_the_sites_that_wait(store):
     assert not store.has_waiting("http://c.test")
 
 
-def test_only_whole_blocks_are_spilled_and_the_rest_at_a_cut(store, tmp_path, small):
+def test_only_whole_blocks_are_spilled_and_the_rest_at_a_cut(store, tmp_path):
     for number in range(5):
         store.put(url(number))
         store.put(url(number, priority=True))
@@ -143,12 +135,12 @@ def test_only_whole_blocks_are_spilled_and_the_rest_at_a_cut(store, tmp_path, sm
 
 
 def loaded(folder, mark):
-    store = Store(folder)
+    store = Store(folder, SMALL)
     store.load(through_json(mark))
     return store
 
 
-def test_what_was_with_a_site_comes_back_before_all_else(store, tmp_path, small):
+def test_what_was_with_a_site_comes_back_before_all_else(store, tmp_path):
     for number in range(8):
         store.put(url(number))
     with_site = [take(store.ordinary) for _ in range(4)]
@@ -163,13 +155,16 @@ def test_what_was_with_a_site_comes_back_before_all_else(store, tmp_path, small)
 
 
 @pytest.fixture
-def one_file(small, monkeypatch):
-    """No block is gone because its file is."""
-    monkeypatch.setattr(blocks_module, "FILE_SIZE", 1 << 20)
+def one_file(tmp_path):
+    """A store of which no block is gone because its file is."""
+    opened = Store(tmp_path, replace(SMALL, file_size=1 << 20))
+    yield opened
+    opened.close()
 
 
-def test_what_left_after_one_that_is_owed_does_not_come_back(store, tmp_path, one_file):
+def test_what_left_after_one_that_is_owed_does_not_come_back(one_file, tmp_path):
     """A slow site's URL stays while those after it are done, through two runs."""
+    store = one_file
     for number in range(9):
         store.put(url(number))
     slow, *quick = [take(store.ordinary) for _ in range(6)]
@@ -184,7 +179,8 @@ def test_what_left_after_one_that_is_owed_does_not_come_back(store, tmp_path, on
     second.close()
 
 
-def test_what_left_a_sites_queue_does_not_come_back_either(store, tmp_path, one_file):
+def test_what_left_a_sites_queue_does_not_come_back_either(one_file, tmp_path):
+    store = one_file
     for number in range(9):
         store.put(url(number))
     for _ in range(9):
@@ -201,7 +197,7 @@ def test_what_left_a_sites_queue_does_not_come_back_either(store, tmp_path, one_
     store.close()
 
 
-def test_what_was_set_aside_goes_on_waiting(store, tmp_path, small):
+def test_what_was_set_aside_goes_on_waiting(store, tmp_path):
     for number in range(6):
         store.put(url(number, "ab"[number % 2], priority=number % 3 == 0))
     for queue in (store.priority, store.ordinary):
@@ -219,7 +215,7 @@ def test_what_was_set_aside_goes_on_waiting(store, tmp_path, small):
     }
 
 
-def test_a_site_of_any_length_may_wait(store, tmp_path, small):
+def test_a_site_of_any_length_may_wait(store, tmp_path):
     site = "a" * 3000
     for number in range(4):
         store.put(url(number, site))
@@ -229,7 +225,7 @@ def test_a_site_of_any_length_may_wait(store, tmp_path, small):
     assert hrefs(again.lines()) == [url(number, site).href for number in range(4)]
 
 
-def test_tidy_keeps_what_the_save_and_the_queues_need(store, tmp_path, small):
+def test_tidy_keeps_what_the_save_and_the_queues_need(store, tmp_path):
     for number in range(12):
         store.put(url(number))
     first = store.cut()
@@ -245,7 +241,7 @@ def test_tidy_keeps_what_the_save_and_the_queues_need(store, tmp_path, small):
     assert [take(store.ordinary).href for _ in range(3)] == [url(n).href for n in (9, 10, 11)]
 
 
-def test_files_do_not_pile_up(store, tmp_path, small, no_fsync):
+def test_files_do_not_pile_up(store, tmp_path, no_fsync):
     for number in range(300):
         store.put(url(number))
         store.spill()
@@ -258,14 +254,14 @@ def test_files_do_not_pile_up(store, tmp_path, small, no_fsync):
     assert len(store) == 6
 
 
-def test_clear_deletes_all_blocks_and_nothing_else(store, tmp_path, small):
+def test_clear_deletes_all_blocks_and_nothing_else(store, tmp_path):
     for number in range(8):
         store.put(url(number))
     store.cut()
     assert len(files(tmp_path)) > 1
     (tmp_path / "state.json").write_text("{}")
     (tmp_path / "urls.txt").write_text("somebody else's")
-    Store(tmp_path).clear()
+    Store(tmp_path, SMALL).clear()
     assert files(tmp_path) == ["state.json", "urls.txt"]
 
 
@@ -277,7 +273,7 @@ def test_clear_deletes_all_blocks_and_nothing_else(store, tmp_path, small):
         lambda mark: mark["open"].update(dict.fromkeys(mark["open"], "1")),
     ],
 )
-def test_a_mark_that_does_not_fit_is_refused(store, tmp_path, small, change):
+def test_a_mark_that_does_not_fit_is_refused(store, tmp_path, change):
     for number in range(9):
         store.put(url(number))
     for _ in range(3):
@@ -286,7 +282,7 @@ def test_a_mark_that_does_not_fit_is_refused(store, tmp_path, small, change):
     assert mark.keys() == {"files", "open"} and len(mark["open"]) == 1
     change(mark)
     with pytest.raises((OSError, ValueError, KeyError, TypeError)):
-        Store(tmp_path).load(mark)
+        Store(tmp_path, SMALL).load(mark)
 
 
 SITES = "abc"
@@ -303,7 +299,7 @@ class Queues(RuleBasedStateMachine):
     def begin(self):
         self.temporary = tempfile.TemporaryDirectory()
         self.folder = Path(self.temporary.name)
-        self.store = Store(self.folder)
+        self.store = Store(self.folder, SMALL)
         self.fifos = {False: deque(), True: deque()}
         self.waits = {}
         self.out = []
@@ -381,7 +377,7 @@ class Queues(RuleBasedStateMachine):
         mark, owed, (fifos, waits) = self.committed
         self.store.close()
         before = {path: path.read_bytes() for path in self.folder.iterdir()}
-        self.store = Store(self.folder)
+        self.store = Store(self.folder, SMALL)
         self.store.load(mark)
         assert before == {path: path.read_bytes() for path in self.folder.iterdir()}
         assert Counter(self.store.lines()) == owed
@@ -444,7 +440,7 @@ class Queues(RuleBasedStateMachine):
             assert len(fifo._head) < 3
         for wait in (self.store.priority_wait, self.store.ordinary_wait):
             tails = [line for site in wait._sites.values() for _, line in site.tail]
-            cost = sum(queues_module._LINE + len(line) for line in tails)
+            cost = sum(SMALL.line_cost + len(line) for line in tails)
             assert cost == wait._in_tails <= 700
             assert all(len(site.head) < 3 for site in wait._sites.values())
 
@@ -474,7 +470,7 @@ def wait_urls(wait, site):
     return [url for url in urls if url.site == site]
 
 
-@pytest.mark.usefixtures("small", "no_fsync")
+@pytest.mark.usefixtures("no_fsync")
 class TestQueues(Queues.TestCase):
     settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 
@@ -493,9 +489,8 @@ def found(store, href):
         steps += 1
 
 
-def test_what_left_a_block_and_what_is_decided_is_not_found_there(tmp_path, monkeypatch):
-    monkeypatch.setattr(blocks_module, "LINES", 10)
-    store = Store(tmp_path)
+def test_what_left_a_block_and_what_is_decided_is_not_found_there(tmp_path):
+    store = Store(tmp_path, StoreSizes(lines=10))
     for number in range(30):
         store.put(Url(f"http://a.test/{number}", 5))
     store.spill()
@@ -518,9 +513,8 @@ def test_what_left_a_block_and_what_is_decided_is_not_found_there(tmp_path, monk
     store.close()
 
 
-def test_long_headers_and_long_lines_are_searched_too(tmp_path, monkeypatch):
-    monkeypatch.setattr(blocks_module, "LINES", 3)
-    store = Store(tmp_path)
+def test_long_headers_and_long_lines_are_searched_too(tmp_path):
+    store = Store(tmp_path, SMALL)
     long = [f"http://a.test/{number}/{'x' * 6000}" for number in range(9)]
     for href in long:
         store.put(Url(href, 5))
@@ -532,7 +526,7 @@ def test_long_headers_and_long_lines_are_searched_too(tmp_path, monkeypatch):
 
 
 def test_urls_set_aside_are_found_in_their_order(tmp_path):
-    store = Store(tmp_path)
+    store = Store(tmp_path, SMALL)
     hrefs = [f"http://a.test/{number}" for number in range(130)]
     for href in hrefs:
         store.put(Url(href, 5))

@@ -15,6 +15,7 @@ from larbinpy.outcome import Outcome, of_status
 from larbinpy.page import Page
 from larbinpy.parse import Kind, Link, redirect_target
 from larbinpy.storage.seen import Seen
+from larbinpy.storage.sizes import SEEN_SIZES, STORE_SIZES, SeenSizes, StoreSizes
 from larbinpy.storage.store import Store, decode
 from larbinpy.url import Url
 
@@ -57,17 +58,19 @@ def make_frontier(
     max_urls: int = 10_000,
     ignore_robots: bool = False,
     permit: Callable[[str], bool] = everyone,
+    sizes: StoreSizes = STORE_SIZES,
+    seen_sizes: SeenSizes = SEEN_SIZES,
     **scope: Any,
 ) -> Frontier:
     waits = Waits(least, most)
     ip_sites = IPSites(waits, wait_by, connexions)
     settings = SiteSettings(AGENT, waits, retries, retry_wait, address_time, ignore_robots, permit)
-    store = Store(folder)
+    store = Store(folder, sizes)
     return Frontier(
         Scope(scope_settings(**scope)),
         store,
-        Seen(folder, "seen"),
-        Seen(folder, "digests"),
+        Seen(folder, "seen", seen_sizes),
+        Seen(folder, "digests", seen_sizes),
         Sequencer(store, max_urls),
         SiteLifecycle(settings, ip_sites),
         ip_sites,

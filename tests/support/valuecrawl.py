@@ -26,37 +26,31 @@ from larbinpy.output.log import CrawlLog
 from larbinpy.output.plug import NullOutput, Outputs, SeveralOutputs
 from larbinpy.output.save import SaveOutput
 from larbinpy.page import Fate, Page
-from larbinpy.storage import blocks, fingerprint_table, queues, seen
 from larbinpy.storage.checkpoints import Checkpoints
 from larbinpy.storage.files import LineFile
+from larbinpy.storage.sizes import SeenSizes, StoreSizes, TableSizes
 from larbinpy.storage.state import State
 from larbinpy.url import Url, fingerprint, hash64
 from tests.support.frontiers import MANY, WALL, links, make_frontier, owed
 
 #: So that a few dozen URLs do what millions do: several files of queues, images of the table
 #: of seen that grows, and deletions of both.
-SMALL: dict[Any, dict[str, int]] = {
-    blocks: {"LINES": 4, "FILE_SIZE": 250},
-    queues: {"_SITE_LINES": 2, "_MOST_READ": 500},
-    frontier: {"_BATCH": 5},
-    fingerprint_table: {"_REGION_BITS": 3, "_WIDTH": 3, "_TAIL": 2, "_GROWTH": 1},
-    seen: {
-        "_BATCH": 4,
-        "_WAITING": 3,
-        "_IMAGE_AFTER": 5,
-        "_PIECE": 200,
-        "_WRITE_BACK": 128,
-        "_CUT_OFF": 100,
-    },
-}
+SIZES = StoreSizes(lines=4, file_size=250, site_lines=2, most_read=500)
+SEEN_SIZES = SeenSizes(
+    batch=4,
+    waiting=3,
+    image_after=5,
+    piece=200,
+    write_back=128,
+    cut_off=100,
+    table=TableSizes(region_bits=3, width=3, tail=2, growth=1),
+)
 
 
 @contextmanager
 def small_parts() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        for module, values in SMALL.items():
-            for name, value in values.items():
-                patch.setattr(module, name, value)
+        patch.setattr(frontier, "_BATCH", 5)
         # What is left after a power cut are copies, with numbers of their own.
         patch.setattr(LineFile, "number", 1)
         yield
@@ -148,7 +142,13 @@ class ValueCrawl:
 
     def __post_init__(self) -> None:
         self.frontier = make_frontier(
-            self.folder, max_urls=6, retries=2, retry_wait=3.0, ignore_robots=True
+            self.folder,
+            max_urls=6,
+            retries=2,
+            retry_wait=3.0,
+            ignore_robots=True,
+            sizes=SIZES,
+            seen_sizes=SEEN_SIZES,
         )
         self.output: Outputs = NullOutput()
         if self.pages:

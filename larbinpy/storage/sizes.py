@@ -1,0 +1,82 @@
+"""The sizes of the pieces in which queues and fingerprints are kept; tests have small ones."""
+
+from dataclasses import dataclass
+
+#: Bits that a line's place in a queue has for the line, and for where its block begins.
+LINE_BITS = 10
+OFFSET_BITS = 25
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSizes:
+    """Sizes of the queues of URLs and their files."""
+
+    #: Lines that a block holds at most.
+    lines: int = 1000
+    #: Bytes after which a new file is begun: as much is kept on disk for one URL that waits long.
+    file_size: int = 1 << OFFSET_BITS
+    #: URLs of one site that are written together.
+    site_lines: int = 50
+    #: Bytes that a line takes in memory beside its characters, of which it may have 16,000.
+    line_cost: int = 150
+    #: Bytes of URLs set aside that wait in memory for more of their site, all sites together:
+    #: some 200,000 URLs. They are owed from where they were read. With more sites than this,
+    #: blocks have a line or two; the smaller blocks are, the more are begun, read and remembered.
+    most_tails: int = 50_000_000
+    #: Bytes of the sites' blocks in memory, all sites together; the others are read again.
+    most_read: int = 25_000_000
+    #: Numbers of blocks that were read are given back when there are at least this many, and
+    #: half of all.
+    forget: int = 16
+
+    def __post_init__(self) -> None:
+        if not (0 < self.lines <= 1 << LINE_BITS and 0 < self.site_lines <= 1 << LINE_BITS):
+            raise ValueError(f"a block has 1 to {1 << LINE_BITS} lines")
+        if not 0 < self.file_size <= 1 << OFFSET_BITS:
+            raise ValueError(f"a block begins within {1 << OFFSET_BITS} bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class TableSizes:
+    """Sizes of a table of fingerprints."""
+
+    #: There are 2 to this many regions. At a hundred million fingerprints one of 4,096 holds
+    #: 24,000, which take some 4 ms to move; more regions make more work while there are few
+    #: fingerprints.
+    region_bits: int = 12
+    #: Slots of the first region at first; the last has almost twice as many.
+    width: int = 8
+    #: Slots behind the last region, for runs that go over its end.
+    tail: int = 64
+    #: Fingerprints that come between two calls of `grow` at most.
+    batch: int = 1024
+    #: Slots that one `grow` moves, in whole regions but at least one.
+    growth: int = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class SeenSizes:
+    """Sizes of a set of fingerprints and its files."""
+
+    #: Fingerprints that are looked up at once.
+    batch: int = 1024
+    #: Fingerprints that wait in memory at most, if `step` is called.
+    waiting: int = 1 << 13
+    #: A new image of the table is made after this many fingerprints, or after one in
+    #: `image_share` of all. Those in the log take a microsecond each when a crawl is resumed,
+    #: so three seconds at a hundred million.
+    image_after: int = 1_000_000
+    image_share: int = 40
+    #: Bytes of an image written in a step, which take a millisecond.
+    piece: int = 1 << 19
+    #: Bytes after which the system is asked to begin writing them to the disk, and to drop
+    #: earlier ones from its cache: so the fsync at the end is short, and other files stay cached.
+    write_back: int = 8 << 20
+    #: Removing a gigabyte takes a third of a second, so a file is shortened by this in a step.
+    cut_off: int = 8 << 20
+    table: TableSizes = TableSizes()
+
+
+STORE_SIZES = StoreSizes()
+TABLE_SIZES = TableSizes()
+SEEN_SIZES = SeenSizes()
