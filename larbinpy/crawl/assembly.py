@@ -1,31 +1,79 @@
-"""Opening a crawl: all its rooms, and what an earlier run left of it."""
+"""The assembly of a crawl: from a configuration to its parts, each with what it needs of it.
 
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack, suppress
-from dataclasses import replace
+Four steps: the network, the frontier, the state on the disk, the people at ports and terminal.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from math import inf
 from pathlib import Path
 from typing import TextIO
 
-from larbinpy.config import Config
-from larbinpy.crawl import wiring
+from larbinpy._version import __version__
+from larbinpy.config import Config, ConfigError
+from larbinpy.console.ports import token
+from larbinpy.console.ports.http import StatusServer
+from larbinpy.console.ports.input_port import InputPort
+from larbinpy.console.ports.posting import Posting
+from larbinpy.console.terminal.fetch_info import FetchInfo
+from larbinpy.console.terminal.progress import PrintStats, Progress, Terminal, make_progress
 from larbinpy.crawl.control import Control
-from larbinpy.crawl.engine import Engine, Mode
-from larbinpy.crawl.resolving import make_resolver
+from larbinpy.crawl.display import Display
+from larbinpy.crawl.ending import Finishing, Stopping
+from larbinpy.crawl.engine import Engine, Listener
+from larbinpy.crawl.housekeeping import Housekeeping
+from larbinpy.crawl.intake import FateSink, Intake, IntakeSettings
+from larbinpy.crawl.mode import Mode
+from larbinpy.crawl.network import BY_PROXY, Network
+from larbinpy.crawl.requests import Requests
+from larbinpy.crawl.saving import Saving
+from larbinpy.crawl.tuning import Tuning
+from larbinpy.frontier.frontier import Frontier
+from larbinpy.frontier.ip_sites import IPSites
+from larbinpy.frontier.lifecycle import SiteLifecycle, SiteSettings
+from larbinpy.frontier.media_types import Types
 from larbinpy.frontier.politeness import Waits
 from larbinpy.frontier.saved import saved_by
-from larbinpy.loop.clock import clock, wall
+from larbinpy.frontier.scope import Scope, ScopeSettings
+from larbinpy.frontier.sequencer import Sequencer
+from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
+from larbinpy.observe.snapshot import Snapshots
 from larbinpy.output import Output
 from larbinpy.output.log import CrawlLog
+from larbinpy.output.mirror.browsable import MirrorSettings
+from larbinpy.output.modes import open_output
+from larbinpy.output.plug import Outputs
 from larbinpy.stats.counters import Stats
+from larbinpy.storage.checkpoints import Checkpoints
 from larbinpy.storage.files import Reserve
-from larbinpy.storage.state import Saved, Start, State, StateError
+from larbinpy.storage.seen import Seen
+from larbinpy.storage.state import Start, State, StateError
+from larbinpy.storage.store import Store
+from larbinpy.storage.syncing import Syncing
+from larbinpy.workers.pool import InlineReader, Reader, ReaderPool
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The world around a crawl; `closing` closes at the end all that the crawl has opened."""
+
+    poller: Poller
+    clock: Clock
+    wall: Clock
+    stdout: TextIO
+    stderr: TextIO
+    closing: ExitStack
+    tuning: Tuning
 
 
 class Assembly:
-    """What a crawl is made of, open until `closing` is.
+    """The parts of a crawl.
 
-    What can refuse comes before anything of an old crawl is touched. Raises ConfigError,
+    All that can refuse comes before anything of an old crawl is touched. Raises ConfigError,
     StateError or OSError.
     """
 
@@ -35,82 +83,221 @@ class Assembly:
         start: Start,
         seeds: Iterable[str],
         own_output: Output | None,
-        stdout: TextIO,
-        closing: ExitStack,
-        *,
-        snapshot: Callable[[], dict[str, object]],
-        stop: Callable[[], None],
+        progress: str,
+        around: Surroundings,
     ) -> None:
+        poller, clock, wall = around.poller, around.clock, around.wall
         folder = Path(config.state_dir)
-        state = _locked(folder, start, closing)
-        poller = self.poller = Poller()
-        closing.callback(poller.close)
-        waits = Waits(config.wait_duration, config.max_wait)
-        proxy = wiring.proxy_address(config)
-        self.fetcher = wiring.make_fetcher(config, poller, proxy)
-        closing.callback(self.fetcher.close)
-        # From here on it is what there can be: shares of it, and what is shown.
-        config = replace(config, pages_connexions=self.fetcher.size)
-        self.frontier = wiring.make_frontier(config, folder, waits)
-        self.resolver = make_resolver(config, poller)
-        closing.callback(self.resolver.close)
-        self.reader = wiring.make_reader(config, poller)
-        closing.callback(self.reader.close)
+        terminal = make_progress(progress, around.stderr, config.limit_page)
+        around.closing.callback(terminal.close)
+        state = _locked(folder, start, around.closing)
+        self.mode = Mode(limit_page=config.limit_page)
         self.stats = Stats(clock(), wall())
-        limit = self.stats.started + config.limit_time if config.limit_time else None
-        self.mode = Mode(limit_page=config.limit_page, until=limit)
-        self.control = Control(
-            config,
-            self.mode,
-            waits,
-            self.frontier,
-            self.fetcher,
-            status=snapshot,
-            save=lambda: self.checkpoints.save_now(clock),
-            stop=stop,
-            log=lambda: self.log,
-            now=clock,
+
+        network = Network(config, poller, around.closing, around.tuning.open_files)
+        # From here on the number that is possible: for shares of it, and to be shown.
+        config = replace(config, pages_connexions=network.fetcher.size)
+        self.handles = config.pages_connexions
+        reader = _open_reader(config, poller, around.closing)
+
+        waits = Waits(config.wait_duration, config.max_wait)
+        frontier = make_frontier(config, folder, waits, around.tuning.is_public)
+
+        kept = Kept(config, state, frontier, own_output, self.mode, self.stats, around)
+        output, self.log, self.saving = kept.output, kept.log, kept.saving
+
+        self.snapshots = Snapshots(
+            *(self.stats, frontier, network.resolver, network.fetcher, output),
+            clock=clock,
+            wall=wall,
         )
-        self.input = wiring.open_input_port(config, poller, self.control, closing)
-        status = wiring.open_status_server(config, poller, snapshot, self.control, closing)
-        self.output = wiring.make_output(config, own_output)
-        closing.callback(self.output.close)
-        self.log = CrawlLog(folder / "crawl.jsonl")
-        closing.callback(_close_after_all, self.log)
-        closing.callback(self.frontier.store.close)
-        disk = wiring.make_syncing(config, poller, closing)
-        saved = saved_by(self.frontier, self.log, self.output, disk)
-        self._take_up(state, saved, start, seeds)
+        self.control = Control(
+            *(config, self.mode, waits, frontier, network.fetcher),
+            *(self.snapshots, self.saving, self.log),
+            clock=clock,
+            wall=wall,
+        )
+        ports = Ports(config, poller, self.control, around.closing)
+        shown = _open_progress(config, progress, terminal, around)
+        self.display = Display(terminal, shown, self.control.status)
+
+        kept.take_up(start, seeds, clock())
         self.reserve = Reserve(folder / "reserve")
-        closing.callback(self.reserve.release)
-        self.checkpoints = wiring.make_checkpoints(config, state, saved)
-        self.engine = Engine(
-            wiring.make_engine_settings(config),
-            self.mode,
-            poller,
-            self.frontier,
-            self.resolver,
-            self.fetcher,
-            self.reader,
-            wiring.make_types(config),
-            self.output,
-            wiring.make_registers(config, self.log, self.control.watchers, stdout),
+        around.closing.callback(self.reserve.release)
+
+        types = _make_types(config)
+        intake = Intake(
+            _intake_settings(config),
+            *(frontier, reader, network.names, types, output),
+            _make_sinks(config, self.log, self.control, around.stdout),
             self.stats,
-            [listener for listener in (self.input, status) if listener is not None],
-            self.output.refresher,
+            output.refresher,
+            clock=clock,
+            wall=wall,
+            pages=around.tuning.pages_a_turn,
+        )
+        requests = Requests(types, config.max_page_size, output.refresher)
+        self.engine = Engine(
+            *(self.mode, poller, frontier, network.names, requests, network.fetcher),
+            *(intake, output, self.stats, ports.listeners),
+            clock=clock,
+        )
+        limit_time = config.limit_time or inf
+        self.stopping = Stopping(
+            *(self.engine, self.mode, frontier, ports.input),
+            Finishing(output.refresher, clock, around.tuning.grace),
+            outlives=config.high_level_web_server and ports.status is not None,
+            limit_at=self.stats.started + limit_time,
+            had_work=start is Start.RESUME or frontier.owed > 0,
+            grace=around.tuning.grace,
+        )
+        debugged = self.engine if config.debug else None
+        self.housekeeping = Housekeeping(
+            *(self.stats, network, frontier, reader, self.log, self.display), debug=debugged
         )
 
     def __repr__(self) -> str:
-        return f"<Rooms {self.engine!r}>"
+        return f"<Assembly {self.engine!r}>"
 
-    def _take_up(self, state: State, saved: Saved, start: Start, seeds: Iterable[str]) -> None:
+
+# The network.
+
+
+def _open_reader(config: Config, poller: Poller, closing: ExitStack) -> Reader:
+    if not config.readers:
+        return InlineReader(config.user_agent)
+    try:
+        pool = ReaderPool(poller, config.readers, config.user_agent)
+    except OSError as error:
+        raise ConfigError(f"readers {config.readers}: {error.strerror}") from error
+    closing.callback(pool.close)
+    return pool
+
+
+# The frontier.
+
+
+def make_frontier(
+    config: Config,
+    folder: Path,
+    waits: Waits,
+    is_public: Callable[[str], bool],
+) -> Frontier:
+    """The frontier of a crawl, with its queues in `folder`."""
+    # Behind a proxy all sites have one address, which is not theirs.
+    wait_by = "site" if config.proxy else config.wait_by
+    ip_sites = IPSites(waits, wait_by, config.max_connexions_by_site, config.pages_connexions)
+
+    def permit(address: str) -> bool:
+        return config.allow_private or address == BY_PROXY or is_public(address)
+
+    sites = SiteLifecycle(
+        SiteSettings(
+            agent=config.user_agent,
+            waits=waits,
+            retries=config.retries,
+            retry_wait=config.retry_wait,
+            address_time=config.dns_cache_time,
+            ignore_robots=config.ignore_robots,
+            permit=permit,
+        ),
+        ip_sites,
+    )
+    store = Store(folder)
+    return Frontier(
+        _make_scope(config),
+        store,
+        Seen(folder, "seen"),
+        Seen(folder, "digests"),
+        Sequencer(store, config.max_urls_by_site),
+        sites,
+        ip_sites,
+        retries=config.retries,
+        depth_in_site=config.depth_in_site,
+    )
+
+
+def _make_scope(config: Config) -> Scope:
+    return Scope(
+        ScopeSettings(
+            depth_in_site=config.depth_in_site,
+            depth_by_site=config.depth_by_site,
+            no_external_links=config.no_external_links,
+            lock_site=config.lock_site,
+            get_cgi=config.get_cgi,
+            get_image=config.get_image,
+            any_type=config.any_type,
+            limit_to_domain=config.limit_to_domain,
+            forbidden_extensions=config.forbidden_extensions,
+            privileged_extensions=[ext for _, ext in _specific(config)],
+            requisites=config.requisites,
+        )
+    )
+
+
+def _make_types(config: Config) -> Types:
+    return Types(
+        any_type=config.any_type,
+        get_image=config.get_image,
+        specific=[media_type for media_type, _ in _specific(config)],
+    )
+
+
+def _specific(config: Config) -> Sequence[tuple[str, str]]:
+    return config.specific_set if config.specific_search else ()
+
+
+def _intake_settings(config: Config) -> IntakeSettings:
+    return IntakeSettings(
+        ignore_robots=config.ignore_robots,
+        no_duplicate=config.page_no_duplicate,
+        specific_search=config.specific_search,
+    )
+
+
+# The state on the disk.
+
+
+class Kept:
+    """The parts of a crawl that are on the disk: outputs, log and checkpoints.
+
+    They are opened without a change to an earlier crawl in the folder, until `take_up`.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        state: State,
+        frontier: Frontier,
+        own_output: Output | None,
+        mode: Mode,
+        stats: Stats,
+        around: Surroundings,
+    ) -> None:
+        self._state = state
+        self._frontier = frontier
+        closing, tuning = around.closing, around.tuning
+        self.output = open_outputs(config, own_output, around.wall)
+        closing.callback(self.output.close)
+        self.log = CrawlLog(Path(config.state_dir) / "crawl.jsonl")
+        closing.callback(_close_after_all, self.log)
+        closing.callback(frontier.store.close)
+        # The disk of the output modes that write files.
+        writes = {"save", "mirror", "warc"}.intersection(config.output_mode)
+        syncing = Syncing(around.poller, [config.output_dir] if writes else [])
+        closing.callback(syncing.wait)
+        every = tuning.checkpoint_can_reload if config.can_reload else tuning.checkpoint
+        self._saved = saved_by(frontier, self.log, self.output, syncing)
+        self.saving = Saving(Checkpoints(state, self._saved, every), mode, stats, around.clock)
+
+    def take_up(self, start: Start, seeds: Iterable[str], now: float) -> None:
+        """Forget what an earlier crawl has left, or go on with it; then queue `seeds`."""
         if start is Start.SCRATCH:
-            state.clear(saved)
+            self._state.clear(self._saved)
         elif start is Start.RESUME:
-            now = clock()
-            self.frontier.resume(now, ended=state.load(saved, now))
+            self._frontier.resume(now, ended=self._state.load(self._saved, now))
         for url in seeds:
-            self.frontier.seed(url)
+            self._frontier.seed(url)
 
 
 def _locked(folder: Path, start: Start, closing: ExitStack) -> State:
@@ -125,6 +312,99 @@ def _locked(folder: Path, start: Start, closing: ExitStack) -> State:
 
 
 def _close_after_all(log: CrawlLog) -> None:
-    """Lines that wait even now could not be written, which was told when it was tried."""
+    """Lines that still wait could not be written, which was reported when it was tried."""
     with suppress(OSError):
         log.close()
+
+
+def open_outputs(config: Config, own: Output | None, wall: Clock) -> Outputs:
+    """The plugs of outputMode, and the plug of a program's `own`."""
+    more = {} if own is None else {"own": own}
+    # An archive of a crawl holds all of its pages, also those that an earlier one has.
+    conditional = "warc" not in config.output_mode
+    whole = "save" in config.output_mode
+    browsable = MirrorSettings(config.keep_originals, config.lower_case_names, conditional, whole)
+    return open_output(
+        config.output_mode,
+        config.output_dir,
+        more,
+        archive=partial(_archive, config, wall),
+        browsable=browsable if config.rewrite_links else None,
+    )
+
+
+def _archive(config: Config, wall: Clock, directory: str) -> Output:
+    # Loaded only if it is wanted, as half of its libraries are needed for nothing else.
+    from larbinpy.output.warc.warc import WarcOutput
+
+    about = {
+        "software": f"larbinpy/{__version__}",
+        "robots": "ignore" if config.ignore_robots else "obey (RFC 9309)",
+        "operator": config.sender,
+        "http-header-from": config.sender,
+        "http-header-user-agent": config.user_agent,
+    }
+    return WarcOutput(directory, about, wall)
+
+
+# The people at ports and terminal.
+
+
+class Ports:
+    """The input port and the status server, each if it is configured."""
+
+    def __init__(
+        self, config: Config, poller: Poller, control: Control, closing: ExitStack
+    ) -> None:
+        self.input: InputPort | None = None
+        self.status: StatusServer | None = None
+        if config.input_port:
+            with _naming("inputPort", config.input_port):
+                self.input = InputPort(poller, control, config.input_host, config.input_port)
+            closing.callback(self.input.close)
+        if config.http_port:
+            self.status = _open_status_server(config, poller, control, closing)
+
+    @property
+    def listeners(self) -> list[Listener]:
+        return [port for port in (self.input, self.status) if port is not None]
+
+
+def _open_status_server(
+    config: Config, poller: Poller, control: Control, closing: ExitStack
+) -> StatusServer:
+    folder = Path(config.state_dir)
+    posting = Posting(control, token.issue(folder))
+    closing.callback(token.withdraw, folder)
+    where = config.http_host, config.http_port
+    with _naming("httpPort", config.http_port):
+        server = StatusServer(poller, control.status, *where, config.histograms, posting)
+    closing.callback(server.close)
+    return server
+
+
+@contextmanager
+def _naming(keyword: str, port: int) -> Iterator[None]:
+    """Name the setting whose port cannot be opened."""
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise ConfigError(f"{keyword} {port}: {reason}; set another port") from error
+
+
+def _open_progress(
+    config: Config, mode: str, terminal: Terminal, around: Surroundings
+) -> list[Progress]:
+    """The kinds of progress that somebody sees."""
+    shown: list[Progress] = [] if mode == "none" else [terminal]
+    if config.print_stats:
+        printed = PrintStats(around.stdout, config.limit_time)
+        around.closing.callback(printed.close)
+        shown.append(printed)
+    return shown
+
+
+def _make_sinks(config: Config, log: CrawlLog, control: Control, stdout: TextIO) -> list[FateSink]:
+    printed: list[FateSink] = [FetchInfo(stdout)] if config.fetch_info else []
+    return [log, control.watchers, *printed]

@@ -1,24 +1,25 @@
-"""What people may do to a running crawl: the verbs of the console."""
+"""The commands of people to a running crawl: the verbs of the console."""
 
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from larbinpy.config import Config, ConfigError, change
+from larbinpy.config import Config, ConfigError, change, texts
 from larbinpy.console.ports.commands import CommandSteps, Result, Wait
 from larbinpy.console.ports.watching import Watcher, Watchers
-from larbinpy.crawl.engine import Mode
+from larbinpy.crawl.mode import Mode
+from larbinpy.crawl.saving import Saving
 from larbinpy.errors import what_failed
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.politeness import Waits
-from larbinpy.loop.clock import wall
+from larbinpy.loop.clock import Clock
 from larbinpy.observe.explain import explain
+from larbinpy.observe.snapshot import Snapshots
 from larbinpy.output.log import CrawlLog
 from larbinpy.page import timestamp
 
-#: Seconds that all searches together take of a turn at most, and that pass before they take
-#: as much again.
+#: The most that all searches together take of a turn, and the pause before they take as much
+#: again (s).
 _SLICE = 0.02
 
 
@@ -32,29 +33,33 @@ class Control:
         waits: Waits,
         frontier: Frontier,
         fetcher: Fetcher,
+        snapshots: Snapshots,
+        saving: Saving,
+        log: CrawlLog,
         *,
-        status: Callable[[], dict[str, object]],
-        save: Callable[[], Iterator[bool | None]],
-        stop: Callable[[], None],
-        log: Callable[[], CrawlLog],
-        now: Callable[[], float],
+        clock: Clock,
+        wall: Clock,
     ) -> None:
         self.config = config
         self._mode = mode
         self._waits = waits
         self._frontier = frontier
         self._fetcher = fetcher
-        self.status = status
-        self._save = save
-        self.stop = stop
+        self._snapshots = snapshots
+        self._saving = saving
         self._log = log
-        self._now = now
-        # What was configured; waitDuration raises it for as long as it is longer.
+        self._clock = clock
+        self._wall = wall
+        # The configured one; a longer waitDuration raises it for as long as it is longer.
         self._max_wait = config.max_wait
-        #: Those who follow the crawl; a register of fates.
+        #: People who follow the crawl; a sink of fates.
         self.watchers = Watchers()
-        self._has_news = False
         self._search_at = 0.0
+
+    def status(self, state: str | None = None) -> dict[str, object]:
+        """A snapshot; `state` is shown in place of the state that the crawl is in."""
+        state = state or self._mode.state(self._frontier.owed).value
+        return self._snapshots.take(state, texts(self.config))
 
     def add(
         self,
@@ -67,19 +72,19 @@ class Control:
         if self._mode.draining:
             return "the crawl is ending"
         refused = self._frontier.seed(url, depth=depth, priority=priority, again=again)
-        self._has_news = self._has_news or refused is None
-        return None if refused is None else refused.words
-
-    def take_news(self) -> bool:
-        """Were seeds added since the last call? No page brings them back if they are lost."""
-        news, self._has_news = self._has_news, False
-        return news
+        if refused is not None:
+            return refused.words
+        self._saving.request()
+        return None
 
     def pause(self) -> None:
         self._mode.paused = True
 
     def resume(self) -> None:
         self._mode.paused = False
+
+    def stop(self) -> None:
+        self._mode.stop = True
 
     def set(self, key: str, value: str) -> str | None:
         """Change a setting that may change while the crawl runs, from the next request on."""
@@ -95,47 +100,47 @@ class Control:
         self._waits.least = config.wait_duration
         self._waits.most = config.max_wait
         if config.wait_duration < before:
-            self._frontier.hasten(self._now())
+            self._frontier.hasten(self._clock())
         self._mode.limit_page = config.limit_page
         self._fetcher.resize(config.pages_connexions)
         self._frontier.ip_sites.pool = config.pages_connexions
-        self._fetcher.limit(config.bond_width, self._now())
+        self._fetcher.limit(config.bond_width, self._clock())
         return None
 
     def explain(self, url: str) -> CommandSteps:
-        """Where a URL stands; what must be searched for takes some turns, a slice of each."""
+        """Say where a URL stands; a search on the disk takes some turns, a slice of each."""
         try:
             yield from self._turn_to_search()
-            until = self._now() + _SLICE
-            for found in explain(self._frontier, self._log(), url, self._now):
+            until = self._clock() + _SLICE
+            for found in explain(self._frontier, self._log, url, self._clock):
                 if found is not None:
-                    self._search_at = self._now()
+                    self._search_at = self._clock()
                     yield {"ok": True, **self._dated(found)}
-                elif self._now() > until:
+                elif self._clock() > until:
                     yield Wait.TURN
                     yield from self._turn_to_search()
-                    until = self._now() + _SLICE
+                    until = self._clock() + _SLICE
         except OSError as error:
-            self._search_at = self._now()
+            self._search_at = self._clock()
             yield {"ok": False, "error": what_failed(error)}
 
     def _turn_to_search(self) -> CommandSteps:
-        """Until no other search is at it, and the last slice is long enough ago."""
-        while self._now() < self._search_at:
+        """Wait until no other search has the turn, and the last slice is long enough ago."""
+        while self._clock() < self._search_at:
             yield Wait.TURN
-        self._search_at = self._now() + 2 * _SLICE
+        self._search_at = self._clock() + 2 * _SLICE
 
     def _dated(self, found: dict[str, Any]) -> Result:
-        """With the time when a wait ends, and what holds up all."""
+        """Add the time when a wait ends, and whether all requests are paused."""
         if "in_s" in found:
-            found["until"] = timestamp(wall() + found["in_s"])
+            found["until"] = timestamp(self._wall() + found["in_s"])
         if self._mode.paused:
             found["paused"] = True
         return found
 
     def save(self) -> CommandSteps:
-        """Bring all that there is now to the disk, beside what the crawl does meanwhile."""
-        for saved in self._save():
+        """Save all that there is now, while the crawl goes on."""
+        for saved in self._saving.save_now():
             if saved is None:
                 yield Wait.EVENT
             elif saved:

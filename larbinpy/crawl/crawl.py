@@ -1,31 +1,25 @@
-"""A crawl as an object: opens the rooms, turns the engine, and ends well."""
+"""A crawl as an object: assembles its parts, turns the engine, and ends well."""
 
-import errno
 import sys
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import ExitStack
 from math import inf
 from typing import TextIO
 
-from larbinpy.config import Config, ConfigError, texts
-from larbinpy.console.terminal.progress import PrintStats, Progress, make_progress, status_line
+from larbinpy.config import Config, ConfigError
 from larbinpy.console.text import printable
-from larbinpy.crawl.assembly import Assembly
-from larbinpy.crawl.ending import Stopping
-from larbinpy.dns.outage import Outage
+from larbinpy.crawl.assembly import Assembly, Surroundings
+from larbinpy.crawl.disk_pause import DiskPause, passes
+from larbinpy.crawl.tuning import DEFAULT, Tuning
 from larbinpy.errors import FULL, disk_error, what_failed
 from larbinpy.exit_status import Ending
-from larbinpy.loop.clock import clock, wall
+from larbinpy.loop.clock import Clock, clock, wall
+from larbinpy.loop.poller import Poller
 from larbinpy.loop.signals import Signals
-from larbinpy.observe.snapshot import report, snapshot
 from larbinpy.outcome import Outcome
 from larbinpy.output import Output
 from larbinpy.storage.state import Start
-
-#: What passes when somebody makes room.
-_PASSING = frozenset({errno.ENOSPC, errno.EDQUOT})
-#: A full disk is tried again after this (s).
-_ROOM_WAIT = 1.0
 
 
 class Crawl:
@@ -33,6 +27,7 @@ class Crawl:
 
     `output` is a plug of your own (`larbinpy.output.Output`), called beside those of
     outputMode. `seeds` come on top of startUrl. `progress` is auto, bar, log or none.
+    `clock`, `wall`, `poller` and `tuning` are for tests; a poller is closed by who made it.
     """
 
     def __init__(
@@ -45,28 +40,31 @@ class Crawl:
         progress: str = "none",
         stdout: TextIO | None = None,
         stderr: TextIO | None = None,
+        clock: Clock = clock,
+        wall: Clock = wall,
+        poller: Poller | None = None,
+        tuning: Tuning = DEFAULT,
     ) -> None:
         self._config = config
         self._own_output = output
         self._seeds = [*config.start_url, *seeds]
         self._start = start
-        self._progress_mode = progress
+        self._progress = progress
         self._stdout = stdout or sys.stdout
         self._stderr = stderr or sys.stderr
+        self._clock = clock
+        self._wall = wall
+        self._poller = poller
+        self._tuning = tuning
         self._signals = Signals()
-        self._asked_to_stop = False
-        self._next_second = 0.0
-        self._saved_fates = 0
-        self._readers_lost = 0
-        self._full = False
         #: The report of the crawl, once `run` has returned.
         self.report: dict[str, object] = {}
 
     def run(self) -> int:
         """Crawl to the end; the exit status.
 
-        Raises ConfigError or StateError before anything starts, OSError where the disk is
-        full by then. Signals are caught where this is the main thread.
+        Raises ConfigError or StateError before anything starts, OSError if the disk is full
+        by then. Signals are caught if this is the main thread.
         """
         with ExitStack() as closing:
             self._signals.catch(closing)
@@ -79,213 +77,129 @@ class Crawl:
             return self._run().code
 
     def _open(self, closing: ExitStack) -> None:
-        config = self._config
-        self._terminal = make_progress(self._progress_mode, self._stderr, config.limit_page)
-        closing.callback(self._terminal.close)
-        rooms = self._rooms = Assembly(
-            config,
-            self._start,
-            self._seeds,
-            self._own_output,
-            self._stdout,
-            closing,
-            snapshot=self.snapshot,
-            stop=self._stop,
+        poller = self._poller
+        if poller is None:
+            poller = Poller()
+            closing.callback(poller.close)
+        around = Surroundings(
+            *(poller, self._clock, self._wall, self._stdout, self._stderr, closing, self._tuning)
+        )
+        parts = Assembly(
+            *(self._config, self._start, self._seeds, self._own_output, self._progress, around)
         )
         # They are queued now, and may be millions.
         self._seeds.clear()
-        self._signals.wake(rooms.poller, closing)
-        if rooms.fetcher.size < config.pages_connexions:
-            few = f"{rooms.fetcher.size}, not {config.pages_connexions}"
-            self._tell(f"pagesConnexions is {few}: the limit of open files (ulimit -n)")
-        self._stopping = Stopping(
-            config,
-            rooms.engine,
-            rooms.mode,
-            rooms.frontier,
-            rooms.input,
-            rooms.output.refresher,
-            limit_at=inf if rooms.mode.until is None else rooms.mode.until,
-            had_work=self._start is Start.RESUME or rooms.frontier.owed > 0,
-        )
-        self._servers = Outage()
-        self._progress: list[Progress] = [self._terminal]
-        if config.print_stats:
-            self._progress.append(PrintStats(self._stdout, config.limit_time))
-            closing.callback(self._progress[-1].close)
+        self._signals.wake(poller, closing)
+        self._engine = parts.engine
+        self._mode = parts.mode
+        self._stopping = parts.stopping
+        self._saving = parts.saving
+        self._housekeeping = parts.housekeeping
+        self._log = parts.log
+        self._reserve = parts.reserve
+        self._stats = parts.stats
+        self._snapshots = parts.snapshots
+        self._control = parts.control
+        self._display = parts.display
+        self._disk_pause = DiskPause(parts.mode, parts.display.say, self._clock)
+        wanted = self._config.pages_connexions
+        if parts.handles < wanted:
+            few = f"{parts.handles}, not {wanted}"
+            self._display.say(f"pagesConnexions is {few}: the limit of open files (ulimit -n)")
+
+    def snapshot(self) -> dict[str, object]:
+        """All that can be seen of the running crawl, as JSON-able values."""
+        return self._control.status()
 
     # Running.
 
     def _run(self) -> Ending:
         try:
-            self._save()
+            self._saving.save()
             while not self._turn():
                 pass
             ending = self._stopping.ending or Ending.FINISHED
         except OSError as error:
             ending = Ending.DISK
             folders = f"outputDir {self._config.output_dir} or stateDir {self._config.state_dir}"
-            told = disk_error(error, folders, saved=self._save_at_last())
-            self._tell(printable(told))
+            self._display.say(printable(disk_error(error, folders, saved=self._save_at_last())))
         except Exception:
             # A bug, here or in a plug: its traceback is wanted, and so is the crawl.
             self._save_at_last()
             raise
-        self._show(ending.reason)
+        self._display.show(ending.reason)
         if ending is Ending.FINISHED and self._nothing_fetched:
             ending = Ending.NOTHING
-            self._tell(f"{ending.reason}: {self._failures()}")
-        self.report = report(
-            ending, self._rooms.stats, self._rooms.frontier, self._rooms.resolver, clock()
-        )
+            self._display.say(f"{ending.reason}: {failures(self._stats.outcomes)}")
+        self.report = self._snapshots.report(ending)
         return ending
 
     def _turn(self) -> bool:
-        """One turn, and what is done between turns; is the crawl over?"""
+        """One turn, and the work between turns; is the crawl over?"""
         try:
             if self._told_to_stop:
-                self._rooms.mode.stalled_until = -inf
-            now = self._rooms.engine.turn()
-            if now >= self._next_second:
-                self._second(now)
+                self._mode.stalled_until = -inf
+            now = self._engine.turn()
+            self._housekeeping.step(now)
             self._answer_signals()
-            told, at_once = self._told_to_stop, self._signals.stops > 1
-            over = self._stopping.step(now, told=told, at_once=at_once)
-            over = over and now >= self._rooms.mode.stalled_until
-            self._save_now_and_then(now)
+            stop, at_once = self._told_to_stop, self._signals.stops > 1
+            over = self._stopping.step(now, stop=stop, at_once=at_once)
+            over = over and now >= self._mode.stalled_until
+            self._saving.step(now, all_decided=self._all_decided)
             if over:
-                self._save(ended=True)
+                self._saving.save(ended=True)
         except OSError as error:
-            if error.errno not in _PASSING or self._told_to_stop:
+            if not passes(error) or self._told_to_stop:
                 raise
-            self._wait_for_room(error)
+            self._disk_pause.begin(error)
             return False
-        if self._full and now >= self._rooms.mode.stalled_until:
-            self._full = False
-            self._tell("there is room again, the crawl goes on")
+        self._disk_pause.turned(now)
         return over
-
-    def _wait_for_room(self, error: OSError) -> None:
-        """The disk is full: nothing is fetched, and all is tried again a little later."""
-        if not self._full:
-            self._tell(f"{what_failed(error)}; the crawl waits until there is room")
-        self._full = True
-        self._rooms.mode.stalled_until = clock() + _ROOM_WAIT
 
     @property
     def _told_to_stop(self) -> bool:
-        return self._asked_to_stop or self._signals.stops > 0
-
-    def _stop(self) -> None:
-        self._asked_to_stop = True
-
-    def _second(self, now: float) -> None:
-        """Larbin's cron: what is done once a second."""
-        self._next_second = now + 1.0
-        self._rooms.stats.second(
-            now, self._rooms.resolver.answered, self._rooms.frontier.owed, self._rooms.fetcher.busy
-        )
-        self._rooms.log.flush()
-        self._show(self._state_name())
-        for change in self._servers.look(self._rooms.resolver.stats()["servers"], now):
-            self._tell(change)
-        if self._rooms.reader.lost > self._readers_lost:
-            self._readers_lost = self._rooms.reader.lost
-            self._tell(f"a process that reads pages has ended ({self._readers_lost} so far)")
-        if self._config.debug:
-            self._terminal.say(repr(self._rooms.engine))
-
-    def _save_now_and_then(self, now: float) -> None:
-        """And at once for seeds, and when all that came is decided."""
-        fates = self._rooms.stats.outcomes.total()
-        if self._rooms.checkpoints.under_way:
-            self._rooms.checkpoints.step()
-        elif (
-            self._rooms.checkpoints.is_due(now)
-            or self._rooms.control.take_news()
-            or (fates > self._saved_fates and self._all_decided)
-        ):
-            self._saved_fates = fates
-            self._rooms.checkpoints.begin(now)
-        self._rooms.mode.wake_at = self._rooms.checkpoints.deadline
+        return self._mode.stop or self._signals.stops > 0
 
     @property
     def _all_decided(self) -> bool:
-        engine, draining = self._rooms.engine, self._rooms.mode.draining
-        return engine.out_of_work or (draining and engine.idle)
+        return self._engine.out_of_work or (self._mode.draining and self._engine.idle)
 
     def _answer_signals(self) -> None:
         if self._signals.reopen:
             self._reopen_log()
         if self._signals.take_status():
-            self._terminal.say(status_line(self.snapshot()))
+            self._display.say_status()
 
     def _reopen_log(self) -> None:
-        refused = self._rooms.log.reopen()
-        if refused is not None and refused.errno in _PASSING:
+        refused = self._log.reopen()
+        if refused is not None and passes(refused):
             raise refused
         self._signals.reopened()
         if refused is not None:
             why = printable(what_failed(refused))
-            self._tell(f"{why}; the log goes on in its old file, SIGHUP tries it again")
-
-    def _tell(self, text: str) -> None:
-        self._terminal.say(f"larbinpy: {text}")
-
-    def _show(self, state: str) -> None:
-        if self._progress_mode != "none" or self._config.print_stats:
-            shown = self.snapshot(state)
-            for progress in self._progress:
-                progress.update(shown)
-
-    def _state_name(self) -> str:
-        mode = self._rooms.mode
-        if self._full:
-            return "disk full"
-        if mode.draining:
-            return "finished" if self._stopping.over else "stopping"
-        if mode.paused:
-            return "paused"
-        return "waiting" if mode.staying and self._rooms.engine.out_of_work else "running"
-
-    def snapshot(self, state: str | None = None) -> dict[str, object]:
-        """Everything there is to see of the crawl, as JSON-able values."""
-        return snapshot(
-            state or self._state_name(),
-            texts(self._rooms.control.config),
-            self._rooms.stats,
-            self._rooms.frontier,
-            self._rooms.resolver,
-            self._rooms.fetcher,
-            self._rooms.output,
-            clock(),
-            wall(),
-        )
+            self._display.say(f"{why}; the log goes on in its old file, SIGHUP tries it again")
 
     # Ending.
 
-    def _save(self, *, ended: bool = False) -> None:
-        self._saved_fates = self._rooms.stats.outcomes.total()
-        self._rooms.checkpoints.save(clock(), ended=ended)
-
     def _save_at_last(self) -> bool:
-        """Save after a disk error, into the room that was reserved for that; did it work?"""
-        self._rooms.reserve.release()
+        """Save after an error, into the room that was reserved for that; did it work?"""
+        self._reserve.release()
         try:
-            self._save()
+            self._saving.save()
         except OSError:
             return False
         return True
 
     @property
     def _nothing_fetched(self) -> bool:
-        tried = self._rooms.stats.outcomes.total() > 0 and self._start is not Start.RESUME
-        return tried and self._rooms.stats.success == 0
+        tried = self._stats.outcomes.total() > 0 and self._start is not Start.RESUME
+        return tried and self._stats.success == 0
 
-    def _failures(self) -> str:
-        """How the URLs ended, and what may help."""
-        ended = self._rooms.stats.outcomes.most_common(3)
-        text = ", ".join(f"{outcome.words} ({count})" for outcome, count in ended if count)
-        if self._rooms.stats.outcomes[Outcome.PRIVATE_ADDRESS]:
-            text += "; --allow-private fetches from private addresses"
-        return text
+
+def failures(outcomes: Counter[Outcome]) -> str:
+    """How the URLs of a crawl without a page ended, and what may help."""
+    ended = outcomes.most_common(3)
+    text = ", ".join(f"{outcome.words} ({count})" for outcome, count in ended if count)
+    if outcomes[Outcome.PRIVATE_ADDRESS]:
+        text += "; --allow-private fetches from private addresses"
+    return text

@@ -1,10 +1,13 @@
 """One URL through resolver, fetcher and parser, and nothing else: ``larbinpy fetch``."""
 
+import contextlib
+from contextlib import ExitStack
 from hashlib import sha1
 
 from larbinpy.config import Config
-from larbinpy.crawl import wiring
-from larbinpy.crawl.resolving import make_resolver
+from larbinpy.crawl.network import Network
+from larbinpy.crawl.requests import any_type
+from larbinpy.crawl.tuning import raise_open_files
 from larbinpy.dns.address import is_public
 from larbinpy.dns.lookup import Answer
 from larbinpy.dns.resolver import Resolver
@@ -28,15 +31,10 @@ def fetch_one(text: str, config: Config) -> dict[str, object]:
     href = resolve(text.strip())
     if href is None:
         return describe(Page(Url(text, 0), Outcome.BAD_URL))
-    poller = Poller()
-    resolver = make_resolver(config, poller)
-    fetcher = wiring.make_fetcher(config, poller, wiring.proxy_address(config))
-    try:
-        page = _fetch(Url(href, 0, attempt=1), config, poller, resolver, fetcher)
-    finally:
-        fetcher.close()
-        resolver.close()
-        poller.close()
+    with ExitStack() as closing:
+        poller = closing.enter_context(contextlib.closing(Poller()))
+        network = Network(config, poller, closing, raise_open_files)
+        page = _fetch(Url(href, 0, attempt=1), config, poller, network)
     if page.outcome in (Outcome.SUCCESS, Outcome.TOO_BIG, Outcome.EARLY_STOP) and page.body:
         parsed = read(page, config.user_agent)
         page.charset = parsed.charset
@@ -44,18 +42,18 @@ def fetch_one(text: str, config: Config) -> dict[str, object]:
     return describe(page)
 
 
-def _fetch(url: Url, config: Config, poller: Poller, resolver: Resolver, fetcher: Fetcher) -> Page:
-    answer = _resolve(url.host, poller, resolver)
+def _fetch(url: Url, config: Config, poller: Poller, network: Network) -> Page:
+    answer = _resolve(url.host, poller, network.resolver)
     if answer.reason is not None:
         return Page(url, Outcome.NO_DNS, detail=answer.reason)
     permitted = [a for a in answer.addresses if config.allow_private or is_public(a)]
     if not permitted:
         return Page(url, Outcome.PRIVATE_ADDRESS)
-    request = Request(url, permitted[0], _anything, config.max_page_size)
-    page = _request(request, poller, fetcher)
+    request = Request(url, permitted[0], any_type, config.max_page_size)
+    page = _request(request, poller, network.fetcher)
     if page.outcome is Outcome.EARLY_STOP and page.status and not page.body:
         url.attempt += 1
-        page = _request(request, poller, fetcher)
+        page = _request(request, poller, network.fetcher)
     return page
 
 
@@ -81,10 +79,6 @@ def _resolve(host: str, poller: Poller, resolver: Resolver) -> Answer:
 
 def _wait(poller: Poller, deadline: float | None, now: float) -> None:
     poller.wait(1.0 if deadline is None else min(deadline - now, 1.0))
-
-
-def _anything(media_type: str) -> Outcome | None:
-    return None
 
 
 def describe(page: Page) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""What there is to see of a crawl: the one snapshot that every page and line shows, the report."""
+"""The snapshot of a crawl, which all pages, ports and lines show, and its report."""
 
 import os
 import resource
@@ -10,6 +10,7 @@ from larbinpy.dns.resolver import Resolver
 from larbinpy.exit_status import Ending
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.frontier.frontier import Frontier
+from larbinpy.loop.clock import Clock
 from larbinpy.observe import view
 from larbinpy.outcome import Outcome, Trait, having
 from larbinpy.output.plug import Output
@@ -19,66 +20,76 @@ from larbinpy.stats.counters import Stats
 from larbinpy.stats.usage import cpu_seconds, peak_rss_bytes, rss_bytes
 
 
-def snapshot(
-    state: str,
-    config: Mapping[str, str],
-    stats: Stats,
-    frontier: Frontier,
-    resolver: Resolver,
-    fetcher: Fetcher,
-    output: Output,
-    now: float,
-    wall: float,
-) -> dict[str, object]:
-    """Everything there is to see, as JSON-able values. Times in seconds."""
-    counted = _outcomes(stats, frontier)
-    return {
-        "version": __version__,
-        "now": wall,
-        "started": stats.started_wall,
-        "elapsed_s": round(now - stats.started, 3),
-        "state": state,
-        "config": dict(config),
-        "totals": _totals(stats, frontier),
-        "rates": stats.rates(),
-        "outcomes": counted,
-        "queues": view.queues(frontier),
-        "gate": view.gate(frontier),
-        "sites": view.sites(frontier, now),
-        "dns": resolver.stats(),
-        "robots": _robots(frontier, counted),
-        "system": _system(stats, fetcher),
-        "output": output.stats(),
-        "recent": _newest_first(stats.recent),
-        "failures": _newest_first(stats.failures),
-        "refusals": _newest_first(stats.refusals),
-        "history": stats.history.describe(),
-        "histograms": {
-            "fetch": stats.fetches.describe(),
-            "dns": resolver.times.describe(),
-            "turn": stats.turns.describe(),
-        },
-    }
+class Snapshots:
+    """Shows the parts of one crawl together."""
 
+    def __init__(
+        self,
+        stats: Stats,
+        frontier: Frontier,
+        resolver: Resolver,
+        fetcher: Fetcher,
+        output: Output,
+        *,
+        clock: Clock,
+        wall: Clock,
+    ) -> None:
+        self._stats = stats
+        self._frontier = frontier
+        self._resolver = resolver
+        self._fetcher = fetcher
+        self._output = output
+        self._clock = clock
+        self._wall = wall
 
-def report(
-    ending: Ending, stats: Stats, frontier: Frontier, resolver: Resolver, now: float
-) -> dict[str, object]:
-    """What `--report` writes about a crawl that ended at `now`."""
-    counted = _outcomes(stats, frontier)
-    return build_report(
-        version=__version__,
-        started=timestamp(stats.started_wall),
-        elapsed_s=now - stats.started,
-        cpu_s=cpu_seconds(),
-        peak_rss_bytes=peak_rss_bytes(),
-        stop_reason=ending.reason,
-        exit_code=ending.code,
-        totals=_totals(stats, frontier),
-        outcomes=counted,
-        robots=_robots(frontier, counted),
-        dns=resolver.stats(),
-    )
+    def take(self, state: str, config: Mapping[str, str]) -> dict[str, object]:
+        """All that can be seen now, as JSON-able values. Times in seconds."""
+        stats, frontier, resolver, now = self._stats, self._frontier, self._resolver, self._clock()
+        counted = _outcomes(stats, frontier)
+        return {
+            "version": __version__,
+            "now": self._wall(),
+            "started": stats.started_wall,
+            "elapsed_s": round(now - stats.started, 3),
+            "state": state,
+            "config": dict(config),
+            "totals": _totals(stats, frontier),
+            "rates": stats.rates(),
+            "outcomes": counted,
+            "queues": view.queues(frontier),
+            "gate": view.gate(frontier),
+            "sites": view.sites(frontier, now),
+            "dns": resolver.stats(),
+            "robots": _robots(frontier, counted),
+            "system": _system(stats, self._fetcher),
+            "output": self._output.stats(),
+            "recent": _newest_first(stats.recent),
+            "failures": _newest_first(stats.failures),
+            "refusals": _newest_first(stats.refusals),
+            "history": stats.history.describe(),
+            "histograms": {
+                "fetch": stats.fetches.describe(),
+                "dns": resolver.times.describe(),
+                "turn": stats.turns.describe(),
+            },
+        }
+
+    def report(self, ending: Ending) -> dict[str, object]:
+        """The contents of the `--report` of a crawl that has just ended."""
+        stats, counted = self._stats, _outcomes(self._stats, self._frontier)
+        return build_report(
+            version=__version__,
+            started=timestamp(stats.started_wall),
+            elapsed_s=self._clock() - stats.started,
+            cpu_s=cpu_seconds(),
+            peak_rss_bytes=peak_rss_bytes(),
+            stop_reason=ending.reason,
+            exit_code=ending.code,
+            totals=_totals(stats, self._frontier),
+            outcomes=counted,
+            robots=_robots(self._frontier, counted),
+            dns=self._resolver.stats(),
+        )
 
 
 def _totals(stats: Stats, frontier: Frontier) -> dict[str, int]:

@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from larbinpy.config import Config
-from larbinpy.crawl import wiring
+from larbinpy.crawl import assembly
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.politeness import Waits
 from larbinpy.url import Url
@@ -43,7 +43,7 @@ PERIOD = 300.0
 _PER_TURN = 100
 
 Clock = Callable[[], float]
-MakeFrontier = Callable[[Config, Path, Waits], Frontier]
+MakeFrontier = Callable[[Config, Path, Waits, Callable[[str], bool]], Frontier]
 
 
 class LarbinSequencer:
@@ -121,8 +121,10 @@ class LarbinSequencer:
 def original(make_frontier: MakeFrontier, clock: Clock, period: float) -> MakeFrontier:
     """`make_frontier` with Larbin's sequencer in place of ours."""
 
-    def make(config: Config, folder: Path, waits: Waits) -> Frontier:
-        frontier = make_frontier(config, folder, waits)
+    def make(
+        config: Config, folder: Path, waits: Waits, is_public: Callable[[str], bool]
+    ) -> Frontier:
+        frontier = make_frontier(config, folder, waits, is_public)
         sequencer = LarbinSequencer(
             clock, max_urls_by_site=config.max_urls_by_site, limit=LIMIT, period=period
         )
@@ -135,6 +137,6 @@ def original(make_frontier: MakeFrontier, clock: Clock, period: float) -> MakeFr
 
 def install(clock: Clock, period: float) -> None:
     """From now on all crawls of this process have Larbin's sequencer."""
-    wiring.make_frontier = original(  # type: ignore[assignment]
-        wiring.make_frontier, clock, period
+    assembly.make_frontier = original(  # type: ignore[assignment]
+        assembly.make_frontier, clock, period
     )

@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 from experiments import larbin
 from experiments.sitesweb import Hosts, Place, SitesWeb, Spelling
 from larbinpy.config import Config
-from larbinpy.crawl import wiring
-from larbinpy.dns import Answer
+from larbinpy.crawl import assembly
+from larbinpy.dns import Answer, is_public
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.politeness import Waits
 from larbinpy.outcome import Outcome
@@ -56,10 +56,11 @@ def simulate(
     )
     with TemporaryDirectory(prefix="simulated-") as folder:
         simulation = _Simulation(web)
-        make: larbin.MakeFrontier = wiring.make_frontier
+        make: larbin.MakeFrontier = assembly.make_frontier
         if larbin_period is not None:
             make = larbin.original(make, lambda: simulation.now, larbin_period)
-        frontier = make(config, Path(folder), Waits(wait_duration, config.max_wait))
+        waits = Waits(wait_duration, config.max_wait)
+        frontier = make(config, Path(folder), waits, is_public)
         return simulation.run(frontier, seconds)
 
 

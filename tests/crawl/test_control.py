@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from larbinpy.config import Config
-from larbinpy.crawl import wiring
+from larbinpy import Config, Start
 from larbinpy.crawl.control import Control
-from larbinpy.crawl.crawl import Start
-from larbinpy.crawl.engine import Mode
+from larbinpy.crawl.mode import Mode
+from larbinpy.crawl.network import OTHER_FILES
+from larbinpy.crawl.tuning import Tuning
 from larbinpy.frontier.politeness import Waits
 from larbinpy.storage.checkpoints import Checkpoints
 from larbinpy.storage.state import State
@@ -58,6 +58,8 @@ def chain(web: Web) -> Web:
 
 
 CHAIN = ("waitDuration 10", "depthInSite 20")
+#: No checkpoint but at the begin, at the end, and as it is asked for.
+UNSAVED = Tuning(checkpoint=3600.0)
 SEED = ["a.test/0"]
 
 
@@ -115,25 +117,23 @@ def test_set_pages_connexions(web: Web, operator: Operator) -> None:
     assert (at_once(world.asked), len(world.fetched)) == (3, 20)
 
 
-def test_set_more_pages_connexions_than_open_files_allow(
-    chain: Web, operator: Operator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(wiring, "_allow_handles", lambda wanted, readers: 6)
-    shown: list[tuple[str, int | None, int]] = []
+def test_set_more_pages_connexions_than_open_files_allow(chain: Web, operator: Operator) -> None:
+    shown: list[tuple[str, int]] = []
 
     def note(world: World) -> None:
         operator.watch(world)
-        config, rooms = world.snapshot("config"), world.crawl._rooms
-        now = (config["pagesConnexions"], rooms.frontier.ip_sites.pool, rooms.fetcher.size)
+        now = (world.snapshot("config")["pagesConnexions"], world.snapshot("system")["handles"])
         if now not in shown:
             shown.append(now)
 
     said = operator.at(25, "set pagesConnexions 7", "set waitDuration 11", "set pagesConnexions 5")
-    world = operator.crawl(*CHAIN, "pagesConnexions 100", seeds=SEED, watch=note)
+    # Two descriptors a handle, beside those that other things need.
+    few = Tuning(open_files=lambda wanted: OTHER_FILES + 2 * 6)
+    world = operator.crawl(*CHAIN, "pagesConnexions 100", seeds=SEED, watch=note, tuning=few)
     assert [answer["ok"] for answer in said.answers[:3]] == [False, True, True]
     assert "at most 6: the limit of open files" in said.answers[0]["error"]
     assert "pagesConnexions is 6, not 100" in world.stderr.getvalue()
-    assert shown == [("6", 6, 6), ("5", 5, 5)]
+    assert shown == [("6", 6), ("5", 5)]
 
 
 def test_set_bond_width(web: Web, operator: Operator) -> None:
@@ -300,9 +300,8 @@ def owed(world: World) -> list[str]:
     return [url.href for url in State(world.folder / "state").owed()]
 
 
-def test_save(chain: Web, operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_save(chain: Web, operator: Operator) -> None:
     """The state on disk is then of that moment, though the crawl is not over."""
-    monkeypatch.setattr(wiring, "_CHECKPOINT", 3600.0)
     seen: list[list[str]] = []
     said = operator.at(25, "save")
 
@@ -311,7 +310,7 @@ def test_save(chain: Web, operator: Operator, monkeypatch: pytest.MonkeyPatch) -
         return True
 
     chain.page("a.test/5", "/6", until=note)
-    operator.crawl(*CHAIN, seeds=SEED)
+    operator.crawl(*CHAIN, seeds=SEED, tuning=UNSAVED)
     assert said.answers == [{"ok": True}, {"ok": True}]
     assert seen == [[chain.url("a.test/2")]]
 
@@ -328,7 +327,6 @@ def test_save_does_not_stop_the_loop(
         step(self)
 
     monkeypatch.setattr(Checkpoints, "step", slow)
-    monkeypatch.setattr(wiring, "_CHECKPOINT", 3600.0)
     blocking: list[float] = []
     save = Checkpoints.save
 
@@ -338,7 +336,7 @@ def test_save_does_not_stop_the_loop(
 
     monkeypatch.setattr(Checkpoints, "save", noted)
     said = operator.at(25, "save", "save")
-    world = operator.crawl(*CHAIN, seeds=SEED)
+    world = operator.crawl(*CHAIN, seeds=SEED, tuning=UNSAVED)
     assert said.answers == [{"ok": True}] * 3
     assert len(turns) > 10
     # At its begin and its end alone.
@@ -353,14 +351,13 @@ def test_save_on_a_full_disk_says_so(
         self._steps = None
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(wiring, "_CHECKPOINT", 3600.0)
     step = Checkpoints.step
     fails = iter([True])
     monkeypatch.setattr(
         Checkpoints, "step", lambda self: full(self) if next(fails, False) else step(self)
     )
     said = operator.at(25, "save", "save")
-    operator.crawl(*CHAIN, seeds=SEED)
+    operator.crawl(*CHAIN, seeds=SEED, tuning=UNSAVED)
     assert [answer["ok"] for answer in said.answers] == [False, True, True]
     assert "disk" in said.answers[0]["error"]
 
@@ -446,17 +443,13 @@ def test_many_who_ask_take_turns(chain: Web, operator: Operator) -> None:
     assert len(world.fetched) == 10
 
 
-# add
-
-
 def test_seeds_are_refused_while_the_crawl_ends() -> None:
     """In its last seconds it finishes transfers only, so a seed would be lost."""
     unused: Any = None
-    mode = Mode()
+    mode = Mode(draining=True)
     control = Control(
-        Config(), mode, Waits(0.0, 0.0), unused, unused,
-        status=unused, save=unused, stop=unused, log=unused, now=unused,
-    )  # fmt: skip
-    mode.draining = True
+        *(Config(), mode, Waits(0.0, 0.0), unused, unused, unused, unused, unused),
+        clock=unused,
+        wall=unused,
+    )
     assert control.add("http://a.test/") == "the crawl is ending"
-    assert not control.take_news()

@@ -1,12 +1,11 @@
 """When a crawl ends, and why."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from larbinpy.config import Config
-from larbinpy.crawl.ending import GRACE, Stopping
-from larbinpy.crawl.engine import Mode
+from larbinpy.crawl.ending import GRACE, Finishing, Stopping
+from larbinpy.crawl.mode import Mode
 from larbinpy.exit_status import Ending
 from larbinpy.output.plug import NO_REFRESH
 
@@ -18,7 +17,8 @@ class Case:
     owed: int = 1
     visitors: bool | None = None
     limit_at: float = float("inf")
-    config: Config = field(default_factory=Config)
+    had_work: bool = False
+    outlives: bool = False
 
     def __post_init__(self) -> None:
         self.mode = Mode()
@@ -26,16 +26,19 @@ class Case:
         self.frontier = SimpleNamespace(owed=self.owed)
         self.port = SimpleNamespace(awaited=self.visitors)
         port = None if self.visitors is None else self.port
-        parts: list[Any] = [self.engine, self.mode, self.frontier, port, NO_REFRESH]
-        self.stopping = Stopping(self.config, *parts, limit_at=self.limit_at, had_work=False)
+        finishing = Finishing(NO_REFRESH, lambda: 0.0)
+        parts: list[Any] = [self.engine, self.mode, self.frontier, port, finishing]
+        self.stopping = Stopping(
+            *parts, outlives=self.outlives, limit_at=self.limit_at, had_work=self.had_work
+        )
 
     def finish(self) -> None:
         """The last URL is decided."""
         self.frontier.owed = 0
         self.engine.idle = self.engine.out_of_work = True
 
-    def step(self, now: float, *, told: bool = False, at_once: bool = False) -> bool:
-        return self.stopping.step(now, told=told, at_once=at_once)
+    def step(self, now: float, *, stop: bool = False, at_once: bool = False) -> bool:
+        return self.stopping.step(now, stop=stop, at_once=at_once)
 
 
 def test_it_ends_when_all_work_is_done() -> None:
@@ -59,15 +62,15 @@ def test_a_limit_lets_what_is_in_flight_come_home() -> None:
 
 def test_what_does_not_come_home_is_waited_for_some_seconds() -> None:
     case = Case()
-    assert not case.step(0.0, told=True)
-    assert not case.step(GRACE - 0.1, told=True)
-    assert case.step(GRACE, told=True)
+    assert not case.step(0.0, stop=True)
+    assert not case.step(GRACE - 0.1, stop=True)
+    assert case.step(GRACE, stop=True)
     assert case.stopping.ending is Ending.STOPPED
 
 
 def test_who_is_in_a_hurry_does_not_wait() -> None:
     case = Case()
-    assert case.step(0.0, told=True, at_once=True)
+    assert case.step(0.0, stop=True, at_once=True)
     assert case.stopping.ending is Ending.FORCED
 
 
@@ -80,19 +83,19 @@ def test_a_crawl_with_an_input_port_waits_for_work_and_for_visitors() -> None:
         assert case.mode.staying
     visited.port.awaited = False
     assert visited.step(2.0)
-    assert idle.step(2.0, told=True)
+    assert idle.step(2.0, stop=True)
     assert (visited.stopping.ending, idle.stopping.ending) == (Ending.FINISHED, Ending.STOPPED)
 
 
 def test_the_status_page_outlives_the_crawl() -> None:
-    case = Case(config=Config(high_level_web_server=True, http_port=8081))
+    case = Case(outlives=True)
     case.engine.limit_reached = True
     assert not case.step(0.0)
-    assert not case.stopping.over
+    assert not case.mode.over
     case.finish()
     assert not case.step(1.0)
-    assert case.stopping.over
-    assert case.step(2.0, told=True)
+    assert case.mode.over
+    assert case.step(2.0, stop=True)
 
 
 def test_outputs_wait_for_room_on_the_disk() -> None:

@@ -7,12 +7,13 @@ import signal
 
 import pytest
 
-from larbinpy.crawl import engine as engine_module
-from larbinpy.crawl.crawl import Start
-from larbinpy.crawl.engine import Engine
+from larbinpy import Start
+from larbinpy.outcome import Outcome
 from larbinpy.storage.state import State
+from larbinpy.url import Url
 from tests.support.crawling import free_port
-from tests.support.smallworld import Pages
+from tests.support.smallweb import Web
+from tests.support.smallworld import Pages, World, Worlds
 
 pytest_plugins = ["tests.support.smallcrawls"]
 
@@ -20,36 +21,39 @@ GONE = "a.test/gone"
 
 
 class Faulty(Pages):
-    """A plug that fails when it is first told of a failure."""
+    """A plug that raises an error at the first failed URL."""
 
-    def __init__(self, error):
+    def __init__(self, error: Exception) -> None:
         super().__init__()
         self.errors = [error]
 
-    def failed(self, url, outcome):
+    def failed(self, url: Url, outcome: Outcome) -> None:
         if self.errors:
             raise self.errors.pop()
 
 
 @pytest.fixture
-def site(web):
+def site(web: Web) -> Web:
     web.page("a.test/", "/gone", "/two")
     web.page("a.test/two")
+    return web
 
 
-def test_a_failure_that_cannot_be_told_is_told_again(crawl, site):
+@pytest.mark.usefixtures("site")
+def test_a_failure_that_a_plug_refuses_is_reported_again(crawl: Worlds) -> None:
     world = crawl(output=Faulty(OSError(errno.ENOSPC, "No space left on device")))
     assert world.code == 0
     assert set(world.outcomes) == {"a.test/", GONE, "a.test/two"}
 
 
-def test_a_log_that_cannot_be_reopened_goes_on_where_it_was(crawl, site):
-    told = []
+@pytest.mark.usefixtures("site")
+def test_a_log_that_cannot_be_reopened_goes_on_in_the_old_file(crawl: Worlds) -> None:
+    signalled: list[bool] = []
 
-    def watch(world):
+    def watch(world: World) -> None:
         log = world.folder / "state/crawl.jsonl"
-        if world.elapsed > 15 and not told:
-            told.append(True)
+        if world.elapsed > 15 and not signalled:
+            signalled.append(True)
             log.rename(log.with_suffix(".1"))
             log.mkdir()
             os.kill(os.getpid(), signal.SIGHUP)
@@ -64,15 +68,16 @@ def test_a_log_that_cannot_be_reopened_goes_on_where_it_was(crawl, site):
     assert len([*fates]) == 3
 
 
-def test_a_bug_in_a_plug_loses_no_url(crawl, site):
+@pytest.mark.usefixtures("site")
+def test_a_bug_in_a_plug_loses_no_url(crawl: Worlds) -> None:
     with pytest.raises(RuntimeError):
         crawl(output=Faulty(RuntimeError("a bug")))
     owed = [url.href for url in State(crawl.world.folder / "state").owed()]
     assert [href for href in owed if href.endswith("/gone")]
 
 
-def test_a_crawl_that_has_ended_is_over_when_it_is_resumed(crawl, web):
-    """Also with an input port: it is no crawl that has yet to be told where to begin."""
+def test_a_crawl_that_has_ended_is_over_when_it_is_resumed(crawl: Worlds, web: Web) -> None:
+    """Also with an input port: the crawl does not wait for its first URL again."""
     web.page("a.test/")
     world = crawl()
     again = crawl(f"inputPort {free_port()}", folder=world.folder, start=Start.RESUME, seeds=())
@@ -80,7 +85,7 @@ def test_a_crawl_that_has_ended_is_over_when_it_is_resumed(crawl, web):
     assert again.elapsed < 60
 
 
-def test_damaged_queues_are_refused_with_a_remedy(crawl, web):
+def test_damaged_queues_are_refused_with_a_remedy(crawl: Worlds, web: Web) -> None:
     web.page("a.test/", *[f"/{number}" for number in range(9)])
     for number in range(9):
         web.page(f"a.test/{number}")
@@ -92,21 +97,3 @@ def test_damaged_queues_are_refused_with_a_remedy(crawl, web):
     again = crawl("limitPage 30", folder=world.folder, start=Start.RESUME)
     assert again.code == 3
     assert again.stderr.getvalue().endswith(f"{file}: damaged; --scratch starts anew\n")
-
-
-def test_pages_that_are_still_to_be_read_hold_back_requests(crawl, web, monkeypatch):
-    """Where reading is slower than fetching, pages must not pile up in memory."""
-    check, waiting = Engine.check_all, []
-
-    def check_now_and_then(engine, now):
-        waiting.append(len(engine._landed) + engine._fetcher.busy)
-        monkeypatch.setattr(engine_module, "_PAGES", 0 if len(waiting) % 20 else 1)
-        check(engine, now)
-
-    monkeypatch.setattr(Engine, "check_all", check_now_and_then)
-    for number in range(40):
-        web.page(f"a.test/{number}")
-    web.page("a.test/", *(f"/{number}" for number in range(40)))
-    world = crawl("pagesConnexions 4", "maxConnexionsBySite 99", "ignoreRobots")
-    assert len(world.outcomes) == 41
-    assert max(waiting) == 4

@@ -64,4 +64,4 @@ def test_who_says_stop_waits_ten_seconds_at_most() -> None:
 
 
 def test_with_nothing_to_do_it_is_done() -> None:
-    assert Finishing(NoRefresh()).step(0.0, stop=False)
+    assert Finishing(NoRefresh(), lambda: 0.0).step(0.0, stop=False)

@@ -196,11 +196,12 @@ _OTHERS = [
 #: An address of this machine that the crawl is told to take for a public one.
 _PUBLIC = "127.0.77.1"
 _PERMITTING = f"""
-from larbinpy import cli
-from larbinpy.crawl import wiring
-is_public = wiring.is_public
-wiring.is_public = lambda address: address == {_PUBLIC!r} or is_public(address)
-cli.main()
+import sys
+from larbinpy import Crawl, load
+from larbinpy.crawl.tuning import Tuning
+from larbinpy.dns import is_public
+tuning = Tuning(is_public=lambda address: address == {_PUBLIC!r} or is_public(address))
+sys.exit(Crawl(load(None, {{}}, ()), seeds=sys.argv[1:], tuning=tuning).run())
 """
 
 
@@ -239,7 +240,8 @@ def test_private_addresses_are_not_asked(world: World) -> None:
     (world.folder / "larbin.conf").write_text(conf)
     seeds = [f"http://{host}:{port}/by-seed" for host in hosts]
     command = [sys.executable, "-c", _PERMITTING]
-    crawler = world.run(f"http://public.test:{port}/", *seeds, command=command)
+    crawler = world.start(f"http://public.test:{port}/", *seeds, command=command)
+    world.finish(crawler)
     assert crawler.err == ""
     outcomes = world.outcomes()
     assert sum(server.accepted for server in inside) == 0

@@ -375,12 +375,21 @@ def test_redirected_seed_is_not_asked_again(world: World) -> None:
 
 #: Ten seconds of waiting are promised, and too long for a test.
 SHORT_GRACE = """
-from larbinpy import cli
-from larbinpy.crawl import ending
-assert ending.GRACE == 10
-ending.GRACE = 0.5
-cli.main()
+import sys
+from larbinpy import Crawl, load
+from larbinpy.crawl.tuning import DEFAULT, Tuning
+from larbinpy.output.report import write_report
+assert DEFAULT.grace == 10
+crawl = Crawl(load(None, {}, ()), tuning=Tuning(grace=0.5))
+code = crawl.run()
+write_report(sys.argv[1], crawl.report)
+sys.exit(code)
 """
+
+
+def short_grace(world: World) -> Crawler:
+    command = [sys.executable, "-c", SHORT_GRACE]
+    return world.start(str(world.report), command=command)
 
 
 def test_stop_does_not_wait_for_a_silent_server(world: World) -> None:
@@ -389,7 +398,7 @@ def test_stop_does_not_wait_for_a_silent_server(world: World) -> None:
         lambda asked: [missing()] if "robots" in asked.path else [Act.HANG], "site.test"
     )
     world.conf(f"startUrl {web.url()} timeoutPage 60")
-    crawler = world.crawl(command=[sys.executable, "-c", SHORT_GRACE])
+    crawler = short_grace(world)
     world.until(lambda: web.count("/") == 1)
     crawler.signal(signal.SIGTERM)
     assert world.finish(crawler) == 11
@@ -401,9 +410,9 @@ def test_stop_does_not_wait_for_a_silent_server(world: World) -> None:
 def test_waiting_costs_nothing(world: World, for_whom: str) -> None:
     """A second of it takes no more of the processor than the start does."""
     web = world.web(lambda asked: [Act.HANG] if asked.path == "/" else [missing()], "site.test")
-    world.conf("debug timeoutPage 60")
-    seed = (web.url(),) if for_whom == "a server" else ("--set", f"inputPort={free_port()}")
-    crawler = world.crawl(*seed, command=[sys.executable, "-c", SHORT_GRACE])
+    seed = f"startUrl {web.url()}" if for_whom == "a server" else f"inputPort {free_port()}"
+    world.conf("debug timeoutPage 60", seed)
+    crawler = short_grace(world)
     world.until(lambda: crawler.err.count("<Engine") >= 2)
     crawler.signal(signal.SIGTERM)
     assert world.finish(crawler) == 11

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from larbinpy.crawl.crawl import Start
+from larbinpy import Start
 from larbinpy.output.mirror.browsable import BrowsableMirror
 from larbinpy.output.mirror.catalog import Catalog, is_rewritten
 from larbinpy.storage.state import State, StateError

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from larbinpy.crawl.crawl import Start
+from larbinpy import Start
 from larbinpy.storage.state import State
 from tests.support.keywords import effect_of
 from tests.support.smallweb import Web

@@ -18,9 +18,9 @@ def web() -> Iterator[Web]:
 
 
 @pytest.fixture
-def crawl(web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Worlds]:
+def crawl(web: Web, tmp_path: Path) -> Iterator[Worlds]:
     """A function that crawls `web`: ``crawl("getCGI", "depthInSite 2")``."""
-    worlds = Worlds(web, tmp_path, monkeypatch)
+    worlds = Worlds(web, tmp_path)
     yield worlds
     for client in worlds.clients:
         client.close()

@@ -15,13 +15,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
-import pytest
-
+from larbinpy import Crawl, Start
 from larbinpy.config import Config, load
-from larbinpy.crawl import assembly
-from larbinpy.crawl import crawl as crawl_module
-from larbinpy.crawl.crawl import Crawl, Start
-from larbinpy.crawl.engine import Engine
+from larbinpy.crawl.tuning import DEFAULT, Tuning
 from larbinpy.loop.poller import READ, WRITE, Poller
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
@@ -200,6 +196,8 @@ class World:
     watch: Callable[["World"], None] = lambda world: None
     #: Whether its clock does, see `LeapingPoller`.
     leaps: bool = True
+    wall: Callable[[], float] = time.time
+    tuning: Tuning = DEFAULT
     code: int = -1
     crawl: Crawl = field(init=False)
 
@@ -218,11 +216,7 @@ class World:
         self.watch(self)
         return self.server.turn()
 
-    def run(self, patch: pytest.MonkeyPatch, config: str) -> Self:
-        patch.setattr(assembly, "Poller", lambda: self.poller)
-        patch.setattr(assembly, "Engine", lambda *args: Engine(*args, clock=self.clock))
-        for module in (assembly, crawl_module):
-            patch.setattr(module, "clock", self.clock)
+    def run(self, config: str) -> Self:
         try:
             self.crawl = Crawl(
                 self._load(config),
@@ -230,11 +224,16 @@ class World:
                 output=self.output,
                 stdout=self.stdout,
                 stderr=self.stderr,
+                clock=self.clock,
+                wall=self.wall,
+                poller=self.poller,
+                tuning=self.tuning,
             )
             self.code = self.crawl.run()
         finally:
             self.server.close()
             self.names.close()
+            self.poller.close()
         return self
 
     def _load(self, config: str) -> Config:
@@ -309,10 +308,9 @@ def _place(url: str) -> str:
 class Worlds:
     """Makes crawls of one web: what the fixture `crawl` gives."""
 
-    def __init__(self, web: Web, folder: Path, patch: pytest.MonkeyPatch) -> None:
+    def __init__(self, web: Web, folder: Path) -> None:
         self.web = web
         self._folder = folder
-        self._patch = patch
         self._number = 0
         #: The latest.
         self.world: World
@@ -329,7 +327,7 @@ class Worlds:
         world.setdefault("folder", self._folder / str(self._number))
         self.world = World(self.web, **world)
         starts = [f"startUrl {self.web.url(seed)}" for seed in seeds]
-        return self.world.run(self._patch, "\n".join([*lines, *starts]) + "\n")
+        return self.world.run("\n".join([*lines, *starts]) + "\n")
 
 
 def free_port() -> int:

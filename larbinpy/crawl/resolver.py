@@ -1,4 +1,7 @@
-"""From the configuration to a resolver: the part of the wiring that needs no crawler."""
+"""The resolver of a configuration.
+
+Apart from the assembly, as `larbinpy resolve` must not load a crawler.
+"""
 
 from larbinpy.config import Config, ConfigError
 from larbinpy.dns.cache import NameCache
@@ -8,7 +11,10 @@ from larbinpy.loop.poller import Poller
 
 
 def make_resolver(config: Config, poller: Poller) -> Resolver:
-    """The resolver; with the system's servers where the configuration names none."""
+    """The resolver; it asks the system's servers where `config` names none.
+
+    Raises ConfigError where there is no server that can be asked.
+    """
     servers = config.dns_server or system_servers()
     try:
         return Resolver(

@@ -1,0 +1,58 @@
+"""The work of each second of a crawl: Larbin's cron."""
+
+from larbinpy.crawl.display import Display
+from larbinpy.crawl.network import Network
+from larbinpy.dns.outage import Outage
+from larbinpy.frontier.frontier import Frontier
+from larbinpy.output.log import CrawlLog
+from larbinpy.stats.counters import Stats
+from larbinpy.workers.pool import Reader
+
+
+class Housekeeping:
+    """Counts of the second, the log, progress, and changes that people should know."""
+
+    def __init__(
+        self,
+        stats: Stats,
+        network: Network,
+        frontier: Frontier,
+        reader: Reader,
+        log: CrawlLog,
+        display: Display,
+        *,
+        debug: object = None,
+    ) -> None:
+        """With `debug`, its repr is shown each second."""
+        self._stats = stats
+        self._network = network
+        self._frontier = frontier
+        self._reader = reader
+        self._log = log
+        self._display = display
+        self._debug = debug
+        self._next = 0.0
+        self._outage = Outage()
+        self._readers_lost = 0
+
+    def __repr__(self) -> str:
+        return f"<Housekeeping next at {self._next}>"
+
+    def step(self, now: float) -> None:
+        """Do the work if the second is over. Raises OSError if the log cannot be written."""
+        if now < self._next:
+            return
+        self._next = now + 1.0
+        resolver = self._network.resolver
+        busy = self._network.fetcher.busy
+        self._stats.second(now, resolver.answered, self._frontier.owed, busy)
+        self._log.flush()
+        self._display.show()
+        for change in self._outage.look(resolver.stats()["servers"], now):
+            self._display.say(change)
+        if self._reader.lost > self._readers_lost:
+            self._readers_lost = self._reader.lost
+            lost = f"({self._readers_lost} so far)"
+            self._display.say(f"a process that reads pages has ended {lost}")
+        if self._debug is not None:
+            self._display.say_plainly(repr(self._debug))

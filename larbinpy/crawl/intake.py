@@ -1,0 +1,228 @@
+"""The way of a page from the fetcher to reader, output and frontier."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from larbinpy.frontier.frontier import Frontier
+from larbinpy.frontier.media_types import Types
+from larbinpy.loop.clock import Clock
+from larbinpy.outcome import Outcome
+from larbinpy.output.plug import NO_REFRESH, Refresher, ReplyListener
+from larbinpy.page import Fate, Page
+from larbinpy.parse import Link, Parsed, redirect_target
+from larbinpy.stats.counters import Stats
+from larbinpy.url import Url, hash64
+from larbinpy.workers.pool import Reader
+
+#: Pages taken in one turn, and for how long (s): parsing is the expensive part, some pages
+#: are made to be expensive, and sockets must not wait for it.
+PAGES = 32
+SLICE = 0.02
+#: Fates written to the log in one turn.
+_FATES = 500
+
+
+class FateSink(Protocol):
+    """A place where fates are written: the crawl log, people who watch."""
+
+    def write(self, fate: Fate) -> None: ...
+
+
+class Expect(Protocol):
+    """Looks names up in advance."""
+
+    def expect(self, names: Iterable[str], now: float) -> None: ...
+
+
+@dataclass(slots=True, frozen=True)
+class IntakeSettings:
+    """The settings that decide what becomes of a page."""
+
+    ignore_robots: bool = False
+    #: pageNoDuplicate.
+    no_duplicate: bool = False
+    #: Only pages of specificSet go to the output.
+    specific_search: bool = False
+
+
+class Intake:
+    """Pages that have arrived, until all that follows from them is done.
+
+    Invariant: a page reaches the output before anything else is changed by it. If the disk
+    refuses it (OSError), it is the first again, and the next `step` goes on with it.
+    """
+
+    def __init__(
+        self,
+        settings: IntakeSettings,
+        frontier: Frontier,
+        reader: Reader,
+        names: Expect,
+        types: Types,
+        output: ReplyListener,
+        sinks: Sequence[FateSink],
+        stats: Stats,
+        refresher: Refresher = NO_REFRESH,
+        *,
+        clock: Clock,
+        wall: Clock,
+        pages: int = PAGES,
+    ) -> None:
+        self._settings = settings
+        self._frontier = frontier
+        self._reader = reader
+        self._names = names
+        self._types = types
+        self._output_plug = output
+        self._sinks = sinks
+        self._stats = stats
+        self._refresher = refresher
+        self._clock = clock
+        self._wall = wall
+        self._pages = pages
+        # Pages that have arrived, each with its contents if it was read already.
+        self._landed: deque[tuple[Page, Parsed | None]] = deque()
+
+    def __repr__(self) -> str:
+        return f"<Intake {len(self._landed)} landed {self._reader!r}>"
+
+    def land(self, pages: Sequence[Page]) -> None:
+        """Queue pages that the fetcher has completed."""
+        for page in pages:
+            self._stats.received(page)
+            self._landed.append((page, None))
+
+    @property
+    def busy(self) -> int:
+        """Pages that have arrived and were not read yet."""
+        return len(self._landed) + self._reader.busy
+
+    @property
+    def ready(self) -> bool:
+        """Can `step` go on with a page now?"""
+        return self._can_take_landed or self._reader.ready
+
+    def step(self) -> None:
+        """Go on with some pages, and write down the fates that are decided."""
+        # The waits of politeness count from the end of a transfer, which may have come since
+        # the turn began; those of pages read by other processes, from when they are back.
+        now = self._clock()
+        enough = now + SLICE
+        for done in range(self._pages):
+            if done and self._clock() > enough:
+                break
+            if not (self._take_landed(now) or self._take_read(now)):
+                break
+        for page in self._frontier.decided(_FATES):
+            if page.outcome is not Outcome.SUCCESS:
+                self._output_plug.failed(page.url, page.outcome)
+            self._write_down(page)
+
+    def _take_landed(self, now: float) -> bool:
+        """Go on with a page that has arrived, if there is one that can be taken."""
+        if not self._can_take_landed:
+            return False
+        page, parsed = self._landed.popleft()
+        if page.url.robots_for is not None:
+            self._output_reply(page)
+            self._frontier.robots_done(page, now, self._wall())
+        else:
+            self._note_refresh(page)
+            self._finish(page, parsed, now)
+        return True
+
+    @property
+    def _can_take_landed(self) -> bool:
+        """Has a page arrived, and does the reader have room if it must be read?"""
+        if not self._landed or self._reader.room:
+            return bool(self._landed)
+        page, parsed = self._landed[0]
+        to_read = page.outcome is Outcome.SUCCESS and page.url.robots_for is None
+        return parsed is not None or not to_read
+
+    def _take_read(self, now: float) -> bool:
+        """Go on with a page that another process has read, if there is one."""
+        found = self._reader.take()
+        if found is not None:
+            self._finish(*found, now)
+        return found is not None
+
+    def _finish(self, page: Page, parsed: Parsed | None, now: float) -> None:
+        """Complete a page, or have it read first if it must be."""
+        if page.outcome is Outcome.SUCCESS:
+            digests = self._digests(page)
+            if not any(digest in self._frontier.digests for digest in digests):
+                if parsed is None:
+                    parsed = self._reader.read(page)
+                if parsed is not None:
+                    self._loaded(page, parsed, digests, now)
+                return
+            page.outcome = Outcome.DUPLICATE
+        self._output_reply(page)
+        if self._frontier.finished(page, now, self._wall()) and page.outcome is Outcome.ERR_30X:
+            self._admit(page.url, redirect_target(page), now, redirect=True)
+
+    def _note_refresh(self, page: Page) -> None:
+        """Tell the refresher about a 304 or a redirect; it comes first as the disk may refuse."""
+        try:
+            if page.not_modified:
+                self._refresher.unchanged(page)
+            elif page.outcome is Outcome.ERR_30X:
+                for link in redirect_target(page):
+                    self._refresher.moved(page.url.href, link.url)
+        except OSError:
+            self._landed.appendleft((page, None))
+            raise
+
+    def _digests(self, page: Page) -> list[int]:
+        """The digest by which copies of a page are known; none if its body stayed on the disk."""
+        unread = page.not_modified and not page.body
+        return [hash64(page.body)] if self._settings.no_duplicate and not unread else []
+
+    def _loaded(self, page: Page, parsed: Parsed, digests: list[int], now: float) -> None:
+        """Complete a page that was read. Output comes first: if it fails, the page is still
+        owed, and its digest is still new.
+        """
+        page.charset = parsed.charset
+        page.links = [link.url for link in parsed.links]
+        kept = not parsed.noindex or self._settings.ignore_robots
+        if kept and (not self._settings.specific_search or self._types.specific(page.type)):
+            self._output(page, self._output_plug.loaded, parsed)
+        if digests:
+            self._frontier.digests.add(digests)
+        self._frontier.finished(page, now, self._wall())
+        links = parsed.links
+        if not self._settings.ignore_robots:
+            links = [] if parsed.nofollow else [link for link in links if not link.nofollow]
+        self._stats.links += len(parsed.links)
+        self._admit(page.url, links, now)
+
+    def _output_reply(self, page: Page) -> None:
+        """Hand over a reply that is no page to keep."""
+        if page.status:
+            self._output(page, self._output_plug.replied)
+
+    def _output(
+        self, page: Page, put: Callable[[Page], None], parsed: Parsed | None = None
+    ) -> None:
+        """A page that the disk refuses is the first again, and is not read a second time."""
+        try:
+            put(page)
+        except OSError:
+            self._landed.appendleft((page, parsed))
+            raise
+
+    def _admit(
+        self, parent: Url, links: Sequence[Link], now: float, *, redirect: bool = False
+    ) -> None:
+        """Early asking: names are looked up while their URLs wait in the store."""
+        names = self._frontier.admit(parent, links, now, redirect=redirect)
+        self._names.expect(names, now)
+
+    def _write_down(self, page: Page) -> None:
+        fate = Fate.of(page, self._wall())
+        self._stats.decided(page.outcome, fate)
+        for sink in self._sinks:
+            sink.write(fate)

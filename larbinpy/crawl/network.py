@@ -1,0 +1,131 @@
+"""The network side of a crawl: its fetcher and its resolver on one poller."""
+
+import socket
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Protocol
+
+from larbinpy.config import Config, ConfigError
+from larbinpy.crawl.resolver import make_resolver
+from larbinpy.dns.lookup import Answer
+from larbinpy.dns.resolver import Resolver
+from larbinpy.fetch.fetcher import CONNECTIONS_PER_HANDLE, Fetcher
+from larbinpy.fetch.settings import FetchSettings
+from larbinpy.loop.poller import Poller
+
+#: Descriptors for all but pages: standard streams, log and lock, a page being written and
+#: its folders, people at the ports, and the resolver's ports: 64 for each address family,
+#: and some that were replaced.
+OTHER_FILES = 250
+#: Open files that are asked of the system, so that pagesConnexions may still grow.
+_FILES = 1 << 14
+#: Stands for the address of a site that only the proxy knows.
+BY_PROXY = "proxy"
+#: Names that the proxy takes in one turn.
+_ANY_NUMBER = 1000
+
+
+class Names(Protocol):
+    """The resolver as the engine sees it."""
+
+    @property
+    def told(self) -> Sequence[Answer]: ...
+
+    @property
+    def room(self) -> int: ...
+
+    @property
+    def deadline(self) -> float | None: ...
+
+    def ask(self, name: str, now: float, *, refresh: bool = False) -> Answer | None: ...
+
+    def expect(self, names: Iterable[str], now: float) -> None: ...
+
+    def step(self, now: float) -> Sequence[Answer]: ...
+
+
+class ProxyNames:
+    """Names of a crawl by proxy, which looks them up itself: no server is asked.
+
+    The answer for a name that needs no look-up (an address, the hosts file) is the
+    resolver's, so that a private address is refused all the same.
+    """
+
+    told: Sequence[Answer] = ()
+    room = _ANY_NUMBER
+    deadline: float | None = None
+
+    def __init__(self, resolver: Resolver) -> None:
+        self._resolver = resolver
+
+    def __repr__(self) -> str:
+        return "<ProxyNames>"
+
+    def ask(self, name: str, now: float, *, refresh: bool = False) -> Answer | None:
+        return self._resolver.at_hand(name) or Answer(name, (BY_PROXY,), None)
+
+    def expect(self, names: Iterable[str], now: float) -> None:
+        pass
+
+    def step(self, now: float) -> Sequence[Answer]:
+        return ()
+
+
+class Network:
+    """Fetcher and resolver, open until `closing` is. Raises ConfigError or OSError.
+
+    `open_files` raises the limit of open files to a number, as far as it may be, and returns
+    the limit.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        poller: Poller,
+        closing: ExitStack,
+        open_files: Callable[[int], int],
+    ) -> None:
+        wanted = config.pages_connexions
+        others = OTHER_FILES + config.readers
+        limit = open_files(max(_FILES, others + wanted * CONNECTIONS_PER_HANDLE))
+        most = max(1, (limit - others) // CONNECTIONS_PER_HANDLE)
+        self.fetcher = Fetcher(poller, _fetch_settings(config, most))
+        closing.callback(self.fetcher.close)
+        self.resolver = make_resolver(config, poller)
+        closing.callback(self.resolver.close)
+        self.names: Names = ProxyNames(self.resolver) if config.proxy else self.resolver
+
+    def __repr__(self) -> str:
+        return f"<Network {self.fetcher!r} {self.names!r}>"
+
+
+def _fetch_settings(config: Config, most_handles: int) -> FetchSettings:
+    settings = FetchSettings(
+        handles=config.pages_connexions,
+        user_agent=config.user_agent,
+        most_handles=most_handles,
+        sender=config.sender,
+        timeout_page=config.timeout_page,
+        timeout_connect=config.timeout_connect,
+        proxy_url=_proxy_url(config),
+        bond_width=config.bond_width,
+        use_cookies=config.use_cookies,
+        ca_file=config.ca_file,
+        insecure_tls=config.insecure_tls,
+        keep_requests="warc" in config.output_mode,
+    )
+    return replace(settings, accept="*/*") if config.any_type else settings
+
+
+def _proxy_url(config: Config) -> str | None:
+    """The URL of the proxy, by address: its name is looked up once, at the start, as in Larbin."""
+    if config.proxy is None:
+        return None
+    host, port = config.proxy
+    try:
+        found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise ConfigError(f"proxy {host}: no address found ({error.strerror})") from None
+    address = str(found[0][4][0])
+    return f"http://[{address}]:{port}" if ":" in address else f"http://{address}:{port}"

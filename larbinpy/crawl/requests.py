@@ -1,0 +1,36 @@
+"""The request for a URL: how much of its reply is read, which types, on which conditions."""
+
+from functools import partial
+
+from larbinpy.fetch.robots import MAX_SIZE
+from larbinpy.fetch.settings import Request
+from larbinpy.frontier.media_types import Types
+from larbinpy.outcome import Outcome
+from larbinpy.output.plug import NO_REFRESH, Refresher
+from larbinpy.url import Url
+
+#: RFC 9309, 2.5: at least 500 KiB of a robots.txt are read, whatever maxPageSize is. One
+#: byte beyond the part that counts shows that there is more, so that the last line is half.
+ROBOTS_SIZE = MAX_SIZE + 1
+
+
+class Requests:
+    """Makes requests. `max_page_size` in bytes."""
+
+    def __init__(self, types: Types, max_page_size: int, refresher: Refresher = NO_REFRESH) -> None:
+        self._types = types
+        self._max_page_size = max_page_size
+        self._refresher = refresher
+
+    def make(self, url: Url, address: str) -> Request:
+        """The request for `url` at `address`."""
+        if url.robots_for is not None:
+            return Request(url, address, any_type, ROBOTS_SIZE)
+        accept = any_type if url.requisite else partial(self._types.refuse, url.href)
+        conditions = self._refresher.conditions(url.href)
+        return Request(url, address, accept, self._max_page_size, conditions)
+
+
+def any_type(media_type: str) -> Outcome | None:
+    """Accepts every media type."""
+    return None

@@ -1,0 +1,40 @@
+"""Sizes and times of a crawl that no setting changes, and the system that it depends on.
+
+They are constants for a user; a test passes others.
+"""
+
+import resource
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from larbinpy.crawl import ending, intake
+from larbinpy.dns.address import is_public
+
+
+def raise_open_files(wanted: int) -> int:
+    """Raise the limit of open files to `wanted`, as far as it may be; the limit then."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit, most = (wanted if n == resource.RLIM_INFINITY else n for n in (soft, hard))
+    if limit < wanted:
+        limit = min(wanted, most)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    return limit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuning:
+    """Times in seconds."""
+
+    #: The state is saved this often; a kill then costs so much work, and no URL.
+    checkpoint: float = 5.0
+    #: And this often with canReload.
+    checkpoint_can_reload: float = 1.0
+    pages_a_turn: int = intake.PAGES
+    grace: float = ending.GRACE
+    #: Raises the limit of open files to a number, as far as it may be; returns the limit.
+    open_files: Callable[[int], int] = raise_open_files
+    #: May an address be asked without allowPrivate?
+    is_public: Callable[[str], bool] = is_public
+
+
+DEFAULT = Tuning()

@@ -1,0 +1,383 @@
+"""The engine's turn, with values in place of sockets: its stages, their order and their limits."""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from larbinpy.crawl.engine import Engine
+from larbinpy.crawl.intake import Intake, IntakeSettings
+from larbinpy.crawl.mode import Mode
+from larbinpy.crawl.requests import ROBOTS_SIZE, Requests
+from larbinpy.dns import Answer
+from larbinpy.fetch.settings import Request
+from larbinpy.frontier.media_types import Types
+from larbinpy.outcome import Outcome
+from larbinpy.output.plug import NullOutput
+from larbinpy.page import Page
+from larbinpy.parse import Parsed
+from larbinpy.stats.counters import Stats
+from larbinpy.url import Url
+from tests.support.frontiers import make_frontier
+
+HTML = Types(any_type=False, get_image=False, specific=())
+
+
+class Clock:
+    """Seconds that a test counts; each reading takes `cost`."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.cost = 0.0
+
+    def __call__(self) -> float:
+        self.now += self.cost
+        return self.now
+
+
+class FakePoller:
+    """Notes how long the loop would wait."""
+
+    def __init__(self, calls: list[str]) -> None:
+        self.calls = calls
+        self.waits: list[float] = []
+
+    def wait(self, timeout: float) -> int:
+        self.calls.append("poll")
+        self.waits.append(timeout)
+        return 0
+
+
+class FakeNames:
+    """A resolver that has an address for each name at once, or with the next step."""
+
+    def __init__(self, calls: list[str]) -> None:
+        self.calls = calls
+        self.told: Sequence[Answer] = ()
+        self.room = 100
+        self.deadline: float | None = None
+        self.answers: list[Answer] = []
+        self.asked: list[str] = []
+        self.at_once = True
+
+    def ask(self, name: str, now: float, *, refresh: bool = False) -> Answer | None:
+        self.asked.append(name)
+        answer = Answer(name, ("198.51.100.1",), None)
+        if not self.at_once:
+            self.answers.append(answer)
+        return answer if self.at_once else None
+
+    def expect(self, names: Iterable[str], now: float) -> None:
+        pass
+
+    def step(self, now: float) -> Sequence[Answer]:
+        self.calls.append("dns")
+        answers, self.answers = self.answers, []
+        return answers
+
+
+class FakeFetcher:
+    """Completes requests when a test lets it."""
+
+    def __init__(self, calls: list[str], size: int) -> None:
+        self.calls = calls
+        self.size = size
+        self.flying: deque[Request] = deque()
+        self.started: list[str] = []
+        self.ready = 0
+        self.deadline: float | None = None
+
+    @property
+    def busy(self) -> int:
+        return len(self.flying)
+
+    @property
+    def free(self) -> int:
+        return self.size - self.busy
+
+    def start(self, request: Request, now: float) -> None:
+        self.flying.append(request)
+        self.started.append(request.url.href)
+
+    def step(self, now: float) -> list[Page]:
+        self.calls.append("fetch")
+        landed = []
+        while self.ready and self.flying:
+            self.ready -= 1
+            landed.append(Page(self.flying.popleft().url, Outcome.SUCCESS, status=200))
+        return landed
+
+
+class FakeReader:
+    """Reads pages elsewhere: each is back when a test lets it."""
+
+    def __init__(self, room: int = 1000) -> None:
+        self.given: deque[Page] = deque()
+        self.most = room
+        self.done = 0
+        self.lost = 0
+
+    @property
+    def room(self) -> bool:
+        return len(self.given) < self.most
+
+    @property
+    def busy(self) -> int:
+        return len(self.given)
+
+    @property
+    def ready(self) -> bool:
+        return bool(self.done and self.given)
+
+    def read(self, page: Page) -> Parsed | None:
+        self.given.append(page)
+        return None
+
+    def take(self) -> tuple[Page, Parsed] | None:
+        if not self.ready:
+            return None
+        self.done -= 1
+        return self.given.popleft(), Parsed([], "utf-8")
+
+    def close(self) -> None:
+        pass
+
+
+class InstantReader(FakeReader):
+    """Reads each page at once."""
+
+    def read(self, page: Page) -> Parsed | None:
+        return Parsed([], "utf-8")
+
+
+class Listener:
+    def __init__(self, calls: list[str]) -> None:
+        self.calls = calls
+        self.deadline: float | None = None
+
+    def step(self, now: float) -> None:
+        self.calls.append("input")
+
+
+class Setup:
+    """An engine, its frontier, and fakes of all that would do input or output."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        size: int = 10,
+        pages: int = 32,
+        reader: FakeReader | None = None,
+        **frontier: Any,
+    ) -> None:
+        self.calls: list[str] = []
+        self.clock = Clock()
+        self.mode = Mode()
+        self.stats = Stats(self.clock.now, 0.0)
+        given = {"connexions": 1000, "ignore_robots": True, **frontier}
+        self.frontier = make_frontier(folder, **given)
+        self.poller = FakePoller(self.calls)
+        self.names = FakeNames(self.calls)
+        self.fetcher = FakeFetcher(self.calls, size)
+        self.reader = reader or InstantReader()
+        self.listener = Listener(self.calls)
+        output = NullOutput()
+        parts: Any = (self.frontier, self.reader, self.names, HTML, output, [], self.stats)
+        self.intake = Intake(
+            IntakeSettings(), *parts, clock=self.clock, wall=lambda: 0.0, pages=pages
+        )
+        parts = (self.mode, self.poller, self.frontier, self.names, Requests(HTML, 1000))
+        parts += (self.fetcher, self.intake, output, self.stats, [self.listener])
+        self.engine = Engine(*parts, clock=self.clock)
+
+    def seed(self, count: int) -> None:
+        for number in range(count):
+            assert self.frontier.seed(f"http://a.test/{number}") is None
+
+    def turn(self, times: int = 1) -> None:
+        for _ in range(times):
+            self.engine.turn()
+
+    @property
+    def under_way(self) -> int:
+        """Requests and pages whose connexion counts."""
+        return self.fetcher.busy + self.intake.busy
+
+
+@pytest.fixture
+def setup(tmp_path: Path) -> Setup:
+    return Setup(tmp_path)
+
+
+def test_a_turn_goes_through_the_stages_in_their_order(setup: Setup) -> None:
+    setup.seed(1)
+    setup.turn()
+    assert setup.calls == ["input", "dns", "fetch", "poll"]
+    assert setup.names.asked == ["a.test"]
+    # Name, request and all within one turn, as the answer was at hand.
+    assert setup.fetcher.started == ["http://a.test/0"]
+
+
+def test_a_url_is_fetched_and_its_fate_decided(setup: Setup) -> None:
+    setup.names.at_once = False
+    setup.seed(1)
+    setup.turn()
+    assert setup.fetcher.started == []
+    setup.turn()
+    assert not setup.engine.idle
+    setup.fetcher.ready = 1
+    setup.turn()
+    assert setup.engine.out_of_work
+    assert setup.stats.success == 1
+
+
+def test_requests_are_bounded_by_the_handles(setup: Setup) -> None:
+    setup.seed(30)
+    setup.turn(3)
+    assert setup.fetcher.busy == 10
+
+
+def test_pages_that_are_still_to_be_read_hold_back_requests(tmp_path: Path) -> None:
+    """Where reading is slower than fetching, pages must not pile up in memory."""
+    setup = Setup(tmp_path, size=4, pages=1)
+    setup.seed(40)
+    most = 0
+    for _ in range(60):
+        setup.fetcher.ready = 4
+        setup.turn()
+        most = max(most, setup.under_way)
+    assert setup.stats.success == 40
+    assert most == 4
+
+
+def test_limit_page_is_reached_and_not_exceeded(tmp_path: Path) -> None:
+    setup = Setup(tmp_path)
+    setup.mode.limit_page = 3
+    setup.seed(20)
+    for _ in range(20):
+        setup.fetcher.ready = 1
+        setup.turn()
+    assert setup.engine.limit_reached
+    assert len(setup.fetcher.started) == 3
+
+
+def test_limit_page_counts_pages_that_other_processes_read(tmp_path: Path) -> None:
+    reader = FakeReader()
+    setup = Setup(tmp_path, reader=reader)
+    setup.mode.limit_page = 3
+    setup.seed(20)
+    setup.fetcher.ready = 20
+    setup.turn(10)
+    assert (setup.fetcher.busy, reader.busy, setup.stats.success) == (0, 3, 0)
+    assert len(setup.fetcher.started) == 3
+    reader.done = 3
+    setup.turn()
+    assert setup.engine.limit_reached
+    assert setup.stats.success == 3
+
+
+def test_no_request_is_opened_in_a_pause_or_at_the_end(setup: Setup) -> None:
+    setup.seed(1)
+    setup.mode.paused = True
+    setup.turn(2)
+    assert setup.fetcher.started == []
+    setup.mode.paused, setup.mode.draining = False, True
+    setup.turn(2)
+    assert setup.fetcher.started == []
+    setup.mode.draining = False
+    setup.turn()
+    assert len(setup.fetcher.started) == 1
+
+
+def test_without_room_on_the_disk_pages_wait(setup: Setup) -> None:
+    setup.seed(2)
+    setup.turn()
+    setup.mode.stalled_until = setup.clock.now + 1.0
+    setup.fetcher.ready = 2
+    setup.turn()
+    assert (setup.intake.busy, setup.stats.success) == (2, 0)
+    # It wakes up when the disk is to be tried again, and not before.
+    assert setup.poller.waits[-1] == pytest.approx(1.0)
+    setup.clock.now += 1.0
+    setup.turn()
+    assert (setup.intake.busy, setup.stats.success) == (0, 2)
+
+
+def test_the_loop_waits_until_something_is_due(setup: Setup) -> None:
+    setup.mode.staying = True
+
+    def wait(**deadlines: float) -> float:
+        setup.mode.wake_at = deadlines.get("wake_at", inf)
+        setup.mode.until = deadlines.get("until")
+        setup.names.deadline = deadlines.get("names")
+        setup.fetcher.deadline = deadlines.get("fetcher")
+        setup.listener.deadline = deadlines.get("listener")
+        setup.turn()
+        return round(setup.poller.waits[-1], 3)
+
+    now = setup.clock.now
+    assert wait() == 1.0
+    for name in ("wake_at", "until", "names", "fetcher", "listener"):
+        assert wait(**{name: now + 0.25}) == 0.25, name
+    assert wait(names=now + 50.0) == 1.0
+
+
+def test_the_loop_does_not_wait_when_a_page_can_be_taken(tmp_path: Path) -> None:
+    setup = Setup(tmp_path, pages=1)
+    setup.seed(3)
+    setup.turn()
+    setup.fetcher.ready = 3
+    setup.turn()
+    assert (setup.intake.busy, setup.poller.waits[-1]) == (2, 0.0)
+
+
+def test_the_loop_does_not_wait_at_the_end(setup: Setup) -> None:
+    setup.turn()
+    assert setup.poller.waits[-1] == 0.0
+    setup.mode.staying = True
+    setup.turn()
+    assert setup.poller.waits[-1] == 1.0
+
+
+def test_waits_count_from_when_a_page_arrived(tmp_path: Path) -> None:
+    """A long turn must not shorten the wait: it has begun before the transfer ended."""
+    setup = Setup(tmp_path, least=10.0, connexions=1)
+    setup.seed(2)
+    setup.turn()
+    began = setup.clock.now
+    setup.fetcher.ready = 1
+    landed = 0.0
+
+    def busy_input(now: float) -> None:
+        nonlocal landed
+        setup.clock.now += 3.0
+        landed = setup.clock.now
+
+    setup.listener.step = busy_input  # type: ignore[method-assign]
+    setup.turn()
+    setup.listener.step = lambda now: None  # type: ignore[method-assign]
+    assert landed == began + 3.0
+    setup.clock.now = began + 12.9
+    setup.turn()
+    assert len(setup.fetcher.started) == 1
+    setup.clock.now = landed + 10.1
+    setup.turn()
+    assert len(setup.fetcher.started) == 2
+
+
+def test_the_request_for_a_robots_txt_takes_500_kib_whatever_the_page_size() -> None:
+    """RFC 9309, 2.5; and one byte more than counts, so that a cut is seen."""
+    requests = Requests(HTML, 1000)
+    robots = requests.make(Url("http://a.test/robots.txt", 0, robots_for="a"), "198.51.100.1")
+    assert robots.max_size == ROBOTS_SIZE > 512 * 1024
+    assert robots.accept("image/png") is None
+    page = requests.make(Url("http://a.test/", 0), "198.51.100.1")
+    assert page.max_size == 1000
+    assert page.accept("image/png") is Outcome.BAD_TYPE
+    assert page.accept("text/html") is None
+    image = requests.make(Url("http://a.test/i.png", 0, requisite=True), "198.51.100.1")
+    assert image.accept("image/png") is None
