@@ -103,8 +103,8 @@ class Assembly:
         waits = Waits(config.wait_duration, config.max_wait)
         frontier = make_frontier(config, folder, waits, around.tuning.is_public)
 
-        kept = Kept(config, state, frontier, own_output, self.mode, self.stats, around)
-        output, self.log, self.saving = kept.output, kept.log, kept.saving
+        on_disk = OnDisk(config, state, frontier, own_output, self.mode, self.stats, around)
+        output, self.log, self.saving = on_disk.output, on_disk.log, on_disk.saving
 
         self.snapshots = Snapshots(
             *(self.stats, frontier, network.resolver, network.fetcher, output),
@@ -121,7 +121,7 @@ class Assembly:
         shown = _open_progress(config, progress, terminal, around)
         self.display = Display(terminal, shown, self.control.status)
 
-        kept.take_up(start, seeds, clock())
+        on_disk.take_up(start, seeds, clock())
         self.reserve = Reserve(folder / "reserve")
         around.closing.callback(self.reserve.release)
 
@@ -258,7 +258,7 @@ def _intake_settings(config: Config) -> IntakeSettings:
 # The state on the disk.
 
 
-class Kept:
+class OnDisk:
     """The parts of a crawl that are on the disk: outputs, log and checkpoints.
 
     They are opened without a change to an earlier crawl in the folder, until `take_up`.
