@@ -10,7 +10,7 @@ from larbinpy.frontier.named_site import Event, NamedSite, State
 from larbinpy.frontier.politeness import Pace, Waits
 from larbinpy.frontier.robots_cache import PackedRobots, RobotsCache
 from larbinpy.outcome import Outcome
-from larbinpy.storage.lru import Budget
+from larbinpy.storage.lru import LruBudget
 
 #: Closed sites that are remembered for people to see.
 _REMEMBERED = 20
@@ -48,9 +48,9 @@ class SiteRegistry:
         # some that have run out of them.
         self._active: dict[NamedSite, None] = {}
         self._restless: list[NamedSite] = []
-        self._idle: Budget[NamedSite] = Budget(_IDLE)
+        self._idle: LruBudget[NamedSite] = LruBudget(_IDLE)
         self._rulebook = RobotsCache()
-        self._dear: Budget[NamedSite] = Budget(_DEAR_TOTAL)
+        self._dear: LruBudget[NamedSite] = LruBudget(_DEAR_TOTAL)
         self._watch = Watch()
         self._look_at = float("-inf")
 

@@ -9,7 +9,7 @@ import re
 import zlib
 
 from larbinpy.fetch.robots import Rules
-from larbinpy.storage.lru import Budget
+from larbinpy.storage.lru import LruBudget
 
 #: Lines of all matchers together: some 30 MB at most, 2,500 sites of 40 lines. Making one
 #: again takes about 4 us a line.
@@ -55,7 +55,7 @@ class RobotsCache:
 
     def __init__(self) -> None:
         self._ready: dict[bytes, tuple[PackedRobots, Rules]] = {}
-        self._budget: Budget[bytes] = Budget(_LINES)
+        self._budget: LruBudget[bytes] = LruBudget(_LINES)
         #: Of a site that has no robots.txt.
         self.allow_all = PackedRobots(self, _NOTHING)
         #: Of a site whose robots.txt cannot be had.

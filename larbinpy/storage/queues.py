@@ -5,7 +5,7 @@ from collections import OrderedDict, deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 
 from larbinpy.storage.blocks import Blocks
-from larbinpy.storage.lru import Budget
+from larbinpy.storage.lru import LruBudget
 
 #: Looks for a line: yields after each block, returns how many come before it, None for none.
 Search = Generator[None, None, int | None]
@@ -205,7 +205,7 @@ class Backlogs:
         self._tails: OrderedDict[str, None] = OrderedDict()
         self._in_tails = 0
         # Sites whose first block is in memory, in the order in which these were read.
-        self._read: Budget[str] = Budget(blocks.sizes.most_read)
+        self._read: LruBudget[str] = LruBudget(blocks.sizes.most_read)
         self._length = 0
 
     def __len__(self) -> int:

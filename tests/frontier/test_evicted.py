@@ -1,3 +1,5 @@
+import pytest
+
 from larbinpy.frontier import evicted
 from larbinpy.frontier.evicted import ClosedSites, DistinctCounter, ExpiringTimes, pauses
 from larbinpy.outcome import Outcome
@@ -46,13 +48,17 @@ def test_those_who_come_back_are_not_counted_again():
     for number in range(new):
         met.meet(f"http://n{number}.test")
     assert 5000 + new - 2 <= met.count <= 5000 + new
-    assert repr(met) == f"<Met {met.count}>"
+    assert repr(met) == f"<DistinctCounter {met.count}>"
 
 
 def test_without_anything_forgotten_the_count_takes_no_room():
     met = DistinctCounter()
     met.meet("a")
-    assert not met._marks
+    assert not met._evicted
+
+
+def test_what_is_forgotten_takes_two_megabytes():
+    assert DistinctCounter()._evicted.size_bytes == pytest.approx(2 << 20, rel=0.01)
 
 
 def test_verdicts_last_for_their_time():

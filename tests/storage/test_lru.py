@@ -1,8 +1,8 @@
-from larbinpy.storage.lru import Budget
+from larbinpy.storage.lru import LruBudget
 
 
 def test_the_oldest_are_over_first():
-    budget = Budget(3)
+    budget = LruBudget(3)
     for key in "abcde":
         budget.use(key)
     budget.use("a")
@@ -12,7 +12,7 @@ def test_the_oldest_are_over_first():
 
 
 def test_costs_add_up_and_change():
-    budget = Budget(10)
+    budget = LruBudget(10)
     budget.use("a", 6)
     budget.use("b", 6)
     budget.use("a", 2)
@@ -22,11 +22,11 @@ def test_costs_add_up_and_change():
     assert list(budget.surplus()) == ["a"]
     budget.discard("b")
     budget.discard("nobody")
-    assert (budget.total, repr(budget)) == (3, "<Budget 3 of 10, 1 keys>")
+    assert (budget.total, repr(budget)) == (3, "<LruBudget 3 of 10, 1 keys>")
 
 
 def test_the_last_one_stays_whatever_it_costs():
-    budget = Budget(1)
+    budget = LruBudget(1)
     budget.use("a", 1)
     budget.use("b", 100)
     assert list(budget.surplus()) == ["a"]
@@ -34,7 +34,7 @@ def test_the_last_one_stays_whatever_it_costs():
 
 
 def test_some_go_first_although_they_are_new():
-    budget = Budget(2)
+    budget = LruBudget(2)
     budget.use("a")
     budget.use("b")
     budget.use("c", first_to_go=True)
