@@ -1,4 +1,4 @@
-"""``--version``: which larbinpy this is, and what it stands on."""
+"""``--version``: the versions of larbinpy and of its libraries."""
 
 import platform
 from importlib.metadata import PackageNotFoundError, version
@@ -7,12 +7,12 @@ from larbinpy._version import __version__
 from larbinpy.fetch import about as fetching
 from larbinpy.parse import about as parsing
 
-#: What tells its version nowhere else.
+#: Packages that `fetching` and `parsing` do not list.
 _PACKAGES = ("ada-url", "click", "dnspython", "h11", "isal", "tqdm", "warcio")
 
 
 def versions() -> list[str]:
-    """Lines of words, what matters most first."""
+    """Lines of text, the most important first."""
     return [
         f"larbinpy, version {__version__}",
         f"Python {platform.python_version()} on {platform.system()} {platform.machine()}",
@@ -23,7 +23,7 @@ def versions() -> list[str]:
 
 
 def _version(package: str) -> str:
-    """Empty where the package was put there without its metadata."""
+    """Empty if the package was installed without its metadata."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -13,14 +13,14 @@ from larbinpy.config import assignment, check, describe, in_environment, load
 @click.argument("file", shell_complete=files)
 @set_option
 def check_config(file: str, settings: tuple[str, ...]) -> None:
-    """Say what a configuration means, every default included, or where it is wrong.
+    """Print all settings of a configuration, defaults included, or its errors.
 
-    As in a crawl, LARBINPY_KEY in the environment and --set come before what FILE says.
+    As in a crawl, --set and LARBINPY_KEY in the environment override FILE.
     """
     with plain_errors():
         overrides = [assignment(text) for text in settings]
         for name in in_environment(os.environ):
-            click.echo(f"larbinpy: with {name} of the environment", err=True)
+            click.echo(f"larbinpy: {name} is set in the environment", err=True)
         wrong = check(file, os.environ, overrides)
         for error in wrong:
             complain(error)

@@ -1,4 +1,4 @@
-"""What the commands share: options, the configuration, and how errors are told."""
+"""Shared by the commands: options, the configuration, and error messages."""
 
 import gc
 import os
@@ -23,10 +23,10 @@ USAGE = 2
 NOTHING = Ending.NOTHING.code
 STOPPED = Ending.STOPPED.code
 _DISK = Ending.DISK.code
-#: Objects made and not yet gone before the collector looks at those, and how often it does
-#: before it looks at these again. Old objects it never looks at.
+#: Thresholds of the garbage collector's generations: young objects after this many
+#: allocations, the middle one after this many collections of the young one, the old one never.
 _YOUNG, _ROUNDS, _NEVER = 20_000, 10, 2**31 - 1
-#: What a shell makes of a command that SIGINT ended.
+#: The exit status that shells use for a command ended by SIGINT.
 _INTERRUPTED = 130
 
 
@@ -40,7 +40,7 @@ def _options(*options: Callable[[_F], _F]) -> Callable[[_F], _F]:
 
 
 def _paths(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
-    """The shell itself completes paths: "file" for all, "dir" for folders."""
+    """Leaves completion to the shell: `kind` is "file" for any path, "dir" for folders."""
     return lambda context, parameter, begun: [CompletionItem(begun, type=kind)]
 
 
@@ -60,35 +60,38 @@ def _keywords(
 file_option = click.option(
     *("-c", "config_file"),
     metavar="FILE",
-    help="Configuration [larbin.conf].",
+    help="Configuration file [larbin.conf].",
     shell_complete=files,
 )
 set_option = click.option(
     *("--set", "settings"),
     metavar="KEY=VALUE",
     multiple=True,
-    help="Any keyword.",
+    help="Set a keyword of larbin.conf; repeatable.",
     shell_complete=_keywords,
 )
 config_options = _options(
     file_option,
     set_option,
-    click.option("--allow-private", is_flag=True, help="Fetch from private addresses, too."),
+    click.option("--allow-private", is_flag=True, help="Also fetch from private addresses."),
 )
 progress_option = click.option(
     "--progress",
     type=click.Choice(["auto", "bar", "log", "none"]),
     default="auto",
-    help="A bar, lines, or nothing [a bar on a terminal].",
+    help="Show a bar, log lines or nothing [bar on a terminal].",
 )
 input_option = click.option(
     *("-i", "input_file"),
     metavar="FILE",
-    help="More URLs, one a line; - is standard input.",
+    help="Read more URLs from FILE, one a line; - is standard input.",
     shell_complete=files,
 )
 servers_option = click.option(
-    "--server", "servers", metavar="IP[:PORT]", multiple=True, help="Name server to ask."
+    *("--server", "servers"),
+    metavar="IP[:PORT]",
+    multiple=True,
+    help="Name server to use; repeatable.",
 )
 
 
@@ -101,18 +104,18 @@ def option_value(option: str, text: str, kind: ValueKind[_T]) -> _T:
 
 
 def collect_rarely() -> None:
-    """Set the garbage collector for a process of which most objects live long.
+    """Set the garbage collector for a process whose objects are mostly long-lived.
 
-    To look at all of them stops a crawl of 100,000 sites for two seconds, and finds nothing:
-    what leaves circles behind leaves them young. To look for those ever so often takes a
-    tenth of the time.
+    A full collection stops a crawl of 100,000 sites for two seconds and finds nothing, as
+    cycles become garbage while young. Collecting young objects less often takes a tenth of
+    the time.
     """
     gc.set_threshold(_YOUNG, _ROUNDS, _NEVER)
 
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """What people can mend is one line and an exit status, never a traceback."""
+    """Turns errors that the user can fix into one line and an exit status."""
     try:
         yield
     except UserError as error:
@@ -120,7 +123,7 @@ def plain_errors() -> Iterator[None]:
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
     except BrokenPipeError:
-        # The reader of our output has left; what it did not read, nobody misses.
+        # The reader of our output has exited. At exit, Python would flush to it again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
@@ -129,7 +132,7 @@ def plain_errors() -> Iterator[None]:
 
 
 def complain(reason: object) -> None:
-    """One line for people."""
+    """Print one line on standard error."""
     click.echo(f"larbinpy: {printable(str(reason))}", err=True)
 
 
@@ -159,7 +162,7 @@ def load_config(
 
 
 def lines(name: str | None) -> Iterator[str]:
-    """The lines of a file of URLs, as they are asked for; none where there is no file."""
+    """The lines of a file of URLs, read lazily; none if `name` is None."""
     if name is None:
         return
     with open_bytes(name) as file:
@@ -170,7 +173,7 @@ def lines(name: str | None) -> Iterator[str]:
 
 
 def open_bytes(name: str) -> IO[bytes]:
-    """A file, or standard input for "-"."""
+    """Open a file, or standard input for "-"."""
     try:
         return click.open_file(name, "rb")
     except OSError as error:

@@ -32,21 +32,19 @@ from larbinpy.output.report import write_report
 from larbinpy.storage.state import Start
 
 _EARLY = (Ending.STOPPED.code, Ending.FORCED.code)
-#: Ends of which all was said by then.
-_TOLD = (Ending.NOTHING.code, Ending.DISK.code)
+#: Ends whose message was printed already.
+_REPORTED = (Ending.NOTHING.code, Ending.DISK.code)
 
 
 @click.command()
 @click.argument("urls", nargs=-1, metavar="[URL]...")
 @config_options
 @input_option
+@click.option("-o", "output_dir", metavar="DIR", help="Write pages to DIR.", shell_complete=folders)
+@click.option("--resume", "--reload", is_flag=True, help="Continue the crawl in stateDir.")
+@click.option("--scratch", is_flag=True, help="Discard the crawl in stateDir and start anew.")
 @click.option(
-    "-o", "output_dir", metavar="DIR", help="Where pages are written.", shell_complete=folders
-)
-@click.option("--resume", "--reload", is_flag=True, help="Go on with the crawl in stateDir.")
-@click.option("--scratch", is_flag=True, help="Forget the crawl in stateDir.")
-@click.option(
-    "--report", metavar="FILE", help="Write a JSON report at the end.", shell_complete=files
+    "--report", metavar="FILE", help="Write a JSON report to FILE at the end.", shell_complete=files
 )
 @progress_option
 def crawl(
@@ -61,34 +59,38 @@ def crawl(
     report: str | None,
     progress: str,
 ) -> None:
-    """Crawl from the URLs given here, in a file, and as startUrl together."""
+    """Crawl from seeds.
+
+    The seeds are the URL arguments, the lines of -i FILE and the startUrl lines of the
+    configuration together.
+    """
     with plain_errors():
         if resume and scratch:
-            raise ConfigError("--resume and --scratch exclude each other")
+            raise ConfigError("--resume and --scratch cannot be used together")
         more = [("outputDir", output_dir)] if output_dir else []
         config = load_config(config_file, settings, allow_private, more)
         if output_dir and not config.output_mode:
-            # Who names a folder wants something in it.
+            # A folder without an output would stay empty.
             config = replace(config, output_mode=("mirror",))
         start = Start.RESUME if resume else Start.SCRATCH if scratch else Start.REFUSE
         crawl = _made(config, chain(urls, lines(input_file)), start, progress)
         code = _run(crawl, report)
-        if progress != "none" and sys.stderr.isatty() and code not in _TOLD:
+        if progress != "none" and sys.stderr.isatty() and code not in _REPORTED:
             complain(summary(crawl.report))
         sys.exit(code)
 
 
 def _made(config: Config, texts: Iterable[str], start: Start, progress: str) -> Crawl:
-    """The crawl; a wrong seed among `texts` is an error before anything starts.
+    """The crawl; an invalid seed in `texts` is an error before anything starts.
 
-    They may be millions, so nobody else keeps them.
+    Seeds may be millions, so only one list of them is made.
     """
     try:
         seeds = [URL.parse(text) for text in texts]
     except ValueError as error:
         raise ConfigError(str(error)) from None
     if not (seeds or config.start_url or config.input_port or start is Start.RESUME):
-        raise ConfigError("nothing to crawl: give a URL, a startUrl or an inputPort")
+        raise ConfigError("nothing to crawl: give a URL, startUrl or inputPort")
     return Crawl(config, seeds=seeds, start=start, progress=progress)
 
 
@@ -103,21 +105,21 @@ def _run(crawl: Crawl, report: str | None) -> int:
 
 
 def summary(report: Mapping[str, Any]) -> str:
-    """How a crawl went, in one line, from its report."""
+    """One line about a finished crawl, from its report."""
     failed = sum(report["outcomes"][outcome.value] for outcome in having(Trait.MISSED))
     pages, refused = report["pages"], report["robots"]["denied"]
-    said = (
+    text = (
         f"{report['stop_reason']}: {grouped(pages)} pages, {size(report['bytes_received'])} "
         f"in {roughly(report['elapsed_s'])}; {grouped(failed)} failed, "
         f"{grouped(refused)} refused by robots.txt"
     )
     left = report["urls_queued"]
     if not left and report["exit_code"] not in _EARLY:
-        return said
-    return f"{said}; {grouped(left)} still queued, --resume goes on"
+        return text
+    return f"{text}; {grouped(left)} still queued, --resume continues"
 
 
 def _check_writable(path: Path) -> None:
-    """It would be late to find out after the crawl."""
+    """Raise ConfigError now rather than after the crawl."""
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise ConfigError(f"{path}: no report can be written there")
+        raise ConfigError(f"{path}: the report cannot be written there")

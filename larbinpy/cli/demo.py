@@ -17,14 +17,14 @@ from larbinpy.storage.state import Start
 
 
 @click.command()
-@click.option("-o", "directory", metavar="DIR", help="Keep mirror and log there.")
+@click.option("-o", "directory", metavar="DIR", help="Keep the mirror and the log in DIR.")
 @progress_option
 def demo(directory: str | None, progress: str) -> None:
-    """Crawl and mirror an embedded web, on loopback: no network is needed."""
+    """Crawl and mirror an embedded web on loopback; needs no network."""
     with plain_errors(), ExitStack() as closing:
         if directory:
             _check_own(Path(directory))
-        # As Ctrl-C: what was made is removed.
+        # As for Ctrl-C, temporary files are removed.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         folder = Path(directory or closing.enter_context(TemporaryDirectory("", "larbinpy-demo-")))
         web = closing.enter_context(serve())
@@ -34,26 +34,27 @@ def demo(directory: str | None, progress: str) -> None:
         click.echo(f"larbinpy crawl -c {conf}")
         crawl = Crawl(load(str(conf), {}, ()), start=Start.SCRATCH, progress=progress)
         code = crawl.run()
-        _tell(crawl.report)
+        _print_report(crawl.report)
         if directory:
             click.echo(f"mirror: {folder / 'mirror'}\nlog:    {folder / 'state' / 'crawl.jsonl'}")
         else:
-            click.echo("All it wrote is removed; larbinpy demo -o DIR keeps mirror and log.")
+            click.echo("Its files are removed; larbinpy demo -o DIR keeps the mirror and the log.")
         sys.exit(code)
 
 
 def _check_own(folder: Path) -> None:
-    """Refuse what the demo would write over, or forget, unless that is of a demo."""
+    """Refuse a folder in which the demo would overwrite files that are not a demo's."""
     conf = folder / "larbin.conf"
     if conf.is_file() and conf.read_bytes().startswith(FIRST_LINE.encode()):
         return
     for there in (conf, folder / "state", folder / "mirror"):
         if there.exists():
-            raise ConfigError(f"{there}: not the demo's, so it is left alone; name another folder")
+            raise ConfigError(
+                f"{there}: not a file of the demo, so not overwritten; choose another folder"
+            )
 
 
-def _tell(report: dict[str, Any]) -> None:
-    """A report in some lines."""
+def _print_report(report: dict[str, Any]) -> None:
     click.echo(
         f"{report['stop_reason']}: {report['pages']} pages of {report['sites']} sites "
         f"on {report['addresses']} addresses in {report['elapsed_s']} s, "

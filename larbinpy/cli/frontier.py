@@ -10,9 +10,9 @@ from larbinpy.storage.state import State
 
 @click.command()
 @click.argument("state_dir", metavar="STATE_DIR", shell_complete=folders)
-@click.option("--count", is_flag=True, help="Only how many.")
+@click.option("--count", is_flag=True, help="Print only their number.")
 def frontier(state_dir: str, count: bool) -> None:
-    """List the URLs that a stopped crawl still owes."""
+    """List the URLs that a stopped crawl has not fetched yet."""
     with plain_errors():
         urls = State(Path(state_dir)).owed()
         if count:

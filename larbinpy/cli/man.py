@@ -19,19 +19,19 @@ PAGES = {"larbinpy": 1, "larbin.conf": 5}
 
 _USAGE = "usage or configuration error"
 _SIGNALS = {
-    "SIGINT, SIGTERM": "The first ends a crawl: transfers in flight get ten seconds, and all is "
-    "saved. The second ends it at once; what was saved stays valid.",
-    "SIGUSR1": "A line of status on standard error.",
-    "SIGHUP": "The logs are opened anew, as after their rotation.",
+    "SIGINT, SIGTERM": "The first ends a crawl: transfers in flight get ten seconds, and "
+    "everything is saved. The second ends it at once; the state saved last stays valid.",
+    "SIGUSR1": "Prints a status line on standard error.",
+    "SIGHUP": "Reopens the logs, for log rotation.",
 }
 _CONF = (
-    "White space parts words, # begins a comment, and a bare keyword switches on. Lists are "
-    "closed by end. A word with spaces stands in double quotes. Keywords are in any case. "
-    "Durations take s, m, h and d, sizes K, M and G. A file written for Larbin is taken "
-    "unchanged; a wrong one stops the program before anything starts.",
-    "Each setting is also taken from the environment, as LARBINPY_KEYWORD, and from the "
-    "command line, as --set KEYWORD=VALUE, which comes before all others. What a file means, "
-    "defaults included, is told by larbinpy check-config.",
+    "White space separates words, # starts a comment, and a bare keyword turns a switch on. "
+    "Lists end with end. Double quotes enclose a word with spaces. Keywords are "
+    "case-insensitive. Durations take the units s, m, h and d, sizes K, M and G. A file written "
+    "for Larbin works unchanged; an error in the file stops the program before it starts.",
+    "The environment variable LARBINPY_KEYWORD overrides the file, and --set KEYWORD=VALUE on "
+    "the command line overrides both. larbinpy check-config prints all settings of a file, "
+    "defaults included.",
 )
 
 
@@ -49,13 +49,13 @@ def man(context: click.Context, name: str) -> None:
 
 
 def page(name: str, commands: click.Group) -> str:
-    """The manual page `name` of `PAGES`, where `commands` are all there are."""
-    body = _of_the_program(commands) if name == "larbinpy" else _of_the_file()
+    """The manual page `name`, a key of `PAGES`, for the program with these `commands`."""
+    body = _program_page(commands) if name == "larbinpy" else _file_page()
     head = f'.TH "{name.upper()}" {PAGES[name]} "" "larbinpy {__version__}"'
     return "\n".join([head, *body, ""])
 
 
-def _of_the_program(commands: click.Group) -> Iterator[str]:
+def _program_page(commands: click.Group) -> Iterator[str]:
     context = click.Context(commands, info_name="larbinpy")
     helped = commands.help or ""
     yield from (".SH NAME", _text(f"larbinpy - {helped[:1].lower()}{helped[1:].rstrip('.')}"))
@@ -69,24 +69,24 @@ def _of_the_program(commands: click.Group) -> Iterator[str]:
         yield from (f".SS {_usage(str(each.info_name), each)}", _text(each.command.help or ""))
         yield from _options(each)
     yield ".SH SIGNALS"
-    for signal, what in _SIGNALS.items():
-        yield from _entry(_bold(signal), what)
+    for signal, text in _SIGNALS.items():
+        yield from _entry(_bold(signal), text)
     yield ".SH EXIT STATUS"
     for code, reasons in sorted(_exit_statuses().items()):
         yield from _entry(_bold(str(code)), "; ".join(reasons))
     yield ".SH FILES"
-    yield from _entry(_bold("larbin.conf"), "The configuration, where none is named.")
+    yield from _entry(_bold("larbin.conf"), "The configuration, if no other file is named.")
     yield from (".SH SEE ALSO", f"{_bold('larbin.conf')}(5)")
 
 
-def _of_the_file() -> Iterator[str]:
+def _file_page() -> Iterator[str]:
     yield from (".SH NAME", "larbin.conf \\- configuration of the web crawler larbinpy")
     yield ".SH DESCRIPTION"
     yield "\n.PP\n".join(map(_text, _CONF))
     yield ".SH SETTINGS"
     for row in SETTINGS.values():
-        what = f"{row.help[:1].upper()}{row.help[1:]}."
-        yield from _entry(_keyword(row), what, _notes(row))
+        text = f"{row.help[:1].upper()}{row.help[1:]}."
+        yield from _entry(_keyword(row), text, _notes(row))
     yield from (".SH SEE ALSO", f"{_bold('larbinpy')}(1)")
 
 
@@ -96,7 +96,7 @@ def _keyword(row: Setting) -> str:
 
 
 def _notes(row: Setting) -> str:
-    live = " May be changed while a crawl runs." if row.live else ""
+    live = " Can change while a crawl runs." if row.live else ""
     return f"Default: {row.text(row.default) or 'none'}.{live}"
 
 
@@ -135,11 +135,11 @@ def _bold(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """`text`, so that a formatter prints it as it is, where it does not begin a line."""
+    """`text` escaped for a formatter, except at the start of a line."""
     return text.replace("\\", "\\(rs").replace("-", "\\-").replace('"', "\\(dq")
 
 
 def _text(text: str) -> str:
-    """`text` in lines of 78; those that would be orders are none."""
+    """`text` in lines of 78; none of them is taken for a macro."""
     lines = wrap(_escaped(text), 78, break_long_words=False, break_on_hyphens=False)
     return "\n".join("\\&" + line if line[0] in ".'" else line for line in lines)

@@ -1,4 +1,4 @@
-"""The command that mirrors a site."""
+"""``larbinpy mirror``."""
 
 import sys
 from collections.abc import Sequence
@@ -28,10 +28,10 @@ from larbinpy.page import Page
 from larbinpy.storage.state import Start, State, StateError
 from larbinpy.url import Url
 
-#: Where neither options nor settings say how: deeper, quicker and with longer files than a
-#: crawl of sites that nobody named one by one.
+#: Defaults of a mirror: deeper, faster and with longer files than a crawl, as the user chose
+#: its one site.
 _DEFAULTS = Config(depth_in_site=50, wait_duration=1.0, max_page_size=64 << 20)
-#: What every mirror is.
+#: Settings of every mirror; only --set overrides them.
 _MIRROR = (
     ("outputMode", "mirror"),
     ("rewriteLinks", "on"),
@@ -40,23 +40,23 @@ _MIRROR = (
     ("getCGI", "on"),
     ("anyType", "on"),
 )
-#: What larbin.conf and environment say of these is for another crawl: it would leave out half
-#: of a site, end early, or be in the way of that crawl's ports.
-_NOT_TAKEN = (
+#: Settings that larbin.conf and the environment have for other crawls: they would leave out
+#: half of a site, end early, or take the ports of that crawl.
+_IGNORED = (
     *("noExternalLinks", "limitToDomain", "forbiddenExtensions", "specificSearch"),
     *("pageNoDuplicate", "limitTime", "limitPage", "httpPort", "inputPort"),
 )
-#: Failures that are named at the end; all of them are in the log.
+#: Failures that are printed at the end; all of them are in the log.
 _SHOWN = 20
 
 
 class MirrorSummary:
-    """An output plug that remembers what people want to know in the end."""
+    """An output plug that counts unchanged files and failures for the last lines."""
 
     def __init__(self) -> None:
         self.unchanged = 0
         self.failed_count = 0
-        #: The first of the failures, a line each.
+        #: A line for each of the first failures.
         self.lines: list[str] = []
 
     def loaded(self, page: Page) -> None:
@@ -81,8 +81,8 @@ class MirrorSummary:
 @click.argument("url")
 @click.argument("directory", metavar="DIR", shell_complete=folders)
 @click.option("--depth", metavar="NUMBER", help="Links to follow from URL [depthInSite, 50].")
-@click.option("--wait", metavar="TIME", help="Between two requests [waitDuration, 1s].")
-@click.option("--rate", metavar="BYTES", help="Bytes a second at most [bondWidth, no limit].")
+@click.option("--wait", metavar="TIME", help="Time between two requests [waitDuration, 1s].")
+@click.option("--rate", metavar="BYTES", help="Most bytes a second [bondWidth, no limit].")
 @config_options
 @progress_option
 def mirror(
@@ -96,90 +96,100 @@ def mirror(
     allow_private: bool,
     progress: str,
 ) -> None:
-    """Mirror one site so that it browses offline, below DIR; again, to refresh it.
+    """Mirror one site below DIR so that it browses offline; run again to refresh it.
 
-    URL is where it begins; the site is all that can be reached from there on the same host,
-    whatever its path and port.
+    The mirror starts at URL and has all that can be reached from there on the same host,
+    with any path and port.
 
-    What larbin.conf and the environment say of how to crawl (your name, waits, depth, network)
-    counts here, too. What they say of what to fetch, where to put it, when to end, and of ports
-    (startUrl, forbiddenExtensions, limitPage and the like) does not; --set does.
+    Settings in larbin.conf and the environment that choose how to crawl (your name, waits,
+    depth, network) apply. Those that choose what to fetch, where to store it, when to stop or
+    which ports to open (startUrl, forbiddenExtensions, limitPage and the like) are ignored;
+    --set overrides.
     """
     with plain_errors():
-        state = str(Path(directory) / ".larbinpy")
-        told = (("depthInSite", depth), ("waitDuration", wait), ("bondWidth", rate))
-        more = [
-            *(("startUrl", url), ("outputDir", directory), ("stateDir", state), *_MIRROR),
-            *((keyword, value) for keyword, value in told if value is not None),
-        ]
-        config = _configured(config_file, settings, allow_private, more)
-        start = _unfinished(directory, state)
+        config = configuration(
+            url, directory, depth, wait, rate, config_file, settings, allow_private
+        )
+        start = _start(directory, config.state_dir)
         if start is Start.RESUME:
-            click.echo(f"larbinpy: going on with the unfinished mirror in {directory}", err=True)
+            complain(f"continuing the unfinished mirror in {directory}")
         summary = MirrorSummary()
         crawl = Crawl(config, output=summary, start=start, progress=progress)
         collect_rarely()
         code = crawl.run()
-        _tell(crawl.report, summary, state)
+        _print_summary(crawl.report, summary, config.state_dir)
         click.echo(f"mirror: {directory}")
         sys.exit(code)
 
 
-def _configured(
+def configuration(
+    url: str,
+    directory: str,
+    depth: str | None,
+    wait: str | None,
+    rate: str | None,
     config_file: str | None,
     settings: Sequence[str],
     allow_private: bool,
-    more: Sequence[tuple[str, str]],
 ) -> Config:
-    """The configuration, of which it is told what was taken from larbin.conf and what not."""
+    """The settings of a mirror, from the arguments of the command.
+
+    Prints a line if it uses larbin.conf, and one with the settings that it ignores. Raises
+    ConfigError.
+    """
+    state = str(Path(directory) / ".larbinpy")
+    options = (("depthInSite", depth), ("waitDuration", wait), ("bondWidth", rate))
+    more = [
+        *(("startUrl", url), ("outputDir", directory), ("stateDir", state), *_MIRROR),
+        *((keyword, value) for keyword, value in options if value is not None),
+    ]
     if config_file is None and Path(DEFAULT_FILE).exists():
-        complain(f"with the settings of {DEFAULT_FILE} here")
-    own = [*more, *((keyword, "") for keyword in _NOT_TAKEN)]
+        complain(f"using the settings in {DEFAULT_FILE}")
+    own = [*more, *((keyword, "") for keyword in _IGNORED)]
     asked, config = (
         load_config(config_file, settings, allow_private, each, _DEFAULTS) for each in (more, own)
     )
     taken = texts(config)
     left = [keyword for keyword, text in texts(asked).items() if text != taken[keyword]]
     if left:
-        complain(f"not for a mirror, where --set does not say so: {', '.join(left)}")
+        complain(f"ignored for a mirror, unless given with --set: {', '.join(left)}")
     return config
 
 
-def _unfinished(directory: str, folder: str) -> Start:
-    """A mirror that was stopped goes on; one that was finished is refreshed."""
+def _start(directory: str, folder: str) -> Start:
+    """A mirror that was stopped is continued; one that was finished is refreshed."""
     state = State(Path(folder))
     if not state.exists:
         return Start.SCRATCH
-    # Nobody else is at it, and what is said about it is so.
+    # With the lock, no other process changes the state meanwhile.
     try:
         state.lock()
     except OSError:
-        return Start.SCRATCH  # for the crawl to find out, and to say
+        return Start.SCRATCH  # the crawl reports the error
     try:
         owes = next(iter(state.owed()), None) is not None
     except StateError as error:
-        click.echo(f"larbinpy: {error}; starting anew", err=True)
+        complain(f"{error}; starting anew")
         return Start.SCRATCH
     finally:
         state.unlock()
     unfinished = owes or not is_rewritten(directory)
     if unfinished and _lost_catalog(directory):
         raise UserError(
-            f"{directory}: an unfinished mirror, and its catalog {NAME} is gone; mirror into"
-            f" another folder, or remove {folder} to fetch all of it anew over the files here"
+            f"{directory}: an unfinished mirror without its catalog {NAME}; mirror into another"
+            f" folder, or remove {folder} to fetch everything again over the files here"
         )
     return Start.RESUME if unfinished else Start.SCRATCH
 
 
 def _lost_catalog(directory: str) -> bool:
-    """Are there files of a mirror, and nothing that tells which URLs they are of?"""
+    """Whether there are files of a mirror, but not the catalog with their URLs."""
     root = Path(directory)
     return not (root / NAME).exists() and any(path.name[0] != "." for path in root.iterdir())
 
 
-def _tell(report: dict[str, Any], summary: MirrorSummary, state: str) -> None:
-    """What came, and what did not."""
-    if report["exit_code"] != NOTHING:  # which was told with its reasons
+def _print_summary(report: dict[str, Any], summary: MirrorSummary, state: str) -> None:
+    if report["exit_code"] != NOTHING:  # the crawl has printed the reasons
         click.echo(
             f"{report['stop_reason']}: {report['success']} pages and files of "
             f"{report['sites']} sites, {summary.unchanged} of them unchanged, "
@@ -187,11 +197,11 @@ def _tell(report: dict[str, Any], summary: MirrorSummary, state: str) -> None:
         )
     failed = summary.failed_count
     if failed:
-        click.echo(f"{failed} could not be had:")
+        click.echo(f"{failed} could not be fetched:")
         click.echo("\n".join(summary.lines))
     if failed > len(summary.lines):
         click.echo(
             f"  and {failed - len(summary.lines)} more; {Path(state) / 'crawl.jsonl'} has all"
         )
     if report["urls_queued"] or report["exit_code"] == STOPPED:
-        click.echo("There is more to come: the same command goes on.")
+        click.echo("The mirror is unfinished; run the same command to continue.")

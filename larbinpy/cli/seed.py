@@ -16,14 +16,14 @@ from larbinpy.console.terminal import client
 @input_option
 @host_option
 @port_option
-@click.option("--priority", is_flag=True, help="Before all others.")
+@click.option("--priority", is_flag=True, help="Fetch before all other URLs.")
 @click.option(
     "--depth",
     type=click.IntRange(0, MOST_DEPTH),
     metavar="NUMBER",
-    help="Links to follow from there [depthInSite of the crawl].",
+    help="Links to follow from these URLs [depthInSite of the crawl].",
 )
-@click.option("--again", is_flag=True, help="Fetch even what was seen.")
+@click.option("--again", is_flag=True, help="Also fetch URLs that were seen already.")
 def seed(
     urls: tuple[str, ...],
     config_file: str | None,
@@ -43,5 +43,5 @@ def seed(
             refusals = client.seed(*place, seeds, priority, depth, again)
         for refusal in refusals:
             click.echo(f"larbinpy: {refusal.url}: {refusal.reason}", err=True)
-        click.echo(f"{len(seeds) - len(refusals)} of {len(seeds)} URLs taken")
+        click.echo(f"{len(seeds) - len(refusals)} of {len(seeds)} URLs accepted")
         sys.exit(USAGE if len(refusals) == len(seeds) else 0)

@@ -14,11 +14,11 @@ from larbinpy.console.text import printable
 
 @click.command()
 @file_option
-@click.option("--url", help="Status page [that of FILE, http://127.0.0.1:8081/].")
-@click.option("--follow", is_flag=True, help="Print each URL as its fate is decided.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--url", help="Status page [httpHost and httpPort of FILE, http://127.0.0.1:8081/].")
+@click.option("--follow", is_flag=True, help="Print each URL as it is decided.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def status(config_file: str | None, url: str | None, follow: bool, as_json: bool) -> None:
-    """Print, or follow, the status of a running crawl."""
+    """Print or follow the status of a running crawl."""
     with plain_errors(), port_of("http", config_file, *_address(url)) as (host, port):
         if follow:
             for fate in client.follow(host, port):

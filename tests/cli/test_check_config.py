@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from larbinpy.cli import main
 
 
-def test_check_config_has_a_line_for_each_error(tmp_path: Path) -> None:
+def test_each_error_is_a_line(tmp_path: Path) -> None:
     conf = tmp_path / "t.conf"
     conf.write_text("retries x\nnonsense\n")
     told = CliRunner().invoke(main, ["check-config", str(conf)])
@@ -16,7 +16,7 @@ def test_check_config_has_a_line_for_each_error(tmp_path: Path) -> None:
     assert [line.split(": ")[1] for line in told.stderr.splitlines()] == [f"{conf}:1", f"{conf}:2"]
 
 
-def test_check_config_counts_what_a_crawl_would(
+def test_set_and_environment_override_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     conf = tmp_path / "t.conf"
@@ -25,4 +25,4 @@ def test_check_config_counts_what_a_crawl_would(
     told = CliRunner().invoke(main, ["check-config", str(conf), "--set", "limitPage=7"])
     changed = [line.split("#")[0].split() for line in told.stdout.splitlines() if "CHANGED" in line]
     assert changed == [["retries", "6"], ["limitPage", "7"]]
-    assert told.stderr == "larbinpy: with LARBINPY_RETRIES of the environment\n"
+    assert told.stderr == "larbinpy: LARBINPY_RETRIES is set in the environment\n"

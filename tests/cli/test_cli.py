@@ -1,4 +1,4 @@
-"""The commands as such: what each loads, and what the program says of them."""
+"""The commands: their help, and the modules that each loads."""
 
 import os
 import re
@@ -29,7 +29,7 @@ COMMANDS = {
     "completion",
 }
 
-#: Runs a command, and says which of the modules named were loaded for it.
+#: Runs a command, then prints which of the modules in argv[1] are loaded.
 _LOADED = """
 import sys
 from larbinpy.cli import main
@@ -46,7 +46,7 @@ def loaded(*arguments: str, of: str) -> set[str]:
     return set(done.stdout.splitlines()[-1].split())
 
 
-def test_help_knows_every_command_and_what_it_is_for() -> None:
+def test_help_lists_every_command() -> None:
     shown = CliRunner().invoke(main, ["--help"])
     assert shown.exit_code == 0
     rows = [line.split(maxsplit=1) for line in shown.output.partition("Commands:")[2].splitlines()]
@@ -73,21 +73,21 @@ def test_version_names_the_libraries() -> None:
     assert re.search(r"with libxml2 \d+\.\d+\.\d+$", text, re.MULTILINE)
 
 
-def test_an_unknown_command_is_one_line_and_2() -> None:
+def test_an_unknown_command_is_a_usage_error() -> None:
     shown = CliRunner().invoke(main, ["crwal"])
     assert shown.exit_code == 2
     assert "No such command 'crwal'. Did you mean 'crawl'?" in shown.output
     assert "No such command 'zzz'.\n" in CliRunner().invoke(main, ["zzz"]).output
 
 
-def test_a_command_loads_what_it_needs() -> None:
-    """Resolving names must not wait for a crawler to be loaded, nor for a bar nobody sees."""
+def test_a_command_loads_only_the_modules_it_needs() -> None:
+    """`resolve` loads neither the crawler nor, without a terminal, the progress bar."""
     heavy = "pycurl,turbohtml,lxml,h11,tqdm,dns.message,larbinpy.crawl.engine,larbinpy.frontier"
     assert loaded("resolve", "--server", "127.0.0.1", os.devnull, of=heavy) == set()
     assert "pycurl" in loaded("fetch", "--help", of=heavy)
 
 
-def test_a_file_of_urls_is_read_as_it_is_asked_for(tmp_path: Path) -> None:
+def test_a_file_of_urls_is_read_lazily(tmp_path: Path) -> None:
     path = tmp_path / "urls.txt"
     path.write_bytes(b" http://a.test/ \r\n\n\t\n\xff\n")
     found = lines(str(path))

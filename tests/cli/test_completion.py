@@ -15,14 +15,14 @@ def said(*arguments: str, **environ: str) -> str:
     return result.output
 
 
-def test_an_unknown_shell_is_one_line() -> None:
+def test_an_unknown_shell_is_a_usage_error() -> None:
     result = CliRunner().invoke(main, ["completion", "csh"])
     assert result.exit_code == 2
     assert "is not one of" in result.output
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completions_are_what_the_shell_can_read(shell: str) -> None:
+def test_the_shell_can_parse_its_script(shell: str) -> None:
     text = said("completion", shell)
     assert f"_LARBINPY_COMPLETE={shell}_complete" in text
     if shutil.which(shell) is None:
@@ -31,7 +31,7 @@ def test_completions_are_what_the_shell_can_read(shell: str) -> None:
 
 
 def completed(*words: str) -> list[str]:
-    """What bash is told of the last of `words`: kind,value."""
+    """The completions of the last of `words` that bash gets, as kind,value."""
     environ = {
         "_LARBINPY_COMPLETE": "bash_complete",
         "COMP_WORDS": " ".join(["larbinpy", *words]),
@@ -47,7 +47,7 @@ def test_commands_options_and_keywords_are_completed() -> None:
     assert completed("completion", "z") == ["plain,zsh"]
 
 
-def test_paths_are_left_to_the_shell() -> None:
+def test_the_shell_completes_paths_itself() -> None:
     assert completed("crawl", "-c", "lar") == ["file,lar"]
     assert completed("crawl", "-o", "o") == ["dir,o"]
     assert completed("mirror", "http://a.test/", "o") == ["dir,o"]

@@ -21,10 +21,10 @@ def report(**values: Any) -> dict[str, Any]:
     }
 
 
-def test_a_crawl_sums_up_in_a_line() -> None:
+def test_the_summary_of_a_crawl_is_one_line() -> None:
     outcomes = {"success": 9, "err40X": 2, "noDNS": 1, "urlDup": 7, "outSite": 5, "err30X": 1}
     assert summary(report(outcomes=outcomes)) == (
         "finished: 1,234 pages, 5.0 MB in 12 s; 3 failed, 2 refused by robots.txt"
     )
     stopped = summary(report(stop_reason="stopped", exit_code=11, urls_queued=1500))
-    assert stopped.endswith("; 1,500 still queued, --resume goes on")
+    assert stopped.endswith("; 1,500 still queued, --resume continues")

@@ -25,12 +25,12 @@ def begin_demo(tmp_path: Path, *options: str) -> None:
         assert demo.wait(30) in (11, 130)
 
 
-def test_the_demo_leaves_nothing_behind_when_it_is_stopped(tmp_path: Path) -> None:
+def test_a_stopped_demo_removes_its_files(tmp_path: Path) -> None:
     begin_demo(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_demo_runs_again_where_it_ran(tmp_path: Path) -> None:
+def test_the_demo_can_run_again_in_its_folder(tmp_path: Path) -> None:
     folder = tmp_path / "demo"
     for _ in range(2):
         begin_demo(tmp_path, "-o", str(folder))
@@ -40,7 +40,7 @@ def test_the_demo_runs_again_where_it_ran(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mine", ["larbin.conf", "state/state.json", "mirror/a.test"])
-def test_the_demo_writes_over_nothing_but_its_own(
+def test_the_demo_overwrites_only_its_own_files(
     mine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -48,7 +48,7 @@ def test_the_demo_writes_over_nothing_but_its_own(
     Path(mine).write_text("From me@a.test\n")
     told = CliRunner().invoke(main, ["demo", "-o", "."])
     assert told.exit_code == 2
-    assert told.stderr.startswith(f"larbinpy: {mine.partition('/')[0]}: not the demo's")
+    assert told.stderr.startswith(f"larbinpy: {mine.partition('/')[0]}: not a file of the demo")
     assert told.stderr.count("\n") == 1
     assert [str(path) for path in Path().rglob("*") if path.is_file()] == [mine]
     assert Path(mine).read_text() == "From me@a.test\n"

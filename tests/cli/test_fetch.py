@@ -14,7 +14,7 @@ from larbinpy.cli import main
         ("ftp://a.test/", "not a URL that can be crawled (http or https)"),
     ],
 )
-def test_fetch_says_what_it_does_not_fetch_and_why(url: str, hint: str) -> None:
+def test_a_refused_url_gets_a_hint(url: str, hint: str) -> None:
     told = CliRunner().invoke(main, ["fetch", url, "--server", "127.0.0.1", "--json"])
     assert told.exit_code == 4
     assert told.stderr.startswith(f"larbinpy: {url}: {hint}")

@@ -20,7 +20,7 @@ def said(*arguments: str) -> str:
 
 
 def formatted(name: str) -> str:
-    """The page as people see it; whatever a formatter finds wrong in it is an error."""
+    """The formatted page; a warning of the formatter is an error."""
     if shutil.which("groff") is None:
         pytest.skip("groff is not installed")
     command = ["groff", "-ww", "-man", "-Tascii", "-P-cbou", "-rLL=200n"]
@@ -31,14 +31,14 @@ def formatted(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_formatters_find_nothing_wrong(name: str) -> None:
+def test_formatters_accept_the_page(name: str) -> None:
     formatted(name)
     if shutil.which("mandoc") is None:
         pytest.skip("mandoc is not installed")
     done = subprocess.run(
         ["mandoc", "-T", "lint"], input=said("man", name), capture_output=True, text=True
     )
-    # A date would be that of the day on which somebody looks.
+    # The page has no date, as the text does not depend on the day.
     found = [line for line in done.stdout.splitlines() if "missing date" not in line]
     assert found == []
 
@@ -66,7 +66,7 @@ def test_the_manual_has_every_setting_with_its_default() -> None:
         assert f"{row.keyword}{usage} {what}. Default: {row.text(row.default) or 'none'}." in text
 
 
-def test_nothing_in_a_help_is_an_order_to_the_formatter() -> None:
+def test_help_texts_cannot_be_taken_for_macros() -> None:
     odd = click.Group("odd", help="A group.")
     text = '.so /etc/passwd \\fBbold "x" \'y --z'
     odd.command("sub", help=f"{text}\n\n{text} " * 9)(lambda: None)
@@ -75,7 +75,7 @@ def test_nothing_in_a_help_is_an_order_to_the_formatter() -> None:
     assert "\\fBbold" not in "\n".join(lines)
 
 
-def test_an_unknown_page_is_one_line() -> None:
+def test_an_unknown_page_is_a_usage_error() -> None:
     result = CliRunner().invoke(main, ["man", "ls"])
     assert result.exit_code == 2
     assert "is not one of" in result.output

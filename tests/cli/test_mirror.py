@@ -1,4 +1,4 @@
-"""`larbinpy mirror` as people use it: once, again, and stopped in between."""
+"""`larbinpy mirror`: a first run, a refresh, and an interrupted run."""
 
 import shutil
 import signal
@@ -6,24 +6,22 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from larbinpy.cli import main
-from larbinpy.cli import mirror as mirroring
+from larbinpy.cli.mirror import configuration
+from larbinpy.cli.mirror import mirror as mirror_command
 from larbinpy.config import Config
-from larbinpy.errors import UserError
 from tests.support.checkout import ROOT
 from tests.support.crawling import Asked, World, html, missing, ok, one_line
 from tests.support.webserver import Act, Step, reply
 
 PAGES = 40
 
-#: What `mirror` says of the settings it found, and what it makes of them.
+#: Called with options; returns the messages of `mirror` and its settings.
 Configured = Callable[..., tuple[str, Config]]
 
 
 class Site:
-    """A page with links to many, a style sheet, and a link to nowhere; it knows of changes."""
+    """A page with many links, a style sheet and a dead link; it answers conditional requests."""
 
     def __init__(self) -> None:
         self.hangs_at = ""
@@ -57,7 +55,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 def mirror(world: World, url: str) -> list[str]:
-    """The command, with what lets it work on this machine alone, and fast."""
+    """The command line, with settings that make it work on loopback, without delays."""
     host, port = world.names.address
     wanted = [f"dnsServer={host}:{port}", "waitBy=site", "retryWait=0.1", "fetchInfo"]
     more = [word for setting in wanted for word in ("--set", setting)]
@@ -82,19 +80,19 @@ def test_a_site_is_mirrored_and_then_refreshed(world: World) -> None:
     assert len(files(world)) == PAGES + 2
     assert '<a href="p7.html">' in files(world)["index.html"]
     assert '<link rel=stylesheet href="s.css">' in files(world)["p7.html"]
-    assert "1 could not be had:" in first.out
+    assert "1 could not be fetched:" in first.out
     assert f"{web.url('/gone')} (on {web.url()}): the server has no such page for us" in first.out
     before = files(world)
     site.asked.clear()
     second = world.larbinpy(*mirror(world, web.url()))
     assert second.process.returncode == 0, second.err
     assert "42 pages and files of 1 sites, 1 of them unchanged," in second.out
-    assert len(site.asked) == PAGES + 4  # robots.txt and the page that is not there as well
+    assert len(site.asked) == PAGES + 4  # with robots.txt and the dead link
     assert files(world) == before
 
 
-def test_large_files_that_stayed_are_no_copies_of_one_another(world: World) -> None:
-    """Though none of them is read."""
+def test_unchanged_large_files_are_not_duplicates_of_each_other(world: World) -> None:
+    """Their bodies are not read, so they have no digests to compare."""
     web = world.web(Site(), "a.test")
     command = [*mirror(world, web.url("/large1")), "--set", "pageNoDuplicate"]
     command += ["--set", f"startUrl={web.url('/large2')}"]
@@ -102,7 +100,7 @@ def test_large_files_that_stayed_are_no_copies_of_one_another(world: World) -> N
     assert "2 pages and files of 1 sites, 2 of them unchanged" in world.larbinpy(*command).out
 
 
-def test_one_that_was_stopped_browses_as_far_as_it_came_and_goes_on(world: World) -> None:
+def test_a_stopped_mirror_can_be_browsed_and_continued(world: World) -> None:
     site = Site()
     site.hangs_at = "/p20"
     web = world.web(site, "a.test")
@@ -113,7 +111,7 @@ def test_one_that_was_stopped_browses_as_far_as_it_came_and_goes_on(world: World
     assert "in use by process" in one_line(rival)
     crawler.signal(signal.SIGTERM)
     assert world.finish(crawler) == 11
-    assert "the same command goes on" in crawler.out
+    assert "run the same command to continue" in crawler.out
     some = files(world)
     assert 2 < len(some) < PAGES
     assert '<a href="p7.html">' in some["index.html"]
@@ -122,14 +120,14 @@ def test_one_that_was_stopped_browses_as_far_as_it_came_and_goes_on(world: World
     site.asked.clear()
     again = world.larbinpy(*mirror(world, web.url()))
     assert again.process.returncode == 0
-    assert "going on with the unfinished mirror" in again.err
+    assert "continuing the unfinished mirror" in again.err
     assert len(site.asked) < PAGES
     assert len(files(world)) == PAGES + 2
     assert '<a href="p30.html">' in files(world)["index.html"]
 
 
-def test_one_that_was_stopped_and_lost_its_catalog_is_left_alone(world: World) -> None:
-    """Whose files these are nobody knows any more, so people have to say."""
+def test_a_stopped_mirror_without_its_catalog_is_refused(world: World) -> None:
+    """Only the catalog knows the URLs of its files."""
     site = Site()
     site.hangs_at = "/p20"
     web = world.web(site, "a.test")
@@ -144,18 +142,18 @@ def test_one_that_was_stopped_and_lost_its_catalog_is_left_alone(world: World) -
     before = files(world)
     refused = world.larbinpy(*mirror(world, web.url()))
     assert refused.process.returncode == 2
-    assert "remove site/.larbinpy to fetch all of it anew" in refused.err
+    assert "remove site/.larbinpy to fetch everything again" in refused.err
     assert "--scratch" not in refused.err
     assert refused.err.count("\n") == 1
     assert files(world) == before
-    # The way out that it tells of.
+    # The remedy in the message works.
     shutil.rmtree(world.folder / "site" / ".larbinpy")
     assert world.larbinpy(*mirror(world, web.url())).process.returncode == 0
     assert len(files(world)) == PAGES + 3
     assert (world.folder / "site" / "mine").read_text() == "mine"
 
 
-def test_a_site_that_is_not_there_is_an_error(world: World) -> None:
+def test_an_unknown_host_is_an_error(world: World) -> None:
     crawler = world.larbinpy(*mirror(world, "http://nowhere.test/"))
     assert crawler.process.returncode == 4
     said = "no page could be fetched: its host has no address (1)\n"
@@ -164,7 +162,7 @@ def test_a_site_that_is_not_there_is_an_error(world: World) -> None:
     assert "  http://nowhere.test/: its host has no address\n" in crawler.out
 
 
-def test_what_robots_txt_refuses_is_told_in_words(world: World) -> None:
+def test_the_summary_names_urls_that_robots_txt_forbids(world: World) -> None:
     def site(asked: Asked) -> Iterable[Step]:
         if asked.path == "/robots.txt":
             return [ok(b"User-agent: *\nDisallow: /secret", "text/plain")]
@@ -175,25 +173,23 @@ def test_what_robots_txt_refuses_is_told_in_words(world: World) -> None:
     assert f"{web.url('/secret')} (on {web.url()}): robots.txt refuses it" in crawler.out
 
 
-# What it takes from whom.
+# Settings
 
 
 @pytest.fixture
-def configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Configured:
-    """`mirror` with options, and a larbin.conf in the working folder, up to its crawl."""
+def configured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Configured:
+    """The messages and the settings of a mirror with `options` and a larbin.conf."""
     monkeypatch.chdir(tmp_path)
-    made: list[Config] = []
-
-    def crawl(config: Config, **_: object) -> None:
-        made.append(config)
-        raise UserError("enough")
-
-    monkeypatch.setattr(mirroring, "Crawl", crawl)
 
     def configured(*options: str, conf: str = "") -> tuple[str, Config]:
         (tmp_path / "larbin.conf").write_text(conf)
-        said = CliRunner().invoke(main, ["mirror", "http://a.test/", "site", *options]).stderr
-        return said.partition("larbinpy: enough")[0], made.pop()
+        arguments = ["http://a.test/", "site", *options]
+        given = mirror_command.make_context("mirror", arguments).params
+        del given["progress"]
+        config = configuration(**given)
+        return capsys.readouterr().err, config
 
     return configured
 
@@ -202,7 +198,7 @@ def pace(config: Config) -> tuple[float, int, int, int]:
     return config.wait_duration, config.depth_in_site, config.bond_width, config.max_page_size
 
 
-def test_options_win_over_the_settings_and_those_over_its_defaults(
+def test_options_override_settings_and_those_override_defaults(
     configured: Configured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     conf = "waitDuration 7 depthInSite 8 bondWidth 9 maxPageSize 10 From me@a.test"
@@ -210,25 +206,25 @@ def test_options_win_over_the_settings_and_those_over_its_defaults(
     said, config = configured(conf=conf)
     assert pace(config) == (7, 8, 9, 10)
     assert config.sender == "me@a.test"
-    assert said == "larbinpy: with the settings of larbin.conf here\n"
+    assert said == "larbinpy: using the settings in larbin.conf\n"
     monkeypatch.setenv("LARBINPY_DEPTHINSITE", "18")
     assert pace(configured(conf=conf)[1]) == (7, 18, 9, 10)
     options = ("--wait", "0", "--depth", "0", "--rate", "0", "--set", "maxPageSize=20")
     assert pace(configured(*options, conf=conf)[1]) == (0, 0, 0, 20)
 
 
-def test_a_mirror_beside_the_larbin_conf_that_comes_with_the_program_is_whole(
+def test_the_larbin_conf_of_the_program_leaves_a_mirror_complete(
     configured: Configured,
 ) -> None:
     said, config = configured(conf=(ROOT / "larbin.conf").read_text())
     assert config == configured()[1]
     assert said.splitlines()[1:] == [
-        "larbinpy: not for a mirror, where --set does not say so: "
+        "larbinpy: ignored for a mirror, unless given with --set: "
         "httpPort, inputPort, forbiddenExtensions, limitPage"
     ]
 
 
-def test_what_to_fetch_and_when_to_end_is_said_to_the_mirror_itself(
+def test_settings_of_what_to_fetch_and_when_to_stop_are_ignored(
     configured: Configured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     conf = (

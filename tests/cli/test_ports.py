@@ -69,7 +69,7 @@ def test_a_seed_has_the_depth_given_or_that_of_the_crawl(
     with Background() as loop:
         port = loop.serve_input(crawl).port
         result = run("seed", "http://a.test/", "--port", str(port), *options)
-    assert (result.exit_code, result.output) == (0, "1 of 1 URLs taken\n")
+    assert (result.exit_code, result.output) == (0, "1 of 1 URLs accepted\n")
     assert crawl.seeds == [("http://a.test/", depth, False, False)]
 
 
@@ -88,7 +88,7 @@ def test_the_default_ports_are_larbins() -> None:
 def test_an_error_at_a_default_port_says_that_none_was_given() -> None:
     with pytest.raises(NoAnswer) as raised, port_of("input", None):
         raise NoAnswer("nobody there.")
-    assert str(raised.value) == "nobody there. No inputPort was given, nor -c FILE with one"
+    assert str(raised.value) == "nobody there. Give its inputPort, or -c FILE with it"
     with pytest.raises(NoAnswer) as raised, port_of("input", None, None, 7):
         raise NoAnswer("nobody there.")
     assert str(raised.value) == "nobody there."
