@@ -1,21 +1,18 @@
-"""What a crawl leaves behind: pages on disk, the crawl log, the report.
+"""The outputs of a crawl: pages on disk, the crawl log, the report.
 
-``plug``    the four-function plug, and several of them as one
+``plug``    the interface of an output, and several outputs as one
+``modes``   opens the outputs that outputMode names
 ``save``    pages in numbered files, 2000 a folder, with an index
-``mirror``  pages under their host and path; ``paths`` decides the names, without a disk
-``warc``    all that was asked and answered, as WARC files: ``records`` makes them of pages,
-            ``series`` has the files, ``cdxj`` the index of each
-``browsable``  the same for reading offline: its ``catalog`` knows which URL has which file,
-            which ``naming`` decides; ``tree`` are its files, ``originals`` those as they came;
-            ``relinking`` rewrites them in the end, ``links`` leads from one to another
-``stats``   counts only
+``mirror/`` pages under their host and path, and mirrors that browse offline
+``warc/``   requests and replies in WARC files, each with an index
+``counts``  counts only
 ``log``     ``crawl.jsonl``, a line for each URL whose fate is decided
 ``report``  the JSON object of ``--report``
 
-A full or read-only disk is an `OSError` that nobody here swallows. Whatever is on disk
-under its final name is complete, then and after a kill. Pages are not synced one by one but
-at each checkpoint (`larbinpy.storage.syncing`), so a power cut may leave those incomplete that came
-since the last; a crawl that goes on gets them again.
+A full or read-only disk raises `OSError`; no output hides it. A file under its final name is
+complete, also after a kill. Pages are not synced one by one but at each checkpoint
+(`larbinpy.storage.syncing`), so a power cut may leave pages incomplete that came since the
+last one; a resumed crawl fetches those again.
 """
 
 from larbinpy.output.plug import Output

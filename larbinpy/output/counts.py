@@ -1,4 +1,4 @@
-"""Stats mode: nothing is kept but counts, by type, status, size and host."""
+"""Stats mode: counts pages by type, status, size and host, and keeps nothing else."""
 
 from heapq import nlargest
 
@@ -6,18 +6,18 @@ from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.url import Url
 
-#: Larbin's rows: 25 of 4096 bytes, the last one for all that is bigger.
+#: Larbin's rows: 25 of 4096 bytes; the last one takes all larger pages.
 SIZE_STEP = 4096
 SIZE_ROWS = 25
 
-# Servers choose types and hosts: as many as they like, as long as they like.
+# Servers choose types and hosts, so their number and length are bounded here.
 _MAX_KEYS = 10_000
 _MAX_KEY = 100
 _SHOWN = 50
 
 
 class Tally:
-    """Counts by key, at most `_MAX_KEYS` of them; what comes later is counted together."""
+    """Counts by key, for the first `_MAX_KEYS` keys; all later keys share one count."""
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
@@ -31,7 +31,7 @@ class Tally:
             self.others += 1
 
     def top(self) -> dict[str, int]:
-        """The largest counts, largest first."""
+        """Return the `_SHOWN` largest counts, largest first."""
         return dict(nlargest(_SHOWN, self.counts.items(), key=lambda item: item[1]))
 
     def __repr__(self) -> str:
@@ -39,7 +39,7 @@ class Tally:
 
 
 class StatsOutput:
-    """Counts of pages and of failures."""
+    """Counts pages and failures."""
 
     def __init__(self) -> None:
         self._pages = 0
@@ -66,7 +66,7 @@ class StatsOutput:
         self._failures[outcome.value] = self._failures.get(outcome.value, 0) + 1
 
     def stats(self) -> dict[str, object]:
-        """Of types, statuses and hosts the 50 most frequent are given."""
+        """Return the counts; of types, statuses and hosts the 50 most frequent."""
         return {
             "pages": self._pages,
             "bytes": self._bytes,

@@ -9,9 +9,9 @@ from larbinpy.storage.state import SavedPart
 
 
 def line(fate: Fate) -> bytes:
-    """`fate` as a line: printable ASCII whatever the web put into it, and a newline.
+    """Return `fate` as a line: printable ASCII, whatever servers sent, and a newline.
 
-    It is what json makes of `Fate.as_dict`, put together in a quarter of the time.
+    The same text as json makes of `Fate.as_dict`, in a quarter of the time.
     """
     text = (
         f'{{"ts": "{fate.ts}", "url": {quoted(fate.url)}, "outcome": "{fate.outcome}", '
@@ -29,10 +29,10 @@ def _or_null(text: str | None) -> str:
 
 
 class CrawlLog(SavedPart):
-    """Appends to the log at `path`; what a kill left of a last line is cut off first.
+    """Appends to the log at `path`; cuts off first what a kill left of a last line.
 
-    Lines wait in memory until `flush`. A write that fails leaves whole lines in the file,
-    and what it should have written in memory.
+    Lines wait in memory until `flush`. After a failed write the file holds whole lines, and
+    the lines that were not written still wait.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -44,22 +44,22 @@ class CrawlLog(SavedPart):
         self._waiting.append(line(fate))
 
     def flush(self) -> None:
-        """Hand all lines to the system. Raises `OSError`; nothing is lost or torn then."""
+        """Hand all lines to the system. Raises `OSError`, with no line lost or torn."""
         if self._waiting:
             self._file.write(b"".join(self._waiting))
             self._waiting.clear()
 
     def reopen(self) -> OSError | None:
-        """Go on in a new file where the old one was renamed (log rotation).
+        """Go on in a new file if the old one was renamed (log rotation).
 
-        Returns why that cannot be had, if so: the old one still takes lines then. Raises
-        `OSError` where that one fails.
+        If the new file cannot be opened, returns the error and goes on in the old one. Raises
+        `OSError` if the old one fails.
         """
         self.flush()
-        # What the old one holds since the last checkpoint may not be synced any more.
+        # No later checkpoint syncs the lines of the old file.
         self._file.sync()
         try:
-            # The same file is not opened again: it has one writer.
+            # The same file is not opened again: its lock admits one writer.
             new = None if self._file.is_at(self._path) else LineFile(self._path)
         except OSError as error:
             return error
@@ -68,42 +68,42 @@ class CrawlLog(SavedPart):
             self._file = new
         return None
 
-    # For those who look back:
+    # For searches in the log:
 
     @property
     def size(self) -> int:
-        """Bytes that were handed to the system."""
+        """How many bytes were handed to the system."""
         return self._file.size
 
     def read(self, size: int, offset: int) -> bytes:
-        """At most `size` of these bytes, from `offset` on."""
+        """Return at most `size` of these bytes, from `offset` on."""
         return self._file.read(size, offset)
 
     def last_waiting(self, text: bytes) -> bytes | None:
-        """The last line with `text` in it, of those that still wait."""
+        """Return the last line with `text` among those that still wait."""
         return next((line for line in reversed(self._waiting) if text in line), None)
 
     # As a part of the state:
 
     def cut(self) -> dict[str, int]:
-        """Hand all lines to the system; which file it is, and how much of it counts."""
+        """Hand all lines to the system; return the file's number and length."""
         self.flush()
         return {"file": self._file.number, "length": self._file.size}
 
     def sync(self) -> None:
-        """Bring to the disk what was handed to the system."""
+        """Bring the lines that were handed to the system to the disk."""
         self._file.sync()
 
     def load(self, mark: dict[str, int]) -> None:
-        """Take off the lines after a cut: what they tell of will be done again.
+        """Cut off the lines after a mark: their URLs will be fetched again.
 
-        Nothing of a file that took the place of the one that was cut.
+        A file that has taken the place of the marked one is left as it is.
         """
         if self._file.number == mark["file"] and self._file.size > mark["length"]:
             self._file.cut_to(mark["length"])
 
     def clear(self) -> None:
-        """Take off all lines."""
+        """Remove all lines."""
         self._file.cut_to(0)
 
     def close(self) -> None:

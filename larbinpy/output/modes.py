@@ -1,4 +1,4 @@
-"""The output modes of larbin.conf, opened as one plug."""
+"""Opens the output modes of larbin.conf as one output."""
 
 import errno
 import os
@@ -22,24 +22,25 @@ def open_output(
     archive: Callable[[str], Output] | None = None,
     browsable: MirrorSettings | None = None,
 ) -> Outputs:
-    """The plug for the output modes of larbin.conf ("save", "mirror", "stats"), and `more`.
+    """Open the output modes of larbin.conf ("save", "mirror", "stats"), and add `more`.
 
-    That of "warc" is made by `archive`; with `browsable`, the mirror browses offline. The
-    plug's `stats` has one entry a plug. Raises `OSError` where `directory` cannot be used,
+    `archive` opens "warc"; with `browsable`, the mirror browses offline. The `stats` of the
+    result have one entry for each output. Raises `OSError` if `directory` cannot be used,
     `ValueError` for a mode that does not exist.
     """
-    plugs: dict[str, Output] = {}
+    outputs: dict[str, Output] = {}
     with ExitStack() as undo:
         for mode in modes:
             make = archive if mode == "warc" and archive else partial(_open, mode, browsable)
-            plugs[mode] = make(directory)
-            undo.callback(plugs[mode].close)
+            outputs[mode] = make(directory)
+            undo.callback(outputs[mode].close)
         undo.pop_all()
-    plugs.update(more or {})
-    # Last, as it alone would keep two of a page that another plug refused before a stop.
-    if "save" in plugs:
-        plugs["save"] = plugs.pop("save")
-    return SeveralOutputs(plugs) if plugs else NullOutput()
+    outputs.update(more or {})
+    # Last: if another output fails and the crawl stops, the page comes again, and save mode
+    # alone would keep it twice.
+    if "save" in outputs:
+        outputs["save"] = outputs.pop("save")
+    return SeveralOutputs(outputs) if outputs else NullOutput()
 
 
 def _open(mode: str, browsable: MirrorSettings | None, directory: str) -> Output:

@@ -1,4 +1,4 @@
-"""The plug between the crawl and whoever wants its pages."""
+"""The interface between the crawl and its outputs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -12,7 +12,7 @@ from larbinpy.url import Url
 
 
 class Output(Protocol):
-    """Where pages go: the place to add code of your own to a crawl.
+    """An output of a crawl: the place to add code of your own.
 
     Write a class with these four methods (it need not inherit from this one) and hand an
     object of it to the crawl::
@@ -34,21 +34,22 @@ class Output(Protocol):
             def close(self):
                 pass
 
-    All four are called from the one loop that also fetches, never at the same time, so no
-    lock is needed, and time spent here is time in which nothing is fetched: hand slow work
-    to another process. An `OSError` says that the disk refuses. Where it is full the crawl
-    waits for room and calls again with the same page; else it saves its state and stops
-    with exit status 3, and the page is fetched again when it is resumed. Any other
-    exception is a bug and ends the crawl with its traceback.
+    All four are called from the loop that also fetches, never at the same time, so they need
+    no lock. The crawl fetches nothing while they run: hand slow work to another process.
 
-    After a kill or a power cut pages come again that came since the last checkpoint, some
-    seconds before. A plug that must not keep them twice is a `Durable` one.
+    An `OSError` means that the disk refuses. If it is full, the crawl waits for room and calls
+    again with the same page; otherwise it saves its state and stops with exit status 3, and
+    fetches the page again when it is resumed. Any other exception is a bug and ends the crawl
+    with its traceback.
+
+    After a kill or a power cut, pages that came since the last checkpoint, some seconds
+    before, come again. An output that must not keep them twice is a `Durable` one.
     """
 
     def loaded(self, page: Page) -> None:
-        """A page came, complete, decoded and parsed. It may be kept; nobody changes it later.
+        """A page came, complete, decoded and parsed. You may keep it: it does not change.
 
-        Where a mirror is refreshed, a large file that stayed as it was may have no body here:
+        If a mirror is refreshed, a large file that did not change may come without a body:
         see `Page.body`.
         """
 
@@ -56,7 +57,7 @@ class Output(Protocol):
         """The fate of `url` is decided, and there is no page. Retries are not reported."""
 
     def stats(self) -> dict[str, object]:
-        """Counts for the status page, as JSON-able values. Called about once a second."""
+        """Return counts for the status page, fit for JSON. Called about once a second."""
 
     def close(self) -> None:
         """The crawl is over: release files. Called once; nothing is called after it."""
@@ -64,69 +65,69 @@ class Output(Protocol):
 
 @runtime_checkable
 class Durable(Output, Protocol):
-    """A plug that is a part of the saved state: one with these three methods as well."""
+    """An output that is a part of the saved state: one with these three methods as well."""
 
     def cut(self) -> Any:
-        """The mark of what was written by now: JSON-able, and another one once there is more.
+        """Return a mark of how much is written, fit for JSON; a different one after more.
 
-        Called at each checkpoint, of which the first is before the first page.
+        Called at each checkpoint; the first comes before the first page.
         """
 
     def sync(self) -> None:
-        """Bring to the disk what tells which pages there are. Raises `OSError`."""
+        """Sync the files that list the pages. Raises `OSError`."""
 
     def load(self, mark: Any) -> None:
-        """Go on from `mark`, before anything else: what came after it comes again.
+        """Go on from `mark`; pages after it come again. Called before anything else.
 
-        Raises `OSError` or `ValueError` where what was there by then is not whole, `UserError`
-        where people can mend that.
+        Raises `OSError` or `ValueError` if the data up to the mark is damaged, `UserError` if
+        the operator can mend that.
         """
 
 
 @runtime_checkable
 class ReplyListener(Output, Protocol):
-    """A plug that is told of all that servers said: one with these two methods as well."""
+    """An output that gets all replies of servers: one with these two methods as well."""
 
     def replied(self, page: Page) -> None:
         """A reply came that is no page to keep: an error, a redirect, a robots.txt, a copy.
 
-        Those of tries that failed are among them. An `OSError` is as one of `loaded`.
+        Replies of failed tries are included. An `OSError` means the same as in `loaded`.
         """
 
     def resolved(self, answer: Answer) -> None:
-        """A name server told just now the addresses of a name. No `OSError` is expected.
+        """A name server has just answered with the addresses of a name. Must not raise `OSError`.
 
-        The name is in lower case and without a final dot; it may be one of a link, asked for
-        in advance. What is known already is not told again.
+        The name is in lower case and without a final dot. It may be that of a link, resolved
+        in advance. Names that are in the cache are not reported again.
         """
 
 
 @runtime_checkable
 class Refresher(Protocol):
-    """A plug that knows from earlier crawls what it has, and can do with what did not change."""
+    """An output that has pages of an earlier crawl and fetches only those that changed."""
 
     def conditions(self, url: str) -> Sequence[str]:
-        """Header lines for the request for `url`, as it is wanted only where it changed."""
+        """Return header lines that ask the server for `url` only if it changed."""
 
     def unchanged(self, page: Page) -> None:
-        """Make `page`, the answer that nothing changed (304), the page that is here.
+        """Fill in `page`, a reply that nothing changed (304), from the stored page.
 
-        With outcome and body, so that it is a success; or with an outcome that makes it
-        come again, and without conditions then.
+        Sets outcome and body, which makes it a success. If the stored page is damaged, sets an
+        outcome that makes the crawl fetch the URL again, this time without conditions.
         """
 
     def moved(self, url: str, target: str) -> None:
         """`url` redirects to `target`."""
 
     def finish(self) -> Iterator[None]:
-        """What is left to do when the crawl has ended, in steps.
+        """Do the work that is left when the crawl has ended, in steps.
 
-        It may be left after any of them, or by an OSError, and is begun anew then.
+        The crawl may stop after any step, or at an `OSError`; the work then begins anew.
         """
 
 
 class NoRefresh:
-    """Knows nothing."""
+    """No page is known from an earlier crawl."""
 
     def conditions(self, url: str) -> Sequence[str]:
         return ()
@@ -145,15 +146,15 @@ NO_REFRESH: Refresher = NoRefresh()
 
 
 class Outputs(Durable, ReplyListener, SavedPart, Protocol):
-    """What a crawl has: all of its plugs as one."""
+    """All outputs of a crawl as one."""
 
     @property
     def refresher(self) -> Refresher:
-        """The one that knows what it has; one of that kind is enough."""
+        """The output that has pages of an earlier crawl; at most one is used."""
 
 
 class NullOutput(SavedPart):
-    """Keeps nothing."""
+    """No output mode: keeps nothing."""
 
     refresher: Refresher = NO_REFRESH
 
@@ -186,27 +187,31 @@ class NullOutput(SavedPart):
 
 
 class SeveralOutputs(SavedPart):
-    """Several plugs as one, each called in the order given.
+    """Several outputs as one, called in the order given.
 
-    An exception of one keeps the page from those after it; when that page comes again,
-    those before it are not called again. `close` reaches all of them. Those that are
-    durable are a part of the state, by their names.
+    If one raises an exception, those after it do not get the page; when the page comes again,
+    those before it are not called again. `close` reaches all of them. The durable ones are
+    saved in the state under their names.
     """
 
-    def __init__(self, plugs: Mapping[str, Output]) -> None:
-        self._plugs = dict(plugs)
-        self._durable = {name: plug for name, plug in plugs.items() if isinstance(plug, Durable)}
-        self._listeners = [plug for plug in plugs.values() if isinstance(plug, ReplyListener)]
-        #: The one that knows what it has; one of that kind is enough.
-        self.refresher = next((p for p in plugs.values() if isinstance(p, Refresher)), NO_REFRESH)
-        #: The page that one of them refused, and what is still to be called with it.
+    def __init__(self, outputs: Mapping[str, Output]) -> None:
+        self._outputs = dict(outputs)
+        self._durable = {
+            name: output for name, output in outputs.items() if isinstance(output, Durable)
+        }
+        self._listeners = [
+            output for output in outputs.values() if isinstance(output, ReplyListener)
+        ]
+        #: The output that has pages of an earlier crawl; at most one is used.
+        self.refresher = next((p for p in outputs.values() if isinstance(p, Refresher)), NO_REFRESH)
+        #: The page at which one of them failed, and the calls that are left for it.
         self._refused: tuple[Page, list[Callable[[Page], None]]] | None = None
 
     def loaded(self, page: Page) -> None:
-        self._call_all(page, [plug.loaded for plug in self._plugs.values()])
+        self._call_all(page, [output.loaded for output in self._outputs.values()])
 
     def replied(self, page: Page) -> None:
-        self._call_all(page, [plug.replied for plug in self._listeners])
+        self._call_all(page, [output.replied for output in self._listeners])
 
     def _call_all(self, page: Page, left: list[Callable[[Page], None]]) -> None:
         if self._refused is not None and self._refused[0] is page:
@@ -219,33 +224,33 @@ class SeveralOutputs(SavedPart):
             self._refused = (page, left) if left else None
 
     def resolved(self, answer: Answer) -> None:
-        for plug in self._listeners:
-            plug.resolved(answer)
+        for output in self._listeners:
+            output.resolved(answer)
 
     def failed(self, url: Url, outcome: Outcome) -> None:
-        for plug in self._plugs.values():
-            plug.failed(url, outcome)
+        for output in self._outputs.values():
+            output.failed(url, outcome)
 
     def stats(self) -> dict[str, object]:
-        return {name: plug.stats() for name, plug in self._plugs.items()}
+        return {name: output.stats() for name, output in self._outputs.items()}
 
     def cut(self) -> dict[str, object]:
-        return {name: plug.cut() for name, plug in self._durable.items()}
+        return {name: output.cut() for name, output in self._durable.items()}
 
     def sync(self) -> None:
-        for plug in self._durable.values():
-            plug.sync()
+        for output in self._durable.values():
+            output.sync()
 
     def load(self, mark: dict[str, Any]) -> None:
-        """Each goes on from its part of `mark`, where it had one."""
-        for name, plug in self._durable.items():
+        """Each output goes on from its part of `mark`, if it has one."""
+        for name, output in self._durable.items():
             if name in mark:
-                plug.load(mark[name])
+                output.load(mark[name])
 
     def close(self) -> None:
         with ExitStack() as stack:
-            for plug in reversed(self._plugs.values()):
-                stack.callback(plug.close)
+            for output in reversed(self._outputs.values()):
+                stack.callback(output.close)
 
     def __repr__(self) -> str:
-        return f"SeveralOutputs({', '.join(map(repr, self._plugs.values()))})"
+        return f"SeveralOutputs({', '.join(map(repr, self._outputs.values()))})"

@@ -26,10 +26,10 @@ def build_report(
     robots: Mapping[str, int],
     dns: Mapping[str, object],
 ) -> dict[str, object]:
-    """The report's object, keys in the order in which they are promised.
+    """Return the report's object, with its keys in the documented order.
 
-    `started` is ISO 8601; `totals`, `robots` and `dns` are as in a snapshot, which may have
-    more than is reported. Raises `KeyError` where one lacks a count.
+    `started` is ISO 8601; `totals`, `robots` and `dns` are those of a snapshot, which may hold
+    more than the report does. Raises `KeyError` if one lacks a count.
     """
     return {
         "version": version,
@@ -52,8 +52,8 @@ def build_report(
 def write_report(path: str | os.PathLike[str], report: Mapping[str, object]) -> None:
     """Write `report` to `path`, whole or not at all. Raises `OSError`.
 
-    A pipe or a device (``/dev/stdout``) is written to; a file is replaced, and a link to
-    one stays a link.
+    Writes into a pipe or a device (``/dev/stdout``), but replaces a file; a link to a file
+    stays a link.
     """
     text = json.dumps(report, indent=2) + "\n"
     if _is_special(path):

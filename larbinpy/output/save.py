@@ -1,13 +1,13 @@
 """Save mode: pages in numbered files, as Larbin saved them.
 
 ``dNNNNN/fNNNNN`` holds a page, 2000 to a folder, and ``dNNNNN/index`` has a line
-``number URL`` for each. The index is the truth: a file gets its line when it is complete,
-and a file without a line, which a kill may leave, gives its number to the next page.
+``number URL`` for each. Only the index counts: a file gets its line when it is complete, and
+the next page takes the number of a file without a line, which a kill may leave.
 
-A crawl that was killed gets the pages again that came since its last checkpoint, and takes
-back what it has of them. So that it takes nothing of another crawl, which may have written
-to the same folder since, each leaves its name in the file ``.larbinpy-crawl`` before its
-first page.
+A resumed crawl fetches the pages again that came since its last checkpoint, so it removes the
+copies it has of them. Another crawl may have written to the same folder since: each crawl
+puts its name into the file ``.larbinpy-crawl`` before its first page, and removes nothing
+where it finds another name.
 """
 
 import os
@@ -30,7 +30,7 @@ _CRAWL = ".larbinpy-crawl"
 
 
 class SaveMark(TypedDict):
-    """The crawl that writes, the folder it is at, and how much of the index there is (bytes)."""
+    """The name of the crawl, the number of its current folder, and bytes of that index."""
 
     crawl: str
     folder: int
@@ -38,9 +38,9 @@ class SaveMark(TypedDict):
 
 
 class SaveOutput:
-    """Numbered files below `directory`, which is made where it is missing.
+    """Numbered files below `directory`, which is made if it is missing.
 
-    In a directory that has some, numbering goes on after the last. One crawl at a time
+    If the directory has some already, numbering goes on after the last. One crawl at a time
     writes there; a second is refused with `BlockingIOError`.
     """
 
@@ -60,11 +60,11 @@ class SaveOutput:
             raise
 
     def _numbers(self) -> list[int]:
-        """The numbers of the folders there are, in their order."""
+        """Return the numbers of the existing folders, sorted."""
         return sorted(int(m[1]) for name in os.listdir(self._root) if (m := _FOLDER.match(name)))
 
     def _open_from(self, number: int) -> "_Folder":
-        """The first folder with room, from `number` on; foreign ones are left alone."""
+        """Open the first folder with room, from `number` on; skip folders of others."""
         while True:
             folder = self._open(number)
             if folder is not None and folder.next < self._most:
@@ -98,7 +98,7 @@ class SaveOutput:
         }
 
     def _sign(self) -> None:
-        """From here on the pages are ours."""
+        """Put the name of this crawl into the directory."""
         if not self._signed:
             create(_PART, (self._crawl.encode(),), folder=self._root)
             os.rename(_PART, _CRAWL, src_dir_fd=self._root, dst_dir_fd=self._root)
@@ -115,23 +115,23 @@ class SaveOutput:
         }
 
     def sync(self) -> None:
-        """Bring the index to the disk; those of full folders get there with their pages."""
+        """Sync the current index; those of full folders are synced with the pages."""
         self._current.sync()
 
     def load(self, mark: SaveMark) -> None:
-        """Take back the pages after a cut: they come again, and get their numbers again."""
+        """Remove the pages after a mark: they come again, and get their numbers again."""
         if self._last_crawl() != mark["crawl"]:
             return
         self._crawl, self._signed = mark["crawl"], True
         self._current.close()
         with ExitStack() as closing:
-            # From the end on, so that what a kill leaves undone is found again.
+            # From the end on: after a kill here the next start finds the rest.
             for folder in reversed(self._written_since(mark["folder"], closing)):
                 folder.take_back(mark["index"] if folder.number == mark["folder"] else 0)
         self._current = self._open_from(mark["folder"])
 
     def _last_crawl(self) -> str:
-        """The name of the crawl that wrote here last."""
+        """Return the name of the crawl that wrote here last, "" for none."""
         with suppress(FileNotFoundError):
             fd = os.open(_CRAWL, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=self._root)
             with open(fd, "rb") as file:
@@ -139,10 +139,10 @@ class SaveOutput:
         return ""
 
     def _written_since(self, first: int, closing: ExitStack) -> list["_Folder"]:
-        """Folder `first` and those begun after it, each when the one before was full.
+        """Open folder `first` and those begun after it, each when the one before was full.
 
-        After a power cut the index of one may tell less than the next does. Whose number does
-        not follow was not begun so.
+        After a power cut an index may have lost lines that the next folder still has, so a
+        folder that is not full ends the row only if the next number is missing, too.
         """
         folders: list[_Folder] = []
         numbers = [number for number in self._numbers() if number >= first]
@@ -178,7 +178,7 @@ class _Folder:
 
     @classmethod
     def open(cls, number: int, fd: int) -> "_Folder | None":
-        """The folder behind `fd`, which is closed again where it is foreign (None)."""
+        """Open the folder behind `fd`; closes `fd` and returns None if the folder is not ours."""
         with ExitStack() as undo:
             undo.callback(os.close, fd)
             names = set(os.listdir(fd))
@@ -196,11 +196,11 @@ class _Folder:
 
     @property
     def length(self) -> int:
-        """Bytes of the index."""
+        """Length of the index in bytes."""
         return self._index.size
 
     def add(self, url: str, body: bytes) -> None:
-        """Save a page and index it, or raise `OSError` with neither done."""
+        """Save a page and index it; after an `OSError` neither is done."""
         name = f"f{self.next:05}"
         create(_PART, (body,), folder=self._fd)
         try:
@@ -221,8 +221,8 @@ class _Folder:
     def take_back(self, length: int) -> None:
         """Remove the pages after the first `length` bytes of the index.
 
-        ValueError where it is shorter, unless no page is left: who reads them may have
-        taken the folder away.
+        Raises `ValueError` if it is shorter, unless no page is left: a reader of the pages may
+        have taken the folder away.
         """
         pages = [name for name in os.listdir(self._fd) if _FILE.match(name)]
         if pages and self.length < length:
@@ -235,7 +235,7 @@ class _Folder:
                 os.unlink(name, dir_fd=self._fd)
 
     def close(self) -> None:
-        """Harmless when it is closed."""
+        """Release the files; may be called again."""
         self._closing.close()
 
     def __repr__(self) -> str:
@@ -243,13 +243,13 @@ class _Folder:
 
 
 def _following(index: LineFile) -> int | None:
-    """The number after the last of `index`; None where the index is not ours."""
+    """Return the number after the last in `index`; None if the index is not ours."""
     last = -1
     for line in index.lines():
         word, _, _ = line.strip().partition(b" ")
         if word.isdigit():
             last = max(last, int(word))
         elif b"\0" not in line:
-            # Zeros are what a power cut may leave of lines that were not synced.
+            # A power cut may leave zeros in place of lines that were not synced.
             return None
     return last + 1

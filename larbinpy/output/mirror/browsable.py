@@ -1,10 +1,10 @@
 """A mirror that browses offline: rewriteLinks.
 
 While the crawl runs, pages are written as they came, and the catalog notes which URL has
-which file (`naming`). What links are rewritten in is kept as it came, too (`originals`), and
-made anew from that when the crawl has ended (`relinking`).
+which file (`naming`). Pages in which links are rewritten are also kept as originals
+(`originals`); when the crawl has ended, each is made anew from its original (`relinking`).
 
-A page that has not changed since it was fetched (304) stays; one that fails stays, too.
+If a server answers that a page has not changed (304), or the page fails, its file stays.
 """
 
 import os
@@ -23,33 +23,34 @@ from larbinpy.storage.files import LineFile, open_folder
 from larbinpy.url import Url, hash64
 
 _LOCK = ".larbinpy-names"
-#: Headers that tell of the page itself, and what follows from it: they count on a 304, too.
+#: Headers that describe the page or link from it; those of the stored page count on a 304, too.
 _LASTING = frozenset({"content-type", "etag", "last-modified", "link", "refresh", "x-robots-tag"})
 _LONGEST_HEADER = 2000
-#: By which of them a server is asked whether there is something new, and how.
+#: Headers with which a server can be asked whether a page has changed, and the request headers.
 _CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
-#: A larger file (bytes) takes more than a few milliseconds to read, and is, where it stayed as
-#: it was, only for its links; and from so much of it is told whether it may have some.
+#: Reading a larger file (bytes) takes more than a few milliseconds. One that did not change is
+#: read only if it may have links.
 _LARGE = 1 << 20
+#: Bytes from which that is decided.
 _BEGINNING = 1 << 16
 
 
 @dataclass(slots=True, frozen=True)
 class MirrorSettings:
-    """How a mirror is kept."""
+    """Options of a mirror that browses offline."""
 
-    #: Keep what was rewritten as it came, beside it.
+    #: Keep the original of each rewritten page beside it.
     keep_originals: bool = False
     #: Names in lower case, for disks that ignore case.
     lower_case: bool = False
-    #: Ask for pages that are here only where they have changed.
+    #: Fetch stored pages only if they have changed.
     conditional: bool = True
-    #: Others want the bodies of those that have not changed, too, however large.
+    #: Read unchanged pages whole, however large, because another output keeps them, too.
     whole: bool = False
 
 
 class BrowsableMirror:
-    """Pages at HOST[:PORT]/path below `directory`, which is made where it is missing.
+    """Pages at HOST[:PORT]/path below `directory`, which is made if it is missing.
 
     One crawl at a time writes to a mirror; a second is refused with `BlockingIOError`.
     """
@@ -75,7 +76,7 @@ class BrowsableMirror:
     def __repr__(self) -> str:
         return f"BrowsableMirror({self._pages} pages, {self._unchanged} of them unchanged)"
 
-    # The plug.
+    # The methods of an output.
 
     def loaded(self, page: Page) -> None:
         if page.not_modified:
@@ -101,15 +102,15 @@ class BrowsableMirror:
         return [self._pages, self._tree.written, self._catalog.changes]
 
     def sync(self) -> None:
-        """Nothing: all of it is brought to the disk with the pages."""
+        """Do nothing: the catalog is synced with the pages."""
 
     def load(self, mark: list[int] | int) -> None:
-        """Refuse to go on from a mirror elsewhere, or a plain one, whose mark is a number."""
+        """Refuse a mark of a mirror elsewhere, or of a plain mirror, whose mark is a number."""
         pages = mark if isinstance(mark, int) else mark[0]
         if pages and self._catalog.is_empty:
             raise UserError(
                 f"{self._name}: the pages so far are not in a mirror with rewriteLinks here;"
-                " resume with outputDir and rewriteLinks as they were, or --scratch starts anew"
+                " resume with outputDir and rewriteLinks as they were, or start anew with --scratch"
             )
 
     def close(self) -> None:
@@ -138,7 +139,7 @@ class BrowsableMirror:
         return Entry(
             url,
             self._names.allotted(url, "text/html" if form is Form.HTML else page.type),
-            [(n, v) for n, v in page.headers if n in _LASTING and _is_tame(v)],
+            [(n, v) for n, v in page.headers if n in _LASTING and _is_safe(v)],
             page.charset,
             _digest(page.body),
             form and form.value,
@@ -146,19 +147,19 @@ class BrowsableMirror:
         )
 
     def _twin(self, entry: Entry) -> Entry | None:
-        """The page that has the plainest path that `entry` might have, where it is the same.
+        """Return the page that has the plainest path for `entry`, if both pages are the same.
 
-        As ``/`` and ``/index.html`` are on most sites, and http and https.
+        On most sites ``/`` and ``/index.html`` are the same, and so are http and https.
         """
         twin = self._catalog.at(self._names.plainest(entry.url, entry.type))
         if twin is None or (twin.digest, twin.form) != (entry.digest, entry.form):
             return None
         return twin if twin.path != entry.path else None
 
-    # What is there already.
+    # Refreshing a stored mirror.
 
     def conditions(self, url: str) -> list[str]:
-        """Header lines that ask for `url` only where it has changed; none where it must come."""
+        """Return header lines that ask for `url` only if it changed; none if it must come."""
         entry = self._catalog.get(url) if self._settings.conditional else None
         if entry is None or not self._is_there(entry):
             return []
@@ -166,18 +167,18 @@ class BrowsableMirror:
         return [f"{ask}: {values[name]}" for name, ask in _CONDITIONS.items() if name in values]
 
     def unchanged(self, page: Page) -> None:
-        """Make of a 304 the page that is there; where it is not, it must come once more."""
+        """Turn a 304 into the stored page; if that is damaged, the page must come once more."""
         entry = self._catalog.get(page.url.href) if self._settings.conditional else None
         if entry is None:
             return
-        body = self._at_hand(entry)
+        body = self._stored_body(entry)
         if body is None:
             bare = [(name, value) for name, value in entry.headers if name not in _CONDITIONS]
             self._catalog.put(replace(entry, headers=bare, digest=b""))
             page.outcome = Outcome.EARLY_STOP
             return
-        told = {name for name, _ in page.headers}
-        page.headers += [(name, value) for name, value in entry.headers if name not in told]
+        sent = {name for name, _ in page.headers}
+        page.headers += [(name, value) for name, value in entry.headers if name not in sent]
         page.body, page.outcome = body, Outcome.SUCCESS
         self._catalog.stay(entry.url)
 
@@ -194,22 +195,22 @@ class BrowsableMirror:
             return self._originals.has(entry.url)
         return self._tree.size(entry.path) == entry.size
 
-    def _at_hand(self, entry: Entry) -> bytes | None:
-        """The page as it came, empty where nobody needs it; None where it is no more as it came.
+    def _stored_body(self, entry: Entry) -> bytes | None:
+        """Return the page as it came, None if its file was changed since or is missing.
 
-        Of a large file that has no links only the size is compared.
+        For a large file without links only the size is checked; the result is empty then.
         """
         if not self._is_there(entry):
             return None
         if entry.form is not None:
             body = self._originals.read(entry.url, entry.size)
-        elif self._is_left_alone(entry):
+        elif self._is_not_read(entry):
             return b""
         else:
             body = self._tree.read(entry.path, entry.size)
         return body if body is not None and _digest(body) == entry.digest else None
 
-    def _is_left_alone(self, entry: Entry) -> bool:
+    def _is_not_read(self, entry: Entry) -> bool:
         if self._settings.whole or entry.size <= _LARGE:
             return False
         page = Page(Url(entry.url, 0), Outcome.SUCCESS, 200, entry.headers)
@@ -221,6 +222,6 @@ def _digest(body: bytes) -> bytes:
     return hash64(body).to_bytes(8, "little")
 
 
-def _is_tame(value: str) -> bool:
-    """May a header be sent back?"""
+def _is_safe(value: str) -> bool:
+    """Is `value` safe to be sent back in a request header?"""
     return len(value) <= _LONGEST_HEADER and value.isprintable() and value.isascii()

@@ -1,8 +1,8 @@
-"""The memory of a mirror that browses offline: which URL has which file, and what it came as.
+"""The catalog of a mirror that browses offline: which URL has which file, and how it came.
 
-One SQLite file in the mirror's folder, ``.larbinpy-catalog``. What changed since the last
-checkpoint is one transaction: a kill takes it back, and the pages come again, as they do for
-every output. Memory is bounded by SQLite's page cache, however large the mirror.
+One SQLite file in the mirror's folder, ``.larbinpy-catalog``. All changes since the last
+checkpoint are one transaction: a kill undoes it, and the pages come again, as they do for
+every output. SQLite's page cache bounds the memory, however large the mirror.
 """
 
 import errno
@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS moved (url TEXT PRIMARY KEY, target TEXT NOT NULL) WI
 CREATE TABLE IF NOT EXISTS leaving (old TEXT PRIMARY KEY, new TEXT NOT NULL) WITHOUT ROWID;
 """
 _COLUMNS = "url, path, headers, charset, digest, form, size"
-#: Of a row of redirects more is a circle, or none that a crawl would follow.
+#: Longer chains of redirects are circles, or none that a crawl would follow.
 _MAX_HOPS = 10
 #: Pages read at once by `pages`.
 _BATCH = 200
@@ -40,27 +40,27 @@ class Entry:
     url: str
     #: Relative to the mirror.
     path: str
-    #: Those of its headers that count later, as `larbinpy.page.Page` has them.
+    #: The headers that a refresh needs, as in `larbinpy.page.Page`.
     headers: list[tuple[str, str]]
     #: The encoding it was read in.
     charset: str | None
-    #: Of the body as it came.
+    #: Digest of the body as it came.
     digest: bytes
-    #: Value of `larbinpy.parse.Form` where links in it are rewritten.
+    #: Value of `larbinpy.parse.Form` if links in it are rewritten, else None.
     form: str | None
     #: Bytes of the body as it came.
     size: int
 
     @property
     def type(self) -> str:
-        """Its media type, as names go by it."""
+        """The media type that its name depends on."""
         if self.form == Form.HTML.value:
             return "text/html"
         return dict(self.headers).get("content-type", "").partition(";")[0].strip().lower()
 
     @property
     def modified(self) -> float | None:
-        """When it was changed, as its server told, in seconds after 1970."""
+        """The time of its Last-Modified header (Unix time)."""
         text = dict(self.headers).get("last-modified")
         try:
             return None if text is None else parsedate_to_datetime(text).timestamp()
@@ -70,7 +70,7 @@ class Entry:
 
 @contextmanager
 def _as_os_error() -> Iterator[None]:
-    """A disk that refuses is an OSError, as it is for all outputs."""
+    """Raise errors of SQLite as `OSError`, as all outputs do."""
     try:
         yield
     except sqlite3.Error as error:
@@ -80,7 +80,7 @@ def _as_os_error() -> Iterator[None]:
 
 
 class Catalog:
-    """The catalog in `folder`, made where it is missing; who opens it is its one writer."""
+    """The catalog in `folder`, made if it is missing. Only one writer may open it."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._path = path = Path(folder) / NAME
@@ -88,24 +88,24 @@ class Catalog:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
         with _as_os_error():
             self._base = sqlite3.connect(path, isolation_level=None)
-            # Its files are brought to the disk by each checkpoint, with all others there.
+            # Each checkpoint syncs the file system, and with it the files of the catalog.
             self._base.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;")
             self._base.executescript(_SCHEMA)
             [[version]] = self._base.execute("PRAGMA user_version")
         self._rewritten = bool(version == 0)
-        #: How often it was told that files are not as they will be.
+        #: How often files or redirects changed, so that links must be rewritten.
         self.changes = 0
 
     def __repr__(self) -> str:
         return f"<Catalog {'rewritten' if self._rewritten else 'to be rewritten'}>"
 
     def note_change(self) -> None:
-        """Note that a file is not as it will be; at once, as it may be written next."""
+        """Note on the disk that links must be rewritten; call it before a file is written."""
         self.changes += 1
         self._note(done=False)
 
     def note_rewritten(self) -> None:
-        """Note that all files are as they will be, with their links."""
+        """Note that the links of all files are rewritten."""
         self._note(done=True)
 
     def _note(self, *, done: bool) -> None:
@@ -140,12 +140,12 @@ class Catalog:
         return None if row is None else _entry(row)
 
     def at(self, path: str) -> Entry | None:
-        """The page whose file `path` is."""
+        """Return the page whose file is `path`."""
         row = self._first(f"SELECT {_COLUMNS} FROM page WHERE path = ?", path)
         return None if row is None else _entry(row)
 
     def path_of(self, url: str) -> str | None:
-        """The file that a link to `url` leads to, by way of redirects too."""
+        """Return the file that a link to `url` leads to, also through redirects."""
         for target in self._chain(url):
             row = self._first("SELECT path FROM page WHERE url = ?", target)
             if row is not None:
@@ -153,7 +153,7 @@ class Catalog:
         return None
 
     def _chain(self, url: str) -> list[str]:
-        """Where redirects lead from `url`, the last first, and `url` itself."""
+        """Return the targets of redirects from `url`, the last first, and `url` itself."""
         chain = [url]
         while len(chain) <= _MAX_HOPS:
             row = self._first("SELECT target FROM moved WHERE url = ?", chain[-1])
@@ -163,7 +163,7 @@ class Catalog:
         return chain[::-1]
 
     def put(self, entry: Entry) -> None:
-        """Enter a page that came, in place of what there was of its URL."""
+        """Enter a page that came, in place of an earlier one of its URL."""
         values = (entry.url, entry.path, json.dumps(entry.headers), entry.charset, entry.digest)
         self.stay(entry.url)
         self._write(
@@ -187,25 +187,26 @@ class Catalog:
             self.note_change()
 
     def stay(self, url: str) -> None:
-        """Note that `url` does not redirect, or no more."""
+        """Note that `url` does not redirect (any more)."""
         if self._first("SELECT target FROM moved WHERE url = ?", url) is not None:
             self._write("DELETE FROM moved WHERE url = ?", (url,))
             self.note_change()
 
     def leave(self, old: str, new: str) -> None:
-        """Note that the file `old` goes, and `new` comes in its place."""
+        """Note that the file `old` will be removed, as `new` takes its place."""
         self._write("INSERT OR REPLACE INTO leaving VALUES (?, ?)", (old, new))
 
     def left(self, old: str) -> None:
+        """Note that `old` is removed."""
         self._write("DELETE FROM leaving WHERE old = ?", (old,))
 
     def leaving(self) -> list[tuple[str, str]]:
-        """What was noted by `leave` and not by `left`."""
+        """Return the pairs noted by `leave` and not yet by `left`."""
         with _as_os_error():
             return self._base.execute("SELECT old, new FROM leaving").fetchall()
 
     def pages(self) -> Iterator[Entry]:
-        """All pages whose links are rewritten, in the order in which they first came."""
+        """Yield all pages in which links are rewritten, in the order they first came."""
         last: object = 0
         while True:
             with _as_os_error():
@@ -221,7 +222,7 @@ class Catalog:
             last = rows[-1][0]
 
     def close(self) -> None:
-        """One with nothing in it goes, as it would refuse a mirror without rewriting."""
+        """Commit and close. An empty catalog is removed: it would bar a mirror without it."""
         try:
             self.commit()
             is_empty = self.is_empty
@@ -238,7 +239,7 @@ def _entry(row: tuple[Any, ...]) -> Entry:
 
 
 def is_rewritten(folder: str | os.PathLike[str]) -> bool:
-    """Is nothing left to do for the links of the mirror in `folder`?"""
+    """Are all links of the mirror in `folder` rewritten? True without a catalog."""
     path = Path(folder) / NAME
     if not path.exists():
         return True

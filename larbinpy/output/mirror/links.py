@@ -1,21 +1,21 @@
-"""From one file of a mirror to another, as a link in it."""
+"""Relative links from one file of a mirror to another."""
 
 from collections.abc import Callable
 from functools import lru_cache
 from urllib.parse import quote
 
-#: Pages of a site link to the same few thousand others, its menus above all.
+#: Files of URLs that are remembered. Pages of a site link to the same few thousand others.
 _REMEMBERED = 50_000
 
 
 class Relative:
-    """Relative references to the files of URLs, where `path_of` says which these are."""
+    """Makes relative references to the files of URLs; `path_of` gives the file of a URL."""
 
     def __init__(self, path_of: Callable[[str], str | None]) -> None:
         self._path_of = lru_cache(_REMEMBERED)(path_of)
 
     def to(self, path: str) -> Callable[[str], str | None]:
-        """What leads from the file `path` to that of a URL; None where it has none."""
+        """Return a function from a URL to its reference in the file `path`; None if no file."""
         here = tuple(path.split("/")[:-1])
 
         def lead(url: str) -> str | None:
@@ -26,10 +26,10 @@ class Relative:
 
 
 def reference(here: tuple[str, ...], target: str) -> str:
-    """The reference to the file `target` in a page of the folder `here`.
+    """Return the reference to the file `target` in a page of the folder `here`.
 
-    All but letters, digits and "-._~/" is escaped: a name may hold what ends a path, as "?"
-    does, or looks like a scheme, or would have to be escaped once more in a style sheet.
+    Escapes all but letters, digits and "-._~/": a name may hold "?", which ends a path, look
+    like a scheme, or need escapes of its own in a style sheet.
     """
     parts = target.split("/")
     shared = 0

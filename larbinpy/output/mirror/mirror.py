@@ -2,21 +2,20 @@
 
 `paths` gives every URL a plain name and an own name. A URL has its plain name, except:
 
-- where that is needed as a folder (``/a`` beside ``/a/b``) the page has its own name,
-  ``a#file``; if it came first it is moved there. The order in which they come is of no
-  consequence.
-- ``/a/`` and ``/a/index.html`` are both called ``a/index.html``, and http and https of one
-  host are both called after the host. The one that comes first has the plain name for
-  good, the other its own: ``a/index.html#folder`` or ``#file``, ``HOST#http`` or
-  ``HOST#https``. Who came first is remembered in the file ``.larbinpy-names``.
+- if the plain name is needed as a folder (``/a`` beside ``/a/b``), the page has its own name,
+  ``a#file``; a page that came first is moved there. The order in which they come does not
+  matter.
+- ``/a/`` and ``/a/index.html`` both have the plain name ``a/index.html``, and http and https
+  of one host have that of the host. The URL that comes first keeps the plain name for good,
+  the other gets its own: ``a/index.html#folder`` or ``#file``, ``HOST#http`` or
+  ``HOST#https``. The file ``.larbinpy-names`` records which came first.
 
-So each URL has one file, a page fetched again replaces itself alone, and in a mirror where
-none of this happens every file is where its URL says. Nothing that a server sends has a
-part in a name.
+So each URL has one file, a page fetched again replaces only itself, and without such clashes
+every file is where its URL says. Names do not depend on anything that a server sends.
 
-A crawl that was killed gets the pages again that came since its last checkpoint. There is
-nothing to take back for that: each replaces itself, and who came first stays the first, as
-its line is there before its page.
+A resumed crawl fetches the pages again that came since its last checkpoint. Nothing has to be
+undone for that: each page replaces itself, and the owner of a name stays the same, as its line
+is written before its page.
 """
 
 import os
@@ -28,14 +27,14 @@ from larbinpy.page import Page
 from larbinpy.storage.files import LineFile, enter_folder, open_folder
 from larbinpy.url import Url, fingerprint
 
-# No host is written with a leading dot, so these are no host's folder.
+# Folders of hosts have no leading dot.
 _NAMES = ".larbinpy-names"
 
 _RIVAL = {"http": "https", "https": "http", "file": "folder", "folder": "file"}
 
 
 class MirrorOutput:
-    """Pages at HOST[:PORT]/path below `directory`, which is made where it is missing.
+    """Pages at HOST[:PORT]/path below `directory`, which is made if it is missing.
 
     One crawl at a time writes to a mirror; a second is refused with `BlockingIOError`.
     """
@@ -96,7 +95,7 @@ class MirrorOutput:
             os.close(folder)
 
     def _enter(self, place: Place) -> tuple[str, int]:
-        """Name of the site's folder, and descriptor of the folder that the page goes to."""
+        """Return the name of the site's folder, and the descriptor of the page's folder."""
         site, folder = self._enter_site(place)
 
         def make_way(parent: int, index: int) -> None:
@@ -110,8 +109,8 @@ class MirrorOutput:
         return site, enter(folder, place.folders, make_way)
 
     def _enter_site(self, place: Place) -> tuple[str, int]:
-        # What sits at the top of the mirror and is no folder was put there by someone
-        # else, as a link or a file of their own, and is left alone.
+        # Anything else than a folder at the top of the mirror is a link or a file of somebody
+        # else, and stays.
         if self._holders.take(place.scheme, place.site):
             folder = enter_folder(self._root, place.site)
             if folder is not None:
@@ -126,10 +125,10 @@ class MirrorOutput:
 
 
 class Holders:
-    """Who has a plain name that two may want: the first to `take` it, in this run or before.
+    """The owners of plain names that two URLs may want: the first to `take` one keeps it.
 
-    A line ``KIND NAME`` each in `file`; in memory its 64-bit fingerprint (73 bytes a line,
-    of which there is one a site and one an index page).
+    `file` has a line ``KIND NAME`` for each, also of earlier runs. Memory holds its 64-bit
+    fingerprint: 73 bytes a line, with one line for each site and each index page.
     """
 
     def __init__(self, file: LineFile) -> None:
@@ -139,7 +138,7 @@ class Holders:
         }
 
     def take(self, kind: str, name: str) -> bool:
-        """Whether `kind` has `name`; it has now if nobody had. Raises `OSError`."""
+        """Give `name` to `kind` if it is free; return whether `kind` owns it. Raises `OSError`."""
         if self.holds(_RIVAL[kind], name):
             return False
         if not self.holds(kind, name):

@@ -1,10 +1,10 @@
 """Which file a URL has in a mirror that browses offline.
 
-A name is given once and for good, by the catalog: the plainest of `paths.browsable` that no
-other URL has. A file that is in the way of a folder moves aside, as in `mirror`.
+A URL gets the plainest name of `paths.browsable` that no other URL has, and keeps it: the
+catalog knows. A file that is in the way of a folder moves aside, as in `mirror`.
 
-A file that is to go is noted in the catalog with what takes its place, in one transaction:
-a kill leaves it where it was or to be cleared away at the next start.
+Before a file is removed the catalog notes it together with the file that takes its place, in
+one transaction. After a kill the file is either still in use or cleared away at the next start.
 """
 
 from contextlib import suppress
@@ -30,7 +30,7 @@ class Names:
         return self._paths(url, media_type)[0]
 
     def allotted(self, url: str, media_type: str) -> str:
-        """The path that `url` has, or the plainest that is free."""
+        """Return the path that `url` has, or the plainest that is free."""
         old = self._catalog.get(url)
         is_kept = old is not None and old.path in self._paths(url, media_type)
         if old is not None and is_kept and not self.tree.is_folder(old.path):
@@ -38,7 +38,7 @@ class Names:
         return self._free(url, media_type)
 
     def free_of_folders(self, entry: Entry) -> str:
-        """Its path, another where a folder is in its place, as a power cut may leave it."""
+        """Return its path, or another if a power cut left a folder in its place."""
         if not self.tree.is_folder(entry.path) or self._catalog.at(entry.path) is None:
             return entry.path
         path = self._free(entry.url, entry.type, but=entry.path)
@@ -46,9 +46,9 @@ class Names:
         return path
 
     def leave(self, old: str, new: str) -> None:
-        """Have the catalog without the file `old`, in whose place `new` is, then the disk."""
+        """Remove the file `old`, which `new` has replaced, from the catalog, then the disk."""
         self._catalog.leave(old, new)
-        # First, as after a kill the catalog must not name a file that is gone.
+        # Commit first: after a kill the catalog must not name a file that is gone.
         self._catalog.commit()
         self.tree.remove(old, but=new)
         self._catalog.left(old)
@@ -66,15 +66,15 @@ class Names:
         return browsable(url, media_type, self._lower_case)
 
     def _make_way(self, path: str) -> None:
-        """What has that name and is no folder gets another; a page, its next."""
+        """Rename whatever is at `path` and is no folder; a page gets its next name."""
         entry = self._catalog.at(path)
         if entry is None:
             folders, slash, name = path.rpartition("/")
             self.tree.rename(path, folders + slash + beside(name, "#file"))
             return
         new = self._free(entry.url, entry.type, but=path)
-        # First, and at once: after a kill between the two the file is still moved; else a
-        # folder would be taken for it for good.
+        # Commit first: if a kill comes before the rename, the next start still moves the file.
+        # The other way round, a folder would be in the place of the page for good.
         self._catalog.leave(path, new)
         self._catalog.rename(entry.url, new)
         self._catalog.commit()
@@ -82,7 +82,7 @@ class Names:
         self._catalog.left(path)
 
     def _clear_away(self) -> None:
-        """Do what a kill kept from being done when the catalog knew of it."""
+        """Finish the moves and removals that the catalog notes and a kill prevented."""
         for old, new in self._catalog.leaving():
             if self._catalog.at(old) is None and self.tree.size(old) is not None:
                 if self.tree.size(new) is None and not self.tree.is_folder(new):

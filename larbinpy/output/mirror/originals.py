@@ -1,4 +1,4 @@
-"""Pages as they came, packed, beside a mirror in which their links are rewritten."""
+"""The pages as they came, compressed, for a mirror in which their links are rewritten."""
 
 import zlib
 
@@ -11,7 +11,7 @@ _LEVEL = 1
 
 
 class Originals:
-    """One file a URL in ``.larbinpy-originals``."""
+    """One file for each URL, in ``.larbinpy-originals``."""
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
@@ -23,13 +23,13 @@ class Originals:
         self._tree.write(_path(url), zlib.compress(body, _LEVEL))
 
     def read(self, url: str, size: int) -> bytes | None:
-        """The page, of so many bytes; None where it is not there, or not whole."""
+        """Return the page, of `size` bytes; None if it is missing or damaged."""
         packed = self._tree.read(_path(url), _most_packed(size))
         if packed is None:
             return None
         unpacking = zlib.decompressobj()
         try:
-            # One byte more, as the end is only seen by whoever looks for more.
+            # One byte more: zlib reports the end only when asked for more than there is.
             body = unpacking.decompress(packed, size + 1)
         except zlib.error:
             return None
@@ -45,5 +45,5 @@ def _path(url: str) -> str:
 
 
 def _most_packed(size: int) -> int:
-    """More than zlib makes of `size` bytes, whatever these are."""
+    """Return a bound of the compressed size of any `size` bytes."""
     return size + size // 100 + 1000

@@ -1,12 +1,12 @@
-"""Where in a mirror a URL belongs: names only, no disk.
+"""The names of URLs in a mirror; this module uses no disk.
 
-The name of a file is the URL's own spelling, percent escapes included: two URLs that are
-different are different on disk, the URL can be read from the path, and all names are
-printable ASCII on which no normalisation of accents can work. ``http://h:8080/a/b?q`` is
-``h:8080/a/b?q``, and ``/a/`` is ``a/index.html``.
+The name of a file is the spelling of its URL, with its percent escapes. So different URLs have
+different files, the path shows the URL, and all names are printable ASCII, which no file
+system normalises. ``http://h:8080/a/b?q`` is ``h:8080/a/b?q``, and ``/a/`` is
+``a/index.html``.
 
-A fragment never travels, so ``#`` is in no URL that is crawled, and here it marks whatever
-is not a URL's own spelling:
+Fragments are never sent, so no crawled URL holds ``#``. In a name it marks all that is not the
+URL's own spelling:
 
     ``#XX``      a byte that a name cannot hold, or not in that place: ``/`` and ``\\`` of a
                  query, a leading ``.``, ``~`` or ``-`` of a host, the names ``.`` and ``..``
@@ -14,15 +14,15 @@ is not a URL's own spelling:
     ``#h`` + 32 hex digits   a part too long for a file name, or parts too deep, shortened;
                  the digits are BLAKE2b of all of it
     ``#file``, ``#folder``, ``#http``, ``#https``   the URL's *own* name
-    ``#.orig``   no URL, but what a page was before its links were rewritten
+    ``#.orig``   no URL, but the original of a page whose links were rewritten
 
-What follows ``#`` starts with a lower-case letter except in ``#XX``, where the digits are
-upper case, so that no two of these can be confused.
+The text after ``#`` starts with a lower-case letter, except in ``#XX``, whose digits are upper
+case, so the marks cannot be confused.
 
-Its plain name a URL may have to share: with a folder (``/a`` and ``/a/b``), with the page
-that the folder's index is also called (``/a/`` and ``/a/index.html``), or with the other
-scheme of the host. Its own name it shares with no other URL and no other plain name. Which
-of the two is used is settled where the disk is known, in `mirror`.
+The *plain* name of a URL may clash: with a folder (``/a`` and ``/a/b``), with the index of a
+folder (``/a/`` and ``/a/index.html``), or with the other scheme of the host. No other URL has
+its *own* name, and no plain name equals it. `mirror` chooses between the two, as it knows the
+disk.
 """
 
 import re
@@ -39,8 +39,8 @@ MAX_DEPTH = 100
 INDEX = "index.html"
 
 _SCRIPT = (".js", ".mjs")
-#: How names of a type end where a browser does not look at the content to tell: the first is
-#: added to those that do not. Images, media, fonts and PDF are told by their first bytes.
+#: Endings by which a browser knows a type; the first is added to a name that has none of them.
+#: Browsers know images, media, fonts and PDF by their first bytes.
 _ENDINGS: dict[str, tuple[str, ...]] = {
     "text/html": (".html", ".htm"),
     "application/xhtml+xml": (".xhtml", ".xht", ".xhtm"),
@@ -53,22 +53,22 @@ _ENDINGS: dict[str, tuple[str, ...]] = {
 
 # Printable ASCII without "#", "/" and "\".
 _UNSAFE = re.compile(r'[^!"$-.0-\[\]-~]')
-# A host on disk must not be hidden, an option or a home to a shell, nor be taken for one
-# of the numbered folders of save mode, which may share the output folder.
+# On disk a host must not look like a hidden file, an option or a home folder, nor like one of
+# the numbered folders of save mode, which may share the output folder.
 _ODD_HOST = re.compile(r"[.~-]|d[0-9]{5,}\Z")
 _HASHED = 2 + 32
 
 
 @dataclass(slots=True, frozen=True)
 class Place:
-    """Where a URL belongs: ``site / folders... / name``, all plain names."""
+    """The place of a URL: ``site / folders... / name``, all plain names."""
 
     scheme: str
-    #: ``host[:port]``, and the folder for this scheme where the other one has that.
+    #: ``host[:port]``; then the folder for this scheme if the other scheme has that one.
     site: str
     own_site: str
     folders: tuple[str, ...]
-    #: For each of `folders`, the own name of the page that is called as the folder is.
+    #: For each of `folders`, the own name of the page with the same plain name.
     pages: tuple[str, ...]
     name: str
     own_name: str
@@ -79,17 +79,17 @@ class Place:
 
     @property
     def plain(self) -> str:
-        """The plain path, relative to the mirror; some URLs share it (see the module)."""
+        """The plain path, relative to the mirror; URLs may share it (see the module)."""
         return "/".join((self.site, *self.folders, self.name))
 
     @property
     def own(self) -> str:
-        """The path of own names: no other URL has it, and it is no URL's plain path."""
+        """The path of own names; no other URL has it, as plain or own path."""
         return "/".join((self.own_site, *self.folders, self.own_name))
 
 
 def locate(url: str) -> Place:
-    """The place of a canonical http or https URL. Pure; never fails on such a URL."""
+    """Return the place of a canonical http or https URL. Never fails on such a URL."""
     scheme, _, rest = url.partition("://")
     authority, _, target = rest.partition("/")
     path, mark, query = target.partition("?")
@@ -115,11 +115,11 @@ def locate(url: str) -> Place:
 
 
 def browsable(url: str, media_type: str, lower_case: bool = False) -> list[str]:
-    """Paths for a file that a browser takes for what it is, the plainest first.
+    """Return paths whose ending shows a browser the type of the file, the plainest first.
 
-    Browsers and web servers go by the end of a name, so one of `media_type` is added where
-    it is missing. The first path is what people expect and others may want, too; the last
-    no other URL has. With `lower_case` no two paths differ in case alone.
+    Browsers and web servers go by the end of a name, so an ending for `media_type` is added if
+    it is missing. Other URLs may want the first path, too; no other URL has the last. With
+    `lower_case` no two paths differ in case alone.
     """
     place = locate(url)
     endings = _ENDINGS.get(media_type, ("",))
@@ -131,7 +131,7 @@ def browsable(url: str, media_type: str, lower_case: bool = False) -> list[str]:
 
 
 def beside(name: str, ending: str) -> str:
-    """The name of a file that goes with the file `name`; `ending` begins with "#"."""
+    """Return a name for a companion of the file `name`; `ending` begins with "#"."""
     return _fit(name, ending)
 
 
@@ -144,7 +144,7 @@ def _mark_bytes(match: re.Match[str]) -> str:
 
 
 def _encode(segment: str) -> str:
-    """One segment of a path as a file name; the length is not yet bounded."""
+    """Return one segment of a path as a file name of any length."""
     if segment in {"", ".", ".."}:
         return "#2E" + segment[1:] if segment else "#empty"
     return _escape(segment)
@@ -163,7 +163,7 @@ def _fit(name: str, ending: str = "") -> str:
 
 
 def _fold(deep: list[str], name: str) -> str:
-    """`name`, with the parts between it and the deepest folder that is kept."""
+    """Return `name` with the parts between it and the deepest folder that is kept."""
     return _shorten(name, "/".join((*deep, name))) if deep else _fit(name)
 
 
@@ -173,10 +173,10 @@ def _shorten(shown: str, whole: str, room: int = MAX_NAME) -> str:
 
 
 def _depth_kept(site: str, folders: list[str], name: str) -> int:
-    """How many of `folders` become folders; fewer than all where the path is too long.
+    """Return how many of `folders` become folders; not all if the path is too long or deep.
 
-    A prefix of the path decides about itself alone, so that a folder that is kept for two
-    URLs has one name in both.
+    Whether a folder is kept depends only on the path up to it, so two URLs that share a
+    folder agree on its name.
     """
     length = len(site) + sum(1 + len(folder) for folder in folders) + 1 + len(name)
     if length <= MAX_PATH and len(folders) <= MAX_DEPTH:

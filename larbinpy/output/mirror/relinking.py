@@ -1,9 +1,8 @@
-"""The links of a mirror, rewritten when its pages have come.
+"""Rewrites the links of a mirror when its pages have come.
 
-What links are rewritten in (HTML, XHTML, SVG, CSS) is made anew from its original and the
-catalog. As the result depends on those two alone, it is of no consequence how often that was
-begun before, by a crawl that was killed or an earlier one: a resumed crawl and a refreshed
-mirror end as one that was never interrupted.
+Each HTML, XHTML, SVG or CSS file is made anew from its original and the catalog. The result
+depends on those two alone, so the work may be interrupted and begun again at any time: a
+resumed crawl and a refreshed mirror end with the same files as one that ran through.
 """
 
 from collections.abc import Iterator
@@ -19,12 +18,12 @@ from larbinpy.page import Page
 from larbinpy.parse import rewriting
 from larbinpy.url import Url
 
-#: What a kept original is called beside its page; no URL has such a name (see `paths`).
+#: Ending of the name of an original that is kept beside its page; no URL has it (see `paths`).
 _KEPT = "#.orig"
 
 
 class Relinking:
-    """Rewrites the links of all pages in `catalog`; with `keep`, each stays as it came, too."""
+    """Rewrites the links of all pages in `catalog`; with `keep`, keeps the originals beside."""
 
     def __init__(self, catalog: Catalog, names: Names, originals: Originals, *, keep: bool) -> None:
         self._catalog = catalog
@@ -32,16 +31,16 @@ class Relinking:
         self._tree = names.tree
         self._originals = originals
         self._keep = keep
-        #: Files that became others.
+        #: How many files changed.
         self.rewritten = 0
 
     def __repr__(self) -> str:
         return f"<Relinking {self.rewritten} rewritten>"
 
     def steps(self) -> Iterator[None]:
-        """Do it, a page or a part of one in each step.
+        """Rewrite all pages, a page or a part of one in each step.
 
-        And once more, where a page or a redirect came between the steps.
+        Repeats the pass if a page or a redirect came between the steps.
         """
         seen = -1
         while seen != self._catalog.changes:
@@ -64,7 +63,7 @@ class Relinking:
         )
         body = yield from rewriting(page, relative.to(entry.path))
         if self._catalog.get(entry.url) != entry:
-            return  # It came anew between the steps, and has its turn again.
+            return  # It came anew between the steps; the next pass rewrites it.
         if self._keep and body != original:
             folders, slash, name = entry.path.rpartition("/")
             kept = folders + slash + beside(name, _KEPT)

@@ -1,8 +1,6 @@
-"""The files of a mirror, by their paths below its folder; each is whole or not there.
+"""The files of a mirror that browses offline, by their paths below its folder.
 
-A file is written to one temporary file in the mirror's folder and renamed into place. Every
-step is taken relative to an open folder and without following links: one planted in the
-mirror leads nowhere.
+A file is whole or missing, and no path leads through a symbolic link: see `incoming`.
 """
 
 import errno
@@ -14,15 +12,15 @@ from stat import S_ISDIR, S_ISREG
 from larbinpy.output.mirror.incoming import Incoming, enter
 from larbinpy.storage.files import discard, find_folder
 
-#: What there is in place of a file.
+#: Errors that mean: no file of that name, but a folder, a link or nothing.
 _NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP)
 
 
 class Tree:
-    """The files below `root`, the descriptor of a folder; who makes it closes that, too."""
+    """The files below `root`, the descriptor of a folder, which the caller closes."""
 
     def __init__(self, root: int, make_way: Callable[[str], None]) -> None:
-        """`make_way` gives another name to what is no folder where one is needed."""
+        """`make_way` renames the file at a path where a folder is needed."""
         self._root = root
         self._make_way = make_way
         self._incoming = Incoming(root)
@@ -50,7 +48,7 @@ class Tree:
             os.close(folder)
 
     def read(self, path: str, most: int) -> bytes | None:
-        """At most so many bytes of a file; None where there is none, but a folder or a link."""
+        """Return at most `most` bytes of a file; None if it is missing, a folder or a link."""
         try:
             with self._parent(path) as (folder, name):
                 fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder)
@@ -62,7 +60,7 @@ class Tree:
             raise
 
     def size(self, path: str) -> int | None:
-        """Bytes of a file; None where there is none."""
+        """Return the size of a file in bytes; None if there is no file."""
         found = self._stat(path)
         return found.st_size if found is not None and S_ISREG(found.st_mode) else None
 
@@ -71,12 +69,12 @@ class Tree:
         return found is not None and S_ISDIR(found.st_mode)
 
     def rename(self, old: str, new: str) -> None:
-        """Both in folders that are there."""
+        """Rename a file; both folders must exist."""
         with self._parent(old) as (here, name), self._parent(new) as (there, last):
             os.rename(name, last, src_dir_fd=here, dst_dir_fd=there)
 
     def remove(self, path: str, but: str) -> None:
-        """Remove a file; `but` may be the same one on a disk that ignores case."""
+        """Remove the file `path` unless it is the file `but`, as on a disk that ignores case."""
         if self._stat(path) == self._stat(but):
             return
         with suppress(OSError), self._parent(path) as (folder, name):
@@ -84,7 +82,7 @@ class Tree:
 
     @contextmanager
     def _parent(self, path: str) -> Iterator[tuple[int, str]]:
-        """Descriptor of the folder of `path`, if it is there, and the last name."""
+        """Give the descriptor of the folder of `path`, which must exist, and the last name."""
         folders, _, name = path.rpartition("/")
         folder = find_folder(self._root, folders)
         try:
