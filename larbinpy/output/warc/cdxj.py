@@ -29,7 +29,7 @@ _PLAIN = """!"$&'()*+,-./:;<=>?@[\\]^_`{|}~"""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _WWW = re.compile(r"www\d*\.")
 
-# Each is taken out of what those before it left. "++" as a query may be made to be dear.
+# Applied one after the other. "++" does not backtrack: a query may be made to be expensive.
 _SESSIONS_IN_QUERY = [
     re.compile(rf"(.*)(?:{session})(?:&(.*))?", re.IGNORECASE)
     for session in (
@@ -54,7 +54,7 @@ MERGED_LINES = 1000
 
 
 def key(url: str) -> str:
-    """The key of a canonical http or https URL; of a dns: one, itself in lower case."""
+    """Return the key of a canonical http or https URL; a dns: URL is its own, in lower case."""
     if url.startswith("dns:"):
         return url.lower()
     scheme, host, port, rest = split(url)
@@ -94,7 +94,7 @@ def _query_key(query: str) -> str:
 
 
 def _unescaped(text: str) -> bytes:
-    """Until nothing is left to unescape."""
+    """Return `text` without escapes, also without those that unescaping makes."""
     data = text.encode()
     while b"%" in data:
         once = unquote_to_bytes(data)
@@ -105,13 +105,13 @@ def _unescaped(text: str) -> bytes:
 
 
 def _spell(text: str, data: bytes) -> str:
-    """`data`, of which `text` is the canonical spelling, escaped once."""
+    """Return `data` escaped once; `text` is its canonical spelling."""
     return quote_from_bytes(data, safe=_PLAIN) if "%" in text else text
 
 
 @dataclass(slots=True, frozen=True)
 class Entry:
-    """What the index tells of one capture."""
+    """One capture in the index."""
 
     url: str
     #: As in the record: 2026-01-31T23:59:59.123Z.
@@ -121,7 +121,7 @@ class Entry:
     digest: str
 
     def line(self, offset: int, length: int, file: str) -> bytes:
-        """Its line, where it is `length` bytes at `offset` of `file`."""
+        """Return its line; the record is `length` bytes at `offset` of `file`."""
         about = {
             "url": self.url,
             "mime": self.mime,
@@ -137,7 +137,7 @@ class Entry:
 
 
 def before(lines: Iterable[bytes], offset: int) -> Iterator[bytes]:
-    """Those of captures that begin before `offset`; what a power cut made of others is none."""
+    """Yield the lines of captures that begin before `offset`, without damaged lines."""
     for line in lines:
         with suppress(ValueError, LookupError, TypeError):
             if line.endswith(b"\n") and int(json.loads(line.split(b" ", 2)[2])["offset"]) < offset:
@@ -190,9 +190,9 @@ def _open(name: str, mode: str, folder: int) -> IO[bytes]:
 
 
 def _between(file: IO[bytes], start: int, end: int, size: int) -> Iterator[bytes]:
-    """The lines of `file` from `start` to `end`, read `size` bytes at a time.
+    """Yield the lines of `file` from `start` to `end`, reading `size` bytes at a time.
 
-    With pread, so that several of them share one descriptor.
+    Uses pread, so that several readers share one descriptor.
     """
     rest = b""
     while start < end:

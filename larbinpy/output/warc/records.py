@@ -1,10 +1,10 @@
-"""From pages to WARC records: what was asked and answered, as one gzip member each.
+"""Makes WARC records of pages: requests and replies, each record a gzip member.
 
-WARC/1.1 (ISO 28500:2017). Heads are kept as they came, to the byte. What libcurl hands over
-of a body is decoded, though: a record with the codings' headers over a body without them
-could be read by nobody. So those get names of their own (``X-Archive-Orig-...``), and
-Content-Length is that of the body which is there. HTTP/2 has no form in text: its replies
-are written as HTTP/1.1 has it, and ``WARC-Protocol`` says what it was.
+WARC/1.1 (ISO 28500:2017). Heads are kept as they came, to the byte. Bodies are kept decoded, as
+libcurl hands them over; under headers that name a coding no reader could make sense of them.
+So such headers are renamed (``X-Archive-Orig-...``), and Content-Length is that of the decoded
+body. HTTP/2 has no text form: its replies are written like those of HTTP/1.1, and
+``WARC-Protocol`` names the version.
 """
 
 import re
@@ -26,8 +26,8 @@ from larbinpy.outcome import Outcome
 from larbinpy.output.warc.cdxj import Entry
 from larbinpy.page import Page
 
-#: Of a page of 33 kB: 36 us and 5,904 bytes; 34 and 5,950 at level 1, 77 and 5,815 at 3.
-#: zlib, with threefold to tenfold the time, makes 6,316 at its level 1 and 5,219 at 6.
+#: A page of 33 kB takes 36 us and 5,904 bytes; at level 1 34 us and 5,950, at level 3 77 us and
+#: 5,815. zlib takes three to ten times as long: 6,316 bytes at its level 1, 5,219 at 6.
 _LEVEL = 2
 _GZIP = 31
 _VERSION = "WARC/1.1"
@@ -41,7 +41,7 @@ _CODINGS = (b"content-encoding", b"transfer-encoding")
 _LENGTH = b"content-length"
 _PARAMETERS = re.compile(r"[;\s]")
 _ORIGINAL = b"X-Archive-Orig-"
-#: What WARC-Protocol calls the versions that status lines name.
+#: Names in WARC-Protocol of the versions in status lines.
 _PROTOCOLS = {
     "HTTP/1.0": "http/1.0",
     "HTTP/1.1": "http/1.1",
@@ -52,7 +52,7 @@ _PROTOCOLS = {
 
 @dataclass(slots=True, frozen=True)
 class Record:
-    """A record as a gzip member, and its line in the index where it has one."""
+    """A record as a gzip member, and its entry in the index if it has one."""
 
     data: bytes
     entry: Entry | None = None
@@ -60,14 +60,14 @@ class Record:
 
 @dataclass(slots=True, frozen=True)
 class Original:
-    """Where a payload was first met."""
+    """URL and date of the first capture of a payload."""
 
     url: str
     date: str
 
 
 def digest(data: bytes) -> str:
-    """As the fields of records spell it."""
+    """Return the SHA-1 of `data` as fields of records spell it."""
     return "sha1:" + b32encode(sha1(data).digest()).decode()
 
 
@@ -75,7 +75,7 @@ _EMPTY = digest(b"")
 
 
 class Records:
-    """Makes records for the file that `into` named last."""
+    """Makes records for the file that `into` or `info` named last."""
 
     def __init__(self) -> None:
         self._members = _Members()
@@ -86,19 +86,19 @@ class Records:
         return f"<Records {self._info}>"
 
     def into(self, name: str) -> None:
-        """The next records are for the file `name`."""
+        """Make the next records for the file `name`."""
         self._info = f"<urn:uuid:{uuid5(NAMESPACE_URL, name)}>"
 
     def info(self, name: str, date: str, about: Mapping[str, str]) -> Record:
-        """The first record of the file `name`."""
+        """Return the first record of the file `name`, and make the next ones for that file."""
         self.into(name)
         lines = {**about, "format": "WARC File Format 1.1", "conformsTo": _CONFORMS}
         block = _fields((key, value) for key, value in lines.items() if value)
         named = [("WARC-Date", date), ("WARC-Filename", name)]
         return Record(self._record("warcinfo", self._info, _FIELDS, block, named))
 
-    def names(self, name: str, date: str, addresses: Iterable[str]) -> Record:
-        """What a name server told: RFC 4027's text/dns, in the form of RFC 2540, 2.2."""
+    def look_up(self, name: str, date: str, addresses: Iterable[str]) -> Record:
+        """Return a name look-up as text/dns (RFC 4027), in the form of RFC 2540, section 2.2."""
         stamp = "".join(filter(str.isdigit, date))[:14]
         rows = (f"{name}. IN {'AAAA' if ':' in ip else 'A'} {ip}\n" for ip in addresses)
         block = "".join((f"{stamp}\n", *rows)).encode()
@@ -109,8 +109,11 @@ class Records:
     def capture(
         self, page: Page, date: str, payload: str, original: Original | None
     ) -> Iterator[Record]:
-        """A fetch: response (or revisit, where the payload is that of `original`), request,
-        metadata."""
+        """Yield the records of a fetch: response, request, metadata.
+
+        With `original`, an earlier capture of the same payload, a revisit in place of the
+        response. `payload` is the digest of the body.
+        """
         identity = _identity()
         yield self._response(page, date, payload, original, identity)
         common = [*self._common(date, page.url.href), ("WARC-Concurrent-To", identity)]
@@ -150,8 +153,9 @@ class Records:
         if kind in _WHOLE:
             head.append(("WARC-Payload-Digest", whole))
         head += [("Content-Type", type_), ("Content-Length", str(len(block)))]
-        # With no head for warcio to spell anew, the block is written as it is; of what it
-        # takes for a revisit it would write none.
+        # With no HTTP head to format anew, warcio writes the block as it is. For a revisit it
+        # would only write a head that it formatted itself, as `create_revisit_record` does, and
+        # the head as received (spacing, folded lines, bytes beyond ASCII) would be lost.
         self._writer.write_record(
             ArcWarcRecord(
                 "warc",
@@ -167,7 +171,7 @@ class Records:
 
 
 class _Members:
-    """The file that warcio writes to, a gzip member at a time."""
+    """The file object that warcio writes to; collects one gzip member at a time."""
 
     def __init__(self) -> None:
         self._begin()
@@ -180,10 +184,10 @@ class _Members:
         self._parts.append(self._compressor.compress(data))
 
     def flush(self) -> None:
-        """Called once at the end of each record, where `take` ends the member."""
+        """Do nothing: warcio calls this after each record, and `take` ends the member."""
 
     def take(self) -> bytes:
-        """The member that was written, and begin another."""
+        """Return the member that was written, and begin another."""
         member = b"".join((*self._parts, self._compressor.flush()))
         self._begin()
         return member
@@ -213,7 +217,7 @@ def _why_truncated(page: Page) -> str:
 
 
 def _mime(page: Page) -> str | None:
-    """The media type as indexers read it: no parameters, in the case it was sent in."""
+    """Return the media type as indexers read it: without parameters, in the case sent."""
     value = page.header("content-type")
     if value is None:
         return None
@@ -223,7 +227,7 @@ def _mime(page: Page) -> str | None:
 
 
 def _metadata(page: Page) -> bytes:
-    """How it was found and fetched, and what it links to; the names are Heritrix's."""
+    """Return fields on how the page was found and fetched, and its links, as Heritrix has them."""
     via = f"via: {page.url.via}\r\n" if page.url.via is not None else ""
     charset = f"charsetForLinkExtraction: {page.charset}\r\n" if page.charset else ""
     links = "".join([f"outlink: {link}\r\n" for link in page.links])
@@ -231,7 +235,7 @@ def _metadata(page: Page) -> bytes:
 
 
 def request_head(sent: bytes) -> bytes:
-    """The head of a request as HTTP/1.1 has it."""
+    """Return the head of a request in the form of HTTP/1.1."""
     line, end, rest = sent.partition(b"\r\n")
     method, _, version = line.rpartition(b" ")
     if version not in (b"HTTP/1.0", b"HTTP/1.1"):
@@ -240,7 +244,7 @@ def request_head(sent: bytes) -> bytes:
 
 
 def response_head(page: Page) -> bytes:
-    """The head of a reply, made true of the body as it is here; its empty line included."""
+    """Return the head of a reply, adapted to the decoded body, with its final empty line."""
     status, *lines = page.head.splitlines(keepends=True) or [b"HTTP/1.0"]
     version, _, rest = status.rstrip(b"\r\n").partition(b" ")
     if version not in (b"HTTP/1.0", b"HTTP/1.1") or not rest:
@@ -263,5 +267,5 @@ def _phrase(status: int) -> bytes:
 
 
 def _renamed(line: bytes, names: Iterable[bytes]) -> bytes:
-    """A header line, under another name where it is one of `names`."""
+    """Return a header line, renamed if its name is one of `names`."""
     return _ORIGINAL + line if line.partition(b":")[0].strip().lower() in names else line

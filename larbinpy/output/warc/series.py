@@ -1,9 +1,8 @@
 """The WARC files of one crawl: one that grows, and those that are complete.
 
-``larbinpy_CRAWL-TIME-NUMBER-HOST.warc.gz``, named as WARC 1.1's Annex C has it, is a file
-that will not change any more, and ``.cdxj`` in place of ``.warc.gz`` its index, once that
-is sorted. While it grows ``.open`` follows both names; what a kill leaves of it can be read
-up to its torn end.
+``larbinpy_CRAWL-TIME-NUMBER-HOST.warc.gz``, a name after WARC 1.1's Annex C, is a complete
+file, and ``.cdxj`` in place of ``.warc.gz`` its sorted index. While a file grows ``.open``
+follows both names. After a kill it can be read up to its torn end.
 """
 
 import os
@@ -26,8 +25,8 @@ _NOT_IN_NAMES = re.compile(r"[^\w.-]", re.ASCII)
 
 
 class SeriesMark(TypedDict):
-    """Of the crawl: its name, and the number of its next file; of the file that grows: its
-    name and length (bytes); the names of those that are complete but for their index."""
+    """The name of the crawl and the number of its next file; the name and length (bytes) of
+    the file that grows; the names of complete files that may still need their journal."""
 
     crawl: str
     number: int
@@ -39,8 +38,9 @@ class SeriesMark(TypedDict):
 class Series:
     """The files of one crawl in `folder`, a descriptor; `about` are fields of their first record.
 
-    A journal is needed until its index is on the disk, which it is once a checkpoint that
-    was cut after it has come to `sync`. Whoever takes complete files away may take it, too.
+    A journal is kept until its index is on the disk: until the `sync` of a cut that was made
+    after the index. Complete files may be taken away at any time, their journals, too. The file
+    after `file_size` bytes is a new one; `merged_lines` lines of an index are merged in a step.
     """
 
     def __init__(
@@ -60,10 +60,10 @@ class Series:
         self._host = _NOT_IN_NAMES.sub("-", os.uname().nodename) or "localhost"
         self._number = 0
         self._growing: _Growing | None = None
-        #: Names of files without an index, and the making of that of the first.
+        #: Names of files without an index, and the steps that make that of the first.
         self._unsorted: deque[str] = deque()
         self._sorting: Iterator[None] | None = None
-        #: Names of files that have an index, by now and at the last cut.
+        #: Names of files that have an index and a journal, now and at the last cut.
         self._sorted: list[str] = []
         self._sorted_by_cut: list[str] = []
 
@@ -72,11 +72,11 @@ class Series:
 
     @property
     def files(self) -> int:
-        """How many were begun."""
+        """The number of files begun."""
         return self._number
 
     def tend(self) -> None:
-        """A step of the work that files leave behind when they are complete."""
+        """Do one step of sorting the indexes of complete files."""
         if self._sorting is None and self._unsorted:
             name = self._unsorted[0]
             self._sorting = cdxj.build(
@@ -94,7 +94,10 @@ class Series:
             self._sorted.append(self._unsorted.popleft())
 
     def ready(self, date: str) -> Records:
-        """What makes records for the file that there is to `append` to. Raises `OSError`."""
+        """Open a file to `append` to if there is none; return what makes its records.
+
+        Raises `OSError`.
+        """
         if self._growing is not None and self._growing.size >= self._file_size:
             self._complete()
         if self._growing is None:
@@ -102,7 +105,7 @@ class Series:
         return self._records
 
     def append(self, records: Sequence[Record]) -> int:
-        """Write `records` down, all or none; their bytes. Raises `OSError`."""
+        """Write all `records` or none; return their size in bytes. Raises `OSError`."""
         assert self._growing is not None, self
         return self._growing.append(records)
 
@@ -121,7 +124,7 @@ class Series:
         return growing
 
     def _complete(self) -> None:
-        """The file that grows is one that does not change any more."""
+        """Complete the file that grows: it does not change any more."""
         growing = self._growing
         if growing is not None:
             self._rename(growing.name + _WARC + _OPEN, growing.name + _WARC)
@@ -159,7 +162,7 @@ class Series:
         self._sorted.remove(name)
 
     def load(self, mark: SeriesMark) -> None:
-        """Go on where the crawl was: what came after that comes again, and is taken back."""
+        """Go on at a mark: what came after it is cut off, as it comes again."""
         self._crawl, self._number = mark["crawl"], mark["number"]
         there = set(os.listdir(self._folder))
         for file in sorted(there):
@@ -171,9 +174,9 @@ class Series:
             self._take_back(mark["growing"], mark["length"], there)
 
     def _take_back(self, name: str, length: int, there: set[str]) -> None:
-        """Cut the file `name` to `length`, and have it grow again where it was longer.
+        """Cut the file `name` to `length`, and let it grow again if it was longer.
 
-        Who reads it may have taken it away when it was complete.
+        A reader may have taken the file away when it was complete.
         """
         file, journal, index = (name + ending for ending in (_WARC, _INDEX + _OPEN, _INDEX))
         if file in there:
@@ -184,8 +187,8 @@ class Series:
             self._rename(file, file + _OPEN)
         elif file + _OPEN not in there:
             return
-        told = journal if journal in there else index
-        fd = os.open(told, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=self._folder)
+        source = journal if journal in there else index
+        fd = os.open(source, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=self._folder)
         with open(fd, "rb") as lines:
             create(f"{index}.part", cdxj.before(lines, length), folder=self._folder, sync=True)
         self._rename(f"{index}.part", journal)
@@ -195,7 +198,7 @@ class Series:
         self._records.into(file)
 
     def close(self) -> None:
-        """All files are complete, and have their index."""
+        """Complete all files, and sort their indexes."""
         self._complete()
         while self._unsorted:
             self.tend()
@@ -213,7 +216,7 @@ class Series:
 
 
 class _Growing:
-    """The file `name` with its journal, as long as captures are added."""
+    """The file `name` to which captures are added, and its journal."""
 
     def __init__(self, name: str, folder: int) -> None:
         self.name = name
@@ -229,13 +232,13 @@ class _Growing:
         return f"{self.name}: {self.size} bytes"
 
     def append(self, records: Sequence[Record]) -> int:
-        """All or none; their bytes."""
+        """Write all `records` or none; return their size in bytes."""
         offset, lines = self.size, []
         for record in records:
             if record.entry is not None:
                 lines.append(record.entry.line(offset, len(record.data), self.name + _WARC))
             offset += len(record.data)
-        # Nothing lies between the lines and their captures but a kill, and then both are cut.
+        # Lines whose captures are missing can only be left by a kill; then both are cut off.
         self._journal.write(b"".join(lines))
         try:
             self._file.write(b"".join(record.data for record in records))

@@ -1,13 +1,13 @@
-"""Archive mode: all that was asked and answered, in WARC files that replay software reads.
+"""Archive mode: all requests and replies, in WARC files that replay software reads.
 
-A fetch is a response, the request it answers, and metadata: how it was found, how long it
-took and where it links to. A payload that came before is not kept twice: what is written is
-a revisit that refers to the first, as long as that is remembered. Replies that are no pages
-are in it as well, as who replays a site wants its redirects, and so is each robots.txt. What
-name servers said stands before the first capture of a host.
+A fetch is a response, its request, and metadata: how the URL was found, how long the fetch took
+and the links of the page. A payload that came before is not stored twice: a revisit record
+refers to the first one, as long as that is remembered. Replies that are no pages are stored as
+well, since replaying a site needs its redirects, and so is each robots.txt. A name look-up is
+stored before the first capture of its host.
 
-A crawl that was killed gets the pages again that came since its last checkpoint, and cuts
-off what it has of them.
+A resumed crawl fetches the pages again that came since its last checkpoint, so their records
+are cut off.
 """
 
 import os
@@ -23,25 +23,26 @@ from larbinpy.page import Page, timestamp
 from larbinpy.storage.files import open_folder
 from larbinpy.url import Url
 
-#: Payloads that are remembered, the latest used (some 350 bytes each).
+#: Payloads that are remembered, the last used (some 350 bytes each).
 _ORIGINALS = 100_000
-#: Names that are remembered until something is fetched from there (some 350 bytes each):
-#: those of links are told long before.
+#: Names that are remembered until something is fetched from there (some 350 bytes each): those
+#: of links are resolved long before.
 _ANSWERS = 50_000
 
 
-class _Told(NamedTuple):
-    """What a name server told, and when (Unix time)."""
+class _LookUp(NamedTuple):
+    """The addresses that a name server answered with, and when (Unix time)."""
 
     addresses: tuple[str, ...]
     at: float
 
 
 class WarcOutput:
-    """WARC files in `directory`, which is made where it is missing.
+    """WARC files in `directory`, which is made if it is missing; several crawls may share it.
 
-    `about` are fields of their warcinfo records; `wall` tells the Unix time. Several crawls
-    may write there.
+    `about` are fields of the warcinfo records; `wall` returns the Unix time. After `file_size`
+    bytes a new file is begun. `originals` payloads and `answers` names are remembered;
+    `merged_lines` lines of an index are merged in a step.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class WarcOutput:
         self._series = Series(self._folder, about, file_size=file_size, merged_lines=merged_lines)
         self._most_originals, self._most_answers = originals, answers
         self._originals: dict[str, Original] = {}
-        self._answers: dict[str, _Told] = {}
+        self._answers: dict[str, _LookUp] = {}
         self._captures = self._revisits = self._bytes = 0
 
     def __repr__(self) -> str:
@@ -73,14 +74,14 @@ class WarcOutput:
         pass
 
     def replied(self, page: Page) -> None:
-        """Not one whose body was not read: as if it were empty is not how it is."""
+        """Archive a reply unless its body was not read: the record would show an empty one."""
         unread = page.outcome is Outcome.BAD_TYPE or (page.truncated and not page.body)
         if not unread:
             self._archive(page)
 
     def resolved(self, answer: Answer) -> None:
         if answer.addresses and answer.name not in answer.addresses:
-            self._answers[answer.name] = _Told(answer.addresses, self._wall())
+            self._answers[answer.name] = _LookUp(answer.addresses, self._wall())
             if len(self._answers) > self._most_answers:
                 del self._answers[next(iter(self._answers))]
 
@@ -98,11 +99,11 @@ class WarcOutput:
         date, payload = _date(now - page.ms / 1000), digest(page.body)
         original = self._originals.get(payload) if page.body else None
         name = page.url.host.removesuffix(".")
-        told = self._answers.get(name)
+        look_up = self._answers.get(name)
         make = self._series.ready(_date(now))
         records = [*make.capture(page, date, payload, original)]
-        if told is not None:
-            records.insert(0, make.names(name, _date(told.at), told.addresses))
+        if look_up is not None:
+            records.insert(0, make.look_up(name, _date(look_up.at), look_up.addresses))
         self._bytes += self._series.append(records)
         self._answers.pop(name, None)
         self._captures += 1
@@ -125,7 +126,7 @@ class WarcOutput:
         self._series.sync()
 
     def load(self, mark: SeriesMark) -> None:
-        """What came after a cut comes again, and is taken off."""
+        """Cut off the records after a mark: their pages come again."""
         self._series.load(mark)
 
     def close(self) -> None:
@@ -136,5 +137,5 @@ class WarcOutput:
 
 
 def _date(at: float) -> str:
-    """The Unix time `at` as records spell it."""
+    """Return the Unix time `at` as records spell it."""
     return timestamp(at, "milliseconds")

@@ -198,7 +198,7 @@ def test_the_index_has_the_type_as_it_was_sent(value: bytes, mime: str) -> None:
 
 def test_what_name_servers_told(tmp_path: Path) -> None:
     make = Records()
-    record = make.names("a.test", DATE, ["192.0.2.1", "2001:db8::1"])
+    record = make.look_up("a.test", DATE, ["192.0.2.1", "2001:db8::1"])
     file = tmp_path / "x.warc.gz"
     file.write_bytes(make.info("x", DATE, {}).data + record.data)
     told = records(file)[1]
