@@ -5,9 +5,6 @@ import pycurl
 from larbinpy.fetch.transfer import Taker
 from larbinpy.url import Url
 
-#: What is in the jar at most (bytes). libcurl keeps most of what it is given for good, and may go
-#: through all of it for each request: 4 MB are some 15,000 ordinary cookies.
-MOST = 4_000_000
 #: What a cookie takes beside its line and its URL, whose path and host are a part of it.
 _EACH = 200
 _SET_COOKIE = b"set-cookie:"
@@ -16,13 +13,14 @@ _LONGEST = 5000
 
 
 class Jar:
-    """Cookies of all transfers.
+    """Cookies of all transfers, `most` bytes of them.
 
-    When it is full it is emptied: which of them are old only libcurl knows, and sites give
-    new ones to whoever has none.
+    A full jar is emptied: only libcurl knows which cookies are old, and sites send new ones to
+    clients that have none.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
         self._share = pycurl.CurlShare()
         self._share.setopt(pycurl.SH_SHARE, pycurl.LOCK_DATA_COOKIE)
         # Is in no transfer, ever: for what is done to the jar itself.
@@ -58,7 +56,7 @@ class Jar:
 
     def trim(self) -> None:
         """Empty it if it is full; not from within a callback of libcurl."""
-        if self._size > MOST:
+        if self._size > self._most:
             self._curl.setopt(pycurl.COOKIELIST, "ALL")
             self._known.clear()
             self._size = 0

@@ -10,6 +10,7 @@ time a page may take. libcurl's timer is relative, and takes effect from the nex
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 
 import pycurl
@@ -32,10 +33,6 @@ _SWEEP = 1.0
 # seconds, and each costs a descriptor.
 CONNECTIONS_PER_HANDLE = 2
 
-# URLs remembered for a more lenient request; beyond that the oldest is forgotten, and
-# merely fails once more.
-_REMEMBERED = 1000
-
 _DETAIL = 200
 
 
@@ -50,14 +47,21 @@ class Fetcher:
     offered), so that the next attempt has the body as it was sent.
     """
 
-    def __init__(self, poller: Poller, settings: FetchSettings) -> None:
+    def __init__(
+        self,
+        poller: Poller,
+        settings: FetchSettings,
+        *,
+        new_handle: Callable[[], pycurl.Curl] = pycurl.Curl,
+    ) -> None:
         self._poller = poller
         self._settings = settings
         self._common = options.common(settings)
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
-        self._jar = Jar() if settings.use_cookies else None
+        self._new_handle = new_handle
+        self._jar = Jar(settings.most_cookies) if settings.use_cookies else None
         self._busy: dict[pycurl.Curl, Transfer] = {}
         self._free: list[pycurl.Curl] = []
         self._size = 0
@@ -264,11 +268,11 @@ class Fetcher:
 
     def _remember(self, href: str, code: int) -> None:
         self._lenient[href] = code
-        if len(self._lenient) > _REMEMBERED:
+        if len(self._lenient) > self._settings.most_lenient:
             del self._lenient[next(iter(self._lenient))]
 
     def _handle(self) -> pycurl.Curl:
-        curl = pycurl.Curl()
+        curl = self._new_handle()
         if self._jar is not None:
             self._jar.hand(curl)
         for option, value in self._common:

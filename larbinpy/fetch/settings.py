@@ -32,8 +32,14 @@ class FetchSettings:
     proxy_url: str | None = None
     #: Bytes per second for all transfers together, 0 for no limit.
     bond_width: float = 0.0
-    #: One cookie jar in memory for the whole crawl.
+    #: One cookie jar in memory for the whole crawl, emptied once it holds more than so many
+    #: bytes. libcurl keeps most cookies for good, and may go through all of them for each
+    #: request: 4 MB are some 15,000 ordinary ones.
     use_cookies: bool = False
+    most_cookies: int = 4_000_000
+    #: URLs that are remembered for a more lenient request; beyond that the oldest is forgotten,
+    #: and merely fails once more.
+    most_lenient: int = 1000
     #: PEM file of the authorities to trust, in place of the system's.
     ca_file: str | None = None
     insecure_tls: bool = False

@@ -8,19 +8,25 @@ import gc
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 
-from larbinpy.parse import read
+from larbinpy.page import Page
+from larbinpy.parse import Parsed, read
 from larbinpy.workers.messages import READY, answer, next_page
 
-#: Seconds for one page; the largest there are take two.
-_LONGEST = 60
 #: Objects after which the garbage collector looks at the young ones.
 _YOUNG = 50_000
 
 
-def main() -> None:
-    """Read pages for the agent that the command line names."""
+def main(
+    read: Callable[[Page, str], Parsed] = read,
+    longest: int = 60,
+) -> None:
+    """Read pages for the agent that the command line names, each in `longest` seconds.
+
+    The largest pages there are take two seconds.
+    """
     agent = sys.argv[1]
     # What a page leaves behind is little, and what was loaded stays.
     gc.freeze()
@@ -34,7 +40,7 @@ def main() -> None:
         crawl.sendall(READY)
         while (page := next_page(pages)) is not None:
             # Whatever it is at then: nobody catches this signal.
-            signal.alarm(_LONGEST)
+            signal.alarm(longest)
             said = answer(read(page, agent))
             signal.alarm(0)
             answers.write(said)

@@ -17,8 +17,8 @@ from larbinpy.workers import messages
 
 #: Pages that a process has at most, so that it need not wait for the loop's next turn, and
 #: their bytes, so that large ones do not gather.
-_AHEAD = 32
-_AHEAD_BYTES = 4 << 20
+AHEAD = 32
+AHEAD_BYTES = 4 << 20
 #: Bytes of answers that wait to be taken, and of the longest one: 50,000 URLs can be as much.
 _ANSWERS = 32 << 20
 #: Pieces that go to the kernel in one call; it takes a thousand.
@@ -29,8 +29,9 @@ _TRIES = 2
 #: Seconds in which a process must have loaded what it needs.
 _START = 30.0
 
-#: Modules are looked for where this process found its own, as multiprocessing does it.
-_PROGRAM = "import sys; sys.path = {path!r}; from larbinpy.workers.child import main; main()"
+#: The program of a process, which finds modules where this process does, as with multiprocessing.
+_PROGRAM = "from larbinpy.workers.child import main; main()"
+_FIND = "import sys; sys.path = {path!r}\n"
 #: These come to all processes of a crawl; it alone decides what they mean.
 _NOT_FOR_THE_CHILD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 
@@ -73,7 +74,7 @@ class InlineReader:
         self._agent = agent
 
     def __repr__(self) -> str:
-        return "<Here>"
+        return "<InlineReader>"
 
     def read(self, page: Page) -> Parsed | None:
         return read(page, self._agent)
@@ -102,11 +103,11 @@ class _Reading:
 class _Child:
     """A process that reads, as it is seen from here."""
 
-    def __init__(self, agent: str) -> None:
+    def __init__(self, agent: str, program: str) -> None:
         self.sock, theirs = socket.socketpair()
         self.sock.setblocking(False)
         with theirs:
-            self.pid = _spawn(theirs, agent)
+            self.pid = _spawn(theirs, agent, program)
         #: Whether it has loaded what it needs.
         self.ready = False
         #: What it was given and has not answered, the one that it is at first.
@@ -121,7 +122,7 @@ class _Child:
 
     @property
     def room(self) -> bool:
-        return len(self.given) < _AHEAD and self.size < _AHEAD_BYTES
+        return len(self.given) < AHEAD and self.size < AHEAD_BYTES
 
     def give(self, reading: _Reading) -> None:
         self.given.append(reading)
@@ -186,11 +187,11 @@ class _Child:
             os.waitpid(self.pid, 0)
 
 
-def _spawn(end: socket.socket, agent: str) -> int:
+def _spawn(end: socket.socket, agent: str, program: str) -> int:
     """A process that reads pages from `end`; OSError where there can be none."""
     return os.posix_spawn(
         sys.executable,
-        [sys.executable, "-c", _PROGRAM.format(path=sys.path), agent],
+        [sys.executable, "-c", _FIND.format(path=sys.path) + program, agent],
         os.environ,
         file_actions=[(os.POSIX_SPAWN_DUP2, end.fileno(), 0)],
         setsigmask=_NOT_FOR_THE_CHILD,
@@ -205,10 +206,23 @@ class ReaderPool:
     are read here.
     """
 
-    def __init__(self, poller: Poller, count: int, agent: str) -> None:
-        """Waits until all are ready; OSError where there are not so many."""
+    def __init__(
+        self,
+        poller: Poller,
+        count: int,
+        agent: str,
+        *,
+        program: str = _PROGRAM,
+        most_answers: int = _ANSWERS,
+    ) -> None:
+        """Waits until all are ready; OSError where there are not so many.
+
+        `program` is the Python that a process runs; `most_answers` bytes of answers may wait.
+        """
         self._poller = poller
         self._agent = agent
+        self._program = program
+        self._most_answers = most_answers
         self._children: dict[int, _Child] = {}
         # All that were given, in their order.
         self._given: deque[_Reading] = deque()
@@ -225,11 +239,11 @@ class ReaderPool:
             raise
 
     def __repr__(self) -> str:
-        return f"<Readers {self.busy} pages, {list(self._children.values())}>"
+        return f"<ReaderPool {self.busy} pages, {list(self._children.values())}>"
 
     @property
     def room(self) -> bool:
-        if self._answers > _ANSWERS:
+        if self._answers > self._most_answers:
             return False
         return not self._children or any(child.room for child in self._children.values())
 
@@ -260,7 +274,7 @@ class ReaderPool:
         self._given.clear()
 
     def _start(self) -> None:
-        child = _Child(self._agent)
+        child = _Child(self._agent, self._program)
         self._children[child.sock.fileno()] = child
         self._poller.register(child.sock.fileno(), READ, self._on_ready)
 

@@ -2,6 +2,7 @@ import math
 import time
 from collections import OrderedDict
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -337,7 +338,7 @@ steps = st.one_of(
 
 
 @given(st.integers(1, 6), st.lists(st.tuples(minutes, steps), max_size=60))
-def test_the_cache_does_as_its_model(size: int, turns: list[tuple[int, tuple]]) -> None:
+def test_the_cache_does_as_its_model(size: int, turns: list[tuple[int, tuple[Any, ...]]]) -> None:
     cache, model = NameCache(size, 100, 1e9), Model(size)
     now = 0
     for elapsed, (verb, *values) in turns:

@@ -1,3 +1,5 @@
+"""libcurl's errors as outcomes."""
+
 import pycurl
 import pytest
 
@@ -19,11 +21,11 @@ from larbinpy.outcome import Outcome
         (9999, Outcome.EARLY_STOP),
     ],
 )
-def test_meaning(code, outcome):
+def test_meaning(code: int, outcome: Outcome) -> None:
     assert meaning(code, "", 0) is outcome
 
 
-def test_a_cut_handshake_is_no_verdict_on_the_peer():
+def test_a_cut_handshake_is_no_verdict_on_the_peer() -> None:
     assert meaning(pycurl.E_SSL_CONNECT_ERROR, "reset by peer", 104) is Outcome.NO_CONNECTION
     message = "TLS connect error: error:0A000126:SSL routines::unexpected eof while reading"
     assert meaning(pycurl.E_SSL_CONNECT_ERROR, message, 0) is Outcome.NO_CONNECTION

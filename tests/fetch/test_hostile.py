@@ -3,44 +3,46 @@
 import gzip
 import resource
 import socket
+from collections.abc import Iterator
 
 import pytest
 
 from larbinpy.fetch.settings import FetchSettings
 from larbinpy.outcome import Outcome
+from larbinpy.page import Page
 from larbinpy.url import canonical
-from tests.support.webserver import Act, Drip, Endless, Loop, once, reply
+from tests.support.webserver import Act, Drip, Endless, Loop, Script, WebServer, once, reply
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
 @pytest.fixture
-def loop():
+def loop() -> Iterator[Loop]:
     loop = Loop(FetchSettings(handles=2, user_agent="larbinpy/0.1"))
     yield loop
     assert (loop.fetcher.free, loop.fetcher.busy) == (2, 0)
     loop.close()
 
 
-def peak():
+def peak() -> int:
     """Highest resident set so far, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def test_an_endless_page(loop):
+def test_an_endless_page(loop: Loop) -> None:
     server = loop.serve(once(OK + b"\r\n", Endless(b"more " * 10_000)))
     page = loop.fetch(server.url(), max_size=300_000)
     assert (page.outcome, page.truncated, len(page.body)) == (Outcome.TOO_BIG, "length", 300_000)
 
 
-def test_an_endless_error_page(loop):
+def test_an_endless_error_page(loop: Loop) -> None:
     server = loop.serve(once(b"HTTP/1.1 404 No\r\n\r\n", Endless(b"more " * 10_000)))
     page = loop.fetch(server.url(), max_size=300_000)
     assert (page.outcome, page.status, len(page.body)) == (Outcome.ERR_40X, 404, 300_000)
 
 
-def test_a_gzip_bomb(loop):
+def test_a_gzip_bomb(loop: Loop) -> None:
     bomb = gzip.compress(bytes(100_000_000))
     server = loop.serve(once(reply(bomb, "Content-Encoding: gzip")))
     before = peak()
@@ -49,14 +51,14 @@ def test_a_gzip_bomb(loop):
     assert peak() - before < 10_000_000
 
 
-def test_a_bomb_in_a_bomb(loop):
+def test_a_bomb_in_a_bomb(loop: Loop) -> None:
     bomb = gzip.compress(gzip.compress(bytes(100_000_000)))
     server = loop.serve(once(reply(bomb, "Content-Encoding: gzip, gzip")))
     page = loop.fetch(server.url(), max_size=1_000_000)
     assert (page.outcome, len(page.body)) == (Outcome.TOO_BIG, 1_000_000)
 
 
-def test_a_bomb_held_back_by_bond_width():
+def test_a_bomb_held_back_by_bond_width() -> None:
     loop = Loop(FetchSettings(handles=1, user_agent="larbinpy/0.1", bond_width=100))
     bomb = gzip.compress(bytes(100_000_000))
     server = loop.serve(once(reply(bomb, "Content-Encoding: gzip")))
@@ -79,19 +81,19 @@ def test_a_bomb_held_back_by_bond_width():
         b"HTTP/1.1 100 Go\r\n\r\n",
     ],
 )
-def test_a_header_flood(loop, flood):
+def test_a_header_flood(loop: Loop, flood: bytes) -> None:
     server = loop.serve(once(b"" if flood.startswith(b"HTTP") else OK, Endless(flood)))
     page = loop.fetch(server.url())
     assert (page.outcome, page.status, page.headers) == (Outcome.TOO_BIG, 0, [])
 
 
-def test_a_header_line_without_end(loop):
+def test_a_header_line_without_end(loop: Loop) -> None:
     server = loop.serve(once(OK + b"X: ", Endless(b"y" * 50_000)))
     assert loop.fetch(server.url()).outcome is Outcome.TOO_BIG
 
 
-def drip(loop, server):
-    """What becomes of a page while its server sends a byte a second."""
+def drip(loop: Loop, server: WebServer) -> tuple[int, Page]:
+    """The page of a server that sends a byte a second, and the second at which it ended."""
     loop.start(server.url())
     for second in range(100):
         pages = loop.turn()
@@ -101,32 +103,32 @@ def drip(loop, server):
     raise AssertionError("still dripping")
 
 
-def test_a_slow_drip_of_a_body(loop):
+def test_a_slow_drip_of_a_body(loop: Loop) -> None:
     second, page = drip(loop, loop.serve(once(OK + b"\r\n", Drip(b"x" * 10_000))))
     assert 28 <= second <= 33
     assert (page.outcome, page.status, page.truncated) == (Outcome.TIMEOUT, 200, "disconnect")
 
 
-def test_a_slow_drip_of_headers(loop):
+def test_a_slow_drip_of_headers(loop: Loop) -> None:
     second, page = drip(loop, loop.serve(once(Drip(OK * 100))))
     assert 28 <= second <= 33
     assert page.outcome is Outcome.TIMEOUT
 
 
-def test_a_body_longer_than_it_says(loop):
+def test_a_body_longer_than_it_says(loop: Loop) -> None:
     server = loop.serve(once(OK + b"Content-Length: 3\r\n\r\nlonger", Act.HANG))
     page = loop.fetch(server.url())
     assert (page.outcome, page.body) == (Outcome.SUCCESS, b"lon")
 
 
-def test_a_body_shorter_than_it_says(loop):
+def test_a_body_shorter_than_it_says(loop: Loop) -> None:
     server = loop.serve(once(OK + b"Content-Length: 30\r\n\r\nshort"))
     page = loop.fetch(server.url())
     assert (page.outcome, page.truncated, page.body) == (Outcome.EARLY_STOP, "disconnect", b"short")
 
 
 @pytest.mark.parametrize("length", [b"-5", b"3\r\nContent-Length: 5", b"0x10", b""])
-def test_lengths_that_are_none(loop, length):
+def test_lengths_that_are_invalid(loop: Loop, length: bytes) -> None:
     server = loop.serve(once(OK + b"Content-Length: " + length + b"\r\n\r\nhello"))
     assert loop.fetch(server.url()).outcome in (Outcome.EARLY_STOP, Outcome.SUCCESS)
     assert loop.fetch(server.url()).body in (b"hello", b"")
@@ -135,7 +137,7 @@ def test_lengths_that_are_none(loop, length):
 @pytest.mark.parametrize(
     "size", [b"-1", b"80000000", b"ffffffffffffffff", b"f" * 17, b"f" * 100_000, b"zz", b""]
 )
-def test_chunk_sizes_that_are_lies(loop, size):
+def test_chunk_sizes_that_are_lies(loop: Loop, size: bytes) -> None:
     server = loop.serve(once(CHUNKED + size + b"\r\nhello\r\n0\r\n\r\n"))
     page = loop.fetch(server.url(), max_size=1000)
     assert (page.outcome, page.status) == (Outcome.EARLY_STOP, 200)
@@ -143,7 +145,7 @@ def test_chunk_sizes_that_are_lies(loop, size):
     assert len(page.body) < 20
 
 
-def test_a_chunk_extension_without_end_has_its_time_only(loop):
+def test_a_chunk_extension_without_end_has_its_time_only(loop: Loop) -> None:
     server = loop.serve(once(CHUNKED + b"5;", Endless(b"x" * 100)))
     loop.start(server.url())
     for _ in range(50):
@@ -152,7 +154,7 @@ def test_a_chunk_extension_without_end_has_its_time_only(loop):
     assert loop.turn()[0].outcome is Outcome.TIMEOUT
 
 
-def test_a_flood_of_trailers(loop):
+def test_a_flood_of_trailers(loop: Loop) -> None:
     server = loop.serve(once(CHUNKED + b"5\r\nhello\r\n0\r\n", Endless(b"Location: /x\r\n")))
     page = loop.fetch(server.url())
     assert page.outcome is Outcome.TOO_BIG
@@ -173,20 +175,20 @@ def test_a_flood_of_trailers(loop):
         once(b"HTTP/1.1 200 OK\r\nA: b\0c\r\n\r\nx"),
     ],
 )
-def test_replies_that_break_off(loop, script):
+def test_replies_that_break_off(loop: Loop, script: Script) -> None:
     server = loop.serve(script)
     page = loop.fetch(server.url())
     assert page.outcome is Outcome.EARLY_STOP
     assert page.detail.isprintable()
 
 
-def test_a_204_with_a_body(loop):
+def test_a_204_with_a_body(loop: Loop) -> None:
     server = loop.serve(once(b"HTTP/1.1 204 None\r\nContent-Length: 5\r\n\r\nhello"))
     page = loop.fetch(server.url())
     assert (page.outcome, page.status, page.body) == (Outcome.SUCCESS, 204, b"")
 
 
-def test_nobody_listens(loop):
+def test_a_port_without_a_listener(loop: Loop) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     page = loop.fetch(f"http://site.test:{port}/")
@@ -195,19 +197,19 @@ def test_nobody_listens(loop):
 
 
 @pytest.mark.parametrize("url", ["http://a'b.test/", "http://a*b.test/", "http://site.test:99999/"])
-def test_hosts_that_no_one_has(loop, url):
+def test_hosts_that_no_one_has(loop: Loop, url: str) -> None:
     assert loop.fetch(canonical(url)).outcome is Outcome.BAD_URL
 
 
 @pytest.mark.parametrize(
     "url", ["file:///etc/passwd", "ftp://h.test/", "gopher://h.test/", "dict://h/"]
 )
-def test_other_schemes_are_not_spoken(loop, url):
+def test_other_schemes_are_not_spoken(loop: Loop, url: str) -> None:
     page = loop.fetch(url)
     assert (page.status, page.body) == (0, b"")
     assert page.outcome is not Outcome.SUCCESS
 
 
-def test_control_characters_stay_out_of_details(loop):
+def test_control_characters_stay_out_of_details(loop: Loop) -> None:
     server = loop.serve(once(OK + b"Content-Encoding: \x1b[31mred\r\n\r\nx"))
     assert loop.fetch(server.url()).detail.isprintable()

@@ -1,6 +1,11 @@
+"""TLS: what is verified, and the outcome of handshakes that fail."""
+
 import shutil
 import ssl
 import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,9 +13,12 @@ from larbinpy.fetch.settings import FetchSettings
 from larbinpy.outcome import Outcome
 from tests.support.webserver import Act, Loop, once, reply
 
+Files = tuple[Path, Path]
+MakeLoop = Callable[..., Loop]
+
 
 @pytest.fixture(scope="module")
-def certificate(tmp_path_factory):
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Files:
     """A self-signed certificate for site.test, and its key."""
     openssl = shutil.which("openssl")
     if openssl is None:
@@ -27,17 +35,17 @@ def certificate(tmp_path_factory):
 
 
 @pytest.fixture
-def context(certificate):
+def context(certificate: Files) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*certificate)
     return context
 
 
 @pytest.fixture
-def make_loop():
-    loops = []
+def make_loop() -> Iterator[MakeLoop]:
+    loops: list[Loop] = []
 
-    def make(**changes):
+    def make(**changes: Any) -> Loop:
         loops.append(Loop(FetchSettings(handles=2, user_agent="larbinpy/0.1", **changes)))
         return loops[-1]
 
@@ -47,7 +55,7 @@ def make_loop():
         loop.close()
 
 
-def test_a_certificate_that_nobody_vouches_for(make_loop, context):
+def test_a_certificate_of_no_known_authority(make_loop: MakeLoop, context: ssl.SSLContext) -> None:
     loop = make_loop()
     server = loop.serve(once(reply(b"secret")), tls=context)
     page = loop.fetch(server.url())
@@ -56,26 +64,28 @@ def test_a_certificate_that_nobody_vouches_for(make_loop, context):
     assert server.requests == []
 
 
-def test_ca_file(make_loop, context, certificate):
+def test_ca_file(make_loop: MakeLoop, context: ssl.SSLContext, certificate: Files) -> None:
     loop = make_loop(ca_file=str(certificate[0]))
     server = loop.serve([Act.REQUEST, reply(b"one"), Act.REQUEST, reply(b"two")], tls=context)
     assert [loop.fetch(server.url()).body for _ in range(2)] == [b"one", b"two"]
     assert server.accepted == 1
 
 
-def test_the_name_must_be_the_certificates(make_loop, context, certificate):
+def test_the_name_must_be_the_certificates(
+    make_loop: MakeLoop, context: ssl.SSLContext, certificate: Files
+) -> None:
     loop = make_loop(ca_file=str(certificate[0]))
     server = loop.serve(once(reply(b"secret")), tls=context)
     assert loop.fetch(server.url(host="other.test")).outcome is Outcome.BAD_TLS
 
 
-def test_insecure_tls(make_loop, context):
+def test_insecure_tls(make_loop: MakeLoop, context: ssl.SSLContext) -> None:
     loop = make_loop(insecure_tls=True)
     server = loop.serve(once(reply(b"whatever")), tls=context)
     assert loop.fetch(server.url(host="other.test")).body == b"whatever"
 
 
-def test_a_server_that_speaks_no_tls(make_loop):
+def test_a_server_that_speaks_no_tls(make_loop: MakeLoop) -> None:
     loop = make_loop()
     server = loop.serve([b"HTTP/1.1 400 Bad Request\r\n\r\n"])
     page = loop.fetch(server.url().replace("http:", "https:"))
@@ -83,14 +93,14 @@ def test_a_server_that_speaks_no_tls(make_loop):
 
 
 @pytest.mark.parametrize("act", [Act.CLOSE, Act.RESET])
-def test_a_cut_handshake_is_no_connection(make_loop, act):
+def test_a_cut_handshake_is_no_connection(make_loop: MakeLoop, act: Act) -> None:
     loop = make_loop()
     server = loop.serve([act])
     page = loop.fetch(server.url().replace("http:", "https:"))
     assert page.outcome is Outcome.NO_CONNECTION
 
 
-def test_a_handshake_that_stalls(make_loop):
+def test_a_handshake_that_stalls(make_loop: MakeLoop) -> None:
     loop = make_loop(timeout_connect=0.05)
     server = loop.serve([Act.HANG])
     page = loop.fetch(server.url().replace("http:", "https:"))

@@ -1,10 +1,12 @@
+"""A reply fed by hand: what becomes of its headers, body and end."""
+
 import sys
 
 import pycurl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.fetch.settings import Request
+from larbinpy.fetch.settings import Accept, Request
 from larbinpy.fetch.transfer import MAX_HEADER_BYTES, MAX_HEADER_LINES, Transfer
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
@@ -13,18 +15,18 @@ from tests.support.webserver import anything
 URL = Url("http://site.test/", 5)
 
 
-def transfer(*, max_size=100, accept=anything, started=0.0):
+def transfer(*, max_size: int = 100, accept: Accept = anything, started: float = 0.0) -> Transfer:
     return Transfer(Request(URL, "192.0.2.1", accept, max_size), started)
 
 
-def feed(subject, head, *chunks):
+def feed(subject: Transfer, head: bytes, *chunks: bytes) -> bool:
     """Feed it as libcurl would; False once it wants to stop."""
     return all(subject.header(line) is None for line in head.splitlines(keepends=True)) and all(
         subject.write(chunk) is None for chunk in chunks
     )
 
 
-def test_a_page():
+def test_a_page() -> None:
     subject = transfer()
     assert feed(subject, b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n", b"one ", b"two")
     page = subject.page(None)
@@ -34,7 +36,7 @@ def test_a_page():
     assert page.truncated is None
 
 
-def test_a_body_is_held_by_its_page_alone():
+def test_a_body_is_held_by_its_page_alone() -> None:
     """A handle knows its last transfer until it gets another."""
     body = bytes(50)
     references = sys.getrefcount(body)
@@ -44,7 +46,7 @@ def test_a_body_is_held_by_its_page_alone():
     assert sys.getrefcount(body) == references
 
 
-def test_names_are_lower_case_values_stripped_and_bytes_latin_1():
+def test_names_are_lower_case_values_stripped_and_bytes_latin_1() -> None:
     subject = transfer()
     feed(
         subject, b"HTTP/1.1 200 OK\r\nX-Name :  caf\xe9 \r\nSET-COOKIE: a\r\nSet-Cookie: b\r\n\r\n"
@@ -52,19 +54,19 @@ def test_names_are_lower_case_values_stripped_and_bytes_latin_1():
     assert subject.headers == [("x-name", "caf\xe9"), ("set-cookie", "a"), ("set-cookie", "b")]
 
 
-def test_folded_lines_are_one_value():
+def test_folded_lines_are_one_value() -> None:
     subject = transfer()
     feed(subject, b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b;\r\n  Max-Age=3600;\r\n\tVersion=1\r\n\r\n")
     assert subject.headers == [("set-cookie", "a=b; Max-Age=3600; Version=1")]
 
 
-def test_the_status_line_is_kept_as_it_came():
+def test_the_status_line_is_kept_as_it_came() -> None:
     subject = transfer()
     feed(subject, b"HTTP/1.1 200 \r\n\r\n")
     assert subject.status_line == "HTTP/1.1 200 "
 
 
-def test_interim_replies_are_skipped():
+def test_interim_replies_are_skipped() -> None:
     subject = transfer()
     head = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
     assert feed(subject, head + b"HTTP/1.1 200 OK\r\nServer: y\r\n\r\n", b"z")
@@ -72,7 +74,7 @@ def test_interim_replies_are_skipped():
     assert (page.status, page.headers, page.body) == (200, [("server", "y")], b"z")
 
 
-def test_trailers_are_no_headers():
+def test_trailers_are_no_headers() -> None:
     subject = transfer()
     feed(subject, b"HTTP/1.1 200 OK\r\n\r\n", b"body")
     assert feed(subject, b"Location: http://evil.test/\r\nHTTP/1.1 500 Oops\r\n\r\n")
@@ -80,10 +82,10 @@ def test_trailers_are_no_headers():
     assert (page.status, page.headers) == (200, [])
 
 
-def test_accept_is_asked_once_for_good_replies_only():
-    asked = []
+def test_accept_is_asked_once_for_good_replies_only() -> None:
+    asked: list[str] = []
 
-    def accept(essence):
+    def accept(essence: str) -> None:
         asked.append(essence)
 
     feed(transfer(accept=accept), b"HTTP/1.1 404 No\r\nContent-Type: text/html\r\n\r\n", b"x")
@@ -95,7 +97,7 @@ def test_accept_is_asked_once_for_good_replies_only():
     assert asked == ["text/html"]
 
 
-def test_a_refused_type_ends_it_before_the_body():
+def test_a_refused_type_ends_it_before_the_body() -> None:
     subject = transfer(accept=lambda essence: Outcome.BAD_TYPE)
     assert not feed(subject, b"HTTP/1.1 200 OK\r\nContent-Type: video/mp4\r\n\r\n")
     page = subject.page(Outcome.EARLY_STOP)
@@ -103,7 +105,7 @@ def test_a_refused_type_ends_it_before_the_body():
     assert (page.truncated, page.type) == (None, "video/mp4")
 
 
-def test_a_body_of_exactly_the_limit_is_whole():
+def test_a_body_of_exactly_the_limit_is_whole() -> None:
     subject = transfer(max_size=10)
     assert feed(subject, b"HTTP/1.1 200 OK\r\n\r\n", b"01234", b"56789", b"")
     page = subject.page(None)
@@ -111,7 +113,7 @@ def test_a_body_of_exactly_the_limit_is_whole():
 
 
 @given(st.lists(st.binary(min_size=1, max_size=30), max_size=12), st.integers(0, 100))
-def test_never_more_than_the_limit_is_kept(chunks, limit):
+def test_never_more_than_the_limit_is_kept(chunks: list[bytes], limit: int) -> None:
     subject = transfer(max_size=limit)
     sent = b"".join(chunks)
     whole = feed(subject, b"HTTP/1.1 200 OK\r\n\r\n", *chunks)
@@ -123,27 +125,27 @@ def test_never_more_than_the_limit_is_kept(chunks, limit):
     )
 
 
-def test_nothing_more_is_taken_after_a_stop():
+def test_nothing_more_is_taken_after_a_stop() -> None:
     subject = transfer(max_size=1)
     feed(subject, b"HTTP/1.1 200 OK\r\n\r\n", b"ab")
     assert subject.write(b"c") == 0
     assert subject.page(Outcome.EARLY_STOP).body == b"a"
 
 
-def test_too_many_header_lines_refuse_the_whole_reply():
+def test_too_many_header_lines_refuse_the_whole_reply() -> None:
     subject = transfer()
     assert not feed(subject, b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * MAX_HEADER_LINES + b"\r\n")
     page = subject.page(Outcome.EARLY_STOP)
     assert (page.outcome, page.status, page.headers) == (Outcome.TOO_BIG, 0, [])
 
 
-def test_too_long_headers_refuse_the_whole_reply():
+def test_too_long_headers_refuse_the_whole_reply() -> None:
     subject = transfer()
     assert not feed(subject, b"HTTP/1.1 200 OK\r\nA: " + b"b" * MAX_HEADER_BYTES + b"\r\n\r\n")
     assert subject.page(Outcome.EARLY_STOP).outcome is Outcome.TOO_BIG
 
 
-def test_interim_replies_and_trailers_count_as_headers():
+def test_interim_replies_and_trailers_count_as_headers() -> None:
     assert not feed(transfer(), b"HTTP/1.1 100 Continue\r\n\r\n" * MAX_HEADER_LINES)
     subject = transfer()
     feed(subject, b"HTTP/1.1 200 OK\r\n\r\n", b"body")
@@ -151,26 +153,26 @@ def test_interim_replies_and_trailers_count_as_headers():
     assert subject.page(Outcome.EARLY_STOP).outcome is Outcome.TOO_BIG
 
 
-def test_a_body_without_headers_is_http_0_9():
+def test_a_body_without_headers_is_http_0_9() -> None:
     subject = transfer()
     assert subject.write(b"text") is None
     page = subject.page(None)
     assert (page.outcome, page.status, page.body) == (Outcome.SUCCESS, 200, b"text")
 
 
-def test_a_body_without_headers_may_be_refused():
+def test_a_body_without_headers_may_be_refused() -> None:
     subject = transfer(accept=lambda essence: Outcome.BAD_TYPE)
     assert subject.write(b"text") == 0
     assert subject.page(Outcome.EARLY_STOP).outcome is Outcome.BAD_TYPE
 
 
-def test_a_connection_closed_within_the_headers():
+def test_a_connection_closed_within_the_headers() -> None:
     subject = transfer()
     feed(subject, b"HTTP/1.1 200 OK\r\n")
     assert subject.page(None).outcome is Outcome.EARLY_STOP
 
 
-def test_a_connection_closed_within_the_body():
+def test_a_connection_closed_within_the_body() -> None:
     subject = transfer()
     feed(subject, b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", b"half")
     page = subject.page(Outcome.EARLY_STOP, "cut")
@@ -178,7 +180,7 @@ def test_a_connection_closed_within_the_body():
     assert page.detail == "cut"
 
 
-def test_the_body_of_a_redirect_or_an_error_does_not_matter():
+def test_the_body_of_a_redirect_or_an_error_does_not_matter() -> None:
     for status, outcome in ((302, Outcome.ERR_30X), (404, Outcome.ERR_40X), (503, Outcome.ERR_50X)):
         subject = transfer(max_size=3)
         feed(subject, b"HTTP/1.1 %d So\r\nLocation: /x\r\n\r\n" % status, b"too long")
@@ -190,7 +192,7 @@ def test_the_body_of_a_redirect_or_an_error_does_not_matter():
         assert subject.page(Outcome.TIMEOUT).outcome is outcome
 
 
-def test_time_is_earned_by_bytes():
+def test_time_is_earned_by_bytes() -> None:
     subject = transfer(max_size=10**6, started=100.0)
     assert not subject.overdue(130.0, 30.0)
     assert subject.overdue(130.1, 30.0)
@@ -202,7 +204,7 @@ def test_time_is_earned_by_bytes():
 
 
 @given(st.lists(st.binary(max_size=60), max_size=40))
-def test_any_bytes_make_a_page(lines):
+def test_any_bytes_make_a_page(lines: list[bytes]) -> None:
     subject = transfer()
     for line in lines:
         if subject.header(line) == 0:
@@ -212,7 +214,7 @@ def test_any_bytes_make_a_page(lines):
     assert 0 <= page.status <= 999
 
 
-def test_the_head_is_kept_to_the_byte():
+def test_the_head_is_kept_to_the_byte() -> None:
     subject = transfer()
     head = b"HTTP/1.1 200 \xe9\r\nX-Name :  caf\xe9 \nSet-Cookie: a\r\n\tb\r\n"
     feed(subject, b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + head + b"\r\n", b"z")
@@ -220,13 +222,13 @@ def test_the_head_is_kept_to_the_byte():
     assert subject.page(None).head == head
 
 
-def test_of_a_reply_that_is_refused_no_head_is_kept():
+def test_the_head_of_a_refused_reply_is_not_kept() -> None:
     subject = transfer()
     assert not feed(subject, b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * MAX_HEADER_LINES)
     assert subject.page(Outcome.EARLY_STOP).head == b""
 
 
-def test_the_last_request_is_kept():
+def test_the_last_request_is_kept() -> None:
     subject = transfer()
     subject.debug(pycurl.INFOTYPE_HEADER_OUT, b"CONNECT a:443 HTTP/1.1\r\n\r\n")
     subject.debug(pycurl.INFOTYPE_HEADER_OUT, b"GET / HTTP/1.1\r\n\r\n")

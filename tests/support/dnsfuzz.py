@@ -265,8 +265,11 @@ class Mutator:
 
 @dataclass
 class Tally:
-    """What came of many messages."""
+    """Judges messages, and what came of them."""
 
+    #: The decoder under test, and CPU seconds after which a message counts as one without end.
+    decode: Callable[[bytes, bytes], wire.Reply] = wire.decode
+    patience: float = HANG
     messages: int = 0
     #: Those that were no `WireError`.
     accepted: int = 0
@@ -284,7 +287,7 @@ class Tally:
 
         Ends early at a message without end.
         """
-        with _watchdog() as feed, _without_old_garbage():
+        with _watchdog(self.patience) as feed, _without_old_garbage():
             for number, case in enumerate(cases):
                 if number % 256 == 0:
                     feed()
@@ -300,7 +303,7 @@ class Tally:
         """Decode one message, and raise where something about that is wrong."""
         self.messages += 1
         started = process_time()
-        reply = _read(case)
+        reply = self._read(case)
         self._note_time(case, process_time() - started)
         if reply is None:
             return
@@ -315,29 +318,27 @@ class Tally:
         limit = SLOWEST if len(case.packet) <= _DATAGRAM else SLOWEST_LARGE
         if taken > limit:
             # Once may be the machine's fault.
-            taken = min(_time_of(case) for _ in range(3))
+            taken = min(self._time_of(case) for _ in range(3))
             assert taken < limit, f"took {taken} s"
         if taken > self.slowest:
             self.slowest, self.slowest_case = taken, case
 
+    def _read(self, case: Case) -> wire.Reply | None:
+        """The reply, as both decoders read it; None where it is none."""
+        plain = wire.plain(*case)
+        try:
+            reply = self.decode(*case)
+        except wire.WireError as error:
+            assert plain == (), error
+            return None
+        if plain:
+            assert reply == wire.Reply(0, addresses=plain, target=case.section[:-4].lower())
+        return reply
 
-def _read(case: Case) -> wire.Reply | None:
-    """What the readers make of it; None where it is no answer."""
-    plain = wire.plain(*case)
-    try:
-        reply = wire.decode(*case)
-    except wire.WireError as error:
-        assert plain == (), error
-        return None
-    if plain:
-        assert reply == wire.Reply(0, addresses=plain, target=case.section[:-4].lower())
-    return reply
-
-
-def _time_of(case: Case) -> float:
-    started = process_time()
-    _read(case)
-    return process_time() - started
+    def _time_of(self, case: Case) -> float:
+        started = process_time()
+        self._read(case)
+        return process_time() - started
 
 
 class Hang(BaseException):
@@ -345,15 +346,15 @@ class Hang(BaseException):
 
 
 @contextmanager
-def _watchdog() -> Iterator[Callable[[], None]]:
-    """Raises `Hang` where it is not fed for `HANG` CPU seconds."""
+def _watchdog(patience: float) -> Iterator[Callable[[], None]]:
+    """Raises `Hang` where it is not fed for `patience` CPU seconds."""
 
     def bark(_number: int, _frame: FrameType | None) -> None:
         raise Hang
 
     before = signal(SIGVTALRM, bark)
     try:
-        yield lambda: setitimer(ITIMER_VIRTUAL, HANG) and None
+        yield lambda: setitimer(ITIMER_VIRTUAL, patience) and None
     finally:
         setitimer(ITIMER_VIRTUAL, 0)
         signal(SIGVTALRM, before)

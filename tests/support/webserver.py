@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
 
+import pycurl
+
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.fetch.settings import FetchSettings, Request
 from larbinpy.loop.poller import READ, WRITE, Poller
@@ -223,9 +225,11 @@ class Loop:
     #: A page on loopback needs some ten turns.
     MOST_TURNS = 100_000
 
-    def __init__(self, settings: FetchSettings) -> None:
+    def __init__(
+        self, settings: FetchSettings, new_handle: Callable[[], pycurl.Curl] = pycurl.Curl
+    ) -> None:
         self.poller = Poller()
-        self.fetcher = Fetcher(self.poller, settings)
+        self.fetcher = Fetcher(self.poller, settings, new_handle=new_handle)
         self._servers: list[WebServer] = []
         self._skipped = 0.0
 

@@ -1,4 +1,4 @@
-"""Pages that are read in processes beside the crawl come back as if they were read here."""
+"""Pages that worker processes read come back as if the crawl itself had read them."""
 
 import errno
 import io
@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,14 +29,14 @@ from tests.support.smallworld import Pages, Worlds
 pytest_plugins = ["tests.support.demoweb", "tests.support.smallcrawls"]
 
 AGENT = "larbinpy/1"
-#: As the real one, but for a page that it does not survive.
+#: As the real program, but for a page that it does not survive.
 DYING = """
-import os, signal, sys, time; sys.path = {path!r}
-from larbinpy.workers import child
-read = child.read
-child.read = lambda page, agent: os._exit(1) if b"deadly" in page.body else read(page, agent)
-child.main()
+import os, signal, time
+from larbinpy.parse import read
+from larbinpy.workers.child import main
+main(lambda page, agent: os._exit(1) if b"deadly" in page.body else read(page, agent))
 """
+Make = Callable[..., ReaderPool]
 
 
 def page(number: int, text: str = "", status: int = 200) -> Page:
@@ -54,11 +55,11 @@ def poller() -> Iterator[Poller]:
 
 
 @pytest.fixture
-def make(poller: Poller) -> Iterator[Callable[[int], ReaderPool]]:
+def make(poller: Poller) -> Iterator[Make]:
     made: list[ReaderPool] = []
 
-    def make(count: int) -> ReaderPool:
-        made.append(ReaderPool(poller, count, AGENT))
+    def make(count: int, **changes: Any) -> ReaderPool:
+        made.append(ReaderPool(poller, count, AGENT, **changes))
         return made[-1]
 
     yield make
@@ -86,24 +87,25 @@ def processes(those: ReaderPool) -> list[int]:
     return [child.pid for child in those._children.values()]
 
 
-def test_a_page_reaches_its_reader_whole():
+def test_a_page_reaches_its_reader_whole() -> None:
     sent = [page(3), page(4, status=304)]
     stream = io.BytesIO(b"".join(messages.page_head(each) + each.body for each in sent))
     for each in sent:
         got = messages.next_page(stream)
+        assert got is not None
         assert (got.url.href, got.status, got.body) == (each.url.href, each.status, each.body)
         assert got.headers == each.headers
     assert messages.next_page(stream) is None
 
 
 @pytest.mark.parametrize("cut", [5, 150, 400])
-def test_a_page_that_was_cut_short_is_none(cut):
+def test_a_page_that_was_cut_short_is_none(cut: int) -> None:
     sent = page(6, "x" * 1000)
     data = messages.page_head(sent) + sent.body
     assert messages.next_page(io.BytesIO(data[:cut])) is None
 
 
-def test_what_was_read_comes_back_as_it_was():
+def test_an_answer_comes_back_as_it_was_read() -> None:
     links = [Link(f"http://a.test/{kind.value}", kind, kind is Kind.IMAGE) for kind in Kind]
     for parsed in (Parsed(links, "UTF-8", True, False), Parsed([], None, False, True)):
         line = messages.answer(parsed)
@@ -139,30 +141,30 @@ NO_URLS = [
 
 
 @pytest.mark.parametrize("line", ANSWERS)
-def test_what_is_no_answer_is_refused(line):
+def test_a_line_that_is_no_answer_is_refused(line: bytes) -> None:
     with pytest.raises(ValueError):
         messages.parsed(line)
 
 
 @pytest.mark.parametrize("url", [*NO_URLS, "http://u/\nhttp://u", "http://u/" + "x" * 8001])
-def test_what_is_no_url_is_refused(url):
+def test_an_answer_with_a_bad_url_is_refused(url: str) -> None:
     with pytest.raises(ValueError):
         messages.parsed(messages.answer(Parsed([Link(url, Kind.PAGE)])))
 
 
-def test_here_a_page_is_read_at_once():
+def test_the_inline_reader_reads_a_page_at_once() -> None:
     assert InlineReader(AGENT).read(page(5)) == read(page(5), AGENT)
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_pages_come_back_read_and_in_their_order(make, poller, count):
+def test_pages_come_back_read_and_in_their_order(make: Make, poller: Poller, count: int) -> None:
     pages = [page(n) for n in range(200)]
     found = all_read(make(count), poller, pages)
     assert [each for each, _ in found] == pages
     assert [parsed for _, parsed in found] == [read(each, AGENT) for each in pages]
 
 
-def test_a_large_page_among_small_ones(make, poller):
+def test_a_large_page_among_small_ones(make: Make, poller: Poller) -> None:
     """More than any socket holds, and more links than one answer of the kernel."""
     links = "".join(f'<a href="/some/where/else/{n}">' for n in range(20_000))
     pages = [page(1), page(2, "x" * 9_000_000), page(3, links), page(4)]
@@ -171,19 +173,19 @@ def test_a_large_page_among_small_ones(make, poller):
     assert [len(parsed.links) for _, parsed in found] == [3, 4, 20_005, 6]
 
 
-def test_there_is_room_for_so_many_and_no_more(make):
+def test_there_is_room_for_so_many_and_no_more(make: Make) -> None:
     those = make(2)
     given = 0
     while those.room:
         those.read(page(given))
         given += 1
-    assert given == those.busy == 2 * pool._AHEAD
+    assert given == those.busy == 2 * pool.AHEAD
     few = make(1)
-    few.read(page(0, "x" * pool._AHEAD_BYTES))
+    few.read(page(0, "x" * pool.AHEAD_BYTES))
     assert not few.room
 
 
-def test_what_a_killed_process_had_is_read_by_another(make, poller):
+def test_pages_of_a_killed_process_are_read_by_another(make: Make, poller: Poller) -> None:
     those = make(2)
     pages = [page(n, "x" * 20_000) for n in range(300)]
     assert all_read(those, poller, pages[:10])
@@ -193,7 +195,7 @@ def test_what_a_killed_process_had_is_read_by_another(make, poller):
     os.kill(killed, signal.SIGKILL)
     for each in pages[60:70]:
         those.read(each)
-    found = []
+    found: list[tuple[Page, Parsed]] = []
     while len(found) < 60:
         poller.wait(5)
         while (one := those.take()) is not None:
@@ -206,10 +208,9 @@ def test_what_a_killed_process_had_is_read_by_another(make, poller):
 
 @pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("end", ["os._exit(1)", "os.write(0, b'[]\\n' * 9)", "os.abort()"])
-def test_a_page_that_ends_two_processes(make, poller, monkeypatch, count, end):
-    """It is not read, but for its headers; all others are, and there are as many processes."""
-    monkeypatch.setattr(pool, "_PROGRAM", DYING.replace("os._exit(1)", end))
-    those = make(count)
+def test_a_page_that_ends_two_processes(make: Make, poller: Poller, count: int, end: str) -> None:
+    """Only its headers are read; all others are read, and there are as many processes."""
+    those = make(count, program=DYING.replace("os._exit(1)", end))
     pages = [page(n, "deadly" * (n in (7, 20))) for n in range(40)]
     found = all_read(those, poller, pages)
     assert [each for each, _ in found] == pages
@@ -224,24 +225,24 @@ def test_a_page_that_ends_two_processes(make, poller, monkeypatch, count, end):
     assert (len(processes(those)), those.lost) == (count, 4)
 
 
-def test_a_page_that_is_read_for_too_long(make, poller, monkeypatch):
-    slow = DYING.replace("os._exit(1)", "signal.pause()")
-    alarm = "child.main()", "child._LONGEST = 1; child.main()"
-    monkeypatch.setattr(pool, "_PROGRAM", slow.replace(*alarm))
+def test_a_page_that_is_read_for_too_long(make: Make, poller: Poller) -> None:
+    slow = DYING.replace("os._exit(1)", "signal.pause()").replace("main(", "main(longest=1, read=")
     pages = [page(n, "deadly" * (n == 3)) for n in range(6)]
-    found = all_read(make(2), poller, pages)
+    found = all_read(make(2, program=slow), poller, pages)
     assert [bool(each.detail) for each, _ in found] == [n == 3 for n in range(6)]
 
 
-def test_processes_that_do_not_start_are_told_at_once(make, monkeypatch):
-    monkeypatch.setattr(pool, "_PROGRAM", "raise SystemExit  # {path}")
+def test_processes_that_do_not_start_are_reported_at_once(make: Make) -> None:
     with pytest.raises(OSError, match="did not start"):
-        make(2)
+        make(2, program="raise SystemExit")
 
 
-def test_without_any_process_pages_are_read_here(make, poller, monkeypatch):
-    those = make(2)
-    monkeypatch.setattr(pool, "_PROGRAM", "raise SystemExit  # {path}")
+def test_without_any_process_pages_are_read_in_this_one(
+    make: Make, poller: Poller, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken"
+    those = make(2, program=f"import os; os.path.exists({str(broken)!r}) and os._exit(1)\n{DYING}")
+    broken.touch()
     for process in processes(those):
         os.kill(process, signal.SIGKILL)
     pages = [page(n) for n in range(100)]
@@ -254,12 +255,10 @@ def test_without_any_process_pages_are_read_here(make, poller, monkeypatch):
     assert (len(processes(those)), those.lost) == (0, 4)
 
 
-def test_answers_do_not_gather(make, poller, monkeypatch):
-    """Behind a page that takes long there is no more room than for some of them."""
-    monkeypatch.setattr(pool, "_ANSWERS", 10_000)
+def test_answers_do_not_gather(make: Make, poller: Poller) -> None:
+    """Behind a page that takes long there is room for some of them only."""
     slow = DYING.replace("os._exit(1)", "time.sleep(1) or read(page, agent)")
-    monkeypatch.setattr(pool, "_PROGRAM", slow)
-    those = make(2)
+    those = make(2, program=slow, most_answers=10_000)
     links = "".join(f'<a href="/x/{n}">' for n in range(200))
     those.read(page(0, "deadly"))
     for n in range(1, 10):
@@ -275,7 +274,7 @@ def test_answers_do_not_gather(make, poller, monkeypatch):
     assert those._answers == 0
 
 
-def test_nobody_is_left_behind(poller):
+def test_no_process_is_left_behind(poller: Poller) -> None:
     those = ReaderPool(poller, 3, AGENT)
     children = processes(those)
     those.read(page(1))
@@ -285,7 +284,7 @@ def test_nobody_is_left_behind(poller):
         assert not Path(f"/proc/{child}").exists()
 
 
-def test_they_end_with_the_crawl():
+def test_they_end_with_the_crawl() -> None:
     """Also where that had no time to close anything."""
     script = (
         "import signal; from larbinpy.loop.poller import Poller\n"
@@ -325,7 +324,7 @@ def test_copies_that_are_read_at_the_same_time(web: Web, crawl: Worlds) -> None:
 
 
 def test_a_full_disk_while_pages_are_read_beside(web: Web, crawl: Worlds) -> None:
-    """What could not be put out is read once more, and nothing is lost or told twice."""
+    """What could not be put out is read once more, and nothing is lost or output twice."""
     web.page("a.test/", *[f"/{n}" for n in range(1, 30)])
     web.pages(*[f"a.test/{n}" for n in range(1, 30)])
     tried: Counter[str] = Counter()
