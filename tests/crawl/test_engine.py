@@ -1,7 +1,5 @@
 """The engine's turn, with values in place of sockets: its stages, their order and their limits."""
 
-from collections import deque
-from collections.abc import Iterable, Sequence
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -12,154 +10,21 @@ from larbinpy.crawl.engine import Engine
 from larbinpy.crawl.intake import Intake, IntakeSettings
 from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.requests import ROBOTS_SIZE, Requests
-from larbinpy.dns import Answer
-from larbinpy.fetch.settings import Request
-from larbinpy.frontier.media_types import Types
 from larbinpy.outcome import Outcome
 from larbinpy.output.plug import NullOutput
-from larbinpy.page import Page
-from larbinpy.parse import Parsed
 from larbinpy.stats.counters import Stats
 from larbinpy.url import Url
+from tests.support.enginefakes import (
+    HTML,
+    Clock,
+    FakeFetcher,
+    FakeNames,
+    FakePoller,
+    FakeReader,
+    InstantReader,
+    Listener,
+)
 from tests.support.frontiers import make_frontier
-
-HTML = Types(any_type=False, get_image=False, specific=())
-
-
-class Clock:
-    """Seconds that a test counts; each reading takes `cost`."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-        self.cost = 0.0
-
-    def __call__(self) -> float:
-        self.now += self.cost
-        return self.now
-
-
-class FakePoller:
-    """Notes how long the loop would wait."""
-
-    def __init__(self, calls: list[str]) -> None:
-        self.calls = calls
-        self.waits: list[float] = []
-
-    def wait(self, timeout: float) -> int:
-        self.calls.append("poll")
-        self.waits.append(timeout)
-        return 0
-
-
-class FakeNames:
-    """A resolver that has an address for each name at once, or with the next step."""
-
-    def __init__(self, calls: list[str]) -> None:
-        self.calls = calls
-        self.told: Sequence[Answer] = ()
-        self.room = 100
-        self.deadline: float | None = None
-        self.answers: list[Answer] = []
-        self.asked: list[str] = []
-        self.at_once = True
-
-    def ask(self, name: str, now: float, *, refresh: bool = False) -> Answer | None:
-        self.asked.append(name)
-        answer = Answer(name, ("198.51.100.1",), None)
-        if not self.at_once:
-            self.answers.append(answer)
-        return answer if self.at_once else None
-
-    def expect(self, names: Iterable[str], now: float) -> None:
-        pass
-
-    def step(self, now: float) -> Sequence[Answer]:
-        self.calls.append("dns")
-        answers, self.answers = self.answers, []
-        return answers
-
-
-class FakeFetcher:
-    """Completes requests when a test lets it."""
-
-    def __init__(self, calls: list[str], size: int) -> None:
-        self.calls = calls
-        self.size = size
-        self.flying: deque[Request] = deque()
-        self.started: list[str] = []
-        self.ready = 0
-        self.deadline: float | None = None
-
-    @property
-    def busy(self) -> int:
-        return len(self.flying)
-
-    @property
-    def free(self) -> int:
-        return self.size - self.busy
-
-    def start(self, request: Request, now: float) -> None:
-        self.flying.append(request)
-        self.started.append(request.url.href)
-
-    def step(self, now: float) -> list[Page]:
-        self.calls.append("fetch")
-        landed = []
-        while self.ready and self.flying:
-            self.ready -= 1
-            landed.append(Page(self.flying.popleft().url, Outcome.SUCCESS, status=200))
-        return landed
-
-
-class FakeReader:
-    """Reads pages elsewhere: each is back when a test lets it."""
-
-    def __init__(self, room: int = 1000) -> None:
-        self.given: deque[Page] = deque()
-        self.most = room
-        self.done = 0
-        self.lost = 0
-
-    @property
-    def room(self) -> bool:
-        return len(self.given) < self.most
-
-    @property
-    def busy(self) -> int:
-        return len(self.given)
-
-    @property
-    def ready(self) -> bool:
-        return bool(self.done and self.given)
-
-    def read(self, page: Page) -> Parsed | None:
-        self.given.append(page)
-        return None
-
-    def take(self) -> tuple[Page, Parsed] | None:
-        if not self.ready:
-            return None
-        self.done -= 1
-        return self.given.popleft(), Parsed([], "utf-8")
-
-    def close(self) -> None:
-        pass
-
-
-class InstantReader(FakeReader):
-    """Reads each page at once."""
-
-    def read(self, page: Page) -> Parsed | None:
-        return Parsed([], "utf-8")
-
-
-class Listener:
-    def __init__(self, calls: list[str]) -> None:
-        self.calls = calls
-        self.deadline: float | None = None
-
-    def step(self, now: float) -> None:
-        self.calls.append("input")
 
 
 class Setup:
@@ -186,13 +51,34 @@ class Setup:
         self.reader = reader or InstantReader()
         self.listener = Listener(self.calls)
         output = NullOutput()
-        parts: Any = (self.frontier, self.reader, self.names, HTML, output, [], self.stats)
         self.intake = Intake(
-            IntakeSettings(), *parts, clock=self.clock, wall=lambda: 0.0, pages=pages
+            IntakeSettings(),
+            self.frontier,
+            self.reader,
+            self.names,
+            HTML,
+            output,
+            [],
+            self.stats,
+            clock=self.clock,
+            wall=lambda: 0.0,
+            pages=pages,
         )
-        parts = (self.mode, self.poller, self.frontier, self.names, Requests(HTML, 1000))
-        parts += (self.fetcher, self.intake, output, self.stats, [self.listener])
-        self.engine = Engine(*parts, clock=self.clock)
+        fakes: Any = (self.poller, self.fetcher)
+        poller, fetcher = fakes
+        self.engine = Engine(
+            self.mode,
+            poller,
+            self.frontier,
+            self.names,
+            Requests(HTML, 1000),
+            fetcher,
+            self.intake,
+            output,
+            self.stats,
+            [self.listener],
+            clock=self.clock,
+        )
 
     def seed(self, count: int) -> None:
         for number in range(count):

@@ -1,0 +1,429 @@
+"""The way of a page to reader, output and frontier, with values: order, refusals, what follows."""
+
+import errno
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from larbinpy.crawl.intake import Intake, IntakeSettings
+from larbinpy.frontier.media_types import Types
+from larbinpy.outcome import Outcome, of_status
+from larbinpy.output.plug import NoRefresh, NullOutput
+from larbinpy.page import Fate, Page
+from larbinpy.parse import Kind, Link, Parsed
+from larbinpy.stats.counters import Stats
+from larbinpy.url import Url, hash64
+from tests.support.enginefakes import HTML, Clock, FakeNames, FakeReader
+from tests.support.frontiers import links as plain_links
+from tests.support.frontiers import make_frontier, owed
+
+FULL = OSError(errno.ENOSPC, "No space left on device")
+
+
+class Plug(NullOutput):
+    """Notes what it is given; raises the errors that a test has put there."""
+
+    def __init__(self) -> None:
+        self.errors: list[OSError] = []
+        self.given: list[tuple[str, str]] = []
+        #: Called with each page before it is taken.
+        self.check: Callable[[Page], None] = lambda page: None
+
+    def _take(self, kind: str, href: str) -> None:
+        if self.errors:
+            raise self.errors.pop()
+        self.given.append((kind, href.removeprefix("http://a.test")))
+
+    def loaded(self, page: Page) -> None:
+        self.check(page)
+        self._take("loaded", page.url.href)
+
+    def replied(self, page: Page) -> None:
+        self._take("replied", page.url.href)
+
+    def failed(self, url: Url, outcome: Outcome) -> None:
+        self._take("failed", url.href)
+
+
+class Parser(FakeReader):
+    """Reads at once; `contents` are by URL."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.contents: dict[str, Parsed] = {}
+        self.read_count = 0
+
+    def read(self, page: Page) -> Parsed | None:
+        self.read_count += 1
+        return self.contents.get(page.url.href, Parsed([], "utf-8"))
+
+
+class Fates:
+    def __init__(self) -> None:
+        self.written: list[Fate] = []
+
+    def write(self, fate: Fate) -> None:
+        self.written.append(fate)
+
+
+class Refresher(NoRefresh):
+    """Notes what it is told; a 304 becomes a page with a body."""
+
+    def __init__(self) -> None:
+        self.errors: list[OSError] = []
+        self.notes: list[str] = []
+
+    def unchanged(self, page: Page) -> None:
+        if self.errors:
+            raise self.errors.pop()
+        self.notes.append(page.url.href)
+        page.outcome = Outcome.SUCCESS
+
+    def moved(self, url: str, target: str) -> None:
+        if self.errors:
+            raise self.errors.pop()
+        self.notes.append(f"{url} -> {target}")
+
+
+class Names(FakeNames):
+    def __init__(self) -> None:
+        super().__init__([])
+        self.expected: list[str] = []
+
+    def expect(self, names: Any, now: float) -> None:
+        self.expected += names
+
+
+class Case:
+    """An intake, and the frontier with URLs of a.test in flight."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        reader: FakeReader | None = None,
+        types: Types = HTML,
+        pages: int = 32,
+        ignore_robots: bool = True,
+        ask_robots: bool = False,
+        **settings: bool,
+    ) -> None:
+        self.clock = Clock()
+        self.frontier = make_frontier(
+            folder, connexions=99, ignore_robots=not ask_robots, retries=1
+        )
+        self.parser = Parser()
+        self.names = Names()
+        self.plug = Plug()
+        self.fates = Fates()
+        self.refresher = Refresher()
+        self.stats = Stats(self.clock.now, 0.0)
+        self.intake = Intake(
+            IntakeSettings(ignore_robots=ignore_robots, **settings),
+            self.frontier,
+            reader or self.parser,
+            self.names,
+            types,
+            self.plug,
+            [self.fates],
+            self.stats,
+            self.refresher,
+            clock=self.clock,
+            wall=lambda: 0.0,
+            pages=pages,
+        )
+
+    def fly(self, *paths: str) -> list[Url]:
+        """Seed URLs and bring them into flight."""
+        for path in paths:
+            assert self.frontier.seed(f"http://a.test{path}") is None
+        now = self.clock.now
+        self.frontier.sequence(now)
+        while question := self.frontier.next_name():
+            answer = self.names.ask(question[0], now)
+            assert answer is not None
+            self.frontier.resolved(answer, now)
+        flying = []
+        while due := self.frontier.take(now):
+            flying.append(due[0])
+        return flying
+
+    def land(self, url: Url, status: int = 200, body: bytes = b"x", **more: Any) -> Page:
+        page = Page(url, more.pop("outcome", of_status(status)), status=status, body=body, **more)
+        self.intake.land([page])
+        return page
+
+    def step_refused(self) -> None:
+        """A step in which the disk refuses something."""
+        with pytest.raises(OSError) as refused:
+            self.intake.step()
+        assert refused.value.errno == errno.ENOSPC
+
+    def contents(self, path: str, *links: Link | str, **more: bool) -> None:
+        found = [plain_links(link)[0] if isinstance(link, str) else link for link in links]
+        self.parser.contents[f"http://a.test{path}"] = Parsed(found, "utf-8", **more)
+
+    @property
+    def outcomes(self) -> dict[str, str]:
+        return {f.url.removeprefix("http://a.test"): f.outcome for f in self.fates.written}
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> Case:
+    return Case(tmp_path)
+
+
+def test_a_page_goes_to_the_output_and_its_links_to_the_frontier(case: Case) -> None:
+    [url] = case.fly("/")
+    case.contents("/", "http://a.test/next", "http://b.test/")
+    page = case.land(url)
+    case.intake.step()
+    assert case.plug.given == [("loaded", "/")]
+    assert (page.charset, page.links) == ("utf-8", ["http://a.test/next", "http://b.test/"])
+    assert case.outcomes == {"/": "success"}
+    assert owed(case.frontier) == ["http://a.test/next", "http://b.test/"]
+    # Of a.test the address is known.
+    assert case.names.expected == ["b.test"]
+    assert (case.stats.success, case.stats.links, case.intake.busy) == (1, 2, 0)
+
+
+def test_a_failure_is_tried_again_and_then_reported(case: Case) -> None:
+    [url] = case.fly("/")
+    case.land(url, 500)
+    case.intake.step()
+    assert case.plug.given == [("replied", "/")]
+    assert case.outcomes == {}
+    case.clock.now += 100.0
+    [url] = case.fly()
+    case.land(url, 500)
+    case.intake.step()
+    assert case.plug.given[1:] == [("replied", "/"), ("failed", "/")]
+    assert case.outcomes == {"/": "err50X"}
+
+
+def test_what_sent_no_reply_is_none(case: Case) -> None:
+    [url] = case.fly("/")
+    case.land(url, 0, outcome=Outcome.TIMEOUT)
+    case.intake.step()
+    assert case.plug.given == []
+
+
+def test_a_redirect_is_a_link(case: Case) -> None:
+    [url] = case.fly("/")
+    case.land(url, 302, headers=[("location", "/there")])
+    case.intake.step()
+    assert case.outcomes == {"/": "err30X"}
+    assert owed(case.frontier) == ["http://a.test/there"]
+    assert case.refresher.notes == ["http://a.test/ -> http://a.test/there"]
+
+
+# A full disk.
+
+
+def test_a_page_that_the_disk_refuses_comes_first_again(case: Case) -> None:
+    first, second = case.fly("/1", "/2")
+    case.contents("/1", "http://b.test/")
+    case.plug.errors = [FULL]
+    case.land(first)
+    case.land(second)
+    case.step_refused()
+    # Nothing has followed from it.
+    assert (case.plug.given, case.intake.busy, case.stats.success) == ([], 2, 0)
+    assert owed(case.frontier) == ["http://a.test/1", "http://a.test/2"]
+    case.intake.step()
+    assert case.plug.given == [("loaded", "/1"), ("loaded", "/2")]
+    assert case.outcomes == {"/1": "success", "/2": "success"}
+    # It was not read a second time.
+    assert case.parser.read_count == 2
+
+
+def test_a_page_that_the_disk_refused_is_no_duplicate_of_itself(tmp_path: Path) -> None:
+    case = Case(tmp_path, no_duplicate=True)
+    [url] = case.fly("/")
+    case.plug.errors = [FULL]
+    known: list[bool] = []
+    case.plug.check = lambda page: known.append(hash64(page.body) in case.frontier.digests)
+    case.land(url, body=b"the same")
+    case.step_refused()
+    case.intake.step()
+    assert known == [False, False]
+    assert case.outcomes == {"/": "success"}
+    assert hash64(b"the same") in case.frontier.digests
+
+
+def test_a_reply_and_a_redirect_that_the_disk_refuses_come_again(case: Case) -> None:
+    gone, moved = case.fly("/gone", "/moved")
+    case.plug.errors = [FULL]
+    case.land(gone, 404)
+    case.step_refused()
+    case.refresher.errors = [FULL]
+    case.land(moved, 302, headers=[("location", "/there")])
+    case.step_refused()
+    assert case.refresher.notes == []
+    case.intake.step()
+    assert case.outcomes == {"/gone": "err40X", "/moved": "err30X"}
+    assert [kind for kind, href in case.plug.given if kind == "replied"] == ["replied"] * 2
+
+
+def test_a_fate_is_written_once_though_a_plug_refused_it(case: Case) -> None:
+    [url] = case.fly("/")
+    case.land(url, 404)
+    take = case.plug._take
+    errors = [FULL]
+
+    def refuse_failed(kind: str, href: str) -> None:
+        if kind == "failed" and errors:
+            raise errors.pop()
+        take(kind, href)
+
+    case.plug._take = refuse_failed  # type: ignore[method-assign]
+    case.step_refused()
+    assert owed(case.frontier) == ["http://a.test/"]
+    case.intake.step()
+    assert [fate.outcome for fate in case.fates.written] == ["err40X"]
+    assert owed(case.frontier) == []
+
+
+# Copies, and pages that stayed as they were.
+
+
+def test_a_copy_is_a_duplicate(tmp_path: Path) -> None:
+    case = Case(tmp_path, no_duplicate=True)
+    first, second, other = case.fly("/1", "/2", "/3")
+    case.contents("/2", "http://b.test/")
+    case.land(first, body=b"the same")
+    case.land(second, body=b"the same")
+    case.land(other, body=b"another")
+    case.intake.step()
+    assert case.outcomes == {"/1": "success", "/2": "duplicate", "/3": "success"}
+    assert ("replied", "/2") in case.plug.given
+    assert owed(case.frontier) == []
+
+
+def test_without_the_setting_copies_are_pages(case: Case) -> None:
+    for url in case.fly("/1", "/2"):
+        case.land(url, body=b"the same")
+    case.intake.step()
+    assert case.outcomes == {"/1": "success", "/2": "success"}
+
+
+def test_an_unchanged_page_whose_body_is_on_the_disk_is_no_copy_of_another(tmp_path: Path) -> None:
+    case = Case(tmp_path, no_duplicate=True)
+    for url in case.fly("/1", "/2"):
+        case.land(url, 304, body=b"")
+    case.intake.step()
+    assert case.outcomes == {"/1": "success", "/2": "success"}
+    assert len(case.refresher.notes) == 2
+
+
+# What pages and settings say about keeping and following.
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_a_page_may_ask_not_to_be_kept_or_followed(tmp_path: Path, ignored: bool) -> None:
+    case = Case(tmp_path, ignore_robots=ignored)
+    private, sealed, mixed = case.fly("/private", "/sealed", "/mixed")
+    case.contents("/private", "http://a.test/1", noindex=True)
+    case.contents("/sealed", "http://a.test/2", nofollow=True)
+    nofollow = Link("http://a.test/3", Kind.PAGE, nofollow=True)
+    case.contents("/mixed", nofollow, "http://a.test/4")
+    for url in (private, sealed, mixed):
+        case.land(url)
+    case.intake.step()
+    kept, found = {href for _, href in case.plug.given}, owed(case.frontier)
+    assert kept == {"/sealed", "/mixed"} | ({"/private"} if ignored else set())
+    numbers = "1234" if ignored else "14"
+    assert found == [f"http://a.test/{number}" for number in numbers]
+    assert case.stats.links == 4
+
+
+def test_a_specific_search_keeps_only_its_types(tmp_path: Path) -> None:
+    audio = Types(any_type=False, get_image=False, specific=["audio/"])
+    case = Case(tmp_path, types=audio, specific_search=True)
+    page, song = case.fly("/page", "/song")
+    case.contents("/page", "http://a.test/more")
+    case.land(page, headers=[("content-type", "text/html")])
+    case.land(song, headers=[("content-type", "audio/ogg")])
+    case.intake.step()
+    assert case.plug.given == [("loaded", "/song")]
+    assert case.outcomes == {"/page": "success", "/song": "success"}
+    assert owed(case.frontier) == ["http://a.test/more"]
+
+
+# Readers and turns.
+
+
+def test_some_pages_a_turn(tmp_path: Path) -> None:
+    case = Case(tmp_path, pages=2)
+    for url in case.fly("/1", "/2", "/3"):
+        case.land(url)
+    case.intake.step()
+    assert (case.intake.busy, case.intake.ready) == (1, True)
+    case.intake.step()
+    assert (case.intake.busy, case.intake.ready) == (0, False)
+
+
+def test_a_turn_of_expensive_pages_is_short(tmp_path: Path) -> None:
+    """At least one page is taken, and after 20 ms no other."""
+    case = Case(tmp_path)
+    for url in case.fly("/1", "/2", "/3"):
+        case.land(url)
+    case.clock.cost = 0.015
+    case.intake.step()
+    assert case.intake.busy == 1
+
+
+def test_a_page_waits_for_a_reader_with_room_and_replies_pass(tmp_path: Path) -> None:
+    reader = FakeReader(room=1)
+    case = Case(tmp_path, reader=reader)
+    gone, first, second = case.fly("/gone", "/1", "/2")
+    case.land(first)
+    case.land(gone, 404)
+    case.land(second)
+    case.intake.step()
+    # The first is with the reader, the 404 went by, the second waits for room.
+    assert (reader.busy, case.intake.busy, case.intake.ready) == (1, 2, False)
+    assert case.outcomes == {"/gone": "err40X"}
+    reader.done = 1
+    assert case.intake.ready
+    case.intake.step()
+    assert case.outcomes == {"/gone": "err40X", "/1": "success"}
+    assert reader.busy == 1
+
+
+def test_a_read_page_that_the_disk_refuses_is_not_read_again(tmp_path: Path) -> None:
+    reader = FakeReader()
+    case = Case(tmp_path, reader=reader)
+    [url] = case.fly("/")
+    case.land(url)
+    case.intake.step()
+    reader.done = 1
+    case.plug.errors = [FULL]
+    case.step_refused()
+    assert (reader.busy, case.intake.busy) == (0, 1)
+    case.intake.step()
+    assert case.outcomes == {"/": "success"}
+
+
+def test_a_robots_txt_is_for_the_frontier(tmp_path: Path) -> None:
+    case = Case(tmp_path, ask_robots=True)
+    assert case.frontier.seed("http://a.test/private") is None
+    [robots] = case.fly()
+    assert robots.robots_for is not None
+    case.land(robots, body=b"User-agent: *\nDisallow: /private\n")
+    case.intake.step()
+    assert case.plug.given == [("replied", "/robots.txt"), ("failed", "/private")]
+    assert case.outcomes == {"/private": "forbiddenRobots"}
+    assert case.stats.pages == 0
+
+
+def test_fates_say_what_came(case: Case) -> None:
+    [url] = case.fly("/")
+    case.land(url, body=b"12345", ip="198.51.100.1", ms=7)
+    case.intake.step()
+    [fate] = case.fates.written
+    assert (fate.size, fate.ip, fate.ms, fate.status) == (5, "198.51.100.1", 7, 200)
+    shown: Sequence[Fate] = [*case.stats.recent]
+    assert shown == [fate]

@@ -1,0 +1,149 @@
+"""Fakes of all that an engine drives: they do no input or output, and a test sets their pace."""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from larbinpy.dns.lookup import Answer
+from larbinpy.fetch.settings import Request
+from larbinpy.frontier.media_types import Types
+from larbinpy.outcome import Outcome
+from larbinpy.page import Page
+from larbinpy.parse import Parsed
+
+HTML = Types(any_type=False, get_image=False, specific=())
+
+
+class Clock:
+    """Seconds that a test counts; each reading takes `cost`."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.cost = 0.0
+
+    def __call__(self) -> float:
+        self.now += self.cost
+        return self.now
+
+
+class FakePoller:
+    """Notes how long the loop would wait."""
+
+    def __init__(self, calls: list[str]) -> None:
+        self.calls = calls
+        self.waits: list[float] = []
+
+    def wait(self, timeout: float) -> int:
+        self.calls.append("poll")
+        self.waits.append(timeout)
+        return 0
+
+
+class FakeNames:
+    """A resolver that has an address for each name at once, or with the next step."""
+
+    def __init__(self, calls: list[str]) -> None:
+        self.calls = calls
+        self.told: Sequence[Answer] = ()
+        self.room = 100
+        self.deadline: float | None = None
+        self.answers: list[Answer] = []
+        self.asked: list[str] = []
+        self.at_once = True
+
+    def ask(self, name: str, now: float, *, refresh: bool = False) -> Answer | None:
+        self.asked.append(name)
+        answer = Answer(name, ("198.51.100.1",), None)
+        if not self.at_once:
+            self.answers.append(answer)
+        return answer if self.at_once else None
+
+    def expect(self, names: Iterable[str], now: float) -> None:
+        pass
+
+    def step(self, now: float) -> Sequence[Answer]:
+        self.calls.append("dns")
+        answers, self.answers = self.answers, []
+        return answers
+
+
+class FakeFetcher:
+    """Completes requests when a test lets it."""
+
+    def __init__(self, calls: list[str], size: int) -> None:
+        self.calls = calls
+        self.size = size
+        self.flying: deque[Request] = deque()
+        self.started: list[str] = []
+        self.ready = 0
+        self.deadline: float | None = None
+
+    @property
+    def busy(self) -> int:
+        return len(self.flying)
+
+    @property
+    def free(self) -> int:
+        return self.size - self.busy
+
+    def start(self, request: Request, now: float) -> None:
+        self.flying.append(request)
+        self.started.append(request.url.href)
+
+    def step(self, now: float) -> list[Page]:
+        self.calls.append("fetch")
+        landed = []
+        while self.ready and self.flying:
+            self.ready -= 1
+            landed.append(Page(self.flying.popleft().url, Outcome.SUCCESS, status=200))
+        return landed
+
+
+class FakeReader:
+    """Reads pages elsewhere: each is back when a test lets it."""
+
+    def __init__(self, room: int = 1000) -> None:
+        self.given: deque[Page] = deque()
+        self.most = room
+        self.done = 0
+        self.lost = 0
+
+    @property
+    def room(self) -> bool:
+        return len(self.given) < self.most
+
+    @property
+    def busy(self) -> int:
+        return len(self.given)
+
+    @property
+    def ready(self) -> bool:
+        return bool(self.done and self.given)
+
+    def read(self, page: Page) -> Parsed | None:
+        self.given.append(page)
+        return None
+
+    def take(self) -> tuple[Page, Parsed] | None:
+        if not self.ready:
+            return None
+        self.done -= 1
+        return self.given.popleft(), Parsed([], "utf-8")
+
+    def close(self) -> None:
+        pass
+
+
+class InstantReader(FakeReader):
+    """Reads each page at once."""
+
+    def read(self, page: Page) -> Parsed | None:
+        return Parsed([], "utf-8")
+
+
+class Listener:
+    def __init__(self, calls: list[str]) -> None:
+        self.calls = calls
+        self.deadline: float | None = None
+
+    def step(self, now: float) -> None:
+        self.calls.append("input")
