@@ -101,7 +101,7 @@ class Assembly:
         reader = _open_reader(config, poller, around.closing)
 
         waits = Waits(config.wait_duration, config.max_wait)
-        frontier = make_frontier(config, folder, waits, around.tuning.is_public)
+        frontier = self.frontier = make_frontier(config, folder, waits, around.tuning.is_public)
 
         on_disk = OnDisk(config, state, frontier, own_output, self.mode, self.stats, around)
         output, self.log, self.saving = on_disk.output, on_disk.log, on_disk.saving

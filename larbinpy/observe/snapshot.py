@@ -4,6 +4,7 @@ import os
 import resource
 from collections import deque
 from collections.abc import Mapping
+from typing import Any
 
 from larbinpy._version import __version__
 from larbinpy.dns.resolver import Resolver
@@ -42,7 +43,7 @@ class Snapshots:
         self._clock = clock
         self._wall = wall
 
-    def take(self, state: str, config: Mapping[str, str]) -> dict[str, object]:
+    def take(self, state: str, config: Mapping[str, str]) -> dict[str, Any]:
         """All that can be seen now, as JSON-able values. Times in seconds."""
         stats, frontier, resolver, now = self._stats, self._frontier, self._resolver, self._clock()
         counted = _outcomes(stats, frontier)

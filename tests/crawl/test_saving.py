@@ -1,0 +1,164 @@
+"""When the state is saved, and the pause while the disk is full, with values."""
+
+import errno
+from collections.abc import Iterator
+from math import inf
+from typing import Any
+
+import pytest
+
+from larbinpy.crawl.disk_pause import DiskPause, passes
+from larbinpy.crawl.mode import Mode
+from larbinpy.crawl.saving import Saving
+from larbinpy.outcome import Outcome
+from larbinpy.stats.counters import Stats
+from larbinpy.stats.crawl_state import CrawlState
+
+
+class Checkpoints:
+    """Each takes three steps; one is due every ten seconds."""
+
+    def __init__(self) -> None:
+        self.begun: list[float] = []
+        self.saved: list[tuple[float, bool]] = []
+        self.left = 0
+
+    @property
+    def under_way(self) -> bool:
+        return self.left > 0
+
+    @property
+    def deadline(self) -> float:
+        return -inf if self.left else (self.begun or [0.0])[-1] + 10.0
+
+    def is_due(self, now: float) -> bool:
+        return now >= self.deadline
+
+    def begin(self, now: float) -> None:
+        self.begun.append(now)
+        self.left = 3
+
+    def step(self) -> None:
+        self.left -= 1
+
+    def save_now(self, clock: Any) -> Iterator[bool | None]:
+        yield None
+        yield True
+
+    def save(self, now: float, *, ended: bool = False) -> None:
+        self.saved.append((now, ended))
+
+
+class Case:
+    def __init__(self) -> None:
+        self.checkpoints = Checkpoints()
+        self.mode = Mode()
+        self.stats = Stats(0.0, 0.0)
+        fake: Any = self.checkpoints
+        self.saving = Saving(fake, self.mode, self.stats, lambda: 7.0)
+
+    def step(self, now: float, *, all_decided: bool = False) -> list[float]:
+        self.saving.step(now, all_decided=all_decided)
+        return self.checkpoints.begun
+
+    def decide(self) -> None:
+        self.stats.outcomes[Outcome.SUCCESS] += 1
+
+
+def test_a_checkpoint_begins_on_time_and_goes_on_a_step_a_turn() -> None:
+    case = Case()
+    assert case.step(9.9) == []
+    assert case.mode.wake_at == 10.0
+    assert case.step(10.0) == [10.0]
+    assert (case.checkpoints.left, case.mode.wake_at) == (3, -inf)
+    for left in (2, 1, 0):
+        case.step(11.0)
+        assert case.checkpoints.left == left
+    assert case.mode.wake_at == 20.0
+    assert case.step(12.0) == [10.0]
+
+
+def test_seeds_of_people_are_saved_at_once() -> None:
+    case = Case()
+    case.saving.request()
+    assert case.step(1.0) == [1.0]
+    for _ in range(5):
+        case.step(1.0)
+    # Once.
+    assert case.checkpoints.begun == [1.0]
+
+
+def test_seeds_that_come_during_a_checkpoint_are_in_the_next() -> None:
+    case = Case()
+    case.saving.request()
+    case.step(1.0)
+    case.saving.request()
+    for _ in range(3):
+        case.step(1.5)
+    assert case.step(2.0) == [1.0, 2.0]
+
+
+def test_what_was_decided_last_is_saved_at_once() -> None:
+    case = Case()
+    assert case.step(1.0, all_decided=True) == []
+    case.decide()
+    assert case.step(2.0, all_decided=False) == []
+    assert case.step(3.0, all_decided=True) == [3.0]
+    for _ in range(5):
+        case.step(4.0, all_decided=True)
+    assert case.checkpoints.begun == [3.0]
+
+
+def test_a_whole_checkpoint_says_whether_the_crawl_has_ended() -> None:
+    case = Case()
+    case.decide()
+    case.saving.save()
+    case.saving.save(ended=True)
+    assert case.checkpoints.saved == [(7.0, False), (7.0, True)]
+    # All that was decided is in it.
+    assert case.step(1.0, all_decided=True) == []
+
+
+# A full disk.
+
+
+@pytest.mark.parametrize(
+    ("number", "passing"),
+    [(errno.ENOSPC, True), (errno.EDQUOT, True), (errno.EFBIG, False), (errno.EIO, False)],
+)
+def test_some_errors_pass_when_there_is_room(number: int, passing: bool) -> None:
+    assert passes(OSError(number, "")) is passing
+
+
+def test_a_pause_is_said_once_and_ends_with_a_turn_without_errors() -> None:
+    said: list[str] = []
+    mode = Mode()
+    now = 100.0
+    pause = DiskPause(mode, said.append, lambda: now)
+    pause.begin(OSError(errno.ENOSPC, "No space left on device", "/d"))
+    assert said == ["/d: No space left on device; the crawl waits until there is room"]
+    assert (mode.stalled_until, mode.state(1)) == (101.0, CrawlState.DISK_FULL)
+    # A turn without an error proves nothing while nothing is written.
+    pause.turned(100.5)
+    assert mode.disk_full
+    now = 101.0
+    pause.begin(OSError(errno.ENOSPC, "No space left on device", "/d"))
+    assert (len(said), mode.stalled_until) == (1, 102.0)
+    pause.turned(102.0)
+    assert said[1:] == ["there is room again, the crawl goes on"]
+    assert mode.state(1) is CrawlState.RUNNING
+    pause.turned(103.0)
+    assert len(said) == 2
+
+
+# The state that people see.
+
+
+def test_the_state_of_a_crawl() -> None:
+    assert Mode().state(0) is CrawlState.RUNNING
+    assert Mode(staying=True).state(0) is CrawlState.WAITING
+    assert Mode(staying=True).state(1) is CrawlState.RUNNING
+    assert Mode(paused=True, staying=True).state(0) is CrawlState.PAUSED
+    assert Mode(paused=True, draining=True).state(0) is CrawlState.STOPPING
+    assert Mode(draining=True, over=True).state(0) is CrawlState.FINISHED
+    assert Mode(draining=True, disk_full=True).state(0) is CrawlState.DISK_FULL
