@@ -11,9 +11,12 @@ from larbinpy.cli import main
 def test_each_error_is_a_line(tmp_path: Path) -> None:
     conf = tmp_path / "t.conf"
     conf.write_text("retries x\nnonsense\n")
-    told = CliRunner().invoke(main, ["check-config", str(conf)])
-    assert (told.exit_code, told.stdout) == (2, "")
-    assert [line.split(": ")[1] for line in told.stderr.splitlines()] == [f"{conf}:1", f"{conf}:2"]
+    result = CliRunner().invoke(main, ["check-config", str(conf)])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert [line.split(": ")[1] for line in result.stderr.splitlines()] == [
+        f"{conf}:1",
+        f"{conf}:2",
+    ]
 
 
 def test_set_and_environment_override_the_file(
@@ -22,7 +25,9 @@ def test_set_and_environment_override_the_file(
     conf = tmp_path / "t.conf"
     conf.write_text("retries 5\n")
     monkeypatch.setenv("LARBINPY_RETRIES", "6")
-    told = CliRunner().invoke(main, ["check-config", str(conf), "--set", "limitPage=7"])
-    changed = [line.split("#")[0].split() for line in told.stdout.splitlines() if "CHANGED" in line]
+    result = CliRunner().invoke(main, ["check-config", str(conf), "--set", "limitPage=7"])
+    changed = [
+        line.split("#")[0].split() for line in result.stdout.splitlines() if "CHANGED" in line
+    ]
     assert changed == [["retries", "6"], ["limitPage", "7"]]
-    assert told.stderr == "larbinpy: LARBINPY_RETRIES is set in the environment\n"
+    assert result.stderr == "larbinpy: LARBINPY_RETRIES is set in the environment\n"

@@ -46,9 +46,9 @@ def test_the_demo_overwrites_only_its_own_files(
     monkeypatch.chdir(tmp_path)
     Path(mine).parent.mkdir(exist_ok=True)
     Path(mine).write_text("From me@a.test\n")
-    told = CliRunner().invoke(main, ["demo", "-o", "."])
-    assert told.exit_code == 2
-    assert told.stderr.startswith(f"larbinpy: {mine.partition('/')[0]}: not a file of the demo")
-    assert told.stderr.count("\n") == 1
+    result = CliRunner().invoke(main, ["demo", "-o", "."])
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"larbinpy: {mine.partition('/')[0]}: not a file of the demo")
+    assert result.stderr.count("\n") == 1
     assert [str(path) for path in Path().rglob("*") if path.is_file()] == [mine]
     assert Path(mine).read_text() == "From me@a.test\n"

@@ -15,10 +15,10 @@ from larbinpy.cli import main
     ],
 )
 def test_a_refused_url_gets_a_hint(url: str, hint: str) -> None:
-    told = CliRunner().invoke(main, ["fetch", url, "--server", "127.0.0.1", "--json"])
-    assert told.exit_code == 4
-    assert told.stderr.startswith(f"larbinpy: {url}: {hint}")
-    assert told.stderr.count("\n") == told.stdout.count("\n") == 1
+    result = CliRunner().invoke(main, ["fetch", url, "--server", "127.0.0.1", "--json"])
+    assert result.exit_code == 4
+    assert result.stderr.startswith(f"larbinpy: {url}: {hint}")
+    assert result.stderr.count("\n") == result.stdout.count("\n") == 1
 
 
 @pytest.mark.parametrize(

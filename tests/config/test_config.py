@@ -1,4 +1,4 @@
-"""Config: the table of settings, the order of the sources, and what is said about them."""
+"""Config: the table of settings, the order of the sources, and their descriptions."""
 
 from dataclasses import FrozenInstanceError
 from pathlib import Path
@@ -15,10 +15,10 @@ from larbinpy.config import (
     change,
     check,
     describe,
+    kinds,
     load,
     texts,
 )
-from larbinpy.config import config as module
 from larbinpy.config.grammar import read
 from tests.support.checkout import ROOT
 
@@ -27,7 +27,7 @@ EXAMPLE = ROOT / "larbin.conf"
 
 @pytest.fixture(autouse=True)
 def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No larbin.conf in the working directory but the one a test puts there."""
+    """A working directory without larbin.conf."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -38,7 +38,7 @@ def parse(text: str) -> Config:
 
 
 def again(config: Config) -> Config:
-    """What the description of `config` means to the parser."""
+    """The description of `config`, parsed."""
     return Config(**read("\n".join(describe(config)), "described", SETTINGS))
 
 
@@ -71,7 +71,7 @@ def test_precedence() -> None:
     Path("larbin.conf").write_text("retries 7 useCookies")
     assert load(None, {}, []).retries == 7
     Path("other.conf").write_text("retries 6")
-    # As in Larbin, a file that is named is read in place of larbin.conf.
+    # As in Larbin, a named file replaces larbin.conf.
     assert load("other.conf", {}, []) == Config(retries=6)
     assert load("other.conf", environ, []).retries == 5
     assert load("other.conf", environ, [("retries", "4")]).retries == 4
@@ -149,7 +149,7 @@ def test_assignment() -> None:
         assignment("=3")
 
 
-def test_all_that_is_wrong() -> None:
+def test_check_reports_all_errors() -> None:
     Path("t.conf").write_text("retries x\nnonsense\nuseCookies on\n")
     environ = {"LARBINPY_RETRYS": "1", "LARBINPY_DEBUG": "?"}
     found = [str(error) for error in check("t.conf", environ, [("limitPage", "y")])]
@@ -172,7 +172,7 @@ def _error_of(path: str) -> ConfigError:
     return caught.value
 
 
-def test_a_file_that_is_none_is_not_read_to_its_end() -> None:
+def test_reading_stops_after_many_errors() -> None:
     Path("t.conf").write_text("\n".join(f"x{n}" for n in range(10**5)))
     found = check("t.conf", {}, [])
     assert len(found) == 51
@@ -210,24 +210,24 @@ _ADDRESS = st.ip_addresses().map(str)
 _DOMAIN = st.lists(_PART, min_size=1, max_size=3).map(".".join)
 _SECONDS = st.floats(0.001, 8e7).map(lambda seconds: round(seconds, 6))
 _STRATEGIES = {
-    module.HEADER: _LINE,
-    module.NAME: _LINE.filter(bool),
-    module.FOLDER: _WORD.filter(lambda text: text and not text.startswith("~")),
-    module.MODES: st.sets(st.sampled_from(["save", "mirror", "stats"])).map(tuple),
-    module.PORT: _PORT,
-    module.ADDRESS: _ADDRESS,
-    module.SWITCH: st.booleans(),
-    module.URL: _DOMAIN.map(lambda host: f"http://{host}/"),
-    module.SERVER: st.tuples(_ADDRESS, _PORT),
-    module.DOMAIN: _DOMAIN.map(lambda host: "." + host),
-    module.EXTENSION: _PART.map(lambda part: "." + part),
-    module.PROXY: st.none() | st.tuples(_DOMAIN, _PORT),
-    module.SPECIFIC: st.tuples(_PART.map(lambda part: "image/" + part), _PART),
-    module.FILE: st.just(str(EXAMPLE)),
+    kinds.HEADER: _LINE,
+    kinds.NAME: _LINE.filter(bool),
+    kinds.FOLDER: _WORD.filter(lambda text: text and not text.startswith("~")),
+    kinds.MODES: st.sets(st.sampled_from(["save", "mirror", "stats"])).map(tuple),
+    kinds.PORT: _PORT,
+    kinds.ADDRESS: _ADDRESS,
+    kinds.SWITCH: st.booleans(),
+    kinds.URL: _DOMAIN.map(lambda host: f"http://{host}/"),
+    kinds.SERVER: st.tuples(_ADDRESS, _PORT),
+    kinds.DOMAIN: _DOMAIN.map(lambda host: "." + host),
+    kinds.EXTENSION: _PART.map(lambda part: "." + part),
+    kinds.PROXY: st.none() | st.tuples(_DOMAIN, _PORT),
+    kinds.SPECIFIC: st.tuples(_PART.map(lambda part: "image/" + part), _PART),
+    kinds.FILE: st.just(str(EXAMPLE)),
 }
 
 
-def _value(row: module.Setting) -> st.SearchStrategy[object]:
+def _value(row: kinds.Setting) -> st.SearchStrategy[object]:
     if row.kind in _STRATEGIES:
         one = _STRATEGIES[row.kind]
         return st.lists(one, max_size=3, unique=True).map(tuple) if row.many else one
@@ -237,7 +237,7 @@ def _value(row: module.Setting) -> st.SearchStrategy[object]:
 
 
 @given(st.fixed_dictionaries({row.attribute: _value(row) for row in SETTINGS.values()}))
-def test_a_description_means_what_it_describes(values: dict[str, object]) -> None:
+def test_a_parsed_description_gives_the_same_config(values: dict[str, object]) -> None:
     config = Config(**values)  # type: ignore[arg-type]
     assert again(config) == config
 
@@ -258,7 +258,7 @@ def test_texts() -> None:
 
 
 def test_the_file_that_comes_with_the_program() -> None:
-    """It is right, it is polite, it has every keyword, and its comments show the defaults."""
+    """It is valid and polite, has every keyword, and its comments show the defaults."""
     config = load(str(EXAMPLE), {}, [])
     assert config.wait_duration >= 30 and not config.ignore_robots and not config.allow_private
     assert config.start_url == ("http://example.com/",)

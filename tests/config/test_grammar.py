@@ -1,16 +1,17 @@
-"""The grammar of larbin.conf: what is read, and every way in which a file can be wrong."""
+"""The grammar of larbin.conf: valid files, and every error a file can have."""
 
 import os
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from larbinpy.config import SETTINGS, Config, ConfigError, load
 from larbinpy.config.grammar import read
 
-# Every keyword of Larbin 2.6, laid out as people lay out its file.
+# Every keyword of Larbin 2.6, in the layout of its own file.
 LARBIN = """\
 ###############
 # Who are you ?
@@ -59,12 +60,12 @@ forbiddenExtensions
 
 @pytest.fixture(autouse=True)
 def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No larbin.conf in the working directory but the one a test puts there."""
+    """A working directory without larbin.conf."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-#: A file with an error in nearly each line, and the lines of those that are told.
+#: A file with an error in nearly each line, and the lines of the errors.
 MANY_ERRORS = """\
 waitDuratoin 5 s
 retries x
@@ -90,7 +91,7 @@ def test_all_errors_of_a_file_are_reported_and_each_once() -> None:
     found: list[ConfigError] = []
     values = read(MANY_ERRORS, "t.conf", SETTINGS, found.append)
     assert [int(str(error).split(":")[1]) for error in found] == WRONG_LINES
-    # What is right beside it was not left out.
+    # The valid settings beside the errors are kept.
     assert (values["use_cookies"], values["get_cgi"]) == (True, True)
     assert values["limit_to_domain"] == (".org",)
 
@@ -108,13 +109,17 @@ def error(text: str | bytes) -> str:
     return message
 
 
-#: Switches that Larbin does not know.
+#: Switches that Larbin does not have.
 OURS = ("allow_private", "insecure_tls", "rewrite_links", "keep_originals", "lower_case_names")
 
 
-def test_larbin_file_is_taken_unchanged() -> None:
-    config = parse(LARBIN)
-    assert config == Config(
+def test_a_larbin_file_works_unchanged() -> None:
+    switches: dict[str, Any] = {
+        row.attribute: True
+        for row in SETTINGS.values()
+        if not row.kind.words and row.attribute not in OURS
+    }
+    assert parse(LARBIN) == Config(
         sender="crawler@example.org",
         user_agent="trial_2.6.5",
         output_mode=("save",),
@@ -130,16 +135,12 @@ def test_larbin_file_is_taken_unchanged() -> None:
         specific_set=(("audio/mpeg", ".mp3"), ("image/jpeg", ".jpg")),
         limit_to_domain=(".fr", ".dk", "example.org"),
         forbidden_extensions=(".tar", ".gz", ".z", ".ps"),
-        **{
-            row.attribute: True
-            for row in SETTINGS.values()
-            if not row.kind.words and row.attribute not in OURS
-        },
+        **switches,
     )
 
 
-def test_larbin_file_of_another_time_and_place() -> None:
-    """Line ends of Windows, a byte order mark, comments in Latin-1 and GBK."""
+def test_a_larbin_file_with_old_encodings() -> None:
+    """Windows line ends, a byte order mark, comments in Latin-1 and GBK."""
     text = b"\xef\xbb\xbf# d\xe9lai \xb5\xe7\xd3\xca\r\nwaitDuration 60 # \xff\r\nuseCookies\r\n"
     assert parse(text) == Config(wait_duration=60, use_cookies=True)
 
@@ -276,7 +277,7 @@ def test_errors(text: str | bytes, message: str) -> None:
     assert len(found) < 300
 
 
-def test_files_that_cannot_be_read(empty_folder: Path) -> None:
+def test_unreadable_files(empty_folder: Path) -> None:
     Path("folder.conf").mkdir()
     for name in ("missing.conf", "folder.conf", "missing\0.conf"):
         with pytest.raises(ConfigError, match=r"\.conf: cannot be read"):
@@ -286,7 +287,7 @@ def test_files_that_cannot_be_read(empty_folder: Path) -> None:
         load(None, {}, [])
 
 
-def test_a_huge_file_is_refused_and_not_read() -> None:
+def test_a_huge_file_is_refused_unread() -> None:
     with open("huge.conf", "wb") as file:
         file.truncate(100 << 20)
     with pytest.raises(ConfigError, match=r"huge\.conf: larger than 10 MB"):

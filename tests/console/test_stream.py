@@ -7,7 +7,7 @@ import pytest
 from larbinpy.console.stream import reader_may_leave
 
 
-def test_what_nobody_reads_is_lost_without_a_word():
+def test_what_nobody_reads_is_lost_without_a_word() -> None:
     read, write = os.pipe()
     stream = os.fdopen(write, "w")
     with reader_may_leave(stream):
@@ -20,13 +20,13 @@ def test_what_nobody_reads_is_lost_without_a_word():
     stream.close()
 
 
-def test_a_stream_without_a_descriptor_may_be_used():
+def test_a_stream_without_a_descriptor_may_be_used() -> None:
     stream = io.StringIO()
     with reader_may_leave(stream):
         stream.write("kept")
     assert stream.getvalue() == "kept"
 
 
-def test_other_errors_go_on():
+def test_other_errors_go_on() -> None:
     with pytest.raises(KeyError), reader_may_leave(io.StringIO()):
         raise KeyError(errno.EPIPE)

@@ -192,7 +192,7 @@ class FakeCrawl:
         self.seeds: list[tuple[str, int | None, bool, bool]] = []
         self.calls: list[tuple[str, ...]] = []
         self.shown: dict[str, Any] = {"state": "running", "totals": {"pages": 7}}
-        #: CommandSteps that `explain` takes before its answer, and those that `save` waits.
+        #: Steps that `explain` takes before its result; whether `save` finishes.
         self.steps = 0
         self.is_saved = True
         self.watchers = Watchers()

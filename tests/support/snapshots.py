@@ -1,5 +1,6 @@
 """A snapshot of a made-up crawl, with every key a snapshot has."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from larbinpy.stats.history import SPANS
@@ -23,7 +24,7 @@ def fate(number: int, url: str = "", outcome: str = "success", **other: Any) -> 
     }
 
 
-def history(**series: list[float]) -> dict[str, Any]:
+def history(**series: Sequence[float]) -> dict[str, Any]:
     """The same series over all spans."""
     return {
         span.name: {"step_s": span.step, "cells": span.cells, "series": dict(series)}

@@ -1,8 +1,7 @@
-"""The verbs by which people steer a crawl: one table for the console and for POST /control.
+"""The commands that control a crawl: one table for the console and for POST /control.
 
-A command is carried out in steps, one a turn of the loop, so that none holds the crawl up
-however long it takes: what `explain` looks for may be gigabytes away, and `save` waits for the
-disk.
+A command runs in steps, one a turn of the loop, so that a long one does not hold up the
+crawl: `explain` may search gigabytes of log, and `save` waits for the disk.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -14,26 +13,26 @@ from larbinpy.console.text import json_line
 
 
 class Wait(Enum):
-    """A step of a command that has no answer yet."""
+    """A step of a command without its result yet."""
 
-    #: There is more to do in the next turn.
+    #: The command continues in the next turn.
     TURN = "turn"
-    #: It waits for something else that happens in the loop.
+    #: The command waits for something else in the loop.
     EVENT = "event"
 
 
 Result = Mapping[str, object]
-#: The steps of a command; the last one is its answer.
+#: The steps of a command; the last one is its result.
 CommandSteps = Iterator[Result | Wait]
 
 
 class Verbs(Protocol):
-    """What people may do to a crawl. A returned str is the reason of a refusal."""
+    """The commands as methods of a crawl. A returned str is the reason of a refusal."""
 
     def add(
         self, url: str, *, depth: int | None = None, priority: bool = False, again: bool = False
     ) -> str | None:
-        """Add a seed; `again` fetches it even when it was seen."""
+        """Add a seed; `again` fetches it even if it was seen."""
 
     def status(self) -> dict[str, object]: ...
 
@@ -50,22 +49,22 @@ class Verbs(Protocol):
     def stop(self) -> None: ...
 
     def watch(self, word: str) -> Watcher:
-        """Follow the fates with this outcome or text in their URL; "" is for all."""
+        """Follow the fates with this outcome or with this text in their URL; "" is all."""
 
 
 Run = Callable[[Verbs, list[str]], CommandSteps]
 
 
 class Command(NamedTuple):
-    """A command: the arguments as people are told them, and what it does."""
+    """A row of the table. `arguments` is the usage, as in ``URL...`` or ``[WORD]``."""
 
     arguments: str
-    #: None where that is the business of the conversation in which it is given.
+    #: None for a command of the session itself, such as quit.
     run: Run | None
     help: str
 
     def takes(self, count: int) -> bool:
-        """Whether `count` arguments are right; dots are for more, brackets for none as well."""
+        """Whether `count` arguments are allowed; dots mean or more, brackets mean optional."""
         wanted = len(self.arguments.split())
         if self.arguments.startswith("["):
             return count <= wanted
@@ -89,7 +88,7 @@ def _status(verbs: Verbs, _words: list[str]) -> CommandSteps:
 
 
 def _plain(verb: Callable[[Verbs], None]) -> Run:
-    """What has no arguments and nothing to tell."""
+    """A command without arguments whose only result is ok."""
 
     def run(verbs: Verbs, _words: list[str]) -> CommandSteps:
         verb(verbs)
@@ -105,29 +104,30 @@ def _help(_verbs: Verbs, _words: list[str]) -> CommandSteps:
 
 COMMANDS = {
     "add": Command("URL...", _add, "add seeds"),
-    "status": Command("", _status, "how the crawl stands"),
-    "pause": Command("", _plain(lambda verbs: verbs.pause()), "open no new request"),
-    "resume": Command("", _plain(lambda verbs: verbs.resume()), "go on after a pause"),
-    "set": Command("KEY VALUE", _set, "change a setting from the next request on"),
+    "status": Command("", _status, "show the status of the crawl"),
+    "pause": Command("", _plain(lambda verbs: verbs.pause()), "start no new requests"),
+    "resume": Command("", _plain(lambda verbs: verbs.resume()), "continue after a pause"),
+    "set": Command("KEY VALUE", _set, "change a live setting"),
     "explain": Command(
-        "URL", lambda verbs, words: verbs.explain(words[0]), "where a URL stands, and why"
+        "URL", lambda verbs, words: verbs.explain(words[0]), "show where a URL is, and why"
     ),
-    "watch": Command("[WORD]", None, "follow fates as they are decided"),
-    "save": Command("", lambda verbs, _words: verbs.save(), "bring the state to the disk now"),
-    "stop": Command("", _plain(lambda verbs: verbs.stop()), "end the crawl in order"),
-    "help": Command("", _help, "the commands"),
-    "quit": Command("", None, "leave the console, not the crawl"),
+    "watch": Command(
+        "[WORD]", None, "show URLs as they are decided; an outcome or a part of the URL selects"
+    ),
+    "save": Command("", lambda verbs, _words: verbs.save(), "save the state to disk now"),
+    "stop": Command("", _plain(lambda verbs: verbs.stop()), "stop the crawl cleanly"),
+    "help": Command("", _help, "list the commands"),
+    "quit": Command("", None, "leave the console; the crawl continues"),
 }
 
 
-def begin(verbs: Verbs, line: str, talk: Mapping[str, Run] | None = None) -> CommandSteps:
+def begin(verbs: Verbs, line: str, session: Mapping[str, Run] | None = None) -> CommandSteps:
     """The steps of one command line.
 
-    Every answer has ``ok``; where that is false for another reason than refused URLs, an
-    ``error`` says why. `talk` has what a conversation does itself, by the command; those
-    that it lacks are unknown.
+    Every result has ``ok``; if it is false, other than for refused URLs, there is an ``error``.
+    `session` has the commands of the session itself by name; without it they are unknown.
     """
-    runs = {name: command.run or (talk or {}).get(name) for name, command in COMMANDS.items()}
+    runs = {name: command.run or (session or {}).get(name) for name, command in COMMANDS.items()}
     name, *words = line.split() or [""]
     run = runs.get(name)
     if run is None:
@@ -143,5 +143,5 @@ def _error(reason: str) -> Result:
 
 
 def failure(reason: str) -> bytes:
-    """A line of JSON that says what is wrong."""
+    """An error as a line of JSON."""
     return json_line(_error(reason))

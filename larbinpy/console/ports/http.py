@@ -1,9 +1,9 @@
-"""The status server: read-only pages about a crawl, for the people on this machine.
+"""The status server: read-only pages about a crawl, for users of this machine.
 
-It answers GET and HEAD, one request a connection, and everything is over after ten
-seconds. A page of another origin can make a browser ask, so a request is refused whose
-Host is not a name of this machine (DNS rebinding), or that says it comes from elsewhere.
-What is posted is the business of `posting`.
+It answers GET and HEAD, one request a connection, and closes each after ten seconds. Pages
+of other origins can make a browser send requests, so a request is refused if its Host is not
+a name of this server (DNS rebinding) or if it has an Origin or a Referer. `posting` handles
+POST.
 """
 
 from collections.abc import Callable
@@ -23,13 +23,13 @@ from larbinpy.console.status.style import STYLE_HASH
 from larbinpy.console.text import json_line
 from larbinpy.loop.poller import Poller
 
-#: Seconds from accept to close; a page is a few milliseconds' work.
+#: Seconds from accept to close; a page takes a few milliseconds.
 LIFE = 10.0
 
 _CONNECTIONS = 64
 
-#: Seconds for which all who ask for a page get the same one: less than scripts wait, so that
-#: one reader sees a new page each time, and many cost little more than one.
+#: Seconds for which a rendered page is reused: less than the script's interval, so that a
+#: reader gets a new page each time, and many readers cost little more than one.
 _FRESH = 0.5
 
 #: Pages rendered in one turn of the loop: a page takes some 3 ms.
@@ -60,7 +60,7 @@ Snapshots = Callable[[], dict[str, Any]]
 
 
 class Site:
-    """What lies at which address."""
+    """The replies by address."""
 
     def __init__(
         self, snapshot: Snapshots, host: str, histograms: bool, posting: Posting | None = None
@@ -68,26 +68,26 @@ class Site:
         self._posting = posting
         self._snapshot = snapshot
         self._histograms = histograms
-        #: As of the last step of the server (s).
+        #: The time of the last step of the server (s).
         self.now = 0.0
         self._pages: dict[tuple[str, str | None], str] = {}
         self._fresh_until = -inf
         self._names = {"127.0.0.1", "localhost", "[::1]", _bracketed(host)}
 
     def post(self, request: h11.Request, local: str) -> Post | None:
-        """What takes in the body of `request`, where it is for what is posted."""
+        """The `Post` that receives the body of `request`; None if it is not for /control."""
         if self._posting is None or request.target.partition(b"?")[0] != PATH.encode():
             return None
         host = dict(request.headers).get(b"host", b"").decode("latin-1")
         return self._posting.listen(request, local, is_ours=self._ours(host, local))
 
     def reply(self, request: h11.Request, local: str) -> HttpReply:
-        """Answer `request`, which came in at the address `local`."""
+        """The reply to `request`, which arrived at the address `local`."""
         headers = dict(request.headers)
         if not self._ours(headers.get(b"host", b"").decode("latin-1"), local):
-            return _refusal(HTTPStatus.FORBIDDEN, "this server has another name")
+            return _refusal(HTTPStatus.FORBIDDEN, "Host is not a name of this server")
         if b"origin" in headers or b"referer" in headers:
-            return _refusal(HTTPStatus.FORBIDDEN, "type the address instead of following a link")
+            return _refusal(HTTPStatus.FORBIDDEN, "open this address directly, not from a link")
         if request.method not in (b"GET", b"HEAD"):
             allow = ("Allow", "GET, HEAD")
             return _refusal(HTTPStatus.METHOD_NOT_ALLOWED, "this page is read only", allow)
@@ -95,7 +95,7 @@ class Site:
         return self._page(path, query)
 
     def _ours(self, host: str, local: str) -> bool:
-        """Whether a Host header names this server; the port may be that of a tunnel."""
+        """Whether a Host header names this server; any port is right, as a tunnel has its own."""
         name, colon, port = host.lower().rpartition(":")
         if not colon or host.endswith("]"):
             name = host.lower()
@@ -115,10 +115,10 @@ class Site:
             return HttpReply(HTTPStatus.OK, metrics.render(self._snapshot()), metrics.CONTENT_TYPE)
         if path == "/icon.svg":
             return HttpReply(HTTPStatus.OK, ICON, "image/svg+xml")
-        return _refusal(HTTPStatus.NOT_FOUND, "there is no such page")
+        return _refusal(HTTPStatus.NOT_FOUND, "no such page")
 
     def _rendered(self, path: str, span: str) -> str:
-        """The page, made anew unless it has just been; pages poll, and several may be open."""
+        """The page, rendered or reused; open pages poll, and there may be several."""
         key = (path, span if span in SINCE else None)
         if self.now >= self._fresh_until:
             self._pages.clear()
@@ -136,7 +136,7 @@ def _bracketed(host: str) -> str:
 
 
 class HttpSession:
-    """One connection to the status server: a request, a reply, the end."""
+    """One connection to the status server: one request, one reply."""
 
     patience = LIFE
     farewell = b""
@@ -167,7 +167,7 @@ class HttpSession:
         return b""
 
     def receive(self, data: bytes) -> None:
-        """Look for one request; what follows its head is of interest where it is posted."""
+        """Parse one request; its body is used only for a POST to /control."""
         if self.busy or self.closing:
             return
         self._wire.receive_data(data)
@@ -176,10 +176,10 @@ class HttpSession:
                 pass
         except h11.RemoteProtocolError as error:
             status = HTTPStatus(error.error_status_hint)
-            self._refusal, self._request = _refusal(status, "this is no request"), None
+            self._refusal, self._request = _refusal(status, "not an HTTP request"), None
 
     def _take(self, event: object) -> bool:
-        """Take in an event of the wire; may there be another?"""
+        """Handle an h11 event; returns whether another may follow."""
         if isinstance(event, h11.Request):
             self._request, self._post = event, self._site.post(event, self._local)
         elif isinstance(event, h11.Data) and self._post is not None:
@@ -203,7 +203,7 @@ class HttpSession:
         return self._send(self._refusal) if self._refusal is not None else b""
 
     def _go_on(self, post: Post) -> bytes:
-        """Go on with what was posted."""
+        """Run a step of the posted command."""
         post.step()
         self.closing = post.reply is not None
         return b"" if post.reply is None else self._send(post.reply)
@@ -219,17 +219,17 @@ class HttpSession:
         response = h11.Response(
             status_code=reply.status.value, headers=headers, reason=reply.status.phrase
         )
-        said = self._wire.send(response) or b""
+        sent = self._wire.send(response) or b""
         if self._request is None or self._request.method != b"HEAD":
-            said += self._wire.send(h11.Data(data=body)) or b""
-        return said
+            sent += self._wire.send(h11.Data(data=body)) or b""
+        return sent
 
 
 class StatusServer(TcpServer):
-    """The listener whose peers speak `HttpSession`.
+    """The server of the status page.
 
-    `snapshot` is called for each page; `histograms` is the keyword of that name. Without
-    `posting` nothing can be posted.
+    `snapshot` is called for each rendered page; `histograms` is the keyword of that name.
+    Without `posting`, POST is refused.
     """
 
     def __init__(

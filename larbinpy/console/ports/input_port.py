@@ -1,13 +1,13 @@
 """The input port: seeds and commands for a running crawl, in Larbin's protocol.
 
     first line  ->  priority:0 depth:5 test:1  ->  one URL a line, each refusal is answered
-                    (without depth: that of the crawl, depthInSite)
+                    (without depth: depthInSite of the crawl)
                 ->  console                    ->  one command a line, each is answered;
-                                                   watch goes on until the next line
+                                                   watch ends at the next line
                 ->  anything else              ->  closed with the reason
 
-A browser can be made to POST anywhere, so the first line is also the guard: a request line
-is none of the two, and what follows it is never looked at.
+Any page can make a browser POST here, so the first line is also a guard: an HTTP request line
+is neither of the two, and the port never reads the rest.
 """
 
 import re
@@ -19,27 +19,27 @@ from larbinpy.console.ports.watching import Watcher
 from larbinpy.console.text import json_line, printable
 from larbinpy.loop.poller import Poller
 
-#: Longest line in bytes, its end not counted; no URL that is longer can be crawled.
+#: Longest line in bytes without its end; longer URLs cannot be crawled.
 MAX_LINE = 8 * 1024
 
-#: Larbin's maxInput is 5, and five who say nothing keep all others out there. Here who has
-#: been silent longest makes room, so this is for those who have something to say.
+#: Larbin's maxInput is 5, so five silent clients shut out all others. Here the longest silent
+#: connection is closed for a new one, so this bounds the active ones.
 _CONNECTIONS = 32
 #: Sessions that work in one turn.
 _BATCH = 5
 
-#: What a session may do in one turn, in URLs; a command may cost as much as 50 of them
-#: (a status renders every counter there is). Some 2 ms a session either way.
+#: URLs that a session handles in one turn; a command counts as 50 (a status renders every
+#: counter). About 2 ms a session either way.
 _BUDGET = 100
 _COMMAND_COST = 50
 
-#: Seconds: to say what one has come for, and from one line to the next.
+#: Timeouts (s) of the first line, and of each line after it.
 _FIRST_PATIENCE = 60.0
 _PATIENCE = 600.0
-#: Who watches has nothing to say.
+#: Watchers send nothing, so they never time out.
 _ALWAYS = float("inf")
 
-#: Fates told to one who watches in one turn.
+#: Fates sent to one watcher in one turn.
 _FATES = 500
 
 _BANNER = b"""Welcome to larbin input system !
@@ -50,15 +50,14 @@ A first line "console" takes commands instead, one a line
 """
 _BYE = "Bye bye...\n"
 
-#: As Larbin's sscanf reads it, but for a depth that is left out: what stands behind is not
-#: looked at.
+#: As Larbin's sscanf parses it, except that depth is optional; the rest of the line is ignored.
 _FIRST_LINE = re.compile(
     r"priority:\s*([+-]?\d{1,9})\s*(?:depth:\s*(\d{1,9})\s*)?test:\s*(\d{1,9})", re.ASCII
 )
 _REQUEST_LINE = re.compile(
     r"(?:GET|HEAD|POST|PUT|DELETE|CONNECT|OPTIONS|TRACE|PATCH|PRI)\s|.*\sHTTP/\d", re.ASCII
 )
-#: No text has these; a tab or a carriage return may be in it, and a newline ends it.
+#: Control characters other than tab, newline and carriage return: not in text.
 CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
@@ -78,7 +77,7 @@ class InputSession:
         self._state = _State.FIRST_LINE
         self._inbox = bytearray()
         self._finished = False
-        #: Whether there is something in the inbox to be looked at: a line, or what is none.
+        #: Whether the inbox has a line, or bytes that cannot become one.
         self._has_line = False
         self._job: CommandSteps | None = None
         self._rests = False
@@ -112,16 +111,16 @@ class InputSession:
     def busy(self) -> bool:
         if self._state is _State.ENDED:
             return False
-        has_news = self._watcher is not None and self._watcher.has_news
-        return self._job is not None or self._has_line or has_news
+        has_fates = self._watcher is not None and self._watcher.has_lines
+        return self._job is not None or self._has_line or has_fates
 
     @property
     def is_watching(self) -> bool:
         return self._watcher is not None
 
     @property
-    def unsaid(self) -> bytes:
-        """The fates that one who watches was not told yet."""
+    def unsent(self) -> bytes:
+        """The fates that were not sent to the watcher yet."""
         return b"" if self._watcher is None else b"".join(self._watcher.take())
 
     @property
@@ -140,7 +139,7 @@ class InputSession:
         self._end_watch()
 
     def _look(self) -> None:
-        """See what there is in the inbox."""
+        """Set whether the inbox has a line."""
         inbox = self._inbox
         self._has_line = self._state is not _State.ENDED and (
             self._finished
@@ -150,7 +149,7 @@ class InputSession:
         )
 
     def work(self) -> bytes:
-        """Result some of the lines that are there."""
+        """Answer some of the lines in the inbox."""
         out: list[bytes] = []
         budget = _BUDGET
         while budget > 0 and self.busy:
@@ -168,7 +167,7 @@ class InputSession:
         return b"".join(out)
 
     def _step(self, job: CommandSteps) -> bytes:
-        """Go on with a command."""
+        """Run one step of a command."""
         step = next(job)
         self._rests = step is Wait.EVENT
         if isinstance(step, Wait):
@@ -177,7 +176,7 @@ class InputSession:
         return json_line(step)
 
     def _line(self) -> bytes:
-        """Take one line and answer it."""
+        """Remove one line from the inbox and answer it."""
         end = self._inbox.find(b"\n")
         line = bytes(self._inbox[:end]) if end >= 0 else bytes(self._inbox)
         if len(line) > MAX_LINE:
@@ -193,9 +192,9 @@ class InputSession:
             return self._end("Incorrect input: not UTF-8")
         if self._state is _State.WATCHING:
             return self._end_watch()
-        return self._obey(text) if text else b""
+        return self._answer(text) if text else b""
 
-    def _obey(self, text: str) -> bytes:
+    def _answer(self, text: str) -> bytes:
         match self._state:
             case _State.FIRST_LINE:
                 return self._first(text)
@@ -219,8 +218,8 @@ class InputSession:
         return b""
 
     def _command(self, text: str) -> bytes:
-        talk = {"watch": self._watch, "quit": self._quit}
-        self._job = begin(self._verbs, text, talk)
+        session = {"watch": self._watch, "quit": self._quit}
+        self._job = begin(self._verbs, text, session)
         return self._step(self._job)
 
     def _watch(self, verbs: Verbs, words: list[str]) -> CommandSteps:
@@ -240,34 +239,33 @@ class InputSession:
         watcher.close()
         rest = b"".join(watcher.take())
         self._state = _State.COMMANDS
-        told = {"ok": True, "watched": watcher.given, "lost": watcher.lost}
-        return rest + json_line(told)
+        return rest + json_line({"ok": True, "watched": watcher.given, "lost": watcher.lost})
 
     def _seed(self, url: str) -> bytes:
         reason = self._verbs.add(url, depth=self._depth, priority=self._priority, again=self._again)
         if reason is None:
             return b""
-        # Without spaces in the URL, the first ": " of the line is where the reason starts.
+        # Without spaces in the URL, the reason starts after the first ": " of the line.
         shown = printable(url).replace(" ", "%20")
         return f"refused {shown}: {printable(reason)}\n".encode()
 
     def _end(self, reason: str) -> bytes:
-        said = self._parting(reason)
+        last = self._parting(reason)
         self._end_watch()
         self._state = _State.ENDED
         self._inbox.clear()
         self._look()
-        return said
+        return last
 
     def _parting(self, reason: str) -> bytes:
-        """The last words, in the language of the mode; command mode needs none for no reason."""
+        """The last lines, as text or JSON by the mode; nothing in JSON without a reason."""
         if self._state in (_State.COMMANDS, _State.WATCHING):
             return failure(reason) if reason else b""
         return f"{reason}\n{_BYE}".lstrip("\n").encode()
 
 
 class InputPort(TcpServer):
-    """The listener whose peers speak `InputSession`."""
+    """The server of the input port."""
 
     def __init__(self, poller: Poller, verbs: Verbs, host: str, port: int) -> None:
         super().__init__(
@@ -280,12 +278,12 @@ class InputPort(TcpServer):
 
     @property
     def awaited(self) -> bool:
-        """Whether somebody is there who may bring something to do."""
+        """Whether a client is connected that may add seeds."""
         sessions = (connection.session for connection in self._connections.values())
         return any(not (isinstance(s, InputSession) and s.is_watching) for s in sessions)
 
     def close(self) -> None:
         for connection in self._connections.values():
             if isinstance(connection.session, InputSession):
-                connection.outbox += connection.session.unsaid
+                connection.outbox += connection.session.unsent
         super().close()

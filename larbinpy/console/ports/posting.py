@@ -1,11 +1,11 @@
-"""POST /control: the console's commands by HTTP, for who is on this machine and has the token.
+"""POST /control: the console's commands by HTTP, for clients on this machine with the token.
 
     curl -H "Authorization: Bearer $(cat state/token)" -d 'command=pause' \
          http://127.0.0.1:8081/control
 
-A page of another origin can make a browser post anywhere, and a name of its own lead here. So
-the Host must be ours, an Origin our own, and the token, which no page can read, must come with
-it; and nothing is ever done for a GET.
+A page of another origin can make a browser POST here, also by a host name of its own. So the
+Host must be a name of this server, an Origin must be this server's, and the token, which no
+page can read, is required; a GET never runs a command.
 """
 
 import json
@@ -23,7 +23,7 @@ from larbinpy.console.text import json_line
 
 PATH = "/control"
 
-#: Bytes of a body: a command is no longer than a line of the console, escaped as it may be.
+#: Most bytes of a body: a command is at most a console line, and escapes make it longer.
 _MAX_BODY = 32 * 1024
 _MAX_COMMAND = 8 * 1024
 
@@ -32,7 +32,7 @@ _FORM = "application/x-www-form-urlencoded"
 
 
 class HttpReply(NamedTuple):
-    """An answer, before it is put on the wire."""
+    """A reply before it is serialized."""
 
     status: HTTPStatus
     body: str
@@ -45,16 +45,16 @@ def refusal(status: HTTPStatus, why: str, *headers: tuple[str, str]) -> HttpRepl
 
 
 class Posting:
-    """Who may post, and what is made of it."""
+    """Checks the requests to /control and starts their commands."""
 
     def __init__(self, verbs: Verbs, token: str) -> None:
         self._verbs = verbs
         self._token = f"Bearer {token}".encode()
 
     def listen(self, request: h11.Request, local: str, *, is_ours: bool) -> "Post":
-        """What takes in the rest of a request that came in at the address `local`.
+        """The `Post` that receives the body of a request, which arrived at `local`.
 
-        `is_ours` says whether its Host is one of our names.
+        `is_ours` is whether its Host is a name of this server.
         """
         headers = dict(request.headers)
         refused = self._refuse(request.method, headers, local, is_ours)
@@ -64,26 +64,26 @@ class Posting:
     def _refuse(
         self, method: bytes, headers: Mapping[bytes, bytes], local: str, is_ours: bool
     ) -> HttpReply | None:
-        """Why a request is not listened to."""
+        """The refusal of a request that must not run; None if it may."""
         if not is_ours:
-            return refusal(HTTPStatus.FORBIDDEN, "this server has another name")
+            return refusal(HTTPStatus.FORBIDDEN, "Host is not a name of this server")
         if not ip_address(local).is_loopback:
-            return refusal(HTTPStatus.FORBIDDEN, "the crawl is steered from its own machine alone")
+            return refusal(HTTPStatus.FORBIDDEN, "commands are accepted on loopback only")
         if not _from_here(headers):
-            return refusal(HTTPStatus.FORBIDDEN, "this comes from another page")
+            return refusal(HTTPStatus.FORBIDDEN, "the request is from another page")
         if method != b"POST":
             allow = ("Allow", "POST")
-            return refusal(HTTPStatus.METHOD_NOT_ALLOWED, "commands are posted", allow)
+            return refusal(HTTPStatus.METHOD_NOT_ALLOWED, "send commands with POST", allow)
         if not compare_digest(headers.get(b"authorization", b""), self._token):
             challenge = ("WWW-Authenticate", "Bearer")
-            why = "send the token that is in stateDir, as Authorization: Bearer TOKEN"
+            why = "send the token in stateDir as Authorization: Bearer TOKEN"
             return refusal(HTTPStatus.UNAUTHORIZED, why, challenge)
         length = headers.get(b"content-length", b"0")
         return _too_large() if len(length) > 9 or int(length) > _MAX_BODY else None
 
 
 class Post:
-    """One command that is posted: its body as it comes, then its steps."""
+    """One posted command: receives its body, then runs its steps."""
 
     def __init__(self, verbs: Verbs, kind: str, refused: HttpReply | None = None) -> None:
         self._verbs = verbs
@@ -91,7 +91,7 @@ class Post:
         self._body = bytearray()
         self._steps: CommandSteps | None = None
         self.rests = False
-        #: What there is to be told, once there is.
+        #: The reply, once it is known.
         self.reply = refused
 
     def __repr__(self) -> str:
@@ -104,7 +104,7 @@ class Post:
             self.reply = _too_large()
 
     def begin(self) -> None:
-        """The body is whole."""
+        """Start the command; the body is complete."""
         try:
             command = _command(self._kind, bytes(self._body))
         except ValueError as error:
@@ -117,27 +117,27 @@ class Post:
         return self._steps is not None or self.reply is not None
 
     def step(self) -> None:
-        """Go on with the command."""
+        """Run one step of the command."""
         if self._steps is None or self.reply is not None:
             return
         step = next(self._steps)
         self.rests = step is Wait.EVENT
         if not isinstance(step, Wait):
-            self.reply = _told(step)
+            self.reply = _reply(step)
 
 
-def _told(answer: Result) -> HttpReply:
-    status = HTTPStatus.OK if answer.get("ok") else HTTPStatus.BAD_REQUEST
-    return HttpReply(status, json_line(answer).decode(), _JSON)
+def _reply(result: Result) -> HttpReply:
+    status = HTTPStatus.OK if result.get("ok") else HTTPStatus.BAD_REQUEST
+    return HttpReply(status, json_line(result).decode(), _JSON)
 
 
 def _too_large() -> HttpReply:
-    why = f"a command has {_MAX_COMMAND} bytes at most"
+    why = f"a command has at most {_MAX_COMMAND} bytes"
     return refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, why)
 
 
 def _from_here(headers: Mapping[bytes, bytes]) -> bool:
-    """Whether the page that asks, where one does, is one of ours."""
+    """Whether the request is from a page of this server or from no page."""
     own = b"http://" + headers.get(b"host", b"").lower()
     origin, referer = headers.get(b"origin"), headers.get(b"referer")
     if origin is not None and origin.lower() != own:
@@ -146,7 +146,7 @@ def _from_here(headers: Mapping[bytes, bytes]) -> bool:
 
 
 def _command(kind: str, body: bytes) -> str:
-    """The command in a body; ValueError says for people why there is none."""
+    """The command in a body. Raises ValueError with a message for the client."""
     wanted = 'send {"command": "..."} as JSON, or command=... as a form'
     try:
         text = body.decode()
@@ -162,5 +162,5 @@ def _command(kind: str, body: bytes) -> str:
     if not isinstance(command, str) or not command.strip():
         raise ValueError(wanted)
     if len(command.encode(errors="replace")) > _MAX_COMMAND or not command.isprintable():
-        raise ValueError("a command is one line, without control characters")
+        raise ValueError("a command is one line without control characters")
     return command

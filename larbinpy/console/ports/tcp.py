@@ -1,13 +1,12 @@
-"""A small TCP server on the Poller: it moves bytes and bounds everything.
+"""A small TCP server on the Poller: it moves bytes and bounds connections, buffers and times.
 
-What is said on a connection is a Session's business, which sees bytes and no socket.
-Callbacks of the poller only move bytes; sessions work in `TcpServer.step`, a bounded batch a
-turn, so that people looking in cost the crawl a bounded share of each turn. Where there is
-no room for one more, the one who would have to leave first makes some: those who connect and
-say nothing keep nobody out. Three things are never larger than a constant: the connections,
-what waits to be read (a session that has work left is not read from, and the peer feels it),
-and what waits to be sent (past `_HIGH_WATER` the session does not work on, and a peer that
-takes nothing is dropped).
+A Session handles one connection; it sees bytes and no socket. Callbacks of the poller only
+move bytes; sessions work in `TcpServer.step`, a bounded batch a turn, so that clients take a
+bounded share of each turn of the crawl. If a connection arrives and there is no room, the idle
+one that would time out first is closed: silent clients cannot shut others out. Three amounts
+are bounded by constants: connections; bytes waiting to be read (the server does not read for a
+session that has work left, and TCP holds the peer back); and bytes waiting to be sent (above
+`_HIGH_WATER` the session does not work, and a peer that receives nothing is closed).
 """
 
 import socket
@@ -18,20 +17,20 @@ from typing import Protocol
 
 from larbinpy.loop.poller import READ, WRITE, Poller
 
-#: Bytes read at a time, so also the most a session is handed at once.
+#: Bytes read at a time; a session receives at most this many at once.
 READ_SIZE = 16 * 1024
 
-#: Bytes waiting to be sent from which on a session does not work on.
+#: Bytes waiting to be sent above which a session does not work.
 _HIGH_WATER = 64 * 1024
 
-#: Peers that wait in the kernel for their turn; more have to ask again.
+#: Connections that wait in the kernel to be accepted; further ones must retry.
 _BACKLOG = 64
 
-#: Of these, so many are let in in one turn: a millisecond.
+#: Connections accepted in one turn, which takes a millisecond.
 _ARRIVALS = 16
 
-#: Seconds a listener rests when no descriptor is to be had: the connection that waits
-#: stays readable, and the loop would spin on it.
+#: Seconds a listener rests when there is no free descriptor: the listener stays readable, and
+#: the loop would spin on it.
 _REST = 1.0
 
 
@@ -44,34 +43,34 @@ class Session(Protocol):
 
     @property
     def farewell(self) -> bytes:
-        """Sent, as far as it goes, when patience ends."""
+        """Sent at a timeout, as far as the socket takes it at once."""
 
     @property
     def busy(self) -> bool:
-        """Whether `work` has something to do; no more is received meanwhile.
+        """Whether `work` has something to do; nothing is received meanwhile.
 
-        It may become so by itself, which is found out in the next turn.
+        It may become true by itself; the server checks it every turn.
         """
 
     @property
     def resting(self) -> bool:
-        """Whether `work` waits for something else to happen in the loop, though it is busy.
+        """Whether `work`, though busy, waits for something else in the loop.
 
-        It is called in each turn all the same, but none is hurried for its sake.
+        It is still called every turn, but the loop may sleep before the next turn.
         """
 
     @property
     def closing(self) -> bool:
-        """Whether the connection ends as soon as everything is sent."""
+        """Whether to close the connection once everything is sent."""
 
     def greeting(self) -> bytes:
-        """What is sent first."""
+        """The bytes to send first."""
 
     def receive(self, data: bytes) -> None:
-        """At most READ_SIZE bytes came in; none means that the peer has finished."""
+        """Take at most READ_SIZE received bytes; none means that the peer sends no more."""
 
     def work(self) -> bytes:
-        """Do a bounded share of what is to be done, return what is to be sent."""
+        """Do a bounded part of the work; returns bytes to send."""
 
     def left(self) -> None:
         """The connection is closed."""
@@ -79,15 +78,15 @@ class Session(Protocol):
 
 @dataclass(slots=True, frozen=True)
 class Limits:
-    """What a server grants its peers. Times in seconds."""
+    """Bounds of a server. Times in seconds."""
 
     connections: int
-    #: Sessions that work in one step.
+    #: Sessions that work in one step of the server.
     batch: int
-    #: From accept to close, however busy the peer keeps the connection; but while the
-    #: session is, the peer is owed an answer.
+    #: From accept to close, however active the peer is; not while the session is busy, as the
+    #: peer then waits for an answer.
     life: float = inf
-    #: Without a byte taken while some wait to be sent.
+    #: Without a byte accepted by the peer while some wait to be sent.
     stall: float = 30.0
 
 
@@ -103,11 +102,11 @@ class _Connection:
 
 
 class TcpServer:
-    """Listens on `host`:`port` (0 takes a free one) and serves each peer a session.
+    """Listens on `host`:`port` (0 chooses a free port) and serves each peer with a session.
 
-    `converse` makes the session; it is given the local address the peer has reached.
-    Raises OSError where the address cannot be had. Invariant: a connection is in `_ready`
-    iff its session is busy and its outbox is below the high-water mark.
+    `converse` makes the session from the local address that the peer connected to. Raises
+    OSError if the address cannot be bound. Invariant: a connection is in `_ready` if and only
+    if its session is busy and its outbox is below the high-water mark.
     """
 
     def __init__(
@@ -131,7 +130,7 @@ class TcpServer:
         self._now = 0.0
         self._connections: dict[int, _Connection] = {}
         self._ready: dict[_Connection, None] = {}
-        #: Heard from since the last step, which will stamp them with its time.
+        #: Active since the last step; the next step sets their times.
         self._touched: set[_Connection] = set()
         self.host = host
         self.port: int = self._listener.getsockname()[1]
@@ -150,7 +149,7 @@ class TcpServer:
 
     @property
     def deadline(self) -> float | None:
-        """When `step` is next wanted; a time in the past means at once."""
+        """When `step` must be called next; a time in the past means at once, None never."""
         self._look_for_ready()
         hurried = any(not connection.session.resting for connection in self._ready)
         if hurried or self._touched:
@@ -161,7 +160,7 @@ class TcpServer:
         return min(times, default=None)
 
     def step(self, now: float) -> None:
-        """Let a batch of sessions work; close the connections whose time is over."""
+        """Let a batch of sessions work; close the connections that time out."""
         self._now = now
         for connection in self._touched:
             connection.born = min(connection.born, now)
@@ -178,7 +177,7 @@ class TcpServer:
         self._listen()
 
     def close(self) -> None:
-        """Send what can be sent at once, and close everything. May be called again."""
+        """Send what can be sent at once, and close everything. May be called twice."""
         for connection in list(self._connections.values()):
             self._send(connection)
             self._drop(connection)
@@ -197,7 +196,7 @@ class TcpServer:
         return min(connection.born + self._limits.life, connection.heard + patience)
 
     def _listen(self) -> None:
-        """Watch the listener but while it rests; peers wait in the kernel's queue meanwhile."""
+        """Watch the listener unless it rests; peers wait in the kernel's queue meanwhile."""
         if self._listener.fileno() < 0:
             return
         room = self._rest_until <= self._now
@@ -226,14 +225,14 @@ class TcpServer:
         self._listen()
 
     def _first_to_leave(self) -> _Connection | None:
-        """The connection that would be closed first; None where none may be."""
+        """The connection to close for a new one; None if there is none."""
         idle = [c for c in self._connections.values() if not c.session.busy]
         if not idle:
-            # All are owed an answer, which may take some turns.
+            # All wait for answers, which may take some turns.
             self._rest_until = self._now + _REST
             return None
         first = min(idle, key=self._due)
-        # Who came in this very turn had no time to say anything.
+        # A connection of this turn had no time to send anything.
         return None if first.heard == inf else first
 
     def _dismiss(self, connection: _Connection) -> None:
@@ -248,11 +247,11 @@ class TcpServer:
         self._touched.add(connection)
         self._poller.register(sock.fileno(), READ, self._move)
         connection.outbox += connection.session.greeting()
-        # Who has said already what for need not wait for another turn.
+        # The request may have arrived already.
         self._move(sock.fileno(), READ)
 
     def _move(self, fd: int, events: int) -> None:
-        """Take in and send what the socket allows now."""
+        """Receive and send as much as the socket allows now."""
         connection = self._connections.get(fd)
         if connection is None:
             return
@@ -274,7 +273,7 @@ class TcpServer:
         return True
 
     def _flush(self, connection: _Connection) -> None:
-        """Send what can be sent, then settle what the connection waits for."""
+        """Send what can be sent, then set the events that the connection waits for."""
         if not self._send(connection):
             self._drop(connection)
             return

@@ -1,7 +1,6 @@
-"""The token: who can read it may steer the crawl by HTTP, as who owns the process may.
+"""The token: a client that can read it may control the crawl by HTTP.
 
-A browser can be made to ask this machine for anything by any page; it cannot be made to read
-a file.
+Any page can make a browser send requests to this machine, but not read a file.
 """
 
 import os
@@ -15,10 +14,10 @@ _BYTES = 32
 
 
 def issue(folder: Path) -> str:
-    """A new token, in a file that its owner alone may read. OSError."""
+    """Write a new token to a file that only its owner may read. Raises OSError."""
     token = secrets.token_urlsafe(_BYTES)
     path = folder / NAME
-    # What a crawl that was killed left behind, or a link that somebody planted.
+    # The file of a killed crawl, or a link that somebody planted.
     path.unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     fd = os.open(path, flags, 0o600)
@@ -30,6 +29,6 @@ def issue(folder: Path) -> str:
 
 
 def withdraw(folder: Path) -> None:
-    """Remove the file, as the crawl ends."""
+    """Remove the file at the end of the crawl."""
     with suppress(OSError):
         os.unlink(folder / NAME)

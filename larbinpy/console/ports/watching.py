@@ -1,7 +1,7 @@
-"""Those who watch: fates as they are decided, for whoever wants to follow them.
+"""The console's `watch`: fates as they are decided.
 
-A watcher that does not read loses lines and is told how many; neither the memory nor the time
-that it takes depends on it.
+A watcher that reads too slowly loses lines and gets their number, so its memory and time are
+bounded.
 """
 
 from collections import deque
@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from larbinpy.console.text import json_line
 from larbinpy.page import Fate
 
-#: Bytes of lines kept for a watcher between two of its turns: a second of a quick crawl.
+#: Bytes of lines kept for a watcher between two of its turns: a second of a fast crawl.
 _ROOM = 1 << 18
 
 
 class Watcher:
-    """One who watches: the lines it has not been given yet."""
+    """The lines for one watcher that were not taken yet."""
 
     def __init__(self, watchers: "Watchers", word: str) -> None:
         self._watchers = watchers
@@ -24,7 +24,7 @@ class Watcher:
         self._lines: deque[bytes] = deque()
         self._held = 0
         self._lost = 0
-        #: Lines given, and lines that there was no room for.
+        #: Lines that were taken, and lines that did not fit.
         self.given = 0
         self.lost = 0
 
@@ -32,11 +32,11 @@ class Watcher:
         return f"<Watcher {self._word!r} given={self.given} lost={self.lost}>"
 
     @property
-    def has_news(self) -> bool:
+    def has_lines(self) -> bool:
         return bool(self._lines)
 
     def wants(self, fate: Fate) -> bool:
-        """Whether the word is the outcome or a part of the URL."""
+        """Whether the word is the outcome or part of the URL."""
         return not self._word or self._outcome == fate.outcome.lower() or self._word in fate.url
 
     def note(self, line: bytes) -> None:
@@ -47,7 +47,7 @@ class Watcher:
             self._lost += 1
 
     def take(self, most: int = _ROOM) -> Iterator[bytes]:
-        """At most `most` lines; behind the last one before a gap, how many are missing."""
+        """At most `most` lines; after the last one before a gap, the number of lost ones."""
         for _ in range(min(most, len(self._lines))):
             self.given += 1
             self._held -= len(self._lines[0])
@@ -62,7 +62,7 @@ class Watcher:
 
 
 class Watchers:
-    """All of them: a register of fates."""
+    """All watchers: a `FateSink`."""
 
     def __init__(self) -> None:
         self._watchers: list[Watcher] = []
@@ -74,7 +74,7 @@ class Watchers:
         return len(self._watchers)
 
     def join(self, word: str) -> Watcher:
-        """One more, for fates with this outcome or this text in their URL; "" for all."""
+        """Add a watcher of fates with this outcome or text in their URL; "" is all."""
         watcher = Watcher(self, word)
         self._watchers.append(watcher)
         return watcher

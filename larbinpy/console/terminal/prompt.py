@@ -147,7 +147,7 @@ class Console:
                     self._wire.send(b"\n")
 
     def _has_line(self, source: Source | None) -> bool:
-        """Waiter for a fate or for a line of `source`; True if it is a line."""
+        """Wait for a fate or for a line of `source`; True if it is a line."""
         if source is not None and source.has_line:
             return True
         return self._readable(self._wire.fileno(), None if source is None else source.fileno())

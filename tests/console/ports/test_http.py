@@ -1,7 +1,9 @@
 import json
 import re
 from base64 import b64encode
+from collections.abc import Iterator
 from hashlib import sha256
+from typing import Any
 
 import h11
 import pytest
@@ -15,20 +17,23 @@ from larbinpy.console.text import json_line
 from tests.support.console_loop import Loop
 from tests.support.snapshots import snapshot
 
+#: Status, headers and body of a reply.
+Reply = tuple[int, dict[bytes, bytes], bytes]
+
 
 @pytest.fixture
-def loop():
+def loop() -> Iterator[Loop]:
     loop = Loop()
     yield loop
     loop.close()
 
 
 @pytest.fixture
-def server(loop):
+def server(loop: Loop) -> StatusServer:
     return loop.add(StatusServer(loop.poller, snapshot, "127.0.0.1", 0, True))
 
 
-def exchange(raw, host="127.0.0.1", local="127.0.0.1"):
+def exchange(raw: bytes, host: str = "127.0.0.1", local: str = "127.0.0.1") -> Reply:
     """(status, headers, body) of what a session answers to the bytes `raw`."""
     session = HttpSession(Site(snapshot, host, True), local)
     session.receive(raw)
@@ -44,11 +49,13 @@ def exchange(raw, host="127.0.0.1", local="127.0.0.1"):
     response, body = client.next_event(), b""
     while isinstance(event := client.next_event(), h11.Data):
         body += event.data
-    assert isinstance(event, h11.EndOfMessage)
+    assert isinstance(event, h11.EndOfMessage) and isinstance(response, h11.Response)
     return response.status_code, dict(response.headers), body
 
 
-def get(path="/", host="localhost:8081", method="GET", headers=""):
+def get(
+    path: str = "/", host: str = "localhost:8081", method: str = "GET", headers: str = ""
+) -> Reply:
     return exchange(f"{method} {path} HTTP/1.1\r\nHost: {host}\r\n{headers}\r\n".encode())
 
 
@@ -69,7 +76,7 @@ def get(path="/", host="localhost:8081", method="GET", headers=""):
         ("/metrics", b"text/plain; version=0.0.4; charset=utf-8", b"larbinpy_pages_total 48213"),
     ],
 )
-def test_addresses(path, kind, part):
+def test_addresses(path: str, kind: bytes, part: bytes) -> None:
     status, headers, body = get(path)
     assert status == 200
     assert headers[b"content-type"] == kind
@@ -78,11 +85,11 @@ def test_addresses(path, kind, part):
     assert b"x=<b>" not in body
 
 
-def test_status_json_is_the_snapshot():
+def test_status_json_is_the_snapshot() -> None:
     assert json.loads(get("/status.json")[2]) == snapshot()
 
 
-def test_headers_that_protect():
+def test_headers_that_protect() -> None:
     for path in ("/", "/metrics", "/status.json", "/nowhere"):
         _, headers, _ = get(path)
         policy = headers[b"content-security-policy"].decode()
@@ -101,12 +108,12 @@ def test_headers_that_protect():
 
 
 @pytest.mark.parametrize(("tag", "known"), [("style", STYLE_HASH), ("script", SCRIPT_HASH)])
-def test_the_policy_names_the_style_and_the_script_of_the_page(tag, known):
+def test_the_policy_names_the_style_and_the_script_of_the_page(tag: str, known: str) -> None:
     [content] = re.findall(f"<{tag}>(.*?)</{tag}>", get("/")[2].decode(), re.DOTALL)
     assert f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'" == known
 
 
-def test_head_has_no_body():
+def test_head_has_no_body() -> None:
     status, headers, body = get("/", method="HEAD")
     assert (status, body) == (200, b"")
     assert int(headers[b"content-length"]) > 1000
@@ -115,7 +122,7 @@ def test_head_has_no_body():
 @pytest.mark.parametrize(
     "method", ["POST", "PUT", "DELETE", "OPTIONS", "PATCH", "CONNECT", "TRACE"]
 )
-def test_other_methods(method):
+def test_other_methods(method: str) -> None:
     status, headers, _ = get("/", method=method, headers="Content-Length: 7\r\n")
     assert status == 405
     assert headers[b"allow"] == b"GET, HEAD"
@@ -124,17 +131,17 @@ def test_other_methods(method):
 @pytest.mark.parametrize(
     "path", ["/nowhere<script>", "/..%2f", "//", "/status.json/", "*", "/INDEX"]
 )
-def test_an_unknown_path_is_not_reflected(path):
+def test_an_unknown_path_is_not_reflected(path: str) -> None:
     status, headers, body = get(path)
     assert status == 404
     assert headers[b"content-type"].startswith(b"text/plain")
-    assert body == b"404 Not Found: there is no such page\n"
+    assert body == b"404 Not Found: no such page\n"
 
 
 @pytest.mark.parametrize(
     "host", ["localhost", "LOCALHOST:8081", "127.0.0.1", "127.0.0.1:8081", "[::1]:8081", "[::1]"]
 )
-def test_names_of_this_machine(host):
+def test_names_of_this_machine(host: str) -> None:
     assert get("/", host)[0] == 200
 
 
@@ -143,11 +150,11 @@ def test_names_of_this_machine(host):
     ["evil.example", "evil.example:8081", "localhost.evil.example", "127.0.0.1.evil.example", "",
      "localhost:x", "localhost:", "10.1.2.3", "::1", "user@localhost", "localhost:80:80", "[::1"],
 )  # fmt: skip
-def test_other_names_are_refused(host):
+def test_other_names_are_refused(host: str) -> None:
     assert get("/", host)[0] in (400, 403)
 
 
-def test_the_bound_name_and_the_address_reached_are_names_too():
+def test_the_bound_name_and_the_address_reached_are_names_too() -> None:
     request = b"GET / HTTP/1.1\r\nHost: %s\r\n\r\n"
     assert exchange(request % b"crawler.lan:8081", host="crawler.lan")[0] == 200
     assert exchange(request % b"192.0.2.9:8081", host="0.0.0.0", local="192.0.2.9")[0] == 200
@@ -158,11 +165,11 @@ def test_the_bound_name_and_the_address_reached_are_names_too():
 @pytest.mark.parametrize(
     "header", ["Origin: http://localhost:8081", "Origin: null", "Referer: http://e/"]
 )
-def test_requests_from_other_pages_are_refused(header):
+def test_requests_from_other_pages_are_refused(header: str) -> None:
     assert get("/status.json", headers=header + "\r\n")[0] == 403
 
 
-def test_no_host_no_page():
+def test_no_host_no_page() -> None:
     assert exchange(b"GET / HTTP/1.0\r\n\r\n")[0] == 403
     assert exchange(b"GET / HTTP/1.1\r\n\r\n")[0] == 400
     assert exchange(b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\n\r\n")[0] == 400
@@ -177,12 +184,12 @@ def test_no_host_no_page():
         b"GET / HTTP/1.1\r\n x\r\n\r\n",
     ],
 )
-def test_what_is_no_request(raw):
+def test_what_is_no_request(raw: bytes) -> None:
     assert exchange(raw)[0] == 400
 
 
 @given(st.lists(st.binary(max_size=300)))
-def test_no_bytes_break_a_session(pieces):
+def test_no_bytes_break_a_session(pieces: list[bytes]) -> None:
     session = HttpSession(Site(snapshot, "127.0.0.1", True), "127.0.0.1")
     for piece in (*filter(None, pieces), b""):
         session.receive(piece)
@@ -194,11 +201,11 @@ def test_no_bytes_break_a_session(pieces):
 # On the wire
 
 
-def request(path="/", extra=b""):
+def request(path: str = "/", extra: bytes = b"") -> bytes:
     return f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n".encode() + extra + b"\r\n"
 
 
-def test_a_request_on_the_wire(loop, server):
+def test_a_request_on_the_wire(loop: Loop, server: StatusServer) -> None:
     heard = loop.ask(server, request("/status.json") + request("/metrics"))
     assert heard.startswith(b"HTTP/1.1 200 OK\r\n")
     assert heard.endswith(json_line(snapshot()))
@@ -206,14 +213,16 @@ def test_a_request_on_the_wire(loop, server):
     assert len(server) == 0
 
 
-def test_a_browser_that_hangs_up(loop, server):
+def test_a_browser_that_hangs_up(loop: Loop, server: StatusServer) -> None:
     peer = loop.dial(server)
     loop.turn(3)
     peer.close()
     loop.until(lambda: len(server) == 0)
 
 
-def test_half_requests_and_slow_ones_are_over_in_ten_seconds(loop, server):
+def test_half_requests_and_slow_ones_are_over_in_ten_seconds(
+    loop: Loop, server: StatusServer
+) -> None:
     silent = [loop.dial(server) for _ in range(10)]
     drips = [loop.dial(server) for _ in range(10)]
     for second in range(9):
@@ -226,7 +235,7 @@ def test_half_requests_and_slow_ones_are_over_in_ten_seconds(loop, server):
     assert loop.read_all(silent[0]) == loop.read_all(drips[0]) == b""
 
 
-def test_two_hundred_slow_clients(loop, server):
+def test_two_hundred_slow_clients(loop: Loop, server: StatusServer) -> None:
     for _ in range(200):
         loop.dial(server)
     loop.turn(10)
@@ -238,25 +247,25 @@ def test_two_hundred_slow_clients(loop, server):
     assert loop.ask(server, request()).startswith(b"HTTP/1.1 200")
 
 
-def test_a_head_without_end(loop, server):
+def test_a_head_without_end(loop: Loop, server: StatusServer) -> None:
     peer = loop.dial(server)
     loop.send(peer, b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ")
     assert loop.send(peer, b"x" * 10_000_000) < 9_000_000
     assert len(server) == 0
 
 
-def test_a_long_head_is_told_so():
+def test_a_long_head_is_told_so() -> None:
     head = b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 17_000
     assert exchange(head)[0] == 431
 
 
-def test_many_headers(loop, server):
+def test_many_headers(loop: Loop, server: StatusServer) -> None:
     heard = loop.ask(server, request("/", b"A: b\r\n" * 200_000))
     assert b" 431 " in heard or heard == b""
 
 
-def test_a_client_that_reads_nothing_is_dropped(loop):
-    def large():
+def test_a_client_that_reads_nothing_is_dropped(loop: Loop) -> None:
+    def large() -> dict[str, Any]:
         return snapshot(config={f"k{n}": "v" * 1000 for n in range(3000)})
 
     server = loop.add(StatusServer(loop.poller, large, "127.0.0.1", 0, True))
@@ -269,10 +278,10 @@ def test_a_client_that_reads_nothing_is_dropped(loop):
     assert len(server) == 0
 
 
-def test_pages_are_rendered_in_batches(loop):
+def test_pages_are_rendered_in_batches(loop: Loop) -> None:
     calls = []
 
-    def counted():
+    def counted() -> dict[str, Any]:
         calls.append(1)
         return snapshot()
 
@@ -286,10 +295,10 @@ def test_pages_are_rendered_in_batches(loop):
     assert len(calls) == 12
 
 
-def test_all_who_ask_at_about_the_same_time_get_the_same_page(loop):
+def test_all_who_ask_at_about_the_same_time_get_the_same_page(loop: Loop) -> None:
     calls = []
 
-    def counted():
+    def counted() -> dict[str, Any]:
         calls.append(1)
         return snapshot(elapsed_s=float(len(calls)))
 
@@ -303,11 +312,11 @@ def test_all_who_ask_at_about_the_same_time_get_the_same_page(loop):
     assert loop.ask(server, request("/")) != first
 
 
-def test_data_is_never_old(loop):
+def test_data_is_never_old(loop: Loop) -> None:
     """Scripts read it right after they have changed something."""
     calls = []
 
-    def counted():
+    def counted() -> dict[str, Any]:
         calls.append(1)
         return snapshot(state=f"state {len(calls)}")
 
@@ -316,7 +325,7 @@ def test_data_is_never_old(loop):
     assert b"state 2" in loop.ask(server, request("/status.json"))
 
 
-def test_pages_that_are_kept_for_a_moment_have_an_end(loop, server):
+def test_pages_that_are_kept_for_a_moment_have_an_end(loop: Loop, server: StatusServer) -> None:
     for number in range(300):
         loop.ask(server, request(f"/?span={number}"))
     assert len(server._site._pages) == 1

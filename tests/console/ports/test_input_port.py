@@ -1,4 +1,6 @@
 import json
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,18 +16,18 @@ FIRST = b"priority:0 depth:5 test:1\n"
 
 
 @pytest.fixture
-def loop():
+def loop() -> Iterator[Loop]:
     loop = Loop()
     yield loop
     loop.close()
 
 
 @pytest.fixture
-def crawl():
+def crawl() -> FakeCrawl:
     return FakeCrawl()
 
 
-def say(crawl, *pieces):
+def say(crawl: FakeCrawl, *pieces: bytes) -> str:
     """What a session answers to `pieces`, then the end."""
     session = InputSession(crawl)
     heard = b""
@@ -37,7 +39,7 @@ def say(crawl, *pieces):
     return heard.decode()
 
 
-def test_larbins_protocol(crawl):
+def test_larbins_protocol(crawl: FakeCrawl) -> None:
     heard = say(crawl, b"priority:1 depth:3 test:0\r\nhttp://a.example/\r\n\r\nhttp://b.example/\n")
     assert crawl.seeds == [
         ("http://a.example/", 3, True, True),
@@ -50,12 +52,12 @@ def test_larbins_protocol(crawl):
     "first",
     ["priority:0 depth:5 test:1", "priority:0  depth:5  test:1 ", "priority: 0depth:5test:1x"],
 )
-def test_the_first_line_is_read_as_sscanf_does(crawl, first):
+def test_the_first_line_is_read_as_sscanf_does(crawl: FakeCrawl, first: str) -> None:
     say(crawl, f"{first}\nhttp://a.example/\n".encode())
     assert crawl.seeds == [("http://a.example/", 5, False, False)]
 
 
-def test_a_first_line_may_leave_the_depth_to_the_crawl(crawl):
+def test_a_first_line_may_leave_the_depth_to_the_crawl(crawl: FakeCrawl) -> None:
     assert say(crawl, b"priority:1 test:0\nhttp://a.example/\n") == "Bye bye...\n"
     assert crawl.seeds == [("http://a.example/", None, True, True)]
 
@@ -67,14 +69,14 @@ def test_a_first_line_may_leave_the_depth_to_the_crawl(crawl):
         *("priority:0 depth:-1 test:1", "priority:0 depth:test:1"),
     ],
 )
-def test_another_first_line_closes(crawl, first):
+def test_another_first_line_closes(crawl: FakeCrawl, first: str) -> None:
     heard = say(crawl, b"\n\n" + first.encode() + b"\nhttp://a.example/\nconsole\nstop\n")
     assert heard.startswith("Incorrect input") if first else heard.endswith("Bye bye...\n")
     assert crawl.seeds == []
     assert crawl.calls == []
 
 
-def test_a_refused_line_is_answered_with_the_reason(crawl):
+def test_a_refused_line_is_answered_with_the_reason(crawl: FakeCrawl) -> None:
     heard = say(crawl, FIRST + b"ftp://a.example/\nnot a url\nhttp://a.example/\n")
     assert heard.splitlines() == [
         "refused ftp://a.example/: badURL",
@@ -84,30 +86,30 @@ def test_a_refused_line_is_answered_with_the_reason(crawl):
     assert len(crawl.seeds) == 1
 
 
-def test_an_answer_shows_no_direction_or_c1_controls(crawl):
+def test_an_answer_shows_no_direction_or_c1_controls(crawl: FakeCrawl) -> None:
     heard = say(crawl, FIRST + "x\u202e\x9b\u2028y\n".encode())
     assert heard.splitlines()[0] == "refused x\\u202e\\x9b\\u2028y: badURL"
 
 
-def test_the_last_line_needs_no_newline(crawl):
+def test_the_last_line_needs_no_newline(crawl: FakeCrawl) -> None:
     say(crawl, FIRST + b"http://a.example/")
     assert len(crawl.seeds) == 1
 
 
-def test_pieces_of_any_size_make_the_same_lines(crawl):
+def test_pieces_of_any_size_make_the_same_lines(crawl: FakeCrawl) -> None:
     data = FIRST + b"http://a.example/1\r\nhttp://a.example/2\n"
     say(crawl, *(data[i : i + 1] for i in range(len(data))))
     assert [seed[0] for seed in crawl.seeds] == ["http://a.example/1", "http://a.example/2"]
 
 
 @pytest.mark.parametrize("ending", [b"", b"\n", b"\nhttp://a.example/\n"])
-def test_a_long_line_closes_with_the_reason(crawl, ending):
+def test_a_long_line_closes_with_the_reason(crawl: FakeCrawl, ending: bytes) -> None:
     heard = say(crawl, FIRST + b"http://a.example/" + b"x" * MAX_LINE + ending)
     assert heard == "Url submitted too long\nBye bye...\n"
     assert crawl.seeds == []
 
 
-def test_a_line_of_the_greatest_length_is_taken(crawl):
+def test_a_line_of_the_greatest_length_is_taken(crawl: FakeCrawl) -> None:
     url = b"http://a.example/".ljust(MAX_LINE, b"x")
     assert say(crawl, FIRST + url + b"\n") == "Bye bye...\n"
     assert len(crawl.seeds) == 1
@@ -116,21 +118,21 @@ def test_a_line_of_the_greatest_length_is_taken(crawl):
 @pytest.mark.parametrize(
     "bad", [b"\0", b"http://a.example/\0\n", b"\x1b[2J\n", b"\x16\x03\x01\x02\0"]
 )
-def test_control_characters_close_with_the_reason(crawl, bad):
+def test_control_characters_close_with_the_reason(crawl: FakeCrawl, bad: bytes) -> None:
     for start in (b"", FIRST):
         heard = say(crawl, start + bad)
         assert heard == "Incorrect input: control characters\nBye bye...\n"
     assert crawl.seeds == []
 
 
-def test_bytes_that_are_no_text_close_with_the_reason(crawl):
+def test_bytes_that_are_no_text_close_with_the_reason(crawl: FakeCrawl) -> None:
     assert "not UTF-8" in say(crawl, FIRST + b"http://a.example/\xff\n")
     say(crawl, FIRST + "http://a.example/é\n".encode())
     assert crawl.seeds[0][0] == "http://a.example/é"
 
 
 @given(st.lists(st.binary(max_size=200)))
-def test_no_bytes_break_a_session(pieces):
+def test_no_bytes_break_a_session(pieces: list[bytes]) -> None:
     crawl = FakeCrawl()
     say(crawl, *pieces)
     say(crawl, FIRST, *pieces)
@@ -140,12 +142,12 @@ def test_no_bytes_break_a_session(pieces):
 # Command mode
 
 
-def command(crawl, *lines):
+def command(crawl: FakeCrawl, *lines: str) -> list[Any]:
     heard = say(crawl, b"console\n" + "".join(f"{line}\n" for line in lines).encode())
     return [json.loads(line) for line in heard.splitlines()]
 
 
-def test_commands_and_answers(crawl):
+def test_commands_and_answers(crawl: FakeCrawl) -> None:
     answers = command(
         crawl,
         "add http://a.example/ http://b.example/",
@@ -199,20 +201,20 @@ def test_commands_and_answers(crawl):
         ("status now", "usage: status"),
     ],
 )
-def test_wrong_commands(crawl, line, error):
+def test_wrong_commands(crawl: FakeCrawl, line: str, error: str) -> None:
     [answer] = command(crawl, line)
     assert answer["ok"] is False
     assert answer["error"].startswith(error)
 
 
-def test_help_names_every_command(crawl):
+def test_help_names_every_command(crawl: FakeCrawl) -> None:
     [answer] = command(crawl, "help")
     assert "add URL..." in answer["commands"]
     assert "watch [WORD]" in answer["commands"]
     assert len(answer["commands"]) == len(COMMANDS)
 
 
-def test_a_command_may_take_many_turns_and_the_next_waits_for_it(crawl):
+def test_a_command_may_take_many_turns_and_the_next_waits_for_it(crawl: FakeCrawl) -> None:
     crawl.steps = 3
     session = InputSession(crawl)
     session.receive(b"console\nexplain http://a.example/\npause\n")
@@ -226,7 +228,7 @@ def test_a_command_may_take_many_turns_and_the_next_waits_for_it(crawl):
     assert heard == b'{"ok":true,"url":"http://a.example/","where":"queued"}\n{"ok":true}\n'
 
 
-def test_what_waits_for_the_loop_hurries_nobody(crawl):
+def test_what_waits_for_the_loop_hurries_nobody(crawl: FakeCrawl) -> None:
     crawl.is_saved = False
     session = InputSession(crawl)
     session.receive(b"console\nsave\n")
@@ -240,11 +242,11 @@ def test_what_waits_for_the_loop_hurries_nobody(crawl):
 # watch
 
 
-def fate_of(number, **more):
+def fate_of(number: int, **more: Any) -> Fate:
     return Fate(**fate(number, **more))
 
 
-def watching(crawl, word=b""):
+def watching(crawl: FakeCrawl, word: bytes = b"") -> InputSession:
     session = InputSession(crawl)
     session.receive(b"console\nwatch " + word + b"\n")
     while session.busy:
@@ -252,7 +254,7 @@ def watching(crawl, word=b""):
     return session
 
 
-def test_watch_tells_fates_as_they_are_decided(crawl):
+def test_watch_tells_fates_as_they_are_decided(crawl: FakeCrawl) -> None:
     session = watching(crawl)
     assert (session.busy, session.closing, session.patience) == (False, False, float("inf"))
     crawl.watchers.write(fate_of(1))
@@ -261,7 +263,7 @@ def test_watch_tells_fates_as_they_are_decided(crawl):
     assert not session.busy
 
 
-def test_watch_is_ended_by_any_line(crawl):
+def test_watch_is_ended_by_any_line(crawl: FakeCrawl) -> None:
     for line in (b"\n", b"stop\n"):
         session = watching(crawl)
         crawl.watchers.write(fate_of(1))
@@ -276,7 +278,7 @@ def test_watch_is_ended_by_any_line(crawl):
 
 
 @pytest.mark.parametrize("ending", [b"", b"\0", b"x" * (MAX_LINE + 1)])
-def test_watch_ends_with_the_connection(crawl, ending):
+def test_watch_ends_with_the_connection(crawl: FakeCrawl, ending: bytes) -> None:
     session = watching(crawl)
     session.receive(ending)
     session.work()
@@ -287,7 +289,9 @@ def test_watch_ends_with_the_connection(crawl, ending):
     assert len(crawl.watchers) == 0
 
 
-def test_a_watcher_that_does_not_read_loses_lines_and_nobody_else_does(loop, crawl):
+def test_a_watcher_that_does_not_read_loses_lines_and_nobody_else_does(
+    loop: Loop, crawl: FakeCrawl
+) -> None:
     port = loop.add(InputPort(loop.poller, crawl, "127.0.0.1", 0))
     deaf = loop.dial(port, receive_buffer=4096)
     loop.send(deaf, b"console\nwatch\n")
@@ -310,7 +314,7 @@ def test_a_watcher_that_does_not_read_loses_lines_and_nobody_else_does(loop, cra
     assert fates + lost == 20_000
 
 
-def test_command_mode_speaks_only_json(crawl):
+def test_command_mode_speaks_only_json(crawl: FakeCrawl) -> None:
     for bad in ("status\0", "x" * (MAX_LINE + 1)):
         [answer] = command(crawl, bad)
         assert answer["ok"] is False
@@ -320,7 +324,7 @@ def test_command_mode_speaks_only_json(crawl):
     assert json.loads(session.farewell) == {"ok": False, "error": "Idle for too long"}
 
 
-def test_a_full_snapshot_is_one_line(crawl):
+def test_a_full_snapshot_is_one_line(crawl: FakeCrawl) -> None:
     crawl.shown = snapshot()
     [answer] = command(crawl, "status")
     assert answer == {"ok": True, **snapshot()}
@@ -329,7 +333,7 @@ def test_a_full_snapshot_is_one_line(crawl):
 # On the wire
 
 
-def test_the_banner_ends_in_an_empty_line(loop, crawl):
+def test_the_banner_ends_in_an_empty_line(loop: Loop, crawl: FakeCrawl) -> None:
     port = loop.add(InputPort(loop.poller, crawl, "127.0.0.1", 0))
     peer = loop.dial(port)
     banner = loop.read_until(peer, b"\n\n").decode()
@@ -338,7 +342,9 @@ def test_the_banner_ends_in_an_empty_line(loop, crawl):
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "OPTIONS", "PRI", "BREW"])
-def test_a_browsers_request_closes_at_once_and_adds_nothing(loop, crawl, method):
+def test_a_browsers_request_closes_at_once_and_adds_nothing(
+    loop: Loop, crawl: FakeCrawl, method: str
+) -> None:
     port = loop.add(InputPort(loop.poller, crawl, "127.0.0.1", 0))
     body = FIRST + b"http://evil.example/\n" + b"console\nadd http://evil.example/\nstop\n"
     head = f"{method} / HTTP/1.1\r\nHost: localhost:1976\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -349,7 +355,7 @@ def test_a_browsers_request_closes_at_once_and_adds_nothing(loop, crawl, method)
     assert len(port) == 0
 
 
-def test_a_line_without_end_is_cut_off_early(loop, crawl):
+def test_a_line_without_end_is_cut_off_early(loop: Loop, crawl: FakeCrawl) -> None:
     port = loop.add(InputPort(loop.poller, crawl, "127.0.0.1", 0))
     peer = loop.dial(port)
     loop.send(peer, FIRST)
@@ -359,7 +365,9 @@ def test_a_line_without_end_is_cut_off_early(loop, crawl):
     assert crawl.seeds == []
 
 
-def test_connections_are_few_and_the_silent_ones_keep_nobody_out(loop, crawl):
+def test_connections_are_few_and_the_silent_ones_keep_nobody_out(
+    loop: Loop, crawl: FakeCrawl
+) -> None:
     port = loop.add(InputPort(loop.poller, crawl, "127.0.0.1", 0))
     for _ in range(60):
         loop.dial(port)
@@ -372,7 +380,9 @@ def test_connections_are_few_and_the_silent_ones_keep_nobody_out(loop, crawl):
     assert len(crawl.seeds) == 1
 
 
-def test_someone_who_has_said_what_for_may_think_for_ten_minutes(loop, crawl):
+def test_someone_who_has_said_what_for_may_think_for_ten_minutes(
+    loop: Loop, crawl: FakeCrawl
+) -> None:
     port = loop.add(InputPort(loop.poller, crawl, "127.0.0.1", 0))
     peer = loop.dial(port)
     loop.send(peer, b"console\n")
@@ -382,14 +392,14 @@ def test_someone_who_has_said_what_for_may_think_for_ten_minutes(loop, crawl):
     assert b"Idle for too long" in loop.read_all(peer)
 
 
-def test_a_flood_of_seeds_is_worked_off_in_shares(loop, crawl):
+def test_a_flood_of_seeds_is_worked_off_in_shares(loop: Loop, crawl: FakeCrawl) -> None:
     port = loop.add(InputPort(loop.poller, crawl, "127.0.0.1", 0))
     peer = loop.dial(port)
     flood = FIRST + b"".join(b"http://a.example/%d\n" % n for n in range(3000))
     peer.send(flood)
     most = before = 0
 
-    def done():
+    def done() -> bool:
         nonlocal most, before
         most, before = max(most, len(crawl.seeds) - before), len(crawl.seeds)
         return len(crawl.seeds) == 3000
@@ -402,7 +412,9 @@ def test_a_flood_of_seeds_is_worked_off_in_shares(loop, crawl):
     ]
 
 
-def test_a_seeder_that_reads_no_refusals_is_held_up_and_then_dropped(loop, crawl):
+def test_a_seeder_that_reads_no_refusals_is_held_up_and_then_dropped(
+    loop: Loop, crawl: FakeCrawl
+) -> None:
     port = loop.add(InputPort(loop.poller, crawl, "127.0.0.1", 0))
     peer = loop.dial(port, receive_buffer=4096)
     flood = FIRST + b"nonsense that is refused\n" * 400_000
@@ -413,12 +425,12 @@ def test_a_seeder_that_reads_no_refusals_is_held_up_and_then_dropped(loop, crawl
     assert len(port) == 0
 
 
-def test_an_error_of_the_crawl_is_not_taken_for_one_of_the_socket(loop, crawl):
-    def full(*_args, **_options):
-        raise OSError(28, "No space left on device")
+def test_an_error_of_the_crawl_is_not_taken_for_one_of_the_socket(loop: Loop) -> None:
+    class Full(FakeCrawl):
+        def add(self, url: str, **_options: object) -> str | None:
+            raise OSError(28, "No space left on device")
 
-    crawl.add = full
-    port = loop.add(InputPort(loop.poller, crawl, "127.0.0.1", 0))
+    port = loop.add(InputPort(loop.poller, Full(), "127.0.0.1", 0))
     peer = loop.dial(port)
     peer.send(FIRST + b"http://a.example/\n")
     with pytest.raises(OSError, match="No space"):

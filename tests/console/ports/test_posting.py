@@ -3,6 +3,9 @@
 import json
 import os
 import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import h11
@@ -22,23 +25,27 @@ JSON = "Content-Type: application/json"
 FORM = "Content-Type: application/x-www-form-urlencoded"
 
 
+#: Status, headers and body of a reply.
+Reply = tuple[int, dict[bytes, bytes], bytes]
+
+
 @pytest.fixture
-def loop():
+def loop() -> Iterator[Loop]:
     loop = Loop()
     yield loop
     loop.close()
 
 
 @pytest.fixture
-def crawl():
+def crawl() -> FakeCrawl:
     return FakeCrawl()
 
 
-def session_of(crawl, local="127.0.0.1"):
+def session_of(crawl: FakeCrawl, local: str = "127.0.0.1") -> HttpSession:
     return HttpSession(Site(snapshot, "127.0.0.1", True, Posting(crawl, TOKEN)), local)
 
 
-def exchange(crawl, raw, local="127.0.0.1"):
+def exchange(crawl: FakeCrawl, raw: bytes, local: str = "127.0.0.1") -> Reply:
     """Status, headers and body of the reply to the request `raw`, given in small pieces."""
     session = session_of(crawl, local)
     said = b""
@@ -56,25 +63,32 @@ def exchange(crawl, raw, local="127.0.0.1"):
     response, body = client.next_event(), b""
     while isinstance(event := client.next_event(), h11.Data):
         body += event.data
-    assert isinstance(event, h11.EndOfMessage)
+    assert isinstance(event, h11.EndOfMessage) and isinstance(response, h11.Response)
     return response.status_code, dict(response.headers), body
 
 
-def request(*headers, body=b"", method="POST", path="/control", host="localhost:8081", length=None):
+def request(
+    *headers: str,
+    body: bytes = b"",
+    method: str = "POST",
+    path: str = "/control",
+    host: str = "localhost:8081",
+    length: int | None = None,
+) -> bytes:
     length = len(body) if length is None else length
     lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", f"Content-Length: {length}", *headers]
     return "".join(f"{line}\r\n" for line in lines).encode() + b"\r\n" + body
 
 
-def as_json(command):
+def as_json(command: str) -> bytes:
     return json.dumps({"command": command}).encode()
 
 
-def as_form(command):
+def as_form(command: str) -> bytes:
     return urlencode({"command": command}).encode()
 
 
-def post(crawl, command, *headers, **more):
+def post(crawl: FakeCrawl, command: str, *headers: str, **more: Any) -> Reply:
     return exchange(crawl, request(RIGHT, JSON, *headers, body=as_json(command), **more))
 
 
@@ -82,7 +96,7 @@ def post(crawl, command, *headers, **more):
 
 
 @pytest.mark.parametrize(("kind", "spell"), [(JSON, as_json), (FORM, as_form)])
-def test_commands(crawl, kind, spell):
+def test_commands(crawl: FakeCrawl, kind: str, spell: Callable[[str], bytes]) -> None:
     for command in ("pause", "set waitDuration 3", "add http://a.example/?a=1&b=2 http://b/"):
         status, headers, body = exchange(crawl, request(RIGHT, kind, body=spell(command)))
         assert (status, headers[b"content-type"]) == (200, b"application/json")
@@ -91,19 +105,19 @@ def test_commands(crawl, kind, spell):
     assert [seed[0] for seed in crawl.seeds] == ["http://a.example/?a=1&b=2", "http://b/"]
 
 
-def test_a_charset_may_be_named(crawl):
+def test_a_charset_may_be_named(crawl: FakeCrawl) -> None:
     raw = request(RIGHT, "Content-Type: Application/JSON; charset=utf-8", body=as_json("stop"))
     assert exchange(crawl, raw)[0] == 200
     assert crawl.calls == [("stop",)]
 
 
-def test_an_answer_that_takes_many_turns(crawl):
+def test_an_answer_that_takes_many_turns(crawl: FakeCrawl) -> None:
     crawl.steps = 50
     status, _, body = post(crawl, "explain http://a.example/")
     assert (status, json.loads(body)["where"]) == (200, "queued")
 
 
-def test_save_waits_without_hurry_for_longer_than_any_page(loop, crawl):
+def test_save_waits_without_hurry_for_longer_than_any_page(loop: Loop, crawl: FakeCrawl) -> None:
     crawl.is_saved = False
     server = loop.add(
         StatusServer(loop.poller, snapshot, "127.0.0.1", 0, True, Posting(crawl, TOKEN))
@@ -126,13 +140,13 @@ def test_save_waits_without_hurry_for_longer_than_any_page(loop, crawl):
         ("quit", "unknown command 'quit'"),
     ],
 )
-def test_wrong_commands(crawl, command, error):
+def test_wrong_commands(crawl: FakeCrawl, command: str, error: str) -> None:
     status, _, body = post(crawl, command)
     assert status == 400
     assert json.loads(body)["error"].startswith(error)
 
 
-def test_what_is_refused_is_told(crawl):
+def test_what_is_refused_is_told(crawl: FakeCrawl) -> None:
     status, _, body = post(crawl, "add ftp://c.example/")
     assert status == 400
     assert json.loads(body)["refused"] == [{"url": "ftp://c.example/", "reason": "badURL"}]
@@ -141,16 +155,16 @@ def test_what_is_refused_is_told(crawl):
 # For whom it does nothing
 
 
-def refused(crawl, raw, local="127.0.0.1"):
+def refused(crawl: FakeCrawl, raw: bytes, local: str = "127.0.0.1") -> int:
     status, headers, body = exchange(crawl, raw, local)
-    assert crawl.calls == crawl.seeds == []
+    assert (crawl.calls, crawl.seeds) == ([], [])
     assert TOKEN.encode() not in body
     assert b"access-control-allow-origin" not in headers
     return status
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"])
-def test_never_by_another_method(crawl, method):
+def test_never_by_another_method(crawl: FakeCrawl, method: str) -> None:
     path = "/control?command=stop"
     raw = request(RIGHT, FORM, body=b"command=stop", method=method, path=path)
     assert refused(crawl, raw) == 405
@@ -171,7 +185,7 @@ def test_never_by_another_method(crawl, method):
         f"Cookie: token={TOKEN}",
     ],
 )
-def test_not_without_the_token(crawl, header):
+def test_not_without_the_token(crawl: FakeCrawl, header: str) -> None:
     raw = request(JSON, body=as_json("stop")).replace(
         b"\r\n", b"\r\n" + header.encode() + b"\r\n", 1
     )
@@ -192,23 +206,23 @@ def test_not_without_the_token(crawl, header):
         "Referer: http://localhost:8081@evil.example/",
     ],
 )
-def test_not_for_another_page(crawl, origin):
+def test_not_for_another_page(crawl: FakeCrawl, origin: str) -> None:
     assert refused(crawl, request(RIGHT, JSON, origin, body=as_json("stop"))) == 403
 
 
-def test_a_page_of_ours_may_with_the_token(crawl):
+def test_a_page_of_ours_may_with_the_token(crawl: FakeCrawl) -> None:
     origin = ("Origin: http://LOCALHOST:8081", "Referer: http://localhost:8081/stats.html")
     assert post(crawl, "pause", *origin)[0] == 200
     assert crawl.calls == [("pause",)]
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:8081", "10.1.2.3", "127.0.0.1.x"])
-def test_not_under_another_name(crawl, host):
+def test_not_under_another_name(crawl: FakeCrawl, host: str) -> None:
     assert refused(crawl, request(RIGHT, JSON, body=as_json("stop"), host=host)) == 403
 
 
 @pytest.mark.parametrize("local", ["192.0.2.9", "2001:db8::9"])
-def test_not_from_another_machine(crawl, local):
+def test_not_from_another_machine(crawl: FakeCrawl, local: str) -> None:
     host = f"[{local}]" if ":" in local else local
     raw = request(RIGHT, JSON, body=as_json("stop"), host=f"{host}:8081")
     assert refused(crawl, raw, local) == 403
@@ -238,11 +252,11 @@ def test_not_from_another_machine(crawl, local):
         ("X: y", b'{"command": "stop"}'),
     ],
 )
-def test_not_what_is_no_command(crawl, kind, body):
+def test_not_what_is_no_command(crawl: FakeCrawl, kind: str, body: bytes) -> None:
     assert refused(crawl, request(RIGHT, kind, body=body)) == 400
 
 
-def test_bodies_are_bounded(crawl):
+def test_bodies_are_bounded(crawl: FakeCrawl) -> None:
     assert refused(crawl, request(RIGHT, JSON, length=10**6)) == 413
     assert refused(crawl, request(RIGHT, JSON, length=10**18)) == 413
     chunk = b"2000\r\n" + b"x" * 0x2000 + b"\r\n"
@@ -250,7 +264,7 @@ def test_bodies_are_bounded(crawl):
     assert refused(crawl, head + chunk * 10) == 413
 
 
-def test_what_is_not_http(crawl):
+def test_what_is_not_http(crawl: FakeCrawl) -> None:
     head = request(RIGHT, JSON, "Transfer-Encoding: chunked").replace(b"Content-Length: 0\r\n", b"")
     assert refused(crawl, head + b"zz\r\n") == 400
     # What follows is another request, which is never looked at.
@@ -259,7 +273,7 @@ def test_what_is_not_http(crawl):
     assert crawl.calls == [("pause",)]
 
 
-def test_without_posting_there_is_no_such_page():
+def test_without_posting_there_is_no_such_page() -> None:
     session = HttpSession(Site(snapshot, "127.0.0.1", True), "127.0.0.1")
     session.receive(request(RIGHT, JSON, body=as_json("stop")))
     assert b" 405 " in session.work()
@@ -269,7 +283,7 @@ def test_without_posting_there_is_no_such_page():
 
 
 @given(st.lists(st.binary(max_size=300)))
-def test_no_bytes_break_a_session(pieces):
+def test_no_bytes_break_a_session(pieces: list[bytes]) -> None:
     crawl = FakeCrawl()
     for head in (request(RIGHT, JSON, length=500), request(RIGHT, FORM, length=500)):
         session = session_of(crawl)
@@ -285,7 +299,9 @@ def test_no_bytes_break_a_session(pieces):
 # Clients that cost something
 
 
-def test_clients_that_send_nothing_or_little_are_over_in_ten_seconds(loop, crawl):
+def test_clients_that_send_nothing_or_little_are_over_in_ten_seconds(
+    loop: Loop, crawl: FakeCrawl
+) -> None:
     server = loop.add(
         StatusServer(loop.poller, snapshot, "127.0.0.1", 0, True, Posting(crawl, TOKEN))
     )
@@ -304,7 +320,7 @@ def test_clients_that_send_nothing_or_little_are_over_in_ten_seconds(loop, crawl
     assert crawl.calls == []
 
 
-def test_a_thousand_clients_keep_nobody_out(loop, crawl):
+def test_a_thousand_clients_keep_nobody_out(loop: Loop, crawl: FakeCrawl) -> None:
     server = loop.add(
         StatusServer(loop.poller, snapshot, "127.0.0.1", 0, True, Posting(crawl, TOKEN))
     )
@@ -324,7 +340,7 @@ def test_a_thousand_clients_keep_nobody_out(loop, crawl):
 # The token
 
 
-def test_the_token_is_its_owners_alone(tmp_path):
+def test_the_token_is_its_owners_alone(tmp_path: Path) -> None:
     old = os.umask(0)
     try:
         first = token.issue(tmp_path)
@@ -340,7 +356,7 @@ def test_the_token_is_its_owners_alone(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_planted_link_is_not_followed(tmp_path):
+def test_a_planted_link_is_not_followed(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.write_text("mine")
     (tmp_path / "token").symlink_to(other)

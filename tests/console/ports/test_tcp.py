@@ -1,6 +1,8 @@
 import os
 import resource
 import socket
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -16,42 +18,44 @@ class Echo:
     resting = False
     answers = 1
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.inbox = b""
         self.closing = False
         self.largest = 0
 
     @property
-    def busy(self):
+    def busy(self) -> bool:
         return bool(self.inbox)
 
-    def greeting(self):
+    def greeting(self) -> bytes:
         return b"hello"
 
-    def receive(self, data):
+    def receive(self, data: bytes) -> None:
         self.largest = max(self.largest, len(self.inbox) + len(data))
         self.inbox += data
 
-    def left(self):
+    def left(self) -> None:
         self.gone = True
 
-    def work(self):
+    def work(self) -> bytes:
         said, self.inbox = self.inbox * self.answers, b""
         self.closing = b"." in said
         return said
 
 
 @pytest.fixture
-def loop():
+def loop() -> Iterator[Loop]:
     loop = Loop()
     yield loop
     loop.close()
 
 
-def serve(loop, session=Echo, **limits):
-    sessions = []
+def serve(
+    loop: Loop, session: Callable[[], Any] = Echo, **limits: Any
+) -> tuple[TcpServer, list[Any]]:
+    sessions: list[Any] = []
 
-    def converse(local):
+    def converse(local: str) -> Any:
         assert local == "127.0.0.1"
         sessions.append(session())
         return sessions[-1]
@@ -62,7 +66,7 @@ def serve(loop, session=Echo, **limits):
     return loop.add(server), sessions
 
 
-def test_a_conversation(loop):
+def test_a_conversation(loop: Loop) -> None:
     server, _ = serve(loop)
     peer = loop.dial(server)
     assert loop.read_until(peer, b"hello") == b"hello"
@@ -74,7 +78,7 @@ def test_a_conversation(loop):
     assert repr(server) == f"<TcpServer 127.0.0.1:{server.port} 0/3 connections, 0 ready>"
 
 
-def test_what_was_sent_before_the_end_is_answered(loop):
+def test_what_was_sent_before_the_end_is_answered(loop: Loop) -> None:
     server, _ = serve(loop)
     peer = loop.dial(server)
     peer.send(b"abc")
@@ -82,7 +86,7 @@ def test_what_was_sent_before_the_end_is_answered(loop):
     assert loop.read_all(peer) == b"helloabc"
 
 
-def test_beyond_the_cap_the_one_silent_longest_makes_room(loop):
+def test_beyond_the_cap_the_one_silent_longest_makes_room(loop: Loop) -> None:
     server, sessions = serve(loop)
     first, second, third = [loop.dial(server) for _ in range(3)]
     loop.later(1)
@@ -99,9 +103,9 @@ def test_beyond_the_cap_the_one_silent_longest_makes_room(loop):
     third.close()
 
 
-def test_peers_beyond_the_cap_wait_while_all_are_owed_an_answer(loop):
+def test_peers_beyond_the_cap_wait_while_all_are_owed_an_answer(loop: Loop) -> None:
     class Slow(Echo):
-        def work(self):
+        def work(self) -> bytes:
             return b""
 
     server, sessions = serve(loop, Slow)
@@ -122,7 +126,7 @@ def test_peers_beyond_the_cap_wait_while_all_are_owed_an_answer(loop):
     late.close()
 
 
-def test_a_thousand_silent_peers_keep_nobody_out(loop):
+def test_a_thousand_silent_peers_keep_nobody_out(loop: Loop) -> None:
     server, _ = serve(loop, connections=32)
     for number in range(1000):
         loop.dial(server)
@@ -138,12 +142,12 @@ def test_a_thousand_silent_peers_keep_nobody_out(loop):
     assert loop.read_all(peer) == b"helloend."
 
 
-def test_a_session_that_rests_hurries_nobody(loop):
+def test_a_session_that_rests_hurries_nobody(loop: Loop) -> None:
     class Resting(Echo):
         resting = True
         works = 0
 
-        def work(self):
+        def work(self) -> bytes:
             self.works += 1
             return super().work() if self.works > 3 else b""
 
@@ -155,7 +159,7 @@ def test_a_session_that_rests_hurries_nobody(loop):
     assert loop.read_all(peer) == b"helloend."
 
 
-def test_a_session_may_have_something_to_say_by_itself(loop):
+def test_a_session_may_have_something_to_say_by_itself(loop: Loop) -> None:
     server, sessions = serve(loop)
     peer = loop.dial(server)
     loop.turn(3)
@@ -165,7 +169,7 @@ def test_a_session_may_have_something_to_say_by_itself(loop):
     assert loop.read_all(peer) == b"hellonews."
 
 
-def test_silence_ends_with_a_farewell(loop):
+def test_silence_ends_with_a_farewell(loop: Loop) -> None:
     server, _ = serve(loop)
     peer = loop.dial(server)
     loop.turn(3)
@@ -177,7 +181,7 @@ def test_silence_ends_with_a_farewell(loop):
     assert server.deadline is None
 
 
-def test_a_long_poll_before_the_first_step_costs_no_patience(loop):
+def test_a_long_poll_before_the_first_step_costs_no_patience(loop: Loop) -> None:
     server, _ = serve(loop)
     loop.turn()
     loop.now += 1000
@@ -187,7 +191,7 @@ def test_a_long_poll_before_the_first_step_costs_no_patience(loop):
     assert server.deadline == loop.now + 20
 
 
-def test_life_ends_however_busy_the_peer_is(loop):
+def test_life_ends_however_busy_the_peer_is(loop: Loop) -> None:
     server, _ = serve(loop, life=10.0)
     peer = loop.dial(server)
     for _ in range(9):
@@ -199,7 +203,7 @@ def test_life_ends_however_busy_the_peer_is(loop):
     assert len(server) == 0
 
 
-def test_a_peer_that_reads_nothing_is_not_read_and_then_dropped(loop):
+def test_a_peer_that_reads_nothing_is_not_read_and_then_dropped(loop: Loop) -> None:
     class Loud(Echo):
         answers = 8
 
@@ -210,14 +214,14 @@ def test_a_peer_that_reads_nothing_is_not_read_and_then_dropped(loop):
     [connection] = server._connections.values()
     assert _HIGH_WATER <= len(connection.outbox) <= _HIGH_WATER + 8 * READ_SIZE
     assert sessions[0].largest <= READ_SIZE
-    assert server.deadline > loop.now
+    assert server.deadline is not None and server.deadline > loop.now
     loop.later(29)
     assert len(server) == 1
     loop.later(1)
     assert len(server) == 0
 
 
-def test_a_slow_reader_gets_everything(loop):
+def test_a_slow_reader_gets_everything(loop: Loop) -> None:
     class Loud(Echo):
         answers = 50
 
@@ -227,7 +231,7 @@ def test_a_slow_reader_gets_everything(loop):
     assert len(loop.read_all(peer)) == len(b"hello") + 50 * 10_000
 
 
-def test_a_batch_a_step(loop):
+def test_a_batch_a_step(loop: Loop) -> None:
     server, sessions = serve(loop)
     peers = [loop.dial(server) for _ in range(3)]
     loop.turn(3)
@@ -236,14 +240,14 @@ def test_a_batch_a_step(loop):
     loop.poller.wait(1)
     loop.until(lambda: sum(s.busy for s in sessions) == 3 or not loop.poller.wait(0))
     assert [s.busy for s in sessions] == [True] * 3
-    assert server.deadline <= loop.now
+    assert server.deadline is not None and server.deadline <= loop.now
     server.step(loop.now)
     assert sum(s.busy for s in sessions) == 1
     server.step(loop.now)
     assert sum(s.busy for s in sessions) == 0
 
 
-def test_a_peer_that_resets_is_forgotten(loop):
+def test_a_peer_that_resets_is_forgotten(loop: Loop) -> None:
     server, _ = serve(loop)
     peer = loop.dial(server)
     loop.turn(3)
@@ -252,7 +256,7 @@ def test_a_peer_that_resets_is_forgotten(loop):
     loop.until(lambda: len(server) == 0)
 
 
-def test_without_descriptors_the_listener_rests(loop):
+def test_without_descriptors_the_listener_rests(loop: Loop) -> None:
     server, sessions = serve(loop)
     loop.turn()
     loop.dial(server)
@@ -271,7 +275,7 @@ def test_without_descriptors_the_listener_rests(loop):
     assert len(sessions) == 1
 
 
-def test_close_sends_what_it_can_and_may_be_repeated(loop):
+def test_close_sends_what_it_can_and_may_be_repeated(loop: Loop) -> None:
     server, _ = serve(loop)
     peer = loop.dial(server)
     loop.turn(3)
@@ -282,13 +286,13 @@ def test_close_sends_what_it_can_and_may_be_repeated(loop):
     assert server.deadline is None
 
 
-def test_a_port_that_is_taken_is_an_error_that_names_it(loop):
+def test_a_port_that_is_taken_is_an_error_that_names_it(loop: Loop) -> None:
     server, _ = serve(loop)
     with pytest.raises(OSError, match=str(server.port)):
         TcpServer(loop.poller, "127.0.0.1", server.port, lambda _: Echo(), Limits(1, 1))
 
 
-def test_ipv6(loop):
+def test_ipv6(loop: Loop) -> None:
     try:
         server = TcpServer(loop.poller, "[::1]", 0, lambda _: Echo(), Limits(1, 1))
     except OSError:

@@ -5,42 +5,43 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.console.status import charts
-from larbinpy.console.status.charts import plot, round_up
+from larbinpy.console.status.charts import Unit, plot, round_up
 
 
-def points(text, kind="line s0"):
+def points(text: str, kind: str = "line s0") -> list[tuple[float, float]]:
     [path] = re.findall(rf'<path class="{kind}" d="M([^"]*)h0">', text)
-    return [tuple(map(float, point.split())) for point in path.split("L")]
+    pairs = (point.split() for point in path.split("L"))
+    return [(float(x), float(y)) for x, y in pairs]
 
 
-def drawn(values, cells=4, unit=charts.PER_SECOND):
+def drawn(values: list[float], cells: int = 4, unit: Unit = charts.PER_SECOND) -> str:
     return plot("Pages", {"pages": values}, cells, "1 min ago", unit)
 
 
-def test_a_line_is_to_scale_and_ends_now():
+def test_a_line_is_to_scale_and_ends_now() -> None:
     shown = drawn([0, 5, 10, 2.5])
     assert points(shown) == [(0, 100), (1, 50), (2, 0), (3, 75)]
     assert 'viewBox="0 0 3 100"' in shown
 
 
-def test_a_short_series_began_later():
+def test_a_short_series_began_later() -> None:
     assert points(drawn([10, 5])) == [(2, 0), (3, 50)]
     assert points(drawn([10])) == [(3, 0)]
 
 
-def test_a_long_series_is_not_cut_in_the_middle():
+def test_a_long_series_is_not_cut_in_the_middle() -> None:
     """Markup cuts long crawled text; a path is not crawled."""
     values = [123.4 + n for n in range(96)]
     assert len(points(drawn(values, cells=96))) == 96
 
 
-def test_nothing_yet_is_a_frame():
+def test_nothing_yet_is_a_frame() -> None:
     shown = drawn([])
     assert "nothing yet" in shown
     assert "line s0" not in shown
 
 
-def test_several_series_share_a_scale_and_are_named():
+def test_several_series_share_a_scale_and_are_named() -> None:
     series = {"replies": [10, 20], "failed": [1, 2]}
     shown = plot("Pages", series, 2, "1 min ago", charts.PER_SECOND)
     assert points(shown)[1] == (1, 0)
@@ -51,13 +52,13 @@ def test_several_series_share_a_scale_and_are_named():
     assert "replies now 20/s, highest 20/s; failed now 2/s" in shown
 
 
-def test_words_beside_it():
+def test_words_beside_it() -> None:
     shown = drawn([1500.0, 500.0], unit=charts.BYTES_PER_SECOND)
     for part in (">2 kB/s<", ">1 kB/s<", ">0 B/s<", "mean 1.0 kB/s, highest 1.5 kB/s"):
         assert part in shown
 
 
-def test_a_name_is_text():
+def test_a_name_is_text() -> None:
     shown = plot("<b>", {"<i>": [1], '"': [2]}, 2, "<u>", charts.NUMBER)
     assert not re.search(r"<[iu]>", shown)
     assert shown.count("<b>") == 1
@@ -77,17 +78,17 @@ def test_a_name_is_text():
         (4100, 5000),
     ],
 )
-def test_scales_end_with_round_numbers(value, top):
+def test_scales_end_with_round_numbers(value: float, top: float) -> None:
     assert round_up(value) == pytest.approx(top)
 
 
 @given(st.floats(1e-6, 1e15))
-def test_no_value_is_above_the_scale_and_none_is_lost_below(value):
+def test_no_value_is_above_the_scale_and_none_is_lost_below(value: float) -> None:
     assert value <= round_up(value) * (1 + 1e-9)
     assert round_up(value) <= 2 * value * (1 + 1e-9)
 
 
-def test_a_distribution_says_where_most_are():
+def test_a_distribution_says_where_most_are() -> None:
     told = {"bounds_s": [0.01, 0.1, 1.0], "counts": [0, 60, 38, 2]}
     shown = charts.distribution(told)
     assert "half up to 100 ms; 95 % up to 1 s; 99 % over 1 s" in shown
@@ -95,7 +96,7 @@ def test_a_distribution_says_where_most_are():
     assert shown.count("<rect") == 3
 
 
-def test_how_long_a_share_of_all_took():
+def test_how_long_a_share_of_all_took() -> None:
     told = {"bounds_s": [0.01, 0.1, 1.0], "counts": [1, 60, 38, 1]}
     shares = (0.01, 0.5, 0.95, 0.995, 1.0)
     words = ["up to 10 ms", "up to 100 ms", "up to 1 s", "over 1 s", "over 1 s"]
@@ -104,6 +105,6 @@ def test_how_long_a_share_of_all_took():
         assert charts.within(odd, 0.5) == "-"
 
 
-def test_a_share_is_a_bar():
+def test_a_share_is_a_bar() -> None:
     assert 'width="25.00"' in charts.share(1, 4)
     assert 'width="0.00"' in charts.share(1, 0)

@@ -1,36 +1,44 @@
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
-from larbinpy.console.status.health import Level, findings
+from larbinpy.console.status.health import Finding, Level, findings
 from tests.support.snapshots import history, snapshot
 
 
-def crawl(**changes):
+def crawl(**changes: Any) -> dict[str, Any]:
     """A crawl that is well, but for `changes`."""
-    series = {"pages": [5] * 60, "success": [5] * 60, "busy": [9] * 60, "turn_ms": [3] * 60}
+    series: dict[str, Sequence[float]] = {
+        "pages": [5] * 60,
+        "success": [5] * 60,
+        "busy": [9] * 60,
+        "turn_ms": [3] * 60,
+    }
     well = {"dns": {"servers": [server(), server()]}, "history": history(**series)}
     return snapshot(**(well | changes))
 
 
-def server(resting=False, address="192.0.2.53:53"):
+def server(resting: bool = False, address: str = "192.0.2.53:53") -> dict[str, Any]:
     return {"address": address, "resting": resting}
 
 
-def minute(**series):
-    well = {"pages": [5] * 60, "success": [5] * 60}
+def minute(**series: Sequence[float]) -> dict[str, Any]:
+    well: dict[str, Sequence[float]] = {"pages": [5] * 60, "success": [5] * 60}
     return {"history": history(**(well | series))}
 
 
-def only(data):
+def only(data: dict[str, Any]) -> Finding:
     [finding] = findings(data)
     return finding
 
 
-def test_all_is_well():
+def test_all_is_well() -> None:
     assert only(crawl()).level is Level.GOOD
 
 
 @pytest.mark.parametrize("data", [{}, dict.fromkeys(snapshot()), {"history": {"minute": None}}])
-def test_a_snapshot_that_lacks_keys_says_no_more_than_it_knows(data):
+def test_a_snapshot_that_lacks_keys_says_no_more_than_it_knows(data: dict[str, Any]) -> None:
     assert [finding.level for finding in findings(data)] == [Level.GOOD]
 
 
@@ -44,18 +52,18 @@ def test_a_snapshot_that_lacks_keys_says_no_more_than_it_knows(data):
         ("disk full", Level.TROUBLE, "disk"),
     ],
 )
-def test_states(state, level, word):
+def test_states(state: str, level: Level, word: str) -> None:
     finding = only(crawl(state=state))
     assert (finding.level, word in finding.text) == (level, True)
 
 
-def test_name_servers():
+def test_name_servers() -> None:
     some = only(crawl(dns={"servers": [server(), server(True, "192.0.2.9:53")]}))
     assert (some.level, "192.0.2.9:53" in some.text) == (Level.WARNING, True)
     assert only(crawl(dns={"servers": [server(True)]})).level is Level.TROUBLE
 
 
-def test_a_minute_without_pages():
+def test_a_minute_without_pages() -> None:
     still = minute(pages=[0] * 60, success=[0] * 60)
     assert only(crawl(**still)).text.startswith("No page came in the last minute")
     assert only(crawl(**still, elapsed_s=30)).level is Level.GOOD, "it has just begun"
@@ -63,29 +71,29 @@ def test_a_minute_without_pages():
     assert only(crawl(**still, state="paused")).level is Level.NOTE
 
 
-def test_many_failures():
+def test_many_failures() -> None:
     assert "50 %" in only(crawl(**minute(failed=[5] * 60))).text
     assert only(crawl(**minute(failed=[1] * 60))).level is Level.GOOD
     few = minute(success=[0] * 60, failed=[0] * 51 + [1] * 9)
     assert only(crawl(**few)).level is Level.GOOD, "too few to say anything"
 
 
-def test_all_transfers_in_use():
+def test_all_transfers_in_use() -> None:
     assert "pagesConnexions" in only(crawl(**minute(busy=[100] * 60))).text
     assert only(crawl(**minute(busy=[100] * 59 + [99]))).level is Level.GOOD
 
 
-def test_a_long_turn():
+def test_a_long_turn() -> None:
     assert "310 ms" in only(crawl(**minute(turn_ms=[2.0, 310.0, 3.0]))).text
 
 
-def test_descriptors():
+def test_descriptors() -> None:
     assert "950 of 1,000" in only(crawl(system={"fds": 950, "fds_limit": 1000})).text
     assert only(crawl(system={"fds": 850, "fds_limit": 1000})).level is Level.GOOD
     assert only(crawl(system={"fds": 850, "fds_limit": -1})).level is Level.GOOD, "no limit"
 
 
-def test_the_most_urgent_comes_first():
+def test_the_most_urgent_comes_first() -> None:
     data = crawl(
         state="disk full",
         dns={"servers": [server(), server(True)]},

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from larbinpy.console.status import metrics
@@ -6,7 +8,7 @@ from tests.support.promlint import read
 from tests.support.snapshots import hostile, snapshot
 
 
-def labelled(samples, name):
+def labelled(samples: Any, name: str) -> Any:
     """The samples of `name` by their label's value."""
     return {
         tuple(value for _, value in labels): number
@@ -15,7 +17,7 @@ def labelled(samples, name):
     }
 
 
-def test_every_figure_is_there():
+def test_every_figure_is_there() -> None:
     samples = read(metrics.render(snapshot()))
     assert samples["larbinpy_pages_total", ()] == 48213
     assert samples["larbinpy_received_bytes_total", ()] == 1893441278
@@ -39,20 +41,20 @@ def test_every_figure_is_there():
 
 
 @pytest.mark.parametrize("state", ["paused", "waiting", "finished"])
-def test_one_state_is_set_and_the_others_are_not(state):
+def test_one_state_is_set_and_the_others_are_not(state: str) -> None:
     states = labelled(read(metrics.render(snapshot(state=state))), "larbinpy_state")
     assert states[(state,)] == 1
     assert sum(states.values()) == 1 < len(states)
 
 
-def test_when_it_began():
+def test_when_it_began() -> None:
     samples = read(metrics.render(snapshot(started=1772366400.5)))
     assert samples["process_start_time_seconds", ()] == 1772366400.5
     # A snapshot may come from elsewhere, with a time that is text.
     assert ("process_start_time_seconds", ()) not in read(metrics.render(snapshot()))
 
 
-def test_histograms():
+def test_histograms() -> None:
     fetches = Histogram(FETCH)
     for seconds in (0.001, 0.02, 0.02, 0.3, 500.0):
         fetches.observe(seconds)
@@ -65,24 +67,24 @@ def test_histograms():
     assert samples["larbinpy_fetch_duration_seconds_sum", ()] == pytest.approx(500.341)
 
 
-def test_labels_are_escaped():
+def test_labels_are_escaped() -> None:
     text = metrics.render(snapshot(outcomes={'a"b\\c\nd\u202e': 2}))
     assert ("larbinpy_outcomes_total", (("outcome", 'a"b\\c\\x0ad\\u202e'),)) in read(text)
 
 
 @pytest.mark.parametrize("payload", ['"} 1\nevil_total 1', "\\", '\\"', "\0\x1b\r\n", "\ud800"])
-def test_crawled_text_makes_no_sample(payload):
+def test_crawled_text_makes_no_sample(payload: str) -> None:
     samples = read(metrics.render(hostile(payload)))
     assert {name for name, _ in samples} <= {name for name, _ in read(metrics.render(snapshot()))}
     metrics.render(hostile(payload)).encode()
 
 
-def test_what_a_snapshot_lacks_is_left_out():
+def test_what_a_snapshot_lacks_is_left_out() -> None:
     assert ("larbinpy_build_info", (("version", "None"),)) in read(metrics.render({}))
     read(metrics.render(dict.fromkeys(snapshot())))
 
 
-def test_odd_numbers():
+def test_odd_numbers() -> None:
     odd = {"cpu_s": float("nan"), "loop_lag_max_ms": float("inf"), "fds": True, "busy": "many"}
     samples = read(metrics.render(snapshot(system=odd)))
     assert samples["larbinpy_loop_lag_max_seconds", ()] == float("inf")
@@ -90,7 +92,7 @@ def test_odd_numbers():
     assert ("larbinpy_handles_busy", ()) not in samples
 
 
-def test_plugs_within_a_plug_are_plugs_and_groups_beside_counts_no_series():
+def test_plugs_within_a_plug_are_plugs_and_groups_beside_counts_no_series() -> None:
     several = {
         "files": {"save": {"pages": 1}, "stats": {"pages": 2, "hosts": {"a": 9}}},
         "info": {},

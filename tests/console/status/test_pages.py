@@ -1,6 +1,7 @@
 import html
 import re
 from dataclasses import replace
+from typing import Any
 
 import html5lib
 import pytest
@@ -29,7 +30,7 @@ PAYLOADS = [
 PATHS = list(pages.PAGES)
 
 
-def parse(text):
+def parse(text: str) -> tuple[Any, list[Any]]:
     parser = html5lib.HTMLParser(namespaceHTMLElements=False)
     tree = parser.parse(text)
     for node in tree.iter():
@@ -38,13 +39,13 @@ def parse(text):
     return tree, parser.errors
 
 
-def shape(text):
+def shape(text: str) -> set[tuple[str, ...]]:
     """The elements and their attribute names, which crawled text must not change."""
     tree, _ = parse(text)
     return {(node.tag, *sorted(node.attrib)) for node in tree.iter() if isinstance(node.tag, str)}
 
 
-def words(text):
+def words(text: str) -> str:
     tree, _ = parse(text)
     for kind in ("style", "script"):
         for node in list(tree.iter(kind)):
@@ -52,14 +53,14 @@ def words(text):
     return " ".join(" ".join(tree.itertext()).split())
 
 
-def test_larbins_addresses_are_there():
+def test_larbins_addresses_are_there() -> None:
     assert set(PATHS) == {
         "/", "/stats.html", "/histograms.html", "/urls.html", "/dns.html", "/system.html",
         "/output.html", "/all.html"}  # fmt: skip
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_pages_are_correct_html_that_needs_nothing(path):
+def test_pages_are_correct_html_that_needs_nothing(path: str) -> None:
     text = pages.render(path, snapshot())
     tree, errors = parse(text)
     assert errors == []
@@ -75,7 +76,7 @@ def test_pages_are_correct_html_that_needs_nothing(path):
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("payload", PAYLOADS)
-def test_crawled_text_becomes_no_element_and_no_attribute(path, payload):
+def test_crawled_text_becomes_no_element_and_no_attribute(path: str, payload: str) -> None:
     shown = pages.render(path, hostile(payload))
     assert shape(shown) <= shape(pages.render("/all.html", snapshot()))
     tree, _ = parse(shown)
@@ -89,7 +90,7 @@ def test_crawled_text_becomes_no_element_and_no_attribute(path, payload):
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_controls_and_directions_are_spelled_out(path):
+def test_controls_and_directions_are_spelled_out(path: str) -> None:
     bad = "\0\x1b\x07\x85\x9b\u202e\u2066\u2028\ud800\ufeff"
     shown = pages.render(path, hostile(bad)).replace("\n", "")
     assert not set(shown) & set(bad)
@@ -97,7 +98,7 @@ def test_controls_and_directions_are_spelled_out(path):
     assert "\\u202e" in shown
 
 
-def test_the_overview_has_the_figures():
+def test_the_overview_has_the_figures() -> None:
     shown = words(pages.render("/", snapshot()))
     for figure in ("48,213", "18.4/s", "342,809", "1.9 GB", "93.1 %", "0:44:39", "running"):
         assert figure in shown, figure
@@ -105,7 +106,7 @@ def test_the_overview_has_the_figures():
 
 
 @pytest.mark.parametrize("path", ["/", "/all.html"])
-def test_the_findings_are_shown_with_their_level(path):
+def test_the_findings_are_shown_with_their_level(path: str) -> None:
     paused = pages.render(path, snapshot(state="paused", gate={}, dns={}, history={}))
     assert "Note The crawl is paused: no new requests are made." in words(paused)
     [section] = [n for n in parse(paused)[0].iter("section") if n.get("class") == "health"]
@@ -114,7 +115,7 @@ def test_the_findings_are_shown_with_their_level(path):
     assert "All well" in well and "paused" not in well
 
 
-def test_each_page_shows_what_it_is_for():
+def test_each_page_shows_what_it_is_for() -> None:
     data = snapshot()
     expected = {
         "/stats.html": [
@@ -138,7 +139,7 @@ def test_each_page_shows_what_it_is_for():
             assert part in whole, part
 
 
-def test_histograms_can_be_off():
+def test_histograms_can_be_off() -> None:
     off = pages.render("/all.html", snapshot(), with_histograms=False)
     assert "The last minute" not in off
     assert "How long it takes" not in off
@@ -148,7 +149,7 @@ def test_histograms_can_be_off():
     assert "<figure>" in pages.render("/", snapshot(), with_histograms=False)
 
 
-def labels(text):
+def labels(text: str) -> list[str]:
     tree, _ = parse(text)
     return [node.get("aria-label") for node in tree.iter("svg") if "aria-label" in node.attrib]
 
@@ -156,13 +157,15 @@ def labels(text):
 @pytest.mark.parametrize(
     ("elapsed", "since"), [(20, "1 min"), (299, "1 min"), (300, "1 h"), (90_000, "24 h")]
 )
-def test_the_overview_looks_as_far_back_as_there_is_something_to_see(elapsed, since):
+def test_the_overview_looks_as_far_back_as_there_is_something_to_see(
+    elapsed: float, since: str
+) -> None:
     shown = labels(pages.render("/", snapshot(elapsed_s=elapsed)))
     assert shown and all(f"since {since} ago" in label for label in shown)
 
 
 @pytest.mark.parametrize(("span", "since"), [("minute", "1 min"), ("hour", "1 h"), ("day", "24 h")])
-def test_people_choose_how_far_back(span, since):
+def test_people_choose_how_far_back(span: str, since: str) -> None:
     shown = pages.render("/", snapshot(), span=span)
     assert all(f"since {since} ago" in label for label in labels(shown))
     tree, _ = parse(shown)
@@ -171,18 +174,18 @@ def test_people_choose_how_far_back(span, since):
 
 
 @pytest.mark.parametrize("span", ["", "year", "<b>"])
-def test_what_is_no_span_is_passed_over(span):
+def test_what_is_no_span_is_passed_over(span: str) -> None:
     assert pages.render("/", snapshot(), span=span) == pages.render("/", snapshot())
 
 
-def test_a_tab_says_when_something_is_wrong():
+def test_a_tab_says_when_something_is_wrong() -> None:
     well = snapshot(gate={}, dns={}, history={})
     assert "<title>larbinpy running: Overview</title>" in pages.render("/", well)
     full = pages.render("/dns.html", snapshot(state="disk full"))
     assert "<title>Trouble! larbinpy disk full: Names</title>" in full
 
 
-def test_the_configuration_tells_what_was_set_from_defaults():
+def test_the_configuration_tells_what_was_set_from_defaults() -> None:
     config = texts(replace(Config(), wait_duration=5.0, user_agent="<mybot>"))
     tree, _ = parse(pages.render("/system.html", snapshot(config=config)))
     section = tree.findall("body/main/section")[-1]
@@ -192,7 +195,7 @@ def test_the_configuration_tells_what_was_set_from_defaults():
     assert len(defaults.find("tbody")) == len(config) - 2
 
 
-def test_failures_say_how_long_ago_and_why():
+def test_failures_say_how_long_ago_and_why() -> None:
     rows = [
         fate(1, outcome="noDNS", status=0, detail=""),
         fate(2, outcome="err50X", status=503, detail=""),
@@ -205,7 +208,7 @@ def test_failures_say_how_long_ago_and_why():
     assert "Nothing has failed." in pages.render("/", snapshot(failures=[]))
 
 
-def test_the_overview_has_few_failures_and_their_page_all():
+def test_the_overview_has_few_failures_and_their_page_all() -> None:
     many = [fate(n, f"http://f{n}.test/", "timeout", status=0) for n in range(50)]
     for path, count in (("/", 8), ("/stats.html", 50)):
         assert (
@@ -214,7 +217,7 @@ def test_the_overview_has_few_failures_and_their_page_all():
         )
 
 
-def test_odd_histograms_and_histories_are_no_harm():
+def test_odd_histograms_and_histories_are_no_harm() -> None:
     odd = [{}, {"bounds_s": [1.0], "counts": []}, {**histogram(), "counts": [0, 0, 0, 0]}]
     for told in odd:
         shown = pages.render("/histograms.html", snapshot(histograms={"fetch": told}))
@@ -222,7 +225,7 @@ def test_odd_histograms_and_histories_are_no_harm():
     pages.render("/", snapshot(history=history(pages=[])))
 
 
-def _luminance(colour):
+def _luminance(colour: str) -> float:
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
@@ -231,7 +234,7 @@ def _luminance(colour):
 @pytest.mark.parametrize("sheet", [LIGHT, DARK])
 @pytest.mark.parametrize("ground", ["page", "card"])
 @pytest.mark.parametrize("name", ["ink", "soft", "blue", "green", "amber", "red"])
-def test_words_and_lines_stand_out(sheet, ground, name):
+def test_words_and_lines_stand_out(sheet: dict[str, str], ground: str, name: str) -> None:
     """WCAG 2.2, 1.4.3: a contrast of 4.5 to 1 for text."""
     high, low = sorted((_luminance(sheet[name]), _luminance(sheet[ground])), reverse=True)
     assert (high + 0.05) / (low + 0.05) >= 4.5
@@ -239,48 +242,48 @@ def test_words_and_lines_stand_out(sheet, ground, name):
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("data", [{}, dict.fromkeys(snapshot())])
-def test_a_snapshot_that_lacks_keys_is_still_a_page(path, data):
+def test_a_snapshot_that_lacks_keys_is_still_a_page(path: str, data: dict[str, Any]) -> None:
     tree, errors = parse(pages.render(path, data))
     assert errors == []
     assert tree.find("body/main/section") is not None
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_crawl_that_has_just_begun(path):
+def test_a_crawl_that_has_just_begun(path: str) -> None:
     zero = snapshot(
         outcomes={}, recent=[], failures=[], refusals=[], history={}, histograms={}, output={},
         sites={"total": 0, "by_state": {}, "busiest": [], "suspended": []})  # fmt: skip
     assert parse(pages.render(path, zero))[1] == []
 
 
-def test_markup_escapes_all_but_markup():
+def test_markup_escapes_all_but_markup() -> None:
     assert el("p", "a<b", el("b", 1), None, title='"') == '<p title="&quot;">a&lt;b<b>1</b></p>'
     assert el("meta", charset="utf-8") == '<meta charset="utf-8">'
     with pytest.raises(AssertionError):
         el("p", **{"x onload": "1"})
 
 
-def test_a_long_url_is_cut():
+def test_a_long_url_is_cut() -> None:
     shown = pages.render("/urls.html", hostile("x" * 8000))
     assert "x" * 400 not in shown
 
 
-def test_a_table_without_rows_says_so():
+def test_a_table_without_rows_says_so() -> None:
     assert table(("A",), [], "No site.") == '<p class="none">No site.</p>'
 
 
-def test_the_start_may_be_unix_time_or_text():
+def test_the_start_may_be_unix_time_or_text() -> None:
     assert "2026-03-01 12:00:00 UTC" in pages.render("/", snapshot(started=1772366400.5))
     assert "2026-03-01T11:15:20Z" in pages.render("/", snapshot())
 
 
 @given(st.text(max_size=20) | st.sampled_from(PAYLOADS))
-def test_plain_text_is_left_as_it_is_and_all_other_is_made_harmless(value):
+def test_plain_text_is_left_as_it_is_and_all_other_is_made_harmless(value: str) -> None:
     assert text(value) == html.escape(printable(value))
     assert text(value * 100) == html.escape(printable(value * 100, 300))
 
 
-def test_every_plain_character_is_harmless():
+def test_every_plain_character_is_harmless() -> None:
     plain = [chr(code) for code in range(0x3000) if _PLAIN.fullmatch(chr(code))]
     assert not set(plain) & set("<>&\"'\x7f")
     assert all(" " <= character <= "~" for character in plain)

@@ -1,4 +1,5 @@
 import json
+from typing import Any
 
 import pytest
 
@@ -11,23 +12,23 @@ SITE = {
 }  # fmt: skip
 
 
-def shown(command, **answer):
+def shown(command: str, **answer: Any) -> str:
     return laid_out(command, json.dumps(answer) + "\n")
 
 
-def test_plain_answers():
+def test_plain_answers() -> None:
     assert shown("pause", ok=True) == "ok\n"
     assert shown("set x 1", ok=False, error="x: unknown") == "error: x: unknown\n"
 
 
-def test_add():
+def test_add() -> None:
     refused = [{"url": "ftp://b/", "reason": "not a URL"}]
     assert shown("add a b", ok=False, accepted=1, refused=refused) == (
         "1 taken\nrefused ftp://b/: not a URL\n"
     )
 
 
-def test_status_is_a_table():
+def test_status_is_a_table() -> None:
     text = shown("status", ok=True, **snapshot())
     lines = text.splitlines()
     assert lines[0] == "running for 0:44:39"
@@ -36,7 +37,7 @@ def test_status_is_a_table():
     assert "  http://slow.example  Retry-After: 120, for 0:01:58" in lines
 
 
-def test_explain_a_url_that_waits():
+def test_explain_a_url_that_waits() -> None:
     text = shown(
         "explain http://a.test/", ok=True, url="http://a.test/", seen=True, state="ready",
         why="its address is asked every 30 s (waitDuration)", waits_for="politeness", in_s=7.5,
@@ -53,7 +54,7 @@ def test_explain_a_url_that_waits():
     ]
 
 
-def test_explain_a_url_that_is_decided():
+def test_explain_a_url_that_is_decided() -> None:
     text = shown(
         "explain x", ok=True, url="http://a.test/x", seen=True, state="decided",
         reason="forbiddenRobots", rule="robots.txt", line="Disallow: /x",
@@ -63,7 +64,7 @@ def test_explain_a_url_that_is_decided():
     assert "  status   404\n" in text
 
 
-def test_watch():
+def test_watch() -> None:
     assert shown("watch", ok=True, watching="err40X") == (
         "fates with err40X as they are decided; Enter ends it\n"
     )
@@ -73,20 +74,20 @@ def test_watch():
     assert shown("watch", ok=True, watched=3, lost=7) == "3 told, 7 lost\n"
 
 
-def test_help_says_what_for():
-    assert "  explain URL    where a URL stands, and why\n" in shown("help", ok=True, commands=[])
+def test_help_says_what_for() -> None:
+    assert "  explain URL    show where a URL is, and why\n" in shown("help", ok=True, commands=[])
 
 
 @pytest.mark.parametrize(
     "reply", ["nonsense\x1b", "[]", "{}", '{"ok": true, "totals": 3}', '"x"', "null", "{"]
 )
-def test_what_is_not_understood_is_shown_as_it_is(reply):
+def test_what_is_not_understood_is_shown_as_it_is(reply: str) -> None:
     for command in ("status", "explain x", "watch", "add x", "pause"):
         text = laid_out(command, reply)
         assert text.count("\n") == 1
         assert "\x1b" not in text
 
 
-def test_nothing_of_the_web_acts_on_the_terminal():
+def test_nothing_of_the_web_acts_on_the_terminal() -> None:
     text = shown("status", ok=True, **hostile("\x1b[2J\x9b\u202e\n"))
     assert not {"\x1b", "\x9b", "\u202e"} & set(text)

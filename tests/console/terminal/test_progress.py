@@ -8,11 +8,11 @@ from tests.support.snapshots import hostile, snapshot
 
 
 class Terminal(io.StringIO):
-    def isatty(self):
+    def isatty(self) -> bool:
         return True
 
 
-def test_lines_come_every_eight_seconds_and_at_the_end():
+def test_lines_come_every_eight_seconds_and_at_the_end() -> None:
     out = io.StringIO()
     progress = make_progress("auto", out, None)
     for tenth in range(255):
@@ -27,7 +27,7 @@ def test_lines_come_every_eight_seconds_and_at_the_end():
     assert len(out.getvalue().splitlines()) == 4
 
 
-def test_the_last_line_is_not_repeated():
+def test_the_last_line_is_not_repeated() -> None:
     out = io.StringIO()
     progress = make_progress("log", out, None)
     progress.update(snapshot(elapsed_s=8.0, state="finished"))
@@ -37,7 +37,7 @@ def test_the_last_line_is_not_repeated():
 
 
 @pytest.mark.parametrize("mode", ["bar", "log", "none"])
-def test_what_is_said_between_has_a_line_of_its_own(mode):
+def test_what_is_said_between_has_a_line_of_its_own(mode: str) -> None:
     out = io.StringIO()
     progress = make_progress(mode, out, None)
     progress.say("first")
@@ -52,7 +52,7 @@ def test_what_is_said_between_has_a_line_of_its_own(mode):
     assert shown[-1] == ""
 
 
-def test_a_line_says_how_the_crawl_goes():
+def test_a_line_says_how_the_crawl_goes() -> None:
     line = status_line(snapshot())
     for part in (
         "0:44:39 running",
@@ -63,7 +63,7 @@ def test_a_line_says_how_the_crawl_goes():
         assert part in line, part
 
 
-def test_a_bar_on_a_terminal():
+def test_a_bar_on_a_terminal() -> None:
     out = Terminal()
     progress = make_progress("auto", out, 50_000)
     progress.update(snapshot())
@@ -76,7 +76,7 @@ def test_a_bar_on_a_terminal():
     assert "paused" in shown
 
 
-def test_a_bar_without_a_limit_starts_no_thread():
+def test_a_bar_without_a_limit_starts_no_thread() -> None:
     out = Terminal()
     before = threading.active_count()
     progress = make_progress("bar", out, 0)
@@ -86,7 +86,7 @@ def test_a_bar_without_a_limit_starts_no_thread():
     assert "44907 pages" in out.getvalue()
 
 
-def test_none_and_nonsense():
+def test_none_and_nonsense() -> None:
     out = io.StringIO()
     progress = make_progress("none", out, None)
     progress.update(snapshot(elapsed_s=100))
@@ -98,7 +98,7 @@ def test_none_and_nonsense():
 
 @pytest.mark.parametrize("mode", ["bar", "log"])
 @pytest.mark.parametrize("isatty", [True, False])
-def test_no_escape_of_the_web_reaches_the_terminal(mode, isatty):
+def test_no_escape_of_the_web_reaches_the_terminal(mode: str, isatty: bool) -> None:
     plain, odd = Terminal() if isatty else io.StringIO(), io.StringIO()
     for out, data in ((plain, snapshot(elapsed_s=9)), (odd, hostile("\x1b]0;x\x07\u202e\x9b\r\n"))):
         progress = make_progress(mode, out, None)
@@ -109,7 +109,7 @@ def test_no_escape_of_the_web_reaches_the_terminal(mode, isatty):
     assert odd.getvalue().count("\n") == plain.getvalue().count("\n")
 
 
-def test_print_stats_is_larbins_block():
+def test_print_stats_is_larbins_block() -> None:
     lines = stats_lines(snapshot(elapsed_s=60), limit_time=3660).splitlines()
     assert lines[0] == ""
     assert lines[2:] == [
@@ -121,7 +121,7 @@ def test_print_stats_is_larbins_block():
     assert len(stats_lines(snapshot()).splitlines()) == 5
 
 
-def test_print_stats_comes_every_eight_seconds():
+def test_print_stats_comes_every_eight_seconds() -> None:
     out = io.StringIO()
     stats = PrintStats(out)
     for second in range(0, 50, 5):
@@ -130,7 +130,7 @@ def test_print_stats_comes_every_eight_seconds():
     assert out.getvalue().count("pages :") == 5
 
 
-def test_a_snapshot_that_lacks_keys():
+def test_a_snapshot_that_lacks_keys() -> None:
     assert status_line({}).startswith("0:00:00")
     stats_lines({})
     progress = make_progress("bar", io.StringIO(), None)
