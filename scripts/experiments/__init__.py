@@ -1,22 +1,26 @@
-"""What the parts are measured with; nothing of it is needed to run larbinpy.
+"""Experiments. larbinpy itself does not need this package.
 
-    bench         the promised bounds, side by side with other resolvers: scripts/bench-resolver
+    bench         promised bounds, measured beside other resolvers: scripts/bench-resolver
     rates         names/s of whole programs; peers: two of those programs
-    deadnames     what names without an answer cost the others
+    deadnames     the delay that names without an answer cause for others
     cachecost     bytes and microseconds of the name cache
-    latency       with and without cache and asynchrony; apart: a network of its own for it
+    latency       resolving with and without cache and asynchrony; apart: a separate network
     memory        compact cache, dict, Bloom filter
-    ttl           what a minimum TTL saves and what it costs
-    study         20 sites with the original's settings and with ours; larbin: the original's
-                  sequencer as a model; simulated: the same without a network
-    loss          how URLs end where packets get lost; lossy: a network that loses them
+    ttl           effects of a minimum TTL
+    study         20 sites with Larbin's settings and with larbinpy's; larbin: a model of Larbin's
+                  sequencer; simulated: the same crawls without a network
+    loss          outcomes of URLs if packets get lost; lossy: a network that loses them
     scale         a hundred million URLs through seen and store
-    soak          a long crawl of a web without end; endless: that web
-    transfers     one loop against a thread for each transfer; transferring: both of them, in
-                  processes of their own; latepages: who answers them
-    crawls        crawls in processes of their own; sitesweb and siteserver: what they crawl
-    names         lists of names; nameservers and slowserver: who answers for them
-    runs          programs, each on its core; report and plots: what comes out
+    soak, growth  long crawls of an endless web, and crawls of more and more sites;
+                  endless: that web
+    transfers     one loop against a thread for each transfer; transferring: both of them as
+                  processes; latepages: their web server
+    mirrors       mirrors by larbinpy, wget2 and HTTrack
+    crawls        crawls as processes; sitesweb and siteserver: their web
+    names         lists of names; nameservers, slowserver and dnsreplies: name servers
+    nginx         nginx as a process
+    runs          programs on chosen cores; report and plots: tables and pictures
+    *_main        the commands; options: those that all commands have
 
-All traffic stays on loopback or in network namespaces of their own.
+All traffic stays on loopback or in separate network namespaces.
 """

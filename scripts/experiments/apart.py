@@ -1,8 +1,8 @@
-"""A network of its own, in which this machine's resolver asks a server of ours.
+"""A separate network namespace, in which the system's resolver asks the experiment's server.
 
-`socket.gethostbyname` asks the servers of /etc/resolv.conf at port 53 and nobody else. So the
-program is run again in namespaces of its own (Linux), where it sees another resolv.conf, may
-have port 53, and reaches nothing but its own loopback.
+`socket.gethostbyname` asks only the servers of /etc/resolv.conf, at port 53. The program is
+therefore run again in new namespaces (Linux), where it sees another resolv.conf, may bind port
+53, and reaches only its own loopback.
 """
 
 import fcntl
@@ -18,10 +18,10 @@ from experiments.runs import PYTHON, say
 
 _MARK = "EXPERIMENTS_APART"
 _RESOLV_CONF = "nameserver 127.0.0.1\noptions timeout:5 attempts:2\n"
-# No multicast, no cache of the system's beside the name server.
+# DNS only: no multicast, no cache of the system.
 _NSSWITCH = "hosts: dns\n"
 
-# netdevice(7): name and flags; the request that sets them.
+# netdevice(7): name and flags of a device; the request that sets the flags.
 _IFREQ = struct.Struct("16sh22x")
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP = 1
@@ -32,9 +32,9 @@ def is_apart() -> bool:
 
 
 def go_apart(module: str, arguments: Sequence[str]) -> None:
-    """Run `module` with `arguments` in a network of its own, in place of this process.
+    """Replace this process by `module` with `arguments` in a separate network.
 
-    Returns only where the system does not allow that, and says so.
+    Returns, with a message, if the system does not allow that.
     """
     unshare = ["unshare", "--mount", "--net"]
     if os.geteuid() != 0:
@@ -43,14 +43,14 @@ def go_apart(module: str, arguments: Sequence[str]) -> None:
     if tried and tried.returncode == 0:
         os.environ[_MARK] = "1"
         os.execvp("unshare", [*unshare, PYTHON, "-m", module, *arguments])
-    say("no network of its own to be had here (unshare); going on without gethostbyname")
+    say("cannot make a separate network here (unshare); continuing without gethostbyname")
 
 
 def prepare(folder: Path) -> None:
-    """Put up loopback, and what the system's resolver reads; to be done before it is used."""
+    """Start loopback and set the resolver's files. Call it before the first use of the resolver."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, _SIOCSIFFLAGS, _IFREQ.pack(b"lo", _IFF_UP))
     for name, text in (("resolv.conf", _RESOLV_CONF), ("nsswitch.conf", _NSSWITCH)):
         (folder / name).write_text(text)
         subprocess.run(["mount", "--bind", folder / name, f"/etc/{name}"], check=True)
-    say("in a network of its own")
+    say("running in a separate network")

@@ -1,7 +1,8 @@
-"""The bounds that the resolver promises, measured side by side in one run.
+"""The resolver's promised bounds, measured beside other resolvers in one run.
 
-Each client has one core and the server the other, where there are two; the programs run in
-turn, several rounds, and medians count. larbinpy is judged by the time of its whole process.
+If there are two cores, clients run on one and the server on the other. The programs take turns
+for several rounds, and medians are compared. larbinpy is measured by the time of its whole
+process.
 """
 
 import json
@@ -22,14 +23,14 @@ from experiments.runs import Spread, say, shown, warn_of_load
 
 NAMES = 200_000
 MANY = 1_000_000
-#: For the other libraries, which take that much longer: their rate does not depend on it.
+#: Names for the other libraries, which are slower. Their rate does not depend on the number.
 PEER_NAMES = 20_000
 PARTS = ("rates", "memory", "dead", "cache")
 
 
 @dataclass(slots=True, frozen=True)
 class Bound:
-    """What was promised and what was measured."""
+    """A promised bound and the measured value."""
 
     text: str
     measured: float
@@ -51,7 +52,7 @@ def at_most(limit: float, text: str, measured: float) -> Bound:
 class Results:
     tables: list[Table] = field(default_factory=list)
     bounds: list[Bound] = field(default_factory=list)
-    #: All that was measured, by part.
+    #: All measurements, by part.
     raw: dict[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> str:
@@ -65,7 +66,7 @@ class Results:
 
 @dataclass(slots=True, frozen=True)
 class Sizes:
-    """How much is measured."""
+    """Numbers of names, and rounds."""
 
     names: int
     many: int
@@ -97,8 +98,9 @@ def _rates_table(clients: Iterable[Client]) -> Table:
 
 
 def _factor(larbinpy: Client, other: Client) -> float:
-    """How fast it is beside `other`, of whose time the start is left out: some ask for fewer
-    names, and it would count for more.
+    """larbinpy's rate divided by that of `other`.
+
+    The start of `other` is not counted, because it would weigh more with fewer names.
     """
     return larbinpy.whole.median / other.own.median
 
@@ -129,7 +131,7 @@ def memory(results: Results, sizes: Sizes, folder: Path) -> None:
 def dead(results: Results, sizes: Sizes, folder: Path) -> None:
     found = deadnames.measure(sizes.names, sizes.rounds, folder)
     results.raw["dead"] = asdict(found)
-    table = Table("1 % dead names", "list", "seconds until the other names are done")
+    table = Table("1 % dead names", "list", "seconds until all other names are resolved")
     table.add("without dead names", Spread.of(found.without))
     table.add("with dead names", Spread.of(found.among))
     results.tables.append(table)
@@ -139,21 +141,21 @@ def dead(results: Results, sizes: Sizes, folder: Path) -> None:
 def cache(results: Results, sizes: Sizes, _folder: Path) -> None:
     found = cachecost.cost("compact", sizes.many)
     results.raw["cache"] = found
-    own_word = found["stats"]["bytes"] / sizes.many
-    table = Table("Cache", "names", "bytes a name", "its own word", "us a look-up that hits")
-    table.add(sizes.many, found["bytes"], own_word, found["microseconds"])
+    own_count = found["stats"]["bytes"] / sizes.many
+    table = Table("Cache", "names", "bytes a name", "by its own count", "us a hit")
+    table.add(sizes.many, found["bytes"], own_count, found["microseconds"])
     results.tables.append(table)
     results.bounds.append(at_most(40, f"bytes a name at {sizes.many:,} names", found["bytes"]))
-    results.bounds.append(at_most(2, "us a look-up that hits", found["microseconds"]))
+    results.bounds.append(at_most(2, "us a hit", found["microseconds"]))
 
 
 @click.command()
 @click.option("--rounds", default=5, show_default=True, help="Runs of each program.")
-@click.option("--quick", is_flag=True, help="Some seconds only, to see whether it works.")
-@click.option("--only", type=click.Choice(PARTS), multiple=True, help="A part; repeatable.")
-@click.option("--json", "as_json", is_flag=True, help="All that was measured, as JSON.")
+@click.option("--quick", is_flag=True, help="Run for some seconds only, as a try.")
+@click.option("--only", type=click.Choice(PARTS), multiple=True, help="Only this part; repeatable.")
+@click.option("--json", "as_json", is_flag=True, help="Print all measurements as JSON.")
 def main(rounds: int, quick: bool, only: tuple[str, ...], as_json: bool) -> None:
-    """Measure the resolver beside others; exit status 1 where a promised bound is missed."""
+    """Measure the resolver beside others. Exits with 1 if a promised bound is missed."""
     sizes = Sizes(NAMES, MANY, PEER_NAMES, rounds)
     if quick:
         sizes = Sizes(NAMES // 10, MANY // 10, PEER_NAMES // 10, 1)
@@ -166,7 +168,7 @@ def main(rounds: int, quick: bool, only: tuple[str, ...], as_json: bool) -> None
             measures[part](results, sizes, Path(folder))
     print(results.as_json() if as_json else results.as_text())
     if quick:
-        say("too short to judge by")
+        say("a quick run is too short for a verdict")
     sys.exit(0 if quick or all(bound.met for bound in results.bounds) else 1)
 
 

@@ -1,9 +1,9 @@
-"""What a name in memory costs: bytes, and microseconds to look it up.
+"""Memory and look-up time of a name in the cache and in simpler tables.
 
     python -m experiments.cachecost KIND COUNT
 
-Fills a table of KIND with COUNT names in a process of its own, as a process does not give
-back all memory that it has used once, and prints one line of JSON.
+Fills a table of KIND with COUNT names and prints one line of JSON. Each table has its own
+process, because a process does not return all memory that it once used.
 """
 
 import gc
@@ -14,28 +14,26 @@ import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
-from resource import getpagesize
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 from experiments.names import address, host
-from experiments.runs import PYTHON, run
+from experiments.runs import PYTHON, resident_memory, run
 from larbinpy.dns import NameCache
 
 _DAY = 86400.0
-# Look-ups at a time; and how many times, of which the fastest counts: what makes one slower
-# than another is the rest of the machine.
-_ASKED = 100_000
-_TIMES = 7
+# Look-ups in a round, and rounds. The fastest round counts: other programs slow down the rest.
+_LOOK_UPS = 100_000
+_ROUNDS = 7
 
 
 class Table(Protocol):
-    """Names with an address each."""
+    """A table of names, each with an address."""
 
     def put(self, name: str, address: str) -> None: ...
 
     def look_up(self, names: Sequence[str]) -> None:
-        """Look for each of `names`, in a loop that does nothing else."""
+        """Look up each of `names` in a loop without other work."""
 
     def stats(self) -> dict[str, Any]: ...
 
@@ -59,7 +57,7 @@ class Compact:
 
 
 class Plain:
-    """A dict of str, without time and without replacement."""
+    """A dict of str, without expiry and without a limit."""
 
     def __init__(self, _count: int) -> None:
         self._names: dict[str, str] = {}
@@ -77,7 +75,7 @@ class Plain:
 
 
 class Ordered:
-    """The usual way to the same ends: an ordered dict of addresses and when they expire."""
+    """An ordered dict of addresses and expiry times, as usual for such a cache."""
 
     def __init__(self, _count: int) -> None:
         self._names: OrderedDict[str, tuple[float, tuple[str, ...]]] = OrderedDict()
@@ -108,7 +106,7 @@ KINDS: dict[str, type[Compact | Plain | Ordered]] = {
 
 
 def cost(kind: str, count: int) -> dict[str, Any]:
-    """`bytes` for each name, `microseconds` for each look-up that hits, and `stats`."""
+    """`bytes` of a name, `microseconds` of a hit, and `stats`, measured in a new process."""
     with TemporaryDirectory(prefix="cost-") as folder:
         out = Path(folder) / "out"
         run([PYTHON, "-m", "experiments.cachecost", kind, str(count)], out)
@@ -117,32 +115,31 @@ def cost(kind: str, count: int) -> dict[str, Any]:
 
 
 def measure(kind: str, count: int) -> dict[str, Any]:
-    """The same, in this process."""
-    before = _resident()
+    """As `cost`, in this process."""
+    before = _memory()
     table = KINDS[kind](count)
     for number in range(count):
         table.put(host(number), address(number))
-    size = (_resident() - before) / count
+    size = (_memory() - before) / count
     return {"bytes": size, "microseconds": _time(table, count), "stats": table.stats()}
 
 
 def _time(table: Table, count: int) -> float:
     rng = random.Random(1)
-    asked = min(_ASKED, count)
+    look_ups = min(_LOOK_UPS, count)
     times = []
-    for _ in range(_TIMES):
-        # New strings each time: no hash of them is known yet, as with names out of pages.
-        names = [host(number) for number in rng.choices(range(count), k=asked)]
+    for _ in range(_ROUNDS):
+        # New strings have no cached hash, like names from pages.
+        names = [host(number) for number in rng.choices(range(count), k=look_ups)]
         started = time.process_time()
         table.look_up(names)
         times.append(time.process_time() - started)
-    return min(times) / asked * 1e6
+    return min(times) / look_ups * 1e6
 
 
-def _resident() -> int:
-    """Bytes of memory that this process occupies."""
+def _memory() -> int:
     gc.collect()
-    return int(Path("/proc/self/statm").read_text().split()[1]) * getpagesize()
+    return resident_memory()
 
 
 if __name__ == "__main__":

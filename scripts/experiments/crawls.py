@@ -1,6 +1,6 @@
-"""One crawl in a process of its own, and what it did from second to second.
+"""One crawl in its own process, with its progress from second to second.
 
-python -m experiments.crawls PLAN RESULT      (both JSON; the second a file to be written)
+python -m experiments.crawls PLAN RESULT      (both JSON; RESULT is a file to write)
 """
 
 import json
@@ -22,7 +22,7 @@ from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.url import Url
 
-#: Ends of URLs that are the network's doing, or the server's, and none of the page's.
+#: Outcomes caused by the network or the server, not by the page.
 FAILURES = (
     Outcome.NO_DNS,
     Outcome.FAST_NO_DNS,
@@ -36,28 +36,27 @@ FAILURES = (
 
 @dataclass(frozen=True)
 class Plan:
-    """A crawl to be made."""
+    """Settings of a crawl."""
 
     seeds: list[str]
-    #: The longest it takes.
+    #: Time limit (s).
     seconds: float
     wait_duration: float
     max_urls_by_site: int = 10_000
     retries: int = 3
-    #: Address and port; None for the system's.
+    #: Address and port of the name server; None for the system's.
     dns_server: tuple[str, int] | None = None
-    #: Questions for a name before it counts as failed; None for larbinpy's own number.
+    #: Tries for a name; None for larbinpy's own number.
     dns_tries: int | None = None
-    #: Larbin's sequencer in place of larbinpy's, with this period (s); None for larbinpy's.
+    #: Period (s) of Larbin's sequencer, which replaces larbinpy's; None for larbinpy's.
     larbin_period: float | None = None
 
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a crawl."""
+    """Progress and outcomes of a crawl."""
 
-    #: For each second from 0 on, what had come by then: pages, links on them, different URLs
-    #: among these.
+    #: For each second from 0 on: pages so far, links on them, distinct URLs among the links.
     samples: list[list[int]]
     outcomes: dict[str, int]
     #: As `larbinpy crawl --report` writes it.
@@ -81,7 +80,7 @@ class Result:
 
 
 def crawl(plan: Plan, enter: Sequence[str] = ()) -> Result:
-    """Crawl by `plan` in a process that is started by way of the command `enter`."""
+    """Crawl by `plan` in a process started through the command prefix `enter`."""
     with TemporaryDirectory(prefix="crawls-") as name:
         folder = Path(name)
         command = [PYTHON, "-m", "experiments.crawls", json.dumps(asdict(plan))]
@@ -91,7 +90,7 @@ def crawl(plan: Plan, enter: Sequence[str] = ()) -> Result:
 
 @dataclass
 class Counts:
-    """The plug that counts as pages come."""
+    """The output of the crawl, which counts pages and links."""
 
     started: float
     samples: list[list[int]] = field(default_factory=list)
@@ -109,7 +108,7 @@ class Counts:
         self.outcomes[outcome.value] += 1
 
     def sample(self, now: float) -> None:
-        """Note where things stand for each second that has passed."""
+        """Record the counts for each second that has passed."""
         while now - self.started >= len(self.samples):
             self.samples.append([self.outcomes["success"], self.links, len(self._urls)])
 
@@ -129,9 +128,9 @@ def main(plan: Plan, out: Path) -> None:
         counts = Counts(clock())
         crawl = Crawl(_config(plan, Path(folder)), output=counts, start=Start.SCRATCH)
         crawl.run()
-        # Where it ended before its time, what came since the last full second counts, too.
+        # If the crawl ended early, the part of its last second counts, too.
         counts.sample(clock() + 1.0)
-    # Transfers in flight may end a little after the time.
+    # Transfers in flight may end shortly after the limit.
     samples = counts.samples[: int(plan.seconds) + 1]
     result = Result(samples, dict(counts.outcomes), crawl.report)
     out.write_text(json.dumps(asdict(result)))
@@ -147,7 +146,7 @@ def _config(plan: Plan, folder: Path) -> Config:
         max_urls_by_site=plan.max_urls_by_site,
         retries=plan.retries,
         dns_server=(plan.dns_server,) if plan.dns_server else (),
-        # Deep enough for every page.
+        # Reaches every page.
         depth_in_site=10**6,
         allow_private=True,
     )

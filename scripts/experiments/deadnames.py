@@ -1,8 +1,8 @@
-"""What names that nobody ever answers for cost the others.
+"""The delay that names without any answer cause for other names.
 
-`larbinpy resolve` gets a list with 1 % of dead names, and the same list without them; what
-counts is when the last of the other names is written. The server is ours, as nsd cannot
-keep silent about single names.
+`larbinpy resolve` resolves a list with 1 % of dead names and the same list without them. The
+time until the last of the other names is written counts. `slowserver` answers, because nsd
+cannot ignore single names.
 """
 
 import os
@@ -23,14 +23,14 @@ _BLOCK = 1 << 16
 
 @dataclass(slots=True)
 class DeadNames:
-    """Seconds from the first line of the output to the last that is no dead name's."""
+    """Seconds from the first line of the output to that of the last live name."""
 
     without: list[float] = field(default_factory=list)
     among: list[float] = field(default_factory=list)
 
     @property
     def change(self) -> float:
-        """How much later the others are done; 0.05 is 5 %."""
+        """The relative delay of the other names; 0.05 is 5 %."""
         return Spread.of(self.among).median / Spread.of(self.without).median - 1
 
 
@@ -48,7 +48,7 @@ def measure(count: int, rounds: int, folder: Path) -> DeadNames:
 
 
 def _with_dead(live: list[str]) -> list[str]:
-    """`live` in its order, with dead names at random places."""
+    """`live` in its order, with dead names inserted at random places."""
     rng = random.Random(1)
     mixed: list[str] = []
     for number, name in enumerate(live):
@@ -59,7 +59,7 @@ def _with_dead(live: list[str]) -> list[str]:
 
 
 def _seconds(file: Path, port: int, count: int) -> float:
-    """From the first line to the `count`th of a live name; the rest is not waited for."""
+    """Time from the first line to the `count`th live name; does not wait for the rest."""
     server = f"127.0.0.1:{port}"
     command = [PYTHON, "-m", "larbinpy", "resolve", str(file), "--server", server]
     with kept_on(CLIENT):
@@ -83,7 +83,7 @@ def _last_live(process: subprocess.Popen[bytes], count: int) -> float:
 
 
 def _blocks(process: subprocess.Popen[bytes]) -> Iterator[tuple[float, bytes]]:
-    """What is written, in whole lines, and when it could be read."""
+    """Blocks of whole lines, each with the time when it could be read."""
     assert process.stdout is not None
     rest = b""
     while block := os.read(process.stdout.fileno(), _BLOCK):

@@ -1,23 +1,23 @@
-"""A web without end, on all of 127.0.0.0/8.
+"""An endless web on all addresses of 127.0.0.0/8.
 
     python -m experiments.endless SITES
 
-It prints the port that it has on every loopback address, then serves pages for ever: `SITES`
-sites, an address each, with any number of pages. A page's links follow from its address and
-path alone; most stay on the site, some go to sites that get rarer the higher their number.
+Prints its port, which is the same on every loopback address, then serves pages of `SITES`
+sites. Each site has its own address and any number of pages. The links of a page depend only on
+its address and path. Most stay on the site; the others prefer sites with low numbers.
 """
 
 import asyncio
 import sys
 from zlib import crc32
 
-# Links to pages of the same site that only this page names, to some that most name, and to
-# pages of other sites: the queues grow by about a page for each page.
+# Links to new pages of the same site, to pages that most pages of the site link to, and to
+# pages of other sites. The queues grow by about one URL a page.
 _NEW_LINKS = 2
 _KNOWN_LINKS = 22
 _OTHER_LINKS = 8
-# The known pages are the first to be crawled. Were their addresses shorter than those of the
-# others, what a queued URL takes would grow with the age of the crawl.
+# All URLs have the same length. The known pages are crawled first; with shorter URLs for them,
+# the memory of a queued URL would grow with the age of the crawl.
 _FIRST_NUMBER = 10**8
 _TEXT = b"<p>" + b"The quick brown fox jumps over the lazy dog. " * 100
 
@@ -26,12 +26,12 @@ _ROBOTS = _HEAD % (b"404 Not Found", 0)
 
 
 def address(site: int) -> str:
-    """127.1.0.0 and what follows."""
+    """127.1.0.0 for site 0, then the following addresses."""
     return f"127.{1 + (site >> 16)}.{site >> 8 & 255}.{site & 255}"
 
 
 def page(host: bytes, path: bytes, sites: int) -> bytes:
-    """The reply to a request for `path` at `host`, which has the port with it."""
+    """The reply to a request for `path`; `host` includes the port."""
     if path == b"/robots.txt":
         return _ROBOTS
     port = host.rpartition(b":")[2].decode()
@@ -40,7 +40,7 @@ def page(host: bytes, path: bytes, sites: int) -> bytes:
     links += [f'<a href="/{_FIRST_NUMBER + n}">known</a>' for n in range(_KNOWN_LINKS)]
     for n in range(_OTHER_LINKS):
         draw = _mix(seed, 1000 + n)
-        # The square of a uniform number: the first tenth of the sites gets a third of them.
+        # The square of a uniform number gives the first tenth of the sites a third of the links.
         site = int(sites * ((draw & 0xFFFF) / 0x10000) ** 2)
         number = _FIRST_NUMBER + (draw >> 16 & 7)
         links.append(f'<a href="http://{address(site)}:{port}/{number}">other</a>')
@@ -71,7 +71,7 @@ class _Connection(asyncio.Protocol):
 
 
 async def serve(sites: int) -> None:
-    """For ever."""
+    """Serve until the process is ended."""
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: _Connection(sites), "0.0.0.0", 0, backlog=1024)
     print(server.sockets[0].getsockname()[1], flush=True)

@@ -1,17 +1,17 @@
-"""The experiments with the frontier as commands; scripts/experiments/frontier runs them."""
+"""Commands of scripts/experiments/frontier."""
 
 from pathlib import Path
 
 import click
 
 from experiments import growth, loss, scale, soak, study
-from experiments.__main__ import out_option, quick_option
 from experiments.lossy import NotPossible
+from experiments.options import out_option, quick_option
 
 
 @click.group()
 def main() -> None:
-    """Experiments with the frontier; each writes tables (.md, .csv) and a plot (.png)."""
+    """Experiments with the frontier. Each writes tables (.md, .csv) and a plot (.png)."""
 
 
 @main.command("study")
@@ -20,7 +20,7 @@ def main() -> None:
 @click.option("--seconds", default=600.0, show_default=True, help="Time of each crawl.")
 @click.option("--wait", default=0.5, show_default=True, help="Seconds between requests to a site.")
 def study_command(out: Path, quick: bool, seconds: float, wait: float) -> None:
-    """Pages and links of 20 sites over time, with Larbin's sequencer and with ours."""
+    """Pages and links of 20 sites over time, with Larbin's sequencer and with larbinpy's."""
     click.echo(study.run(out, quick=quick, seconds=seconds, wait=wait))
 
 
@@ -30,7 +30,7 @@ def study_command(out: Path, quick: bool, seconds: float, wait: float) -> None:
 @click.option("--percent", default=1.0, show_default=True, help="Packets that get lost.")
 @click.option("--urls", default=5000, show_default=True, help="URLs of each crawl.")
 def loss_command(out: Path, quick: bool, percent: float, urls: int) -> None:
-    """How URLs end where packets get lost, with and without further tries."""
+    """Outcomes of URLs if packets get lost, with and without retries."""
     try:
         click.echo(loss.run(out, quick=quick, percent=percent, urls=urls))
     except NotPossible as error:
@@ -40,10 +40,10 @@ def loss_command(out: Path, quick: bool, percent: float, urls: int) -> None:
 @main.command("scale")
 @out_option
 @quick_option
-@click.option("--urls", default=100_000_000, show_default=True, help="URLs that seen meets.")
+@click.option("--urls", default=100_000_000, show_default=True, help="URLs added to seen.")
 @click.option("--queued", default=50_000_000, show_default=True, help="URLs in the store.")
 def scale_command(out: Path, quick: bool, urls: int, queued: int) -> None:
-    """Memory, speed, the longest turn and reopening of seen and store."""
+    """Memory, speed, longest turn and time to reopen of seen and store."""
     click.echo(scale.run(out, quick=quick, urls=urls, queued=queued))
 
 
@@ -53,7 +53,7 @@ def scale_command(out: Path, quick: bool, urls: int, queued: int) -> None:
 @click.option("--seconds", default=3600.0, show_default=True, help="Time of the crawl.")
 @click.option("--wait", default=0.5, show_default=True, help="waitDuration.")
 def soak_command(out: Path, quick: bool, seconds: float, wait: float) -> None:
-    """Speed and memory of a long crawl of a web without end."""
+    """Speed and memory of a long crawl of an endless web."""
     click.echo(soak.run(out, quick=quick, seconds=seconds, wait=wait))
 
 
@@ -62,7 +62,7 @@ def soak_command(out: Path, quick: bool, seconds: float, wait: float) -> None:
 @quick_option
 @click.option("--seconds", default=120.0, show_default=True, help="Time of each crawl.")
 def growth_command(out: Path, quick: bool, seconds: float) -> None:
-    """What a page costs in crawls of 10 to 100,000 sites."""
+    """CPU time a page in crawls of 10 to 100,000 sites."""
     click.echo(growth.run(out, quick=quick, seconds=seconds))
 
 

@@ -1,4 +1,4 @@
-"""What a page costs where there are few sites, and where there are many."""
+"""CPU time a page in crawls of few and of many sites."""
 
 from functools import partial
 from pathlib import Path
@@ -14,8 +14,8 @@ SITES = (10, 100, 1_000, 10_000, 100_000)
 _QUICK_SITES = SITES[:2]
 
 ABOUT = """\
-Crawls of the soak's endless web with as many sites, without waiting, one after another. What
-counts is the second half of each: by then most sites are known. The server has one core, the
+Crawls of the soak's endless web with these numbers of sites, without waits, one after another.
+The second half of each crawl counts, when most sites are known. The server has one core, the
 crawl the other."""
 
 
@@ -24,7 +24,7 @@ def run(out: Path, *, quick: bool, seconds: float) -> str:
     sizes = _QUICK_SITES if quick else SITES
     seconds = min(seconds, 8) if quick else seconds
     report = Report(out, "growth", ABOUT)
-    table = Table("Growth", "sites", "of them met", "pages/s", "CPU us/page", "MB")
+    table = Table("Growth", "sites", "sites in memory", "pages/s", "CPU us/page", "MB")
     costs = []
     for sites in sizes:
         say(f"  {sites:,} sites")

@@ -1,26 +1,25 @@
-"""Larbin's sequencer as a model: what takes the place of ours in the comparison.
+"""A model of Larbin's sequencer, which replaces larbinpy's in the comparison.
 
 Modelled, after Larbin 2.6 (`sequencer`, `NamedSite::putGenericUrl`, `cron`):
 
-- A URL that is found goes to the tail of URLsDisk. Each turn looks at up to 100 URLs: each
-  goes to its site or, where the site has enough of them, to the tail of URLsDiskWait. That is
-  *take and put back*.
-- A site has enough when it has more than maxUrlsBySite less a limit. In Larbin the limit is
-  15 for URLs of URLsDisk and 10 for those of URLsDiskWait; the study began with 1 for both,
-  and with a maxUrlsBySite of 40.
-- URLsDiskWait is read by the clock: every 300 s as many URLs as are in it then, before any of
-  URLsDisk; half a period later that ends, done or not.
-- The count of a site falls when a request is opened. Here it falls when it has ended, so one
-  more is allowed: with one connexion to a site that comes to the same.
+- A new URL is appended to URLsDisk. Each turn takes up to 100 URLs. A URL goes to its site or,
+  if the site is full, is appended to URLsDiskWait (*put back*).
+- A site is full if it has more than maxUrlsBySite less a limit. In Larbin the limit is 15 for
+  URLs of URLsDisk and 10 for URLs of URLsDiskWait; the study began with 1 for both, and with a
+  maxUrlsBySite of 40.
+- Every 300 s, URLsDiskWait is read before URLsDisk, as many URLs as it has at that time. Half a
+  period later the reading ends, complete or not.
+- Larbin lowers the count of a site when a request is opened. The model lowers it when the
+  request ends and allows one more, which is the same with one connexion to a site.
 
-Not modelled, because the engine is ours in both crawls or because the model is not to break
-down: waits in whole seconds; one site that must wait keeping back those behind it; a new
-connexion for each request; the ring of maxUrlsBySite places, which with a limit of 1 a site
-without address fills to the last, upon which Larbin aborts; the table of one bit a URL, which
-takes some new URLs for old ones; queues in files (here they are in memory, so that putting
-back costs less). All of these would slow Larbin down. Not modelled either, since no URL has
-priority here: the queues for those that have. And no bound on all URLs in memory, which
-twenty sites cannot reach.
+These parts of Larbin are not modelled, because both crawls use larbinpy's engine or because the
+model must not break down: waits in whole seconds; a waiting site that blocks the sites behind
+it; a new connexion for each request; the ring of maxUrlsBySite places, which a site without
+address fills with a limit of 1, whereupon Larbin aborts; the table of one bit a URL, which
+mistakes some new URLs for old ones; queues in files (the model has them in memory, where putting
+back is cheaper). All of these would slow Larbin down. Also left out are the queues of URLs with
+priority, which the web here does not have, and the limit on all URLs in memory, which twenty
+sites cannot reach.
 """
 
 from collections import Counter, deque
@@ -33,10 +32,10 @@ from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.politeness import Waits
 from larbinpy.url import Url
 
-#: The settings that the study began with.
+#: Settings at the start of the study.
 MAX_URLS_BY_SITE = 40
 LIMIT = 1
-#: Seconds from one reading of URLsDiskWait to the next; it ends after half of them.
+#: Seconds from one reading of URLsDiskWait to the next; a reading ends after half of them.
 PERIOD = 300.0
 
 # Larbin's maxPerCall.
@@ -47,16 +46,16 @@ MakeFrontier = Callable[[Config, Path, Waits, Callable[[str], bool]], Frontier]
 
 
 class LarbinSequencer:
-    """Stands where `larbinpy.frontier.sequencer.Sequencer` does, with queues of its own.
+    """Replaces `larbinpy.frontier.sequencer.Sequencer`, with its own queues.
 
-    All URLs that are owed count as in memory, as the store behind it stays empty.
+    All URLs that are owed count as in memory, because the store stays empty.
     """
 
     def __init__(self, clock: Clock, *, max_urls_by_site: int, limit: int, period: float) -> None:
         self._clock = clock
         self._most = max_urls_by_site - limit + 2
         self._period = period
-        # A crawl begins at any time; half way to the next reading is the mean.
+        # A crawl may begin at any time of a period. The model begins in the middle.
         self._half = 0
         self._born = clock()
         self._disk: deque[Url] = deque()
@@ -76,7 +75,7 @@ class LarbinSequencer:
         self.in_memory += 1
 
     def take(self, most: int) -> Iterator[Url]:
-        """URLs whose sites take them; Larbin looks at so many in a turn, whatever `most` is."""
+        """URLs whose sites have room. Ignores `most`: Larbin takes `_PER_TURN` in a turn."""
         self._cron()
         for _ in range(_PER_TURN):
             url = self._next()
@@ -96,7 +95,7 @@ class LarbinSequencer:
         return self._disk.popleft() if self._disk else None
 
     def _cron(self) -> None:
-        """Each half of a period: begin to read what waits, or end it."""
+        """Begin or end the reading of URLsDiskWait, each after half a period."""
         half = int((self._clock() - self._born) / self._period * 2)
         if half != self._half:
             self._half = half
@@ -115,11 +114,11 @@ class LarbinSequencer:
         return True, ""
 
     def resume(self) -> None:
-        """Nothing is loaded: these crawls are not resumed."""
+        """Does nothing, because these crawls are not resumed."""
 
 
 def original(make_frontier: MakeFrontier, clock: Clock, period: float) -> MakeFrontier:
-    """`make_frontier` with Larbin's sequencer in place of ours."""
+    """A `make_frontier` whose frontiers have Larbin's sequencer."""
 
     def make(
         config: Config, folder: Path, waits: Waits, is_public: Callable[[str], bool]
@@ -128,7 +127,7 @@ def original(make_frontier: MakeFrontier, clock: Clock, period: float) -> MakeFr
         sequencer = LarbinSequencer(
             clock, max_urls_by_site=config.max_urls_by_site, limit=LIMIT, period=period
         )
-        # The model has the methods of a Sequencer, and is none.
+        # The model has the methods of a Sequencer without being one.
         frontier.sequencer = sequencer  # type: ignore[assignment]
         return frontier
 
@@ -136,7 +135,7 @@ def original(make_frontier: MakeFrontier, clock: Clock, period: float) -> MakeFr
 
 
 def install(clock: Clock, period: float) -> None:
-    """From now on all crawls of this process have Larbin's sequencer."""
+    """Give all later crawls of this process Larbin's sequencer."""
     assembly.make_frontier = original(  # type: ignore[assignment]
         assembly.make_frontier, clock, period
     )

@@ -1,10 +1,10 @@
-"""A web server that answers every request a fixed time after it came, on all of 127.0.0.0/8.
+"""A web server on all addresses of 127.0.0.0/8 that answers after a fixed delay.
 
     python -m experiments.latepages WAIT SIZE
 
-It prints the port that it has on every loopback address, then answers whatever is asked for
-with one page of `SIZE` bytes, `WAIT` seconds late. Connections are kept. As all wait equally
-long, those that wait are a queue: thousands of them cost no more than a few.
+Prints its port, which is the same on every loopback address, then answers each request after
+`WAIT` seconds with a page of `SIZE` bytes. Connections are kept alive. Because the delay is
+fixed, waiting requests form a queue, and thousands cost no more than a few.
 """
 
 import socket
@@ -22,19 +22,19 @@ _TEXT = b"<p>The quick brown fox jumps over the lazy dog.</p>\n"
 
 
 def reply(size: int) -> bytes:
-    """A page of `size` bytes with its head."""
+    """A reply with a page of `size` bytes."""
     body = (_TEXT * (size // len(_TEXT) + 1))[:size]
     return _HEAD % size + body
 
 
 class LatePages:
-    """One epoll for all connections; no request is answered before its time."""
+    """Answers all connections in one epoll loop, no request before its time."""
 
     def __init__(self, wait: float, size: int) -> None:
         self._wait = wait
         self._reply = reply(size)
         self._listener = socket.create_server(("0.0.0.0", 0), backlog=_BACKLOG)
-        # What connections inherit: a reply goes out whole, so there are no rests to keep.
+        # Connections inherit a buffer for a whole reply, so no partly sent reply is stored.
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 * len(self._reply))
         self._listener.setblocking(False)
         self.port: int = self._listener.getsockname()[1]
@@ -48,12 +48,12 @@ class LatePages:
         return len(self._open)
 
     def serve(self) -> None:
-        """For ever."""
+        """Serve until the process is ended."""
         while True:
             self.turn()
 
     def turn(self) -> None:
-        """Wait for the first thing to do, and do what there is."""
+        """Wait for the next event or due reply, then handle all that are ready."""
         due = self._due
         wait = max(due[0][0] - time.monotonic(), 0) if due else None
         ready = self._ready.poll(wait)
@@ -81,7 +81,7 @@ class LatePages:
                 self._ready.register(connection, EPOLLIN)
 
     def _read(self, fd: int) -> None:
-        """A request is short and comes whole."""
+        """Requests are short and arrive in one piece."""
         connection = self._open[fd]
         request = b""
         with suppress(OSError):

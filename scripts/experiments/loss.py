@@ -1,4 +1,4 @@
-"""Crawls through a network that loses packets, with and without further tries."""
+"""Crawls through a network that loses packets, with and without retries."""
 
 from dataclasses import replace
 from functools import partial
@@ -9,14 +9,14 @@ from matplotlib.axes import Axes
 from experiments.crawls import FAILURES, Plan, Result, crawl
 from experiments.lossy import NETWORK, Lossy, lossy, tcp_segments
 from experiments.plots import plot
-from experiments.report import Report, Table
+from experiments.report import Report, Table, verdict
 from experiments.runs import say, warn_of_load
 from experiments.siteserver import Serving, serving
 from experiments.sitesweb import Hosts
 from larbinpy.config import Config
 from larbinpy.dns.lookup import TRIES
 
-#: Of all URLs, per cent.
+#: Highest share of failed URLs (per cent).
 BOUND = 0.05
 OURS = "ours"
 
@@ -25,19 +25,18 @@ _LONGEST = 900.0
 _WEBS = {"a name for each site": Hosts.SITES, "a name for each page": Hosts.PAGES}
 
 ABOUT = """\
-Crawler and servers are in network namespaces of their own with a cable between them that loses
-packets, each way. All URLs exist, so whatever ends in one of these has failed: {failures}.
-"Ours" is larbinpy as it is: names are asked for up to {dns_tries} times and URLs tried up to
-{tries} times. What TCP loses it sends again by itself; questions for names are what a crawler
-must see to, by asking again or by trying the URL again, of which the last variant does neither.
-With a name for each site there are {sites} of them, with a name for each page as many as there
-are URLs, each with a robots.txt of its own."""
+Crawler and servers are in separate network namespaces. The cable between them loses packets in
+both directions. All URLs exist, so these outcomes are failures: {failures}. "Ours" is larbinpy
+with its defaults: up to {dns_tries} tries for a name and up to {tries} tries for a URL. TCP sends
+lost segments again by itself. Lost questions for names are the crawler's task: it asks again or
+tries the URL again. The last variant does neither. With a name for each site there are {sites}
+names. With a name for each page there are as many names as URLs, each with its own robots.txt."""
 
 
 def run(out: Path, *, quick: bool, percent: float, urls: int) -> str:
-    """Crawl about `urls` URLs by each variant and web; returns the tables.
+    """Crawl about `urls` URLs with each variant and web; returns the tables.
 
-    Raises `lossy.NotPossible` where no network of that kind is to be had.
+    Raises `lossy.NotPossible` if the machine cannot make such a network.
     """
     each = (min(urls, 400) if quick else urls) // _SITES
     warn_of_load()
@@ -64,11 +63,11 @@ def run(out: Path, *, quick: bool, percent: float, urls: int) -> str:
 
 
 def _crawl_all(network: Lossy, hosts: Hosts, each: int, segments: list[int]) -> dict[str, Result]:
-    """All variants on sites of `each` pages; the servers' segments are added to `segments`."""
+    """Run all variants on sites of `each` pages; add the servers' TCP segments to `segments`."""
     name_server = f"{NETWORK}1"
-    what = Serving((each, each), hosts, NETWORK, _SITES, name_server=name_server)
-    with serving(what, network.server) as (port, dns_port, pid):
-        seeds = [what.spelling(port).url(place) for place in what.web.fronts()]
+    sites = Serving((each, each), hosts, NETWORK, _SITES, name_server=name_server)
+    with serving(sites, network.server) as (port, dns_port, pid):
+        seeds = [sites.spelling(port).url(place) for place in sites.web.fronts()]
         ours = Plan(seeds, _LONGEST, 0.0, dns_server=(name_server, dns_port))
         plans = {
             OURS: ours,
@@ -111,12 +110,11 @@ def _table(title: str, results: dict[str, Result]) -> Table:
 
 
 def _verdict(results: list[Result], each: int) -> str:
-    """Judged by what did not come of `each` URLs that there are, for whatever reason."""
+    """Counts all URLs without a page, for any reason; each crawl has `each` URLs."""
     urls = each * len(results)
     missing = urls - sum(result.pages for result in results)
-    share = _percent(missing, urls)
-    met = "met" if share < BOUND else "MISSED"
-    return f"Less than {BOUND} % of the URLs did not come with ours: {met} ({missing} of {urls:,})."
+    text = f"less than {BOUND} % of the URLs are missing with ours: {missing} of {urls:,}"
+    return verdict(_percent(missing, urls) < BOUND, text)
 
 
 def _share(result: Result) -> float:

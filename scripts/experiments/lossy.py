@@ -1,8 +1,8 @@
-"""Two networks with a cable between them that loses packets, on one machine (Linux).
+"""Two networks on one machine (Linux), with a cable between them that loses packets.
 
-Each is a network namespace, held by a process that ends with this one; with it all that was
-set up in it is gone. Needs root, or a Linux that lets users have namespaces; iproute2, and
-one of netem (tc), nftables and iptables.
+Each is a network namespace, held by a process that ends with this one; the namespace ends with
+it. Needs root, or a Linux that lets users make namespaces; iproute2; and one of netem (tc),
+nftables and iptables.
 """
 
 import os
@@ -14,13 +14,13 @@ from pathlib import Path
 
 from experiments.runs import say
 
-#: The names of the cable's ends, the crawler's first.
+#: Device names of the cable's ends, the crawler's first.
 _ENDS = ("lossy0", "lossy1")
-#: The network in which both sides are, and the crawler's address there.
+#: Network of both sides, and the crawler's number in it.
 NETWORK = "10.77.0."
 _CRAWLER = 200
 
-# The filters drop packets where they arrive: where they leave, the sender would be told.
+# The filters drop packets on arrival. A drop on departure would be reported to the sender.
 _NETEM = "tc qdisc add dev {device} root netem loss {percent}%"
 _NFT = [
     "nft add table inet lossy",
@@ -34,24 +34,24 @@ _WAYS = {"netem": [_NETEM], "nftables": _NFT, "iptables": [_IPTABLES]}
 
 
 class NotPossible(Exception):
-    """This machine does not let us."""
+    """This machine cannot make such a network."""
 
 
 @dataclass(frozen=True)
 class Lossy:
-    """The commands by which others are started on either side."""
+    """Command prefixes that start a program on either side."""
 
     crawler: Sequence[str]
     server: Sequence[str]
-    #: What drops the packets.
+    #: The means that drops the packets: "netem", "nftables" or "iptables".
     way: str
 
 
 @contextmanager
 def lossy(percent: float, addresses: int) -> Iterator[Lossy]:
-    """Both networks; the server's side has the first so many addresses of `NETWORK`.
+    """Make both networks; the server's side has the first `addresses` addresses of `NETWORK`.
 
-    `percent` of the packets are lost on their way, in either direction. Raises NotPossible.
+    `percent` of the packets get lost in each direction. Raises NotPossible.
     """
     with ExitStack() as closing:
         try:
@@ -74,7 +74,7 @@ def _connect(closing: ExitStack, percent: float, addresses: int) -> Lossy:
     for side, device, numbers in sides:
         for number in numbers:
             _do(side, f"ip address add {NETWORK}{number}/24 dev {device}")
-        # One segment a packet: else the kernel hands over many, which are then lost together.
+        # One segment a packet; otherwise the kernel passes several, which get lost together.
         _do(side, f"ip link set {device} gso_max_segs 1 up")
         _do(side, "ip link set lo up")
     way = _lose([(crawler, one), (server, other)], percent)
@@ -83,14 +83,14 @@ def _connect(closing: ExitStack, percent: float, addresses: int) -> Lossy:
 
 
 def _hold(closing: ExitStack, apart: Sequence[str]) -> int:
-    """A process in namespaces of its own that ends when its input does; its id."""
+    """Start a process in new namespaces that ends with its input; returns its process ID."""
     process = subprocess.Popen(
         [*apart, "sh", "-c", "echo; exec cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     closing.enter_context(process)
     assert process.stdout is not None
     if not process.stdout.readline():
-        raise NotPossible("no network of its own to be had here (unshare)")
+        raise NotPossible("cannot make a separate network here (unshare)")
     return process.pid
 
 
@@ -100,7 +100,7 @@ def _enter(pid: int, root: bool) -> list[str]:
 
 
 def _lose(sides: Sequence[tuple[Sequence[str], str]], percent: float) -> str:
-    """Make both sides lose packets, by the first way that this kernel knows."""
+    """Make both sides lose packets by the first means that this kernel has; returns its name."""
     reasons = []
     numbers = {"percent": percent, "share": round(percent * 100), "fraction": percent / 100}
     for way, commands in _WAYS.items():
@@ -122,7 +122,7 @@ def _do(side: Sequence[str], command: str) -> None:
 
 
 def tcp_segments(pid: int) -> tuple[int, int]:
-    """Segments sent, and sent again, in the network of the process `pid` so far."""
+    """Segments sent, and retransmitted, so far in the network of the process `pid`."""
     lines = [line.split() for line in Path(f"/proc/{pid}/net/snmp").read_text().splitlines()]
     names, values = (line for line in lines if line[0] == "Tcp:")
     counts = dict(zip(names[1:], values[1:], strict=True))

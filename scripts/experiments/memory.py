@@ -1,7 +1,7 @@
-"""What names in memory cost, and how sure the short forms of them are.
+"""Memory of names, and the errors of their compact forms.
 
-Bytes for each cached name, beside dicts of str; names that would be taken for one another;
-names that the Bloom filter takes for dead though they are not.
+Measures the bytes of a cached name beside dicts of str, names with the same key, and false
+positives of the Bloom filter.
 """
 
 import time
@@ -23,19 +23,19 @@ SIZES = (10_000, 100_000, 1_000_000)
 WIDTHS = {"compact": "compact", "dict": "dict of str", "ordered": "ordered dict with times"}
 BOUND = 40
 
-#: Shares of mistakes that Bloom filters are made for. The last one is what the resolver
-#: takes, and what can hardly be measured: one in a million.
+#: Error rates that Bloom filters are made for. The last is the resolver's, one in a million,
+#: which can hardly be measured.
 ERRORS = (1e-2, 1e-3, 1e-4, 1e-6)
-_ASKED = 2_000_000
-#: The source's sizing: 10^8 names at one in a million are "about 350 MB".
+_LOOK_UPS = 2_000_000
+#: Size in the source: 10^8 names at one in a million take "about 350 MB".
 SOURCE_SIZE = 10**8
 
 ABOUT = """\
-The compact cache holds a name as 76 bits: 12 for its top-level domain, 32 of a hash of its
-second level and 32 of a hash of the rest (the source) or of the whole name (ours). A dict of
-str holds names and addresses and nothing else; the ordered dict also knows when they expire
-and which was used last, as the compact cache does. Each was filled in a process of its own;
-bytes are the growth of its resident memory."""
+The compact cache stores a name in 76 bits: 12 for its top-level domain, 32 of a hash of its
+second level, and 32 of a hash of the rest (the source) or of the whole name (ours). A dict of
+str holds only names and addresses. The ordered dict also holds expiry times and the order of
+use, as the compact cache does. Each was filled in its own process; bytes are the growth of its
+resident memory."""
 
 Costs = dict[str, list[float]]
 
@@ -47,27 +47,27 @@ def run(out: Path, *, quick: bool) -> str:
     costs = _costs(report, sizes)
     report.table(_collisions(sizes[-1]))
     wrong = _wrong_answers(sizes[-1])
-    report.note(f"Of these names, the cache gave {wrong} the address of another one.")
+    report.note(f"For {wrong} of these names, the cache gave the address of another name.")
     filters = [_fill(size, error) for size in sizes for error in ERRORS]
     report.table(_bloom_table(filters))
     full = BloomFilter(SOURCE_SIZE, ERRORS[-1])
     megabytes = full.size_bytes / 1e6
-    report.note(f"Full, one of {SOURCE_SIZE:,} names at {ERRORS[-1]:g} takes {megabytes:.0f} MB.")
+    report.note(f"A filter for {SOURCE_SIZE:,} names at {ERRORS[-1]:g} takes {megabytes:.0f} MB.")
     plot(report.path(".png"), partial(_draw_costs, sizes, costs), partial(_draw_errors, filters))
     return report.close()
 
 
 def _costs(report: Report, sizes: tuple[int, ...]) -> Costs:
-    size_table = Table("Bytes a name", "names", *WIDTHS.values(), "the cache's own word")
-    time_table = Table("Microseconds for a look-up that hits", "names", *WIDTHS.values())
+    size_table = Table("Bytes a name", "names", *WIDTHS.values(), "by the cache's count")
+    time_table = Table("Microseconds for a hit", "names", *WIDTHS.values())
     costs: Costs = {kind: [] for kind in WIDTHS}
     for size in sizes:
         say(f"  {size:,} names")
         found = {kind: cachecost.cost(kind, size) for kind in WIDTHS}
         for kind in WIDTHS:
             costs[kind].append(found[kind]["bytes"])
-        own_word = found["compact"]["stats"]["bytes"] / size
-        size_table.add(size, *(one["bytes"] for one in found.values()), own_word)
+        own_count = found["compact"]["stats"]["bytes"] / size
+        size_table.add(size, *(one["bytes"] for one in found.values()), own_count)
         time_table.add(size, *(one["microseconds"] for one in found.values()))
     report.table(size_table)
     report.table(time_table)
@@ -86,7 +86,7 @@ def _draw_costs(sizes: tuple[int, ...], costs: Costs, axes: Axes) -> None:
 
 
 def source_key(rest: str, second: str, top: str) -> tuple[str, int]:
-    """All names of one form ("www") share the hash of the rest: 32 bits decide."""
+    """The source's key. Names that begin alike ("www") differ in 32 bits only."""
     return top, _hash(second) << 32 | _hash(rest)
 
 
@@ -99,8 +99,8 @@ def _hash(text: str) -> int:
 
 
 def _collisions(count: int) -> Table:
-    """Of `count` names www.*.com, those whose key another one has."""
-    table = Table("Collisions of keys", "key", "names www.*.com", "with another's key", "expected")
+    """Number of `count` names www.*.com whose key another name has."""
+    table = Table("Collisions of keys", "key", "names www.*.com", "same key as another", "expected")
     keys: dict[str, tuple[Callable[[str, str, str], tuple[str, int]], int]] = {
         "the source's: hash of the rest": (source_key, 32),
         "ours: hash of the whole name": (own_key, 64),
@@ -112,7 +112,7 @@ def _collisions(count: int) -> Table:
 
 
 def _wrong_answers(count: int) -> int:
-    """The names of `count` www.*.com in a cache that answers with another's address."""
+    """Number of `count` names www.*.com for which the cache gives another's address."""
     cache = NameCache(count, 1000, 86400.0)
     for number in range(count):
         cache.put(f"www.s{number:07d}.com", (names.address(number),), 86400.0, 0.0)
@@ -128,19 +128,19 @@ def _wrong_answers(count: int) -> int:
 
 @dataclass(slots=True, frozen=True)
 class Filled:
-    """A Bloom filter with as many names as it was made for."""
+    """A Bloom filter filled to its capacity."""
 
     names: int
-    #: The share of mistakes that it was made for, and those of `_ASKED` names.
+    #: Error rate that it was made for, and false positives among `_LOOK_UPS` other names.
     error: float
     mistakes: int
     bytes: int
-    #: For each name that was added.
+    #: To add a name.
     microseconds: float
 
     @property
     def measured(self) -> float:
-        return self.mistakes / _ASKED
+        return self.mistakes / _LOOK_UPS
 
 
 def _fill(count: int, error: float) -> Filled:
@@ -149,12 +149,12 @@ def _fill(count: int, error: float) -> Filled:
     for number in range(count):
         known.add(names.host(number))
     taken = time.process_time() - started
-    mistakes = sum(names.host(number) in known for number in range(count, count + _ASKED))
+    mistakes = sum(names.host(number) in known for number in range(count, count + _LOOK_UPS))
     return Filled(count, error, mistakes, known.size_bytes, taken / count * 1e6)
 
 
 def _bloom_table(filters: list[Filled]) -> Table:
-    mistakes = f"mistakes in {_ASKED:,}"
+    mistakes = f"mistakes in {_LOOK_UPS:,}"
     table = Table("Bloom filter", "names", "made for", mistakes, "measured", "MB", "bits", "us")
     for one in filters:
         bits = one.bytes * 8 / one.names
@@ -168,6 +168,6 @@ def _draw_errors(filters: list[Filled], axes: Axes) -> None:
         same = [one for one in filters if one.names == count]
         measured = [one.measured for one in same]
         axes.plot([one.error for one in same], measured, "o", label=f"{count:,} names")
-    axes.plot(ERRORS, ERRORS, linestyle="--", color="grey", label="as asked for")
+    axes.plot(ERRORS, ERRORS, linestyle="--", color="grey", label="as requested")
     axes.set(xlabel="error made for", ylabel="error measured", xscale="log", yscale="log")
     axes.legend()

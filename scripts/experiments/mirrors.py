@@ -1,37 +1,36 @@
-"""A site mirrored by three programs, and what a browser makes of each mirror.
+"""One site mirrored by three programs, with the links that work in each mirror.
 
-The site is what documentation is installed, below a start page, and a page of oddities: pages
-with queries and without an ending, redirects, a style sheet that imports another, images of
-another host, and a page in an encoding that only its header tells.
+The site is the installed documentation below a start page, and a page of oddities: pages with
+queries, pages without a file extension, redirects, a style sheet that imports another, images
+of another host, and a page whose encoding only its header names.
 """
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import quote
 
 from check_mirror import walk
 
+from experiments import nginx
 from experiments.report import Report, Table
 
 HOST, OTHER, PORT = "127.0.0.1", "127.0.0.2", 18400
-#: Folder of the site -> where Debian's packages have it.
+#: Folder of the site -> path in Debian's packages.
 _DOCUMENTS = {
     "python": "/usr/share/doc/python3-doc/html",
     "libstdc++": "/usr/share/doc/gcc-12-base/libstdc++",
     "postgresql": "/usr/share/doc/postgresql-doc-15/html",
 }
-#: "missed" are URLs that the site has, and the mirror leads to there.
+#: "missed" counts the URLs that the site has but that the mirror still links to on the site.
 _COLUMNS = ("program", "seconds", "missed")
-_TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 _DOT = (
     b"GIF89a\x01\x00\x01\x00\x80\x00\x00\xff\xff\xff\x00\x00\x00!\xf9\x04\x01\x00\x00\x00\x00,"
     b"\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"
@@ -39,7 +38,7 @@ _DOT = (
 
 
 def oddities(other: str) -> dict[str, bytes]:
-    """File -> content of the page that has all that is odd, and what it needs."""
+    """File -> content: the page of oddities and the files that it needs."""
     index = f"""<!DOCTYPE html><title>odd</title><link rel=stylesheet href="s/a.css?v=3">
 <img src="dot.gif?size=2"><img srcset="{other}/odd/far.gif 1x, dot.gif 2x" src=dot.gif>
 <p style="background: url('dot.gif?size=3')"><svg><image href="drawn"/></svg>
@@ -63,11 +62,10 @@ def oddities(other: str) -> dict[str, bytes]:
 
 
 def _configuration(folder: Path, site: Path) -> str:
-    temporary = "".join(f"{name}_temp_path {folder}/{name};" for name in _TEMPORARY)
     return f"""worker_processes 1; daemon off; pid {folder}/pid; error_log {folder}/error.log;
 events {{ worker_connections 512; }}
 http {{
-    include /etc/nginx/mime.types; access_log off; {temporary}
+    include /etc/nginx/mime.types; access_log off; {nginx.temporary_paths(folder)}
     server {{
         listen {HOST}:{PORT}; listen {OTHER}:{PORT}; root {site};
         location = /odd/moved {{ return 302 plain; }}
@@ -81,7 +79,7 @@ http {{
 
 @contextmanager
 def served(folder: Path, documents: Sequence[str]) -> Iterator[str]:
-    """Serve the site from `folder`; the URL of its start page."""
+    """Serve the site from `folder`; gives the URL of its start page."""
     site = folder / "site"
     for name, content in oddities(f"http://{OTHER}:{PORT}").items():
         path = site / "odd" / name
@@ -92,30 +90,14 @@ def served(folder: Path, documents: Sequence[str]) -> Iterator[str]:
         (site / name).symlink_to(_DOCUMENTS[name])
     links = "".join(f'<a href="{name}/index.html">{name}</a>\n' for name in [*found, "odd"])
     (site / "index.html").write_text(f"<!DOCTYPE html><title>all</title>{links}")
-    conf = folder / "nginx.conf"
-    conf.write_text(_configuration(folder, site))
-    server = subprocess.Popen(["nginx", "-p", str(folder), "-c", str(conf), "-e", "stderr"])
-    try:
-        _await(HOST, PORT)
+    with nginx.running(_configuration(folder, site), folder, PORT):
         yield f"http://{HOST}:{PORT}/"
-    finally:
-        server.terminate()
-        server.wait()
-
-
-def _await(host: str, port: int) -> None:
-    late = time.monotonic() + 10
-    while time.monotonic() < late:
-        with suppress(OSError), socket.create_connection((host, port), timeout=1):
-            return
-        time.sleep(0.05)
-    raise OSError("nginx does not answer")
 
 
 def _commands(url: str, folder: Path) -> dict[str, tuple[list[str], str]]:
-    """Program -> its command, and where in its folder the start page will be.
+    """Program -> its command, and the path of the start page in its folder.
 
-    HTTrack's -o0 keeps it from saving error pages, to which links would "work".
+    With -o0 HTTrack does not save error pages, to which links would "work".
     """
     larbinpy = [sys.executable, "-m", "larbinpy", "mirror", url, str(folder / "larbinpy")]
     quick = ["--wait", "0", "--allow-private", "--progress", "none", "--set", "maxUrlsBySite=1000"]
@@ -130,12 +112,12 @@ def _commands(url: str, folder: Path) -> dict[str, tuple[list[str], str]]:
 
 
 def run(out: Path, *, quick: bool, programs: Sequence[str], seconds: float) -> str:
-    """Mirror with each of `programs`, at most so many `seconds` each."""
-    report = Report(out, "mirror", "One site, its mirrors walked from the start page on.")
+    """Mirror with each of `programs` for at most `seconds`; returns the table."""
+    report = Report(out, "mirror", "Mirrors of one site. Links were followed from the start page.")
     table = None
     with tempfile.TemporaryDirectory(prefix="mirrors-") as name:
         folder = Path(name)
-        folder.chmod(0o755)  # nginx reads it as another user
+        folder.chmod(0o755)  # nginx runs as another user.
         with served(folder, [] if quick else [*_DOCUMENTS]) as url:
             for program, (command, start) in _commands(url, folder).items():
                 if program not in programs or not shutil.which(command[0]):
@@ -143,7 +125,7 @@ def run(out: Path, *, quick: bool, programs: Sequence[str], seconds: float) -> s
                 took = _timed(command, report.path(".log"), seconds)
                 found = walk(folder / program / start)
                 row = found.row()
-                table = table or Table("What a browser finds", *_COLUMNS, *row)
+                table = table or Table("Links and requisites", *_COLUMNS, *row)
                 table.add(program, took, _missed(found.absolute), *row.values())
     if table is not None:
         report.table(table)
@@ -151,7 +133,7 @@ def run(out: Path, *, quick: bool, programs: Sequence[str], seconds: float) -> s
 
 
 def _missed(urls: Iterable[str]) -> int:
-    """How many of the URLs that a mirror still leads to does the site have?"""
+    """Number of `urls`, links of a mirror to the site, that exist there."""
     missed = 0
     with closing(HTTPConnection(HOST, PORT, timeout=10)) as connection:
         for url in urls:
@@ -165,7 +147,7 @@ def _missed(urls: Iterable[str]) -> int:
 
 
 def _timed(command: list[str], log: Path, seconds: float) -> float:
-    """Run `command`; the seconds that it took."""
+    """Run `command`; returns its time in seconds."""
     began = time.monotonic()
     with log.open("ab") as file, tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}

@@ -1,16 +1,16 @@
-"""Lists of names: all different, or with a crawl's repetition; and zones that know them."""
+"""Names for the experiments: distinct ones, lists with the repetition of a crawl, and zones."""
 
 import random
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from pathlib import Path
 
-#: A crawl meets few hosts often and many once. Names that people look up follow a Zipf
+#: A crawl needs few hosts often and many only once. Names in DNS traffic follow a Zipf
 #: distribution with an exponent near 0.9 (Jung, Sit, Balakrishnan, Morris: DNS Performance
 #: and the Effectiveness of Caching, IEEE/ACM Transactions on Networking 10(5), 2002).
 EXPONENT = 0.9
-#: Hosts that there are. A million draws meet 307,000 of them, and a cache of 50,000 names that
-#: forgets none for its age answers 55 %: a factor of 2.2, where crawlers report 2 to 3.
+#: Hosts to draw from. A million draws give 307,000 of them, and a cache of 50,000 names without
+#: expiry answers 55 %: a factor of 2.2, where crawlers report 2 to 3.
 HOSTS = 1_000_000
 
 _DRAWN_AT_ONCE = 100_000
@@ -29,12 +29,12 @@ def host(number: int) -> str:
 
 
 def address(number: int) -> str:
-    """What the zone says of `host(number)`."""
+    """The address of `host(number)` in the zone."""
     return f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
 
 
 def zipf(count: int, seed: int = 1, *, hosts: int = HOSTS) -> Iterator[int]:
-    """`count` draws among the numbers below `hosts`, in which n is n+1 ** -EXPONENT likely."""
+    """Draw `count` numbers below `hosts`; the weight of n is (n + 1) ** -EXPONENT."""
     rng = random.Random(seed)
     weights = list(accumulate(rank**-EXPONENT for rank in range(1, hosts + 1)))
     everyone = range(hosts)
@@ -50,7 +50,7 @@ def write_lines(path: Path, lines: Iterable[str]) -> Path:
 
 
 def write_zone(path: Path, count: int) -> Path:
-    """The zone "bench" with an address for each of `count` hosts."""
+    """Write the zone "bench" with an address for each of `count` hosts."""
     with path.open("w") as file:
         file.write(_ZONE)
         file.writelines(f"{host(n)}. A {address(n)}\n" for n in range(count))

@@ -1,4 +1,4 @@
-"""The name servers that answer: nsd for speed, our own for delays and silence."""
+"""Name servers for the experiments: nsd for speed, `slowserver` for delays and silence."""
 
 import socket
 import time
@@ -12,7 +12,7 @@ import dns.message
 import dns.query
 
 from experiments import names
-from experiments.runs import PYTHON, SERVER, in_background
+from experiments.runs import PYTHON, SERVER, in_background, serving
 
 _CONF = """\
 server:
@@ -35,13 +35,13 @@ zone:
   zonefile: bench.zone
 """
 
-# A million names are read in some seconds.
+# nsd reads a million names in some seconds.
 _LONGEST_START = 120.0
 
 
 @contextmanager
 def nsd(hosts: int) -> Iterator[int]:
-    """An nsd with one serving process that knows the first `hosts` hosts; gives its port."""
+    """Run nsd with one serving process and the first `hosts` hosts; gives its port."""
     with TemporaryDirectory(prefix="nsd-") as name:
         folder, port = Path(name), _free_port()
         names.write_zone(folder / "bench.zone", hosts)
@@ -53,13 +53,9 @@ def nsd(hosts: int) -> Iterator[int]:
 
 @contextmanager
 def slow_server(*, delays: bool, port: int = 0) -> Iterator[int]:
-    """`slowserver` in a process of its own; gives its port."""
+    """Run `slowserver` in its own process; gives its port."""
     command = [PYTHON, "-m", "experiments.slowserver", str(port)]
-    with in_background([*command, "--delays"] if delays else command, SERVER) as process:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        if not line:
-            raise RuntimeError("the name server did not start")
+    with serving([*command, "--delays"] if delays else command) as (line, _):
         yield int(line)
 
 

@@ -1,10 +1,10 @@
-"""Other resolvers of Python as programs: names from a file, one address a line.
+"""Other resolvers of Python as programs that resolve the names of a file.
 
     python -m experiments.peers dnspython|aiodns FILE PORT PARALLEL
 
-PARALLEL tasks take the names in turn, each waiting for its answer, as their manuals and
-their users do it. The last line on standard error is JSON: names, failed, and the seconds
-from the first question to the last answer, without the program's start.
+PARALLEL tasks take the names in turn and wait for each answer, as the manuals of the libraries
+do. Standard output gets a name and its address a line. The last line on standard error is JSON:
+names, failed, and the seconds from the first question to the last answer.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ LONGEST = 10.0
 
 
 def dnspython(port: int) -> Ask:
-    """`dns.asyncresolver`; it has no cache unless one is given to it."""
+    """`dns.asyncresolver`, without a cache, as it is by default."""
     resolver = dns.asyncresolver.Resolver(configure=False)
     resolver.nameservers = ["127.0.0.1"]
     resolver.port = port
@@ -37,7 +37,7 @@ def dnspython(port: int) -> Ask:
 
 
 def aiodns_(port: int) -> Ask:
-    """c-ares through pycares; names that differ make nothing of its cache."""
+    """c-ares through pycares. Its cache has no effect, because all names differ."""
     resolver = aiodns.DNSResolver([f"127.0.0.1:{port}"], timeout=LONGEST / 2, tries=2)
 
     async def ask(name: str) -> str:
@@ -54,7 +54,7 @@ PEERS: dict[str, Callable[[int], Ask]] = {"dnspython": dnspython, "aiodns": aiod
 
 
 async def work(ask: Ask, names: Iterator[str]) -> int:
-    """Resolve `names` one after another; returns how many had no answer."""
+    """Resolve `names` one after another; returns the number without an answer."""
     failed = 0
     for name in names:
         try:

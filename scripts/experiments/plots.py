@@ -1,4 +1,4 @@
-"""Plots, apart from the rest: matplotlib takes more memory than what is measured."""
+"""Plots. A separate module, because matplotlib takes more memory than the measured programs."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +11,7 @@ _DOTS_PER_INCH = 110
 
 
 def plot(path: Path, *draws: Callable[[Axes], None]) -> None:
-    """A PNG file for which each of `draws` fills a picture of its own, side by side."""
+    """Write a PNG file with a plot for each of `draws`, side by side."""
     figure = Figure(figsize=(6 * len(draws), 4.5), layout="tight")
     FigureCanvasAgg(figure)
     for number, draw in enumerate(draws):

@@ -1,4 +1,4 @@
-"""Names/s of whole programs, all asking the same nsd in turn."""
+"""Names a second of whole programs, which ask the same nsd in turn."""
 
 import json
 import re
@@ -9,17 +9,17 @@ from pathlib import Path
 from experiments import names
 from experiments.runs import PYTHON, Run, Spread, run, say
 
-#: Tasks at once that the two asynchronous libraries are tried with; the best one counts.
+#: Numbers of tasks to try with the two asynchronous libraries; the best counts.
 PARALLEL = (20, 100, 500)
 
 
 @dataclass(slots=True, frozen=True)
 class Rate:
-    """What one run came to, in names/s."""
+    """Names a second of one run."""
 
-    #: From the process's start to its end.
+    #: By the time of the whole process.
     whole: float
-    #: As the program itself says, without its start.
+    #: By the program's own clock, without its start.
     own: float
     max_rss: int
 
@@ -52,7 +52,7 @@ class Client:
 
 
 class Clients:
-    """The programs, with their files in `folder`; the server at `port` knows their names."""
+    """Runs the programs, with files in `folder`; the server at `port` knows all names."""
 
     def __init__(self, folder: Path, port: int) -> None:
         self._folder = folder
@@ -80,7 +80,7 @@ class Clients:
         return measure
 
     def best_peer(self, name: str, count: int) -> Client:
-        """It at the number of tasks with which it does best, told from a short run each."""
+        """The library with its best number of tasks, found by a short run of each."""
         tries = {n: self.peer(name, n)(max(count // 5, 1)).own for n in PARALLEL}
         best = max(tries, key=lambda n: tries[n])
         return Client(f"{name}, {best} tasks", count, self.peer(name, best))
@@ -105,7 +105,7 @@ def _rate(done: Run, count: int, own_seconds: float) -> Rate:
 
 
 def _check(out: Path, count: int) -> None:
-    """Every name has just the address that the zone gives it."""
+    """Raise RuntimeError unless every name has exactly the address in the zone."""
     known = bytearray(count)
     with out.open() as lines:
         for line in lines:
@@ -114,11 +114,11 @@ def _check(out: Path, count: int) -> None:
             known[number] += address == names.address(number)
     wrong = count - sum(known) if max(known) == 1 else -1
     if wrong:
-        raise RuntimeError(f"larbinpy: {wrong} of {count} names without their address")
+        raise RuntimeError(f"larbinpy: {wrong} of {count} names have no or a wrong address")
 
 
 def in_turn(clients: Iterable[Client], rounds: int) -> None:
-    """Let each run once a round, so that what slows the machine slows them all."""
+    """Run each once a round, so that other load on the machine affects all alike."""
     clients = list(clients)
     for number in range(rounds):
         say(f"round {number + 1} of {rounds}")

@@ -1,4 +1,4 @@
-"""Tables for people and for programs."""
+"""Tables as Markdown and CSV."""
 
 import csv
 import os
@@ -22,7 +22,7 @@ class Table:
         self._rows.append(row)
 
     def markdown(self) -> str:
-        """As GitHub and people read it, with all columns aligned."""
+        """The table as Markdown with aligned columns."""
         rows = [self._columns, *(tuple(map(_text, row)) for row in self._rows)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
@@ -39,7 +39,7 @@ class Table:
 
 
 class Report:
-    """The files of one experiment in `folder`: NAME.md with all tables, and a CSV for each."""
+    """Files of one experiment in `folder`: NAME.md with all tables, and a CSV file for each."""
 
     def __init__(self, folder: Path, name: str, about: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -57,18 +57,23 @@ class Report:
         self._texts.append(text)
 
     def path(self, suffix: str) -> Path:
-        """Where a file of this experiment goes."""
+        """The path of a file of this experiment."""
         return self._folder / f"{self._name}{suffix}"
 
     def close(self) -> str:
-        """Write the tables; returns them."""
+        """Write NAME.md; returns its text."""
         text = "\n\n".join(self._texts) + "\n"
         self.path(".md").write_text(text)
         return text
 
 
+def verdict(met: bool, text: str) -> str:
+    """A line of a list: whether a bound was met."""
+    return f"- {'met' if met else 'MISSED'}: {text}"
+
+
 def machine() -> str:
-    """Where and when this was measured."""
+    """Date, processor, cores and Python version of a measurement."""
     cores = len(os.sched_getaffinity(0))
     return f"{date.today()}, {_processor()}, {cores} cores, Python {platform.python_version()}"
 

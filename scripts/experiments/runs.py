@@ -1,4 +1,4 @@
-"""Programs as processes of their own, each kept on its core, and what they used."""
+"""Programs run as processes on chosen cores; their time and memory."""
 
 import os
 import statistics
@@ -9,29 +9,30 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from resource import getpagesize
 
 Command = Sequence[str | Path]
 
 PYTHON = sys.executable
 
-# Programs that were running at a time in the last minute; an idle machine has less.
+# Load average of the last minute; that of an idle machine is lower.
 _MUCH_LOAD = 0.5
 
 
 def say(text: str) -> None:
-    """Tell people how far it is; standard output is for the results."""
+    """Report progress on standard error; standard output is for the results."""
     print(text, file=sys.stderr, flush=True)
 
 
 def warn_of_load() -> None:
-    """Say so where others are at work, whose work will be measured, too."""
+    """Warn if other programs use the machine, because they distort the measurement."""
     load = os.getloadavg()[0]
     if load > _MUCH_LOAD:
-        say(f"this machine is busy (load {load:.1f}): expect figures that are too low")
+        say(f"warning: load {load:.1f}; other programs distort the figures")
 
 
 def cores() -> tuple[set[int], set[int]]:
-    """One core for clients and one for servers; everything for both where there is one."""
+    """A core for clients and one for servers; the same core for both if there is only one."""
     usable = sorted(os.sched_getaffinity(0))
     return ({usable[0]}, {usable[1]}) if len(usable) > 1 else (set(usable), set(usable))
 
@@ -41,7 +42,7 @@ CLIENT, SERVER = cores()
 
 @contextmanager
 def kept_on(core: set[int]) -> Iterator[None]:
-    """What is started meanwhile stays on `core`."""
+    """Processes started in the block run on `core` only."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, core)
     try:
@@ -52,25 +53,25 @@ def kept_on(core: set[int]) -> Iterator[None]:
 
 @dataclass(slots=True, frozen=True)
 class Run:
-    """A program that has ended well.
+    """Resources of a program that exited with status 0.
 
-    Linux counts a process's highest memory from before its exec, so `max_rss` is never
-    less than what the measuring process itself had in memory: keep that one small.
+    Linux counts a process's peak memory from before its exec, so `max_rss` is never less than
+    the memory of the measuring process: keep that one small.
     """
 
-    #: From its start to its end.
+    #: From start to exit.
     seconds: float
     cpu_seconds: float
     #: Bytes.
     max_rss: int
-    #: What it wrote to standard error.
+    #: Its standard error.
     errors: str
 
 
 def run(command: Command, out: Path, core: set[int] = CLIENT) -> Run:
-    """Run `command` on `core`, by default the clients', with its output in `out`.
+    """Run `command` on `core` with its standard output in the file `out`.
 
-    Raises RuntimeError where it fails.
+    Raises RuntimeError if it fails.
     """
     err = out.with_suffix(".err")
     with out.open("wb") as output, err.open("wb") as errors, kept_on(core):
@@ -87,7 +88,7 @@ def run(command: Command, out: Path, core: set[int] = CLIENT) -> Run:
 
 @contextmanager
 def in_background(command: Command, core: set[int]) -> Iterator[subprocess.Popen[str]]:
-    """`command` on `core` for as long as the block lasts."""
+    """Run `command` on `core` while the block lasts."""
     with kept_on(core):
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     with process:
@@ -97,9 +98,29 @@ def in_background(command: Command, core: set[int]) -> Iterator[subprocess.Popen
             process.terminate()
 
 
+@contextmanager
+def serving(command: Command, core: set[int] = SERVER) -> Iterator[tuple[str, int]]:
+    """Run a server on `core` while the block lasts.
+
+    Gives the line that it prints when it is ready, and its process ID. Raises RuntimeError if
+    it ends without that line.
+    """
+    with in_background(command, core) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline().strip()
+        if not line:
+            raise RuntimeError(f"the server did not start: {' '.join(map(str, command))}")
+        yield line, process.pid
+
+
+def resident_memory() -> int:
+    """Bytes of memory that this process occupies."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * getpagesize()
+
+
 @dataclass(slots=True, frozen=True)
 class Spread:
-    """The median of some measurements, and the least and the greatest of them."""
+    """Median, least and greatest of some measurements."""
 
     median: float
     least: float
@@ -114,7 +135,7 @@ class Spread:
 
 
 def shown(value: float) -> str:
-    """A number with the digits that matter."""
+    """A number as text, with three significant digits below 1,000."""
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.0f}" if float(value).is_integer() else f"{value:.3g}"

@@ -1,7 +1,7 @@
-"""A crawl of the sites in simulated time: the frontier as it is, and no network.
+"""A crawl of the sites in simulated time: the real frontier without a network.
 
-The frontier decides without I/O and takes the time as a number, so that hours of a crawl
-pass in seconds.
+The frontier decides without I/O and takes the time as an argument, so hours of a crawl take
+seconds.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from larbinpy.page import Page
 from larbinpy.parse import Kind, Link
 from larbinpy.url import Url, split
 
-#: No turn of Larbin's loop takes longer (s), and while there is something to do ours does not.
+#: Longest turn (s) of Larbin's loop, and of larbinpy's while there is something to do.
 _TURN = 0.01
 _LONGEST_TURN = 1.0
 _SPELLING = Spelling(Hosts.ADDRESSES, "127.0.1.", 8080)
@@ -30,11 +30,11 @@ _SPELLING = Spelling(Hosts.ADDRESSES, "127.0.1.", 8080)
 
 @dataclass
 class Simulated:
-    """What a crawl came to."""
+    """Totals of a crawl."""
 
     pages: int = 0
     links: int = 0
-    #: Different ones that were found.
+    #: Distinct URLs found.
     urls: int = 0
 
 
@@ -46,7 +46,7 @@ def simulate(
     max_urls_by_site: int,
     larbin_period: float | None = None,
 ) -> Simulated:
-    """Crawl `web` for so many seconds; with Larbin's sequencer where its period is given."""
+    """Crawl `web` for `seconds`; with a `larbin_period`, by Larbin's sequencer."""
     config = Config(
         wait_duration=wait_duration,
         max_urls_by_site=max_urls_by_site,
@@ -81,7 +81,7 @@ class _Simulation:
         return self._done
 
     def _turn(self, frontier: Frontier) -> None:
-        """The engine's turn, in its order; all names are addresses, all answers pages."""
+        """The steps of the engine's turn in order. Hosts are addresses; all replies are pages."""
         frontier.sequence(self.now)
         while (question := frontier.next_name()) is not None:
             frontier.resolved(Answer(question[0], (question[0],), None), self.now)

@@ -1,15 +1,14 @@
-"""Serves the sites of `sitesweb`, each at its own address, and answers for their names.
+"""Serves the sites of `sitesweb`, each at its own address, and their names.
 
     python -m experiments.siteserver '{"pages": [5000, 1000], "hosts": "sites", ...}'
 
-It prints the ports of its web and of its name server (0 for none), and serves until it is
-ended. Each page is answered after its delay; connections are kept.
+Prints the ports of its web server and of its name server (0 for none), and serves until the
+process is ended. Each page is sent after its delay; connections are kept alive.
 """
 
 import asyncio
 import json
 import socket
-import struct
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -17,34 +16,25 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import cast
 
-from experiments.runs import PYTHON, SERVER, in_background
+from experiments import dnsreplies, runs
+from experiments.runs import PYTHON
 from experiments.sitesweb import Hosts, Place, SitesWeb, Spelling
 
 _BACKLOG = 1000
-# A port that is free at one address may be taken at another.
+# A port that is free at one address may be in use at another.
 _ATTEMPTS = 20
-
-# An answer without error, recursion available; a question for an address; the name in the
-# question, A, IN, one hour, four octets.
-_ANSWER = b"\x81\x80"
-_A = b"\0\x01"
-_RECORD = struct.pack("!HHHIH", 0xC00C, 1, 1, 3600, 4)
-# Many names may be asked for at once, and none is to be lost here.
-_BUFFER = 1 << 23
-# Linux: a buffer beyond the system's limit, for those who may.
-_SO_RCVBUFFORCE = 33
 
 
 @dataclass(frozen=True)
 class Serving:
-    """What is served, and where."""
+    """A web and the addresses at which it is served."""
 
     pages: tuple[int, int]
     hosts: Hosts = Hosts.ADDRESSES
     #: The first three numbers of the sites' addresses.
     network: str = "127.0.1."
     sites: int = 20
-    #: Address of the name server; None for none. Its port is any, as that of the web.
+    #: Address of the name server; None for none. Its port is chosen by the system.
     name_server: str | None = None
 
     @property
@@ -65,30 +55,26 @@ class Serving:
 
 
 @contextmanager
-def serving(what: Serving, enter: Sequence[str] = ()) -> Iterator[tuple[int, int, int]]:
-    """A server in a process of its own, started by way of the command `enter`.
+def serving(sites: Serving, enter: Sequence[str] = ()) -> Iterator[tuple[int, int, int]]:
+    """Run a server in its own process, started through the command prefix `enter`.
 
-    Gives the port of the web, that of the name server, and the process's id.
+    Gives the port of the web server, that of the name server, and the process ID.
     """
-    command = [*enter, PYTHON, "-m", "experiments.siteserver", what.text()]
-    with in_background(command, SERVER) as process:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        if not line:
-            raise RuntimeError("the server of the sites did not start")
+    command = [*enter, PYTHON, "-m", "experiments.siteserver", sites.text()]
+    with runs.serving(command) as (line, pid):
         port, dns_port = json.loads(line)
-        yield port, dns_port, process.pid
+        yield port, dns_port, pid
 
 
 class Server:
-    """Answers for pages and for names."""
+    """Answers requests for pages and questions for names."""
 
     def __init__(self, web: SitesWeb, spelling: Spelling) -> None:
         self._web = web
         self._spelling = spelling
 
     async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, to its end; whatever goes wrong with it is its end, too."""
+        """Serve one connection until it is closed or fails."""
         with suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             while True:
                 request = await reader.readuntil(b"\r\n\r\n")
@@ -112,25 +98,12 @@ class Server:
         return self._web.body(place, urls)
 
     def answer(self, query: bytes) -> bytes | None:
-        """The reply to one datagram; None where it is no question about the sites."""
-        labels, end = _labels(query)
-        site = self._spelling.site(".".join(labels))
-        kind = query[end : end + 2]
-        if site is None or len(kind) < 2:
-            return None
-        records = [_RECORD + socket.inet_aton(self._spelling.address(site))] if kind == _A else []
-        head = query[:2] + _ANSWER + struct.pack("!HHHH", 1, len(records), 0, 0)
-        return b"".join([head, query[12 : end + 4], *records])
+        """The reply to one datagram; None unless it asks for a site."""
+        return dnsreplies.reply_to(query, self._address)
 
-
-def _labels(query: bytes) -> tuple[list[str], int]:
-    """The name that is asked for, and where it ends."""
-    labels, place = [], 12
-    while place < len(query) and query[place]:
-        end = place + 1 + query[place]
-        labels.append(query[place + 1 : end].decode("latin-1"))
-        place = end
-    return labels, place + 1
+    def _address(self, name: str) -> str | None:
+        site = self._spelling.site(name)
+        return None if site is None else self._spelling.address(site)
 
 
 def _message(status: str, body: bytes) -> bytes:
@@ -151,14 +124,14 @@ class _Names(asyncio.DatagramProtocol):
             self._transport.sendto(reply, addr)
 
 
-def _listen(what: Serving) -> list[socket.socket]:
-    """A socket for each site, all at one port."""
+def _listen(sites: Serving) -> list[socket.socket]:
+    """Open a socket for each site, all at the same port."""
     for _ in range(_ATTEMPTS):
         sockets: list[socket.socket] = []
         port = 0
         try:
-            for site in range(what.sites):
-                address = what.spelling(0).address(site)
+            for site in range(sites.sites):
+                address = sites.spelling(0).address(site)
                 sockets.append(socket.create_server((address, port), backlog=_BACKLOG))
                 port = sockets[0].getsockname()[1]
         except OSError:
@@ -166,28 +139,18 @@ def _listen(what: Serving) -> list[socket.socket]:
                 one.close()
         else:
             return sockets
-    raise RuntimeError("found no port that is free at all addresses")
+    raise RuntimeError("no port is free at all addresses")
 
 
-def _datagrams(address: str) -> socket.socket:
-    udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    try:
-        udp.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER)
-    except PermissionError:
-        udp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
-    udp.bind((address, 0))
-    return udp
-
-
-async def _serve(what: Serving) -> None:
-    sockets = _listen(what)
+async def _serve(sites: Serving) -> None:
+    sockets = _listen(sites)
     port = sockets[0].getsockname()[1]
-    server = Server(what.web, what.spelling(port))
+    server = Server(sites.web, sites.spelling(port))
     for one in sockets:
         await asyncio.start_server(server.talk, sock=one, backlog=_BACKLOG)
     dns_port = 0
-    if what.name_server is not None:
-        udp = _datagrams(what.name_server)
+    if sites.name_server is not None:
+        udp = dnsreplies.udp_socket(sites.name_server)
         dns_port = udp.getsockname()[1]
         loop = asyncio.get_running_loop()
         await loop.create_datagram_endpoint(partial(_Names, server), sock=udp)

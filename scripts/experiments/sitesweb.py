@@ -1,10 +1,10 @@
-"""A web of some sites that exists only as a rule: what each page links to, and its bytes.
+"""A web of some sites, computed by a rule: the links of each page, and its bytes.
 
-Everything follows from the seed and the page's place, so that the server keeps nothing and
-two crawls meet the same web. It is as skewed as webs are found to be: sites differ five times
-in size, the larger ones are linked from everywhere, half of a page's links are a menu that
-all pages of its site share, and of the rest a few pages are linked from all others while most
-are known to their neighbours.
+Everything depends only on the seed and the page's place, so the server stores nothing and two
+crawls see the same web. It is as skewed as real webs: the largest site has five times the pages
+of the smallest, all sites link to the large ones, and half of a page's links are a menu shared
+by its site. Of the other links many go to a few popular pages, and most pages are linked only
+from their neighbours.
 """
 
 import random
@@ -14,16 +14,16 @@ from enum import Enum
 from functools import cached_property
 from itertools import accumulate
 
-#: Pages of the largest and of the smallest site; those between fall by equal factors.
+#: Pages of the largest and of the smallest site; sizes between them fall by equal factors.
 PAGES = (5_000, 1_000)
-#: Links on a page, bytes of a page, and seconds until it is answered: least and most.
+#: Least and most: links on a page, bytes of a page, seconds until it is sent.
 _LINKS = (20, 80)
 _SIZE = (10_000, 30_000)
 _DELAY = (0.01, 0.1)
 
-# Shares of the links: to the menu, to neighbours, to another site; the rest goes anywhere in
-# the site. Half of the web is templates (Gibson, Punera, Tomkins: The volume and evolution of
-# web page templates, 2005); the other shares are assumed.
+# Shares of the links: to the menu, to neighbours, to another site; the other links go anywhere
+# in the site. Half of the web is templates (Gibson, Punera, Tomkins: The volume and evolution of
+# web page templates, 2005). The other shares are assumptions.
 _TO_MENU = 0.5
 _TO_NEIGHBOURS = 0.2
 _TO_OTHERS = 0.1
@@ -33,13 +33,13 @@ _NEAR = 10
 _WORDS = ("the", "web", "is", "what", "its", "pages", "say", "of", "each", "other", "and", "more")
 _TEXT = " ".join(random.Random(0).choices(_WORDS, k=20_000))
 
-#: A page by the numbers of its site and of its place there; 0 is the site's front page.
+#: A page: the number of its site and its number there; page 0 is the front page.
 Place = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class SitesWeb:
-    """The pages of `sites` sites, which have between `pages` of them."""
+    """The pages of `sites` sites; `pages` has the most and the least pages of a site."""
 
     sites: int = 20
     pages: tuple[int, int] = PAGES
@@ -47,14 +47,14 @@ class SitesWeb:
 
     @cached_property
     def counts(self) -> list[int]:
-        """Pages of each site, the most first."""
+        """Pages of each site, the largest first."""
         most, least = self.pages
         last = max(1, self.sites - 1)
         return [round(most * (least / most) ** (number / last)) for number in range(self.sites)]
 
     @cached_property
     def _popularity(self) -> list[float]:
-        """Cumulated weights of the sites as targets, by Zipf's law."""
+        """Cumulative weights of the sites as targets, by Zipf's law."""
         return list(accumulate(1 / rank for rank in range(1, self.sites + 1)))
 
     def has(self, place: Place) -> bool:
@@ -62,11 +62,11 @@ class SitesWeb:
         return 0 <= site < self.sites and 0 <= page < self.counts[site]
 
     def fronts(self) -> list[Place]:
-        """The front pages, to begin with."""
+        """The front pages, as seeds."""
         return [(site, 0) for site in range(self.sites)]
 
     def links(self, place: Place) -> list[Place]:
-        """Where the page at `place` links to, each once, in order."""
+        """Targets of the page's links, each once, in order."""
         return list(dict.fromkeys(self._targets(place, self._rng("links", place))))
 
     def _targets(self, place: Place, rng: random.Random) -> Iterator[Place]:
@@ -85,11 +85,11 @@ class SitesWeb:
                 yield other, _zipf(rng, self.counts[other])
 
     def delay(self, place: Place) -> float:
-        """Seconds until it is answered."""
+        """Seconds until the page is sent."""
         return self._rng("delay", place).uniform(*_DELAY)
 
     def body(self, place: Place, urls: Sequence[str]) -> bytes:
-        """The page at `place` as HTML, with its links spelled as `urls`, text between them."""
+        """The page as HTML, with links to `urls` and text between them."""
         rng = self._rng("body", place)
         title = f"page {place[1]} of site {place[0]}"
         anchors = [f'<a href="{url}">{rng.choice(_WORDS)}</a>\n' for url in urls]
@@ -108,14 +108,14 @@ class SitesWeb:
 
 
 def _zipf(rng: random.Random, count: int) -> int:
-    """A number below `count` whose chance falls as one over its rank."""
+    """A random number below `count`; the probability of n is proportional to 1 / (n + 1)."""
     return min(count, int((count + 1) ** rng.random())) - 1
 
 
 class Hosts(Enum):
-    """What stands for a site in a URL."""
+    """The form of the host in URLs."""
 
-    #: Its address.
+    #: The address of the site.
     ADDRESSES = "addresses"
     #: A name for each site.
     SITES = "sites"
@@ -125,7 +125,7 @@ class Hosts(Enum):
 
 @dataclass(frozen=True)
 class Spelling:
-    """Places as URLs and back. Site 0 has the first address of `network`, as "127.0.1."."""
+    """Converts places to URLs and back. `network`, such as "127.0.1.", begins the addresses."""
 
     hosts: Hosts
     network: str
@@ -145,7 +145,7 @@ class Spelling:
         return f"{self.network}{site + 1}"
 
     def place(self, host: str, path: str) -> Place | None:
-        """The place that is asked for by `host`, without port, and `path`; None for none."""
+        """The place of `path` at `host`, which has no port; None if there is none."""
         site = self.site(host)
         if site is None:
             return None
@@ -153,7 +153,7 @@ class Spelling:
         return (site, int(number)) if number.isdigit() else None
 
     def site(self, host: str) -> int | None:
-        """The site that `host` stands for, a name or an address; None for none."""
+        """The site of `host`, a name or an address; None if there is none."""
         if host.startswith(self.network):
             number = host.removeprefix(self.network)
             return int(number) - 1 if number.isdigit() else None

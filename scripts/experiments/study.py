@@ -1,7 +1,7 @@
-"""Larbin's study again: twenty sites, its original settings beside ours, in the same time.
+"""Larbin's study repeated: twenty sites with Larbin's settings and with larbinpy's.
 
-Both crawls meet the same web, obey the same wait and run in the same engine; what differs is
-who decides which URLs go to their sites.
+Both crawls see the same web, keep the same waits, take the same time and run in the same
+engine. They differ in the sequencer, which decides when a URL goes to its site.
 """
 
 from dataclasses import dataclass, replace
@@ -13,44 +13,43 @@ from matplotlib.axes import Axes
 from experiments import larbin
 from experiments.crawls import Plan, Result, crawl
 from experiments.plots import plot
-from experiments.report import Report, Table
+from experiments.report import Report, Table, verdict
 from experiments.runs import say, warn_of_load
 from experiments.simulated import Simulated, simulate
 from experiments.siteserver import Serving, serving
 from experiments.sitesweb import PAGES, SitesWeb
 
-#: What the study gained.
+#: Gains reported by the study.
 PAGES_GAIN = 1.35
 LINKS_GAIN = 1.2
 
 _ROWS = 20
 _HOUR = 3600.0
-#: maxUrlsBySite of ours, which is larbinpy's default, and of the original.
+#: maxUrlsBySite of larbinpy, by default, and of the original.
 _MANY = 10_000
 _FEW = larbin.MAX_URLS_BY_SITE
-#: The study's own wait (s).
+#: Wait in the study (s).
 _STUDY_WAIT = 30.0
 
 ABOUT = f"""\
-"Original" is Larbin's sequencer as a model, with the settings that the study began with:
-{_FEW} URLs of a site in memory, a limit of {larbin.LIMIT}, no retries.
-URLs of a site that has enough are taken and put back, into a queue that is read again every
-{larbin.PERIOD:.0f} s. "Ours" is larbinpy as it is. `scripts/experiments/larbin.py` says what of
-Larbin is modelled and what is not. All else is the same: web, time, wait between two requests
-to an address, fetching, parsing, robots.txt."""
+"Original" is a model of Larbin's sequencer with the settings at the start of the study: {_FEW}
+URLs of a site in memory, a limit of {larbin.LIMIT}, no retries. URLs of a full site are put back
+into a queue that is read every {larbin.PERIOD:.0f} s. "Ours" is larbinpy with its defaults.
+`scripts/experiments/larbin.py` describes the model. Everything else is the same: web, time, wait
+between two requests to an address, fetching, parsing, robots.txt."""
 
 SIMULATED = f"""\
-What the gain depends on: an original site comes to a stand when its {_FEW} URLs are fetched
-before the queue is read again and the pages fetched meanwhile name no new ones. So there is
-something to gain once most of a site is known, and while the wait between two requests is
-shorter than {larbin.PERIOD:.0f} / {_FEW} = {larbin.PERIOD / _FEW:.1f} s; with longer waits, as
-the study's {_STUDY_WAIT:.0f} s, these settings cost Larbin nothing.
+The gain depends on the wait. In the original, a site is idle if its {_FEW} URLs are fetched
+before the queue is read again and the fetched pages link to no new URLs. So there is a gain
+once most of a site is known, and only if the wait between two requests is shorter than
+{larbin.PERIOD:.0f} / {_FEW} = {larbin.PERIOD / _FEW:.1f} s. With longer waits, such as the study's
+{_STUDY_WAIT:.0f} s, these settings cost Larbin nothing.
 
-The same crawls in simulated time (the frontier as it is, without a network) show that: the
-first row is the pair above, the second the same with Larbin's period made shorter in proportion
-to the wait; the others have longer waits for as many requests, and larger sites. "Different
-URLs" are those found: ours fetches in the order of finding, the original what is new, so that
-it finds more with as many pages."""
+The same crawls in simulated time (the real frontier without a network) show this. The first row
+is the pair above. In the second row Larbin's period is shorter in proportion to the wait. The
+others have longer waits with as many requests, and larger sites. "Distinct URLs" counts the
+URLs found: ours fetches in the order of discovery, the original prefers new URLs, so it finds
+more with the same number of pages."""
 
 
 @dataclass(frozen=True)
@@ -60,19 +59,19 @@ class Case:
     pages: tuple[int, int]
     wait: float
     seconds: float
-    #: From one reading of the original's wait queue to the next (s).
+    #: Seconds from one reading of the original's wait queue to the next.
     period: float = larbin.PERIOD
 
     def __str__(self) -> str:
         most, least = self.pages
         return (
             f"{self.seconds:,.0f} s, {self.wait:g} s between requests, sites of {least:,} to "
-            f"{most:,} pages, read again every {self.period:g} s"
+            f"{most:,} pages, queue read every {self.period:g} s"
         )
 
 
 def run(out: Path, *, quick: bool, seconds: float, wait: float) -> str:
-    """Run both crawls, `seconds` each, and the simulated ones; returns the tables."""
+    """Run both crawls for `seconds` each, and the simulated ones; returns the tables."""
     case = Case(PAGES, wait, seconds)
     if quick:
         case = Case((300, 100), min(wait, 0.1), min(seconds, 12.0), period=6.0)
@@ -91,9 +90,9 @@ def run(out: Path, *, quick: bool, seconds: float, wait: float) -> str:
 
 
 def _crawl_both(case: Case) -> dict[str, Result]:
-    what = Serving(case.pages)
-    with serving(what) as (port, _, _):
-        seeds = [what.spelling(port).url(place) for place in what.web.fronts()]
+    sites = Serving(case.pages)
+    with serving(sites) as (port, _, _):
+        seeds = [sites.spelling(port).url(place) for place in sites.web.fronts()]
         ours = Plan(seeds, case.seconds, case.wait, _MANY)
         original = replace(
             ours,
@@ -104,8 +103,8 @@ def _crawl_both(case: Case) -> dict[str, Result]:
         return {"ours": _measure("ours", ours), "original": _measure("original", original)}
 
 
-#: What a sample holds, in its order.
-_COUNTED = ("pages", "links", "different URLs")
+#: The values of a sample, in order.
+_COUNTED = ("pages", "links", "distinct URLs")
 
 
 def _measure(name: str, plan: Plan) -> Result:
@@ -132,13 +131,13 @@ def _verdicts(results: dict[str, Result]) -> list[str]:
         (LINKS_GAIN, "links", ours.links / original.links),
     )
     return [
-        f"At least {bound}x the {name}: {'met' if factor >= bound else 'MISSED'} ({factor:.2f}x)."
+        verdict(factor >= bound, f"at least {bound}x the {name}: {factor:.2f}x")
         for bound, name, factor in bounds
     ]
 
 
 def _cases(measured: Case) -> list[Case]:
-    """The measured case, then others, as `SIMULATED` says."""
+    """The measured case, then those that `SIMULATED` describes."""
     requests = measured.seconds / measured.wait
     waits = [
         Case(measured.pages, wait, requests * wait) for wait in (1.0, 2.0, 5.0, 10.0, _STUDY_WAIT)
@@ -152,14 +151,14 @@ def _simulated(cases: list[Case]) -> Table:
     table = Table(
         "Simulated",
         "wait, s",
-        "read again every, s",
+        "queue read every, s",
         "hours",
         "pages of a site",
         "pages, ours",
         "original",
         "factor",
         "links",
-        "different URLs",
+        "distinct URLs",
     )
     for case in cases:
         say(f"  simulated: {case}")

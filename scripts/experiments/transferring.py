@@ -2,10 +2,10 @@
 
     python -m experiments.transferring PLAN
 
-Does the transfers of PLAN (JSON) in a process of its own, and prints one line of JSON. The
-loop is the crawl's: its `Fetcher` on its `Poller`. The threads are as good as they get: each
-has one libcurl handle for all its transfers, sets what never changes only once, and shares
-nothing with the others. Requests and what is collected of the replies are the same.
+Carries out PLAN (JSON) and prints one line of JSON. The loop is the crawl's: its `Fetcher` on
+its `Poller`. The threads are as fast as possible: each has one libcurl handle for all its
+transfers, sets constant options only once, and shares nothing. Both send the same requests and
+collect the same parts of the replies.
 """
 
 import json
@@ -31,7 +31,7 @@ from larbinpy.loop.poller import Poller
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
 
-#: A turn of the crawl opens no more.
+#: Most transfers that a turn of the crawl opens.
 _OPENED_AT_ONCE = 100
 _LONGEST_TURN = 1.0
 _MAX_SIZE = 1 << 20
@@ -40,25 +40,25 @@ _SETTINGS = FetchSettings(handles=1, user_agent="larbinpy-transfers", timeout_pa
 
 @dataclass(slots=True, frozen=True)
 class Plan:
-    """What a process does: each transfer has a site of its own, which it asks again and again."""
+    """Work of a process. Each transfer sends requests to its own site, one after another."""
 
     #: "loop" or "threads".
     way: str
     port: int
     #: Transfers in flight.
     count: int
-    #: Requests to each site; 0 for as many as come in `seconds`.
+    #: Requests to each site; 0 for no limit but `seconds`.
     rounds: int = 0
     seconds: float = 0.0
 
     def over(self, began: float, now: float) -> bool:
-        """Whether what comes by `now` comes too late to count."""
+        """Whether a reply at `now` is too late to count."""
         return not self.rounds and now >= began + self.seconds
 
 
 @dataclass(slots=True)
 class Tally:
-    """What came of it."""
+    """Counts of replies."""
 
     pages: int = 0
     bytes: int = 0
@@ -74,24 +74,24 @@ class Tally:
 
 @dataclass(slots=True, frozen=True)
 class Done:
-    """A plan carried out."""
+    """Results of a plan."""
 
     pages: int
     bytes: int
     failed: int
-    #: From the first transfer's start (the first thread's, too) to the last one's end.
+    #: From the start of the first transfer, or thread, to the end of the last (s).
     elapsed: float
-    #: Of the process meanwhile, user's and system's.
+    #: CPU time of the process meanwhile, user and system (s).
     cpu: float
-    #: Resident, when it was looked at (bytes).
+    #: Resident memory (bytes); 0 if not measured.
     resident: int = 0
 
 
 def measure(plan: Plan, look_after: float = 0.0) -> Done:
-    """Carry `plan` out in a process of its own.
+    """Carry out `plan` in its own process.
 
-    Its memory is looked at once, after so many seconds (0 for not at all): of a process with
-    thousands of threads a look takes long, and holds all of them up.
+    Its memory is read once, after `look_after` seconds (0 for never). Reading the memory of a
+    process with thousands of threads takes long and stops all of them.
     """
     command = [PYTHON, "-m", "experiments.transferring", json.dumps(asdict(plan))]
     resident = 0
@@ -108,7 +108,7 @@ def measure(plan: Plan, look_after: float = 0.0) -> Done:
 
 
 def resident_of(pid: int) -> int:
-    """Bytes of memory that a process occupies; 0 when it has ended."""
+    """Bytes of memory that a process occupies; 0 if it has ended."""
     with suppress(OSError):
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
             if line.startswith("Rss:"):
@@ -117,7 +117,7 @@ def resident_of(pid: int) -> int:
 
 
 def carry_out(plan: Plan) -> Done:
-    """The same in this process, without a look at its memory."""
+    """As `measure`, in this process and without its memory."""
     ways: dict[str, Callable[[Plan, float], Tally]] = {"loop": by_loop, "threads": by_threads}
     spent, began = time.process_time(), clock()
     tally = ways[plan.way](plan, began)
@@ -125,7 +125,7 @@ def carry_out(plan: Plan) -> Done:
 
 
 def requests(plan: Plan) -> Iterator[Request]:
-    """One for each site, all sites at addresses of their own."""
+    """A request for each site. Each site has its own address."""
     for number in range(plan.count):
         address = f"127.0.{1 + number // 250}.{1 + number % 250}"
         yield Request(Url(f"http://{address}:{plan.port}/", 0), address, _any, _MAX_SIZE)
@@ -139,7 +139,7 @@ def _any(_media_type: str) -> Outcome | None:
 
 
 def by_loop(plan: Plan, began: float) -> Tally:
-    """The crawl's turns, without what the crawl does with the pages."""
+    """Run turns as the crawl does, without its work on the pages."""
     poller = Poller()
     fetcher = Fetcher(poller, replace(_SETTINGS, handles=plan.count))
     due = deque(requests(plan))
@@ -157,7 +157,7 @@ def by_loop(plan: Plan, began: float) -> Tally:
         for page in fetcher.step(now):
             if not plan.over(began, now):
                 tally.add(page.outcome, len(page.body))
-            if left[page.url.href]:  # below 0 where there are no rounds
+            if left[page.url.href]:  # Negative if the plan has no rounds.
                 due.append(site[page.url.href])
     fetcher.close()
     poller.close()
@@ -168,7 +168,7 @@ def by_loop(plan: Plan, began: float) -> Tally:
 
 
 def by_threads(plan: Plan, began: float) -> Tally:
-    """Each waits for its own transfers, which libcurl does outside Python's lock."""
+    """Each thread waits for its own transfers; libcurl waits outside Python's lock."""
     tallies = [Tally() for _ in range(plan.count)]
     threads = [
         Thread(target=_fetch_all, args=(plan, began, request, tally), daemon=True)

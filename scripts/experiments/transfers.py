@@ -1,7 +1,7 @@
 """One loop against a thread for each transfer: memory, time lost, and data fetched.
 
-The source of the distributed crawler measured coroutines against threads so, at up to 300 in
-flight, and got more data by the coroutines in the same time.
+The source of the distributed crawler compared coroutines with threads in this way, with up to
+300 in flight. Coroutines fetched more data in the same time.
 """
 
 import resource
@@ -16,41 +16,49 @@ from matplotlib.axes import Axes
 
 from experiments.plots import plot
 from experiments.report import Report, Table
-from experiments.runs import PYTHON, SERVER, Spread, in_background, say, warn_of_load
+from experiments.runs import PYTHON, Spread, say, serving, warn_of_load
 from experiments.transferring import Done, Plan, measure
 
 WAYS = {"loop": "one loop", "threads": "threads"}
 SIZES = (1, 3, 10, 30, 100, 300, 1000, 2000, 5000)
-#: In the source there were no more.
+#: Most transfers in flight in the source.
 SOURCE_MOST = 300
-#: By how much more data came than by threads.
+#: Share of additional data by coroutines, in the source.
 SOURCE_MORE = 0.228
 
-#: Requests to each site where all wait. During the last wait all are in flight in any case.
+#: Requests to each site when all wait. During the last wait all are certainly in flight.
 _ROUNDS = 2
 _LOOK_AFTER = 0.75
-#: What a thread's transfer takes; one in the loop takes one.
+#: Descriptors of a thread's transfer; a transfer in the loop takes one.
 _DESCRIPTORS = 3
-#: Of fewer, what each adds to the memory is less than what two processes differ by.
+#: With fewer transfers, their memory is less than the difference between two processes.
 _MANY = 100
 
 ABOUT = """\
-Each transfer asks a site of its own, again and again over one connection; a server on the
-other core answers after a wait. The loop is larbinpy's fetcher on its poller, as in a crawl.
-The threads have a libcurl handle each, share nothing, and set only once what never changes.
-Both send the same requests, collect the replies with the same code, and parse nothing. Each
-figure is from a process of its own on one core. What the kernel keeps for a thread (a stack of
-16 kB, for one thing) is not in the resident memory."""
+Each transfer requests pages of its own site over one connection. A server on the other core
+answers after a wait. The loop is larbinpy's fetcher on its poller, as in a crawl. Each thread
+has one libcurl handle, shares nothing, and sets constant options only once. Both send the same
+requests, collect replies with the same code, and parse nothing. Each figure is from its own
+process on one core. Resident memory does not include the kernel's memory of a thread, such as
+its stack of 16 kB."""
 
 #: By way and number in flight.
 Measured = dict[tuple[str, int], Any]
 
 
 def run(
-    out: Path, *, quick: bool, wait: float, latency: float, seconds: float, size: int, repeats: int
+    out: Path,
+    *,
+    quick: bool,
+    wait: float,
+    latency: float,
+    seconds: float,
+    size: int,
+    repeats: int,
+    sizes: tuple[int, ...] = SIZES,
 ) -> str:
-    """Measure all; returns the tables."""
-    sizes = _possible(SIZES[:4] if quick else SIZES)
+    """Measure all; returns the tables. `sizes` are the numbers of transfers in flight."""
+    sizes = _possible(sizes[:4] if quick else sizes)
     if quick:
         wait, seconds, repeats = min(wait, 0.5), min(seconds, 0.5), 1
     warn_of_load()
@@ -60,7 +68,7 @@ def run(
     report.table(_overhead_table(waited, sizes, wait))
     fetched = _fetches(sizes, latency, seconds, size, repeats)
     report.table(_data_table(fetched, sizes, f"{size:,} bytes, {latency:g} s late, {seconds:g} s"))
-    report.note("\n".join(_words(fetched, sizes)))
+    report.note("\n".join(_summary(fetched, sizes)))
     draws: list[Callable[[Axes], None]] = [
         partial(_draw, "resident memory while all wait (MB)", waited, _megabytes),
         partial(_draw, f"ideal over real time, waits of {wait:g} s", waited, _efficiency(wait)),
@@ -71,13 +79,13 @@ def run(
 
 
 def raise_limit() -> None:
-    """Have descriptors for all, this process and those that it starts, where that is allowed."""
+    """Raise the limit of descriptors for this process and its children as far as allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _descriptors(SIZES[-1])
     if soft == resource.RLIM_INFINITY or soft >= wanted:
         return
     for limits in ((wanted, max(wanted, hard)), (hard, hard)):
-        with suppress(ValueError, OSError):  # beyond the hard limit they are root's to take
+        with suppress(ValueError, OSError):  # Only root may raise the hard limit.
             resource.setrlimit(resource.RLIMIT_NOFILE, limits)
             return
 
@@ -87,13 +95,13 @@ def _descriptors(count: int) -> int:
 
 
 def _possible(sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Those of `sizes` for which there are descriptors."""
+    """The `sizes` for which there are enough descriptors."""
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most == resource.RLIM_INFINITY:
         return sizes
     possible = tuple(size for size in sizes if _descriptors(size) <= most)
     if possible != sizes:
-        say(f"no more than {possible[-1]:,} transfers at once: too few descriptors (ulimit -n)")
+        say(f"at most {possible[-1]:,} transfers at once: too few descriptors (ulimit -n)")
     return possible
 
 
@@ -102,11 +110,10 @@ def _possible(sizes: tuple[int, ...]) -> tuple[int, ...]:
 
 @contextmanager
 def _server(wait: float, size: int) -> Iterator[int]:
-    """A server that answers so late with so much; gives its port."""
+    """Run a server that sends pages of `size` bytes after `wait` seconds; gives its port."""
     command = [PYTHON, "-m", "experiments.latepages", str(wait), str(size)]
-    with in_background(command, SERVER) as process:
-        assert process.stdout is not None
-        yield int(process.stdout.readline())
+    with serving(command) as (line, _):
+        yield int(line)
 
 
 def _waits(sizes: tuple[int, ...], wait: float) -> Measured:
@@ -122,7 +129,7 @@ def _waits(sizes: tuple[int, ...], wait: float) -> Measured:
 def _fetches(
     sizes: tuple[int, ...], latency: float, seconds: float, size: int, repeats: int
 ) -> Measured:
-    """`repeats` measurements of each, in turn, so that what slows the machine slows them all."""
+    """Measure each `repeats` times in turn, so that other load affects all alike."""
     done: Measured = {(way, count): [] for count, way in product(sizes, WAYS)}
     with _server(latency, size) as port:
         for number, (way, count) in product(range(repeats), done):
@@ -131,7 +138,7 @@ def _fetches(
     return done
 
 
-# -- what comes out
+# -- tables and plots
 
 
 def _megabytes(done: Done) -> float:
@@ -157,7 +164,7 @@ def _memory_table(waited: Measured, sizes: tuple[int, ...]) -> Table:
 
 
 def _bytes_each(waited: Measured, way: str, count: int, few: int) -> float:
-    """What each of `count` transfers adds to the memory of a process with a `few`."""
+    """Memory that a transfer adds, by comparison with a process with `few` transfers."""
     many, less = waited[way, count].resident, waited[way, few].resident
     return float(many - less) / max(count - few, 1)
 
@@ -179,7 +186,7 @@ def _overhead_table(waited: Measured, sizes: tuple[int, ...], wait: float) -> Ta
 def _data_table(fetched: Measured, sizes: tuple[int, ...], what: str) -> Table:
     megabytes = [f"{word}, MB" for word in WAYS.values()]
     costs = [f"{word}, us a page" for word in WAYS.values()]
-    table = Table(f"Data: {what}", "in flight", *megabytes, "loop's more", *costs, "failed")
+    table = Table(f"Data: {what}", "in flight", *megabytes, "loop beside threads", *costs, "failed")
     for count in sizes:
         both = [fetched[way, count] for way in WAYS]
         spreads = [Spread.of([one.bytes / 1e6 for one in done]) for done in both]
@@ -195,17 +202,17 @@ def _median_cost(done: list[Done]) -> float:
 
 
 def _more(fetched: Measured, sizes: tuple[int, ...]) -> float:
-    """By how much the loop's data of all `sizes` are more than the threads'."""
+    """Share of additional data by the loop, summed over `sizes`."""
     loop, threads = (sum(_data(fetched[way, count]) for count in sizes) for way in WAYS)
     return loop / threads - 1 if threads else float("inf")
 
 
-def _words(fetched: Measured, sizes: tuple[int, ...]) -> Iterator[str]:
+def _summary(fetched: Measured, sizes: tuple[int, ...]) -> Iterator[str]:
     few = tuple(count for count in sizes if count <= SOURCE_MOST)
     for some in dict.fromkeys((few, sizes)):
         more = f"{_more(fetched, some):+.1%}"
-        yield f"- data from {some[0]} to {some[-1]:,} in flight, of the threads': {more}"
-    yield f"- the source, of coroutines to {SOURCE_MOST} in flight: {SOURCE_MORE:+.1%}"
+        yield f"- data of the loop, beside threads, {some[0]} to {some[-1]:,} in flight: {more}"
+    yield f"- coroutines beside threads in the source, up to {SOURCE_MOST}: {SOURCE_MORE:+.1%}"
 
 
 def _draw(title: str, measured: Measured, value: Callable[[Any], float], axes: Axes) -> None:

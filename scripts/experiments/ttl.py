@@ -1,7 +1,7 @@
-"""What a minimum TTL saves, and what it costs: a crawl of some days, simulated.
+"""Questions saved and stale answers caused by a minimum TTL, in a simulated crawl of some days.
 
-All caches see the same names at the same times, each with another minimum. No network, and
-no clock: a day takes as long as its look-ups.
+All caches see the same names at the same times; each has another minimum. There is no network
+and no real clock: a day takes as long as its look-ups.
 """
 
 import math
@@ -21,13 +21,13 @@ from larbinpy.dns import NameCache
 
 #: Minutes.
 MINIMUMS = (0, 1, 5, 15, 30, 60, 240, 1440)
-#: What crawlers do that ask for no TTL: one time for all, here half an hour.
+#: The same time for all names, as in crawlers that ignore TTLs (s).
 FIXED = 1800.0
 
-# TTLs of A records in seconds, and their shares. Up to an hour: 6.3 million names seen by
-# OpenDNS (F. Denis, https://00f.net/2012/05/10/distribution-of-dns-ttls/), 9.84 % of them at
-# most 1 minute, 16.32 % 2, 39.88 % 5, 70.07 % an hour, with most at the round values; the rest
-# is split as its text says it (4 hours and 1 day are common, more is rare), which is a guess.
+# TTLs of A records in seconds, and their shares. Up to an hour they are those of 6.3 million
+# names seen by OpenDNS (F. Denis, https://00f.net/2012/05/10/distribution-of-dns-ttls/): 9.84 %
+# at most 1 minute, 16.32 % 2, 39.88 % 5, 70.07 % an hour, most at the round values. The longer
+# ones are a guess from its text: 4 hours and 1 day are common, more is rare.
 TTLS = {
     0: 0.0016,
     60: 0.0968,
@@ -41,30 +41,31 @@ TTLS = {
 }
 
 _DAY = 86400.0
-# How long an address holds on average, which is assumed. Half of the names whose TTL is at
-# most 5 minutes are spread over many machines by their name server, and the old address of
-# such a name goes on to serve. The others move, after which the old one is wrong.
+# Assumed mean times until an address changes. Half of the names with a TTL of at most 5 minutes
+# are spread over many machines by their name server, and their old addresses continue to serve.
+# The other names move, and their old addresses are wrong afterwards.
 _SPREAD_TTL = 300
 _SPREAD_SHARE = 0.5
 _SPREAD_TIME = 3600.0
 _MOVE_TIME = 30 * _DAY
 
 ABOUT = f"""\
-A simulated crawl wants names with Zipf popularity (exponent {names.EXPONENT}, drawn from
-{names.HOSTS:,} hosts, each look-up independent of the last) at random times. An address is
-believed for its TTL, or for the minimum where that is longer; "30 for all" believes every
-address for 30 minutes, whatever its TTL. The cache counts minutes, so that shorter times are a
-minute, too; a TTL of 0 is not kept unless there is a minimum.
+A simulated crawl looks up names with Zipf popularity (exponent {names.EXPONENT}, drawn from
+{names.HOSTS:,} hosts, each look-up independent of the last) at random times. The cache keeps an
+address for its TTL, or for the minimum if that is longer; "30 for all" keeps every address for
+30 minutes. The cache counts in minutes, so shorter times are a minute, too. A TTL of 0 is not
+kept unless there is a minimum.
 
-TTLs up to an hour are as OpenDNS saw them (https://00f.net/2012/05/10/distribution-of-dns-ttls/);
-the shares above are assumed. Assumed of addresses, too: half of the names with a TTL of at
-most {_SPREAD_TTL} s are spread over many machines and change every {_SPREAD_TIME / 3600:.0f} h
-on average (the old address still serves); all others move every {_MOVE_TIME / _DAY:.0f} days on
-average. Stale is an answer from the cache that the name server would not have given any more."""
+TTLs up to an hour are from OpenDNS (https://00f.net/2012/05/10/distribution-of-dns-ttls/); the
+shares above an hour are assumed. The changes of addresses are assumed, too: half of the names
+with a TTL of at most {_SPREAD_TTL} s are spread over many machines and change every
+{_SPREAD_TIME / 3600:.0f} h on average (the old address still serves); all others move every
+{_MOVE_TIME / _DAY:.0f} days on average. An answer from the cache is stale if the name server
+would no longer give it."""
 
 
 class Host:
-    """What a host's name server says, as of the last time that somebody wanted to know."""
+    """The record of a host at its name server, as of the last look-up."""
 
     __slots__ = ("_asked_at", "_rate", "address", "spread", "ttl")
 
@@ -73,11 +74,11 @@ class Host:
         self.spread = self.ttl <= _SPREAD_TTL and rng.random() < _SPREAD_SHARE
         self._rate = 1 / (_SPREAD_TIME if self.spread else _MOVE_TIME)
         self._asked_at = now
-        #: A number; another one each time that it changes.
+        #: A number that is raised with each change of the address.
         self.address = 0
 
     def advance(self, now: float, rng: random.Random) -> None:
-        """Changes come at random (Poisson); whether there were one or more is the same."""
+        """Change the address at random (Poisson process); several changes count as one."""
         if rng.random() > math.exp((self._asked_at - now) * self._rate):
             self.address += 1
         self._asked_at = now
@@ -85,27 +86,27 @@ class Host:
 
 @dataclass(slots=True)
 class Tried:
-    """One cache and what became of the questions."""
+    """A cache with its policy, and its counts."""
 
     label: str
-    #: From a TTL to the time for which the address is believed, both in seconds.
-    believed: Callable[[int], float]
+    #: TTL -> time for which the cache keeps the address, both in seconds.
+    kept: Callable[[int], float]
     cache: NameCache
     wanted: int = 0
     asked: int = 0
-    #: Answers from the cache that were no longer true, and those of hosts that moved.
+    #: Stale answers from the cache, and those for hosts that moved.
     stale: int = 0
     moved: int = 0
 
-    def want(self, name: str, host: Host, now: float) -> None:
+    def look_up(self, name: str, host: Host, now: float) -> None:
         self.wanted += 1
         address = f"10.{host.address >> 16}.{host.address >> 8 & 255}.{host.address & 255}"
         known = self.cache.get(name, now)
         if known is None:
             self.asked += 1
-            believed = self.believed(host.ttl)
-            if believed:
-                self.cache.put(name, (address,), believed, now)
+            kept = self.kept(host.ttl)
+            if kept:
+                self.cache.put(name, (address,), kept, now)
         elif known.addresses != (address,):
             self.stale += 1
             self.moved += not host.spread
@@ -116,14 +117,11 @@ def run(out: Path, *, quick: bool, days: float, rate: float, size: int) -> str:
     if quick:
         days = min(days, 0.1)
     count = round(days * _DAY * rate)
-    tried = [
-        Tried(label, believed, NameCache(size, 1000, _DAY))
-        for label, believed in _policies().items()
-    ]
+    tried = [Tried(label, kept, NameCache(size, 1000, _DAY)) for label, kept in _policies().items()]
     say(f"  {count:,} look-ups in {len(tried)} caches")
     crawl(tried, names.zipf(count), rate)
-    what = f"{days:g} days with {rate:g} look-ups a second, caches of {size:,} names."
-    return _report(out, tried, f"{ABOUT}\n\n{what}")
+    scale = f"{days:g} days with {rate:g} look-ups a second, caches of {size:,} names."
+    return _report(out, tried, f"{ABOUT}\n\n{scale}")
 
 
 def _policies() -> dict[str, Callable[[int], float]]:
@@ -132,7 +130,7 @@ def _policies() -> dict[str, Callable[[int], float]]:
 
 
 def crawl(tried: Iterable[Tried], numbers: Iterable[int], rate: float) -> None:
-    """Want the hosts `numbers`, `rate` a second on average, from all that are tried."""
+    """Look up the hosts `numbers` in all caches, `rate` a second on average."""
     rng = random.Random(2)
     hosts: dict[int, Host] = {}
     now = 0.0
@@ -145,7 +143,7 @@ def crawl(tried: Iterable[Tried], numbers: Iterable[int], rate: float) -> None:
             host.advance(now, rng)
         name = names.host(number)
         for one in tried:
-            one.want(name, host, now)
+            one.look_up(name, host, now)
 
 
 def _report(out: Path, tried: list[Tried], about: str) -> str:
@@ -163,7 +161,7 @@ def _results(tried: list[Tried]) -> Table:
     table = Table(
         "Minimum TTL",
         "minutes",
-        "names wanted",
+        "look-ups",
         "questions",
         "answered by the cache, %",
         "stale, % of all answers",

@@ -1,4 +1,4 @@
-"""The experiments as commands; scripts/experiments/resolver runs them."""
+"""Commands of scripts/experiments/resolver."""
 
 import sys
 from pathlib import Path
@@ -6,20 +6,12 @@ from pathlib import Path
 import click
 
 from experiments import apart, latency, memory, ttl
-
-out_option = click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("build/experiments"),
-    show_default=True,
-    help="Folder for the tables and plots.",
-)
-quick_option = click.option("--quick", is_flag=True, help="Some seconds only, to see it work.")
+from experiments.options import out_option, quick_option
 
 
 @click.group()
 def main() -> None:
-    """Experiments with the resolver; each writes tables (.md, .csv) and a plot (.png)."""
+    """Experiments with the resolver. Each writes tables (.md, .csv) and a plot (.png)."""
 
 
 @main.command("latency")
@@ -28,9 +20,9 @@ def main() -> None:
 @click.option("--seconds", default=60.0, show_default=True, help="Longest time for a variant.")
 @click.option("--names", default=1_000_000, show_default=True, help="Length of the list.")
 def latency_command(out: Path, quick: bool, seconds: float, names: int) -> None:
-    """Names over time, with and without cache and asynchrony, beside gethostbyname."""
+    """Names resolved over time, with and without cache and asynchrony, and by gethostbyname."""
     if not apart.is_apart():
-        apart.go_apart("experiments", sys.argv[1:])
+        apart.go_apart("experiments.resolver_main", sys.argv[1:])
     click.echo(latency.run(out, quick=quick, seconds=seconds, count=names))
 
 
@@ -38,7 +30,7 @@ def latency_command(out: Path, quick: bool, seconds: float, names: int) -> None:
 @out_option
 @quick_option
 def memory_command(out: Path, quick: bool) -> None:
-    """Bytes a name, collisions of keys, and the Bloom filter's errors."""
+    """Bytes a name, collisions of keys, and errors of the Bloom filter."""
     click.echo(memory.run(out, quick=quick))
 
 
@@ -46,10 +38,10 @@ def memory_command(out: Path, quick: bool) -> None:
 @out_option
 @quick_option
 @click.option("--days", default=3.0, show_default=True, help="Simulated time.")
-@click.option("--rate", default=10.0, show_default=True, help="Names wanted a second.")
+@click.option("--rate", default=10.0, show_default=True, help="Names looked up a second.")
 @click.option("--size", default=1_000_000, show_default=True, help="Names a cache holds.")
 def ttl_command(out: Path, quick: bool, days: float, rate: float, size: int) -> None:
-    """What a minimum TTL saves, and how many answers are then stale."""
+    """Questions saved by a minimum TTL, and stale answers caused by it."""
     click.echo(ttl.run(out, quick=quick, days=days, rate=rate, size=size))
 
 
