@@ -277,7 +277,7 @@ class OnDisk:
         self._state = state
         self._frontier = frontier
         closing, tuning = around.closing, around.tuning
-        self.output = open_outputs(config, own_output, around.wall)
+        self.output = open_outputs(config, own_output, around.wall, tuning.warc_file_size)
         closing.callback(self.output.close)
         self.log = CrawlLog(Path(config.state_dir) / "crawl.jsonl")
         closing.callback(_close_after_all, self.log)
@@ -317,7 +317,7 @@ def _close_after_all(log: CrawlLog) -> None:
         log.close()
 
 
-def open_outputs(config: Config, own: Output | None, wall: Clock) -> Outputs:
+def open_outputs(config: Config, own: Output | None, wall: Clock, warc_file_size: int) -> Outputs:
     """The plugs of outputMode, and the plug of a program's `own`."""
     more = {} if own is None else {"own": own}
     # An archive of a crawl holds all of its pages, also those that an earlier one has.
@@ -328,12 +328,12 @@ def open_outputs(config: Config, own: Output | None, wall: Clock) -> Outputs:
         config.output_mode,
         config.output_dir,
         more,
-        archive=partial(_archive, config, wall),
+        archive=partial(_archive, config, wall, warc_file_size),
         browsable=browsable if config.rewrite_links else None,
     )
 
 
-def _archive(config: Config, wall: Clock, directory: str) -> Output:
+def _archive(config: Config, wall: Clock, file_size: int, directory: str) -> Output:
     # Loaded only if it is wanted, as half of its libraries are needed for nothing else.
     from larbinpy.output.warc.warc import WarcOutput
 
@@ -344,7 +344,7 @@ def _archive(config: Config, wall: Clock, directory: str) -> Output:
         "http-header-from": config.sender,
         "http-header-user-agent": config.user_agent,
     }
-    return WarcOutput(directory, about, wall)
+    return WarcOutput(directory, about, wall, file_size=file_size)
 
 
 # The people at ports and terminal.

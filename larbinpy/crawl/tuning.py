@@ -31,6 +31,8 @@ class Tuning:
     checkpoint_can_reload: float = 1.0
     pages_a_turn: int = intake.PAGES
     grace: float = ending.GRACE
+    #: Bytes after which the next WARC file is begun (WARC 1.1, Annex C: 10^9).
+    warc_file_size: int = 10**9
     #: Raises the limit of open files to a number, as far as it may be; returns the limit.
     open_files: Callable[[int], int] = raise_open_files
     #: May an address be asked without allowPrivate?

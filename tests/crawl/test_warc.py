@@ -20,6 +20,7 @@ import pytest
 
 from larbinpy.config import load
 from larbinpy.crawl.crawl import Crawl
+from larbinpy.crawl.tuning import Tuning
 from larbinpy.demo import Serving
 from larbinpy.frontier import sequencer
 from larbinpy.output.warc.warc import WarcOutput
@@ -55,13 +56,12 @@ def run(*command: str | Path, **options: Any) -> str:
 def crawled(demo_process: Serving, tmp_path_factory: pytest.TempPathFactory) -> Crawled:
     """The demo web in several files."""
     demo_process.reset()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(WarcOutput.__init__.__kwdefaults__, "file_size", 200_000)
-        folder = tmp_path_factory.mktemp("demo")
-        conf, out, state = folder / "larbin.conf", folder / "out", folder / "state"
-        conf.write_text(demo_process.conf(out, state, retry_wait=0.2))
-        crawl = Crawl(load(str(conf), {}, [("outputMode", "save,warc")]))
-        return Crawled(crawl.run(), crawl, read_log(state / "crawl.jsonl"), out)
+    folder = tmp_path_factory.mktemp("demo")
+    conf, out, state = folder / "larbin.conf", folder / "out", folder / "state"
+    conf.write_text(demo_process.conf(out, state, retry_wait=0.2))
+    config = load(str(conf), {}, [("outputMode", "save,warc")])
+    crawl = Crawl(config, tuning=Tuning(warc_file_size=200_000))
+    return Crawled(crawl.run(), crawl, read_log(state / "crawl.jsonl"), out)
 
 
 def lines(folder: Path) -> list[str]:

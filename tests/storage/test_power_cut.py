@@ -1,19 +1,37 @@
-"""Power cuts and failing disks over whole checkpoints, at each operation in turn."""
+"""Power cuts and failing disks over whole checkpoints, at each operation in turn.
+
+The last test has the parts of a crawl on the disk as the crawl assembles them.
+"""
 
 import errno
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from io import StringIO
 from itertools import count
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
+from larbinpy.config import Config
+from larbinpy.crawl.assembly import OnDisk, Surroundings
+from larbinpy.crawl.mode import Mode
+from larbinpy.crawl.tuning import Tuning
+from larbinpy.loop.poller import Poller
+from larbinpy.outcome import Outcome
+from larbinpy.page import Page
+from larbinpy.stats.counters import Stats
+from larbinpy.storage.state import Start, State
+from larbinpy.url import Url
 from tests.support.crashdisk import CrashDisk, Operation
+from tests.support.frontiers import WALL, make_frontier
 from tests.support.platter import EXTREMES
 from tests.support.valuecrawl import NOTHING, ValueCrawl, small_parts
+from tests.support.warcs import captures, warcs
 
 
 @pytest.fixture(autouse=True)
@@ -242,3 +260,88 @@ def test_a_scratch_that_failed_at_any_point_is_made_again(folder, room, begun):
         if len(disk.operations) < nth:
             break
     assert nth > 5
+
+
+# The outputs of a crawl, as it assembles them.
+
+#: Of which two fill a WARC file.
+PAGES = 3
+
+
+@contextmanager
+def parts_on_disk(folder: Path, mode: str, start: Start) -> Iterator[OnDisk]:
+    """The outputs, the log and the checkpoints of a crawl in `folder`; closed well at the end."""
+    config = Config(
+        user_agent="larbinpy",
+        sender="operator@example.org",
+        output_mode=(mode,),
+        output_dir=str(folder / "out"),
+        state_dir=str(folder / "state"),
+    )
+    with ExitStack() as closing:
+        poller = Poller()
+        closing.callback(poller.close)
+        tuning = Tuning(warc_file_size=3000)
+        streams = StringIO(), StringIO()
+        around = Surroundings(poller, lambda: 0.0, lambda: WALL, *streams, closing, tuning)
+        state = State(folder / "state")
+        state.lock()
+        closing.callback(state.unlock)
+        frontier = make_frontier(folder / "state")
+        mode_now, stats = Mode(), Stats(0.0, WALL)
+        parts = OnDisk(config, state, frontier, None, mode_now, stats, around)
+        parts.take_up(start, [], 0.0)
+        yield parts
+
+
+def page_of(number: int) -> Page:
+    body = Random(number).randbytes(600)
+    return Page(Url(f"http://a.test/{number}", 5), Outcome.SUCCESS, status=200, body=body)
+
+
+def kept_bodies(folder: Path, mode: str) -> list[bytes]:
+    """The bodies of the pages that a closed output of `mode` holds."""
+    if mode == "warc":
+        return [body for found in captures(*warcs(folder)).values() for body in found]
+    names = "d*/f*" if mode == "save" else "a.test/*"
+    return [path.read_bytes() for path in folder.glob(names)]
+
+
+@pytest.mark.parametrize("mode", ["save", "mirror", "warc"])
+def test_pages_before_a_checkpoint_survive_a_power_cut(
+    mode: str, room: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In WARC mode these are two files, of which one is complete."""
+    spawn = os.posix_spawnp
+    with parts_on_disk(folder, mode, Start.REFUSE) as parts, CrashDisk(folder) as disk:
+
+        def sync(file: str, command: list[str], *more: Any, **options: Any) -> int:
+            for name in command[command.index("-f") + 1 :]:
+                disk.sync_all(os.path.relpath(name, folder))
+            return spawn("true", ["true"], *more, **options)
+
+        monkeypatch.setattr(os, "posix_spawnp", sync)
+        parts.saving.save()
+        for number in range(PAGES):
+            parts.output.loaded(page_of(number))
+        parts.saving.save()
+        if mode != "warc":
+            # The making of an index, which the next page begins, is not seen by `CrashDisk`.
+            parts.output.loaded(page_of(PAGES))
+        for keep in (*EXTREMES, *map(Random, range(12))):
+            left = disk.remains(room / "left", keep)
+            with disk.away():
+                check_resumed(left, mode, keep)
+            shutil.rmtree(left)
+
+
+def check_resumed(left: Path, mode: str, keep: object) -> None:
+    """All pages are there, and the crawl goes on with another one."""
+    with parts_on_disk(left, mode, Start.RESUME) as parts:
+        parts.output.loaded(page_of(PAGES))
+    bodies = [page_of(number).body for number in range(PAGES + 1)]
+    assert sorted(kept_bodies(left / "out", mode)) == sorted(bodies), keep
+    if mode == "warc":
+        indexes = [path.read_text() for path in (left / "out").glob("*.cdxj")]
+        assert len(indexes) == 2, keep
+        assert len("".join(indexes).splitlines()) == len(bodies), keep
