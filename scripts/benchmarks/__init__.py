@@ -1,12 +1,12 @@
-"""What a page costs larbinpy, beside other crawlers and beside what it must cost: scripts/bench.
+"""Benchmarks: time and memory of larbinpy beside other crawlers and bare loops: scripts/bench.
 
-    template, web, building    a web of real pages with other links and words, as files
+    template, web, building    a web of real pages with changed links and words, as files
     serving, names             nginx and a name server for it
-    scenarios                  what is measured: crawling runs it, special what is no crawl
-    programs                   who crawls: larbinpy, wget2, Scrapy (spider), the floors (floor)
-    sampled, hanging, micro    processes for profiles, transfers that hang, and single steps
-    plans                      what those are told
-    ratios                     what is promised, and what a run is compared with
+    scenarios                  the list of measurements; crawling runs the crawls, special the rest
+    programs                   crawlers: larbinpy, wget2, Scrapy (spider), the floors (floor)
+    sampled, hanging, micro    processes for profiles, hanging transfers and single steps
+    plans                      their input
+    ratios                     promised ratios, and the comparison with a baseline
 
-All traffic stays on loopback. `experiments` has what is measured beyond that.
+All traffic stays on loopback. The package `experiments` has other measurements.
 """

@@ -1,4 +1,4 @@
-"""The benchmarks as a command; scripts/bench runs it."""
+"""Command of scripts/bench."""
 
 import json
 import os
@@ -31,9 +31,9 @@ _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lar
 
 @click.command()
 @click.argument("names", nargs=-1, type=click.Choice(list(_MEASURES)), metavar="[SCENARIO]...")
-@click.option("--rounds", type=click.IntRange(1), help="Runs of each program; 3, or 1 if quick.")
-@click.option("--hosts", type=click.IntRange(1), help="Hosts, in place of the scenario's own.")
-@click.option("--quick", is_flag=True, help="A twentieth of the hosts, to see it work.")
+@click.option("--rounds", type=click.IntRange(1), help="Runs of each program; 3, quick 1.")
+@click.option("--hosts", type=click.IntRange(1), help="Hosts instead of the scenario's number.")
+@click.option("--quick", is_flag=True, help="Crawl a twentieth of the hosts, as a try.")
 @click.option(
     "--pages",
     "documents",
@@ -46,15 +46,15 @@ _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lar
     default=_CACHE,
     show_default=True,
     type=click.Path(path_type=Path),
-    help="Where the pages that were built are kept.",
+    help="Folder for the built pages.",
 )
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write all there.")
-@click.option("--save", type=click.Path(path_type=Path), help="Write the ratios, for --check.")
+@click.option("--save", type=click.Path(path_type=Path), help="Write ratios there, for --check.")
 @click.option(
     "--check",
     "baseline",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Exit 1 where a ratio lost more than 15 % of what this file has.",
+    help="Exit with 1 if a ratio is more than 15 % worse than in this file.",
 )
 @click.option("--scrapy", envvar="BENCH_SCRAPY", type=click.Path(path_type=Path), hidden=True)
 def main(
@@ -71,21 +71,21 @@ def main(
 ) -> None:
     """Crawl the same web with larbinpy, Scrapy, wget2 and bare loops, and compare.
 
-    The scenarios: broad, big, tls, large, tiny, mirror, hang, micro; by default all.
+    Scenarios: broad, big, tls, large, tiny, mirror, hang, micro; by default all.
     """
     warn_of_load()
     size = Size(rounds or (1 if quick else 3), hosts, _QUICK_SHARE if quick else 1)
     found: dict[str, Outcome] = {}
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        # Removed when all is measured, and not before: see `Ground.job`.
+        # Removed only after all measurements: see `Ground.job`.
         with TemporaryDirectory(prefix="runs-", dir=cache) as runs:
             for name in dict.fromkeys(names or _MEASURES):
                 say(f"{name}:")
-                room = Path(runs, name)
-                room.mkdir()
+                folder = Path(runs, name)
+                folder.mkdir()
                 site_of = partial(_site, documents or (DOCUMENTATION,), cache)
-                found[name] = _MEASURES[name](size, site_of, scrapy, room)
+                found[name] = _MEASURES[name](size, site_of, scrapy, folder)
                 print("\n\n".join(table.markdown() for table in found[name].tables), end="\n\n")
         print(machine())
         if json_file is not None:
@@ -96,8 +96,9 @@ def main(
 
 
 def _site(documents: tuple[Path, ...], cache: Path, web: Web, hosts: int) -> Site:
-    """In a process of its own: what a child is said to have had in memory is never less than
-    what its parent had (see `experiments.runs.Run`).
+    """Build in a new process, so that this one stays small.
+
+    The peak memory of a child is never less than that of its parent (see `experiments.runs.Run`).
     """
     with ProcessPoolExecutor(1) as pool:
         return pool.submit(site, web, hosts, documents, cache).result()
@@ -114,7 +115,7 @@ def _as_json(found: dict[str, Outcome], quick: bool) -> str:
 def _compare(
     found: dict[str, Outcome], quick: bool, save: Path | None, baseline: Path | None
 ) -> int:
-    """Save and check; the exit status."""
+    """Save the ratios and check them; returns the exit status."""
     results = {name: outcome.ratios for name, outcome in found.items() if outcome.ratios}
     if save is not None:
         save.write_text(ratios.baseline(results, quick))
@@ -124,7 +125,7 @@ def _compare(
     for line in lost:
         print(f"LOST  {line}")
     if not lost:
-        print(f"no ratio lost more than {ratios.TOLERANCE:.0%} of what {baseline} has")
+        print(f"no ratio is more than {ratios.TOLERANCE:.0%} worse than in {baseline}")
     return 1 if lost else 0
 
 

@@ -1,8 +1,8 @@
-"""The web as files, made once and kept: nginx serves them as any site.
+"""Builds the web as files, once. nginx serves them like any site.
 
-Files and not one page that nginx changes as it goes (sub_filter): that would take processor
-time of the two cores that are measured, and sendfile with it. larbinpy's parser is loaded where
-it is used: only the process that builds should have it in memory (see `plans`).
+One page that nginx changes on the fly (sub_filter) would take CPU time of the measured cores
+and disable sendfile. larbinpy's parser is imported inside functions, so that only the process
+that builds has it in memory (see `plans`).
 """
 
 import hashlib
@@ -25,24 +25,24 @@ from benchmarks import web as webs
 from benchmarks.template import Slot, Template, piece, template
 from benchmarks.web import ANCHORS, ROBOTS, Author, Web, choose
 
-#: Where Debian's python3-doc has its pages.
+#: Pages of Debian's python3-doc.
 DOCUMENTATION = Path("/usr/share/doc/python3-doc/html")
-#: Pages that differ in their markup; more hosts and pages have them again, with other words.
+#: Pages with different markup; hosts and pages repeat them with other words.
 TEMPLATES = 100
-#: Pages larger than this many times the mean are not looked at.
+#: Largest pages, as a multiple of the mean size; larger ones are ignored.
 _MOST = 6
-#: Pages smaller than this are parts of pages of this size: no documentation has such small ones.
+#: Smaller pages are cut from pages of this size, because no documentation has such small ones.
 _SMALL = 4000
 _ENDINGS = (".html", ".htm")
-#: Where a page's links must lead into, to tell that none leads elsewhere.
+#: Web for the check that no link of a template leads out of the web.
 _PROBE = Web(pages=300, size=0, group=3)
-#: What a file takes beyond its bytes, at most.
+#: Most bytes that a file takes on the disk beyond its size.
 _BLOCK = 4096
 _LINK = re.compile(rb"\s(?:href|src)\s*=", re.IGNORECASE)
 
 
 class CannotBuild(Exception):
-    """There are no pages, or no room for them."""
+    """Raised if there are no pages, or not enough disk space."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Site:
 
     web: Web
     folder: Path
-    #: Of the pages of some hosts, in the mean: bytes, links as they stand, URLs among them.
+    #: Means over the pages of some hosts: bytes, links, distinct URLs.
     size: float
     links: float
     urls: float
@@ -62,14 +62,14 @@ class Site:
             yield from map(json.loads, islice(lines, hosts))
 
     def file(self, host: int, path: str) -> Path:
-        """Where a page is."""
+        """The file of a page."""
         return self.folder / self.web.host(host) / (path or "index.html")
 
 
 def site(web: Web, hosts: int, documents: Sequence[Path], cache: Path) -> Site:
-    """The site of `web` with at least `hosts` hosts, made where it is missing.
+    """The site of `web` with at least `hosts` hosts; builds it if it is missing.
 
-    Raises CannotBuild with a line for people.
+    Raises CannotBuild.
     """
     found = list(_documents(documents))
     folder = cache / f"{web.pages}x{web.size}-{_key(web, found)}"
@@ -77,7 +77,7 @@ def site(web: Web, hosts: int, documents: Sequence[Path], cache: Path) -> Site:
     hosts = web.closed(hosts)
     if not built.exists() or json.loads(built.read_text())["hosts"] < hosts:
         folder.mkdir(parents=True, exist_ok=True)
-        _check_room(folder, hosts * web.pages * (web.size + _BLOCK))
+        _check_space(folder, hosts * web.pages * (web.size + _BLOCK))
         author = Author(web, _templates(web, found))
         measured = _build(author, folder, hosts)
         built.write_text(json.dumps({"hosts": hosts, **measured}))
@@ -95,13 +95,13 @@ def _documents(folders: Iterable[Path]) -> Iterator[tuple[Path, int]]:
 
 
 def _key(web: Web, found: Iterable[tuple[Path, int]]) -> str:
-    """Changes with whatever changes a page."""
+    """A hash of everything that the pages depend on."""
     text = [repr(web), *(f"{path} {size}" for path, size in found)]
     sources = [Path(module.__file__ or "").read_text() for module in (webs, templates)]
     return hashlib.sha256("\n".join(text + sources).encode()).hexdigest()[:12]
 
 
-def _check_room(folder: Path, needed: int) -> None:
+def _check_space(folder: Path, needed: int) -> None:
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise CannotBuild(
@@ -111,7 +111,7 @@ def _check_room(folder: Path, needed: int) -> None:
 
 
 def _templates(web: Web, found: Iterable[tuple[Path, int]]) -> list[Template]:
-    """Templates for pages of the size of the web's."""
+    """Templates for pages of the web's size."""
     small = web.size < _SMALL
     mean = 8 * _SMALL if small else web.size
     read = [path for path, size in found if mean // 3 <= size <= _MOST * mean]
@@ -121,18 +121,18 @@ def _templates(web: Web, found: Iterable[tuple[Path, int]]) -> list[Template]:
     made = [one for one in (template(stem, page) for stem, page in parts) if usable(one)]
     if not made:
         raise CannotBuild(
-            f"no pages of {mean // 3:,} bytes or more that have some links; give --pages FOLDER"
+            f"no pages of {mean // 3:,} bytes or more with some links; give --pages FOLDER"
         )
     chosen = [made[n] for n in choose([one.size for one in made], TEMPLATES, web.size)]
-    # So that each host has pages of all sizes.
+    # Gives each host pages of all sizes.
     random.Random(0).shuffle(chosen)
     return chosen
 
 
 def usable(made: Template) -> bool:
-    """Has it links enough, and do all lead to where they were made to lead?
+    """Whether it has enough links, and all lead to the URLs that were filled in.
 
-    A page with a <base>, or with links in style sheets, is left out by that.
+    Excludes pages with a <base> or with links in style sheets.
     """
     if made.count(Slot.ANCHOR) < ANCHORS:
         return False
@@ -145,7 +145,7 @@ def usable(made: Template) -> bool:
 
 
 def _build(author: Author, folder: Path, hosts: int) -> dict[str, float]:
-    say(f"building {hosts * author.web.pages:,} pages in {folder}, once")
+    say(f"building {hosts * author.web.pages:,} pages in {folder} (only once)")
     groups = range(0, hosts, author.web.group)
     with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         write = partial(_write_group, author.web, author.templates, folder)
@@ -172,7 +172,7 @@ def _write_host(author: Author, folder: Path, host: int) -> None:
 
 
 def _measured(author: Author, folder: Path) -> dict[str, float]:
-    """Means of some pages of the first hosts."""
+    """Means over some pages of the first hosts."""
     from larbinpy.parse import links
 
     sizes, attributes, urls = [], [], []

@@ -1,4 +1,4 @@
-"""One scenario: all programs in turn, and a profile of larbinpy."""
+"""Runs one scenario: all programs in turn, and a profile of larbinpy."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,22 +19,22 @@ from benchmarks.web import Web
 
 SiteOf = Callable[[Web, int], Site]
 
-#: Pages that the profile is taken with: it need not be long.
+#: Pages of the crawl with the profile.
 _PROFILED = 4000
-#: And the functions that are shown of it.
-_DEAREST = 12
+#: Functions shown of the profile.
+_SHOWN_FUNCTIONS = 12
 
 
 def crawl(
-    name: str, size: Size, site_of: SiteOf, scrapy_python: Path | None, room: Path
+    name: str, size: Size, site_of: SiteOf, scrapy_python: Path | None, folder: Path
 ) -> Outcome:
-    """Some rounds of a scenario; and a profile, which does not count."""
+    """Run the rounds of a scenario, then a crawl with the profile, which is not compared."""
     scenario = SCENARIOS[name]
     web = scenario.web
     hosts = size.of(scenario.hosts, web)
     site = site_of(web, hosts)
-    with nginx(site.folder, room) as server, _names(web) as dns_port:
-        ground = Ground(site, server, dns_port, room)
+    with nginx(site.folder, folder) as server, _names(web) as dns_port:
+        ground = Ground(site, server, dns_port, folder)
         done = _rounds(scenario, size, hosts, scrapy_python, ground)
         profiled = min(hosts, web.closed(max(1, _PROFILED // web.pages)))
         profile = _profile(profiled, scenario.mirror, ground)
@@ -53,7 +53,7 @@ def crawl(
 
 @contextmanager
 def _names(web: Web) -> Iterator[int]:
-    """A name server where there are names; its port."""
+    """Run a name server if the web has names; gives its port."""
     if not web.tls:
         yield 9
         return
@@ -66,7 +66,7 @@ def _rounds(
 ) -> dict[str, list[Done]]:
     programs = scenario.programs(scrapy_python, size.share)
     done: dict[str, list[Done]] = {program.name: [] for program in programs}
-    # Whoever came first would pay for having the files read from the disk.
+    # Reads all files into the page cache; otherwise the first program would pay for that.
     measure(FETCH, hosts, ground)
     for number in range(size.rounds):
         for program in programs:
@@ -88,12 +88,12 @@ def _profile(hosts: int, mirror: bool, ground: Ground) -> dict[str, Any]:
 
 def _title(name: str, scenario: Scenario, site: Site, hosts: int) -> str:
     page = f"{site.size / 1000:.1f} kB with {site.links:.0f} links to {site.urls:.0f} URLs"
-    about = f"{hosts:,} hosts of {site.web.pages} pages, in the mean {page}"
+    about = f"{hosts:,} hosts of {site.web.pages} pages, mean page {page}"
     return f"{name}: {scenario.about}; {about}"
 
 
 def _programs_table(title: str, done: Mapping[str, Sequence[Done]]) -> Table:
-    table = Table(title, "program", "pages", "pages/s", "CPU us/page", "most MB", "remark")
+    table = Table(title, "program", "pages", "pages/s", "CPU us/page", "peak MB", "remark")
     for program, values in done.items():
         rates, cpu = (Spread.of([getattr(one, of) for one in values]) for of in ("rate", "cpu"))
         memory = max(one.max_rss for one in values) / 1e6
@@ -113,12 +113,12 @@ def _profile_tables(profile: Mapping[str, Any]) -> Iterator[Table]:
     each = profile["cpu"] / profile["pages"] * 1e6
     collecting = profile["collecting"] / profile["cpu"]
     title = (
-        f"larbinpy by stage, sampled in a run of its own: {each:,.0f} us/page, after "
-        f"{profile['loading']:.2f} s of loading; of all, {collecting:.1%} was the garbage collector"
+        f"larbinpy by stage, sampled in a separate run: {each:,.0f} us/page after "
+        f"{profile['loading']:.2f} s of loading; the garbage collector took {collecting:.1%}"
     )
     for name, heading, most in (
         ("stages", title, None),
-        ("functions", "its dearest functions, with what they call of libraries", _DEAREST),
+        ("functions", "its most expensive functions, with library calls", _SHOWN_FUNCTIONS),
     ):
         table = Table(heading, name.removesuffix("s"), "share, %", "CPU us/page")
         for what, count in list(profile[name].items())[:most]:

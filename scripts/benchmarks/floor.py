@@ -1,11 +1,10 @@
-"""What a crawl costs at least: the same URLs through libcurl, and perhaps an HTML parser.
+"""The least cost of a crawl: the same URLs through libcurl, optionally with an HTML parser.
 
-    python -m benchmarks.floor PLAN          (a JSON file; the result goes to standard output)
+    python -m benchmarks.floor PLAN          (a JSON file; prints the result)
 
-One loop over one epoll, as larbinpy's, but with nothing around it: no queues, no rules, no
-names, no log. Each handle goes through one host after another, page after page on one
-connection, which is the cheapest order there is. "parse" has turbohtml make the tree of each
-page and takes its links as they stand.
+A loop over one epoll, as in larbinpy, without queues, rules, names or log. Each handle fetches
+one host after another, page after page on one connection, which is the cheapest order. With
+"parse", turbohtml makes the tree of each page, and its links are collected without resolving.
 """
 
 import json
@@ -26,7 +25,7 @@ _AGENT = "bench-floor/1"
 
 
 class Floor:
-    """The loop."""
+    """The loop and its counts."""
 
     def __init__(self, plan: FloorPlan) -> None:
         self._plan = plan
@@ -123,7 +122,7 @@ def main(path: Path) -> None:
     seconds, cpu = time.perf_counter() - began, time.process_time() - spent
     values = {name: getattr(floor, name) for name in ("pages", "failed", "links", "bytes")}
     print(json.dumps({**values, "seconds": seconds, "cpu": cpu}), flush=True)
-    # What is open is the system's to close, and none of what was measured.
+    # The system closes all files; closing them here is no part of the measurement.
     os._exit(0)
 
 

@@ -1,12 +1,12 @@
-"""Transfers that hang: what they cost those that do not, and what they cost a turn.
+"""The cost of hanging transfers for other transfers and for a turn of the loop.
 
-    python -m benchmarks.hanging serve PLAN        the web that hangs; prints a line when it does
-    python -m benchmarks.hanging crawl PLAN        one crawl; prints what a page cost
-    python -m benchmarks.hanging turn PLAN         prints what a turn costs with nothing to do
+    python -m benchmarks.hanging serve PLAN        serves the sites that hang; prints a line first
+    python -m benchmarks.hanging crawl PLAN        crawls once; prints the cost of a page
+    python -m benchmarks.hanging turn PLAN         prints the cost of an idle turn
 
-Sites that hang answer for their robots.txt and for nothing else: of requests to sites that
-never answered larbinpy has only so many in flight. One more page, the gate, is answered as soon
-as all the others hang, and leads to the pages that count.
+Sites that hang answer only for robots.txt, because larbinpy limits its requests to sites that
+never answered. One more page, the gate, is answered as soon as all the others hang. It links to
+the pages that are measured.
 """
 
 import json
@@ -31,15 +31,15 @@ from larbinpy.url import Url
 
 _GATE = "/gate"
 _FILES = 20_000
-#: Longer than any run: nothing is to end by itself.
+#: Timeouts longer than any run (s).
 _LONGEST = 900.0
-#: Of the pages, those that come before the ones that count.
+#: Share of the pages before the measurement begins.
 _WARM = 0.1
 _TURNS = 2000
 
 
 def seeds(plan: HangingPlan) -> list[str]:
-    """All sites that hang, each at an address that is nobody else's, and the gate."""
+    """The sites that hang, each at its own address, and the gate."""
     addresses = (divmod(number, 250) for number in range(plan.hanging))
     urls = [f"http://127.200.{third}.{fourth + 1}:{HANG_PORT}/" for third, fourth in addresses]
     return [*urls, f"http://127.201.0.1:{HANG_PORT}{_GATE}"]
@@ -49,7 +49,7 @@ def seeds(plan: HangingPlan) -> list[str]:
 
 
 class Server:
-    """One connection after another, for ever."""
+    """Answers for robots.txt and, in time, the gate; never for other pages."""
 
     def __init__(self, plan: HangingPlan) -> None:
         self._plan = plan
@@ -75,7 +75,7 @@ class Server:
         self._ready.register(connection, EPOLLIN)
 
     def _read(self, fd: int) -> None:
-        """A request is short and comes whole."""
+        """Requests are short and arrive in one piece."""
         try:
             request = self._open[fd].recv(1 << 16)
         except OSError:
@@ -117,7 +117,7 @@ def _raise_limit() -> None:
 
 
 class Meter:
-    """The plug that takes the time of the pages that count, and then ends the process."""
+    """The crawl's output: measures the time of the pages, then ends the process."""
 
     def __init__(self, plan: HangingPlan) -> None:
         self._first = int(plan.pages * _WARM)
@@ -128,7 +128,7 @@ class Meter:
 
     @property
     def begun(self) -> bool:
-        """Is the gate open, and so do all the others hang?"""
+        """Whether the gate is open, so that all others hang."""
         return self._pages >= 0
 
     def loaded(self, page: Page) -> None:
@@ -142,7 +142,7 @@ class Meter:
     def failed(self, url: Url, outcome: Outcome) -> None:
         if not url.href.endswith("/gate"):
             return
-        sys.exit(f"the gate did not open: {outcome.value}")
+        sys.exit(f"the gate failed: {outcome.value}")
 
     def stats(self) -> dict[str, object]:
         return {}
@@ -152,7 +152,7 @@ class Meter:
 
 
 class Turns:
-    """Times turns in which nothing happens, from the moment when all transfers hang."""
+    """Measures idle turns from the moment when all transfers hang."""
 
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
@@ -185,7 +185,7 @@ class Turns:
 
 
 def finish(values: dict[str, float]) -> NoReturn:
-    """The rest of the crawl is of no interest."""
+    """Print `values` and end the process without finishing the crawl."""
     print(json.dumps(values), flush=True)
     os._exit(0)
 
@@ -204,7 +204,7 @@ def crawl(plan: HangingPlan, folder: Path, output: Any) -> None:
         allow_private=True,
     )
     Crawl(config, output=output, start=Start.SCRATCH).run()
-    sys.exit("the crawl ended before all pages had come")
+    sys.exit("the crawl ended before the last page")
 
 
 def main(what: str, file: Path) -> None:

@@ -1,6 +1,6 @@
-"""The dear steps of a crawl one by one, each in microseconds.
+"""The expensive steps of a crawl, measured one by one.
 
-python -m benchmarks.micro SITE ROUNDS ROOM      (the figures go to standard output, as JSON)
+python -m benchmarks.micro PAGES ROUNDS FOLDER      (prints microseconds as JSON)
 """
 
 import json
@@ -35,14 +35,14 @@ Measure = tuple[int, Callable[[], object]]
 
 
 def timed(count: int, work: Callable[[], object]) -> float:
-    """Microseconds of processor time for each of `count` operations."""
+    """Microseconds of CPU time for each of `count` operations."""
     began = time.process_time()
     work()
     return (time.process_time() - began) / count * 1e6
 
 
 def measures(folder: Path, pages: Sequence[tuple[str, bytes]]) -> Iterator[tuple[str, Measure]]:
-    """Each operation by its name: how many, and what does them; made for one round."""
+    """Name of each operation, the number of operations, and the function that runs them."""
     found = [links(body, url, "utf-8") for url, body in pages]
     count = sum(map(len, found))
     urls = list(dict.fromkeys(url for page in found for url in page))
@@ -54,7 +54,7 @@ def measures(folder: Path, pages: Sequence[tuple[str, bytes]]) -> Iterator[tuple
     yield "canonical spelling", (len(urls), lambda: [canonical(url) for url in urls])
     yield "fingerprint", (len(urls), lambda: [fingerprint(url) for url in urls])
     yield "seen, by link", (_SEEN, seen(folder))
-    yield "queues, put and taken", (_QUEUED, queues(folder))
+    yield "queues, put and take", (_QUEUED, queues(folder))
     names = [f"www{n}.example.org" for n in range(_NAMES)]
     section, packet = answer_for(names[0])
     yield "name encoded", (_NAMES, lambda: [encoded(name) for name in names])
@@ -65,7 +65,7 @@ def measures(folder: Path, pages: Sequence[tuple[str, bytes]]) -> Iterator[tuple
 
 
 def seen(folder: Path) -> Callable[[], None]:
-    """Batches of a page's links, as a crawl has them."""
+    """Batches of links, as a crawl adds them."""
     table = Seen(Path(folder), "seen")
     rng = random.Random(1)
     known = array("Q", rng.randbytes(8 * _SEEN))
@@ -85,7 +85,7 @@ def seen(folder: Path) -> Callable[[], None]:
 
 
 def queues(folder: Path) -> Callable[[], None]:
-    """URLs of a thousand sites from being queued to being decided."""
+    """URLs of a thousand sites, queued, taken and decided."""
     store = Store(folder)
     sequencer = Sequencer(store, 10_000)
     urls = [
@@ -114,18 +114,18 @@ def encoded(name: str) -> bytes:
 
 
 def answer_for(name: str) -> tuple[bytes, bytes]:
-    """The question section for a name, and an answer to it."""
+    """The question section for a name, and a reply to it."""
     query = dns.message.make_query(f"{name}.", "A")
     reply = dns.message.make_response(query)
     reply.answer.append(dns.rrset.from_text(query.question[0].name, 300, "IN", "A", "192.0.2.1"))
     return wire.question(name, wire.A), reply.to_wire()
 
 
-def main(file: Path, rounds: int, room: Path) -> None:
+def main(file: Path, rounds: int, parent: Path) -> None:
     pages = [(url, Path(name).read_bytes()) for url, name in json.loads(file.read_text())]
     found: dict[str, list[float]] = {}
     for _ in range(rounds):
-        with TemporaryDirectory(dir=room) as folder:
+        with TemporaryDirectory(dir=parent) as folder:
             for name, (count, work) in measures(Path(folder), pages):
                 found.setdefault(name, []).append(timed(count, work))
     print(json.dumps(found))

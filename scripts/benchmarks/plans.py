@@ -1,7 +1,8 @@
-"""What the processes of a benchmark are told; apart from them, so that who starts them is small.
+"""Input of the processes of a benchmark.
 
-Linux counts a process's highest memory from before its exec, so no program would seem to have
-less than who started it: nothing of larbinpy, libcurl or a parser is loaded there.
+A separate module, so that the process that starts them does not load larbinpy, libcurl or a
+parser. Linux counts a process's peak memory from before its exec, so no program seems smaller
+than the process that started it.
 """
 
 import json
@@ -11,30 +12,31 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from experiments.runs import PYTHON, in_background
+from experiments import runs
+from experiments.runs import PYTHON
 
 ALL_CORES = os.sched_getaffinity(0)
 
 
 @dataclass(frozen=True)
 class Host:
-    """A host's URLs."""
+    """The URLs of a host."""
 
     base: str
-    #: Of TCP's; None where the URL has it.
+    #: Address to connect to; None for that in the URL.
     address: str | None
     paths: list[str]
 
 
 @dataclass(frozen=True)
 class FloorPlan:
-    """For `floor`."""
+    """Input of `floor`."""
 
     hosts: list[Host]
     #: Transfers at a time.
     parallel: int
     parse: bool
-    #: Certificates to trust.
+    #: File of trusted certificates.
     ca_file: str | None = None
 
     def write(self, path: Path) -> None:
@@ -49,10 +51,10 @@ class FloorPlan:
 
 @dataclass(frozen=True)
 class HangingPlan:
-    """For `hanging`."""
+    """Input of `hanging`."""
 
     seeds: list[str]
-    #: All that can be reached from the seeds.
+    #: Pages that can be reached from the seeds.
     pages: int
     #: Transfers that hang.
     hanging: int
@@ -69,11 +71,7 @@ class HangingPlan:
 
 @contextmanager
 def serving(module: str, *arguments: str) -> Iterator[str]:
-    """A server of this package in a process of its own; gives the line that it begins with."""
+    """Run a server of this package in its own process; gives the line that it prints first."""
     command = [PYTHON, "-m", f"benchmarks.{module}", *arguments]
-    with in_background(command, ALL_CORES) as process:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"the server benchmarks.{module} did not start")
-        yield line.strip()
+    with runs.serving(command, ALL_CORES) as (line, _):
+        yield line

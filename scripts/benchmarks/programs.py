@@ -1,8 +1,8 @@
 """larbinpy, its peers and the floors as programs that crawl one site from the same seeds.
 
-Nothing is kept on a core: server and client have the same cores, whoever the client is.
-larbinpy and wget2 are judged by their whole processes; Scrapy and the floors, which get less
-to do or have less of it, by their own clocks without their start.
+Server and client may use all cores, for each program alike. larbinpy and wget2 are measured by
+the time of the whole process. Scrapy and the floors have less work, so they are measured by
+their own clocks, without their start.
 """
 
 import json
@@ -20,24 +20,24 @@ from benchmarks.ratios import Done
 from benchmarks.serving import Nginx
 from benchmarks.web import address
 
-#: Transfers at a time: larbinpy's default, and the floors' for that reason.
+#: Transfers at a time: larbinpy's default, also for the floors.
 PARALLEL = 100
-#: As Scrapy's manual advises to begin with for broad crawls; one core is busy long before.
+#: The first value in Scrapy's manual for broad crawls; one core is busy with far fewer.
 SCRAPY_REQUESTS = 100
-#: Of 5, 10 and 20 the quickest on two cores.
+#: The fastest of 5, 10 and 20 on two cores.
 WGET2_THREADS = 10
 
 
 @dataclass(frozen=True)
 class Job:
-    """A crawl that a program is to make."""
+    """A crawl for a program."""
 
     site: Site
     hosts: int
     server: Nginx
-    #: Of the name server; a port where nobody answers where no names are needed.
+    #: Port of the name server; a closed port if the web has no names.
     dns_port: int
-    #: For the program's files; empty.
+    #: An empty folder for the program's files.
     folder: Path
 
     @property
@@ -54,26 +54,26 @@ class Job:
 
 @dataclass(frozen=True)
 class Ground:
-    """A site that is served, and room for those who crawl it."""
+    """A served site, and a folder for the files of the programs."""
 
     site: Site
     server: Nginx
     dns_port: int
-    room: Path
+    folder: Path
 
     def job(self, hosts: int) -> Job:
-        """A crawl of so many hosts; what programs write stays until the room goes.
+        """A crawl of `hosts` hosts. Its files stay until the ground's folder is removed.
 
-        ext4 looks long for a free inode where many were freed in the last minutes: files that
-        are removed make those of the next run dearer.
+        After many files were removed, ext4 searches long for free inodes for some minutes.
+        Removing the files of a run would make the next run slower.
         """
-        folder = Path(mkdtemp(prefix="run-", dir=self.room))
+        folder = Path(mkdtemp(prefix="run-", dir=self.folder))
         return Job(self.site, hosts, self.server, self.dns_port, folder)
 
 
 @dataclass(frozen=True)
 class Count:
-    """What a program says it did; times without its start, where it can tell."""
+    """Results reported by a program; times without its start, None if it does not report any."""
 
     pages: int
     seconds: float | None = None
@@ -84,21 +84,21 @@ class Count:
 class Program:
     name: str
     command: Callable[[Job], Command]
-    #: Called with what it wrote to standard output.
+    #: Reads the results; called with the file of its standard output.
     count: Callable[[Job, Path], Count]
-    #: Hosts it gets at most; None for all. A rate does not depend on it.
+    #: Most hosts; None for all. Rates do not depend on the number.
     sample: int | None = None
 
 
 def measure(program: Program, hosts: int, ground: Ground) -> Done:
-    """One run of `program`."""
+    """Run `program` once."""
     hosts = min(hosts, ground.site.web.closed(program.sample or hosts))
     job = ground.job(hosts)
     command = program.command(job)
     job.server.take_lost()
     before = job.server.requests()
     ran = run(command, job.folder / "out", ALL_CORES)
-    # Asking is a request, too.
+    # Reading the counter is a request, too.
     requests = job.server.requests() - before - 1
     return _done(program.count(job, job.folder / "out"), job, ran, requests)
 
@@ -119,7 +119,7 @@ def _done(count: Count, job: Job, ran: Run, requests: int) -> Done:
 
 
 def settings(job: Job, mirror: bool = False, readers: int = 0) -> list[str | Path]:
-    """Arguments of `larbinpy`: all pages of all hosts, without waiting, else as it comes."""
+    """Arguments of `larbinpy`: all pages of all hosts without waits, otherwise the defaults."""
     values = {
         "waitDuration": 0,
         "depthInSite": 1_000_000,
@@ -134,13 +134,13 @@ def settings(job: Job, mirror: bool = False, readers: int = 0) -> list[str | Pat
         values["caFile"] = job.server.certificate
     sets = [part for name, value in values.items() for part in ("--set", f"{name}={value}")]
     report: list[str | Path] = ["--report", job.folder / "report"]
-    # A larbin.conf of whoever calls is not to count.
+    # Ignores a larbin.conf in the current folder.
     files: list[str | Path] = ["-c", os.devnull, "-i", job.seeds()]
     return ["crawl", *files, "--allow-private", "--progress", "none", *report, *sets]
 
 
 def larbinpy(mirror: bool = False, readers: int = 0) -> Program:
-    """With `readers` it reads pages in so many processes beside."""
+    """larbinpy, with `readers` processes that parse pages."""
 
     def command(job: Job) -> Command:
         return [PYTHON, "-m", "larbinpy", *settings(job, mirror, readers)]
@@ -150,7 +150,7 @@ def larbinpy(mirror: bool = False, readers: int = 0) -> Program:
 
 
 def _larbinpy_count(job: Job, _out: Path) -> Count:
-    """By its log, in which each URL stands once."""
+    """Counts pages in the log, which has each URL once."""
     with (job.folder / "state" / "crawl.jsonl").open() as lines:
         fates = map(json.loads, lines)
         return Count(len({fate["url"] for fate in fates if fate["outcome"] == "success"}))
@@ -186,7 +186,7 @@ PARSE = _floor("fetch + parse floor", parse=True)
 
 
 def scrapy(python: Path, sample: int) -> Program:
-    """Scrapy in an environment of its own, with some of the hosts."""
+    """Scrapy in its own environment, with `sample` of the hosts."""
 
     def command(job: Job) -> Command:
         script = Path(__file__).with_name("spider.py")
@@ -206,7 +206,7 @@ def _wget2(job: Job) -> Command:
 
 
 def _wget2_count(job: Job, _out: Path) -> Count:
-    """It has nothing but its files to tell of its pages."""
+    """Counts its files, because it reports nothing."""
     top = job.folder / "site"
     names = (name for _, _, files in os.walk(top) for name in files)
     return Count(sum(name.endswith(".html") for name in names))

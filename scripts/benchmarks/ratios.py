@@ -1,4 +1,4 @@
-"""What is promised and compared: larbinpy beside another program of the same run."""
+"""Ratios of larbinpy to other programs of the same run, their targets, and a baseline."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,21 +8,21 @@ from typing import Any
 
 from experiments.runs import Spread
 
-#: More than this share of a ratio lost is a loss and not noise.
+#: Largest loss of a ratio, as a share, that counts as noise.
 TOLERANCE = 0.15
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A program that has crawled, in one round."""
+    """A crawl of one program in one round."""
 
-    #: Pages it got, and how many there were to get.
+    #: Pages fetched, and pages of the web.
     pages: int
     expected: int
     seconds: float
     cpu_seconds: float
     max_rss: int
-    #: Requests that the server counted, and those for what is not there or closed.
+    #: Requests counted by the server, and those for missing or disallowed URLs.
     requests: int
     lost: int
 
@@ -33,21 +33,21 @@ class Done:
 
     @property
     def cpu(self) -> float:
-        """Microseconds of processor time a page."""
+        """Microseconds of CPU time a page."""
         return self.cpu_seconds / max(self.pages, 1) * 1e6
 
     @property
     def remark(self) -> str:
-        """What was not as it should be."""
+        """Deviations from a correct crawl; empty if there are none."""
         parts = []
         if self.pages < self.expected:
             parts.append(f"skipped {1 - self.pages / self.expected:.1%}")
         if self.pages > self.expected:
             parts.append(f"{self.pages - self.expected:,} pages too many")
         if self.pages > self.requests:
-            parts.append(f"asked only {self.requests:,} times")
+            parts.append(f"only {self.requests:,} requests")
         if self.lost:
-            parts.append(f"{self.lost:,} closed or missing URLs")
+            parts.append(f"{self.lost:,} disallowed or missing URLs")
         return ", ".join(parts)
 
     def as_json(self) -> dict[str, Any]:
@@ -56,18 +56,18 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """larbinpy's figure divided by another's, or the reverse where less is better."""
+    """larbinpy's figure divided by that of another program, or the inverse."""
 
     label: str
     other: str
-    #: A property of Done.
+    #: Name of a property of Done.
     of: str
-    #: Which way round: as it stands (larbinpy / other) or other / larbinpy.
+    #: Whether the ratio is other / larbinpy instead of larbinpy / other.
     inverse: bool = False
     more_is_better: bool = True
-    #: What is promised of the median; None for nothing.
+    #: Promised bound of the median; None for none.
     target: float | None = None
-    #: Whose figure it is.
+    #: The program of larbinpy's figure.
     ours: str = "larbinpy"
 
     def values(self, done: Mapping[str, Sequence[Done]]) -> list[float]:
@@ -82,7 +82,7 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A ratio as it was measured."""
+    """A measured ratio."""
 
     label: str
     spread: Spread
@@ -98,7 +98,7 @@ class Found:
         return self.spread.median <= self.target
 
     def verdict(self) -> str:
-        """What was promised, and whether it is so."""
+        """The promised bound, and whether it was met; empty without a bound."""
         if self.target is None:
             return ""
         bound = "at least" if self.more_is_better else "at most"
@@ -111,7 +111,7 @@ class Found:
         return values
 
     def kept(self, before: float) -> float:
-        """How much there is left of a ratio that was `before`: 1 for all of it."""
+        """The ratio relative to `before`; below 1 if it is worse."""
         now = self.spread.median
         return now / before if self.more_is_better else before / now
 
@@ -120,11 +120,11 @@ Results = Mapping[str, Sequence[Found]]
 
 
 class Unusable(Exception):
-    """A baseline that says nothing about this run."""
+    """Raised for a baseline that cannot be compared with this run."""
 
 
 def baseline(results: Results, quick: bool) -> str:
-    """The medians of all ratios, as a file to compare with later."""
+    """The medians of all ratios as the text of a baseline file."""
     ratios = {
         scenario: {found.label: round(found.spread.median, 3) for found in ratios}
         for scenario, ratios in results.items()
@@ -133,9 +133,9 @@ def baseline(results: Results, quick: bool) -> str:
 
 
 def check(results: Results, quick: bool, file: Path) -> list[str]:
-    """The ratios that have lost more than `TOLERANCE` of what they were in `file`, a line each.
+    """A line for each ratio that is worse than in `file` by more than `TOLERANCE`.
 
-    Raises Unusable where there is nothing to compare.
+    Raises Unusable if there is nothing to compare.
     """
     try:
         stored = json.loads(file.read_text())
@@ -144,10 +144,10 @@ def check(results: Results, quick: bool, file: Path) -> list[str]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise Unusable(f"{file}: no baseline ({error}); --save FILE writes one") from None
     if as_quick != quick:
-        raise Unusable(f"{file}: {'with' if as_quick else 'without'} --quick, this run is not so")
+        raise Unusable(f"{file}: made {'with' if as_quick else 'without'} --quick, unlike this run")
     pairs = list(_pairs(results, before))
     if not pairs:
-        raise Unusable(f"{file}: knows no ratio of this run; --save FILE writes a baseline")
+        raise Unusable(f"{file}: has no ratio of this run; --save FILE writes a baseline")
     return [
         f"{scenario}: {found.label} is {found.spread.median:.3g}, was {was:.3g}: "
         f"{1 - found.kept(was):.0%} lost"
@@ -159,7 +159,7 @@ def check(results: Results, quick: bool, file: Path) -> list[str]:
 def _pairs(
     results: Results, before: Mapping[str, Mapping[str, float]]
 ) -> Iterator[tuple[str, Found, float]]:
-    """What both have: scenario, ratio, and what it was."""
+    """Scenario, ratio and former median of each ratio that both have."""
     for scenario, ratios in results.items():
         known = before.get(scenario, {})
         for found in ratios:

@@ -1,11 +1,11 @@
-"""larbinpy with a look at where it is, each four milliseconds of processor time.
+"""Runs larbinpy with a sampling profiler, one sample each four milliseconds of CPU time.
 
     python -m benchmarks.sampled RESULT ARGUMENT...      (the arguments are those of larbinpy)
 
-A sample counts for the innermost function of larbinpy; what it called of libraries counts for
-it. Samples cost next to nothing, so nothing looks dearer than it is, as small functions do under
-cProfile. Python notes a signal when a call into C returns or calls back, so such calls are not cut
-short but counted where they were made. Sampling begins when all is loaded.
+A sample counts for the innermost function of larbinpy, including its library calls. Samples cost
+almost nothing, so small functions do not look more expensive than they are, as under cProfile.
+Python handles a signal when a call into C returns or calls back, so C calls count for their
+caller. Sampling begins after all modules are loaded.
 """
 
 import gc
@@ -21,40 +21,40 @@ import larbinpy
 from larbinpy.cli import crawl
 from larbinpy.cli import main as larbinpy_main
 
-#: What Linux counts processor time in, on most machines.
+#: Linux counts CPU time in this unit on most machines (s).
 _INTERVAL = 0.004
 _ROOT = f"{Path(larbinpy.__file__).parent}/"
-# The commands load what they need when they are called; here that is done before.
+# Imported above because a command loads its modules only when it is called.
 assert crawl
-#: Modules that count by themselves; all others count by their package.
-_ROOMS = {
+#: Modules with their own stage; all others count for their package.
+_STAGES = {
     "observe/snapshot": "stats",
     "loop/poller": "poll",
     "url": "url",
     "crawl/engine": "engine",
 }
-#: Functions that do nothing but call libcurl, or turbohtml.
+#: Functions that only call libcurl, or turbohtml.
 _LIBCURL = {"_on_ready", "_run_timer"}
 _TURBOHTML = {"_parse"}
 
 
 def stage(module: str, function: str) -> str:
-    """Which stage of a crawl a function is a part of; `module` without its ending, "a/b"."""
-    room, slash, rest = module.partition("/")
+    """The stage of a crawl that a function belongs to; `module` is like "fetch/fetcher"."""
+    package, slash, name = module.partition("/")
     if module == "fetch/fetcher" and function in _LIBCURL:
         return "fetch: libcurl"
     if module == "parse/charset" and function in _TURBOHTML:
         return "parse: turbohtml"
-    if room == "output" and rest == "log":
+    if package == "output" and name == "log":
         return "crawl log"
-    return _ROOMS.get(module) or (room if slash else "crawl")
+    return _STAGES.get(module) or (package if slash else "crawl")
 
 
 def at_work(frame: FrameType) -> bool:
-    """Has a function begun with what it does?
+    """Whether a function has executed more than its entry.
 
-    A signal that comes while libcurl works is noted when it calls back: as the function that
-    it calls is entered, which took no time.
+    A signal that arrives while libcurl works is handled when libcurl calls back, at the entry
+    of a function that has taken no time yet.
     """
     return frame.f_lineno != frame.f_code.co_firstlineno
 

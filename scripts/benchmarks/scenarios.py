@@ -1,4 +1,4 @@
-"""What is crawled, by whom, and what is promised of it."""
+"""The scenarios: web, programs, and promised ratios of each."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +18,7 @@ _BESIDE_WGET2 = Ratio("times wget2's pages/s", "wget2", "rate")
 _LESS_THAN_WGET2 = Ratio("times wget2's CPU a page", "wget2", "cpu", more_is_better=False)
 _ABOVE_FETCH = Ratio("times the fetch floor's CPU", FETCH.name, "cpu", more_is_better=False)
 _ABOVE_PARSE = Ratio("times the fetch + parse floor's CPU", PARSE.name, "cpu", more_is_better=False)
-# On two cores, one of which the server has in part.
+# One reader: the server needs part of the second core.
 _READERS = larbinpy(readers=1)
 _MIRROR_READERS = larbinpy(mirror=True, readers=1)
 _READING_BESIDE = replace(
@@ -32,14 +32,14 @@ class Scenario:
     about: str
     web: Web
     hosts: int
-    #: Hosts that Scrapy gets; 0 where it is left out.
+    #: Hosts for Scrapy; 0 if it does not take part.
     scrapy_hosts: int
     others: tuple[Program, ...]
     ratios: tuple[Ratio, ...]
     mirror: bool = False
 
     def programs(self, scrapy_python: Path | None, share: int) -> list[Program]:
-        """Who crawls; `share` is the part of the hosts that is crawled, as 1 / share."""
+        """The programs that crawl 1 / `share` of the hosts."""
         programs = [larbinpy(self.mirror), *self.others]
         if self.scrapy_hosts and scrapy_python is not None:
             programs.append(scrapy(scrapy_python, max(1, self.scrapy_hosts // share)))
@@ -115,7 +115,7 @@ SCENARIOS: dict[str, Scenario] = {
 
 @dataclass
 class Outcome:
-    """All that was found of one scenario."""
+    """Results of one scenario."""
 
     about: str
     tables: list[Table] = field(default_factory=list)
@@ -125,12 +125,12 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Size:
-    """How much is done."""
+    """Rounds and hosts of a run."""
 
     rounds: int
-    #: None for what each scenario has.
+    #: Hosts; None for the number of each scenario.
     hosts: int | None
-    #: Of the hosts of each scenario, one in so many.
+    #: A run crawls 1 / share of the hosts of each scenario.
     share: int
 
     def of(self, hosts: int, web: Web) -> int:

@@ -1,22 +1,21 @@
-"""nginx on loopback with the web of the benchmarks, and what it says of its visitors."""
+"""nginx on loopback with the web of the benchmarks, and its counts of requests."""
 
 import getpass
 import os
 import re
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.request import urlopen
 
+from experiments.nginx import running, temporary_paths
+
 from benchmarks.web import DOMAIN, PORT, TLS_PORT
 
 _STATUS_PORT = 18503
-_TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-_LONGEST_START = 10.0
 #: More than any program opens.
 _CONNECTIONS = 16384
 _CONF = """\
@@ -51,27 +50,24 @@ _REQUESTS = re.compile(r"^ *\d+ +\d+ +(\d+) *$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Nginx:
-    """A server that runs."""
+    """A running server."""
 
     folder: Path
 
     @property
     def certificate(self) -> Path:
-        """What it shows; it vouches for itself."""
+        """Its self-signed certificate."""
         return self.folder / "bench.pem"
 
     def requests(self) -> int:
-        """How many it has answered."""
+        """Requests answered so far."""
         with urlopen(f"http://127.0.0.1:{_STATUS_PORT}/") as reply:
             found = _REQUESTS.search(reply.read().decode())
         assert found is not None
         return int(found[1])
 
     def take_lost(self) -> list[str]:
-        """The requests since the last call that a good visitor does not make.
-
-        For what is not there, or closed by robots.txt.
-        """
+        """Requests since the last call for missing URLs or URLs disallowed by robots.txt."""
         log = self.folder / "lost"
         with suppress(FileNotFoundError):
             lines = log.read_text(errors="replace").splitlines()
@@ -84,7 +80,7 @@ class Nginx:
 def nginx(root: Path, folder: Path) -> Iterator[Nginx]:
     """Serve the hosts below `root`; `folder` is for the server's own files.
 
-    It runs as who calls, as the root's files need not be anybody else's to read.
+    The server runs as the calling user, because other users may not be able to read the files.
     """
     _check_ports()
     _make_certificate(folder)
@@ -94,27 +90,18 @@ def nginx(root: Path, folder: Path) -> Iterator[Nginx]:
         user=user,
         files=2 * _CONNECTIONS,
         connections=_CONNECTIONS,
-        temporary=" ".join(f"{name}_temp_path {folder}/{name};" for name in _TEMPORARY),
+        temporary=temporary_paths(folder),
         port=PORT,
         tls=_TLS.format(port=TLS_PORT, folder=folder),
         root=root,
         status_port=_STATUS_PORT,
     )
-    conf = folder / "nginx.conf"
-    conf.write_text(text)
-    command = ["nginx", "-p", str(folder), "-c", str(conf), "-e", "stderr"]
-    # Debian has it where only the administrator's path leads.
-    path = f"{os.environ.get('PATH', '')}:/usr/sbin"
-    with subprocess.Popen(command, env={**os.environ, "PATH": path}) as process:
-        try:
-            _await(process)
-            yield Nginx(folder)
-        finally:
-            process.terminate()
+    with running(text, folder, _STATUS_PORT):
+        yield Nginx(folder)
 
 
 def _check_ports() -> None:
-    """Another server, perhaps of another benchmark, must not be taken for ours."""
+    """Raise RuntimeError if another server, perhaps of another benchmark, uses the ports."""
     for port in (PORT, TLS_PORT, _STATUS_PORT):
         try:
             socket.create_server(("", port)).close()
@@ -123,17 +110,8 @@ def _check_ports() -> None:
             raise RuntimeError(reason) from None
 
 
-def _await(process: subprocess.Popen[bytes]) -> None:
-    late = time.monotonic() + _LONGEST_START
-    while time.monotonic() < late and process.poll() is None:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", _STATUS_PORT), 1):
-            return
-        time.sleep(0.02)
-    raise RuntimeError("nginx does not run; it says why above")
-
-
 def _make_certificate(folder: Path) -> None:
-    """One for all names of the web, of the kind that most sites have by now (ECDSA)."""
+    """Make a certificate for all names of the web, with an ECDSA key as on most sites."""
     names = f"subjectAltName=DNS:*.{DOMAIN},DNS:{DOMAIN}"
     kind = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
     files = ["-keyout", f"{folder}/bench.key", "-out", f"{folder}/bench.pem", "-days", "30"]

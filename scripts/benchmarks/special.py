@@ -1,4 +1,4 @@
-"""What is no crawl of all programs: transfers that hang, and single steps."""
+"""Scenarios without other programs: hanging transfers, and single steps."""
 
 import json
 from pathlib import Path
@@ -14,36 +14,36 @@ from benchmarks.ratios import Found
 from benchmarks.scenarios import BROAD, Outcome, Size
 from benchmarks.serving import nginx
 
-#: Hosts whose pages count, transfers that hang, and transfers at a time.
+#: Hosts with measured pages, hanging transfers, and transfers at a time.
 _HOSTS, _HANGING, _HANDLES = 100, 4900, 5000
-#: Steps are short: even a quick run can do them some times.
+#: Least number of rounds of the steps, which are short.
 _LEAST_ROUNDS = 3
 _PAGES = 200
 
 
-def hang(size: Size, site_of: SiteOf, _scrapy: Path | None, room: Path) -> Outcome:
-    """What transfers that hang cost the others."""
+def hang(size: Size, site_of: SiteOf, _scrapy: Path | None, folder: Path) -> Outcome:
+    """The cost of hanging transfers for others."""
     hosts = BROAD.closed(size.hosts or _HOSTS)
     site = site_of(BROAD, hosts)
     seeds = [BROAD.base(host) for host in range(hosts)]
     costs: dict[int, list[float]] = {0: [], _HANGING: []}
-    with nginx(site.folder, room):
+    with nginx(site.folder, folder):
         for number in range(size.rounds):
             for hanging, found in costs.items():
                 plan = HangingPlan(seeds, hosts * BROAD.pages, hanging, _HANDLES)
-                values = _hanging("crawl", plan, room)
+                values = _hanging("crawl", plan, folder)
                 found.append(values["cpu"] / values["pages"] * 1e6)
                 say(f"  round {number + 1}, {hanging:,} hang: {found[-1]:,.0f} us/page")
     return _hang_outcome(hosts, costs)
 
 
-def _hanging(what: str, plan: HangingPlan, room: Path) -> dict[str, float]:
-    with TemporaryDirectory(prefix="hanging-", dir=room) as folder:
-        file = Path(folder) / "plan"
+def _hanging(command: str, plan: HangingPlan, folder: Path) -> dict[str, float]:
+    with TemporaryDirectory(prefix="hanging-", dir=folder) as name:
+        file = Path(name) / "plan"
         plan.write(file)
         out = file.with_name("out")
         with serving("hanging", "serve", str(file)):
-            run([PYTHON, "-m", "benchmarks.hanging", what, file], out, ALL_CORES)
+            run([PYTHON, "-m", "benchmarks.hanging", command, file], out, ALL_CORES)
         found: dict[str, float] = json.loads(out.read_text())
         return found
 
@@ -53,9 +53,9 @@ def _hang_outcome(hosts: int, costs: dict[int, list[float]]) -> Outcome:
     ratio = Spread.of([a / b for a, b in zip(among, without, strict=True)])
     about = f"hang: {hosts} hosts of {BROAD.pages} pages, {_HANDLES:,} transfers at a time"
     outcome = Outcome(about)
-    label = "times the CPU a page without those that hang"
+    label = "times the CPU a page without hanging transfers"
     outcome.ratios = [Found(label, ratio, more_is_better=False, target=1.5)]
-    table = Table(about, "of them hang", "CPU us/page")
+    table = Table(about, "hanging", "CPU us/page")
     for hanging, found in costs.items():
         table.add(hanging, Spread.of(found))
     outcome.tables = [table, ratios_table(outcome.ratios)]
@@ -63,14 +63,14 @@ def _hang_outcome(hosts: int, costs: dict[int, list[float]]) -> Outcome:
     return outcome
 
 
-def micro(size: Size, site_of: SiteOf, _scrapy: Path | None, room: Path) -> Outcome:
-    """Single steps, and what a turn costs beside transfers that hang."""
-    found = _steps(site_of(BROAD, BROAD.group), max(_LEAST_ROUNDS, size.rounds), room)
+def micro(size: Size, site_of: SiteOf, _scrapy: Path | None, folder: Path) -> Outcome:
+    """Single steps, and a turn beside idle transfers."""
+    found = _steps(site_of(BROAD, BROAD.group), max(_LEAST_ROUNDS, size.rounds), folder)
     for hanging in (1, 100, _HANDLES):
         say(f"  turns with {hanging:,} idle transfers")
-        # One more for the gate; nothing follows it.
+        # One more transfer for the gate, which leads to no pages.
         plan = HangingPlan([], 0, hanging, hanging + 1)
-        took = [_hanging("turn", plan, room)["median"] * 1e6 for _ in range(size.rounds)]
+        took = [_hanging("turn", plan, folder)["median"] * 1e6 for _ in range(size.rounds)]
         found[f"a turn with {hanging:,} idle transfers"] = took
     outcome = Outcome("micro: single steps")
     table = Table(outcome.about, "operation", "CPU us")
@@ -81,14 +81,14 @@ def micro(size: Size, site_of: SiteOf, _scrapy: Path | None, room: Path) -> Outc
     return outcome
 
 
-def _steps(site: Site, rounds: int, room: Path) -> dict[str, list[float]]:
+def _steps(site: Site, rounds: int, folder: Path) -> dict[str, list[float]]:
     pages = [
         (site.web.base(host) + path, str(site.file(host, path)))
         for host, paths in enumerate(site.paths(_PAGES // site.web.pages))
         for path in paths
     ]
-    file = room / "pages"
+    file = folder / "pages"
     file.write_text(json.dumps(pages))
-    run([PYTHON, "-m", "benchmarks.micro", file, str(rounds), room], room / "steps", ALL_CORES)
-    found: dict[str, list[float]] = json.loads((room / "steps").read_text())
+    run([PYTHON, "-m", "benchmarks.micro", file, str(rounds), folder], folder / "steps", ALL_CORES)
+    found: dict[str, list[float]] = json.loads((folder / "steps").read_text())
     return found

@@ -1,10 +1,10 @@
-"""The same crawl with Scrapy, as its manual says for broad crawls, in an environment of its own.
+"""The same crawl by Scrapy in its own environment, with its manual's settings for broad crawls.
 
-    python spider.py SEEDS RESULT CONCURRENT     (a file of URLs; a JSON file to be written)
+    python spider.py SEEDS RESULT CONCURRENT     (a file of URLs; a JSON file to write)
 
-robots.txt is obeyed, links come from the LinkExtractor, nothing waits, nothing is saved. What
-its manual advises for broad crawls is set: many requests at a time, its queue for them, no
-cookies, no retries, a quieter log; and extensions that do nothing here are off.
+The spider obeys robots.txt, takes links from the LinkExtractor, does not wait, and saves nothing.
+The manual's settings are: many requests at a time, the queue for broad crawls, no cookies, no
+retries, a quieter log. Extensions without use here are off.
 """
 
 import json

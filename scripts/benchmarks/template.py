@@ -1,7 +1,7 @@
-"""A page of some documentation as a template: its markup, with places for links and words.
+"""A page of some documentation as a template: its markup, with slots for links and words.
 
-Everything that makes the page dear to read stays as it is: tags, attributes, scripts, odd
-spellings. What is put in anew is where links lead, and every eighth word.
+Everything that makes the page expensive to parse stays: tags, attributes, scripts, odd
+spellings. Only the targets of links and every eighth word are replaced.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-#: A comment, a script or a style sheet, or a tag. The opening tag of a script is its beginning.
+#: A comment, a script or style sheet with its tags, or a tag.
 _MARKUP = re.compile(
     rb"<!--.*?-->|<(script|style)\b[^>]*>.*?</\1\s*>|</?[a-z!][^<>]*>", re.DOTALL | re.IGNORECASE
 )
@@ -17,40 +17,40 @@ _ATTRIBUTE = re.compile(
     rb"(\s(?:href|src|action|poster|data|background|cite)\s*=\s*)(\"[^\"]*\"|'[^']*')",
     re.IGNORECASE,
 )
-#: Lists of candidates are left out: no documentation needs them.
+#: Lists of image candidates, which are removed: no documentation needs them.
 _SRCSET = re.compile(rb"\s(?:srcset|imagesrcset)\s*=\s*(?:\"[^\"]*\"|'[^']*')", re.IGNORECASE)
 _ANCHOR = re.compile(rb"<a\s", re.IGNORECASE)
 _NOFOLLOW = re.compile(
     rb"\srel\s*=\s*(?:\"[^\"]*|'[^']*|[^\s>\"']*)\b(?:nofollow|ugc|sponsored)\b", re.IGNORECASE
 )
 _HREF = re.compile(rb"\s*href\s*=\s*", re.IGNORECASE)
-#: Links that lead nowhere else: to a part of the page, to a mailbox, to data.
+#: Links to no other page: to a fragment, a mailbox, data.
 _STAYS = re.compile(rb"#|(?!https?:)[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 _WORD = re.compile(rb"(?<![\w&#;.])[a-z]{4,12}(?![\w;.])")
 _EVERY = 8
 
 
 class Slot(Enum):
-    """What is to be put between two pieces of a template."""
+    """Content of the place between two pieces of a template."""
 
     #: A link that every crawler follows.
     ANCHOR = "anchor"
-    #: Another: of a <link>, an image, a script, a form, or one that is not followed.
+    #: Another link: of a <link>, an image, a script, a form, or with nofollow.
     OTHER = "other"
     WORD = "word"
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Pieces of a page; between any two of them there is a slot."""
+    """Pieces of a page, with a slot between each two."""
 
-    #: What the page is called, without folder and ending.
+    #: Name of the page's file without folder and extension.
     stem: str
     pieces: tuple[bytes, ...]
     slots: tuple[Slot, ...]
-    #: The words that stood in the slots.
+    #: The original words of the slots.
     words: tuple[bytes, ...]
-    #: Bytes of the page as it was.
+    #: Bytes of the original page.
     size: int
 
     def count(self, slot: Slot) -> int:
@@ -59,7 +59,7 @@ class Template:
     def fill(
         self, anchors: Iterable[bytes], others: Iterable[bytes], words: Iterable[bytes]
     ) -> bytes:
-        """The page with these links and words; each must have as many as there are slots."""
+        """The page with these links and words, exactly one for each slot."""
         sources = {Slot.ANCHOR: iter(anchors), Slot.OTHER: iter(others), Slot.WORD: iter(words)}
         parts: list[bytes] = [b""] * (len(self.pieces) + len(self.slots))
         parts[::2] = self.pieces
@@ -85,7 +85,7 @@ def template(stem: str, page: bytes) -> Template:
 
 
 def _slots(page: bytes) -> Iterator[tuple[Slot, int, int]]:
-    """All slots that there could be: kind, start and end."""
+    """All possible slots: kind, start and end."""
     end = 0
     for match in _MARKUP.finditer(page):
         yield from _words(page, end, match.start())
@@ -115,10 +115,10 @@ def _links(page: bytes, match: re.Match[bytes]) -> Iterator[tuple[Slot, int, int
 
 
 def piece(page: bytes, size: int, anchors: int) -> bytes:
-    """A part of `page` of some `size` bytes that has so many `anchors`, as a page of its own.
+    """A part of `page` of about `size` bytes with at least `anchors` links, as a page.
 
-    It begins with one of them and ends with a tag; what that leaves open, HTML closes. Of
-    places that would do, it is the one in the middle.
+    It begins with a link and ends with a tag; HTML closes elements that stay open. The middle
+    one of the possible parts is taken.
     """
     starts = [match.start() for match in _ANCHOR.finditer(page)]
     ends = starts[anchors:]

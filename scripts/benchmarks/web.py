@@ -1,13 +1,13 @@
-"""The web of the benchmarks: hosts of equal size, whose pages are real but for links and words.
+"""The web of the benchmarks: hosts of equal size with real pages but changed links and words.
 
-A host is an address of 127.0.0.0/8, and a name beside it where TLS is spoken. Paths, links and
-every eighth word differ from host to host and from page to page by a rule that only the
-numbers of host and page go into, so nothing can be won by remembering what came before, and
-two builds are the same. Page 0 is the start page; page n leads to pages 4n + 1 to 4n + 4, so
-all are reached, and for the rest to pages of its host and, one link in ten, to other hosts
-of its group. No link leads out of a group: some groups alone are a smaller web.
+A host is an address of 127.0.0.0/8, with a name if the web uses TLS. Paths, links and every
+eighth word depend only on the numbers of host and page. They differ on every page, so a program
+gains nothing by caching, and two builds are the same. Page 0 is the start page. Page n links to
+pages 4n + 1 to 4n + 4, so all pages are reached. Its other links go to pages of its host and,
+one in ten, to other hosts of its group. No link leads out of a group, so some groups alone are
+a smaller web.
 
-The start page also leads to a page that robots.txt closes.
+The start page also links to a page that robots.txt disallows.
 """
 
 import random
@@ -19,11 +19,11 @@ from benchmarks.template import Slot, Template
 
 PORT, TLS_PORT, HANG_PORT = 18500, 18501, 18502
 DOMAIN = "bench.test"
-#: Children of a page in the tree by which all pages are reached.
+#: Children of a page in the tree of links that reaches all pages.
 CHILDREN = 4
-#: Anchors that a page needs: for its children, and the start page for what is closed.
+#: Anchors that a page needs: for its children and, on the start page, the disallowed page.
 ANCHORS = CHILDREN + 1
-_ABROAD = 0.1
+_TO_OTHERS = 0.1
 _FOLDERS = 6
 _CLOSED = "closed"
 ROBOTS = f"""User-agent: *
@@ -38,7 +38,7 @@ Disallow: /
 
 @dataclass(frozen=True)
 class Web:
-    """A web to crawl, but for the number of its hosts."""
+    """A web of any number of hosts."""
 
     #: Pages of a host.
     pages: int
@@ -53,7 +53,7 @@ class Web:
         return TLS_PORT if self.tls else PORT
 
     def host(self, number: int) -> str:
-        """The host of URLs; also the folder of its files."""
+        """The host in URLs, and the folder of its files."""
         return f"h{number}.{DOMAIN}" if self.tls else address(number)
 
     def base(self, number: int) -> str:
@@ -61,7 +61,7 @@ class Web:
         return f"http{'s' * self.tls}://{self.host(number)}:{self.port}/"
 
     def closed(self, hosts: int) -> int:
-        """The least number of hosts from `hosts` on that no link leads out of."""
+        """`hosts` rounded up to whole groups, so that no link leads out of the web."""
         return -(-hosts // self.group) * self.group
 
 
@@ -73,7 +73,7 @@ def address(number: int) -> str:
 
 
 def number_of(name: str) -> int | None:
-    """The host of which this is the name; None where it is nobody's."""
+    """The number of the host with this name; None if there is none."""
     label, _, domain = name.lower().partition(".")
     known = domain == DOMAIN and label[:1] == "h" and label[1:].isdecimal()
     return int(label[1:]) if known else None
@@ -90,11 +90,11 @@ class Author:
     def __post_init__(self) -> None:
         words = {word for template in self.templates for word in template.words}
         self._vocabulary = sorted(words)
-        # Of the group that is being written, and no more.
+        # Holds the paths of the group that is being written.
         self._paths = lru_cache(maxsize=self.web.group + 1)(self._make_paths)
 
     def paths(self, host: int) -> list[str]:
-        """The paths of a host's pages, in their order, without the slash before them."""
+        """The paths of a host's pages in order, without the leading slash."""
         return self._paths(host)
 
     def urls(self, host: int) -> list[str]:
@@ -122,10 +122,10 @@ class Author:
         return ["", *(f"{rng.choice(folders)}/{name}.html" for name in names)]
 
     def _anchors(self, rng: random.Random, host: int, number: int, count: int) -> list[bytes]:
-        """Links to the children, what is closed, and others, in any order."""
+        """Links to the children, the disallowed page and others, shuffled."""
         paths = self.paths(host)
         first = CHILDREN * number + 1
-        wanted = [_lead(paths[number], path) for path in paths[first : first + CHILDREN]]
+        wanted = [_reference(paths[number], path) for path in paths[first : first + CHILDREN]]
         if number == 0:
             wanted.append(f"{_CLOSED}/{rng.randrange(1 << 20):x}.html".encode())
         assert len(wanted) <= count
@@ -139,16 +139,16 @@ class Author:
         group = host - host % self.web.group
         links = []
         for _ in range(count):
-            if rng.random() < _ABROAD:
+            if rng.random() < _TO_OTHERS:
                 other = group + rng.randrange(self.web.group)
                 links.append((self.web.base(other) + rng.choice(self.paths(other))).encode())
             else:
-                links.append(_lead(here, rng.choice(own)))
+                links.append(_reference(here, rng.choice(own)))
         return links
 
 
-def _lead(here: str, there: str) -> bytes:
-    """A relative reference from a path to another, as pages have them."""
+def _reference(here: str, there: str) -> bytes:
+    """A relative reference from one path to another."""
     folder, slash, _ = here.partition("/")
     if not slash:
         return (there or "./").encode()
@@ -157,9 +157,9 @@ def _lead(here: str, there: str) -> bytes:
 
 
 def choose(sizes: Sequence[int], count: int, mean: int) -> Iterator[int]:
-    """Indices of at most `count` pages whose sizes are `mean` in the mean, as near as can be.
+    """Indices of at most `count` pages with a mean size as near to `mean` as possible.
 
-    They are spread over all sizes between a third of `mean` and whatever bound it takes.
+    Their sizes are spread evenly from a third of `mean` up to the bound that gives this mean.
     """
     order = sorted((size, index) for index, size in enumerate(sizes) if size >= mean // 3)
     bound, total = 0, 0

@@ -1,4 +1,4 @@
-"""The benchmarks' own logic: the web that is built, and what is made of figures."""
+"""The benchmarks' own logic: the web that they build, ratios and the profile."""
 
 import json
 import sys
@@ -36,23 +36,23 @@ def author() -> Author:
 
 
 def reached(author: Author, hosts: range) -> set[str]:
-    """All URLs to which the links of the start pages lead, but those that are closed."""
+    """All URLs that can be reached from the start pages and that robots.txt allows."""
     places = {
         url: (host, number)
         for host in range(WEB.group * 3)
         for number, url in enumerate(author.urls(host))
     }
     rules = Rules.parse(ROBOTS.encode())
-    to_do, met = [WEB.base(host) for host in hosts], set()
+    to_do, seen = [WEB.base(host) for host in hosts], set()
     while to_do:
         url = to_do.pop()
-        if url not in met and rules.allowed("bench", url):
-            met.add(url)
+        if url not in seen and rules.allowed("bench", url):
+            seen.add(url)
             to_do += links(author.page(*places[url]), url, "utf-8")
-    return met
+    return seen
 
 
-def test_links_that_polite_crawlers_leave_alone_are_no_way_to_a_page() -> None:
+def test_nofollow_links_are_not_used_to_reach_pages() -> None:
     polite = b'<a href="one" rel="me">1</a>'
     left = (
         b'<a rel="ugc nofollow" href="2">2</a><a href="3" rel=nofollow><a href="4" rel=sponsored>'
@@ -79,7 +79,7 @@ def test_a_template_keeps_everything_but_links_and_words() -> None:
 
 
 def test_each_host_has_other_bytes_and_other_paths() -> None:
-    """Nothing can be won by remembering a page or a reference."""
+    """A program gains nothing by caching pages or references."""
     pages = [author().page(host, number) for host in range(6) for number in range(30)]
     assert len(set(pages)) == len(pages)
     paths = [path for host in range(6) for path in author().paths(host)[1:]]
@@ -97,18 +97,18 @@ def test_all_pages_are_reached_and_no_link_leads_out_of_the_group() -> None:
 
 
 def test_each_page_of_a_host_is_reached_without_leaving_it() -> None:
-    web, met = author(), set()
+    web, seen = author(), set()
     to_do = [WEB.base(1)]
     own = dict(zip(web.urls(1), range(WEB.pages), strict=True))
     while to_do:
         url = to_do.pop()
-        if url in own and url not in met:
-            met.add(url)
+        if url in own and url not in seen:
+            seen.add(url)
             to_do += links(web.page(1, own[url]), url, "utf-8")
-    assert met == set(own)
+    assert seen == set(own)
 
 
-def test_the_start_page_alone_leads_to_what_is_closed() -> None:
+def test_only_the_start_page_links_to_the_disallowed_page() -> None:
     web = author()
     rules = Rules.parse(ROBOTS.encode())
     for number, url in enumerate(web.urls(2)):
@@ -117,7 +117,7 @@ def test_the_start_page_alone_leads_to_what_is_closed() -> None:
         assert len(closed) == (number == 0)
 
 
-def test_a_page_whose_links_cannot_be_led_is_left_out() -> None:
+def test_a_page_whose_links_cannot_be_replaced_is_not_used() -> None:
     assert usable(MADE)
     assert not usable(template("few", b"<p><a href=x>x</a>"))
     for odd in (b"<base href='http://a.b/'>", b"<style>p { background: url(http://a.b/x.png) }"):
@@ -192,12 +192,12 @@ def done(pages: int, seconds: float, cpu: float, **others: int) -> Done:
     return Done(pages=pages, seconds=seconds, cpu_seconds=cpu, **values)
 
 
-def test_what_was_skipped_is_said_and_not_counted() -> None:
+def test_skipped_pages_are_remarked_and_not_counted() -> None:
     assert done(100, 2, 1).remark == ""
     assert (done(80, 2, 1).rate, done(80, 2, 1).remark) == (40, "skipped 20.0%")
     assert done(103, 2, 1).remark == "3 pages too many"
-    assert done(100, 2, 1, lost=3).remark == "3 closed or missing URLs"
-    assert done(100, 2, 1, requests=90).remark == "asked only 90 times"
+    assert done(100, 2, 1, lost=3).remark == "3 disallowed or missing URLs"
+    assert done(100, 2, 1, requests=90).remark == "only 90 requests"
 
 
 def test_ratios_are_those_of_each_round() -> None:
@@ -229,7 +229,7 @@ def found(label: str, median: float, *, more_is_better: bool = True) -> Found:
         (False, 5, 0),
     ],
 )
-def test_a_ratio_that_lost_more_than_its_share_is_told(
+def test_a_ratio_that_is_worse_than_tolerated_is_listed(
     tmp_path: Path, more_is_better: bool, now: float, lost: int
 ) -> None:
     file = tmp_path / "baseline"
@@ -239,7 +239,7 @@ def test_a_ratio_that_lost_more_than_its_share_is_told(
     assert all(line.startswith("broad: x is ") and "was 10" in line for line in lines)
 
 
-def test_a_baseline_that_says_nothing_is_an_error(tmp_path: Path) -> None:
+def test_a_baseline_that_cannot_be_compared_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "baseline"
     results = {"broad": [found("x", 10.0)]}
     file.write_text(baseline(results, quick=True))
@@ -254,7 +254,7 @@ def test_a_baseline_that_says_nothing_is_an_error(tmp_path: Path) -> None:
             check(results, True, file)
 
 
-def test_stages_are_the_rooms() -> None:
+def test_stages_are_packages_or_single_modules() -> None:
     assert stage("fetch/fetcher", "_on_ready") == "fetch: libcurl"
     assert stage("fetch/fetcher", "start") == stage("fetch/transfer", "header") == "fetch"
     assert stage("parse/charset", "_parse") == "parse: turbohtml"
@@ -262,8 +262,8 @@ def test_stages_are_the_rooms() -> None:
     assert (stage("url", "resolve"), stage("crawl/control", "step")) == ("url", "crawl")
 
 
-def test_a_function_that_only_begins_is_not_what_took_the_time() -> None:
-    """A signal that comes in libcurl is noted when libcurl calls back."""
+def test_a_function_at_its_entry_has_taken_no_time() -> None:
+    """A signal that arrives in libcurl is handled when libcurl calls back."""
     found: list[bool] = []
 
     def called() -> None:
@@ -276,5 +276,5 @@ def test_a_function_that_only_begins_is_not_what_took_the_time() -> None:
     sys.setprofile(note)
     called()
     sys.setprofile(None)
-    # `called` as it is entered, then `at_work`, which it calls, and at last itself.
+    # The entry of `called`, the entry of `at_work`, and the call from `called`.
     assert found == [False, False, True]

@@ -1,4 +1,4 @@
-"""The experiments with the frontier: their web, their model of Larbin, simulated crawls."""
+"""The frontier's experiments: their web, their model of Larbin, simulated crawls."""
 
 import dns.message
 import pytest
@@ -22,7 +22,7 @@ def test_all_links_of_the_web_lead_into_it() -> None:
             assert len(set(targets)) == len(targets)
 
 
-def test_two_crawls_meet_the_same_web() -> None:
+def test_two_crawls_see_the_same_web() -> None:
     again = SitesWeb(SMALL.sites, SMALL.pages)
     assert again.links((1, 7)) == SMALL.links((1, 7))
     assert again.body((1, 7), ["/"]) == SMALL.body((1, 7), ["/"])
@@ -30,7 +30,7 @@ def test_two_crawls_meet_the_same_web() -> None:
 
 
 @pytest.mark.parametrize("hosts", Hosts)
-def test_a_page_says_what_the_web_says(hosts: Hosts) -> None:
+def test_a_page_has_the_links_of_the_web(hosts: Hosts) -> None:
     spelling = Spelling(hosts, "127.0.1.", 8080)
     place = (0, 5)
     urls = [spelling.url(target) for target in SMALL.links(place)]
@@ -51,7 +51,7 @@ def test_names_have_the_address_of_their_site() -> None:
 
 
 class World:
-    """A sequencer with room for 4 URLs of a site, and the time."""
+    """A sequencer for 4 URLs of a site, and a clock."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -60,24 +60,24 @@ class World:
         )
 
     def taken(self) -> int:
-        """How many URLs leave the sequencer in some turns."""
+        """The number of URLs that leave the sequencer in some turns."""
         turns = [self.sequencer.take(100) for _ in range(10)]
         return sum(1 for turn in turns for _ in turn)
 
 
-def test_larbin_puts_back_what_a_full_site_has_no_room_for() -> None:
+def test_larbin_puts_back_urls_of_a_full_site() -> None:
     world = World()
     for number in range(10):
         world.sequencer.put(Url(f"http://full/{number}", 5))
     world.sequencer.put(Url("http://other/", 5))
-    # One more than the four: that in flight.
+    # One more than four: the one in flight.
     assert world.taken() == 5 + 1
     assert world.sequencer.put_back == 5
     assert world.sequencer.in_memory == 11
     assert not world.sequencer.can_take
 
 
-def test_larbin_reads_what_waits_by_the_clock() -> None:
+def test_larbin_reads_the_wait_queue_by_the_clock() -> None:
     world = World()
     for number in range(10):
         world.sequencer.put(Url(f"http://full/{number}", 5))
@@ -92,7 +92,7 @@ def test_larbin_reads_what_waits_by_the_clock() -> None:
     assert world.sequencer.in_memory == 5
 
 
-def test_larbin_looks_at_a_hundred_a_turn_and_stops_half_way() -> None:
+def test_larbin_takes_a_hundred_urls_a_turn_and_stops_after_half_a_period() -> None:
     world = World()
     for number in range(400):
         world.sequencer.put(Url(f"http://full/{number}", 5))
@@ -112,7 +112,7 @@ def test_simulated_crawls_end_with_all_pages(larbin_period: float | None) -> Non
     assert done.pages == done.urls == sum(SMALL.counts)
 
 
-def test_larbin_comes_to_a_stand_where_it_waits_for_its_clock() -> None:
+def test_larbin_is_idle_while_it_waits_for_the_clock() -> None:
     ours = simulate(SMALL, 6.0, wait_duration=0.1, max_urls_by_site=10)
     larbins = simulate(SMALL, 6.0, wait_duration=0.1, max_urls_by_site=10, larbin_period=300.0)
     assert ours.pages > 1.2 * larbins.pages
