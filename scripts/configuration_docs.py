@@ -1,4 +1,4 @@
-"""The tables of docs/configuration.md, made from the one table of settings."""
+"""Makes the tables of docs/configuration.md from the table of settings."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,11 +8,11 @@ from larbinpy.config import SETTINGS
 
 FILE = Path(__file__).parents[1] / "docs" / "configuration.md"
 
-#: They enclose the part of the file that is made.
+#: Marks around the generated part of the file.
 BEGIN = "<!-- made by scripts/configuration-docs: do not edit from here -->\n"
 END = "<!-- to here -->\n"
 
-#: The first keyword of each group of settings, in their order, and the heading of the group.
+#: First keyword of each group of settings -> heading of the group.
 GROUPS = {
     "From": "Identity",
     "startUrl": "Seeds and output",
@@ -25,7 +25,7 @@ GROUPS = {
 
 
 def tables() -> str:
-    """All settings as Markdown, a table for each group."""
+    """All settings as Markdown, one table a group."""
     return "\n".join(_lines()) + "\n"
 
 
@@ -35,7 +35,7 @@ def _lines() -> Iterator[str]:
             yield from ("", f"### {GROUPS[row.keyword]}", "")
             yield from ("| keyword and value | default | meaning |", "|---|---|---|")
         usage = f"{row.keyword} {row.kind.usage}".strip()
-        # The version changes more often than this page is written.
+        # Keeps the page the same in all versions.
         default = row.text(row.default).replace(__version__, "VERSION")
         live = " (*live*)" if row.live else ""
         shown = f"`{default}`" if default.strip('"') else "none"
@@ -48,7 +48,7 @@ def _cell(text: str) -> str:
 
 
 def renewed(text: str) -> str:
-    """`text`, a whole configuration.md, with the tables of today. ValueError without marks."""
+    """`text`, a whole configuration.md, with current tables. ValueError if it has no marks."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):

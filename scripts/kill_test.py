@@ -1,4 +1,4 @@
-"""The long run of what the tests do for a moment: see `killing` among them."""
+"""A long run of the kill test; the tests run a short one. See tests/support/killing.py."""
 
 import argparse
 import sys
@@ -18,11 +18,11 @@ def main() -> int:
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="kill-test-") as folder:
         test = KillTest(
-            Path(options.keep or folder), options.pages, kinds(options.kills), seed, tell=_tell
+            Path(options.keep or folder), options.pages, kinds(options.kills), seed, tell=_report
         )
         checker = test.run()
     lives = checker.lives
-    _table(lives)
+    _print_table(lives)
     for finding in checker.findings:
         print(finding)
     requests = sum(len(life.answered) + len(life.in_flight) for life in lives)
@@ -38,27 +38,27 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="kill-test",
-        description="One crawl, killed (SIGKILL) and resumed again and again.",
-        epilog="Exits with 1 when something was lost, torn or fetched twice without need.",
+        description="Kill (SIGKILL) and resume one crawl many times.",
+        epilog="Exits with 1 if a URL was lost or fetched without need, or a file is torn.",
     )
-    parser.add_argument("--kills", type=int, default=50, help="how many (%(default)s)")
-    parser.add_argument("--pages", type=int, default=20_000, help="of the web (%(default)s)")
-    parser.add_argument("--seed", type=int, help="to have the same again (chosen and printed)")
-    parser.add_argument("--keep", help="an empty folder to work in, which is left as it is then")
+    parser.add_argument("--kills", type=int, default=50, help="number of kills (%(default)s)")
+    parser.add_argument("--pages", type=int, default=20_000, help="pages of the web (%(default)s)")
+    parser.add_argument("--seed", type=int, help="repeats a run (chosen and printed)")
+    parser.add_argument("--keep", help="an empty folder for the files, which are kept")
     return parser.parse_args()
 
 
-def _tell(life: Life) -> None:
+def _report(life: Life) -> None:
     print(f"{life.kind} {life.ended - life.started:.2f} s, {len(life.decided)} decided", flush=True)
 
 
-def _table(lives: list[Life]) -> None:
-    """A line a life. Repeats are pages asked for again later; at most `allowed` may be."""
-    names = ("life", "kill", "s", "decided", "beyond", "owed", "asked", "flying", "repeats")
+def _print_table(lives: list[Life]) -> None:
+    """One line a run. Repeats are pages fetched again later, `allowed` the most that may be."""
+    names = ("life", "kill", "s", "decided", "beyond", "owed", "fetched", "flying", "repeats")
     print("".join(f"{name:>9}" for name in (*names, "allowed")))
     for number, life in enumerate(lives, 1):
-        asked = len(life.answered) + len(life.in_flight)
-        numbers = [len(life.decided), life.beyond, life.owed, asked, len(life.in_flight)]
+        fetched = len(life.answered) + len(life.in_flight)
+        numbers = [len(life.decided), life.beyond, life.owed, fetched, len(life.in_flight)]
         numbers += [len(life.repeats), len(life.may_repeat)]
         row = (str(number), life.kind, f"{life.ended - life.started:.2f}", *map(str, numbers))
         print("".join(f"{text:>9}" for text in row))

@@ -1,4 +1,4 @@
-"""Checks that the tests notice known bugs: each is put into a copy, and its tests must fail."""
+"""Checks that the tests catch known bugs: each is put into a copy, and its tests must fail."""
 
 import argparse
 import shutil
@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[1]
-#: Parts of the checkout that tests need.
+#: Parts of the checkout that the tests need.
 _NEEDED = ("larbinpy", "tests", "scripts", "docs", "pyproject.toml", "larbin.conf", "README.md")
-#: Seconds that the tests of one bug may take.
+#: Time limit for the tests of one bug (s).
 _LIMIT = 300
 
 
 @dataclass(frozen=True)
 class Mutation:
-    """One bug: `old` stands once in `file`; with `new` in its place one of `tests` must fail."""
+    """A bug. `file` contains `old` once; with `new` in its place one of `tests` must fail."""
 
     id: str
     what: str
@@ -36,13 +36,13 @@ def read(files: list[Path]) -> list[Mutation]:
 
 
 def check(mutation: Mutation, copy: Path) -> str | None:
-    """Return what is wrong, None where a test fails because of the bug."""
+    """Return the finding as text, None if a test catches the bug."""
     source = copy / mutation.file
     if not source.is_file():
-        return f"{mutation.file} is not there"
+        return f"{mutation.file} does not exist"
     text = source.read_text()
     if text.count(mutation.old) != 1:
-        return f"the text to replace stands {text.count(mutation.old)} times in {mutation.file}"
+        return f"{mutation.file} contains the text to replace {text.count(mutation.old)} times"
     source.write_text(text.replace(mutation.old, mutation.new))
     try:
         code = _run(mutation.tests, copy)
@@ -75,7 +75,7 @@ def findings(mutations: list[Mutation], copy: Path) -> Iterator[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="mutation-test", description=__doc__)
     parser.add_argument("files", nargs="*", type=Path, help="lists (tests/mutations/*.toml)")
-    parser.add_argument("--only", metavar="ID", action="append", help="these alone")
+    parser.add_argument("--only", metavar="ID", action="append", help="only these bugs")
     options = parser.parse_args()
     files = options.files or sorted((_ROOT / "tests/mutations").glob("*.toml"))
     mutations = [each for each in read(files) if not options.only or each.id in options.only]

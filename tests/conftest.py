@@ -1,7 +1,7 @@
-"""No test leaves the machine: connections outside loopback are refused, by their address.
+"""Refuses connections outside loopback, so that no test leaves the machine.
 
-libcurl opens its own sockets, out of reach of this guard. It connects only where the
-crawler's own address check lets it, and finds no proxy in the environment here.
+The guard does not see libcurl, which opens its own sockets. libcurl connects only to addresses
+that the crawler's own check allows, and finds no proxy in the environment here.
 """
 
 import os
@@ -14,12 +14,11 @@ from typing import Any
 import hypothesis
 import pytest
 
-# Time on a busy machine says nothing about an example.
+# No deadlines: on a busy machine the time of an example varies.
 hypothesis.settings.register_profile("larbinpy", deadline=None)
 hypothesis.settings.load_profile("larbinpy")
 
-# A shell starts what is to run in the background with SIGINT ignored, and so would be the
-# crawlers that tests send one to.
+# A shell starts background jobs with SIGINT ignored, which the crawlers under test would inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -37,7 +36,7 @@ def check(address: Any) -> None:
     try:
         ip = ip_address(host.partition("%")[0])
     except ValueError:
-        raise OutsideConnection(f"name to be looked up by the system: {address}") from None
+        raise OutsideConnection(f"name to look up by the system: {address}") from None
     ip = getattr(ip, "ipv4_mapped", None) or ip
     if not (ip.is_loopback or ip.is_unspecified):
         raise OutsideConnection(f"connection to {address}")
@@ -49,7 +48,7 @@ def loopback_only() -> Iterator[None]:
         for name in ("connect", "connect_ex", "sendto"):
             _guard(patch, name)
         for name in list(os.environ):
-            # A developer's own settings and proxies must not reach what is tested.
+            # A developer's own settings and proxies must not affect the tests.
             if name.startswith("LARBINPY_") or name.lower().endswith("_proxy"):
                 patch.delenv(name)
         yield

@@ -1,4 +1,4 @@
-"""README and docs/: complete, connected, and true where a program can tell."""
+"""README and docs/: links, examples, commands and tables agree with the program."""
 
 import re
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ def prose(page: Path) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """The names that GitHub gives to the headings of a page."""
+    """The anchors that GitHub gives to the headings of a page."""
     text = _FENCED.sub("", page.read_text())
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     kept = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
@@ -44,14 +44,14 @@ def links() -> Iterator[tuple[Path, str]]:
 
 
 def blocks() -> Iterator[str]:
-    """The indented blocks of all pages, which are files and commands."""
+    """The indented blocks of all pages: files and commands."""
     for page in PAGES:
         for block in re.findall(r"(?:^    .*\n)+", _FENCED.sub("", page.read_text()), re.MULTILINE):
             yield re.sub(r"^    ", "", block, flags=re.MULTILINE)
 
 
 def commands() -> Iterator[tuple[str, list[str]]]:
-    """The commands that are shown, each with its options."""
+    """The larbinpy commands in all pages, each with its options."""
     texts = [line for block in blocks() for line in block.splitlines()]
     texts += [code for page in PAGES for code in re.findall(r"`([^`\n]+)`", page.read_text())]
     for text in texts:
@@ -74,12 +74,12 @@ def test_the_readme_is_short_and_names_the_two_commands() -> None:
     assert "    scripts/test\n" in text
 
 
-def test_the_readme_leads_to_every_page() -> None:
+def test_the_readme_links_to_every_page() -> None:
     found = {target.partition("#")[0] for page, target in links() if page == README}
     assert {f"docs/{page.name}" for page in PAGES if page.parent != ROOT} <= found
 
 
-def test_links_and_anchors_lead_somewhere() -> None:
+def test_links_and_anchors_exist() -> None:
     assert len(list(links())) > 50
     for page, target in links():
         path, _, anchor = target.partition("#")
@@ -88,11 +88,11 @@ def test_links_and_anchors_lead_somewhere() -> None:
         assert not anchor or anchor in anchors(file), f"{page.name}: {target}"
 
 
-def test_every_page_begins_with_its_use_and_lists_its_sections() -> None:
+def test_every_page_begins_with_its_purpose_and_lists_its_sections() -> None:
     for page in PAGES:
         if page.parent != ROOT:
-            title, use, *_ = page.read_text().split("\n\n")
-            assert title.startswith("# ") and use.startswith("After reading this page you can ")
+            title, purpose, *_ = page.read_text().split("\n\n")
+            assert title.startswith("# ") and purpose.startswith("After reading this page you can ")
             sections = re.findall(r"^## (.+)$", _FENCED.sub("", page.read_text()), re.MULTILINE)
             listed = re.findall(r"^- \[(.+)\]\(#", page.read_text(), re.MULTILINE)
             assert listed == sections, page.name
@@ -122,7 +122,7 @@ def test_the_scripts_exist() -> None:
     assert {name for name in shown if not (ROOT / name).is_file()} == set()
 
 
-def test_the_configurations_are_right(tmp_path: Path) -> None:
+def test_the_configurations_can_be_loaded(tmp_path: Path) -> None:
     files = [block for block in blocks() if block.startswith("From ")]
     assert len(files) == 2
     for text in files:
@@ -141,14 +141,14 @@ def test_all_outcomes_are_explained() -> None:
     assert {outcome.value for outcome in Outcome} <= set(re.findall(r"`(\w+)`", text))
 
 
-def test_the_tables_of_settings_are_those_of_the_program() -> None:
+def test_the_tables_of_settings_are_current() -> None:
     text = configuration_docs.FILE.read_text()
-    assert text == configuration_docs.renewed(text), "scripts/configuration-docs writes it anew"
+    assert text == configuration_docs.renewed(text), "run scripts/configuration-docs"
     assert configuration_docs.GROUPS.keys() <= {row.keyword for row in SETTINGS.values()}
     assert next(iter(SETTINGS.values())).keyword == next(iter(configuration_docs.GROUPS))
 
 
-def test_a_page_without_marks_has_no_tables() -> None:
+def test_a_page_without_marks_is_an_error() -> None:
     with pytest.raises(ValueError, match="made by scripts"):
         configuration_docs.renewed("# Configuration\n")
 
@@ -166,7 +166,7 @@ def test_the_picture_of_a_site_shows_the_table_of_its_states() -> None:
 
 @pytest.fixture
 def web(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
-    """The demo web, its larbin.conf here, and what stands for the names of the examples."""
+    """Serve the demo web with a larbin.conf; gives replacements for the names in examples."""
     monkeypatch.chdir(tmp_path)
     with demo.serve() as served:
         Path("larbin.conf").write_text(served.conf("out", "state", extra="limitPage 5\n"))
@@ -181,11 +181,11 @@ def web(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, s
 def test_the_programs_run(
     code: str, web: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for shown, here in web.items():
-        code = code.replace(shown, here)
+    for name, replacement in web.items():
+        code = code.replace(name, replacement)
     exec(compile(code, "example", "exec"), {"__name__": "__main__"})
-    said = capsys.readouterr().out
+    printed = capsys.readouterr().out
     if "Crawl(" in code:
-        assert "http://www.demo" in said and "'exit_code': 0" in said
+        assert "http://www.demo" in printed and "'exit_code': 0" in printed
     if "Resolver(" in code:
-        assert re.search(r"^www\.demo \('127\.", said, re.MULTILINE)
+        assert re.search(r"^www\.demo \('127\.", printed, re.MULTILINE)

@@ -1,12 +1,10 @@
 """Crawls the demo web and twenty copies of the Python documentation, and takes pictures of it.
 
-The demo's name server is the only one that is asked, so nothing leaves this machine; names
-that it does not know fail, as some do in every crawl.
+The crawl asks only the demo's name server, so nothing leaves this machine. Names that the server
+does not know fail, as some do in every crawl.
 """
 
 import argparse
-import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,6 +12,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from experiments import nginx
 
 from larbinpy.demo import serve
 from larbinpy.loop.poller import Poller
@@ -27,19 +27,20 @@ PICTURES = (
     ("phone", "/?span=minute", 390, 800),
 )
 
-#: The plots of a minute are full then (s).
-LONG = 75
+#: Time until the plots of a minute are full (s).
+SECONDS = 75
 DOCS = "/usr/share/doc/python3-doc/html"
 HOSTS = [f"127.1.0.{n}" for n in range(1, 21)]
 NGINX = """\
 daemon off;
 master_process off;
-pid nginx.pid;
+pid {folder}/pid;
 error_log stderr crit;
 events {{ worker_connections 1000; }}
 http {{
   include /etc/nginx/mime.types;
   access_log off;
+  {temporary}
   server {{ {listen} root {root}; }}
 }}
 """
@@ -56,8 +57,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="screenshots-") as name:
         folder = Path(name)
         with _docs(folder) as web, _crawl(folder, web) as port:
-            print(f"a crawl of {LONG} s begins", file=sys.stderr, flush=True)
-            time.sleep(LONG)
+            print(f"crawling for {SECONDS} s", file=sys.stderr, flush=True)
+            time.sleep(SECONDS)
             _take(folder, port, options.folder)
     return 0
 
@@ -65,32 +66,28 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="screenshots/make",
-        description=f"Pictures of the status page, {LONG} seconds into a crawl.",
+        description=f"Take pictures of the status page, {SECONDS} seconds into a crawl.",
     )
     docs = Path(__file__).parents[2] / "docs" / "pictures"
-    parser.add_argument("folder", nargs="?", type=Path, default=docs, help="where they go")
+    parser.add_argument("folder", nargs="?", type=Path, default=docs, help="where to write them")
     return parser.parse_args()
 
 
 @contextmanager
 def _docs(folder: Path) -> Iterator[int]:
-    """The documentation under all of `HOSTS`; their port."""
+    """Serve the documentation at all of `HOSTS`; gives their port."""
     port = free_port()
     listen = "".join(f"listen {host}:{port};" for host in HOSTS)
-    conf = folder / "nginx.conf"
-    conf.write_text(NGINX.format(listen=listen, root=DOCS))
-    program = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
-    assert program is not None
-    with subprocess.Popen([program, "-e", "stderr", "-p", folder, "-c", conf]) as nginx:
-        try:
-            yield port
-        finally:
-            nginx.terminate()
+    listen += f"listen 127.0.0.1:{port};"
+    paths = nginx.temporary_paths(folder)
+    configuration = NGINX.format(listen=listen, root=DOCS, folder=folder, temporary=paths)
+    with nginx.running(configuration, folder, port):
+        yield port
 
 
 @contextmanager
 def _crawl(folder: Path, web: int) -> Iterator[int]:
-    """A crawl for as long as the block lasts, and the port of its status page."""
+    """Run a crawl while the block lasts; gives the port of its status page."""
     port = free_port()
     conf = folder / "larbin.conf"
     seeds = "\n".join(f"startUrl http://{host}:{web}/" for host in HOSTS)
