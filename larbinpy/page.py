@@ -1,4 +1,4 @@
-"""What came back for one URL."""
+"""The result of fetching one URL, and its line in the crawl log."""
 
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
@@ -13,46 +13,46 @@ _LONGEST_TYPE = 255
 
 
 def timestamp(wall: float, timespec: str = "seconds") -> str:
-    """The Unix time `wall` in ISO 8601, in UTC."""
+    """Return the Unix time `wall` in ISO 8601, in UTC."""
     naive = datetime.fromtimestamp(wall, UTC).replace(tzinfo=None)
     return naive.isoformat(timespec=timespec) + "Z"
 
 
 @dataclass(slots=True)
 class Page:
-    """The end of one fetch: a page, or the reason why there is none."""
+    """The result of one fetch: a page, or the reason why there is none."""
 
     url: Url
     outcome: Outcome
-    #: HTTP status, 0 where no reply came.
+    #: HTTP status; 0 if no reply came.
     status: int = 0
     #: In the order received; names in lower case, values stripped, decoded as Latin-1.
     headers: list[tuple[str, str]] = field(default_factory=list)
-    #: Content decoding (gzip, br) done. Empty for a large file without links that is as it was
-    #: when an earlier crawl put it into the mirror (`not_modified`).
+    #: Decoded (gzip, br). Empty for a large file without links that has not changed since an
+    #: earlier crawl put it into the mirror (`not_modified`).
     body: bytes = b""
     #: The body ended early: "length" (cut at maxPageSize) or "disconnect"; else None.
     truncated: str | None = None
     #: Address the request went to.
     ip: str | None = None
-    #: From the start of the request to its end, and to the first byte of the reply.
+    #: Milliseconds from the start of the request to its end, and to the first byte of the reply.
     ms: int = 0
     first_byte_ms: int = 0
     #: Bytes on the wire, headers included.
     received: int = 0
-    #: One short line for people, where the outcome alone does not say enough.
+    #: One short line for people, if the outcome alone does not say enough.
     detail: str = ""
-    #: Canonical URLs that the page links to, once it was parsed; all kinds.
+    #: Canonical URLs of all kinds that the page links to, once it is parsed.
     links: list[str] = field(default_factory=list)
-    #: The encoding it was read in, once it was parsed.
+    #: Its encoding, once it is parsed.
     charset: str | None = None
     #: Status line and header lines of the reply as received, each with its line end.
     head: bytes = b""
-    #: The head of the request as sent, where that was asked for.
+    #: The head of the request as sent, if the fetcher keeps requests.
     request: bytes = b""
 
     def header(self, name: str) -> str | None:
-        """The first value of header `name` (lower case)."""
+        """Return the first value of header `name` (lower case)."""
         for key, value in self.headers:
             if key == name:
                 return value
@@ -60,14 +60,14 @@ class Page:
 
     @property
     def not_modified(self) -> bool:
-        """The server says that it is as it was when it was last fetched."""
+        """Does the server say that it has not changed since the last fetch?"""
         return self.status == HTTPStatus.NOT_MODIFIED
 
     @property
     def type(self) -> str:
-        """Media type without parameters, lower case; empty where none was sent.
+        """Media type without parameters, lower case; empty if none was sent.
 
-        Cut where it is longer than any may be: servers send what they like, and it is logged.
+        Cut at the longest that the RFC allows, as it is logged and servers may send anything.
         """
         sent = (self.header("content-type") or "").partition(";")[0].strip()
         return sent[:_LONGEST_TYPE].lower()
@@ -97,13 +97,13 @@ class Fate:
     via: str | None
     ip: str | None
     ms: int
-    #: The how-many-eth try this was; 0 where the fate was decided without one.
+    #: Which try this was, from 1; 0 if the fate was decided without one.
     attempt: int
     detail: str = ""
 
     @classmethod
     def of(cls, page: Page, wall: float) -> "Fate":
-        """The fate that `page` means for its URL, at the Unix time `wall`."""
+        """Return the fate of the URL of `page`, decided at the Unix time `wall`."""
         url = page.url
         return cls(
             ts=timestamp(wall, "milliseconds"),
@@ -121,8 +121,8 @@ class Fate:
         )
 
     def as_dict(self) -> dict[str, object]:
-        """By name, as programs get it: without a detail where there is none."""
-        # dataclasses.asdict copies deeply, which for all that a page shows takes a millisecond.
+        """Return the fields by name, without an empty detail."""
+        # dataclasses.asdict copies deeply: a millisecond for the fates of a status page.
         values = dict(zip(_NAMES, _values(self), strict=True))
         if not self.detail:
             del values["detail"]

@@ -1,8 +1,7 @@
-"""URLs as values: parsing, the one spelling of a resource, site keys and fingerprints.
+"""URLs as values: parsing, the canonical spelling, site keys and fingerprints.
 
-Parsing and joining are WHATWG's, by ada. What is added here is the canonical spelling
-under which two URLs are the same resource for the crawl, and the value that travels
-from stage to stage.
+ada parses and joins URLs by the WHATWG standard. This module adds the canonical spelling, under
+which two URLs are the same resource for the crawl, and `Url`, a URL on its way through it.
 """
 
 import re
@@ -15,12 +14,12 @@ from typing import NamedTuple
 
 import ada_url
 
-#: Longer URLs are refused as ``badURL``: no server of note takes more than 8 kB of
-#: request line (RFC 9110 section 4.1 asks for 8,000 octets), and traps grow without end.
+#: Longer URLs are refused as ``badURL``: common servers take request lines of 8 kB at most
+#: (RFC 9110, section 4.1, recommends 8,000 octets), and the URLs of traps grow without end.
 MAX_LENGTH = 8000
 
-#: Ports that speak other protocols; the list is that of the Fetch standard
-#: ("bad port"), shortened to services that a crawled line could command.
+#: Ports of other protocols: the "bad ports" of the Fetch standard, and services that a request
+#: line could command.
 BAD_PORTS = frozenset(
     {1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95}
     | {101, 102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161}
@@ -31,22 +30,22 @@ BAD_PORTS = frozenset(
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
-# An escape counts only where no stray "%" or "%x" stands before it: decoding the "%32"
-# of "%%32e" would make a new escape, and the spelling would no longer be stable.
+# An escape after a stray "%" or "%x" is left alone: decoding the "%32" of "%%32e" would make a
+# new escape, and the spelling would not be stable.
 _ESCAPE = re.compile(r"(?<!%)(?<!%[0-9A-Fa-f])%([0-9A-Fa-f]{2})")
-# References that stand in their URLs as they are: no host, no dot segment, nothing that is or
-# should be escaped. A segment may begin with a dot all the same; that is rare.
+# References that become a part of a URL unchanged: no host, no dot segment, no escapes and
+# nothing to escape. Segments that begin with a dot would qualify, too, but are rare.
 _SEGMENTS = r"(?:[\w~,;=&+!$*()@:-][\w~.,;=&+!$*()@:-]*+/?)*+(?:\?[\w~.,;=&+!$*()@:/?-]++)?"
 _PATH = re.compile("/" + _SEGMENTS, re.ASCII).fullmatch
-# The first segment holds no colon: what stands before one is a scheme.
+# The first segment holds no colon, which would end a scheme.
 _RELATIVE = re.compile(
     r"[\w~,;=&+!$*()@-][\w~.,;=&+!$*()@-]*+(?:/|(?=\?)|\Z)" + _SEGMENTS, re.ASCII
 ).fullmatch
-#: Any scheme but those that can be crawled.
+#: Any scheme except http and https.
 _OTHER_SCHEME = re.compile(r"(?!https?:)[a-z][a-z0-9+.-]*:", re.ASCII | re.IGNORECASE).match
-#: Longer ones are left to `resolve`, so that those that are remembered stay small.
+#: Longer origins (characters) are left to `resolve`, which keeps the cache small.
 _LONGEST_ORIGIN = 300
-#: Ways up from a folder that are known beforehand; longer ones are rare.
+#: Ways up from a folder that `Base` prepares; longer ones are rare.
 _UP = tuple("../" * levels for levels in range(8))
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
@@ -54,8 +53,8 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 def parse(text: str, base: str | None = None) -> str | None:
     """Parse `text` against `base` by the WHATWG URL standard.
 
-    Returns the serialised URL (``href``), or None where the standard says failure.
-    Any scheme is parsed; whether it may be fetched is another question.
+    Returns the serialised URL (``href``), or None if the standard says failure. Parses any
+    scheme, also those that cannot be crawled.
     """
     try:
         return ada_url.normalize_url(text) if base is None else ada_url.join_url(base, text)
@@ -93,7 +92,7 @@ def resolve(text: str, base: str | None = None) -> str | None:
 
 
 def fault(text: str) -> str:
-    """Why `resolve` refuses `text`, for people; empty where it does not."""
+    """Return why `resolve` refuses `text`, for messages; empty if it does not."""
     if resolve(text) is not None:
         return ""
     href = parse(text)
@@ -109,9 +108,9 @@ def fault(text: str) -> str:
 class Base:
     """A URL that many references are resolved against.
 
-    Most references are plain: they hold nothing that the URL standard or our spelling would
-    change. Those are put behind the base's origin or one of its folders as they are, in a
-    third of the time that `resolve` takes, which does the others.
+    Most references are plain: neither the URL standard nor our spelling changes them. They are
+    appended to the base's origin or one of its folders, in a third of the time that `resolve`
+    takes, which does the others.
     """
 
     __slots__ = ("_folders", "_origin", "url")
@@ -119,9 +118,9 @@ class Base:
     def __init__(self, url: str) -> None:
         """`url` is absolute and spelled as `parse` or `resolve` does."""
         self.url = url
-        #: Empty where nothing may be put behind it.
+        #: Empty if no reference may be appended to it.
         self._origin = ""
-        #: The one that `url` is in, by "", the one that this is in, by "../", and so on.
+        #: The folder of `url` under "", the one above it under "../", and so on.
         self._folders: dict[str, str] = {}
         if _spell(url) == url and len(url) <= MAX_LENGTH:
             origin = url[: url.index("/", 8)]
@@ -138,7 +137,7 @@ class Base:
         return f"<Base {self.url}>"
 
     def resolve(self, reference: str) -> str | None:
-        """What `resolve` makes of `reference` and this base. No fragment may be in it."""
+        """Resolve `reference`, which must have no fragment, as the function `resolve` does."""
         url = None
         if reference[:4] == "http":
             end = reference.find("/", 8, _LONGEST_ORIGIN)
@@ -157,7 +156,7 @@ class Base:
         return url
 
     def _resolve_other(self, reference: str) -> str | None:
-        """As `resolve`, for the few references that are not plain."""
+        """Resolve one of the few references that are not plain."""
         if reference in self._folders:
             return self._folders[reference] if reference else self.url
         return None if _OTHER_SCHEME(reference) else resolve(reference, self.url)
@@ -165,12 +164,12 @@ class Base:
 
 @lru_cache(1 << 14)
 def _is_plain(origin: str) -> bool:
-    """Is `origin` ``http[s]://host[:port]``, spelled canonically, and may it be asked?"""
+    """Is `origin` ``http[s]://host[:port]``, spelled canonically, and can it be crawled?"""
     return resolve(f"{origin}/") == f"{origin}/"
 
 
 def _spell(href: str) -> str | None:
-    """Canonical spelling of a WHATWG `href`; None where it is not http or https."""
+    """Return the canonical spelling of a WHATWG `href`; None if it is not http or https."""
     if not href.startswith(("http://", "https://")):
         return None
     href = href.partition("#")[0]
@@ -190,38 +189,38 @@ def _decode_unreserved(match: re.Match[str]) -> str:
 
 
 def fingerprint(url: str) -> int:
-    """64-bit fingerprint of a canonical URL."""
+    """Return the 64-bit fingerprint of a canonical URL."""
     return hash64(url.encode())
 
 
 def fingerprints(urls: Iterable[str]) -> list[int]:
-    """The `fingerprint` of each of `urls`, in four fifths of the time."""
+    """Return the `fingerprint` of each of `urls`, in four fifths of the time."""
     digests = [blake2b(url.encode(), digest_size=8).digest() for url in urls]
     return list(struct.unpack(f"<{len(digests)}Q", b"".join(digests)))
 
 
 def hash64(data: bytes) -> int:
-    """64-bit hash of `data`.
+    """Return a 64-bit hash of `data`.
 
-    BLAKE2b, not a faster hash: pages may hold any URLs they like, and no one may be
-    able to construct one that collides with another's.
+    BLAKE2b, not a faster hash: a page may hold any URLs, and its author must not be able to
+    construct one that collides with the URL of another site.
     """
     return int.from_bytes(blake2b(data, digest_size=8).digest(), "little")
 
 
 class Parts(NamedTuple):
-    """A canonical URL taken apart."""
+    """The parts of a canonical URL."""
 
     scheme: str
     #: Lower case, punycode; an IPv6 address keeps its brackets.
     host: str
     port: int
-    #: Path and query, as a request line shows them.
+    #: Path and query, as in a request line.
     path: str
 
 
 def split(url: str) -> Parts:
-    """Take a canonical URL apart (no parser: the spelling is already known good)."""
+    """Split a canonical URL into its parts; no parser is needed for that spelling."""
     scheme, _, rest = url.partition("://")
     authority, _, path = rest.partition("/")
     host, colon, port = authority.rpartition(":")
@@ -231,12 +230,12 @@ def split(url: str) -> Parts:
 
 
 def site_of(url: str) -> str:
-    """The site key of a canonical URL: ``scheme://host[:port]``."""
+    """Return the site key of a canonical URL: ``scheme://host[:port]``."""
     return url[: url.index("/", 8)]
 
 
 def host_of(url: str) -> str:
-    """The host of a canonical URL, without its port."""
+    """Return the host of a canonical URL, without its port."""
     authority = url[url.index("//") + 2 : url.index("/", 8)]
     if authority.endswith("]"):
         return authority
@@ -247,8 +246,8 @@ def host_of(url: str) -> str:
 class Url:
     """A URL on its way through the crawl.
 
-    It is in one queue at a time. `depth` counts down as Larbin's does: the number of
-    links that may still be followed from here. `attempt` counts the tries that were made.
+    It is in one queue at a time. `depth` counts down as Larbin's does: the number of links that
+    may still be followed from here. `attempt` counts the tries so far.
     """
 
     href: str
@@ -256,16 +255,16 @@ class Url:
     #: The page it was found on; None for a seed.
     via: str | None = None
     attempt: int = 0
-    #: Redirects followed on the way here in a row, and steps to what a page needs to be shown.
+    #: Redirects in a row, and steps from page requisite to page requisite, on the way here.
     hops: int = 0
     priority: bool = False
-    #: Given by the operator, or what redirected here was.
+    #: Given by the operator, or reached by redirects from such a URL.
     seed: bool = False
-    #: Wanted because a page needs it to be shown (requisites).
+    #: Needed to show a page (requisites).
     requisite: bool = False
-    #: Site key whose robots.txt this is, while it is one.
+    #: Site key whose robots.txt this is, else None.
     robots_for: str | None = None
-    #: Where the store has it; 0 before it left the store.
+    #: Position in the store; 0 before it left the store.
     place: int = field(default=0, compare=False)
 
     @property

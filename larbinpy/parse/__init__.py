@@ -1,16 +1,19 @@
-"""Bytes of a page to its links; everything here is a pure function of its arguments.
+"""From the bytes of a page to its links; every function depends on its arguments only.
 
-`read` is what the crawl calls: it goes by the page's type, and never raises, whatever the
-bytes are. A type that says nothing, and only that, is made up for by a look at the body.
+The crawl calls `read`, which goes by the page's type and never raises, whatever the bytes are.
+Only if the type says nothing, the beginning of the body decides.
 
-    charset     which encoding; and HTML bytes to a tree, through turbohtml
-    html, xml   trees to elements; elements says which of their attributes are links
-    feeds       sitemaps, RSS and Atom, as streams through lxml
-    headers     Link, Refresh, Location, X-Robots-Tag; directives: what robots are told
-    css, srcset, refresh, manifest   the small grammars
-    rewrite     a page as it is read from a disk; marked: where in its text attributes stand;
-                steps: how long work is divided
-    link        Kind, Link, Parsed, and the Collector they all add to
+    body        which reader a body is for
+    charset     the encoding of a page; HTML bytes to a tree, with turbohtml
+    html, xml   trees to elements
+    elements    which attributes of an element are links
+    feeds       sitemaps, RSS and Atom, as streams, with lxml
+    headers     Link, Refresh, Location, X-Robots-Tag
+    directives  robots directives of a page
+    css, srcset, refresh, manifest   small grammars
+    rewrite     a page with its links rewritten for reading from a disk
+    marked      the positions of attributes in the text of a page
+    link        Kind, Link, Parsed, and the Collector that all readers add to
 """
 
 from larbinpy.agent import product_token
@@ -45,10 +48,10 @@ __all__ = [
 
 
 def read(page: Page, agent: str) -> Parsed:
-    """The links of `page`, its encoding, and its robots directives for `agent`.
+    """Return the links of `page`, its encoding, and its robots directives for `agent`.
 
-    `agent` is a User-Agent or its product token. Headers are read whatever the status, the
-    body only of pages that were not redirected or refused. That of a 304 is the one at hand.
+    `agent` is a User-Agent or its product token. Headers are read for any status, the body only
+    below status 300, and for a 304, whose body is the stored one.
     """
     out = Collector(page.url.href, product_token(agent))
     read_headers(page, out)
@@ -59,10 +62,10 @@ def read(page: Page, agent: str) -> Parsed:
 
 
 def links(body: bytes, url: str, http_charset: str | None = None) -> list[str]:
-    """Absolute canonical URLs that `body` refers to, each once, in order of appearance.
+    """Return the absolute canonical URLs in `body`, each once, in order of appearance.
 
-    `body` is HTML, or a sitemap or feed, which it shows at its beginning; `url` is where it
-    came from. All kinds of links are listed.
+    `body` is HTML, or a sitemap or feed, which its beginning shows; `url` is its address. All
+    kinds of links are listed.
     """
     out = Collector(url)
     read_unlabelled(body, http_charset, out)

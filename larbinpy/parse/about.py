@@ -1,4 +1,4 @@
-"""What parsing stands on."""
+"""Versions of the parsing libraries."""
 
 from importlib.metadata import version
 
@@ -6,6 +6,6 @@ from lxml import etree
 
 
 def versions() -> str:
-    """The parsers; libxml2 is that which lxml runs with."""
+    """Return the versions; that of libxml2 is the one lxml runs with."""
     libxml2 = ".".join(map(str, etree.LIBXML_VERSION))
     return f"turbohtml {version('turbohtml')}, lxml {etree.__version__} with libxml2 {libxml2}"

@@ -1,4 +1,4 @@
-"""Which reader a body is for: by its type, or by its beginning where the type says nothing."""
+"""Chooses the reader of a body: by its type, or by its beginning if the type says nothing."""
 
 import re
 from itertools import chain
@@ -34,7 +34,7 @@ _XML = re.compile(
 
 
 def read_body(page: Page, out: Collector) -> str | None:
-    """Add the links of the page's body; returns its encoding, None where none was read."""
+    """Add the links of the page's body; return its encoding, None if no text was read."""
     body, charset, kind = page.body, page.http_charset, page.type
     if kind == "text/html":
         return read_unlabelled(body, charset, out)
@@ -52,7 +52,7 @@ def read_body(page: Page, out: Collector) -> str | None:
 
 
 def may_link(page: Page) -> bool:
-    """May there be links in the body of `page`? Its first kilobytes are enough to tell."""
+    """May the body of `page` hold links? Its first kilobytes decide."""
     kind = page.type
     if kind in ("text/html", "text/css", "application/manifest+json"):
         return True
@@ -64,7 +64,7 @@ def may_link(page: Page) -> bool:
 
 
 def read_unlabelled(body: bytes, charset: str | None, out: Collector) -> str | None:
-    """As `read_body` for a body that is HTML, or a feed or sitemap sent as if it were."""
+    """As `read_body`, for a body that is HTML, or a feed or sitemap labelled as HTML."""
     if body.startswith(_GZIP_MAGIC):
         return _read_gzip(body, out)
     if _XML.match(_head(body)):
@@ -85,12 +85,12 @@ def _read_xml(body: bytes, charset: str | None, out: Collector) -> str | None:
         return name
     if root is not None and (xml.read_tree(body, encoding, out) or root != "html"):
         return name
-    # XHTML with a fault, or not XML at all: HTML's rules find what is there.
+    # XHTML with a fault, or not XML at all: HTML's rules find its links.
     return read_html(body, charset, out)
 
 
 def _read_gzip(body: bytes, out: Collector) -> str | None:
-    """Of compressed documents only sitemaps and feeds are known to be sent as they are."""
+    """Read a sitemap or feed in a gzip file; servers send no other documents that way."""
     chunks = feeds.gunzip(body)
     first = next(chunks, b"")
     if not _is_packed_feed(first):
@@ -118,12 +118,12 @@ def _read_text(body: bytes, charset: str | None, out: Collector) -> str:
 
 
 def is_html(page: Page) -> bool:
-    """Is a body whose type says nothing an HTML page?"""
+    """Has `page` a type that says nothing and a body that begins as HTML?"""
     return page.type in _UNKNOWN and bool(_HTML.match(_head(page.body)))
 
 
 def _head(body: bytes) -> bytes:
-    """The beginning; without the zero bytes of UTF-16 it reads the same in all encodings."""
+    """Return the beginning without zero bytes, so that UTF-16 reads like other encodings."""
     return body[:_HEAD].replace(b"\0", b"")
 
 

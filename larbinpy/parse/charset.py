@@ -1,8 +1,8 @@
-"""Bytes to text: which encoding a page is in, whatever it says of itself.
+"""From bytes to text: finds the encoding of a page, also if its labels are wrong.
 
-The order is WHATWG's: byte-order mark, HTTP, `<meta>`, and then a guess. Labels that
-cannot be true are passed over, as all links would be lost: UTF-16 where there are no zero
-bytes, and the "replacement" encoding, which reads any page as one wrong character.
+The order is WHATWG's: byte-order mark, HTTP, `<meta>`, and then a guess. Labels that cannot be
+true are ignored, as they would lose all links: UTF-16 without zero bytes, and the
+"replacement" encoding, which reads any page as one wrong character.
 """
 
 import codecs
@@ -14,11 +14,11 @@ import turbohtml
 from turbohtml.detect import detect  # registers the whatwg-* codecs as well
 
 _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16le"), (b"\xfe\xff", "utf-16be"))
-#: How much is looked at where something is to be told from the beginning.
+#: Bytes at the beginning of a body that show whether it is UTF-16.
 _HEAD = 1024
-#: Guessing costs up to 75 ns a byte; more than this hardly makes it better.
+#: Guessing costs up to 75 ns a byte; a larger sample (bytes) hardly improves it.
 _SAMPLE = 64 * 1024
-#: A <meta> that far into a page is still obeyed by browsers; later ones by some.
+#: Bytes in which all browsers look for a <meta>; some obey later ones, too.
 _PRESCANNED = 1024
 _NON_ASCII = re.compile(rb"[\x80-\xff]")
 _NON_ASCII_RUN = re.compile(r"[^\x00-\x7f]+")
@@ -34,24 +34,24 @@ _ENCODERS = {
     "iso-8859-8-i": "iso8859-8",
 }
 
-#: A tag with this many bytes and no ">" is not written by hand or template: attributes
-#: cost the parser up to 600 ns each, and it takes as many as there are.
+#: No honest tag has this many bytes without ">". Attributes cost the parser up to 600 ns each,
+#: and their number is not bounded.
 _LONGEST_RUN = 256 * 1024
 _KEPT_OF_RUN = 32 * 1024
 _LONG_RUN = re.compile(rb"[^>]{%d,}" % _LONGEST_RUN)
 
 
 def sniff(body: bytes, http_charset: str | None = None) -> str:
-    """The encoding of an HTML page, by its WHATWG name.
+    """Return the encoding of an HTML page, by its WHATWG name.
 
-    `http_charset` is the charset parameter of Content-Type. This costs a whole parse, as a
-    `<meta>` counts wherever it stands; whoever wants the tree too calls `document`.
+    `http_charset` is the charset parameter of Content-Type. Costs a whole parse, as a `<meta>`
+    counts anywhere in the page; `document` returns the tree as well.
     """
     return document(body, http_charset).encoding or "windows-1252"
 
 
 def document(body: bytes, http_charset: str | None = None) -> turbohtml.Document:
-    """Parse an HTML page; its `encoding` is the one decided on."""
+    """Parse an HTML page; `encoding` of the result is the one decided on."""
     body = _shortened(body)
     found = _parse(body, _utf16_unmarked(body) or http_charset)
     name = found.encoding
@@ -67,7 +67,7 @@ def document(body: bytes, http_charset: str | None = None) -> turbohtml.Document
 
 
 def decode(body: bytes, http_charset: str | None = None) -> tuple[str, str]:
-    """The text of a style sheet (CSS Syntax, section 3.2), and the encoding's name."""
+    """Return the text of a style sheet (CSS Syntax, section 3.2) and its encoding's name."""
     for mark, name in _MARKS:
         if body.startswith(mark):
             return body[len(mark) :].decode(name, "replace"), name
@@ -80,9 +80,9 @@ def decode(body: bytes, http_charset: str | None = None) -> tuple[str, str]:
 
 
 def text_of(body: bytes, charset: str | None) -> tuple[str, bool]:
-    """The text of a page that was read in `charset`, and whether the page says so by itself.
+    """Return the text of a page in `charset`, and whether the page itself declares it.
 
-    Bytes that are none of UTF-8's come through as they are (`encoded` brings them back).
+    Bytes that are not UTF-8 survive as surrogates, which `encoded` turns back.
     """
     name = (charset or "utf-8").lower()
     for mark, marked in _MARKS:
@@ -97,17 +97,17 @@ def text_of(body: bytes, charset: str | None) -> tuple[str, bool]:
 
 
 def encoded(text: str, old: bytes, *, declared: bool) -> bytes:
-    """`text`, which comes from the page `old`, so that it is read as UTF-8 wherever it is."""
+    """Return `text`, made from the page `old`, so that any reader takes it for UTF-8."""
     body = text.encode("utf-8", "surrogateescape")
     mark = _MARKS[0][0]
     return mark + body if old.startswith(mark) or not (declared or text.isascii()) else body
 
 
 def query_encoder(encoding: str | None) -> Callable[[str], str] | None:
-    """What spells the query of a URL in the page's encoding; None where that is UTF-8.
+    """Return a function that spells a URL's query in the page's encoding; None for UTF-8.
 
-    Servers of legacy pages get from browsers the bytes that the page is written in (URL
-    standard, "percent-encode after encoding"), and know no other.
+    Browsers send queries in the encoding of the page (URL standard, "percent-encode after
+    encoding"), and servers of legacy pages understand no other.
     """
     name = (encoding or "utf-8").lower()
     if name.startswith("utf-") or name == "x-user-defined":
@@ -122,7 +122,7 @@ def query_encoder(encoding: str | None) -> Callable[[str], str] | None:
 
 
 def _percent(text: str, codec: str) -> str:
-    # Trailing bytes of two-byte characters may be ASCII, and stay what they are.
+    # The second byte of a two-byte character may be ASCII, and stays as it is.
     return quote_from_bytes(text.encode(codec, "xmlcharrefreplace"), safe="@[\\]^`{|}")
 
 
@@ -152,7 +152,7 @@ def _utf16_unmarked(body: bytes) -> str | None:
 
 
 def _guess(body: bytes) -> str | None:
-    """A better guess than windows-1252, judged from where the text stops being ASCII."""
+    """Guess better than windows-1252, from the text after the first byte beyond ASCII."""
     first = _NON_ASCII.search(body)
     if first is None:
         return None
@@ -179,9 +179,9 @@ def _decoded(body: bytes, label: str) -> str | None:
 
 
 def _shortened(body: bytes) -> bytes:
-    """`body` without the middle of runs that would only burn time (see `_LONGEST_RUN`).
+    """Return `body` without the middle of runs that only cost time (see `_LONGEST_RUN`).
 
-    Where the run is a long script, text or data: URL, no link is lost: both ends stay.
+    Both ends stay, so a long script, text or data: URL costs no link.
     """
     if not _has_long_run(body):
         return body

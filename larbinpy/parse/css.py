@@ -1,8 +1,8 @@
-"""URLs in style sheets: CSS Syntax level 3, as far as it takes to find them.
+"""Finds URLs in style sheets, by the rules of CSS Syntax level 3.
 
-A tokenizer for all of CSS would spend its time on names and numbers. This one looks only
-at what can hold or hide a URL: comments, strings, escapes, parentheses and at-rules; each
-character is looked at a bounded number of times, whatever the sheet.
+A tokenizer for all of CSS would spend its time on names and numbers. This one takes only the
+tokens that can hold or hide a URL: comments, strings, escapes, parentheses and at-rules. Each
+character is looked at a bounded number of times.
 """
 
 import re
@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator
 
 from larbinpy.loop.steps import Steps, replaced
 
-# Each loop is possessive: nothing is ever tried twice.
+# All loops are possessive, so nothing is tried twice.
 _DOUBLE = r'"([^"\\\n\r\f]*+(?:\\(?:\r\n|.)[^"\\\n\r\f]*+)*+)(?:"|\\?\Z)'
 _SINGLE = r"'([^'\\\n\r\f]*+(?:\\(?:\r\n|.)[^'\\\n\r\f]*+)*+)(?:'|\\?\Z)"
 _TOKEN = re.compile(rf"/\*(?:.*?\*/|.*)|{_DOUBLE}|{_SINGLE}|\\.|[@()\"']", re.DOTALL)
 _IMPORT = re.compile(
     rf"@import(?:[ \t\n\f\r]|/\*.*?\*/)*+(?:{_DOUBLE}|{_SINGLE})", re.DOTALL | re.IGNORECASE
 )
-#: Namespaces are names that look like URLs.
+#: A namespace is a name, though it looks like a URL.
 _NAMESPACE = re.compile(
     rf"@namespace\b[^;\"'{{}}]*+(?:{_DOUBLE}|{_SINGLE})?[^;\"'{{}}]*+", re.DOTALL | re.IGNORECASE
 )
@@ -33,7 +33,7 @@ _REMNANTS = re.compile(r"[^)\\]*+(?:\\.[^)\\]*+)*+\)?", re.DOTALL)
 _ESCAPE = re.compile(
     r"\\(?:([0-9a-fA-F]{1,6})(?:\r\n|[ \t\n\f\r])?|(\r\n|[\n\r\f])|(.))", re.DOTALL
 )
-#: What would end a URL, in quotes and without, or begin an escape in it.
+#: Characters that end a URL, in quotes and without, or begin an escape in it.
 _QUOTE_ENDS = re.compile(r"[\"'\\]")
 _BARE_ENDS = re.compile(r"[\"'()\\\s]")
 _NAME_BACKWARDS = re.compile(r"[-\w\x80-\U0010ffff]*")
@@ -41,7 +41,7 @@ _NAME_BACKWARDS = re.compile(r"[-\w\x80-\U0010ffff]*")
 #: Tokens of interest in one sheet: a megabyte of honest CSS has some 30,000, and a megabyte
 #: of nothing but parentheses would take half a second.
 _MAX_TOKENS = 100_000
-#: And so many are looked at within a millisecond or two.
+#: Tokens that take a millisecond or two.
 _BATCH = 4096
 #: First letters of the two at-rules that matter.
 _AT_RULES = frozenset("iInN")
@@ -53,18 +53,18 @@ _LONGEST_NAME = 160
 
 
 def css_urls(text: str) -> list[str]:
-    """URLs in a style sheet or a style attribute, in order, escapes undone, not resolved.
+    """Return the URLs in a style sheet or a style attribute, in order, not resolved.
 
-    They are those of `url()`, `src()`, `image-set()` and `@import`. An empty URL means no
-    resource and is left out.
+    They are those of `url()`, `src()`, `image-set()` and `@import`, with escapes undone. An
+    empty URL means no resource and is left out.
     """
     return [url for url in (_unescape(text[start:end]) for start, end in _spans(text)) if url]
 
 
 def replace_css_urls(text: str, replace: Callable[[str], str | None]) -> Steps[str]:
-    """`text` with its URLs, as `css_urls` finds them, replaced by what `replace` makes of them.
+    """Return `text` with the URLs that `css_urls` finds replaced by `replace`, in steps.
 
-    It is given each with its escapes undone, and says None for one that stays.
+    `replace` gets a URL with its escapes undone, and returns None to leave it.
     """
 
     def new(start: int, end: int) -> str | None:
@@ -77,9 +77,9 @@ def replace_css_urls(text: str, replace: Callable[[str], str | None]) -> Steps[s
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
-    """Where the URLs stand, without what quotes them; some are empty.
+    """Yield the positions of the URLs, without their quotes; some are empty.
 
-    One of these comes every `_BATCH` tokens, for those who work in steps.
+    Yields an empty one every `_BATCH` tokens, so that callers can work in steps.
     """
     # Without a function or an @import there is none; most style attributes have neither.
     if "(" not in text and "@i" not in text and "@I" not in text:
@@ -96,7 +96,7 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
         match text[token.start()]:
             case "'" | '"':
                 if token.lastindex is None:
-                    holders.clear()  # a line break within a string: all bets are off
+                    holders.clear()  # a line break within a string: no parenthesis is certain
                 elif holders and holders[-1]:
                     yield token.span(token.lastindex)
             case ")":
@@ -115,7 +115,7 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _name_before(text: str, end: int) -> str:
-    """The name of the function whose parenthesis opens at `end`, in lower case."""
+    """Return the name of the function whose parenthesis opens at `end`, in lower case."""
     before = text[max(0, end - _LONGEST_NAME) : end]
     if not before or before[-1] in _NOT_IN_NAMES:
         return ""
@@ -127,7 +127,7 @@ def _name_before(text: str, end: int) -> str:
 
 
 def _unquoted(text: str, start: int) -> tuple[tuple[int, int], int]:
-    """Where a URL stands bare after `url(`, empty where it is malformed, and its end."""
+    """Return the span of a bare URL after `url(`, empty if malformed, and where to go on."""
     url = _UNQUOTED.match(text, start)
     if url is not None:
         return url.span(1), url.end()
@@ -137,7 +137,7 @@ def _unquoted(text: str, start: int) -> tuple[tuple[int, int], int]:
 
 
 def _at_rule(text: str, start: int) -> tuple[tuple[int, int], int]:
-    """Where the URL of an `@import "..."` at `start` stands, else empty, and where to go on."""
+    """Return the span of the URL of an `@import "..."`, else empty, and where to go on."""
     if text[start + 1 : start + 2] not in _AT_RULES:
         return (start, start), start + 1
     imported = _IMPORT.match(text, start)
@@ -153,7 +153,7 @@ def _unescape(text: str) -> str:
 
 def _unescaped(match: re.Match[str]) -> str:
     if match[1] is None:
-        return match[3] or ""  # an escaped line break is nothing
+        return match[3] or ""  # an escaped line break is dropped
     code = int(match[1], 16)
     return (
         chr(code) if 0 < code < 0xD800 or 0xDFFF < code < 0x110000 else "\N{REPLACEMENT CHARACTER}"

@@ -1,13 +1,13 @@
 """Robots directives of single pages: `<meta name=robots>` and X-Robots-Tag.
 
-There is no standard; the sources are Google's "Robots meta tag" page, which the other
-engines follow, and RFC 9309 for what an agent's product token is. Directives add up: one
-for all agents and one for ours both hold.
+There is no standard. The sources are Google's "Robots meta tag" page, which the other engines
+follow, and RFC 9309 for product tokens. Directives add up: those for all agents and those for
+ours both hold.
 """
 
 from larbinpy.parse.link import Collector
 
-#: Directives that are written with a colon themselves, as an agent's name is.
+#: Directives that have a colon themselves, as an agent's name has.
 _WITH_VALUE = frozenset(
     {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
 )
@@ -22,7 +22,7 @@ def from_meta(name: str, content: str, out: Collector) -> None:
 
 
 def from_header(value: str, out: Collector) -> None:
-    """Obey one X-Robots-Tag line; "agent: directives" concerns that agent alone."""
+    """Obey one X-Robots-Tag line; "agent: directives" holds for that agent only."""
     concerned = True
     for part in value.split(","):
         name, colon, rest = part.partition(":")

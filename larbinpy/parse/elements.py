@@ -1,8 +1,8 @@
 """Which attributes of which elements are links, for HTML, XHTML and SVG alike.
 
-The elements come from two parsers, so they are known here by their local name, spelled as
-in the standards, and a function that looks up an attribute. `ping` and `cite` are not
-followed: the first is an address for reports, the second a source that nobody is shown.
+The elements come from two parsers, so this module gets their local name, spelled as in the
+standards, and a function that looks up an attribute. `ping` and `cite` are not followed:
+`ping` is an address for reports, and browsers do not show `cite`.
 """
 
 from collections.abc import Callable
@@ -17,8 +17,8 @@ from larbinpy.parse.srcset import srcset
 Get = Callable[[str], str | None]
 Reader = Callable[[Get, Collector], None]
 
-#: The attributes that `READERS` look at, and those of `collect_common`: elements with none of
-#: them need not be looked at, <style> and <meta> excepted.
+#: The attributes that `READERS` and `collect_common` look at: elements without any of them can
+#: be skipped, except <style> and <meta>.
 OWN_ATTRIBUTES = ("href", "src", "srcset", "imagesrcset", "action", "data", "poster")
 COMMON_ATTRIBUTES = ("style", "background")
 
@@ -34,7 +34,7 @@ _PLAIN: dict[str, tuple[tuple[str, Kind], ...]] = {
     "image": (("href", Kind.IMAGE),),
     "feImage": (("href", Kind.IMAGE),),
 }
-#: SVG elements whose href takes in a part of another document.
+#: SVG elements whose href includes a part of another document.
 _REFERRING = ("use", "mpath", "textPath", "pattern", "filter", "linearGradient", "radialGradient")
 _PLAIN |= dict.fromkeys(_REFERRING, (("href", Kind.REQUISITE),))
 
@@ -133,7 +133,7 @@ def _plain(pairs: tuple[tuple[str, Kind], ...]) -> Reader:
     return read
 
 
-#: By local name, what adds the links in the attributes that are the element's own.
+#: Functions that add the links in an element's own attributes, by its local name.
 READERS: dict[str, Reader] = {tag: _plain(pairs) for tag, pairs in _PLAIN.items()} | {
     "a": _hyperlink,
     "area": _hyperlink,

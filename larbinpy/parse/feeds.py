@@ -1,7 +1,7 @@
-"""Sitemaps (sitemaps.org), RSS and Atom: lists of URLs that may be long.
+"""Reads sitemaps (sitemaps.org), RSS and Atom: lists of URLs that may be long.
 
-They are read as a stream and forgotten behind it, so that neither a sitemap of 50 MB nor
-a bomb in its place is ever held whole. A stream that yields next to nothing is given up.
+They are read as a stream, and elements are dropped once they are read, so neither a sitemap of
+50 MB nor a decompression bomb is ever in memory. A stream with hardly any URLs is given up.
 """
 
 import re
@@ -16,17 +16,17 @@ from larbinpy.parse.link import Collector, Kind, relation_kind, unendorsed
 from larbinpy.parse.xml import SAFE, local_name, mended
 from larbinpy.url import parse
 
-#: Local names of the elements that such documents begin with.
+#: Local names of the root elements.
 ROOTS = frozenset({"urlset", "sitemapindex", "rss", "RDF", "feed"})
 
 #: "must be no larger than 50MB (52,428,800 bytes)" uncompressed, says the protocol.
 MAX_DECODED = 50 * 1024 * 1024
 _CHUNK = 64 * 1024
-#: gzip files may be concatenated; honest ones are so once, by appending.
+#: gzip files may be concatenated; honest ones seldom are.
 _MAX_MEMBERS = 8
 
-#: What a list may take without yielding a URL, and for each one that it does: twice what
-#: the protocol's limits of size and number leave to an entry.
+#: Bytes that a list may have without a URL, and for each URL in it: twice the protocol's limit
+#: of size divided by that of number.
 _BARREN_START = 1024 * 1024
 _BARREN_SHARE = 2 * 1024
 
@@ -35,19 +35,19 @@ _CUT_ENTITY = re.compile(rb"&[#\w]{0,31}\Z")
 
 
 def chunked(body: bytes) -> Iterator[bytes]:
-    """`body` in portions, for a reader that forgets one before the next."""
+    """Yield `body` in portions."""
     for start in range(0, len(body), _CHUNK):
         yield body[start : start + _CHUNK]
 
 
 def gunzip(body: bytes) -> Iterator[bytes]:
-    """The content of a gzip file in chunks, as far as it is sound, up to `MAX_DECODED`."""
+    """Yield the content of a gzip file in chunks, up to a fault or `MAX_DECODED` bytes."""
     left = MAX_DECODED
     position = 0
     for _ in range(_MAX_MEMBERS):
         inflater = zlib.decompressobj(wbits=31)
         while position < len(body) and not inflater.eof:
-            # A portion at a time, as zlib copies what it has not come to yet.
+            # A portion at a time, as zlib copies the rest of its input.
             portion = body[position : position + _CHUNK]
             position += len(portion)
             while portion and left > 0:
@@ -66,7 +66,7 @@ def gunzip(body: bytes) -> Iterator[bytes]:
 def read_feed(chunks: Iterable[bytes], encoding: str | None, out: Collector) -> None:
     """Add the links of a sitemap, sitemap index, RSS or Atom document.
 
-    Markup within the text of feed entries is not read: it is on the pages they lead to.
+    Markup within the text of feed entries is not read: the pages they link to have it.
     """
     tags = tuple(f"{{*}}{name}" for name in (*ROOTS, *_READERS))
     parser = etree.XMLPullParser(events=("start", "end"), tag=tags, encoding=encoding, **SAFE)
@@ -77,7 +77,7 @@ def read_feed(chunks: Iterable[bytes], encoding: str | None, out: Collector) -> 
             parser.feed(chunk)
             for event, element in parser.read_events():
                 if event == "end":
-                    # lxml cannot give a text with half of a surrogate pair ("&#xD800;").
+                    # lxml cannot decode a text with half of a surrogate pair ("&#xD800;").
                     with suppress(UnicodeDecodeError):
                         _read_element(element, out)
                 elif root is None:
@@ -98,7 +98,7 @@ def read_lines(text: str, out: Collector) -> None:
 
 
 def _mended(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """`chunks`, each as `mended` makes it, cut where no entity is."""
+    """Yield `chunks`, each `mended`, and none cut within an entity."""
     rest = b""
     for chunk in chunks:
         whole = rest + chunk
@@ -111,7 +111,7 @@ def _mended(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _forget(root: Any) -> None:
-    """Drop what is complete: everything but the last child, on every level."""
+    """Drop complete elements: all but the last child, on every level."""
     node = root
     while node is not None and len(node):
         del node[:-1]
@@ -129,7 +129,7 @@ def _read_element(element: Any, out: Collector) -> None:
 
 
 def _absolute(reference: str, element: Any, out: Collector) -> str:
-    """`reference` resolved against the nearest xml:base, if there is one."""
+    """Return `reference` resolved against the nearest xml:base, if there is one."""
     base = element.base
     if not base:
         return reference
@@ -141,7 +141,7 @@ _ElementReader = Callable[[Any], list[_Found]]
 
 
 def _text(element: Any) -> str:
-    # Children are entities that were not expanded: what is left of the URL is none.
+    # Children are entities that were not expanded; the rest of the URL is useless.
     return "" if len(element) else element.text or ""
 
 

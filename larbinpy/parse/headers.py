@@ -13,14 +13,14 @@ _TARGET = re.compile(r'<([^<>]*)>((?:[^,"<]|"(?:[^"\\]|\\.)*+"?)*+)')
 _PARAMETER = re.compile(
     r';\s*([\w!#$&+.^`|~-]+)\*?\s*(?:=\s*(?:"((?:[^"\\]|\\.)*+)"?|([^\s;,"]*)))?'
 )
-#: Longer values are cut: no server sends more links than it could in as many lines.
+#: Longer values (characters) are cut; no honest server sends them.
 _MAX_VALUE = 64 * 1024
 _QUOTED_PAIR = re.compile(r"\\(.)")
 _REDIRECTING = frozenset({201, 300, 301, 302, 303, 307, 308})
 
 
 def read_headers(page: Page, out: Collector) -> None:
-    """Add what the headers of `page` lead to, and obey its X-Robots-Tag."""
+    """Add the links in the headers of `page`, and obey its X-Robots-Tag."""
     for name, value in page.headers:
         value = value[:_MAX_VALUE]
         match name:
@@ -38,7 +38,7 @@ def read_headers(page: Page, out: Collector) -> None:
 
 
 def redirect_target(page: Page) -> list[Link]:
-    """Where the Location of `page` points, as the one link of a list; none if nowhere."""
+    """Return the target of the Location of `page` as a list of one link, or an empty list."""
     out = Collector(page.url.href)
     location = page.header("location")
     if location is not None:
@@ -47,7 +47,7 @@ def redirect_target(page: Page) -> list[Link]:
 
 
 def _text(value: str) -> str:
-    """Header bytes came as Latin-1; URLs in them are read as UTF-8, as browsers do."""
+    """Return a header decoded as Latin-1 in UTF-8, as browsers read URLs in headers."""
     try:
         return value.encode("latin-1").decode("utf-8")
     except UnicodeError:
@@ -66,7 +66,7 @@ def _read_link(value: str, out: Collector) -> None:
 
 
 def _parameters(text: str) -> dict[str, str]:
-    """Parameters by name in lower case; the first of a name counts (section 3.3)."""
+    """Return parameters by name in lower case; the first of a name counts (section 3.3)."""
     found: dict[str, str] = {}
     for match in _PARAMETER.finditer(text):
         quoted = match[2]

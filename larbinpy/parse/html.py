@@ -1,8 +1,8 @@
 """Links of HTML pages, from turbohtml's tree.
 
-turbohtml's own `links()` is not used: it lists strings in style sheets that are no URLs
-and srcset candidates that are none, and a selector over the few attributes that matter
-finds the elements in half the time. What they mean is decided in `elements`.
+turbohtml's own `links()` is not used: it lists strings in style sheets and in srcset that are
+no URLs, and a selector over the few attributes that matter finds the elements in half the
+time. `elements` decides which attributes are links.
 """
 
 from turbohtml import Element
@@ -12,14 +12,14 @@ from larbinpy.parse.charset import document, query_encoder
 from larbinpy.parse.link import Collector, Kind, unendorsed
 from larbinpy.url import parse
 
-# With all in one the tree is walked once; a walk costs as much as all that is found. A list
+# One selector walks the tree once; a walk costs as much as reading all elements found. A list
 # in :is() is a sixth cheaper than the list itself.
 _ATTRIBUTES = (*elements.OWN_ATTRIBUTES, *elements.COMMON_ATTRIBUTES, r"xlink\:href")
 _SELECTOR = ":is(" + ",".join(f"[{name}]" for name in _ATTRIBUTES) + ",meta,style)"
 
 
 def read_html(body: bytes, http_charset: str | None, out: Collector) -> str | None:
-    """Add the links of an HTML page; returns the encoding it was read in."""
+    """Add the links of an HTML page; return its encoding."""
     tree = document(body, http_charset)
     found = tree.select(_SELECTOR)
     tags = [element.tag for element in found]
@@ -31,10 +31,10 @@ def read_html(body: bytes, http_charset: str | None, out: Collector) -> str | No
     for tag, element in zip(tags, found, strict=True):
         if out.full:
             break
-        # `in` takes half the time that asking for a value does, where there is seldom one.
+        # Most of these attributes are rare; `in` takes half the time of asking for a value.
         held, get = element.attrs, element.attr
         if tag == "a":
-            # Three elements of four, and most lead where one before did.
+            # Three elements of four are links, and most repeat an earlier one.
             href = get("href")
             if href is not None and (href := href.partition("#")[0]) not in followed:
                 if "rel" not in held:
@@ -51,7 +51,7 @@ def read_html(body: bytes, http_charset: str | None, out: Collector) -> str | No
 
 
 def _base_url(found: list[Element], fallback: str) -> str:
-    """The document base URL (HTML, "set the frozen base URL")."""
+    """Return the document base URL (HTML, "set the frozen base URL")."""
     hrefs = (element.attr("href") for element in found if element.tag == "base")
     href = next((href for href in hrefs if href is not None), "")
     base = parse(href, fallback)

@@ -1,4 +1,4 @@
-"""What parsing yields: links, each once, with what they are good for."""
+"""The result of parsing: links, each once, with their kind."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -7,18 +7,18 @@ from functools import lru_cache
 
 from larbinpy.url import MAX_LENGTH, Base
 
-#: Distinct references taken from one page. The largest honest lists are sitemaps, which
-#: their protocol ends at 50,000; beyond that a page is a weapon.
+#: Distinct references taken from one page. The largest honest lists are sitemaps, which their
+#: protocol ends at 50,000; a page with more is an attack.
 MAX_LINKS = 50_000
 
-#: And so many characters of URLs: a long <base> makes 8 kB of each reference of two bytes.
+#: Characters of URLs taken from one page: a long <base> makes 8 kB of a reference of two bytes.
 _MAX_CHARACTERS = 16 << 20
 
-#: References longer than this are not even resolved: white space and dot segments may
-#: shrink one below `MAX_LENGTH`, but an honest one never by so much. Most are data: URLs.
+#: Longer references are not resolved: white space and dot segments may shrink one below
+#: `MAX_LENGTH`, but an honest one never by so much. Most are data: URLs.
 _MAX_REFERENCE = 4 * MAX_LENGTH
 
-#: What the crawler does not go to by any kind of <link>: they name hosts, not resources.
+#: Relations of a <link> that name a host and no resource, so they are not followed.
 _CONNECTIONS = frozenset({"preconnect", "dns-prefetch"})
 _IMAGE_RELATIONS = frozenset(
     {"icon", "apple-touch-icon", "apple-touch-icon-precomposed", "apple-touch-startup-image"}
@@ -26,19 +26,19 @@ _IMAGE_RELATIONS = frozenset(
 )
 _REQUISITE_RELATIONS = frozenset({"stylesheet", "manifest", "modulepreload", "enclosure"})
 _LOADED_AHEAD = frozenset({"preload", "prefetch"})
-#: What is longer than this in `rel` or `as` is meant by nobody.
+#: Characters of `rel` or `as` that are read; no honest value is longer.
 _LONGEST_RELATION = 256
 _UNENDORSED = frozenset({"nofollow", "ugc", "sponsored"})
 
 
 class Kind(Enum):
-    """What a link is good for."""
+    """How a page uses a link."""
 
     #: A link to follow.
     PAGE = "page"
     #: An image that a page shows.
     IMAGE = "image"
-    #: What else a page needs to be shown: style, script, font, media, manifest.
+    #: Another resource that a page needs to be shown: style, script, font, media, manifest.
     REQUISITE = "requisite"
 
 
@@ -49,32 +49,33 @@ class Link:
     #: Canonical, as `larbinpy.url.resolve` spells it.
     url: str
     kind: Kind
-    #: The page vouches for the link nowhere (rel=nofollow, ugc or sponsored).
+    #: The page endorses the link nowhere (rel=nofollow, ugc or sponsored).
     nofollow: bool = False
 
 
 @dataclass(slots=True)
 class Parsed:
-    """What a page says: each URL once, in the order of first appearance."""
+    """The content of a page that the crawl needs."""
 
+    #: Each URL once, in the order of first appearance.
     links: list[Link] = field(default_factory=list)
-    #: WHATWG name of the encoding it was read in; None where no text was read.
+    #: WHATWG name of the page's encoding; None if no text was read.
     charset: str | None = None
-    #: Robots directives, of the page's header or of its own, that concern our agent.
+    #: Robots directives for our agent, in the HTTP header or in the page.
     noindex: bool = False
     nofollow: bool = False
 
 
 _PAGE = Kind.PAGE
-#: Stands for what cannot be crawled; a link to follow already, so nothing ever changes it.
+#: Stands for references that cannot be crawled. Its kind is PAGE, so that `add` leaves it.
 _NOWHERE = Link("", _PAGE)
 
 
 class Collector:
     """Gathers the links of one page.
 
-    References are resolved once however often they occur: resolving costs more than
-    finding. A URL that occurs as a PAGE and as something else is a PAGE.
+    Each distinct reference is resolved once, as resolving costs more than finding. A URL that
+    occurs as a PAGE and as another kind is a PAGE.
     """
 
     __slots__ = (
@@ -93,9 +94,9 @@ class Collector:
         self._base = Base(base)
         #: Product token of the crawler, in lower case, for directives addressed to it.
         self.agent = agent
-        #: Applied to references that are not ASCII, where the page's encoding matters.
+        #: Applied to references that are not ASCII, if the page's encoding matters.
         self.encode: Callable[[str], str] | None = None
-        #: Whether the page has had its share: adding more is pointless.
+        #: Is a bound reached? Then `add` takes nothing more.
         self.full = False
         self.noindex = False
         self.nofollow = False
@@ -108,26 +109,26 @@ class Collector:
 
     @property
     def base(self) -> str:
-        """Canonical or at least absolute URL that references are resolved against."""
+        """The absolute URL that references are resolved against."""
         return self._base.url
 
     @property
     def count(self) -> int:
-        """How many URLs there are so far."""
+        """The number of URLs so far."""
         return len(self._by_url)
 
     def rebase(self, base: str) -> None:
-        """Resolve what is added from now on against `base`."""
+        """Resolve references that are added from now on against `base`."""
         if base != self.base:
             self._base = Base(base)
             self._by_reference.clear()
 
     def add(self, reference: str, kind: Kind, nofollow: bool = False) -> None:
-        """Take a reference as it stands in the page; what cannot be crawled is dropped."""
+        """Add a reference as it stands in the page, unless it cannot be crawled."""
         if "#" in reference:
             reference = reference.partition("#")[0]
         if not reference and kind is not _PAGE:
-            return  # "#part" is something within this document, and "" no resource at all
+            return  # "#part" is a part of this document, and "" no resource
         link = self._by_reference.get(reference)
         if link is None:
             link = self._enter(reference, kind, nofollow)
@@ -162,7 +163,7 @@ class Collector:
 
 
 def unendorsed(rel: str) -> bool:
-    """Whether a `rel` asks crawlers not to take the link as a recommendation."""
+    """Does a `rel` ask crawlers not to take the link as a recommendation?"""
     return _is_unendorsed(rel[:_LONGEST_RELATION])
 
 
@@ -172,14 +173,14 @@ def _is_unendorsed(rel: str) -> bool:
 
 
 def relation_kind(rel: str, destination: str) -> Kind | None:
-    """The kind of a `<link>` or Link header by its `rel` and `as`; None: do not go there.
+    """Return the kind of a `<link>` or Link header by its `rel` and `as`; None: do not follow.
 
     Unknown relations are hyperlinks, as they are in HTML.
     """
     return _relation_kind(rel[:_LONGEST_RELATION], destination[:_LONGEST_RELATION])
 
 
-# Of what is meant by somebody there are few spellings.
+# Real pages use few spellings, so a small cache suffices.
 @lru_cache(1 << 10)
 def _relation_kind(rel: str, destination: str) -> Kind | None:
     relations = frozenset(rel.lower().split())

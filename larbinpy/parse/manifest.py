@@ -9,7 +9,7 @@ _IMAGE_LISTS = ("icons", "screenshots")
 
 
 def read_manifest(body: bytes, out: Collector) -> str:
-    """Add the links of a manifest; returns the encoding, which is always UTF-8."""
+    """Add the links of a manifest; return the encoding, which is always UTF-8."""
     try:
         manifest = json.loads(body.decode("utf-8-sig", "replace"))
     except (ValueError, RecursionError):
@@ -40,6 +40,6 @@ def _images(holder: dict[str, object]) -> Iterator[tuple[object, Kind]]:
 
 
 def _members(holder: dict[str, object], name: str) -> list[dict[str, object]]:
-    """The objects in the list `name`; nothing where it is not a list of objects."""
+    """Return the objects in the list `name`, without other values; empty if it is no list."""
     value = holder.get(name)
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -1,4 +1,4 @@
-"""Elements with the places in the text where their attributes stand, and edits to them."""
+"""Elements with the positions of their attributes in the text, and edits to them."""
 
 import re
 from bisect import bisect_left
@@ -10,25 +10,26 @@ import turbohtml
 
 from larbinpy.loop.steps import Steps
 
-#: Of a tag so long only the ends are looked at: see `charset`, whose bounds these are.
+#: The middle of longer tags is skipped; the bounds are those of `charset`.
 _KEPT_OF_RUN = 32 * 1024
 _LONGEST_RUN = 256 * 1024
 _LONG_RUN = re.compile(rf"[^>]{{{_LONGEST_RUN},}}")
-#: Attributes that are references or hold some.
+#: Attributes that are references or hold references.
 _HOLDERS = (
     *("href", "src", "srcset", "imagesrcset", "action", "formaction", "data", "poster"),
     *("background", "style", "cite", "longdesc", "xlink:href"),
 )
 _SELECTOR = ",".join(f"[{name}]" for name in _HOLDERS).replace(":", r"\:") + ",meta,style"
-#: And those that say what to make of them.
+#: Those and the attributes that decide how they are rewritten.
 _WANTED = frozenset(_HOLDERS) | {"rel", "http-equiv", "content", "integrity", "crossorigin"}
-#: Characters that the parser is given at once: 3 ms; and edits and elements of a step.
+#: Characters that the parser gets at once: 3 ms.
 _CHUNK = 128 * 1024
+#: Edits and elements of a step.
 _EDITS = 4096
 _TAGS = 256
 _BREAK = re.compile("\r\n")
 _SHADOW = re.compile(r"(<template\b[^<>]{0,1000}?\s)shadowrootmode(?=[\s=])")
-#: Whatever opens with "<" in XML. Each alternative takes in all that it looked at, so that
+#: Everything that opens with "<" in XML. Each alternative consumes all it looked at, so
 #: nothing is looked at twice.
 _XML = re.compile(
     r"<!--(?:.*?-->|.*)|<!\[CDATA\[(?:.*?\]\]>|.*)"
@@ -37,33 +38,34 @@ _XML = re.compile(
     re.DOTALL,
 )
 _ATTRIBUTE = re.compile(r"([^\s=\"'<>/]++)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)')")
-#: A `<base>` of XHTML, which most XML has not.
+#: A `<base>` of XHTML; most XML has none.
 _BASE = re.compile(r"<(?:[^\s<>:]{1,30}:)?base\b")
 _STYLE_END = re.compile(r"</(?:[^\s<>:]{1,30}:)?style\b")
 
 
-Place = tuple[int, int]
+#: Start and end in the text.
+Span = tuple[int, int]
 
 
 @dataclass(slots=True)
 class Marked:
-    """An element; all places are pairs of offsets into the text."""
+    """An element of a page."""
 
     #: Local name, in lower case.
     tag: str
-    #: By name in lower case, character references undone.
+    #: Values of attributes by name in lower case, with character references undone.
     values: dict[str, str]
-    #: Name and value of each attribute together.
-    places: dict[str, Place]
-    #: Of its start tag.
-    whole: Place
-    #: Of the text of a <style>.
-    inner: Place | None = None
+    #: Spans of attributes, each from its name to the end of its value.
+    spans: dict[str, Span]
+    #: Span of its start tag.
+    whole: Span
+    #: Span of the text of a <style>.
+    inner: Span | None = None
 
 
 @dataclass(slots=True)
 class Edits:
-    """Replacements in `text`; of two that begin in one place the first counts."""
+    """Replacements in `text`; if two begin at one position, the first counts."""
 
     text: str
     _by_start: dict[int, tuple[int, str]] = field(default_factory=dict)
@@ -73,16 +75,16 @@ class Edits:
             self._by_start.setdefault(start, (end, new))
 
     def put(self, element: Marked, name: str, value: str | None) -> None:
-        """Give an attribute another value; None leaves it as it is."""
+        """Give an attribute another value; None leaves it unchanged."""
         if value is None or value == element.values[name]:
             return
-        start, end = element.places[name]
+        start, end = element.spans[name]
         written = self.text[start:end].partition("=")[0].rstrip()
         self.replace(start, end, f'{written}="{_escaped(value)}"')
 
     def drop(self, element: Marked, name: str) -> None:
-        if name in element.places:
-            self.replace(*element.places[name], "")
+        if name in element.spans:
+            self.replace(*element.spans[name], "")
 
     def applied(self) -> Steps[str]:
         pieces, done = [], 0
@@ -99,22 +101,22 @@ def _escaped(value: str) -> str:
     return escape(value, quote=False).replace('"', "&quot;")
 
 
-#: What stands for bytes that are none of UTF-8's; the parser refuses it in names.
+#: Surrogates, which stand for bytes that are not UTF-8; the parser refuses them in names.
 _STRAY = re.compile("[\ud800-\udfff]")
 
 
 def read_marked_html(
     text: str, chunk_size: int = _CHUNK
 ) -> Steps[tuple[str | None, Iterator[Marked]]]:
-    """The href of the first `<base>` that has one, and the elements that may hold references.
+    """Return the href of the first `<base>` with one, and elements that may hold references.
 
-    They come in document order, each made when it is asked for. The parser gets `chunk_size`
-    characters a step.
+    The elements come in document order and are made one by one. The parser gets `chunk_size`
+    characters in a step.
     """
     breaks: list[int] = []
 
-    def place(start: int, end: int) -> Place:
-        # The parser counts a line break as one.
+    def in_text(start: int, end: int) -> Span:
+        # The parser counts a line break as one character.
         return start + bisect_left(breaks, start), end + bisect_left(breaks, end)
 
     parser = turbohtml.IncrementalParser(positions=False, source_locations=True)
@@ -128,11 +130,11 @@ def read_marked_html(
     found = tree.select(_SELECTOR)
     yield
     bases = (element.attr("href") for element in found if element.tag == "base")
-    return next((href for href in bases if href is not None), None), _marked(found, place)
+    return next((href for href in bases if href is not None), None), _marked(found, in_text)
 
 
 def _chunks(text: str, size: int) -> Iterator[tuple[int, str]]:
-    """Portions of `text`, and where each begins; none ends within a line break."""
+    """Yield portions of `text` with their offsets; none ends within a line break."""
     start = 0
     while start < len(text):
         end = start + size
@@ -142,14 +144,14 @@ def _chunks(text: str, size: int) -> Iterator[tuple[int, str]]:
 
 
 def _with_templates_open(text: str) -> str:
-    """`text` in which what a shadow root holds is in its template, where it is looked for."""
+    """Return `text` with shadow roots renamed, so that the parser leaves them in the tree."""
     if "shadowrootmode" not in text:
         return text
     return _SHADOW.sub(r"\1xhadowrootmode", text)
 
 
 def _shortened(text: str) -> str:
-    """`text` in which long tags are blanked; few pages have any, which is found out fast."""
+    """Return `text` with long tags blanked; pages without any, nearly all, are found fast."""
     block = _LONGEST_RUN // 2
     starts = range(0, len(text) - block + 1, block)
     if all(text.find(">", start, start + block) >= 0 for start in starts):
@@ -158,33 +160,33 @@ def _shortened(text: str) -> str:
 
 
 def _blanked(run: re.Match[str]) -> str:
-    """As long, and with nothing in its middle that takes time."""
+    """Return a text of the same length whose middle is one long name."""
     text = run[0]
     middle = len(text) - 2 * _KEPT_OF_RUN
     return f"{text[:_KEPT_OF_RUN]}{'x' * middle}{text[-_KEPT_OF_RUN:]}"
 
 
 def _marked(
-    elements: Iterable[turbohtml.Element], place: Callable[[int, int], Place]
+    elements: Iterable[turbohtml.Element], in_text: Callable[[int, int], Span]
 ) -> Iterator[Marked]:
     for element in elements:
         location = element.source_location
         if location is None:
             continue
-        spans = {n: s for n, s in location.attrs.items() if n in _WANTED}
-        places = {n: place(s.start_offset, s.end_offset) for n, s in spans.items()}
-        short = {n: p for n, p in places.items() if p[1] - p[0] < _KEPT_OF_RUN}
+        wanted = {n: at for n, at in location.attrs.items() if n in _WANTED}
+        spans = {n: in_text(at.start_offset, at.end_offset) for n, at in wanted.items()}
+        short = {n: s for n, s in spans.items() if s[1] - s[0] < _KEPT_OF_RUN}
         values = {name: element.attr(name) or "" for name in short}
         start = location.start_tag
         inner = None
         if element.tag == "style" and location.end_tag is not None:
-            inner = place(start.end_offset, location.end_tag.start_offset)
-        whole = place(start.start_offset, start.end_offset)
+            inner = in_text(start.end_offset, location.end_tag.start_offset)
+        whole = in_text(start.start_offset, start.end_offset)
         yield Marked(element.tag, values, short, whole, inner)
 
 
 def read_marked_xml(text: str) -> Steps[tuple[str | None, Iterator[Marked]]]:
-    """The same of XHTML and SVG, and of their `<?xml-stylesheet?>`."""
+    """As `read_marked_html` for XHTML and SVG, with their `<?xml-stylesheet?>`."""
     base = None
     if _BASE.search(text):
         for number, element in enumerate(_xml_elements(text), 1):
@@ -199,7 +201,7 @@ def read_marked_xml(text: str) -> Steps[tuple[str | None, Iterator[Marked]]]:
 def _xml_elements(text: str) -> Iterator[Marked]:
     sheet = 0
     for tag in _XML.finditer(text):
-        # Nothing in a style sheet is an element.
+        # A style sheet holds no elements.
         if not tag["tag"] or not tag["end"] or tag.start() < sheet:
             continue
         element = _marked_tag(tag)
@@ -212,11 +214,11 @@ def _xml_elements(text: str) -> Iterator[Marked]:
 
 def _marked_tag(tag: re.Match[str]) -> Marked:
     offset = tag.start("attributes")
-    values, places = {}, {}
+    values, spans = {}, {}
     for attribute in _ATTRIBUTE.finditer(tag["attributes"]):
         name = attribute[1]
         if name not in _WANTED or attribute.end() - attribute.start() >= _KEPT_OF_RUN:
             continue
         values[name] = unescape(attribute[attribute.lastindex or 0])
-        places[name] = (offset + attribute.start(), offset + attribute.end())
-    return Marked(tag["tag"].rpartition(":")[2].lower(), values, places, tag.span())
+        spans[name] = (offset + attribute.start(), offset + attribute.end())
+    return Marked(tag["tag"].rpartition(":")[2].lower(), values, spans, tag.span())

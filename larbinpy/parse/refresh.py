@@ -1,11 +1,11 @@
-"""What a refresh asks for: HTML's "shared declarative refresh steps".
+"""The grammar of a refresh: HTML's "shared declarative refresh steps".
 
-The same grammar stands in `<meta http-equiv=refresh content>` and in the Refresh header.
+`<meta http-equiv=refresh content>` and the Refresh header share it.
 """
 
 import re
 
-#: The time (a lone "." counts as 0), then the end, or a separator and what follows it.
+#: The time (a lone "." counts as 0), then the end, or a separator with its blanks.
 _TIME = re.compile(
     r"[ \t\n\f\r]*+(?:[0-9]++|(?=\.))[0-9.]*+"
     r"(?:\Z|(?=[ \t\n\f\r;,])[ \t\n\f\r]*+[;,]?[ \t\n\f\r]*+)"
@@ -17,18 +17,18 @@ _TRIMMED = "".join(map(chr, range(0x21)))
 
 
 def meta_refresh(content: str) -> str | None:
-    """The URL that a refresh leads to, not yet resolved; None where there is no refresh.
+    """Return the URL of a refresh, not yet resolved; None if `content` is no refresh.
 
-    The empty string stands for the document itself, as it does when it is resolved. Blanks
-    and line breaks that the URL parser would drop are dropped. The delay is not kept: a
-    crawler follows at once or not at all.
+    The empty string stands for the document itself, as it does when it is resolved. Blanks and
+    line breaks that the URL parser would drop are dropped. The delay is ignored: a crawler
+    follows at once or not at all.
     """
     found = split_refresh(content)
     return found and found[1]
 
 
 def split_refresh(content: str) -> tuple[str, str] | None:
-    """The delay of a refresh, as it is written, and its URL as `meta_refresh` gives it."""
+    """Return the delay of a refresh as it is written, and its URL as `meta_refresh` does."""
     time = _TIME.match(content)
     if time is None:
         return None

@@ -1,15 +1,15 @@
-"""Pages for reading from a disk: links to what is there made relative, all others absolute.
+"""Rewrites pages for reading from a disk: links to stored files relative, all others absolute.
 
-A page is not written anew from a tree. The tree says where in the text each attribute
-stands, and only the values that change are replaced, so everything else stays as its author
-wrote it, mistakes included. XML has a scanner of its own, as HTML's rules read it wrongly.
+A page is not written anew from a tree. The tree gives the position of each attribute in the
+text, and only values that change are replaced; everything else stays as its author wrote it,
+mistakes included. XML has a scanner of its own, as HTML's rules read it wrongly.
 
-What would keep a browser from showing the page from a disk goes: `<base href>`, as links
-are whole without it; `integrity` and `crossorigin` of what is there, as a style sheet is
-rewritten itself and a file has no origin; and a Content-Security-Policy of the page's own.
+Attributes that would keep a browser from showing the page from a disk are removed: `<base
+href>`, which the new links do not need; `integrity` and `crossorigin` of stored files, as style
+sheets are rewritten and files have no origin; and a Content-Security-Policy in the page.
 
-A page whose encoding HTTP told, or nobody, becomes UTF-8 with a byte-order mark, which
-outranks whatever the page says of itself.
+A page that does not declare its encoding itself becomes UTF-8 with a byte-order mark, which
+outranks all declarations.
 """
 
 from collections.abc import Callable, Iterable
@@ -26,27 +26,27 @@ from larbinpy.parse.srcset import replace_srcset
 from larbinpy.parse.xml import encoding_of
 from larbinpy.url import MAX_LENGTH, parse, resolve
 
-#: From a canonical URL to the relative reference of its file; None where there is none.
-Lead = Callable[[str], str | None]
+#: From a canonical URL to the relative reference of its file; None if it has no file.
+ReferenceTo = Callable[[str], str | None]
 
 #: Elements in a step: 5 ms.
 _STEP = 256
 
 #: Attributes that are one reference, on whatever element.
 _REFERENCES = ("href", "src", "poster", "background", "xlink:href", "cite", "longdesc")
-#: And where a form goes, which no file can answer.
+#: Targets of forms, which no file can answer.
 _FORMS = ("action", "formaction")
 _CANDIDATES = ("srcset", "imagesrcset")
-#: What compares a local file with what the page was told, or asks for its origin.
+#: Attributes that check the content or the origin of a file.
 _CHECKS = ("integrity", "crossorigin")
-#: Says where a page comes from: so it goes on doing.
+#: Relation that names the origin of a page; it stays absolute.
 _ORIGIN = "canonical"
 _MAX_REFERENCE = 4 * MAX_LENGTH
 _BLANKS = " \t\n\f\r"
 
 
 class Form(Enum):
-    """What a body is written in, of what can hold links that a browser follows."""
+    """The languages in which links are rewritten."""
 
     HTML = "html"
     XML = "xml"
@@ -54,7 +54,7 @@ class Form(Enum):
 
 
 def form_of(page: Page) -> Form | None:
-    """The form of the body of `page`; None where it is left as it is."""
+    """Return the form of the body of `page`; None if it is not rewritten."""
     match page.type:
         case "text/html":
             return Form.HTML
@@ -65,62 +65,62 @@ def form_of(page: Page) -> Form | None:
     return Form.HTML if is_html(page) else None
 
 
-def rewrite(page: Page, lead: Lead) -> bytes:
-    """The body of `page` as it is on a disk; the same bytes where nothing has to change."""
-    return whole(rewriting(page, lead))
+def rewrite(page: Page, reference_to: ReferenceTo) -> bytes:
+    """Return the body of `page` for a disk; the same bytes if nothing has to change."""
+    return whole(rewriting(page, reference_to))
 
 
-def rewriting(page: Page, lead: Lead) -> Steps[bytes]:
-    """The same in steps, as a page of some megabytes takes half a second.
+def rewriting(page: Page, reference_to: ReferenceTo) -> Steps[bytes]:
+    """As `rewrite`, in steps: a page of some megabytes takes half a second.
 
-    A step takes some milliseconds, but for what a library or the codec does in one call:
-    decoding, selecting from HTML's tree, joining and encoding: 2 to 15 ms for a megabyte.
+    A step takes some milliseconds. Decoding, selecting from HTML's tree, joining and encoding
+    are one call of a library each: 2 to 15 ms for a megabyte.
 
-    What has bytes or names that no parser should have let through stays as it came.
+    A page stays as it came if bytes or names in it defeat the codec.
     """
     try:
-        return (yield from _REWRITERS[form_of(page)](page, lead))
+        return (yield from _REWRITERS[form_of(page)](page, reference_to))
     except (UnicodeError, LookupError):
         return page.body
 
 
-def _rewrite_nothing(page: Page, lead: Lead) -> Steps[bytes]:
+def _rewrite_nothing(page: Page, reference_to: ReferenceTo) -> Steps[bytes]:
     return page.body
     yield
 
 
-def _rewrite_css(page: Page, lead: Lead) -> Steps[bytes]:
+def _rewrite_css(page: Page, reference_to: ReferenceTo) -> Steps[bytes]:
     text, _ = decode(page.body, page.http_charset)
     yield
-    turner = _Turner(page.url.href, lead)
-    new = yield from replace_css_urls(text, turner.turn)
+    references = _References(page.url.href, reference_to)
+    new = yield from replace_css_urls(text, references.new)
     yield
     return encoded(new, page.body, declared=False)
 
 
-def _rewrite_html(page: Page, lead: Lead) -> Steps[bytes]:
+def _rewrite_html(page: Page, reference_to: ReferenceTo) -> Steps[bytes]:
     charset = page.charset or document(page.body, page.http_charset).encoding
     text, declared = text_of(page.body, charset)
     yield
     base, marked = yield from read_marked_html(text)
-    turner = _Turner(page.url.href, lead, base)
-    turner.encode = query_encoder(charset)
-    edited = yield from _edited(text, marked, turner)
+    references = _References(page.url.href, reference_to, base)
+    references.encode = query_encoder(charset)
+    edited = yield from _edited(text, marked, references)
     return encoded(edited, page.body, declared=declared)
 
 
-def _rewrite_xml(page: Page, lead: Lead) -> Steps[bytes]:
-    """A document in another encoding than UTF-8 stays as it is: there are next to none."""
+def _rewrite_xml(page: Page, reference_to: ReferenceTo) -> Steps[bytes]:
+    """Rewrite XML in UTF-8; documents in other encodings are rare and stay as they are."""
     _, charset = encoding_of(page.body, page.http_charset)
     if charset.lower() not in ("utf-8", "us-ascii"):
         return page.body
     text, _ = text_of(page.body, "utf-8")
     base, marked = yield from read_marked_xml(text)
-    edited = yield from _edited(text, marked, _Turner(page.url.href, lead, base))
+    edited = yield from _edited(text, marked, _References(page.url.href, reference_to, base))
     return encoded(edited, page.body, declared=True)
 
 
-_REWRITERS: dict[Form | None, Callable[[Page, Lead], Steps[bytes]]] = {
+_REWRITERS: dict[Form | None, Callable[[Page, ReferenceTo], Steps[bytes]]] = {
     Form.HTML: _rewrite_html,
     Form.XML: _rewrite_xml,
     Form.CSS: _rewrite_css,
@@ -128,36 +128,37 @@ _REWRITERS: dict[Form | None, Callable[[Page, Lead], Steps[bytes]]] = {
 }
 
 
-class _Turner:
-    """Turns the references of one page; each is resolved once."""
+class _References:
+    """Finds replacements for the references of one page; each is resolved once."""
 
-    def __init__(self, url: str, lead: Lead, base: str | None = None) -> None:
-        """For the page at `url`, with the href of its `<base>`."""
+    def __init__(self, url: str, reference_to: ReferenceTo, base: str | None = None) -> None:
+        """For the page at `url`; `base` is the href of its `<base>`."""
         found = None if base is None else parse(base, url)
         self._based = found is not None and found.startswith(("http:", "https:"))
         self._base = found if found is not None and self._based else url
-        self._lead = lead
-        self._turned: dict[str, tuple[str | None, bool]] = {}
+        self._reference_to = reference_to
+        self._found: dict[str, tuple[str | None, bool]] = {}
         self.encode: Callable[[str], str] | None = None
 
-    def turn(self, reference: str) -> str | None:
-        """What stands for `reference` on the disk; None where it stays as it is."""
+    def new(self, reference: str) -> str | None:
+        """Return the reference to write in place of `reference`; None to leave it."""
         return self._look_up(reference)[0]
 
     def is_local(self, reference: str) -> bool:
+        """Does `reference` lead to a stored file?"""
         return self._look_up(reference)[1]
 
     def absolute(self, reference: str) -> str | None:
-        """`reference` in full; None where it is, or leads nowhere that has a name."""
+        """Return `reference` as an absolute URL; None if it is one or cannot be resolved."""
         return self._whole(reference, self._resolved(reference))
 
     def _whole(self, reference: str, href: str | None) -> str | None:
         return None if href is None or parse(reference) is not None else href
 
     def _look_up(self, reference: str) -> tuple[str | None, bool]:
-        known = self._turned.get(reference)
+        known = self._found.get(reference)
         if known is None:
-            known = self._turned[reference] = self._find(reference)
+            known = self._found[reference] = self._find(reference)
         return known
 
     def _find(self, reference: str) -> tuple[str | None, bool]:
@@ -168,7 +169,7 @@ class _Turner:
         if href is None:
             return None, False
         url = resolve(href)
-        path = self._lead(url) if url else None
+        path = self._reference_to(url) if url else None
         if path is None:
             return self._whole(reference, href), False
         _, mark, fragment = href.partition("#")
@@ -183,64 +184,64 @@ class _Turner:
         return href if href and href.startswith(("http:", "https:")) else None
 
 
-def _edited(text: str, elements: Iterable[Marked], turner: _Turner) -> Steps[str]:
+def _edited(text: str, elements: Iterable[Marked], references: _References) -> Steps[str]:
     edits = Edits(text)
     for number, element in enumerate(elements, 1):
-        yield from _edit(element, edits, turner)
+        yield from _edit(element, edits, references)
         if number % _STEP == 0:
             yield
     return (yield from edits.applied())
 
 
-def _edit(element: Marked, edits: Edits, turner: _Turner) -> Steps[None]:
+def _edit(element: Marked, edits: Edits, references: _References) -> Steps[None]:
     values = element.values
     match element.tag:
         case "base":
             edits.drop(element, "href")
             return
         case "meta":
-            _edit_meta(element, edits, turner)
+            _edit_meta(element, edits, references)
             return
         case "style" if element.inner is not None:
             start, end = element.inner
-            sheet = yield from replace_css_urls(edits.text[start:end], turner.turn)
+            sheet = yield from replace_css_urls(edits.text[start:end], references.new)
             edits.replace(start, end, sheet)
-    local = _edit_references(element, edits, turner)
+    local = _edit_references(element, edits, references)
     for name in _CANDIDATES:
         if name in values:
-            edits.put(element, name, (yield from replace_srcset(values[name], turner.turn)))
+            edits.put(element, name, (yield from replace_srcset(values[name], references.new)))
     if "style" in values:
-        edits.put(element, "style", (yield from replace_css_urls(values["style"], turner.turn)))
+        edits.put(element, "style", (yield from replace_css_urls(values["style"], references.new)))
     for name in _FORMS:
         if name in values:
-            edits.put(element, name, turner.absolute(values[name]))
+            edits.put(element, name, references.absolute(values[name]))
     if local:
         for name in _CHECKS:
             if name in values:
                 edits.drop(element, name)
 
 
-def _edit_references(element: Marked, edits: Edits, turner: _Turner) -> bool:
-    """Turn the plain references of an element; whether one leads to a file."""
+def _edit_references(element: Marked, edits: Edits, references: _References) -> bool:
+    """Replace the plain references of an element; return whether one leads to a file."""
     values, local = element.values, False
     names = (*_REFERENCES, "data") if element.tag == "object" else _REFERENCES
     for name in names:
         if name not in values:
             continue
         if element.tag == "link" and _ORIGIN in values.get("rel", "").lower().split():
-            edits.put(element, name, turner.absolute(values[name]))
+            edits.put(element, name, references.absolute(values[name]))
         else:
-            edits.put(element, name, turner.turn(values[name]))
-            local = local or turner.is_local(values[name])
+            edits.put(element, name, references.new(values[name]))
+            local = local or references.is_local(values[name])
     return local
 
 
-def _edit_meta(element: Marked, edits: Edits, turner: _Turner) -> None:
+def _edit_meta(element: Marked, edits: Edits, references: _References) -> None:
     match element.values.get("http-equiv", "").strip().lower():
         case "content-security-policy":
             edits.replace(*element.whole, "")
         case "refresh":
             found = split_refresh(element.values.get("content", ""))
-            new = turner.turn(found[1]) if found is not None else None
+            new = references.new(found[1]) if found is not None else None
             if found is not None and new is not None:
                 edits.put(element, "content", f"{found[0] or 0}; url={new}")

@@ -17,23 +17,26 @@ _BLANKS = re.compile(r"[ \t\n\f\r]+")
 
 
 def srcset(value: str) -> list[str]:
-    """URLs of the candidates in `value`, in order, those with wrong descriptors left out."""
+    """Return the URLs of the candidates in `value`, in order, without malformed candidates."""
     return [value[start:end] for start, end in _spans(value)]
 
 
 def replace_srcset(value: str, replace: Callable[[str], str | None]) -> Steps[str]:
-    """`value` with the URLs that `srcset` finds replaced; None of `replace` leaves one as it is."""
+    """Return `value` with the URLs that `srcset` finds replaced by `replace`, in steps.
+
+    `replace` returns None to leave a URL unchanged.
+    """
 
     def new(start: int, end: int) -> str | None:
         found = replace(value[start:end])
-        # At its ends a comma is a separator.
+        # A comma at either end would be a separator.
         return None if found is None else found.strip(",")
 
     return replaced(value, _spans(value), new)
 
 
 def _spans(value: str) -> Iterator[tuple[int, int]]:
-    """Where the URLs of the candidates stand."""
+    """Yield the spans of the candidates' URLs."""
     position = 0
     while (candidate := _CANDIDATE.match(value, position)) is not None:
         (start, end), position = candidate.span(1), candidate.end()
@@ -50,7 +53,7 @@ def _spans(value: str) -> Iterator[tuple[int, int]]:
 
 
 def _fits(descriptors: str) -> bool:
-    """Whether the descriptors of one candidate are valid together."""
+    """Are the descriptors of one candidate valid together?"""
     seen: set[str] = set()
     for descriptor in _BLANKS.split(descriptors):
         if not descriptor:

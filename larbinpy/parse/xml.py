@@ -1,8 +1,8 @@
-"""XML documents: how to read one safely, and the links of XHTML, SVG and the like.
+"""Reads XML documents safely, and the links of XHTML, SVG and the like.
 
-lxml gets bytes, never text: then the document's own encoding declaration is obeyed and
-cannot contradict. Entities are not expanded, nothing is loaded, and libxml2's limits on
-depth and size stay on (`huge_tree` would lift those that stop entity bombs).
+lxml gets bytes, never text, so that it obeys the document's own encoding declaration. Entities
+are not expanded, nothing is loaded, and libxml2's limits on depth and size stay on
+(`huge_tree` would lift those that stop entity bombs).
 """
 
 import re
@@ -29,13 +29,13 @@ SAFE: dict[str, Any] = {
 
 _XLINK_HREF = "{http://www.w3.org/1999/xlink}href"
 _BASE = "{http://www.w3.org/1999/xhtml}base"
-#: Not "//*": libxml2 sorts what that finds, in time that grows with the square of its number.
+#: Not "//*": libxml2 sorts its result, in time that grows with the square of its size.
 _INTERESTING = etree.XPath("descendant-or-self::*[@* or local-name() = 'style']")
 
-#: How much of a document must reach its first element, and in what portions it is tried.
+#: Bytes in which the first element must begin, and portions in which they are parsed.
 _HEAD = 64 * 1024
 _PORTION = 1024
-#: More are no feed's; each costs a copy.
+#: No honest feed has more; each costs a copy.
 _MAX_AMPERSANDS = 100_000
 _AMPERSAND = re.compile(rb"&(?:amp;|(?!#?\w{1,30};))")
 _DECLARED = re.compile(rb"<\?xml\s[^>]{0,200}?encoding\s*=\s*[\"']([A-Za-z0-9._:-]{1,40})[\"']")
@@ -43,10 +43,10 @@ _WIDE = ("utf-16", "ucs-", "iso-10646-ucs", "utf-32")
 
 
 def encoding_of(body: bytes, http_charset: str | None) -> tuple[str | None, str]:
-    """What to tell the parser about the encoding (None: nothing), and the encoding's name.
+    """Return the encoding to pass to the parser (None: none), and the encoding's name.
 
-    The declaration outranks HTTP, against RFC 7303: servers label XML by habit, its
-    authors know. A label of UTF-16 is not believed where there are no zero bytes.
+    The declaration outranks HTTP, against RFC 7303: servers label XML by habit, while authors
+    know. A label of UTF-16 is ignored if there are no zero bytes.
     """
     wide = b"\0" in body[:_PORTION] or body.startswith((b"\xff\xfe", b"\xfe\xff"))
     if wide or body.startswith(b"\xef\xbb\xbf"):
@@ -69,7 +69,7 @@ def _known(encoding: str) -> bool:
 
 
 def root_name(body: bytes, encoding: str | None) -> str | None:
-    """Local name of the first element; None where there is none near the beginning."""
+    """Return the local name of the first element; None if there is none near the beginning."""
     parser = etree.XMLPullParser(events=("start",), encoding=encoding, **SAFE)
     try:
         for start in range(0, min(len(body), _HEAD), _PORTION):
@@ -86,9 +86,9 @@ def local_name(element: Any) -> str:
 
 
 def mended(text: bytes) -> bytes:
-    """`text` with "&amp;" spelled as a number, which libxml2 minds even after a fault.
+    """Return `text` with "&amp;" spelled as a number, which libxml2 reads even after a fault.
 
-    A bare "&", as in many a hand-made feed, is one as well. UTF-16 is left as it is.
+    A bare "&", frequent in hand-made feeds, is spelled so, too. UTF-16 is left as it is.
     """
     if b"&" not in text or b"\0" in text[:_PORTION]:
         return text
@@ -96,10 +96,10 @@ def mended(text: bytes) -> bytes:
 
 
 def read_tree(body: bytes, encoding: str | None, out: Collector) -> bool:
-    """Add the links of an XHTML, SVG or other document; returns whether that was done.
+    """Add the links of an XHTML, SVG or other document; return whether that was done.
 
-    XHTML with a fault is left alone: HTML's rules make more of it. Of other documents the
-    part up to the fault is read.
+    XHTML with a fault is not read, as HTML's rules find more in it. Other documents are read up
+    to the fault.
     """
     parser = etree.XMLParser(encoding=encoding, **SAFE)
     try:
@@ -116,7 +116,7 @@ def read_tree(body: bytes, encoding: str | None, out: Collector) -> bool:
     for element in found:
         if out.full:
             break
-        # lxml cannot give a text with half of a surrogate pair, as of "&#xD800;".
+        # lxml cannot decode a text with half of a surrogate pair, as of "&#xD800;".
         with suppress(UnicodeDecodeError):
             _read_element(element, out)
     return True
