@@ -1,4 +1,4 @@
-"""Streams for people, who may leave: ``larbinpy crawl | head``, or a terminal that is closed."""
+"""Output streams whose reader may exit: ``larbinpy crawl | head``, or a closed terminal."""
 
 import os
 import sys
@@ -8,10 +8,10 @@ from typing import TextIO
 
 
 def open_all() -> None:
-    """Lead standard streams that were closed at the start (``>&-``) to nowhere.
+    """Open standard streams that were closed at the start (``>&-``) on /dev/null.
 
-    Else the next file that is opened would get such a stream's number, and what others
-    believe to write to the terminal.
+    Otherwise the next opened file gets the number of such a stream, and output for the
+    terminal is written to that file.
     """
     for fd, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:
@@ -24,10 +24,10 @@ def open_all() -> None:
 
 @contextmanager
 def reader_may_leave(stream: TextIO) -> Iterator[None]:
-    """What cannot be written to `stream` here is lost, as is all that follows.
+    """Drops what cannot be written to `stream` in the body, and everything after it.
 
-    The descriptor itself is led to nowhere: what waits in its buffer would fail again, in
-    the end within the interpreter, which makes an exit status of its own of that.
+    The descriptor itself is redirected to /dev/null: writing the rest of the buffer would fail
+    again, at last in the interpreter, which would then change the exit status.
     """
     try:
         yield

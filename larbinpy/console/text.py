@@ -1,16 +1,16 @@
 """Crawled text made harmless: for terminals, logs, pages and JSON lines.
 
-What comes from the web may hold escape sequences, line breaks and characters that turn
-the reading direction. They are replaced by what Python would write for them, so that the
-reader sees what is there and nothing is obeyed.
+Crawled text may contain escape sequences, line breaks and characters that change the reading
+direction. They are replaced by Python's escapes for them: the reader sees them, and no terminal
+or browser acts on them.
 """
 
 import json
 import re
 from collections.abc import Mapping
 
-# Controls (C0, DEL, C1); characters that turn the direction or are not seen at all;
-# line and paragraph separator; surrogates, which no encoding takes; non-characters; tags.
+# Controls (C0, DEL, C1); characters that change the direction or are invisible; line and
+# paragraph separators; surrogates, which cannot be encoded; non-characters; tags.
 _UNSAFE = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     r"\ud800-\udfff\ufeff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f]"
@@ -25,11 +25,10 @@ def _spell(match: re.Match[str]) -> str:
 
 
 def printable(text: str, limit: int | None = None) -> str:
-    """Return `text` with every character that could act on its reader spelled out.
+    """Return `text` with every unsafe character escaped.
 
-    No character below U+0020, in U+007F-009F, and no bidirectional control is left, line
-    breaks included. With `limit`, text longer than that many characters is cut and ends in
-    three dots.
+    The result has no character below U+0020 or in U+007F-009F, so no line break, and no
+    bidirectional control. Text longer than `limit` characters is cut and ends in three dots.
     """
     if limit is not None and len(text) > limit:
         text = text[: limit - 3] + "..."
@@ -38,20 +37,20 @@ def printable(text: str, limit: int | None = None) -> str:
 
 def json_line(value: Mapping[str, object]) -> bytes:
     """`value` as one line of JSON, in ASCII, without control characters but its newline."""
-    # json escapes all that is not ASCII but lets DEL, the one control above 0x1f, through.
+    # json escapes all that is not ASCII, but not DEL, the one control above 0x1f.
     text = json.dumps(value, separators=(",", ":")).replace("\x7f", "\\u007f")
     return text.encode() + b"\n"
 
 
 def grouped(number: float) -> str:
-    """A count with thousands apart; fractions keep one digit below 100."""
+    """A count with thousands separators; numbers below 100 keep one digit of a fraction."""
     if isinstance(number, int) or abs(number) >= 100:
         return f"{number:,.0f}"
     return f"{number:.1f}"
 
 
 def size(count: float) -> str:
-    """A number of bytes in decimal units, three digits or so: ``1.2 MB``."""
+    """A number of bytes in decimal units: ``1.2 MB``."""
     for unit in ("B", "kB", "MB", "GB"):
         if abs(count) < 1000:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
@@ -60,7 +59,7 @@ def size(count: float) -> str:
 
 
 def roughly(seconds: float) -> str:
-    """A length of time in one unit: ``40 ms``, ``2.5 s``, ``12 min``, ``3.1 h``, ``9.0 d``."""
+    """A duration in one unit: ``40 ms``, ``2.5 s``, ``12 min``, ``3.1 h``, ``9.0 d``."""
     if seconds < 1:
         return f"{seconds * 1000:.3g} ms"
     for unit, length in (("s", 60), ("min", 60), ("h", 48)):
@@ -71,7 +70,7 @@ def roughly(seconds: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """``H:MM:SS``, with days before it where there are any."""
+    """A duration as ``H:MM:SS``, after the days if there are any."""
     minutes, second = divmod(int(seconds), 60)
     hours, minute = divmod(minutes, 60)
     days, hour = divmod(hours, 24)

@@ -1,7 +1,7 @@
-"""Values of a snapshot as people read them, and the plain shapes that pages put them in.
+"""Values of a snapshot as text, and the lists and sections that pages are made of.
 
-A snapshot may lack any key, as a crawl does not end because someone looked at it: what is
-not there is empty here, or a dash.
+A snapshot may lack any key: a missing value is empty or a dash, never an error, as a page must
+not end the crawl.
 """
 
 import json
@@ -27,13 +27,13 @@ def rows(within: Mapping[str, Any], name: str) -> Sequence[Mapping[str, Any]]:
 
 
 def number(within: Mapping[str, Any], name: str) -> float:
-    """A number of the group, 0 where it has none."""
+    """A number of the group; 0 if it is missing."""
     found = within.get(name)
     return found if isinstance(found, int | float) else 0
 
 
 def figure(key: str, value: object) -> str:
-    """A value as people read it; what it measures is told by how its key ends."""
+    """A value as text; the end of its key tells its unit."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -53,32 +53,32 @@ def percent(part: object, whole: object) -> str:
     return f"{100 * part / whole:.1f} %"
 
 
-#: Where a key with its first letter in capitals does not say it.
+#: Labels of keys whose own words do not explain them.
 _LABELS = {
     "ip_sites": "IP sites",
     "cpu_s": "Processor time",
     "rss_bytes": "Memory",
-    "peak_rss_bytes": "Most memory",
+    "peak_rss_bytes": "Peak memory",
     "fds": "Open descriptors",
-    "fds_limit": "Descriptors at most",
-    "loop_lag_ms": "Turn of the loop",
+    "fds_limit": "Descriptor limit",
+    "loop_lag_ms": "Mean turn of the loop",
     "loop_lag_max_ms": "Longest turn",
-    "handles": "Transfers at most",
+    "handles": "Transfer limit",
     "busy": "Transfers running",
-    "early": "Asked in advance",
-    "overdue": "Asked again",
-    "evicted": "Pushed out",
-    "absent": "Absent names",
-    "absent_size": "Absent names at most",
-    "absent_bytes": "Memory for absent names",
+    "early": "Looked up in advance",
+    "overdue": "Looked up again",
+    "evicted": "Evicted",
+    "absent": "Non-existing names",
+    "absent_size": "Limit of non-existing names",
+    "absent_bytes": "Memory for non-existing names",
     "failures": "Other failures",
-    "stale_served": "Old addresses used",
+    "stale_served": "Expired addresses used",
     "turn_ms": "Longest turn of the loop",
 }
 
 
 def label(key: str) -> str:
-    """What a key is called; one that is a type, a host or an outcome stays as it is."""
+    """The label of a key; keys that are types, hosts or outcomes stay as they are."""
     if not (key.isidentifier() and key.islower()):
         return key
     if key in _LABELS:
@@ -92,12 +92,12 @@ def section(title: str, *content: Child, class_: str | None = None) -> Html:
 
 
 def none(words: str) -> Html:
-    """What stands where there is nothing to show."""
+    """A line in place of content that is missing."""
     return el("p", words, class_="none")
 
 
 def listing(within: Mapping[str, Any]) -> Html:
-    """All plain values of a group, one below the other."""
+    """The plain values of a group as a list."""
     items = [
         el("div", el("dt", label(key)), el("dd", figure(key, value)))
         for key, value in within.items()
@@ -106,12 +106,12 @@ def listing(within: Mapping[str, Any]) -> Html:
     return el("dl", *items, class_="list") if items else none("None.")
 
 
-#: Dicts within dicts that are shown with headings of their own.
+#: Levels of nested groups that get headings.
 _DEEPEST = 3
 
 
 def tree(within: Mapping[str, Any], depth: int = 0) -> Html:
-    """The plain values and short lists of a group, then the groups within it by name."""
+    """The plain values and short lists of a group, then its groups under headings."""
     groups = {key: value for key, value in within.items() if isinstance(value, Mapping)}
     plain = {
         key: ", ".join(map(str, value)) if isinstance(value, list) else value
@@ -126,14 +126,14 @@ def tree(within: Mapping[str, Any], depth: int = 0) -> Html:
 
 
 def moment(seconds: object) -> str:
-    """Unix time as people read it, in UTC; a time that is text already stays."""
+    """Unix time as date and time in UTC; text stays as it is."""
     if not isinstance(seconds, int | float):
         return str(seconds or "-")
     return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))
 
 
 def ago(ts: object, now: object) -> str:
-    """How long before the Unix time `now` the ISO 8601 time `ts` was."""
+    """The time between the ISO 8601 time `ts` and the Unix time `now`, in words."""
     try:
         then = datetime.fromisoformat(str(ts)).timestamp()
     except (ValueError, OverflowError):

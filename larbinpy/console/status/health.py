@@ -1,4 +1,4 @@
-"""Is all well? What a person who looks for a second is told, decided from a snapshot."""
+"""The findings of the status page: the state of the crawl at a glance, from a snapshot."""
 
 from collections.abc import Iterator
 from enum import Enum
@@ -6,20 +6,21 @@ from typing import NamedTuple
 
 from larbinpy.console.status.format import Snapshot, group, number, rows
 from larbinpy.console.text import grouped, roughly
+from larbinpy.stats.crawl_state import CrawlState
 
-#: A turn of the loop that long keeps sockets waiting so that it shows (ms).
+#: A turn of the loop this long (ms) delays sockets noticeably.
 _LONG_TURN = 250
-#: Of the descriptors and of the last minute's URLs, from where on it is worth a word.
+#: Shares of the descriptors in use and of the last minute's failures that make a warning.
 _NEARLY_ALL = 0.9
 _MANY_FAIL = 0.25
-#: Failures that are too few to say anything.
+#: Fewer failures than this make no warning.
 _FEW = 10
-#: A crawl is given this long to begin (s).
+#: Seconds after the start without warnings about speed.
 _BEGINNING = 60
 
 
 class Level(Enum):
-    """How urgent it is, in the word that is shown."""
+    """How urgent a finding is; the value is the word on the page."""
 
     GOOD = "All well"
     NOTE = "Note"
@@ -33,20 +34,26 @@ class Finding(NamedTuple):
 
 
 _STATES = {
-    "waiting": Finding(Level.NOTE, "The crawl has nothing to do: it waits for seeds."),
-    "paused": Finding(Level.NOTE, "The crawl is paused: no new requests are made."),
-    "stopping": Finding(Level.NOTE, "The crawl is ending: only what is under way is finished."),
-    "finished": Finding(Level.NOTE, "The crawl is over; everything is decided and saved."),
-    "disk full": Finding(Level.TROUBLE, "The disk is full: the crawl waits until there is room."),
+    CrawlState.WAITING.value: Finding(
+        Level.NOTE, "The crawl has no work left and waits for seeds."
+    ),
+    CrawlState.PAUSED.value: Finding(Level.NOTE, "The crawl is paused: no new requests are made."),
+    CrawlState.STOPPING.value: Finding(
+        Level.NOTE, "The crawl is stopping: only the transfers in flight are finished."
+    ),
+    CrawlState.FINISHED.value: Finding(Level.NOTE, "The crawl has ended; everything is saved."),
+    CrawlState.DISK_FULL.value: Finding(
+        Level.TROUBLE, "The disk is full: the crawl waits for free space."
+    ),
 }
 _URGENT = tuple(reversed(Level))
 
 
 def findings(snapshot: Snapshot) -> list[Finding]:
-    """What there is to say, the most urgent first; never nothing."""
+    """The findings, the most urgent first; never empty."""
     found = [*_state(snapshot), *_servers(snapshot), *_pages(snapshot), *_process(snapshot)]
     if not found:
-        return [Finding(Level.GOOD, "Pages come in, name servers answer, nothing is held up.")]
+        return [Finding(Level.GOOD, "Pages arrive, name servers answer, nothing is delayed.")]
     return sorted(found, key=lambda finding: _URGENT.index(finding.level))
 
 
@@ -62,35 +69,37 @@ def _servers(snapshot: Snapshot) -> Iterator[Finding]:
     if silent and len(silent) == len(servers):
         yield Finding(Level.TROUBLE, f"No name server answers: {', '.join(silent)}.")
     elif silent:
-        text = f"Name servers that do not answer: {', '.join(silent)}; the others are asked."
+        text = f"Name servers that do not answer: {', '.join(silent)}; the others are used."
         yield Finding(Level.WARNING, text)
 
 
 def _pages(snapshot: Snapshot) -> Iterator[Finding]:
-    """How the last minute went."""
-    if snapshot.get("state") != "running":
+    """Findings about the pages of the last minute."""
+    if snapshot.get("state") != CrawlState.RUNNING.value:
         return
     pages, success, failed = (_last_minute(snapshot, n) for n in ("pages", "success", "failed"))
     known = bool(_minute(snapshot).get("pages"))
     queued = number(group(snapshot, "totals"), "urls_queued")
     if known and not pages and queued and number(snapshot, "elapsed_s") >= _BEGINNING:
-        text = f"No page came in the last minute, although {grouped(queued)} URLs wait."
+        text = f"No page arrived in the last minute, although {grouped(queued)} URLs wait."
         yield Finding(Level.WARNING, text)
     if failed >= _FEW and failed > _MANY_FAIL * (failed + success):
         part = f"{100 * failed / (failed + success):.0f} %"
-        text = f"{part} of the last minute's URLs failed: nobody there, time-outs, server errors."
+        text = f"{part} of the last minute's URLs failed: no connection, timeouts, server errors."
         yield Finding(Level.WARNING, text)
     system = group(snapshot, "system")
     busy, handles = _minute(snapshot).get("busy") or [0], number(system, "handles")
     if handles and min(busy) >= handles and number(snapshot, "elapsed_s") >= _BEGINNING:
-        text = f"All {grouped(handles)} transfers were in use all minute (pagesConnexions)."
+        text = (
+            f"All {grouped(handles)} transfers were in use for the last minute (pagesConnexions)."
+        )
         yield Finding(Level.NOTE, text)
 
 
 def _process(snapshot: Snapshot) -> Iterator[Finding]:
     longest = max(_minute(snapshot).get("turn_ms") or [0])
     if longest >= _LONG_TURN:
-        text = f"The loop was held up for {roughly(longest / 1000)} within the last minute."
+        text = f"One turn of the loop took {roughly(longest / 1000)} in the last minute."
         yield Finding(Level.WARNING, text)
     system = group(snapshot, "system")
     fds, limit = number(system, "fds"), number(system, "fds_limit")
@@ -104,5 +113,5 @@ def _minute(snapshot: Snapshot) -> Snapshot:
 
 
 def _last_minute(snapshot: Snapshot, name: str) -> float:
-    """How many there were in the last minute, where nothing is known about it: 0."""
+    """The sum of a series over the last minute; 0 if it is missing."""
     return round(sum(_minute(snapshot).get(name) or ()))

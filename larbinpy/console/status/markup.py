@@ -1,4 +1,4 @@
-"""HTML that cannot be injected into: a str becomes markup only through `el`."""
+"""HTML that is safe from injection: a str becomes markup only through `el`."""
 
 import re
 from collections.abc import Iterable
@@ -7,23 +7,23 @@ from html import escape
 
 from larbinpy.console.text import printable
 
-#: Characters of one piece of crawled text that a page shows; a URL may have 8,000.
+#: Characters that a page shows of a text; a URL may have 8,000.
 _LONGEST = 300
 
-#: Most text is: of printable ASCII without what markup is made of, and short.
+#: Short printable ASCII without markup characters, as most texts are: needs no escaping.
 _PLAIN = re.compile(rf"[ !#-%(-;=?-~]{{0,{_LONGEST}}}")
 
 _VOID = frozenset({"meta", "link", "br", "input"})
 
 _COLUMNS = {"#": "n", "*": "w"}
-#: Columns from which on a table is too wide for a phone.
+#: A table with this many columns is too wide for a phone.
 _WIDE = 5
 
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9:-]*")
 
 
 class Html(str):
-    """Markup made by this module, which `el` therefore does not escape again."""
+    """Markup made by this module; `el` does not escape it again."""
 
     __slots__ = ()
 
@@ -32,7 +32,7 @@ Child = str | int | float | None
 
 
 def text(value: object) -> Html:
-    """`value` as harmless text: escaped, controls spelled out, not longer than a page bears."""
+    """`value` as safe text: markup and unsafe characters escaped, long text cut."""
     if isinstance(value, Html):
         return value
     shown = "" if value is None else str(value)
@@ -42,13 +42,13 @@ def text(value: object) -> Html:
 
 
 def join(children: Iterable[Child]) -> Html:
-    """The children one after the other; None is nothing."""
+    """The concatenated children, without those that are None."""
     return Html("".join(text(child) for child in children if child is not None))
 
 
 def el(tag: str, *children: Child, **attributes: Child) -> Html:
-    """An element. Attribute names lose one trailing ``_`` and write ``-`` for other ones;
-    those that are None are left out.
+    """An element. In attribute names one trailing ``_`` is dropped and others become ``-``;
+    attributes that are None are left out.
     """
     head = [tag]
     for name, value in attributes.items():
@@ -66,15 +66,15 @@ def _attribute(name: str) -> str:
 
 
 def raw(tag: str, content: str) -> Html:
-    """An element whose content is the program's own and is not to be escaped (style)."""
+    """An element whose content is not escaped: the style sheet and the script only."""
     return Html(f"<{tag}>{content}</{tag}>")
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[Child]], empty: str = "None.") -> Html:
-    """A table; columns whose heading starts with ``#`` hold numbers, with ``*`` long text.
+    """A table; ``#`` at the start of a heading marks a column of numbers, ``*`` of long text.
 
-    Where a wide one has no room the style sheet breaks its rows up, and then each cell says
-    what it is.
+    On narrow screens the style sheet breaks up the rows of wide tables, and each cell shows the
+    heading of its column.
     """
     columns = [(name.lstrip("#*"), _COLUMNS.get(name[:1])) for name in head]
     is_wide = len(columns) >= _WIDE
@@ -92,5 +92,5 @@ def table(head: Iterable[str], rows: Iterable[Iterable[Child]], empty: str = "No
 
 
 def _cell(name: str | None, kind: str | None) -> str:
-    """How a cell of a column begins; the same for all rows, which may be many."""
+    """The opening tag of a cell; the same for all rows of a column."""
     return el("td", class_=kind, data_name=name).removesuffix("</td>")

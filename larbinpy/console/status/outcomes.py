@@ -1,4 +1,4 @@
-"""How URLs ended: all in numbers, the last ones by name, and what went wrong."""
+"""Sections about finished URLs: counts of outcomes, the last URLs, the last failures."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -19,12 +19,12 @@ from larbinpy.console.status.markup import Child, Html, el, join, table
 from larbinpy.console.text import grouped, size
 from larbinpy.outcome import in_words
 
-#: Failures on the overview; the page of outcomes has more.
+#: Failures on the overview; the page "Outcomes" has more.
 _FEW = 8
 
 
 def outcomes(snapshot: Snapshot) -> Html:
-    """How the URLs ended, the most frequent first."""
+    """Counts of the outcomes, the most frequent first."""
     counts = group(snapshot, "outcomes")
     whole = sum(counts.values())
     lines = [
@@ -33,16 +33,16 @@ def outcomes(snapshot: Snapshot) -> Html:
         if count
     ]
     head = ("Outcome", "#URLs", "#Share", "")
-    return section("How URLs ended", table(head, lines, "No URL has ended yet."))
+    return section("Outcomes", table(head, lines, "No URL is finished yet."))
 
 
 def failures(snapshot: Snapshot) -> Html:
-    """What went wrong lately, and why."""
+    """The last failures with their reasons."""
     return section("Last failures", _failed(snapshot, len(rows(snapshot, "failures"))))
 
 
 def few_failures(snapshot: Snapshot) -> Html:
-    """As many as one takes in at a glance."""
+    """The last failures, for the overview."""
     more = el("p", el("a", "All outcomes and failures", href="/stats.html"), class_="more")
     return section("Last failures", _failed(snapshot, _FEW), more)
 
@@ -60,7 +60,7 @@ def _failed(snapshot: Snapshot, most: int) -> Html:
 
 
 def robots(snapshot: Snapshot) -> Html:
-    """What robots.txt files kept us from."""
+    """Counts of robots.txt files, and the URLs that they forbade last."""
     now = snapshot.get("now")
     lines = [
         (ago(fate.get("ts"), now), fate.get("url")) for fate in rows(snapshot, "refusals")[:_FEW]
@@ -68,16 +68,16 @@ def robots(snapshot: Snapshot) -> Html:
     return section(
         "robots.txt",
         listing(group(snapshot, "robots")),
-        el("h3", "Refused last"),
-        table(("#Ago", "*URL"), lines, "No URL was refused."),
+        el("h3", "Last forbidden URLs"),
+        table(("#Ago", "*URL"), lines, "No URL was forbidden."),
     )
 
 
 def recent(snapshot: Snapshot) -> Html:
-    """The URLs that ended last, newest first."""
+    """The last finished URLs, newest first."""
     lines = [_recent(fate) for fate in rows(snapshot, "recent")]
-    head = ("*URL", "Outcome", "#Status", "#Size", "#Time", "#Attempt")
-    return section("Last URLs", table(head, lines, "No URL has ended yet."))
+    head = ("*URL", "Outcome", "#Status", "#Size", "#Time", "#Try")
+    return section("Last URLs", table(head, lines, "No URL is finished yet."))
 
 
 def _recent(fate: Mapping[str, Any]) -> tuple[Child, ...]:
@@ -92,7 +92,7 @@ def _recent(fate: Mapping[str, Any]) -> tuple[Child, ...]:
 
 
 def reason(fate: Mapping[str, Any]) -> str:
-    """One short line: the status where it decided, else what is known."""
+    """The reason of an outcome in one line: the HTTP status if it decided, else the detail."""
     outcome, status, detail = (fate.get(key) for key in ("outcome", "status", "detail"))
     if isinstance(status, int) and status >= 300:
         return _status(status)

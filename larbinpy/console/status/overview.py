@@ -1,4 +1,4 @@
-"""What people come for: is all well, how fast does it go, how far is it."""
+"""Sections of the overview: findings, speed and progress; also plots and histograms."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -18,19 +18,19 @@ from larbinpy.console.status.format import (
 from larbinpy.console.status.health import findings
 from larbinpy.console.status.markup import Child, Html, el, join
 
-#: Words for the left end of each span.
+#: The time at the left end of a plot, by span.
 SINCE = {"minute": "1 min ago", "hour": "1 h ago", "day": "24 h ago"}
-#: A crawl younger than this (s) has its best picture in a shorter span.
+#: The span shown at first for a crawl younger than this (s); otherwise the day.
 _YOUNG = (("minute", 5 * 60), ("hour", 3 * 3600))
 
 
 class Plot(NamedTuple):
-    """What one picture shows: series of the history by the name that is shown."""
+    """A plot: series of the history by the name that is shown."""
 
     title: str
     series: Mapping[str, str]
     unit: Unit
-    #: The total below the rate, for the overview.
+    #: The total beside the rate, for the overview.
     total: str = ""
 
 
@@ -53,15 +53,15 @@ LEVELS = (
 )
 
 
-def draw(snapshot: Snapshot, what: Plot, span: str, *, titled: bool = True) -> Html:
+def draw(snapshot: Snapshot, chosen: Plot, span: str, *, titled: bool = True) -> Html:
     """One plot over one span."""
-    told = group(group(snapshot, "history"), span)
-    series = group(told, "series")
+    history = group(group(snapshot, "history"), span)
+    series = group(history, "series")
     lines: dict[str, Sequence[float]] = {
-        name: series.get(key) or () for name, key in what.series.items()
+        name: series.get(key) or () for name, key in chosen.series.items()
     }
-    cells = int(number(told, "cells")) or 60
-    return plot(what.title, lines, cells, SINCE[span], what.unit, titled=titled)
+    cells = int(number(history, "cells")) or 60
+    return plot(chosen.title, lines, cells, SINCE[span], chosen.unit, titled=titled)
 
 
 def default_span(snapshot: Snapshot) -> str:
@@ -70,41 +70,41 @@ def default_span(snapshot: Snapshot) -> str:
 
 
 def health(snapshot: Snapshot) -> Html:
-    """Whether somebody is needed."""
+    """The findings with their levels."""
     found = findings(snapshot)
     items = [
         el("li", el("b", level.value, class_=level.name.lower()), " ", text)
         for level, text in found
     ]
     return el(
-        "section", el("h2", "How it is", class_="unseen"), el("ul", *items), class_="health",
-        aria_label="How it is",
+        "section", el("h2", "Findings", class_="unseen"), el("ul", *items), class_="health",
+        aria_label="Findings",
     )  # fmt: skip
 
 
 def rates(snapshot: Snapshot, span: str) -> Html:
-    """Now, in all, and over `span`; the other spans are a click away."""
+    """Rates, totals and plots over `span`, with links to the other spans."""
     links = [
         el("a", name, href=f"?span={name}", aria_current="true" if name == span else None)
         for name in SINCE
     ]
-    cards = [_card(snapshot, what, span) for what in RATES]
+    cards = [_card(snapshot, each, span) for each in RATES]
     head = el("h2", "Speed", el("nav", *links, aria_label="Time shown"))
     return el("section", head, el("div", *cards, class_="cards"))
 
 
-def _card(snapshot: Snapshot, what: Plot, span: str) -> Html:
+def _card(snapshot: Snapshot, shown: Plot, span: str) -> Html:
     per_second, totals = group(snapshot, "rates"), group(snapshot, "totals")
-    key = next(iter(what.series.values()))
+    key = next(iter(shown.series.values()))
     now = per_second.get(key)
-    figures = [el("b", what.title), el("strong", "-" if now is None else what.unit(now))]
-    if what.total:
-        figures.append(el("span", f"{figure(what.total, totals.get(what.total))} in all"))
-    return el("div", el("p", *figures, class_="now"), draw(snapshot, what, span, titled=False))
+    figures = [el("b", shown.title), el("strong", "-" if now is None else shown.unit(now))]
+    if shown.total:
+        figures.append(el("span", f"{figure(shown.total, totals.get(shown.total))} in total"))
+    return el("div", el("p", *figures, class_="now"), draw(snapshot, shown, span, titled=False))
 
 
-def facts(snapshot: Snapshot) -> Html:
-    """How far it is."""
+def progress(snapshot: Snapshot) -> Html:
+    """The figures of the whole crawl."""
     totals, system, queues = (group(snapshot, n) for n in ("totals", "system", "queues"))
     took = group(group(snapshot, "histograms"), "fetch")
     rows: Mapping[str, Child] = {
@@ -112,15 +112,19 @@ def facts(snapshot: Snapshot) -> Html:
         "URLs queued": figure("", totals.get("urls_queued")),
         "URLs seen": figure("", totals.get("urls_seen")),
         "In flight": _small(
-            figure("", queues.get("in_flight")), f"of {figure('', system.get('handles'))} at most"
+            figure("", queues.get("in_flight")), f"of at most {figure('', system.get('handles'))}"
         ),
-        "A request takes": _small(charts.within(took, 0.5), f"95 %: {charts.within(took, 0.95)}"),
+        "Median request time": _small(
+            charts.within(took, 0.5), f"95 %: {charts.within(took, 0.95)}"
+        ),
         "Sites": figure("", totals.get("sites")),
         "Addresses": figure("", totals.get("addresses")),
-        "Tried again": figure("", totals.get("retries")),
-        "Refused by robots.txt": figure("", group(snapshot, "robots").get("denied")),
+        "Retries": figure("", totals.get("retries")),
+        "Forbidden by robots.txt": figure("", group(snapshot, "robots").get("denied")),
         "Memory": figure("bytes", system.get("rss_bytes")),
-        "Longest turn": _small(figure("_ms", system.get("loop_lag_max_ms")), "so far"),
+        "Longest turn of the loop": _small(
+            figure("_ms", system.get("loop_lag_max_ms")), "since the start"
+        ),
     }
     tiles = [el("div", el("dt", name), el("dd", value)) for name, value in rows.items()]
     return section("The crawl", el("dl", *tiles))
@@ -135,7 +139,7 @@ def _small(value: str, beside: str) -> Html:
 
 
 def plots(snapshot: Snapshot) -> Html:
-    """Everything over every span."""
+    """All plots over all spans."""
     return join(
         section(f"The last {span}", el("div", *_all(snapshot, span), class_="plots"))
         for span in SINCE
@@ -143,24 +147,24 @@ def plots(snapshot: Snapshot) -> Html:
 
 
 def _all(snapshot: Snapshot, span: str) -> list[Html]:
-    return [draw(snapshot, what, span) for what in (*RATES, *LEVELS)]
+    return [draw(snapshot, each, span) for each in (*RATES, *LEVELS)]
 
 
 def no_plots(_snapshot: Snapshot) -> Html:
     off = (
-        "Histograms are off: the keyword histograms of larbin.conf switches them on. "
-        "The last minute, hour and day are plotted on the overview all the same."
+        "Histograms are off; the keyword histograms of larbin.conf turns them on. "
+        "The overview has plots of the last minute, hour and day."
     )
     return section("Histograms", none(off))
 
 
 def histograms(snapshot: Snapshot) -> Html:
-    """How long things take, as bars."""
+    """Durations as bars."""
     found = group(snapshot, "histograms")
-    titles = {"fetch": "A request", "dns": "A name", "turn": "A turn of the loop"}
+    titles = {"fetch": "Requests", "dns": "Name look-ups", "turn": "Turns of the loop"}
     parts = [
         el("div", el("h3", titles.get(name, label(name))), charts.distribution(group(found, name)))
         for name in found
     ]
     content = el("div", *parts, class_="plots") if parts else none("Nothing yet.")
-    return section("How long it takes", content)
+    return section("Durations", content)

@@ -1,9 +1,8 @@
 """The status pages, rendered from a snapshot at Larbin's addresses.
 
-A page is a list of sections and a section is a function of the snapshot, so that a page is
-changed in the table `PAGES`. Crawled text passes through `markup.el` alone, and is never
-made a link. A key that a snapshot lacks leaves its place empty: a crawl does not end
-because someone looked at it.
+A page is a list of sections, and a section is a function of the snapshot: to change a page,
+change the table `PAGES`. Crawled text passes only through `markup.el` and never becomes a
+link. A snapshot may lack any key; its value is then empty.
 """
 
 from collections.abc import Callable
@@ -13,19 +12,20 @@ from larbinpy.console.status.format import Snapshot, moment
 from larbinpy.console.status.health import Level, findings
 from larbinpy.console.status.markup import Html, el, raw
 from larbinpy.console.status.outcomes import failures, few_failures, outcomes, recent, robots
-from larbinpy.console.status.overview import facts, health, histograms, no_plots, plots
+from larbinpy.console.status.overview import health, histograms, no_plots, plots, progress
 from larbinpy.console.status.queues import queues, sites
 from larbinpy.console.status.script import SCRIPT
 from larbinpy.console.status.style import STYLE
 from larbinpy.console.status.system import config, names, output, system
 from larbinpy.console.text import duration
+from larbinpy.stats.crawl_state import CrawlState
 
-#: Stands for the plots of the one span that a reader chooses.
+#: The one section that also takes the span.
 _RATES = overview.rates
 
 #: Address -> name in the navigation, and sections.
 PAGES: dict[str, tuple[str, tuple[Callable[..., Html], ...]]] = {
-    "/": ("Overview", (health, _RATES, facts, queues, few_failures, outcomes)),
+    "/": ("Overview", (health, _RATES, progress, queues, few_failures, outcomes)),
     "/stats.html": ("Outcomes", (outcomes, failures, robots)),
     "/histograms.html": ("Histograms", (plots, histograms)),
     "/urls.html": ("URLs and sites", (queues, sites, recent)),
@@ -36,7 +36,7 @@ PAGES: dict[str, tuple[str, tuple[Callable[..., Html], ...]]] = {
         "All",
         (
             health,
-            facts,
+            progress,
             plots,
             histograms,
             queues,
@@ -59,8 +59,8 @@ def render(
 ) -> str:
     """The page at `path`, a key of `PAGES`, as an HTML document.
 
-    `span` is minute, hour or day, and anything else leaves the choice to the page. Without
-    histograms their sections are left out, except on the page that is theirs.
+    `span` is minute, hour or day; anything else means the default. Without histograms their
+    sections are left out, and their own page says so.
     """
     name, sections = PAGES[path]
     if not with_histograms:
@@ -93,7 +93,7 @@ def _head(name: str, snapshot: Snapshot) -> Html:
 
 
 def _title(name: str, snapshot: Snapshot) -> str:
-    """What is left of a page in a row of tabs: whether it is well."""
+    """The title of the browser tab, with the level of the worst finding."""
     level = findings(snapshot)[0].level
     alarm = f"{level.value}! " if level in (Level.WARNING, Level.TROUBLE) else ""
     return f"{alarm}larbinpy {snapshot.get('state', '')}: {name}"
@@ -106,13 +106,13 @@ def _header(path: str, snapshot: Snapshot) -> Html:
         el("a", name, href=at, aria_current="page" if at == path else None)
         for at, (name, _) in PAGES.items()
     ]
-    kind = "state running" if state == "running" else "state"
+    kind = "state running" if state == CrawlState.RUNNING.value else "state"
     title = el("h1", "larbinpy", el("span", state, class_=kind), el("small", elapsed))
     return el("header", title, el("nav", *links, aria_label="Pages"))
 
 
 def _live() -> Html:
-    """What the script shows: a switch, and what it says when nobody answers any more."""
+    """The elements of the script: a switch, and a message for when the crawl does not answer."""
     switch = el("label", el("input", id="live", type="checkbox", checked=""), "Live")
     lost = el("p", id="lost", hidden="", role="status")
     return el("div", el("div", switch, id="bar", hidden=""), lost, class_="live")
@@ -122,7 +122,7 @@ def _footer(snapshot: Snapshot) -> Html:
     return el(
         "footer",
         f"larbinpy {snapshot.get('version', '')}, started {moment(snapshot.get('started'))}. ",
-        "As data: ",
+        "Data: ",
         el("a", "status.json", href="/status.json"),
         ", ",
         el("a", "metrics", href="/metrics"),

@@ -1,4 +1,4 @@
-"""Where URLs are: the queues from the store to the wire, and the sites they wait for."""
+"""Sections about waiting URLs: the queues from the store to the network, and the sites."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,36 +6,29 @@ from typing import Any
 from larbinpy.console.status.format import Snapshot, figure, group, label, listing, rows, section
 from larbinpy.console.status.markup import Html, el, table
 
-#: The way of a URL: a name, and the queues of the snapshot that make it up.
-_WAY = (
-    ("In the store", ("priority", "ordinary")),
-    ("Set aside there", ("priority_wait", "ordinary_wait")),
-    ("With their sites", ("named_sites",)),
-    ("Ready, by address", ("ip_sites",)),
-    ("In flight", ("in_flight",)),
+#: The stages of a URL: name, the queues of the snapshot that belong to it, explanation.
+_STAGES = (
+    ("In the store", ("priority", "ordinary"), "not looked at yet"),
+    ("Deferred", ("priority_wait", "ordinary_wait"), "in the store; their sites are full"),
+    ("With their sites", ("named_sites",), "waiting for an address or robots.txt"),
+    ("Ready", ("ip_sites",), "waiting for their turn (waitDuration)"),
+    ("In flight", ("in_flight",), "requests that run now"),
 )
-_WHAT = {
-    "In the store": "not looked at yet",
-    "Set aside there": "their sites have enough",
-    "With their sites": "for address or robots.txt",
-    "Ready, by address": "for politeness",
-    "In flight": "requests under way",
-}
 
 
 def queues(snapshot: Snapshot) -> Html:
-    """How many URLs are at which point of their way, and the gate between store and sites."""
+    """The number of URLs in each stage, and the gate between store and sites."""
     counts = group(snapshot, "queues")
     steps = [
         el(
             "li",
             el("span", name),
             el("strong", figure("", sum(counts.get(queue) or 0 for queue in queues))),
-            el("small", _WHAT[name]),
+            el("small", explanation),
         )
-        for name, queues in _WAY
+        for name, queues, explanation in _STAGES
     ]
-    known = {queue for _, queues in _WAY for queue in queues}
+    known = {queue for _, queues, _ in _STAGES for queue in queues}
     others = {name: count for name, count in counts.items() if name not in known}
     return section(
         "Queues",
@@ -48,23 +41,23 @@ def queues(snapshot: Snapshot) -> Html:
 def _gate(gate: Mapping[str, Any]) -> Html | None:
     if "open" not in gate:
         return None
-    is_open, why = gate["open"], gate.get("reason")
-    state = "open" if is_open else f"closed: {why}"
+    is_open, reason = gate["open"], gate.get("reason")
+    state = "open" if is_open else f"closed: {reason}"
     words = el("b", state, class_="good" if is_open else "note")
-    return el("p", "The isGet gate between store and sites is ", words, ".", class_="gate")
+    return el("p", "The gate between store and sites is ", words, ".", class_="gate")
 
 
 def sites(snapshot: Snapshot) -> Html:
-    """Which sites have most waiting, which are slow, and which are left alone."""
+    """The sites with most URLs waiting, the slowest, and the suspended ones."""
     found = group(snapshot, "sites")
     return section(
         f"Sites ({figure('', found.get('total', 0))})",
         _states(group(found, "by_state")),
         el("h3", "Busiest: most URLs waiting"),
         _sites(rows(found, "busiest"), "No site has URLs waiting."),
-        el("h3", "Slowest: longest until the first byte"),
-        _sites(rows(found, "slowest"), "No site with URLs waiting has answered yet."),
-        el("h3", "Suspended: left alone for a while"),
+        el("h3", "Slowest: longest time to the first byte"),
+        _sites(rows(found, "slowest"), "No site with URLs waiting has replied yet."),
+        el("h3", "Suspended: no requests for a while"),
         _suspended(found),
     )
 
@@ -90,7 +83,7 @@ def _sites(found: Sequence[Mapping[str, Any]], empty: str) -> Html:
         )
         for site in found
     ]
-    head = ("*Site", "State", "#Waiting", "#Answers in", "#Asked every", "#Fetched", "#Failed")
+    head = ("*Site", "State", "#Waiting", "#First byte", "#Wait", "#Fetched", "#Failed")
     return table(head, lines, empty)
 
 
@@ -99,4 +92,4 @@ def _suspended(found: Mapping[str, Any]) -> Html:
         (site.get("site"), site.get("reason"), figure("until_s", site.get("until_s")))
         for site in rows(found, "suspended")
     ]
-    return table(("*Site", "Why", "#For another"), lines, "No site is suspended.")
+    return table(("*Site", "Reason", "#Time left"), lines, "No site is suspended.")

@@ -1,9 +1,9 @@
-"""What makes a page live: the one script, which lies in each page and loads nothing else.
+"""The script of the status pages, inlined in each page; it keeps the page up to date.
 
-Once a second it asks for the page that it is on, while somebody looks at it, and changes
-what is different, so that selections, scroll bars, folded parts and the focus stay where
-they are. Text is set as text and elements are moved over whole: nothing that was crawled is
-ever parsed here but as the server has escaped it. Without the script a page is complete.
+While the page is visible it fetches it again every second and changes only the nodes that
+differ, so that selections, scroll positions, folded parts and the focus stay. Text is set as
+text and elements are moved as a whole: crawled text is parsed only as the server has escaped
+it. A page is complete without the script.
 """
 
 from base64 import b64encode
@@ -48,7 +48,7 @@ async function look() {
     wait = every;
   } catch {
     lost.textContent = "The crawl has not answered since " + heard.toLocaleTimeString() +
-      ". It may have ended; what stands below is from then.";
+      " and may have ended. The page shows its state at that time.";
     lost.hidden = false;
     wait = Math.min(wait * 2, longest);
   }
@@ -62,10 +62,10 @@ timer = setTimeout(look, every);
 })();
 """
 
-#: What a Content-Security-Policy names the script by (CSP level 3, section 2.3.1).
+#: The source expression of the script for Content-Security-Policy (CSP level 3, 2.3.1).
 SCRIPT_HASH = "'sha256-" + b64encode(sha256(SCRIPT.encode()).digest()).decode() + "'"
 
-#: The picture in a browser's tab.
+#: The icon of the browser tab.
 ICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">'
     '<rect width="16" height="16" rx="4" fill="#2f6f9f"/>'

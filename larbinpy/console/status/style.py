@@ -1,10 +1,10 @@
-"""The one style sheet of the status pages; it lies in each page and loads nothing."""
+"""The style sheet of the status pages, inlined in each page; it loads nothing."""
 
 from base64 import b64encode
 from hashlib import sha256
 
-#: Colours of the light and of the dark sheet by name. `blue`, `green` and `amber` are lines
-#: and areas of plots as well as words; all words stand on `page` or `card`.
+#: Colours of the light and the dark sheet by name. `blue`, `green` and `amber` are used for
+#: lines and areas of plots as well as for text; all text is on `page` or `card`.
 LIGHT = {
     "page": "#f4f5f2",
     "card": "#ffffff",
@@ -171,5 +171,5 @@ td:has(svg){width:auto}
 """
 )
 
-#: What a Content-Security-Policy names the sheet by (CSP level 3, section 2.3.1).
+#: The source expression of the sheet for Content-Security-Policy (CSP level 3, 2.3.1).
 STYLE_HASH = "'sha256-" + b64encode(sha256(STYLE.encode()).digest()).decode() + "'"

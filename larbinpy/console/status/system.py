@@ -1,4 +1,4 @@
-"""The works: names, the process, the configuration, and what is kept."""
+"""Sections about the program: name resolution, process, configuration, outputs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -26,9 +26,15 @@ def names(snapshot: Snapshot) -> Html:
     took = group(group(snapshot, "histograms"), "dns")
     hits = percent(dns.get("cached"), dns.get("asked"))
     return section(
-        "Names",
+        "Name resolution",
         el("div", draw(snapshot, RATES[-1], default_span(snapshot)), class_="plots"),
-        listing({"A look-up takes": within(took, 0.5), "95 % take": within(took, 0.95), **dns}),
+        listing(
+            {
+                "Median look-up time": within(took, 0.5),
+                "95 % of look-ups": within(took, 0.95),
+                **dns,
+            }
+        ),
         el("h3", "Cache"),
         listing({"hits": hits, **group(dns, "cache")}),
         el("h3", "Servers"),
@@ -58,7 +64,7 @@ def _resting(resting: object) -> Html:
 
 
 def system(snapshot: Snapshot) -> Html:
-    """The process: memory, descriptors, the loop."""
+    """Memory, descriptors and loop of the process."""
     plots = [draw(snapshot, level, default_span(snapshot)) for level in LEVELS]
     return section(
         "The process",
@@ -68,7 +74,7 @@ def system(snapshot: Snapshot) -> Html:
 
 
 def config(snapshot: Snapshot) -> Html:
-    """What is in force: first what was set, then the defaults."""
+    """The settings in use: those that were set, then the defaults."""
     texts = group(snapshot, "config")
     changed: list[tuple[Child, Child]] = []
     defaults: list[tuple[Child, Child]] = []
@@ -79,16 +85,16 @@ def config(snapshot: Snapshot) -> Html:
         (defaults if is_default else changed).append(line)
     head = ("*Keyword", "*Value")
     return section(
-        "Configuration in force",
-        el("h3", f"Set by you ({len(changed)})"),
-        table(head, changed, "Everything is as it is by default."),
+        "Configuration",
+        el("h3", f"Changed settings ({len(changed)})"),
+        table(head, changed, "All settings have their defaults."),
         el("details", el("summary", f"Defaults ({len(defaults)})"), table(head, defaults)),
     )
 
 
 def output(snapshot: Snapshot) -> Html:
-    """What each plug has done with the pages."""
+    """The counts of each output."""
     plugs = group(snapshot, "output")
     if not plugs:
-        return section("Output", none("Pages are not kept."))
+        return section("Output", none("No output is configured: pages are not kept."))
     return join(section(f"Output: {name}", tree(group(plugs, name))) for name in plugs)

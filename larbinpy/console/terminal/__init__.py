@@ -1,1 +1,1 @@
-"""The terminal's side: progress of a crawl, the console prompt, answers for people."""
+"""Output and clients for terminals: progress, console, resolver results."""

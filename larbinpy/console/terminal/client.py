@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from larbinpy.console.ports.input_port import CONTROL, MAX_LINE
 from larbinpy.console.text import printable
 from larbinpy.errors import UserError
+from larbinpy.stats.crawl_state import CrawlState
 
 #: Seconds for one connection, one answer, or one piece of a longer one.
 TIMEOUT = 10.0
@@ -281,7 +282,7 @@ def follow(
         fates = {json.dumps(fate, sort_keys=True): fate for fate in reversed(newest_first)}
         yield from (fate for key, fate in fates.items() if key not in known)
         known = set(fates)
-        if snapshot.get("state") == "finished":
+        if snapshot.get("state") == CrawlState.FINISHED.value:
             return
         pause(every)
         try:

@@ -1,4 +1,4 @@
-"""fetchInfo: a line for each URL whose fate is decided, as Larbin prints it."""
+"""fetchInfo: a line for each decided URL, in Larbin's format."""
 
 from typing import TextIO
 
@@ -8,7 +8,7 @@ from larbinpy.page import Fate
 
 
 class FetchInfo:
-    """Tells fates to people, as the crawl log does to programs."""
+    """Prints fates, as the crawl log does in JSON."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""Answers of the console, laid out for people. What the web wrote into them is made harmless."""
+"""The results of console commands as text; crawled text in them is made harmless."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -11,12 +11,12 @@ _Result = Mapping[str, Any]
 
 
 def laid_out(command: str, reply: str) -> str:
-    """The answer `reply`, a line of JSON, to `command`, as lines that end in a newline."""
+    """The JSON line `reply` to `command` as lines of text, each with its newline."""
     try:
         answer = json.loads(reply)
         lines = _lines(command.split()[0], answer)
     except (ValueError, LookupError, TypeError, AttributeError):
-        # Of another version, perhaps; it is shown as it is.
+        # Perhaps from a crawl of another version: show it unchanged.
         lines = [reply.strip()]
     return "".join(f"{printable(line)}\n" for line in lines)
 
@@ -48,8 +48,8 @@ def _table(rows: Iterable[tuple[str, str]]) -> list[str]:
 def _status(answer: _Result) -> list[str]:
     totals, rates, queues = answer["totals"], answer["rates"], answer["queues"]
     head = f"{answer['state']} for {duration(answer['elapsed_s'])}"
-    ends = [(name, count) for name, count in answer["outcomes"].items() if count]
-    ends.sort(key=lambda end: end[1], reverse=True)
+    outcomes = [(name, count) for name, count in answer["outcomes"].items() if count]
+    outcomes.sort(key=lambda outcome: outcome[1], reverse=True)
     gate = answer["gate"]
     rows = [
         ("pages", f"{grouped(totals['pages'])}, {grouped(rates['pages'])}/s"),
@@ -58,7 +58,10 @@ def _status(answer: _Result) -> list[str]:
         ("in flight", grouped(queues["in_flight"])),
         ("sites", f"{grouped(totals['sites'])} at {grouped(totals['addresses'])} addresses"),
         ("gate", "open" if gate["open"] else f"closed: {gate['reason']}"),
-        ("ends", ", ".join(f"{grouped(count)} {name}" for name, count in ends) or "none yet"),
+        (
+            "outcomes",
+            ", ".join(f"{grouped(count)} {name}" for name, count in outcomes) or "none yet",
+        ),
     ]
     busiest = [
         (
@@ -75,11 +78,11 @@ def _status(answer: _Result) -> list[str]:
     if busiest:
         lines += ["busiest sites", *_table(busiest)]
     if suspended:
-        lines += ["left alone", *_table(suspended)]
+        lines += ["suspended sites", *_table(suspended)]
     return lines
 
 
-#: What is told of a URL, where it applies, and how it is called.
+#: Keys of an explanation, and their labels.
 _EXPLAINED = {
     "reason": "outcome",
     "rule": "rule",
@@ -101,12 +104,12 @@ def _explain(answer: _Result) -> list[str]:
     rows += [(name, _value(fate[name])) for name in _FATE if fate.get(name) not in (None, "")]
     site = answer.get("site")
     if site:
-        told = (
+        text = (
             f"{site['site']}: {site['state']}, {grouped(site['waiting'])} waiting, "
             f"{site['in_flight']} in flight, every {site['delay_s']:g} s, "
             f"{grouped(site['fetched'])} fetched, {grouped(site['failed'])} failed"
         )
-        rows.append(("site", told))
+        rows.append(("site", text))
     return [f"{answer['url']}", f"{state}: {answer['why']}", *_table(rows)]
 
 
@@ -116,11 +119,11 @@ def _value(value: object) -> str:
 
 def _add(answer: _Result) -> list[str]:
     refused = [f"refused {each['url']}: {each['reason']}" for each in answer["refused"]]
-    return [f"{answer['accepted']} taken", *refused]
+    return [f"{answer['accepted']} accepted", *refused]
 
 
 def _help() -> list[str]:
-    # Those of this program; the crawl's may be older, and says so when it is asked.
+    # The commands of this program; an older crawl refuses those that it does not know.
     usages = [(f"{name} {each.arguments}".strip(), each.help) for name, each in COMMANDS.items()]
     return _table(usages)
 
@@ -128,9 +131,9 @@ def _help() -> list[str]:
 def _fate(answer: _Result) -> str:
     if "watching" in answer:
         word = f" with {answer['watching']}" if answer["watching"] else ""
-        return f"fates{word} as they are decided; Enter ends it"
+        return f"watching URLs{word}; press Enter to stop"
     if "watched" in answer:
-        return f"{answer['watched']} told, {answer['lost']} lost"
+        return f"{answer['watched']} shown, {answer['lost']} lost"
     if "lost" in answer:
-        return f"({answer['lost']} lost: they came faster than they were read)"
+        return f"({answer['lost']} lost: they came too fast)"
     return f"{answer['ts']} {answer['outcome']} {answer['status'] or '-'} {answer['url']}"

@@ -1,7 +1,7 @@
-"""What a command tells the terminal that started it: a bar, lines, or nothing.
+"""The progress of a command on its terminal: a bar, log lines, or nothing.
 
-What a crawl tells is made of snapshots, also the times, so no clock is read here (tqdm reads
-its own for the rate it shows).
+The progress of a crawl comes from snapshots, times included, so no clock is read here (tqdm
+reads its own for the rate in its bar).
 """
 
 import os
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 #: Seconds between lines; Larbin's.
 _EVERY = 8.0
-#: Of a terminal that says it has none, where tqdm would show nothing.
+#: The size of a terminal that reports none; tqdm would show nothing.
 _SHAPE = {"ncols": 80, "nrows": 24}
 
 Snapshot = Mapping[str, Any]
 
 
 class Progress(Protocol):
-    """Shows how a crawl goes on; `update` may be called every turn."""
+    """Shows the progress of a crawl; `update` may be called every turn."""
 
     def update(self, snapshot: Snapshot) -> None: ...
 
@@ -33,7 +33,7 @@ class Progress(Protocol):
 
 
 class Terminal(Progress, Protocol):
-    """Shows it to who started the crawl, and says what else there is to say."""
+    """Progress that also prints messages."""
 
     def say(self, line: str) -> None: ...
 
@@ -41,8 +41,8 @@ class Terminal(Progress, Protocol):
 def make_progress(mode: str, stream: TextIO, limit: int | None) -> Terminal:
     """The progress for `mode`: auto, bar, log or none.
 
-    auto is a bar where `stream` is a terminal, and lines elsewhere. `limit` is the number of
-    pages after which the crawl ends; None or 0 when it has none.
+    auto is a bar if `stream` is a terminal, else log lines. `limit` is the number of pages
+    after which the crawl ends; None or 0 if there is no limit.
     """
     if mode == "auto":
         mode = "bar" if stream.isatty() else "log"
@@ -53,7 +53,7 @@ def make_progress(mode: str, stream: TextIO, limit: int | None) -> Terminal:
             return LogProgress(stream)
         case "none":
             return NoProgress(stream)
-    raise ValueError(f"progress is auto, bar, log or none, not {mode!r}")
+    raise ValueError(f"progress must be auto, bar, log or none, not {mode!r}")
 
 
 def status_line(snapshot: Snapshot) -> str:
@@ -90,7 +90,7 @@ def _count(group: Snapshot, key: str) -> str:
 
 
 class _Every:
-    """Says when `_EVERY` seconds of the crawl's own time have passed."""
+    """Tells when `_EVERY` seconds have passed in the time of the crawl."""
 
     def __init__(self) -> None:
         self._next = _EVERY
@@ -167,7 +167,7 @@ class LogProgress(NoProgress):
 
 
 class BarProgress:
-    """A tqdm bar over the pages fetched, which is what limitPage counts."""
+    """A tqdm bar of successful pages, which limitPage counts."""
 
     def __init__(self, stream: TextIO, limit: int | None) -> None:
         self._stream = stream
@@ -186,7 +186,7 @@ class BarProgress:
             self._bar.update((totals.get("success") or 0) - self._bar.n)
 
     def say(self, line: str) -> None:
-        """In the place of the bar, which moves on below it."""
+        """Write a line above the bar."""
         with reader_may_leave(self._stream):
             self._bar.clear()
             self._stream.write(line + "\n")
@@ -198,9 +198,9 @@ class BarProgress:
 
 
 class NamesBar:
-    """A tqdm bar over the names resolved.
+    """A tqdm bar of resolved names.
 
-    Where `shared`, lines go to the same terminal: each between `clear` and `update`.
+    With `shared`, results go to the same terminal: write them between `clear` and `update`.
     """
 
     def __init__(self, stream: TextIO, total: int | None, *, shared: bool) -> None:
@@ -210,14 +210,14 @@ class NamesBar:
         self._bar = _bar(stream, total, " names")
 
     def clear(self) -> None:
-        """Make room for lines."""
+        """Remove the bar for lines of output."""
         if self._shared:
             self._cleared = True
             with reader_may_leave(self._stream):
                 self._bar.clear()
 
     def update(self, names: int) -> None:
-        """So many names more are resolved."""
+        """Advance the bar by `names`."""
         with reader_may_leave(self._stream):
             if not self._bar.update(names) and self._cleared:
                 self._bar.refresh()
@@ -229,12 +229,12 @@ class NamesBar:
 
 
 def _bar(stream: TextIO, total: int | None, unit: str) -> "tqdm[NoReturn]":
-    # Loaded where there is a bar: it takes as long as all else that `resolve` needs.
+    # Imported here, as it takes as long as everything else that `resolve` imports.
     from tqdm import tqdm
 
-    # tqdm starts a thread to watch bars that are not updated; this program has none.
+    # Without this, tqdm starts a thread that watches for bars without updates.
     tqdm.monitor_interval = 0
-    # With a delay it writes nothing here, where nobody could tell that the reader left.
+    # The delay keeps it from writing here, outside of `reader_may_leave`.
     return tqdm(
         total=total,
         file=stream,
@@ -247,7 +247,7 @@ def _bar(stream: TextIO, total: int | None, unit: str) -> "tqdm[NoReturn]":
 
 
 def _shape(stream: TextIO) -> dict[str, Any]:
-    """How wide a bar is: as wide as the terminal at each moment."""
+    """Arguments that make the bar as wide as the terminal."""
     with suppress(OSError):
         if not os.get_terminal_size(stream.fileno()).columns:
             return _SHAPE

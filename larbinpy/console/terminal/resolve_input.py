@@ -1,4 +1,4 @@
-"""Lines of a file or of standard input, for a loop that must not wait for them."""
+"""The names for `larbinpy resolve`: lines of a file or pipe, read without blocking the loop."""
 
 import os
 import select
@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from larbinpy.loop.poller import READ, Poller
 
 _BLOCK = 1 << 16
-#: Bytes of a line that are kept: no line that is of use is longer.
+#: Bytes kept of a line; no useful line is longer.
 _LONGEST = 1 << 12
 
 
 def arriving_lines(fd: int, poller: Poller) -> Iterator[str]:
-    """The lines of `fd` in UTF-8, without blanks around them; empty ones are passed over.
+    """The lines of `fd`, without blanks around them and without empty ones.
 
-    Where there is none yet an empty one is given, and `poller` ends its wait for the next.
-    Bytes that are no UTF-8 are shown for what they are, as ``\\\\xe9``.
+    If no line has arrived yet, yields an empty one; `poller` then wakes for the next. Bytes
+    that are not UTF-8 are escaped as ``\\xe9``.
     """
     rest = b""
     while True:

@@ -1,4 +1,4 @@
-"""What ``larbinpy resolve`` tells: results as they come, and how far it is."""
+"""The output of ``larbinpy resolve``: results as they arrive, and a progress bar."""
 
 import os
 from functools import partial
@@ -10,10 +10,10 @@ _BLOCK = 1 << 20
 
 
 class Results:
-    """Lines for `stream`, and a bar on `stderr` where that is a terminal.
+    """Writes lines to `stream`, and a bar to `stderr` if that is a terminal.
 
-    `source` is the file of the names, "-" for standard input; its length is what the bar
-    goes to.
+    `source` is the file of the names, "-" for standard input; its number of lines is the end
+    of the bar.
     """
 
     def __init__(self, stream: TextIO, stderr: TextIO, source: str) -> None:
@@ -21,11 +21,11 @@ class Results:
         self._bar: NamesBar | None = None
         if stderr.isatty():
             self._bar = NamesBar(stderr, lines_in(source), shared=stream.isatty())
-        #: How many lines there were so far.
+        #: Lines written.
         self.count = 0
 
     def write(self, lines: str) -> None:
-        """Write one or more lines, at once; the last comes without its end."""
+        """Write one or more lines and flush; the last comes without its newline."""
         self.count += lines.count("\n") + 1
         if self._bar is not None:
             self._bar.clear()
@@ -33,7 +33,7 @@ class Results:
         self._stream.flush()
 
     def update(self, names: int) -> None:
-        """So many names more are finished; to be told after each `write`."""
+        """Advance the bar by `names`; call it after each `write`."""
         if self._bar is not None:
             self._bar.update(names)
 
@@ -43,7 +43,7 @@ class Results:
 
 
 def lines_in(name: str) -> int | None:
-    """How many lines a file has; None for a pipe, a terminal and what cannot be read."""
+    """The number of lines of a file; None for pipes, terminals and unreadable files."""
     path = "/dev/stdin" if name == "-" else name
     if not os.path.isfile(path):
         return None

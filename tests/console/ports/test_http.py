@@ -63,7 +63,7 @@ def get(
     ("path", "kind", "part"),
     [
         ("/", b"text/html; charset=utf-8", b"The crawl"),
-        ("/stats.html", b"text/html; charset=utf-8", b"How URLs ended"),
+        ("/stats.html", b"text/html; charset=utf-8", b"Last failures"),
         ("/histograms.html", b"text/html; charset=utf-8", b"<svg"),
         ("/urls.html?x=<b>", b"text/html; charset=utf-8", b"Last URLs"),
         ("/dns.html", b"text/html; charset=utf-8", b"Servers"),

@@ -47,8 +47,8 @@ def test_a_snapshot_that_lacks_keys_says_no_more_than_it_knows(data: dict[str, A
     [
         ("paused", Level.NOTE, "paused"),
         ("waiting", Level.NOTE, "seeds"),
-        ("stopping", Level.NOTE, "ending"),
-        ("finished", Level.NOTE, "over"),
+        ("stopping", Level.NOTE, "stopping"),
+        ("finished", Level.NOTE, "ended"),
         ("disk full", Level.TROUBLE, "disk"),
     ],
 )
@@ -65,7 +65,7 @@ def test_name_servers() -> None:
 
 def test_a_minute_without_pages() -> None:
     still = minute(pages=[0] * 60, success=[0] * 60)
-    assert only(crawl(**still)).text.startswith("No page came in the last minute")
+    assert only(crawl(**still)).text.startswith("No page arrived in the last minute")
     assert only(crawl(**still, elapsed_s=30)).level is Level.GOOD, "it has just begun"
     assert only(crawl(**still, totals={"urls_queued": 0})).level is Level.GOOD, "nothing waits"
     assert only(crawl(**still, state="paused")).level is Level.NOTE

@@ -24,7 +24,7 @@ def test_plain_answers() -> None:
 def test_add() -> None:
     refused = [{"url": "ftp://b/", "reason": "not a URL"}]
     assert shown("add a b", ok=False, accepted=1, refused=refused) == (
-        "1 taken\nrefused ftp://b/: not a URL\n"
+        "1 accepted\nrefused ftp://b/: not a URL\n"
     )
 
 
@@ -66,12 +66,12 @@ def test_explain_a_url_that_is_decided() -> None:
 
 def test_watch() -> None:
     assert shown("watch", ok=True, watching="err40X") == (
-        "fates with err40X as they are decided; Enter ends it\n"
+        "watching URLs with err40X; press Enter to stop\n"
     )
     line = fate(3, url="http://a.test/\u202e")
     assert shown("watch", **line) == ("2026-03-01T12:00:03Z success 200 http://a.test/\\u202e\n")
     assert "7 lost" in shown("watch", lost=7)
-    assert shown("watch", ok=True, watched=3, lost=7) == "3 told, 7 lost\n"
+    assert shown("watch", ok=True, watched=3, lost=7) == "3 shown, 7 lost\n"
 
 
 def test_help_says_what_for() -> None:

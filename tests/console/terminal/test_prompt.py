@@ -251,7 +251,7 @@ def test_an_interrupt_ends_what_is_being_done(typing: Typing, crawl: FakeCrawl) 
         raise KeyboardInterrupt
 
     said = typing("watch", "pause", readable=interrupted)
-    assert said.endswith("Enter ends it\n\nok\n\n")
+    assert said.endswith("press Enter to stop\n\nok\n\n")
     assert crawl.calls == [("pause",)]
 
 
