@@ -39,6 +39,7 @@ from larbinpy.frontier.politeness import Waits
 from larbinpy.frontier.saved import saved_by
 from larbinpy.frontier.scope import Scope, ScopeSettings
 from larbinpy.frontier.sequencer import Sequencer
+from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
 from larbinpy.observe.snapshot import Snapshots
@@ -101,13 +102,15 @@ class Assembly:
         reader = _open_reader(config, poller, around.closing)
 
         waits = Waits(config.wait_duration, config.max_wait)
-        frontier = self.frontier = make_frontier(config, folder, waits, around.tuning.is_public)
+        frontier = self.frontier = make_frontier(
+            config, folder, waits, around.tuning.is_public, around.tuning.frontier
+        )
 
         on_disk = OnDisk(config, state, frontier, own_output, self.mode, self.stats, around)
         output, self.log, self.saving = on_disk.output, on_disk.log, on_disk.saving
 
         self.snapshots = Snapshots(
-            *(self.stats, frontier, network.resolver, network.fetcher, output),
+            *(self.stats, frontier.view, network.resolver, network.fetcher, output),
             clock=clock,
             wall=wall,
         )
@@ -182,11 +185,13 @@ def make_frontier(
     folder: Path,
     waits: Waits,
     is_public: Callable[[str], bool],
+    sizes: FrontierSizes = DEFAULT_SIZES,
 ) -> Frontier:
     """The frontier of a crawl, with its queues in `folder`."""
     # Behind a proxy all sites have one address, which is not theirs.
     wait_by = "site" if config.proxy else config.wait_by
-    ip_sites = IPSites(waits, wait_by, config.max_connexions_by_site, config.pages_connexions)
+    connexions = config.max_connexions_by_site
+    ip_sites = IPSites(waits, wait_by, connexions, config.pages_connexions, sizes)
 
     def permit(address: str) -> bool:
         return config.allow_private or address == BY_PROXY or is_public(address)
@@ -202,6 +207,7 @@ def make_frontier(
             permit=permit,
         ),
         ip_sites,
+        sizes,
     )
     store = Store(folder)
     return Frontier(
@@ -209,11 +215,12 @@ def make_frontier(
         store,
         Seen(folder, "seen"),
         Seen(folder, "digests"),
-        Sequencer(store, config.max_urls_by_site),
+        Sequencer(store, config.max_urls_by_site, sizes),
         sites,
         ip_sites,
         retries=config.retries,
         depth_in_site=config.depth_in_site,
+        sizes=sizes,
     )
 
 
@@ -281,7 +288,7 @@ class OnDisk:
         closing.callback(self.output.close)
         self.log = CrawlLog(Path(config.state_dir) / "crawl.jsonl")
         closing.callback(_close_after_all, self.log)
-        closing.callback(frontier.store.close)
+        closing.callback(frontier.close)
         # The disk of the output modes that write files.
         writes = {"save", "mirror", "warc"}.intersection(config.output_mode)
         syncing = Syncing(around.poller, [config.output_dir] if writes else [])

@@ -100,10 +100,10 @@ class Control:
         self._waits.least = config.wait_duration
         self._waits.most = config.max_wait
         if config.wait_duration < before:
-            self._frontier.hasten(self._clock())
+            self._frontier.shorten_waits(self._clock())
         self._mode.limit_page = config.limit_page
         self._fetcher.resize(config.pages_connexions)
-        self._frontier.ip_sites.pool = config.pages_connexions
+        self._frontier.resize(config.pages_connexions)
         self._fetcher.limit(config.bond_width, self._clock())
         return None
 
@@ -112,7 +112,7 @@ class Control:
         try:
             yield from self._turn_to_search()
             until = self._clock() + _SLICE
-            for found in explain(self._frontier, self._log, url, self._clock):
+            for found in explain(self._frontier.view, self._log, url, self._clock):
                 if found is not None:
                     self._search_at = self._clock()
                     yield {"ok": True, **self._dated(found)}

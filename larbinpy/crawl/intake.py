@@ -153,7 +153,7 @@ class Intake:
         """Complete a page, or have it read first if it must be."""
         if page.outcome is Outcome.SUCCESS:
             digests = self._digests(page)
-            if not any(digest in self._frontier.digests for digest in digests):
+            if not self._frontier.is_duplicate(digests):
                 if parsed is None:
                     parsed = self._reader.read(page)
                 if parsed is not None:
@@ -191,7 +191,7 @@ class Intake:
         if kept and (not self._settings.specific_search or self._types.specific(page.type)):
             self._output(page, self._output_plug.loaded, parsed)
         if digests:
-            self._frontier.digests.add(digests)
+            self._frontier.remember(digests)
         self._frontier.finished(page, now, self._wall())
         links = parsed.links
         if not self._settings.ignore_robots:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from larbinpy.crawl import ending, intake
 from larbinpy.dns.address import is_public
+from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 
 
 def raise_open_files(wanted: int) -> int:
@@ -30,6 +31,7 @@ class Tuning:
     #: And this often with canReload.
     checkpoint_can_reload: float = 1.0
     pages_a_turn: int = intake.PAGES
+    frontier: FrontierSizes = DEFAULT_SIZES
     grace: float = ending.GRACE
     #: Bytes after which the next WARC file is begun (WARC 1.1, Annex C: 10^9).
     warc_file_size: int = 10**9

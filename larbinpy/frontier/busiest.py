@@ -1,26 +1,23 @@
-"""Who among many sites is worth showing, found bit by bit."""
+"""The sites worth showing among many, found bit by bit."""
 
 import heapq
 from collections.abc import Collection
 
 from larbinpy.frontier.named_site import NamedSite
-
-#: Up to so many sites are all looked at whenever somebody wants to know.
-_FEW = 2000
-#: Of more, so many are looked at in one step.
-_LOOKS = 50
-#: Sites kept of each kind.
-_KEPT = 50
+from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 
 
 class Watch:
     """Goes round the sites that have URLs, and keeps the busiest, the slowest and those on hold.
 
-    To look at a hundred thousand sites takes as long as ten pages; so what people see of
-    that many is as old as the last round: with fifty steps a second, 40 s.
+    Looking at a hundred thousand sites takes as long as ten pages, so with that many the
+    view is as old as the last round: 40 s with fifty steps a second.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, sizes: FrontierSizes = DEFAULT_SIZES) -> None:
+        self._directly = sizes.watched_directly
+        self._step = sizes.watch_step
+        self._kept = sizes.watch_kept
         self._round: list[NamedSite] = []
         self._busy: list[NamedSite] = []
         self._slow: list[NamedSite] = []
@@ -31,24 +28,25 @@ class Watch:
         return f"<Watch {len(self._found)} found, {len(self._round)} to look at>"
 
     def step(self, active: Collection[NamedSite], now: float) -> None:
-        """Look at the next some of the `active` sites."""
-        if len(active) <= _FEW:
+        """Look at the next of the `active` sites."""
+        if len(active) <= self._directly:
             self._round.clear()
             return
         if not self._round:
             self._found = list(dict.fromkeys((*self._busy, *self._slow, *self._held)))
             self._busy, self._slow, self._held = [], [], []
             self._round = list(active)
-        some = self._round[-_LOOKS:]
-        del self._round[-_LOOKS:]
-        self._busy = heapq.nlargest(_KEPT, (*self._busy, *some), key=NamedSite.work)
+        some = self._round[-self._step :]
+        del self._round[-self._step :]
+        self._busy = heapq.nlargest(self._kept, (*self._busy, *some), key=NamedSite.work)
         answering = (site for site in some if site.slowness())
-        self._slow = heapq.nlargest(_KEPT, (*self._slow, *answering), key=NamedSite.slowness)
-        if len(self._held) < _KEPT:
+        slow = (*self._slow, *answering)
+        self._slow = heapq.nlargest(self._kept, slow, key=NamedSite.slowness)
+        if len(self._held) < self._kept:
             self._held += [site for site in some if site.suspension(now) is not None]
 
     def found(self, active: Collection[NamedSite]) -> list[NamedSite]:
-        """Of the `active` sites, all that may be busiest, slowest or left alone."""
-        if len(active) <= _FEW:
+        """The `active` sites that may be the busiest, the slowest or on hold."""
+        if len(active) <= self._directly:
             return list(active)
         return [site for site in self._found if site in active]

@@ -1,18 +1,17 @@
-"""What is left of the sites and addresses that were let go.
+"""What remains of the sites and addresses that were evicted from memory.
 
-Not the last word about them: one that is needed again comes back with the time until which
-it is to be left alone. Each entry lasts only as long as what it says.
+One that is needed again comes back with the time until which it is to be left alone. Each
+entry is kept only while it matters.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
+from larbinpy.frontier.sizes import DEFAULT_SIZES
 from larbinpy.outcome import Outcome
 from larbinpy.storage.bloom import BloomFilter
 
-#: Entries that are looked at in one turn, to drop those that have passed.
-_LOOKS = 100
-#: And in one piece of those that are left alone (10 ms).
+#: Entries in one piece of what is left alone (10 ms).
 _PAUSES = 50_000
 #: Evicted keys recognised when they come back, in 2 MiB: with a million of them one new key in
 #: 230 is taken for one that comes back, with five million one in 5.
@@ -22,26 +21,27 @@ _EVICTED, _EVICTED_ERROR = 5_000_000, 0.2
 class ExpiringTimes(dict[str, float]):
     """Times by key, each dropped some time after it has passed.
 
-    `lapse` goes round all entries, some at each call, and keeps no order of its own: an
-    entry costs what it costs in a dict.
+    `expire` goes round all entries, `step` of them at each call, and keeps no order of its
+    own: an entry costs no more than in a dict.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, step: int = DEFAULT_SIZES.expiry_step) -> None:
         super().__init__()
+        self._step = step
         self._round: list[str] = []
 
-    def lapse(self, now: float) -> None:
-        """Drop what has passed, of the next some entries."""
+    def expire(self, now: float) -> None:
+        """Drop times that have passed, among the next entries."""
         if not self._round:
             self._round = list(self)
-        for key in self._round[-_LOOKS:]:
+        for key in self._round[-self._step :]:
             if self.get(key, now) <= now:
                 self.pop(key, None)
-        del self._round[-_LOOKS:]
+        del self._round[-self._step :]
 
 
 class Waiting(Protocol):
-    """What is left alone until some time: a site or an address."""
+    """A site or an address, left alone until some time."""
 
     @property
     def key(self) -> str: ...
@@ -53,7 +53,7 @@ class Waiting(Protocol):
 def pauses(
     here: Iterable[Waiting], gone: Mapping[str, float], after: float
 ) -> Iterator[dict[str, float]]:
-    """Who of them is left alone beyond the time `after`, and until when; some at a time."""
+    """The keys that are left alone beyond the time `after`, and until when; some at a time."""
     those = list(here)
     for start in range(0, len(those), _PAUSES):
         some = those[start : start + _PAUSES]
@@ -71,7 +71,7 @@ class DistinctCounter:
     def __repr__(self) -> str:
         return f"<DistinctCounter {self.count}>"
 
-    def meet(self, key: str) -> None:
+    def add(self, key: str) -> None:
         """Count `key`, which is new or comes back."""
         self.count += not (self._evicted and key in self._evicted)
 
@@ -81,16 +81,17 @@ class DistinctCounter:
 
 
 class ClosedSites:
-    """Why sites that were let go are closed, and until when."""
+    """Why evicted sites are closed, and until when."""
 
-    def __init__(self) -> None:
+    def __init__(self, step: int = DEFAULT_SIZES.expiry_step) -> None:
+        self._step = step
         self._closed: dict[Outcome, ExpiringTimes] = {}
 
     def __len__(self) -> int:
         return sum(map(len, self._closed.values()))
 
     def put(self, key: str, verdict: Outcome, until: float) -> None:
-        self._closed.setdefault(verdict, ExpiringTimes())[key] = until
+        self._closed.setdefault(verdict, ExpiringTimes(self._step))[key] = until
 
     def get(self, key: str, now: float) -> Outcome | None:
         """Why the site `key` is closed at `now`; None where it is not, as far as is known."""
@@ -99,7 +100,7 @@ class ClosedSites:
                 return verdict
         return None
 
-    def lapse(self, now: float) -> None:
-        """Drop what has passed, of the next some entries."""
+    def expire(self, now: float) -> None:
+        """Drop times that have passed, among the next entries of each verdict."""
         for closed in self._closed.values():
-            closed.lapse(now)
+            closed.expire(now)

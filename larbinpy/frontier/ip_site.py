@@ -1,4 +1,4 @@
-"""IPSite: what one address may be asked, and when, and whose turn it is behind it."""
+"""IPSite: when one address may be asked, and which of its sites is next."""
 
 import heapq
 
@@ -6,11 +6,11 @@ from larbinpy.frontier.named_site import NamedSite
 
 
 class Rotation:
-    """Sites behind one address, taken in turn so that none stands before the others.
+    """Sites behind one address, taken in turn so that none is preferred.
 
-    A heap orders them by the time since when they may be asked again, which is no earlier
-    than their last request; so this is also a fair rotation. An entry whose site was held
-    meanwhile goes back with its new time.
+    A heap orders them by the time from which they may be asked again, which is no earlier
+    than their last request, so the rotation is fair. An entry whose site was held meanwhile
+    goes back with its new time.
     """
 
     __slots__ = ("_heap", "ip_site", "scheduled_at")
@@ -18,7 +18,7 @@ class Rotation:
     def __init__(self, ip_site: "IPSite") -> None:
         self.ip_site = ip_site
         self._heap: list[tuple[float, int, NamedSite]] = []
-        #: Its time in the schedule; None while it is not in it.
+        #: Its time in the schedule; None while it is not there.
         self.scheduled_at: float | None = None
 
     def __len__(self) -> int:
@@ -32,12 +32,12 @@ class Rotation:
         heapq.heapify(self._heap)
 
     def renew(self) -> None:
-        """Sort again: the times of some sites are earlier now."""
+        """Sort again, because the times of some sites are earlier now."""
         self._heap = [(site.next_at, order, site) for _, order, site in self._heap]
         heapq.heapify(self._heap)
 
     def place(self) -> tuple[float, int] | None:
-        """When the first site may be asked, as far as it is concerned, and what it has drawn."""
+        """When the first site may be asked by its own waits, and its rank among equals."""
         heap = self._heap
         while heap and heap[0][0] < heap[0][2].next_at:
             _, order, site = heap[0]
@@ -45,7 +45,7 @@ class Rotation:
         return heap[0][:2] if heap else None
 
     def ready_at(self) -> float | None:
-        """When the next request may go; None while there is none or no connexion free."""
+        """When the next request may leave; None without one, or without a free connexion."""
         place = self.place() if self.ip_site.free else None
         return None if place is None else max(self.ip_site.next_at, place[0])
 
@@ -55,10 +55,10 @@ class Rotation:
 
 
 class IPSite:
-    """What is known of one address.
+    """The standing of one address.
 
-    Its queue is made of its sites' `ready` queues. Proven and unproven sites have each
-    their rotation, so that the ones pass where the others must wait.
+    Its queue is made of its sites' `ready` queues. Proven and unproven sites have a rotation
+    each, so that proven ones pass while unproven ones must wait.
     """
 
     __slots__ = ("in_flight", "key", "limit", "next_at", "proven", "unproven")
@@ -81,7 +81,7 @@ class IPSite:
 
     @property
     def free(self) -> bool:
-        """Is there a connexion free?"""
+        """Is a connexion free?"""
         return self.in_flight < self.limit
 
     def rotation(self, site: NamedSite) -> Rotation:
@@ -99,22 +99,37 @@ class IPSite:
         self.rotation(site).remove(site)
         site.enlisted = False
 
-    def renew(self) -> None:
-        """The times of some sites are earlier now."""
+    def shorten_wait(self, time: float) -> None:
+        """Wait until `time` at most; the waits of some sites are shorter now, too."""
+        self.next_at = min(self.next_at, time)
         self.proven.renew()
         self.unproven.renew()
 
-    def disband(self) -> None:
-        """Part with the rotations, which point back: so all go at once, not when a collector comes.
+    def wait_until(self, time: float) -> None:
+        """No request before `time`."""
+        if time > self.next_at:
+            self.next_at = time
 
-        There is one of these for each request that an address has no other behind.
+    def disband(self) -> None:
+        """Drop the rotations, which point back here.
+
+        Without the cycle all are freed at once rather than by the garbage collector. This
+        happens once for each request that is the only one of its address.
         """
         del self.proven, self.unproven
 
     def take(self, *, unproven: bool) -> NamedSite:
-        """The site whose turn it is, out of rotation; one is ready. Unproven ones if they may."""
+        """The site whose turn it is, out of rotation, for one request; one site is ready.
+
+        Unproven sites have their turn only with `unproven`.
+        """
         proven, other = self.proven.place(), self.unproven.place() if unproven else None
         others_turn = proven is None or (other is not None and other < proven)
         site = (self.unproven if others_turn else self.proven).take()
         site.enlisted = False
+        self.in_flight += 1
         return site
+
+    def landed(self) -> None:
+        """A request has ended: its connexion is free."""
+        self.in_flight -= 1

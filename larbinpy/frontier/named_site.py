@@ -1,4 +1,4 @@
-"""NamedSite: one scheme, host and port, from the first URL to an open door.
+"""NamedSite: one scheme, host and port, from its first URL to OPEN and back.
 
     NEW --wanted--> RESOLVING --address--> ROBOTS --rules--> OPEN --stale--> RESOLVING
                     RESOLVING --no_address--> WAITING
@@ -17,13 +17,16 @@ from enum import Enum, auto
 
 from larbinpy.frontier.politeness import Pace
 from larbinpy.frontier.robots_cache import PackedRobots
-from larbinpy.outcome import Outcome
+from larbinpy.outcome import Outcome, Trait, having
 from larbinpy.url import Url, host_of
+
+#: Outcomes of requests that no server answered in time.
+UNREACHABLE = having(Trait.UNREACHABLE)
 
 
 class State(Enum):
     NEW = auto()
-    #: Its address is being asked for.
+    #: Its address is being looked up.
     RESOLVING = auto()
     #: Its robots.txt is being fetched.
     ROBOTS = auto()
@@ -41,7 +44,7 @@ class Event(Enum):
     #: An address is known.
     ADDRESS = auto()
     NO_ADDRESS = auto()
-    #: What robots.txt allows is known.
+    #: The rules of robots.txt are known.
     RULES = auto()
     NO_ROBOTS = auto()
     #: The address or the rules are out of date, or a failed URL wants a fresh address.
@@ -70,14 +73,45 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
 _AT_REST = frozenset({State.NEW, State.OPEN, State.CLOSED})
 
 
+class UrlTotals:
+    """URLs in the queues of all sites together. Changed by NamedSite alone."""
+
+    __slots__ = ("ready", "waiting")
+
+    def __init__(self) -> None:
+        self.ready = 0
+        #: In `waiting` and in `retries`.
+        self.waiting = 0
+
+    def __repr__(self) -> str:
+        return f"<UrlTotals waiting={self.waiting} ready={self.ready}>"
+
+
 class NamedSite:
     """The queues and the standing of one site. Decides nothing about others.
 
-    A URL of the site is in exactly one of: `waiting` (needs address or robots.txt),
-    `retries` (failed, until its time), `ready` (may go when politeness allows), or in
-    flight. The site is in its IPSite's rotation iff `ready` is not empty. Most sites hold
-    no more than some URLs, so the queues are lists: an empty deque takes 600 bytes, and to
-    take the first of a thousand out of a list costs 0.1 us.
+    A URL of the site is in exactly one of `waiting` (needs address or robots.txt), `retries`
+    (failed, until its time), `ready` (may go when politeness allows) or in flight. It moves:
+
+        method         from                   to         requires
+        park           outside                waiting
+        admit          waiting, its head      outside    OPEN
+        admit_robots   waiting, robots.txt    outside    ROBOTS
+        make_ready     outside                ready      an address
+        put_back       ready                  waiting    not in a rotation
+        take           ready, its head        in flight  ready is not empty
+        landed         in flight              outside    in flight
+        postpone       outside                retries    `due` no earlier than before
+        next_retry     retries, its head      outside
+        drain          waiting, retries       outside    ready is empty
+
+    These methods alone change the queues, and keep `totals` true. Nothing outside this class
+    assigns to a site but its IPSite, which sets `enlisted`: the site is in the IPSite's
+    rotation iff `ready` is not empty. (The many methods are short, because each transition
+    of the site and each move of a URL has one.)
+
+    Most sites hold no more than a few URLs, so the queues are lists: an empty deque takes 600
+    bytes, and taking the first of a thousand out of a list costs 0.1 us.
     """
 
     __slots__ = (
@@ -100,27 +134,28 @@ class NamedSite:
         "rules_until",
         "silence",
         "state",
+        "totals",
         "tries",
         "until",
         "verdict",
         "waiting",
     )
 
-    def __init__(self, key: str, pace: Pace) -> None:
+    def __init__(self, key: str, pace: Pace, totals: UrlTotals, *, held_until: float = 0.0) -> None:
         self.key = key
         self.state = State.NEW
         self.pace = pace
-        #: Not asked before this time (holds, Crawl-delay, its own adapted delay).
-        self.next_at = 0.0
-        #: That part of it which the site asked for by a 429 or 503, and nobody may shorten.
-        self.held_until = 0.0
+        self.totals = totals
+        #: No request before this time (holds, Crawl-delay, the site's own adapted delay).
+        self.next_at = held_until
+        #: The part of `next_at` that the site requested by a 429 or 503: never shortened.
+        self.held_until = held_until
         self.waiting: list[Url] = []
         #: (due, url), in the order of their failures.
         self.retries: list[tuple[float, Url]] = []
-        #: Changed by IPSites alone.
         self.ready: list[Url] = []
         self.in_flight = 0
-        #: The last request that came home had found somebody there.
+        #: The last request that ended was answered by a server.
         self.proven = False
         #: The one in use first; the others are tried when it does not connect.
         self.addresses: tuple[str, ...] = ()
@@ -129,16 +164,16 @@ class NamedSite:
         self.rules_until = 0.0
         #: Failures in a row on the way to OPEN.
         self.tries = 0
-        #: Requests in a row that found nobody there.
+        #: Requests in a row that no server answered.
         self.silence = 0
-        #: The next answer must come from a server, not from the cache.
+        #: The next answer must come from a name server, not from the cache.
         self.refresh = False
         #: When WAITING or CLOSED ends.
         self.until = 0.0
         self.verdict = Outcome.NO_DNS
-        #: In the rotation of an IPSite.
+        #: In the rotation of an IPSite, which alone sets this.
         self.enlisted = False
-        #: Requests that came home, those for robots.txt included.
+        #: Requests that ended, those for robots.txt included.
         self.asked = 0
         self.fetched = 0
         self.failed = 0
@@ -148,6 +183,169 @@ class NamedSite:
             f"<NamedSite {self.key} {self.state.name} waiting={len(self.waiting)} "
             f"retries={len(self.retries)} ready={len(self.ready)} in_flight={self.in_flight}>"
         )
+
+    # The queues.
+
+    def park(self, url: Url) -> None:
+        """Keep `url` until the site is OPEN."""
+        self.waiting.append(url)
+        self.totals.waiting += 1
+
+    def admit(self, most: int) -> list[Url]:
+        """Take out the first `most` waiting URLs of an OPEN site; its tries begin anew."""
+        assert self.state is State.OPEN, self
+        self.tries = 0
+        urls = self.waiting[:most]
+        del self.waiting[:most]
+        self.totals.waiting -= len(urls)
+        return urls
+
+    def admit_robots(self) -> list[Url]:
+        """Take out the robots.txt files of other sites that wait here, where redirects led."""
+        assert self.state is State.ROBOTS, self
+        robots = [url for url in self.waiting if url.robots_for is not None]
+        if robots:
+            self.waiting = [url for url in self.waiting if url.robots_for is None]
+            self.totals.waiting -= len(robots)
+        return robots
+
+    def make_ready(self, url: Url, *, first: bool = False) -> None:
+        """Let `url` be fetched when politeness allows; before all others if `first`."""
+        assert self.addresses, self
+        if first:
+            self.ready.insert(0, url)
+        else:
+            self.ready.append(url)
+        self.totals.ready += 1
+
+    def put_back(self) -> None:
+        """Let all ready URLs wait again, before those that wait already."""
+        assert not self.enlisted, self
+        count = len(self.ready)
+        if count:
+            self.waiting[:0] = self.ready
+            self.ready = []
+            self.totals.ready -= count
+            self.totals.waiting += count
+
+    def take(self) -> Url:
+        """Take the first ready URL, for a request."""
+        url = self.ready.pop(0)
+        self.totals.ready -= 1
+        self.in_flight += 1
+        return url
+
+    def landed(self) -> None:
+        """A request has ended."""
+        assert self.in_flight, self
+        self.in_flight -= 1
+        self.asked += 1
+
+    def postpone(self, url: Url, due: float) -> None:
+        """Keep a failed URL until the time `due`."""
+        self.retries.append((due, url))
+        self.totals.waiting += 1
+
+    def next_retry(self, now: float) -> Url | None:
+        """Take out the first failed URL if its time has come; it needs a fresh address."""
+        if not self.retries or self.retries[0][0] > now:
+            return None
+        self.totals.waiting -= 1
+        self.refresh = True
+        self.address_until = now
+        return self.retries.pop(0)[1]
+
+    def drain(self) -> list[Url]:
+        """Take out all URLs that wait, failed ones included."""
+        assert not self.ready, self
+        urls = [*self.waiting, *(url for _, url in self.retries)]
+        self.totals.waiting -= len(urls)
+        self.waiting, self.retries = [], []
+        return urls
+
+    # The way to OPEN and back.
+
+    def on(self, event: Event) -> None:
+        """Take `event`; one that the state does not know raises KeyError."""
+        self.state = TRANSITIONS[self.state, event]
+
+    def use_addresses(self, addresses: tuple[str, ...]) -> None:
+        """Send requests to the first of `addresses`."""
+        self.addresses = addresses
+
+    def trust_address(self, until: float) -> None:
+        """The addresses were looked up; they are used until then."""
+        self.address_until = until
+        self.refresh = False
+
+    def use_rules(self, rules: PackedRobots, until: float, delay: float | None) -> None:
+        """Put a robots.txt in force until then, with its Crawl-delay."""
+        self.rules, self.rules_until = rules, until
+        self.pace.crawl_delay(delay)
+
+    def drop_rules(self) -> None:
+        """The robots.txt must be fetched again."""
+        self.rules, self.rules_until = None, 0.0
+
+    def count_try(self) -> int:
+        """A step towards OPEN failed; how many have in a row."""
+        self.tries += 1
+        return self.tries
+
+    def suspend(self, until: float) -> None:
+        """Leave the site alone until then, after a failure; its name is looked up again."""
+        self.refresh = True
+        self.until = until
+
+    def close(self, verdict: Outcome, until: float) -> list[Url]:
+        """Give the site up until then; all URLs that waited, which end with `verdict`."""
+        assert self.state is State.CLOSED, self
+        urls = self.drain()
+        for url in urls:
+            url.attempt = max(url.attempt, self.tries)
+        self.verdict = verdict
+        self.until = until
+        self.tries = self.silence = 0
+        self.addresses = ()
+        return urls
+
+    def evict(self) -> None:
+        """The site leaves memory; requests for it are no longer sent anywhere."""
+        self.addresses = ()
+
+    def count_page(self, outcome: Outcome, status: int) -> None:
+        """A page was fetched, or was not: `status` is 0 if no server answered."""
+        if outcome is Outcome.SUCCESS:
+            self.fetched += 1
+        else:
+            self.failed += 1
+        if status:
+            self.silence = 0
+        elif outcome in UNREACHABLE:
+            self.silence += 1
+
+    def prove(self, *, proven: bool) -> None:
+        """Whether a server answered the last request. The site is in no rotation."""
+        assert not self.enlisted, self
+        self.proven = proven
+
+    # Waits.
+
+    def wait_until(self, time: float) -> None:
+        """No request before `time`."""
+        if time > self.next_at:
+            self.next_at = time
+
+    def hold_until(self, time: float) -> None:
+        """No request before `time`, as the site requested: nothing shortens this wait."""
+        self.held_until = max(self.held_until, time)
+        self.next_at = max(self.next_at, time)
+
+    def shorten_wait(self, time: float) -> None:
+        """Wait until `time`, and for as long as the site requested."""
+        self.next_at = max(self.held_until, time)
+
+    # What others read.
 
     @property
     def host(self) -> str:
@@ -163,10 +361,6 @@ class NamedSite:
         """Nothing is to be done for it, and nothing is under way."""
         return not (self.in_flight or self.held) and self.state in _AT_REST
 
-    def on(self, event: Event) -> None:
-        """Take `event`; one that the state does not know raises KeyError."""
-        self.state = TRANSITIONS[self.state, event]
-
     def urls(self) -> Iterator[Url]:
         """All URLs of this site in memory, those in flight apart."""
         yield from self.ready
@@ -175,27 +369,27 @@ class NamedSite:
             yield url
 
     def work(self) -> tuple[int, int]:
-        """By which the busiest sites are found."""
+        """The key by which the busiest sites are found."""
         return self.held + self.in_flight, self.fetched
 
     def slowness(self) -> float:
-        """By which the slowest sites are found: its usual time to the first byte (s)."""
+        """The key by which the slowest sites are found: the usual time to the first byte (s)."""
         return self.pace.usual or 0.0
 
     def suspension(self, now: float) -> str | None:
-        """Why it is left alone; None where it is not, ordinary waits apart."""
+        """Why no request is sent, ordinary waits apart; None where requests are sent."""
         if self.state is State.CLOSED and self.until > now:
             return str(self.verdict.value)
         if self.state is State.WAITING:
             return f"try {self.tries} failed"
         wait = self.next_at - now
-        # Most wait for less than any pause, and to know the least takes longer than all else.
+        # Most wait for less than any pause, and finding the least takes longer than all else.
         if wait > 1 and wait > 2 * self.pace.least + 1:
             return "asked for a pause"
         return None
 
     def describe(self, now: float) -> dict[str, object]:
-        """The standing of the site, for people."""
+        """The standing of the site, for the status page and the console."""
         return {
             "site": self.key,
             "state": self.state.name.lower(),

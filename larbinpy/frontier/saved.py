@@ -26,13 +26,8 @@ class SavedWaits(SavedValue):
         self._frontier = frontier
 
     def cut(self, now: float, *, ended: bool) -> Generator[None, None, dict[str, float]]:
-        # After a kill all addresses rest for waitDuration, so only longer waits are needed.
-        beyond = 0.0 if ended else self._frontier.ip_sites.least
-        return self._gathered(now, beyond)
-
-    def _gathered(self, now: float, beyond: float) -> Generator[None, None, dict[str, float]]:
         waits: dict[str, float] = {}
-        for some in self._frontier.waits(now, beyond):
+        for some in self._frontier.waits(now, ended=ended):
             waits |= {key: max(wait, waits.get(key, 0.0)) for key, wait in some.items()}
             yield
         return waits
@@ -48,13 +43,7 @@ def saved_by(
     written = {} if outputs is None else {"outputs": outputs}
     return Saved(
         # The log first: it must hold every URL that the store no longer owes.
-        parts={
-            "log": log,
-            **written,
-            "store": frontier.store,
-            "seen": frontier.seen,
-            "digests": frontier.digests,
-        },
+        parts={"log": log, **written, **frontier.parts()},
         values={"seed_hosts": SavedSeedHosts(frontier), "waits": SavedWaits(frontier)},
         disks={} if disk is None else {"outputs": disk},
     )

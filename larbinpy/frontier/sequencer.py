@@ -9,29 +9,17 @@ are in memory at any time, however few sites the queues are full of.
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
 
+from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.storage.queues import Backlogs, Fifo
 from larbinpy.storage.store import Store, decode
 from larbinpy.url import Url, site_of
 
-#: URLs in memory at most, all sites together. Larbin's ramUrls is 100,000.
-RAM_URLS = 500_000
-#: Bytes at most of those that are long: with the page that it was found on an ordinary URL has
-#: some 200, a hostile one 16,000.
-RAM_SIZE = 200_000_000
+#: Bytes of a long URL.
 _LONG = 500
 
 #: What a site's queue keeps free below maxUrlsBySite, so that it can never fill up;
 #: Larbin's limit for ordinary URLs. The study's repair is that it must exceed 1.
 LIMIT = 15
-
-# A site's share of the memory while that is empty: enough for the quickest site from one
-# turn to the next. The fuller the memory, the smaller the share, so that it ends with many
-# sites rather than with much of each.
-_SHARE = 400
-_LEAST_SHARE = 16
-
-# URLs set aside in one turn (5 ms).
-_MOVES = 1000
 
 
 class Sequencer:
@@ -42,8 +30,12 @@ class Sequencer:
     least share in memory is among the hungry.
     """
 
-    def __init__(self, store: Store, max_urls_by_site: int) -> None:
+    def __init__(
+        self, store: Store, max_urls_by_site: int, sizes: FrontierSizes = DEFAULT_SIZES
+    ) -> None:
         self._store = store
+        self._sizes = sizes
+        self._ram_urls, self._ram_size = sizes.ram_urls, sizes.ram_size
         self._most = max(1, max_urls_by_site - min(LIMIT, max_urls_by_site // 2))
         self.by_site: Counter[str] = Counter()
         #: URLs with their sites or in flight.
@@ -58,19 +50,19 @@ class Sequencer:
         self._turn = False
         # How many URLs a site may have in memory, and how many may be set aside, in this turn.
         self._set_share()
-        self._moves = _MOVES
+        self._moves = sizes.moves
 
     def __repr__(self) -> str:
         return f"<Sequencer in_memory={self.in_memory} {self._store!r}>"
 
     def _set_share(self) -> None:
-        filled = max(self.in_memory / RAM_URLS, self._size / RAM_SIZE)
-        share = int(_SHARE * (1 - filled))
-        self._share = min(self._most, max(share, _LEAST_SHARE))
+        filled = max(self.in_memory / self._ram_urls, self._size / self._ram_size)
+        share = int(self._sizes.share * (1 - filled))
+        self._share = min(self._most, max(share, self._sizes.least_share))
 
     @property
     def _is_full(self) -> bool:
-        return self.in_memory >= RAM_URLS or self._size >= RAM_SIZE
+        return self.in_memory >= self._ram_urls or self._size >= self._ram_size
 
     def put(self, url: Url) -> None:
         """Queue a new URL."""
@@ -81,11 +73,11 @@ class Sequencer:
 
         After an OSError nothing was taken but what was given before.
         """
-        self._moves = _MOVES
+        self._moves = self._sizes.moves
         self._set_share()
         for _ in range(most):
             # `_is_full` without a call, as this is asked for each URL.
-            if self.in_memory >= RAM_URLS or self._size >= RAM_SIZE:
+            if self.in_memory >= self._ram_urls or self._size >= self._ram_size:
                 break
             url = self._next()
             if url is None:

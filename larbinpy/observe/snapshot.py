@@ -10,9 +10,9 @@ from larbinpy._version import __version__
 from larbinpy.dns.resolver import Resolver
 from larbinpy.exit_status import Ending
 from larbinpy.fetch.fetcher import Fetcher
-from larbinpy.frontier.frontier import Frontier
+from larbinpy.frontier.view import FrontierView
 from larbinpy.loop.clock import Clock
-from larbinpy.observe import view
+from larbinpy.observe.site_tables import site_tables
 from larbinpy.outcome import Outcome, Trait, having
 from larbinpy.output.plug import Output
 from larbinpy.output.report import build_report
@@ -27,7 +27,7 @@ class Snapshots:
     def __init__(
         self,
         stats: Stats,
-        frontier: Frontier,
+        view: FrontierView,
         resolver: Resolver,
         fetcher: Fetcher,
         output: Output,
@@ -36,7 +36,7 @@ class Snapshots:
         wall: Clock,
     ) -> None:
         self._stats = stats
-        self._frontier = frontier
+        self._view = view
         self._resolver = resolver
         self._fetcher = fetcher
         self._output = output
@@ -45,8 +45,9 @@ class Snapshots:
 
     def take(self, state: str, config: Mapping[str, str]) -> dict[str, Any]:
         """All that can be seen now, as JSON-able values. Times in seconds."""
-        stats, frontier, resolver, now = self._stats, self._frontier, self._resolver, self._clock()
-        counted = _outcomes(stats, frontier)
+        stats, view, resolver, now = self._stats, self._view, self._resolver, self._clock()
+        counted = _outcomes(stats, view)
+        is_open, reason = view.gate()
         return {
             "version": __version__,
             "now": self._wall(),
@@ -54,14 +55,14 @@ class Snapshots:
             "elapsed_s": round(now - stats.started, 3),
             "state": state,
             "config": dict(config),
-            "totals": _totals(stats, frontier),
+            "totals": _totals(stats, view),
             "rates": stats.rates(),
             "outcomes": counted,
-            "queues": view.queues(frontier),
-            "gate": view.gate(frontier),
-            "sites": view.sites(frontier, now),
+            "queues": view.queues(),
+            "gate": {"open": is_open, "reason": reason},
+            "sites": site_tables(view, now),
             "dns": resolver.stats(),
-            "robots": _robots(frontier, counted),
+            "robots": _robots(view, counted),
             "system": _system(stats, self._fetcher),
             "output": self._output.stats(),
             "recent": _newest_first(stats.recent),
@@ -77,7 +78,7 @@ class Snapshots:
 
     def report(self, ending: Ending) -> dict[str, object]:
         """The contents of the `--report` of a crawl that has just ended."""
-        stats, counted = self._stats, _outcomes(self._stats, self._frontier)
+        stats, counted = self._stats, _outcomes(self._stats, self._view)
         return build_report(
             version=__version__,
             started=timestamp(stats.started_wall),
@@ -86,37 +87,37 @@ class Snapshots:
             peak_rss_bytes=peak_rss_bytes(),
             stop_reason=ending.reason,
             exit_code=ending.code,
-            totals=_totals(stats, self._frontier),
+            totals=_totals(stats, self._view),
             outcomes=counted,
-            robots=_robots(self._frontier, counted),
+            robots=_robots(self._view, counted),
             dns=self._resolver.stats(),
         )
 
 
-def _totals(stats: Stats, frontier: Frontier) -> dict[str, int]:
+def _totals(stats: Stats, view: FrontierView) -> dict[str, int]:
     """The sums that the status page and the report share."""
     return {
         "pages": stats.pages,
         "success": stats.success,
         "links": stats.links,
-        "urls_seen": len(frontier.seen),
-        "urls_queued": frontier.owed,
+        "urls_seen": view.urls_seen,
+        "urls_queued": view.owed,
         "bytes_received": stats.bytes_received,
-        "retries": frontier.sites.retried,
-        "sites": frontier.sites.met,
-        "addresses": frontier.ip_sites.met,
+        "retries": view.retried,
+        "sites": view.distinct_sites,
+        "addresses": view.distinct_addresses,
     }
 
 
-def _outcomes(stats: Stats, frontier: Frontier) -> dict[str, int]:
+def _outcomes(stats: Stats, view: FrontierView) -> dict[str, int]:
     """URLs and links by how they ended, every name included."""
-    together = stats.outcomes + frontier.refused
+    together = stats.outcomes + view.refused
     return {outcome.value: together[outcome] for outcome in Outcome}
 
 
-def _robots(frontier: Frontier, counted: Mapping[str, int]) -> dict[str, int]:
+def _robots(view: FrontierView, counted: Mapping[str, int]) -> dict[str, int]:
     return {
-        "fetched": frontier.sites.robots_fetched,
+        "fetched": view.robots_fetched,
         "denied": sum(counted[outcome.value] for outcome in having(Trait.ROBOTS)),
     }
 

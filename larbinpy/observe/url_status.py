@@ -8,13 +8,13 @@ before), ``waits_for``, ``in_s`` (seconds until then), ``attempt`` (tries that w
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.named_site import NamedSite, State
 from larbinpy.frontier.scope import Candidate
+from larbinpy.frontier.view import FrontierView
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
 from larbinpy.storage.store import Place
-from larbinpy.url import Url, host_of, site_of
+from larbinpy.url import Url, host_of
 
 Facts = dict[str, Any]
 
@@ -29,17 +29,17 @@ _QUEUES = {
 _ELSEWHERE = "http://elsewhere.invalid/"
 
 
-def standing(frontier: Frontier, href: str, now: float) -> Facts | None:
+def standing(view: FrontierView, href: str, now: float) -> Facts | None:
     """Where a URL stands that has left the queues and is not decided; None for others."""
-    site = frontier.sites.get(site_of(href))
-    for url in frontier.ip_sites.flying():
+    site = view.site(href)
+    for url in view.flying():
         if url.href == href:
             return _in_flight(url, site)
     if site is not None:
-        in_site = _in_site(frontier, site, href, now)
+        in_site = _in_site(view, site, href, now)
         if in_site is not None:
             return in_site
-    for page in frontier.to_write_down:
+    for page in view.to_write():
         if page.url.href == href:
             why = "its end is about to be written down"
             return {"state": "decided", "reason": page.outcome.value, "why": why}
@@ -57,10 +57,10 @@ def _in_flight(url: Url, site: NamedSite | None) -> Facts:
     }
 
 
-def _in_site(frontier: Frontier, site: NamedSite, href: str, now: float) -> Facts | None:
+def _in_site(view: FrontierView, site: NamedSite, href: str, now: float) -> Facts | None:
     ahead = _index(site.ready, href)
     if ahead is not None:
-        facts = _ready(frontier, site, now)
+        facts = _ready(view, site, now)
         return {
             "state": "ready",
             "ahead": ahead,
@@ -69,7 +69,7 @@ def _in_site(frontier: Frontier, site: NamedSite, href: str, now: float) -> Fact
         }
     ahead = _index(site.waiting, href)
     if ahead is not None:
-        facts = _waiting(frontier, site, now)
+        facts = _waiting(view, site, now)
         return {
             "state": "waiting",
             "ahead": ahead,
@@ -92,9 +92,9 @@ def _until(what: str, seconds: float, why: str) -> Facts:
     return {"waits_for": what, "in_s": round(max(0.0, seconds), 3), "why": why}
 
 
-def _ready(frontier: Frontier, site: NamedSite, now: float) -> Facts:
+def _ready(view: FrontierView, site: NamedSite, now: float) -> Facts:
     """What a URL waits for that may be fetched."""
-    ip_site = frontier.ip_sites.behind(site)
+    ip_site = view.address_of(site)
     address_at = now if ip_site is None else ip_site.next_at
     until = max(site.next_at, address_at)
     if now < site.held_until >= until:
@@ -104,14 +104,14 @@ def _ready(frontier: Frontier, site: NamedSite, now: float) -> Facts:
         why = f"its site is asked every {site.pace.delay:g} s"
         return _until("politeness", until - now, why)
     if until > now:
-        why = f"its address is asked every {frontier.ip_sites.least:g} s (waitDuration)"
+        why = f"its address is asked every {view.wait_duration:g} s (waitDuration)"
         return _until("politeness", until - now, why)
     if ip_site is not None and not ip_site.free:
         return {"waits_for": "connexion", "why": "its address is being asked for something else"}
     return {"waits_for": "turn", "why": "it may go: as soon as it is its turn and a handle is free"}
 
 
-def _waiting(frontier: Frontier, site: NamedSite, now: float) -> Facts:
+def _waiting(view: FrontierView, site: NamedSite, now: float) -> Facts:
     """What a URL waits for that is before the door of its site."""
     match site.state:
         case State.RESOLVING:
@@ -119,7 +119,7 @@ def _waiting(frontier: Frontier, site: NamedSite, now: float) -> Facts:
         case State.ROBOTS if site.in_flight:
             return {"waits_for": "robots.txt", "why": "the site's robots.txt is being fetched"}
         case State.ROBOTS:
-            until = _ready(frontier, site, now).get("in_s", 0.0)
+            until = _ready(view, site, now).get("in_s", 0.0)
             return _until("robots.txt", until, "the site's robots.txt is to be fetched first")
         case State.WAITING:
             why = f"try {site.tries} to get the site's address and robots.txt failed"
@@ -128,14 +128,14 @@ def _waiting(frontier: Frontier, site: NamedSite, now: float) -> Facts:
             return {"waits_for": "turn", "why": "its site takes in its URLs bit by bit"}
 
 
-def queued(frontier: Frontier, place: Place, href: str) -> Facts:
+def queued(view: FrontierView, place: Place, href: str) -> Facts:
     """Of a URL that is in the store."""
     ahead = place.ahead
     # Those with priority come first.
     if place.queue == "ordinary":
-        ahead += len(frontier.store.priority)
-    is_open, reason = frontier.sequencer.gate()
-    in_memory = frontier.sequencer.by_site[site_of(href)]
+        ahead += view.with_priority()
+    is_open, reason = view.gate()
+    in_memory = view.in_memory(href)
     if place.queue.endswith("_wait"):
         waits_for, reason = "room", f"its site has {in_memory} URLs in memory, and they go first"
     elif is_open:
@@ -151,29 +151,29 @@ def queued(frontier: Frontier, place: Place, href: str) -> Facts:
     }
 
 
-def refusal(frontier: Frontier, href: str, now: float) -> Facts | None:
+def refusal(view: FrontierView, href: str, now: float) -> Facts | None:
     """Why a link to `href` from its own site would be left out now; None where it would not."""
     candidate = Candidate(href, href, redirect=False)
-    refusing = frontier.scope.refusing(candidate)
+    refusing = view.scope.refusing(candidate)
     if refusing is not None:
         reason, rule = refusing
         why = rule.why
-        if _taken_as_requisite(frontier, href):
+        if _taken_as_requisite(view, href):
             why += "; it is fetched where a page needs it to be shown"
         return {"reason": reason.value, "rule": rule.name, "why": why}
-    outcome = frontier.sites.refusal(href, now)
+    outcome = view.refusal(href, now)
     if outcome is None:
         return None
     if outcome is Outcome.FORBIDDEN_ROBOTS:
-        return {"reason": outcome.value, **forbidding(frontier, href, now)}
-    site = frontier.sites.get(site_of(href))
+        return {"reason": outcome.value, **forbidding(view, href, now)}
+    site = view.site(href)
     more = {} if site is None else {"in_s": round(max(0.0, site.until - now), 3)}
     why = f"its site is given up for a while ({outcome.value})"
     return {"reason": outcome.value, "rule": "site", "why": why, **more}
 
 
-def _taken_as_requisite(frontier: Frontier, href: str) -> bool:
-    scope = frontier.scope
+def _taken_as_requisite(view: FrontierView, href: str) -> bool:
+    scope = view.scope
     via = href if host_of(href) in scope.seed_hosts else _ELSEWHERE
     if not scope.is_requisite(Url(via, 0), Link(href, Kind.IMAGE), redirect=False):
         return False
@@ -181,32 +181,32 @@ def _taken_as_requisite(frontier: Frontier, href: str) -> bool:
     return scope.refuse(needed) is None
 
 
-def forbidding(frontier: Frontier, href: str, now: float) -> Facts:
+def forbidding(view: FrontierView, href: str, now: float) -> Facts:
     """How robots.txt forbids a URL, as far as is known by now."""
-    site = frontier.sites.get(site_of(href))
+    site = view.site(href)
     line = None
     if site is not None and now < site.rules_until:
-        line = frontier.sites.forbidding(site, href)
+        line = view.forbidding(site, href)
     if line is not None:
         return {"rule": "robots.txt", "line": line, "why": f"robots.txt says: {line}"}
-    if site is not None and now < site.rules_until and not frontier.sites.allows(site, href):
+    if site is not None and now < site.rules_until and not view.allows(site, href):
         until = round(site.rules_until - now, 3)
         why = "all of the site is refused for a while, as its robots.txt could not be had"
         return {"rule": "robots.txt", "in_s": until, "why": why}
     return {"rule": "robots.txt", "why": "the site's robots.txt refused it"}
 
 
-def unknown(frontier: Frontier, href: str) -> Facts:
+def unknown(view: FrontierView, href: str) -> Facts:
     """Of a URL that no rule refuses and nobody met."""
     why = ["no page that was read links to it"]
-    why += _left_out(frontier, href)
+    why += _left_out(view, href)
     return {"state": "never seen", "why": ", or only ones ".join(why)}
 
 
-def _left_out(frontier: Frontier, href: str) -> Iterator[str]:
+def _left_out(view: FrontierView, href: str) -> Iterator[str]:
     """Where links to it would be left out."""
-    too_deep = frontier.refused[Outcome.TOO_DEEP]
+    too_deep = view.refused[Outcome.TOO_DEEP]
     if too_deep:
         yield f"further than depthInSite from the seeds ({too_deep} links were too deep so far)"
-    if frontier.scope.refuse(Candidate(href, _ELSEWHERE, redirect=False)) is not None:
+    if view.scope.refuse(Candidate(href, _ELSEWHERE, redirect=False)) is not None:
         yield "on other hosts (noExternalLinks)"

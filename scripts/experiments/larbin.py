@@ -25,11 +25,14 @@ sites cannot reach.
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Protocol
+from unittest.mock import patch
 
 from larbinpy.config import Config
 from larbinpy.crawl import assembly
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.politeness import Waits
+from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.url import Url
 
 #: Settings at the start of the study.
@@ -42,7 +45,19 @@ PERIOD = 300.0
 _PER_TURN = 100
 
 Clock = Callable[[], float]
-MakeFrontier = Callable[[Config, Path, Waits, Callable[[str], bool]], Frontier]
+
+
+class MakeFrontier(Protocol):
+    """The signature of `assembly.make_frontier`."""
+
+    def __call__(
+        self,
+        config: Config,
+        folder: Path,
+        waits: Waits,
+        is_public: Callable[[str], bool],
+        sizes: FrontierSizes = DEFAULT_SIZES,
+    ) -> Frontier: ...
 
 
 class LarbinSequencer:
@@ -121,21 +136,22 @@ def original(make_frontier: MakeFrontier, clock: Clock, period: float) -> MakeFr
     """A `make_frontier` whose frontiers have Larbin's sequencer."""
 
     def make(
-        config: Config, folder: Path, waits: Waits, is_public: Callable[[str], bool]
+        config: Config,
+        folder: Path,
+        waits: Waits,
+        is_public: Callable[[str], bool],
+        sizes: FrontierSizes = DEFAULT_SIZES,
     ) -> Frontier:
-        frontier = make_frontier(config, folder, waits, is_public)
         sequencer = LarbinSequencer(
             clock, max_urls_by_site=config.max_urls_by_site, limit=LIMIT, period=period
         )
         # The model has the methods of a Sequencer without being one.
-        frontier.sequencer = sequencer  # type: ignore[assignment]
-        return frontier
+        with patch.object(assembly, "Sequencer", lambda *_: sequencer):
+            return make_frontier(config, folder, waits, is_public, sizes)
 
     return make
 
 
 def install(clock: Clock, period: float) -> None:
     """Give all later crawls of this process Larbin's sequencer."""
-    assembly.make_frontier = original(  # type: ignore[assignment]
-        assembly.make_frontier, clock, period
-    )
+    assembly.make_frontier = original(assembly.make_frontier, clock, period)

@@ -77,7 +77,7 @@ class _Simulation:
             frontier.seed(_SPELLING.url(place))
         while self.now < seconds and frontier.owed:
             self._turn(frontier)
-        self._done.urls = len(frontier.seen)
+        self._done.urls = frontier.view.urls_seen
         return self._done
 
     def _turn(self, frontier: Frontier) -> None:

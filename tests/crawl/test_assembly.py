@@ -23,7 +23,7 @@ from larbinpy.output import Output
 from larbinpy.output.plug import NullOutput
 from larbinpy.storage.state import State, StateError
 from tests.support.enginefakes import Clock
-from tests.support.frontiers import owed
+from tests.support.frontiers import owed, pool_of
 
 SEEDS = ("http://a.test/", "http://b.test/")
 
@@ -188,11 +188,11 @@ def test_handles_leave_descriptors_for_all_else(assemble: Assembler) -> None:
     # Two descriptors a handle.
     assert wanted == [OTHER_FILES + 100_000]
     assert parts.handles == 6
-    assert parts.frontier.ip_sites.pool == 6
+    assert pool_of(parts.frontier) == 6
     assert parts.control.config.pages_connexions == 6
     assert parts.control.set("pagesConnexions", "7") is not None
     assert parts.control.set("pagesConnexions", "5") is None
-    assert (parts.frontier.ip_sites.pool, parts.snapshots.take("", {})["system"]["handles"]) == (
+    assert (pool_of(parts.frontier), parts.snapshots.take("", {})["system"]["handles"]) == (
         5,
         5,
     )

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 import dns.message
 import pytest
 
-from larbinpy.frontier import sequencer
+from larbinpy.crawl.tuning import Tuning
+from larbinpy.frontier.sizes import FrontierSizes
 from tests.support.nameserver import NameServer, answer
 from tests.support.smallweb import ADDRESSES, Answer, Web
 from tests.support.smallworld import World, Worlds
@@ -15,12 +16,8 @@ pytest_plugins = ["tests.support.smallcrawls"]
 
 #: How long the page takes that keeps the others in the store (s).
 LONG = 20.0
-
-
-@pytest.fixture
-def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One URL at a time leaves the store."""
-    monkeypatch.setattr(sequencer, "RAM_URLS", 1)
+#: One URL at a time leaves the store.
+NARROW = Tuning(frontier=FrontierSizes(ram_urls=1))
 
 
 @pytest.fixture
@@ -47,14 +44,13 @@ def times_asked(world: World) -> Counter[str]:
     return Counter(name for name, _ in world.names.asked)
 
 
-@pytest.mark.usefixtures("narrow")
 def test_the_names_of_links_are_asked_for_while_their_urls_are_in_the_store(
     web: Web, crawl: Worlds, asked_at: dict[str, float]
 ) -> None:
     web.page("a.test/", "//slow.test/", "/again", "//b.test/", "//b.test/2", "//c.test/")
     web.pages("slow.test/", delay=LONG)
     web.pages("a.test/again", "b.test/", "b.test/2", "c.test/")
-    world = crawl("maxUrlsBySite 2")
+    world = crawl("maxUrlsBySite 2", tuning=NARROW)
     assert len(world.fetched) == 6
     assert fetched_at(world, "b.test/") >= LONG
     assert max(asked_at.values()) < 1
@@ -63,13 +59,12 @@ def test_the_names_of_links_are_asked_for_while_their_urls_are_in_the_store(
     assert world.snapshot("dns")["early"] == 3
 
 
-@pytest.mark.usefixtures("narrow")
 def test_so_are_those_of_redirects(web: Web, crawl: Worlds, asked_at: dict[str, float]) -> None:
     web.page("a.test/", "//slow.test/", "//c.test/")
     web.put("slow.test/", Answer(status=302, headers=(f"Location: {web.url('b.test/')}",)))
     web.pages("b.test/")
     web.pages("c.test/", delay=LONG)
-    world = crawl()
+    world = crawl(tuning=NARROW)
     assert fetched_at(world, "b.test/") >= LONG
     assert asked_at["b.test"] < 1
 

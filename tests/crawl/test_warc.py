@@ -22,7 +22,7 @@ from larbinpy.config import load
 from larbinpy.crawl.crawl import Crawl
 from larbinpy.crawl.tuning import Tuning
 from larbinpy.demo import Serving
-from larbinpy.frontier import sequencer
+from larbinpy.frontier.sizes import FrontierSizes
 from larbinpy.output.warc.warc import WarcOutput
 from larbinpy.page import Page
 from tests.support.crawling import Crawled, free_port, read_log
@@ -36,6 +36,8 @@ pytest_plugins = ["tests.support.demoweb", "tests.support.smallcrawls"]
 
 #: For pywb to start (s).
 PATIENCE = 30
+#: One URL at a time leaves the store.
+NARROW = Tuning(frontier=FrontierSizes(ram_urls=1))
 
 
 def tool(name: str) -> str:
@@ -243,15 +245,14 @@ def test_addresses_that_no_name_server_told_are_not_there(web: Web, crawl: World
     assert [r.url for r in found if r.kind == "resource"] == ["dns:a.test"]
 
 
-def test_addresses_are_of_when_a_name_server_told_them(
-    web: Web, crawl: Worlds, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_addresses_are_of_when_a_name_server_told_them(web: Web, crawl: Worlds) -> None:
     """Not of when they were wanted, which for names of links may be much later."""
-    monkeypatch.setattr(sequencer, "RAM_URLS", 1)
     web.page("a.test/", "//slow.test/", "//b.test/", "//b.test/2")
     web.pages("slow.test/", delay=20)
     web.pages("b.test/", "b.test/2")
-    world = crawl("outputMode warc", "maxUrlsBySite 2", wall=lambda: crawl.world.elapsed)
+    world = crawl(
+        "outputMode warc", "maxUrlsBySite 2", wall=lambda: crawl.world.elapsed, tuning=NARROW
+    )
     found = found_in(world)
     dates = {r.url: r.fields["WARC-Date"] for r in found if r.kind in ("resource", "response")}
     # The date is that of the arrival, by this clock, less the time of the transfer, which is by

@@ -1,30 +1,30 @@
-import pytest
-
-from larbinpy.frontier import busiest
 from larbinpy.frontier.busiest import Watch
-from larbinpy.frontier.named_site import NamedSite, State
+from larbinpy.frontier.named_site import NamedSite, State, UrlTotals
 from larbinpy.frontier.politeness import Pace, Waits
+from larbinpy.frontier.sizes import FrontierSizes
 from larbinpy.url import Url
 
-
-@pytest.fixture(autouse=True)
-def few(monkeypatch):
-    monkeypatch.setattr(busiest, "_FEW", 10)
-    monkeypatch.setattr(busiest, "_LOOKS", 7)
-    monkeypatch.setattr(busiest, "_KEPT", 3)
+SIZES = FrontierSizes(watched_directly=10, watch_step=7, watch_kept=3)
 
 
 def some(count):
     """Sites of which the n-th has n URLs."""
-    sites = [NamedSite(f"http://s{number}.test", Pace(Waits(0, 60))) for number in range(count)]
-    for number, site in enumerate(sites):
-        site.waiting = [Url(site.key + "/", 1)] * number
-    return dict.fromkeys(sites)
+    sites = {}
+    for number in range(count):
+        site = NamedSite(f"http://s{number}.test", Pace(Waits(0, 60)), UrlTotals())
+        park(site, number)
+        sites[site] = None
+    return sites
+
+
+def park(site, count):
+    for _ in range(count):
+        site.park(Url(site.key + "/", 1))
 
 
 def test_few_are_all_found():
     sites = some(10)
-    it = Watch()
+    it = Watch(SIZES)
     it.step(sites.keys(), 0.0)
     assert it.found(sites.keys()) == list(sites)
 
@@ -33,7 +33,7 @@ def test_of_many_the_busiest_and_the_left_alone_are_found_in_a_round():
     sites = some(100)
     paused = list(sites)[5]
     paused.state, paused.tries = State.WAITING, 1
-    it = Watch()
+    it = Watch(SIZES)
     assert it.found(sites.keys()) == []
     for _ in range(100 // 7 + 2):
         it.step(sites.keys(), 0.0)
@@ -49,7 +49,7 @@ def test_of_many_the_slowest_are_found_in_a_round():
     sites = some(100)
     for number, site in list(enumerate(sites))[10:20]:
         site.pace.usual = float(number)
-    it = Watch()
+    it = Watch(SIZES)
     for _ in range(100 // 7 + 2):
         it.step(sites.keys(), 0.0)
     slow = {site.slowness() for site in it.found(sites.keys())}
@@ -59,10 +59,10 @@ def test_of_many_the_slowest_are_found_in_a_round():
 def test_what_changes_is_seen_in_the_next_round():
     sites = some(100)
     first = next(iter(sites))
-    it = Watch()
+    it = Watch(SIZES)
     for _ in range(20):
         it.step(sites.keys(), 0.0)
-    first.waiting = [Url(first.key + "/", 1)] * 500
+    park(first, 500)
     for _ in range(30):
         it.step(sites.keys(), 0.0)
     assert first in it.found(sites.keys())

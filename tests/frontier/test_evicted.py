@@ -1,63 +1,60 @@
 import pytest
 
-from larbinpy.frontier import evicted
 from larbinpy.frontier.evicted import ClosedSites, DistinctCounter, ExpiringTimes, pauses
 from larbinpy.outcome import Outcome
 from tests.support.frontiers import together
 
 
-def test_times_that_have_passed_are_dropped_bit_by_bit(monkeypatch):
-    monkeypatch.setattr(evicted, "_LOOKS", 10)
-    times = ExpiringTimes()
+def test_times_that_have_passed_are_dropped_bit_by_bit():
+    times = ExpiringTimes(10)
     times.update((str(number), float(number)) for number in range(100))
     for _ in range(10):
         before = len(times)
-        times.lapse(49.0)
+        times.expire(49.0)
         assert before - len(times) <= 10
     assert sorted(times.values()) == [float(number) for number in range(50, 100)]
     assert together(pauses([], times, 97)) == {"98": 98.0, "99": 99.0}
 
 
-def test_to_lapse_minds_no_changes(monkeypatch):
-    monkeypatch.setattr(evicted, "_LOOKS", 1)
-    times = ExpiringTimes()
+def test_times_may_change_between_the_steps():
+    times = ExpiringTimes(1)
     times.update(a=1.0, b=1.0, c=9.0)
-    times.lapse(2.0)
+    times.expire(2.0)
     times.pop("b", None)
     times["d"] = 1.0
     times["a"] = 9.0
     for _ in range(9):
-        times.lapse(2.0)
+        times.expire(2.0)
     assert set(times) == {"a", "c"}
     times.clear()
-    times.lapse(100.0)
-    times.lapse(100.0)
+    times.expire(100.0)
+    times.expire(100.0)
 
 
 def test_those_who_come_back_are_not_counted_again():
-    met = DistinctCounter()
+    counter = DistinctCounter()
     keys = [f"http://s{number}.test" for number in range(5000)]
     for key in keys:
-        met.meet(key)
+        counter.add(key)
     for key in keys[:4000]:
-        met.forget(key)
+        counter.forget(key)
     for key in keys[:4000]:
-        met.meet(key)
-    assert met.count == 5000
+        counter.add(key)
+    assert counter.count == 5000
     new = 2000
     for number in range(new):
-        met.meet(f"http://n{number}.test")
-    assert 5000 + new - 2 <= met.count <= 5000 + new
-    assert repr(met) == f"<DistinctCounter {met.count}>"
+        counter.add(f"http://n{number}.test")
+    assert 5000 + new - 2 <= counter.count <= 5000 + new
+    assert repr(counter) == f"<DistinctCounter {counter.count}>"
 
 
 def test_without_anything_forgotten_the_count_takes_no_room():
-    met = DistinctCounter()
-    met.meet("a")
-    assert not met._evicted
+    counter = DistinctCounter()
+    counter.add("a")
+    assert not counter._evicted
 
 
-def test_what_is_forgotten_takes_two_megabytes():
+def test_evicted_keys_take_two_megabytes():
     assert DistinctCounter()._evicted.size_bytes == pytest.approx(2 << 20, rel=0.01)
 
 
@@ -70,5 +67,5 @@ def test_verdicts_last_for_their_time():
     verdicts.put("http://a.test", Outcome.TIMEOUT, 30.0)
     assert verdicts.get("http://a.test", 10.0) is Outcome.TIMEOUT
     assert verdicts.get("http://c.test", 0.0) is None
-    verdicts.lapse(20.0)
+    verdicts.expire(20.0)
     assert len(verdicts) == 1

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from larbinpy.dns.lookup import Answer
 from larbinpy.frontier.named_site import State
 from larbinpy.frontier.saved import saved_by
-from larbinpy.observe.view import queues
+from larbinpy.frontier.sizes import DEFAULT_SIZES
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
 from larbinpy.storage.checkpoints import Checkpoints
@@ -33,7 +33,10 @@ from tests.support.frontiers import (
     make_frontier,
     owed,
     queued,
+    registry_of,
     reply,
+    sequencer_of,
+    store_of,
     together,
 )
 
@@ -82,7 +85,7 @@ def test_links_are_taken_once_and_know_their_parent(frontier):
         Url("http://a.test/1", 2, via=HERE),
         Url("http://b.test/", 2, via=HERE),
     ]
-    assert frontier.refused == {Outcome.URL_DUP: 4}
+    assert frontier.view.refused == {Outcome.URL_DUP: 4}
 
 
 def test_the_names_that_links_will_want(tmp_path):
@@ -105,13 +108,13 @@ def test_links_out_of_scope_are_counted_and_not_remembered(tmp_path):
     found = links("http://b.test/", "http://a.test" + "/x" * 50)
     assert frontier.admit(PARENT, found, 0.0) == []
     assert frontier.admit(Url(HERE, 0), links("http://a.test/deep"), 0.0) == []
-    assert frontier.refused == {
+    assert frontier.view.refused == {
         Outcome.OUT_SITE: 1,
         Outcome.TRAP: 1,
         Outcome.TOO_DEEP: 1,
         Outcome.URL_DUP: 0,
     }
-    assert len(frontier.seen) == 0
+    assert frontier.view.urls_seen == 0
 
 
 def test_images_are_links_only_where_they_are_wanted(tmp_path):
@@ -126,7 +129,7 @@ def test_what_is_searched_for_goes_first(tmp_path):
     frontier = make_frontier(tmp_path, privileged_extensions=(".mp3",))
     frontier.admit(PARENT, links("http://a.test/a.mp3", "http://a.test/b"), 0.0)
     assert [url.href for url in queued(frontier) if url.priority] == ["http://a.test/a.mp3"]
-    assert frontier.store.lengths()["priority"] == 1
+    assert frontier.view.queues()["priority"] == 1
 
 
 def test_a_redirect_costs_no_depth_and_keeps_priority_and_seed(frontier):
@@ -153,7 +156,7 @@ def test_a_chain_of_redirects_ends(tmp_path):
     world.run()
     assert world.pages() == [f"http://a.test/{number}" for number in range(11)]
     assert set(world.outcomes().values()) == {Outcome.ERR_30X}
-    assert world.frontier.refused[Outcome.ERR_30X] == 1
+    assert world.frontier.view.refused[Outcome.ERR_30X] == 1
 
 
 def test_a_redirect_to_itself_ends(tmp_path):
@@ -203,7 +206,7 @@ def test_lock_site_does_not_follow_where_a_link_leads(tmp_path):
     world.frontier.seed(HERE)
     world.run()
     assert world.pages() == [HERE, f"{HERE}link"]
-    assert world.frontier.refused[Outcome.OUT_SITE] == 1
+    assert world.frontier.view.refused[Outcome.OUT_SITE] == 1
 
 
 def requisite(url):
@@ -220,10 +223,10 @@ def test_requisites_of_requisites_end(tmp_path):
         parent = queued(frontier)[-1]
         assert (parent.depth, parent.hops) == (0, number + 1)
     assert frontier.admit(parent, requisite(f"{HERE}more"), 0.0) == []
-    assert frontier.refused[Outcome.TOO_DEEP] == 1
+    assert frontier.view.refused[Outcome.TOO_DEEP] == 1
     # A redirect from there is one hop too many as well.
     assert frontier.admit(parent, links(f"{HERE}more"), 0.0, redirect=True) == []
-    assert frontier.refused[Outcome.ERR_30X] == 1
+    assert frontier.view.refused[Outcome.ERR_30X] == 1
 
 
 # What goes out.
@@ -234,7 +237,7 @@ def test_urls_leave_the_store_in_batches(frontier):
         frontier.seed(f"http://a.test/{number}")
     for left in (150, 50, 0):
         frontier.sequence(0.0)
-        assert len(frontier.store) == left
+        assert len(store_of(frontier)) == left
         assert frontier.owed == 250
 
 
@@ -295,7 +298,7 @@ def test_a_full_disk_loses_no_link(tmp_path):
     assert [url.href for url in queued(frontier)] == found
     frontier.sequence(0.0)
     assert [url.href for url in in_memory(frontier)] == found
-    frontier.store.close()
+    frontier.close()
 
 
 def test_the_deadline_is_now_while_there_is_work(frontier):
@@ -321,10 +324,10 @@ def test_a_hot_site_does_not_hold_up_the_others(tmp_path):
     begun = world.now
     world.run(begun + 32)
     assert {fate.href for fate in world.fates} >= set(others)
-    assert queues(frontier)["ordinary_wait"] > 40
+    assert frontier.view.queues()["ordinary_wait"] > 40
     world.run()
     assert len(world.outcomes()) == 53
-    assert queues(frontier) == dict.fromkeys(queues(frontier), 0)
+    assert frontier.view.queues() == dict.fromkeys(frontier.view.queues(), 0)
     times = [start.at for start in world.starts if "//h." in start.href]
     assert all(later - earlier >= 30 for earlier, later in itertools.pairwise(times))
 
@@ -342,19 +345,19 @@ def test_waits_survive_a_restart(tmp_path):
     world = World(make_frontier(tmp_path), replies=replies)
     world.frontier.seed(HERE)
     world.run(world.now + 5)
-    waits = together(world.frontier.waits(world.now))
+    waits = together(world.frontier.waits(world.now, ended=True))
     assert waits.keys() == {"http://a.test"}
     assert 390 < waits["http://a.test"] <= 400
     again = resumed(tmp_path, waits, 9000.0)
     again.frontier.seed("http://b.test/")
     # Those that were not met before the next stop go on waiting after it.
-    assert together(again.frontier.waits(9000.0)) == waits
-    later = together(again.frontier.waits(9100.0))
+    assert together(again.frontier.waits(9000.0, ended=True)) == waits
+    later = together(again.frontier.waits(9100.0, ended=True))
     assert later == {"http://a.test": pytest.approx(waits["http://a.test"] - 100)}
     again.frontier.seed(HERE)
     again.run()
     assert min(start.at for start in again.starts if "//a." in start.href) >= 9390
-    assert together(again.frontier.waits(again.now)) == {}
+    assert together(again.frontier.waits(again.now, ended=True)) == {}
 
 
 @pytest.mark.parametrize("wait_by", ["ip", "site", "both"])
@@ -365,7 +368,7 @@ def test_an_address_asked_just_before_a_restart_is_left_alone_after_it(tmp_path,
     world.frontier.seed(HERE)
     world.run(world.now + 10)
     [asked] = world.starts
-    waits = together(world.frontier.waits(world.now))
+    waits = together(world.frontier.waits(world.now, ended=True))
     address, site = {"198.51.100.1"}, {"http://a.test"}
     assert waits.keys() == {"ip": address, "site": site, "both": address | site}[wait_by]
     again = resumed(tmp_path, waits, 9000.0, **settings)
@@ -452,6 +455,8 @@ class Crawl(RuleBasedStateMachine):
     The model knows which URLs were admitted and which are decided, nothing else.
     """
 
+    sizes = DEFAULT_SIZES
+
     @initialize(
         wait_by=st.sampled_from(["ip", "site", "both"]),
         connexions=st.integers(1, 3),
@@ -481,8 +486,8 @@ class Crawl(RuleBasedStateMachine):
     def renew(self):
         """Another run, without a state."""
         if self.frontier is not None:
-            self.frontier.store.close()
-        self.frontier = make_frontier(self.root, **self.settings)
+            self.frontier.close()
+        self.frontier = make_frontier(self.root, frontier_sizes=self.sizes, **self.settings)
         self.saved = saved_by(self.frontier, self.log)
         self.checkpoints = Checkpoints(self.folder, self.saved, 5.0)
         self.cut = self.committed = None
@@ -542,7 +547,7 @@ class Crawl(RuleBasedStateMachine):
             self.begun[key] = self.now
         self.flights.append((url, server))
         assert sum(1 for _, other in self.flights if other == server) <= limit
-        site = self.frontier.sites.get(url.site)
+        site = self.frontier.view.site(url.href)
         if url.robots_for is None:
             assert url.href in self.owed
             assert site.rules is not None and site.rules.allowed(AGENT, url.href)
@@ -627,7 +632,7 @@ class Crawl(RuleBasedStateMachine):
         assert self.decided == set(self.log.lines)
         assert self.frontier.owed == len(found)
         # What is known and not owed is in the log.
-        assert len(self.frontier.seen) == len(self.owed.keys() | self.decided)
+        assert self.frontier.view.urls_seen == len(self.owed.keys() | self.decided)
 
     # What must hold.
 
@@ -642,20 +647,20 @@ class Crawl(RuleBasedStateMachine):
     @invariant()
     def counts_are_right(self):
         frontier = self.frontier
-        sequencer, store = frontier.sequencer, frontier.store
+        sequencer, store = sequencer_of(frontier), store_of(frontier)
         memory = in_memory(frontier)
         assert sequencer.in_memory == len(memory)
         assert sequencer.by_site == Counter(url.site for url in memory)
         assert max(sequencer.by_site.values(), default=0) <= sequencer._most
-        assert frontier.ip_sites.in_flight == len(self.flights)
+        assert len(list(frontier.view.flying())) == len(self.flights)
         for queue in (store.priority_wait, store.ordinary_wait):
             assert set(queue.sites) == {decode(line).site for line in queue.lines()}
-        to_tell = len(list(frontier.to_write_down))
-        assert sum(queues(frontier).values()) >= frontier.owed - to_tell
+        to_tell = len(list(frontier.view.to_write()))
+        assert sum(frontier.view.queues().values()) >= frontier.owed - to_tell
 
     @invariant()
     def sites_are_in_order(self):
-        sites = self.frontier.sites
+        sites = registry_of(self.frontier)
         assert set(sites.active()) == {site for site in sites if site.held or site.in_flight}
         assert +sites.states == Counter(site.state for site in sites)
         for site in sites:
@@ -692,9 +697,9 @@ class Crawl(RuleBasedStateMachine):
             deadline = self.frontier.deadline(self.now, can_open=True, can_ask=True)
             assert deadline is not None or not self.frontier.owed, repr(self.frontier)
             self.now = max(self.now, deadline or 0)
-        assert not self.frontier.sequencer.by_site
-        assert len(self.frontier.store) == 0
-        self.frontier.store.close()
+        assert not sequencer_of(self.frontier).by_site
+        assert len(store_of(self.frontier)) == 0
+        self.frontier.close()
         self.temporary.cleanup()
 
 

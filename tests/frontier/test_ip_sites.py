@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from larbinpy.frontier.ip_site import IPSite
 from larbinpy.frontier.ip_sites import IPSites
-from larbinpy.frontier.named_site import NamedSite
+from larbinpy.frontier.named_site import NamedSite, UrlTotals
 from larbinpy.frontier.politeness import Pace, Waits
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
@@ -24,11 +24,13 @@ class Ground:
         self.waits = Waits(least, most)
         self.ip_sites = IPSites(self.waits, wait_by, connexions, pool)
         self.sites = {}
+        self.totals = UrlTotals()
 
     def add(self, name, urls=1, address=ONE):
         site = self.sites.get(name)
         if site is None:
-            site = self.sites[name] = NamedSite(f"http://{name}.test", Pace(self.waits))
+            pace = Pace(self.waits)
+            site = self.sites[name] = NamedSite(f"http://{name}.test", pace, self.totals)
             self.ip_sites.move(site, (address,))
         for number in range(urls):
             self.ip_sites.add(site, Url(f"{site.key}/{number}", 1))
@@ -84,7 +86,7 @@ def test_wait_by_site_lets_each_site_be_asked():
     ground.add("b", 2)
     assert [ground.fetch(0) for _ in range(3)] == ["a", "b", "-"]
     assert [ground.fetch(10) for _ in range(3)] == ["a", "b", "-"]
-    assert ground.ip_sites.met == 2
+    assert ground.ip_sites.registry.distinct == 2
 
 
 def test_wait_by_both_counts_for_the_site_when_it_moves():
@@ -197,7 +199,7 @@ def test_a_site_moves_with_its_urls():
     ground.add("b", 2)
     ground.ip_sites.move(site, (TWO, ONE))
     assert [ground.ip_sites.take(0)[1] for _ in range(2)] == [ONE, TWO]
-    assert len(ground.ip_sites) == 2
+    assert len(ground.ip_sites.registry) == 2
 
 
 def test_a_request_in_flight_comes_home_to_the_address_it_went_to():
@@ -215,11 +217,12 @@ def test_a_request_in_flight_comes_home_to_the_address_it_went_to():
 def test_a_withdrawn_site_is_not_asked():
     ground = Ground()
     site = ground.add("a", 2)
-    assert ground.ip_sites.ready == 2
-    urls = ground.ip_sites.withdraw(site)
-    assert [url.href for url in urls] == ["http://a.test/0", "http://a.test/1"]
-    assert ground.ip_sites.withdraw(site) == []
-    assert (site.enlisted, ground.ip_sites.ready) == (False, 0)
+    site.park(Url("http://a.test/later", 1))
+    assert (ground.totals.ready, ground.totals.waiting) == (2, 1)
+    for _ in range(2):
+        ground.ip_sites.withdraw(site)
+        assert [url.href[14:] for url in site.waiting] == ["0", "1", "later"]
+        assert (site.enlisted, ground.totals.ready, ground.totals.waiting) == (False, 0, 3)
     assert ground.take(0) is None
     ground.add("a", 1)
     assert ground.take(0) is not None
@@ -245,7 +248,7 @@ def test_a_shorter_wait_set_by_people_counts_from_the_next_request():
 def test_only_a_site_with_ready_urls_is_enlisted():
     ip_site = IPSite(ONE, 1)
     with pytest.raises(AssertionError):
-        ip_site.enlist(NamedSite("http://a.test", Pace(Waits(0, 0))), 1)
+        ip_site.enlist(NamedSite("http://a.test", Pace(Waits(0, 0)), UrlTotals()), 1)
     assert repr(ip_site) == f"<IPSite {ONE} sites=0 in_flight=0>"
 
 
@@ -253,7 +256,7 @@ def test_repr():
     ground = Ground()
     ground.add("a", 2)
     ground.take(0)
-    assert repr(ground.ip_sites) == "<IPSites 1 in_flight=1 ready=1>"
+    assert repr(ground.ip_sites) == "<IPSites 1 in_flight=1>"
 
 
 # Addresses that have nothing to ask.
@@ -263,12 +266,16 @@ def test_an_address_with_nothing_to_do_is_let_go_but_not_its_wait():
     ground = Ground(least=10)
     ground.add("a")
     assert ground.fetch(100) == "a"
-    assert (len(ground.ip_sites), list(ground.ip_sites), ground.ip_sites.met) == (0, [], 1)
-    assert ground.ip_sites.left_alone == {ONE: 110}
+    assert (
+        len(ground.ip_sites.registry),
+        list(ground.ip_sites.registry),
+        ground.ip_sites.registry.distinct,
+    ) == (0, [], 1)
+    assert ground.ip_sites.registry.left_alone == {ONE: 110}
     ground.add("b")
-    assert ground.ip_sites.left_alone == {}
+    assert ground.ip_sites.registry.left_alone == {}
     assert (ground.fetch(109.9), ground.fetch(110)) == ("-", "b")
-    assert ground.ip_sites.met == 1, "it is the same address"
+    assert ground.ip_sites.registry.distinct == 1, "it is the same address"
 
 
 def test_an_address_stays_while_a_request_is_in_flight():
@@ -276,9 +283,9 @@ def test_an_address_stays_while_a_request_is_in_flight():
     site = ground.add("a", 2)
     url = ground.take(0)
     ground.ip_sites.withdraw(site)
-    assert [one.key for one in ground.ip_sites] == [ONE]
+    assert [one.key for one in ground.ip_sites.registry] == [ONE]
     ground.land(url, 5)
-    assert (len(ground.ip_sites), ground.ip_sites.left_alone) == (0, {ONE: 15})
+    assert (len(ground.ip_sites.registry), ground.ip_sites.registry.left_alone) == (0, {ONE: 15})
 
 
 def test_an_address_that_a_site_moves_away_from_is_let_go():
@@ -286,14 +293,14 @@ def test_an_address_that_a_site_moves_away_from_is_let_go():
     site = ground.add("a", 2)
     ground.fetch(0)
     ground.ip_sites.move(site, (TWO,))
-    assert [one.key for one in ground.ip_sites] == [TWO]
-    assert ground.ip_sites.left_alone == {ONE: 10}
+    assert [one.key for one in ground.ip_sites.registry] == [TWO]
+    assert ground.ip_sites.registry.left_alone == {ONE: 10}
 
 
 def test_addresses_rest_after_a_crash_even_when_they_come_back():
     ground = Ground(least=10)
-    ground.ip_sites.let_rest(100)
-    ground.ip_sites.left_alone[ONE] = 105.0
+    ground.ip_sites.registry.let_rest(100)
+    ground.ip_sites.registry.left_alone[ONE] = 105.0
     ground.add("a")
     assert (ground.fetch(109), ground.fetch(110)) == ("-", "a")
 
@@ -303,8 +310,8 @@ def test_pauses_are_those_that_last_beyond_a_time():
     ground.add("a")
     ground.add("b", 2, TWO)
     ground.fetch(0), ground.fetch(1)
-    assert together(ground.ip_sites.pauses(0)) == {ONE: 10, TWO: 11}
-    assert together(ground.ip_sites.pauses(10)) == {TWO: 11}
+    assert together(ground.ip_sites.registry.pauses(0)) == {ONE: 10, TWO: 11}
+    assert together(ground.ip_sites.registry.pauses(10)) == {TWO: 11}
 
 
 # Sites that have never answered.
@@ -348,9 +355,9 @@ def test_the_share_grows_with_the_pool():
     ground = Ground(pool=4)
     crowd(ground, 20)
     assert len(take_all(ground, 0)) == 2
-    ground.ip_sites.pool = 10
+    ground.ip_sites.resize(10)
     assert len(take_all(ground, 0)) == 3
-    ground.ip_sites.pool = 2
+    ground.ip_sites.resize(2)
     assert ground.ip_sites.deadline is None
 
 
@@ -492,4 +499,4 @@ def test_nobody_is_asked_too_often_and_nothing_is_forgotten(seed, wait_by, conne
             done += 1
     assert ground.ip_sites.in_flight == 0
     assert ground.take(now + 10_000) is None
-    assert (len(ground.ip_sites), ground.ip_sites.ready) == (0, 0)
+    assert (len(ground.ip_sites.registry), ground.totals.ready) == (0, 0)

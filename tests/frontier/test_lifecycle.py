@@ -10,7 +10,17 @@ from larbinpy.fetch.robots import MAX_SIZE, Rules
 from larbinpy.frontier.named_site import State
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
-from tests.support.frontiers import DEAD, MANY, SILENT, WALL, World, links, make_frontier, reply
+from tests.support.frontiers import (
+    DEAD,
+    MANY,
+    SILENT,
+    WALL,
+    World,
+    links,
+    make_frontier,
+    registry_of,
+    reply,
+)
 
 ROBOTS = "http://a.test/robots.txt"
 PAGE = "http://a.test/page"
@@ -31,7 +41,7 @@ def world(tmp_path):
 
 
 def site_of(world, key="http://a.test"):
-    return world.frontier.sites.get(key)
+    return world.frontier.view.site(f"{key}/")
 
 
 def test_the_way_of_a_site(world):
@@ -52,13 +62,13 @@ def test_without_a_robots_txt_everything_is_allowed(world, status):
     here = world(PAGE, replies={ROBOTS: {"status": status}})
     here.run()
     assert here.outcomes() == {PAGE: Outcome.SUCCESS}
-    assert here.frontier.sites.robots_fetched == 1
+    assert here.frontier.view.robots_fetched == 1
 
 
 def test_without_rules_everything_is_allowed(world):
     here = world(PAGE, replies={ROBOTS: {"body": b"User-agent: larbinpy\nDisallow: /private"}})
     here.frontier.sequence(here.now)
-    sites, site = here.frontier.sites, site_of(here)
+    sites, site = here.frontier.view, site_of(here)
     assert sites.allows(site, "http://a.test/private")
     here.run()
     assert not sites.allows(site, "http://a.test/private")
@@ -153,7 +163,7 @@ def test_nobody_at_the_robots_txt_is_nobody_at_the_site(world):
     assert here.outcomes() == {PAGE: Outcome.NO_CONNECTION}
     assert len(here.starts) == 4
     assert here.fates[0].attempt == 4
-    assert here.frontier.sites.robots_fetched == 0, "nobody replied"
+    assert here.frontier.view.robots_fetched == 0, "nobody replied"
 
 
 def test_bad_tls_is_final(world):
@@ -389,7 +399,7 @@ def test_a_sitemap_is_not_fetched_for_pages_without_depth(world):
     here.frontier.seed(PAGE, depth=0)
     here.run()
     assert here.pages() == [PAGE]
-    assert here.frontier.refused[Outcome.TOO_DEEP] == 2
+    assert here.frontier.view.refused[Outcome.TOO_DEEP] == 2
 
 
 def test_sitemaps_are_within_scope(world):
@@ -516,7 +526,7 @@ def test_sites_of_one_host_ask_for_its_name_once(world):
     here.frontier.sequence(here.now)
     assert here.frontier.next_name() == ("a.test", False)
     assert here.frontier.next_name() is None
-    assert not here.frontier.sites.has_names
+    assert not here.frontier.next_name()
     here.frontier.resolved(Answer("a.test", ("198.51.100.1",), None), here.now)
     here.run()
     assert here.asked == []
@@ -538,7 +548,7 @@ def test_a_failed_url_is_tried_three_more_times_with_a_fresh_address(world, fail
     assert here.fates == [(PAGE, outcome, 4, "")]
     assert here.pages() == [PAGE] * 4
     assert here.asked == [("a.test", False)] + [("a.test", True)] * 3
-    assert here.frontier.sites.retried == 3
+    assert here.frontier.view.retried == 3
     times = [start.at for start in here.starts[1:]]
     for earlier, later in itertools.pairwise(times):
         assert later - earlier >= 15
@@ -716,7 +726,7 @@ def test_what_comes_home_after_its_site_was_given_up(world):
     urls = frontier.flown
     for url in urls[:12]:
         frontier.finished(reply(url, **DEAD), 10.0, WALL)
-    assert frontier.sites.get("http://a.test").state is State.CLOSED
+    assert frontier.view.site("http://a.test/").state is State.CLOSED
     assert len(frontier.decided_now()) == 12
     assert frontier.finished(reply(urls[12]), 11.0, WALL)
     assert not frontier.finished(reply(urls[13], **DEAD), 11.0, WALL)
@@ -750,7 +760,7 @@ def test_the_sites_with_urls_and_their_states(world):
         replies={ROBOTS: {"body": b""}, PAGE: {"status": 500}},
         retries=1,
     )
-    sites = here.frontier.sites
+    sites = registry_of(here.frontier)
     assert (sites.active(), sites.states.total()) == ([], 0)
     here.run(here.now + 1)
     a, b = site_of(here), site_of(here, "http://b.test")
@@ -767,17 +777,17 @@ def test_a_site_is_active_while_it_holds_the_robots_txt_of_another(world):
     here = world("http://b.test/", least=20)
     here.run()
     here.replies |= moved("http://b.test/robots.txt", last={"body": b""})
-    assert here.frontier.sites.active() == []
+    assert registry_of(here.frontier).active() == []
     here.frontier.seed(PAGE)
     here.names["a.test"] = ("198.51.100.7",)
     here.run(here.now + 1)
-    assert here.frontier.sites.active() == [site_of(here), site_of(here, "http://b.test")]
+    assert registry_of(here.frontier).active() == [site_of(here), site_of(here, "http://b.test")]
 
 
 def test_repr(world):
     here = world(PAGE)
     here.run()
-    assert repr(here.frontier.sites) == "<Sites 1 asking=0 timers=0>"
+    assert repr(here.frontier).startswith("<Frontier <SiteLifecycle <SiteRegistry 1 sites, ")
 
 
 def test_a_crowd_is_let_in_bit_by_bit(world):

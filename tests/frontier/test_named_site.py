@@ -4,14 +4,14 @@ import re
 import pytest
 
 from larbinpy.frontier import named_site
-from larbinpy.frontier.named_site import TRANSITIONS, Event, NamedSite, State
+from larbinpy.frontier.named_site import TRANSITIONS, Event, NamedSite, State, UrlTotals
 from larbinpy.frontier.politeness import Pace, Waits
 from larbinpy.url import Url
 
 
 @pytest.fixture
 def site():
-    return NamedSite("https://[2001:db8::1]:8443", Pace(Waits(30, 600)))
+    return NamedSite("https://[2001:db8::1]:8443", Pace(Waits(30, 600)), UrlTotals())
 
 
 def drawn():
@@ -60,9 +60,10 @@ def test_no_state_is_a_dead_end():
 def test_a_site_knows_its_host_and_what_it_holds(site):
     assert site.host == "[2001:db8::1]"
     urls = [Url(f"{site.key}/{number}", 1) for number in range(3)]
-    site.ready.append(urls[0])
-    site.waiting.append(urls[1])
-    site.retries.append((12.0, urls[2]))
+    site.use_addresses(("198.51.100.1",))
+    site.make_ready(urls[0])
+    site.park(urls[1])
+    site.postpone(urls[2], 12.0)
     assert site.held == 3
     assert list(site.urls()) == urls
     assert repr(site) == (
@@ -75,16 +76,20 @@ def test_a_site_is_idle_when_nothing_is_under_way(site, state):
     site.state = state
     at_rest = state in (State.NEW, State.OPEN, State.CLOSED)
     assert site.idle is at_rest
-    site.in_flight = 1
+    url = Url(f"{site.key}/", 1)
+    site.use_addresses(("198.51.100.1",))
+    site.make_ready(url)
+    site.take()
     assert not site.idle
-    site.in_flight = 0
-    site.retries.append((12.0, Url(f"{site.key}/", 1)))
+    site.landed()
+    assert site.idle is at_rest
+    site.postpone(url, 12.0)
     assert not site.idle
 
 
 def test_what_people_are_told(site):
-    site.next_at = 107.5
-    site.waiting.append(Url(f"{site.key}/", 1))
+    site.wait_until(107.5)
+    site.park(Url(f"{site.key}/", 1))
     assert site.describe(100.0) == {
         "site": site.key,
         "state": "new",

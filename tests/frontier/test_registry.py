@@ -7,10 +7,10 @@ from hypothesis import settings
 from hypothesis.stateful import invariant
 
 from larbinpy.dns.lookup import Answer
-from larbinpy.frontier import evicted, registry, robots_cache
-from larbinpy.frontier import lifecycle as sites_module
 from larbinpy.frontier.named_site import State
-from larbinpy.observe import url_status, view
+from larbinpy.frontier.sizes import FrontierSizes
+from larbinpy.observe import url_status
+from larbinpy.observe.site_tables import site_tables
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
 from tests.frontier.test_frontier import Crawl
@@ -20,8 +20,10 @@ from tests.support.frontiers import (
     SILENT,
     WALL,
     World,
+    addresses_of,
     links,
     make_frontier,
+    registry_of,
     reply,
     together,
 )
@@ -30,14 +32,17 @@ PARENT = Url("http://parent.test/", 5)
 HERE = "http://a.test/"
 ROBOTS = "http://a.test/robots.txt"
 
+SMALL = FrontierSizes(idle_sites=2)
+#: Most robots.txt files are expensive, and two of them too many.
+EXPENSIVE = FrontierSizes(idle_sites=2, expensive_robots=10, expensive_total=60)
+
 
 @pytest.fixture
-def world(tmp_path, monkeypatch):
+def world(tmp_path):
     """A function that makes a world in which two idle sites are kept."""
-    monkeypatch.setattr(registry, "_IDLE", 2)
 
-    def make(*seeds, names=None, replies=None, latency=0.1, **settings):
-        frontier = make_frontier(tmp_path, **settings)
+    def make(*seeds, names=None, replies=None, latency=0.1, frontier_sizes=SMALL, **settings):
+        frontier = make_frontier(tmp_path, frontier_sizes=frontier_sizes, **settings)
         for seed in seeds:
             assert frontier.seed(seed) is None
         return World(frontier, names, replies, latency=latency)
@@ -58,7 +63,7 @@ def others(count=3, start=0):
 
 
 def here_now(here):
-    return {site.key for site in here.frontier.sites}
+    return {site.key for site in here.frontier.view.sites()}
 
 
 def test_the_last_used_of_the_idle_sites_stay(world):
@@ -75,12 +80,12 @@ def test_the_last_used_of_the_idle_sites_stay(world):
 def test_states_and_counts_go_with_them(world):
     here = world()
     visit(here, *others(9))
-    sites = here.frontier.sites
-    assert (len(sites), sites.met, here.frontier.ip_sites.met) == (2, 9, 1)
+    sites = registry_of(here.frontier)
+    assert (len(sites), sites.distinct, here.frontier.view.distinct_addresses) == (2, 9, 1)
     assert +sites.states == {State.OPEN: 2}
     visit(here, *[f"{url}again" for url in others(9)])
-    assert sites.met == 9
-    assert view.sites(here.frontier, here.now)["total"] == 9
+    assert sites.distinct == 9
+    assert site_tables(here.frontier.view, here.now)["total"] == 9
 
 
 def test_a_wait_comes_back_with_the_site(world):
@@ -90,7 +95,7 @@ def test_a_wait_comes_back_with_the_site(world):
     asked = here.starts[-1].at
     visit(here, *others())
     assert "http://a.test" not in here_now(here)
-    sites = here.frontier.sites
+    sites = registry_of(here.frontier)
     assert sites.left_alone.keys() == {"http://a.test"}
     assert together(sites.pauses(here.now))["http://a.test"] == pytest.approx(asked + 500.1)
     assert together(sites.pauses(asked + 501)) == {}
@@ -104,7 +109,7 @@ def test_waits_that_have_passed_are_dropped(world):
     here = world(*others(30), least=20, wait_by="site")
     here.run()
     here.frontier.sequence(here.now)
-    sites, ip_sites = here.frontier.sites, here.frontier.ip_sites
+    sites, ip_sites = registry_of(here.frontier), addresses_of(here.frontier)
     assert (len(sites.left_alone), len(ip_sites.left_alone)) == (28, 30)
     here.now += 1000
     for _ in range(3):
@@ -130,29 +135,29 @@ def test_a_verdict_stays_behind(world, names, robots, verdict, fast):
     frontier = here.frontier
     assert here.outcomes()[HERE] is verdict
     assert "http://a.test" not in here_now(here)
-    assert not frontier.sites.wants_address("http://a.test", here.now)
-    assert url_status.refusal(frontier, f"{HERE}x", here.now)["reason"] == verdict.value
-    assert view.sites(frontier, here.now)["by_state"]["closed"] == 1
+    assert not registry_of(frontier).wants_address("http://a.test", here.now)
+    assert url_status.refusal(frontier.view, f"{HERE}x", here.now)["reason"] == verdict.value
+    assert site_tables(frontier.view, here.now)["by_state"]["closed"] == 1
     asked, started = len(here.asked), len(here.starts)
     visit(here, f"{HERE}soon")
     assert here.outcomes()[f"{HERE}soon"] is fast
     assert (len(here.asked), len(here.starts)) == (asked, started)
     here.now = closed_at + 3600
-    assert frontier.sites.wants_address("http://a.test", here.now)
+    assert registry_of(frontier).wants_address("http://a.test", here.now)
     here.names["a.test"], here.replies[ROBOTS] = ("198.51.100.1",), {"body": b""}
     visit(here, f"{HERE}later")
     assert here.outcomes()[f"{HERE}later"] is Outcome.SUCCESS
     for _ in range(5):
         frontier.sequence(here.now)
-    assert view.sites(frontier, here.now)["by_state"]["closed"] == 0
+    assert site_tables(frontier.view, here.now)["by_state"]["closed"] == 0
 
 
 def test_closed_sites_are_let_go_before_others(world):
     here = world(names={f"o{number}.test": "nxdomain" for number in range(20)}, retries=0)
     visit(here, HERE, "http://b.test/", *others(20))
     assert here_now(here) == {"http://a.test", "http://b.test"}
-    assert view.sites(here.frontier, here.now)["by_state"]["closed"] == 20
-    told = view.sites(here.frontier, here.now)["suspended"]
+    assert site_tables(here.frontier.view, here.now)["by_state"]["closed"] == 20
+    told = site_tables(here.frontier.view, here.now)["suspended"]
     assert len(told) == 20 and {each["reason"] for each in told} == {"noDNS"}
 
 
@@ -194,33 +199,27 @@ def test_a_site_stays_while_it_waits_for_another_try(world):
     assert here.outcomes()[HERE] is Outcome.SUCCESS
 
 
-# Rules that are dear.
+# Rules that are expensive.
 
 
-@pytest.fixture
-def dear(monkeypatch):
-    monkeypatch.setattr(registry, "_DEAR", 10)
-    monkeypatch.setattr(registry, "_DEAR_TOTAL", 60)
-
-
-@pytest.mark.usefixtures("dear")
 def test_rules_that_were_dropped_are_asked_for_again(world):
     body = b"User-agent: *\nDisallow: /no\n"
     robots = [ROBOTS, "http://b.test/robots.txt"]
     replies = {url: {"body": body + b"Disallow: /%d" % n} for n, url in enumerate(robots)}
-    here = world(replies=replies)
+    here = world(replies=replies, frontier_sizes=EXPENSIVE)
     visit(here, HERE, f"{HERE}2", "http://b.test/", f"{HERE}3", f"{HERE}no")
     assert [start.href for start in here.starts].count(ROBOTS) == 2
     assert here.outcomes()[f"{HERE}no"] is Outcome.FAST_ROBOTS
 
 
-@pytest.mark.usefixtures("dear")
 def test_a_crowd_whose_rules_are_dropped_while_it_is_let_in(world):
     """Who is not in yet waits for the rules to be fetched again."""
     body = b"User-agent: *\nDisallow: /1\n"
     robots = [ROBOTS, "http://b.test/robots.txt"]
     replies = {url: {"body": body + b"Disallow: /x%d" % n} for n, url in enumerate(robots)}
-    here = world(replies=replies, names={"b.test": ("198.51.100.2",)}, latency=0)
+    here = world(
+        replies=replies, names={"b.test": ("198.51.100.2",)}, latency=0, frontier_sizes=EXPENSIVE
+    )
     found = [f"{HERE}{number}" for number in range(1000)]
     here.frontier.admit(PARENT, links(*found, "http://b.test/"), here.now)
     for _ in range(11):
@@ -243,10 +242,10 @@ def test_a_name_with_many_ports_is_answered_bit_by_bit(world):
     assert frontier.next_name() == ("a.test", False)
     assert frontier.next_name() is None
     frontier.resolved(Answer("a.test", ("198.51.100.1",), None), here.now)
-    assert frontier.sites.states[State.OPEN] == 10
+    assert registry_of(frontier).states[State.OPEN] == 10
     assert frontier.deadline(here.now, can_open=False, can_ask=False) <= here.now
     frontier.sequence(here.now)
-    assert frontier.sites.states[State.OPEN] == 210
+    assert registry_of(frontier).states[State.OPEN] == 210
     here.run()
     assert set(here.outcomes().values()) == {Outcome.SUCCESS}
 
@@ -258,10 +257,10 @@ def test_waits_that_end_together_end_bit_by_bit(world):
         frontier.sequence(here.now)
     while question := frontier.next_name():
         frontier.resolved(Answer(question[0], (), "timeout"), here.now)
-    assert frontier.sites.states[State.WAITING] == 500
+    assert registry_of(frontier).states[State.WAITING] == 500
     here.now += 15
     frontier.sequence(here.now)
-    assert frontier.sites.states[State.WAITING] == 300
+    assert registry_of(frontier).states[State.WAITING] == 300
     assert frontier.deadline(here.now, can_open=False, can_ask=False) <= here.now
     here.run()
     assert set(here.outcomes().values()) == {Outcome.SUCCESS}
@@ -278,7 +277,8 @@ def test_a_site_with_many_urls_is_given_up_at_once(world):
     for url in flown:
         frontier.finished(reply(url, **DEAD), here.now, WALL)
     assert len(list(frontier.decided(MANY))) == 300
-    assert (frontier.sites.held, frontier.ip_sites.ready) == (0, 0)
+    queues = frontier.view.queues()
+    assert (queues["named_sites"], queues["ip_sites"]) == (0, 0)
 
 
 # Everything together.
@@ -287,17 +287,29 @@ def test_a_site_with_many_urls_is_given_up_at_once(world):
 class SmallCrawl(Crawl):
     """The crawl of test_frontier where nothing is kept that need not be."""
 
+    sizes = FrontierSizes(
+        idle_sites=1,
+        expensive_robots=0,
+        expensive_total=1,
+        robots_lines=1,
+        arrivals=1,
+        wakes=1,
+        admitted=1,
+        expiry_step=1,
+    )
+
     @invariant()
     def urls_are_counted_where_they_are(self):
-        sites, ip_sites = self.frontier.sites, self.frontier.ip_sites
-        ip_sites.pool = 2
-        assert sites.held == sum(len(site.waiting) + len(site.retries) for site in sites)
-        assert ip_sites.ready == sum(len(site.ready) for site in sites)
-        assert all(len(one) or one.in_flight for one in ip_sites)
+        self.frontier.resize(2)
+        sites = registry_of(self.frontier)
+        waiting = sum(len(site.waiting) + len(site.retries) for site in sites)
+        assert sites.totals.waiting == waiting
+        assert sites.totals.ready == sum(len(site.ready) for site in sites)
+        assert all(len(one) or one.in_flight for one in addresses_of(self.frontier))
 
     @invariant()
     def the_idle_are_known(self):
-        sites = self.frontier.sites
+        sites = registry_of(self.frontier)
         sites.active()
         assert {site for site in sites if site in sites._idle} == {s for s in sites if s.idle}
 
@@ -305,17 +317,6 @@ class SmallCrawl(Crawl):
 @pytest.fixture
 def small(monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda fd: None)
-    for module, name in [
-        (registry, "_IDLE"),
-        (registry, "_DEAR_TOTAL"),
-        (robots_cache, "_LINES"),
-        (sites_module, "_ARRIVALS"),
-        (sites_module, "_WAKES"),
-        (sites_module, "_LET_IN"),
-        (evicted, "_LOOKS"),
-    ]:
-        monkeypatch.setattr(module, name, 1)
-    monkeypatch.setattr(registry, "_DEAR", 0)
 
 
 @pytest.mark.usefixtures("small")

@@ -8,8 +8,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from larbinpy.frontier import sequencer as sequencer_module
 from larbinpy.frontier.sequencer import LIMIT, Sequencer
+from larbinpy.frontier.sizes import FrontierSizes
 from larbinpy.storage.sizes import StoreSizes
 from larbinpy.storage.store import Store, decode, encode
 from larbinpy.url import Url
@@ -191,9 +191,8 @@ def test_all_hungry_sites_come_to_their_share(store):
     assert len(store) == 0
 
 
-def test_memory_is_bounded(store, monkeypatch):
-    monkeypatch.setattr(sequencer_module, "RAM_URLS", 3)
-    sequencer = Sequencer(store, 100)
+def test_memory_is_bounded(store):
+    sequencer = Sequencer(store, 100, FrontierSizes(ram_urls=3))
     put(sequencer, "abcde")
     taken = take_all(sequencer)
     assert sites(taken) == "abc"
@@ -204,10 +203,9 @@ def test_memory_is_bounded(store, monkeypatch):
     assert sites(take_all(sequencer)) == "d"
 
 
-def test_memory_is_bounded_however_long_urls_are(store, monkeypatch):
+def test_memory_is_bounded_however_long_urls_are(store):
     """A URL may have 8,000 characters, and the page that it was found on as many."""
-    monkeypatch.setattr(sequencer_module, "RAM_SIZE", 1500)
-    sequencer = Sequencer(store, 100)
+    sequencer = Sequencer(store, 100, FrontierSizes(ram_size=1500))
     for name in "abcde":
         each = url(name)
         each.via = "http://z.test/" + 600 * "v"
@@ -226,10 +224,9 @@ def test_memory_is_bounded_however_long_urls_are(store, monkeypatch):
     assert sites(take_all(sequencer)) == "efg"
 
 
-def test_shares_shrink_as_the_memory_fills_with_long_urls(store, monkeypatch):
+def test_shares_shrink_as_the_memory_fills_with_long_urls(store):
     """So that it ends with many sites then, too."""
-    monkeypatch.setattr(sequencer_module, "RAM_SIZE", 20_000)
-    sequencer = Sequencer(store, 10_000)
+    sequencer = Sequencer(store, 10_000, FrontierSizes(ram_size=20_000))
     first = url("a")
     first.via = "http://z.test/"
     first.via += (10_000 - len(encode(first))) * "v"
@@ -242,9 +239,8 @@ def test_shares_shrink_as_the_memory_fills_with_long_urls(store, monkeypatch):
 @pytest.mark.parametrize(
     ("in_memory", "share"), [(0, 400), (250, 300), (500, 200), (900, 39), (970, 16), (980, 16)]
 )
-def test_shares_shrink_as_the_memory_fills(store, monkeypatch, in_memory, share):
-    monkeypatch.setattr(sequencer_module, "RAM_URLS", 1000)
-    sequencer = Sequencer(store, 10_000)
+def test_shares_shrink_as_the_memory_fills(store, in_memory, share):
+    sequencer = Sequencer(store, 10_000, FrontierSizes(ram_urls=1000))
     for number in range(in_memory):
         sequencer.put(url(f"s{number}"))
     assert len(take_all(sequencer)) == in_memory
@@ -254,9 +250,8 @@ def test_shares_shrink_as_the_memory_fills(store, monkeypatch, in_memory, share)
     assert sequencer.by_site["http://h.test"] == share
 
 
-def test_many_sites_are_in_memory_when_it_is_full(store, monkeypatch):
-    monkeypatch.setattr(sequencer_module, "RAM_URLS", 1000)
-    sequencer = Sequencer(store, 10_000)
+def test_many_sites_are_in_memory_when_it_is_full(store):
+    sequencer = Sequencer(store, 10_000, FrontierSizes(ram_urls=1000))
     for number in range(40):
         put(sequencer, [f"s{number}"] * 500)
     for _ in range(100):
@@ -354,12 +349,7 @@ def test_who_waited_at_a_save_waits_after_it(tmp_path):
 # The whole, at random.
 
 SITES = "abcd"
-RAM_URLS = 16
-SHARE = 6
-LEAST_SHARE = 2
-MOVES = 5
-
-
+SIZES = FrontierSizes(ram_urls=16, share=6, least_share=2, moves=5)
 SMALL = StoreSizes(lines=3, file_size=150, site_lines=2, most_tails=550, forget=2)
 
 
@@ -373,7 +363,7 @@ class Gate(RuleBasedStateMachine):
         self.max_urls = max_urls
         self.disk = FaultyDisk()
         self.store = Store(self.folder, SMALL)
-        self.sequencer = Sequencer(self.store, max_urls)
+        self.sequencer = Sequencer(self.store, max_urls, SIZES)
         self.most = max(1, max_urls - min(LIMIT, max_urls // 2))
         self.owed = set()
         self.out = []
@@ -399,7 +389,7 @@ class Gate(RuleBasedStateMachine):
             taken += 1
             self.in_order(each)
         assert taken <= most
-        assert waiting(self.store) <= before + MOVES
+        assert waiting(self.store) <= before + SIZES.moves
 
     def in_order(self, each):
         """URLs of a site and a kind come in the order in which they were put."""
@@ -442,7 +432,7 @@ class Gate(RuleBasedStateMachine):
         self.store.close()
         self.store = Store(self.folder, SMALL)
         self.store.load(mark)
-        self.sequencer = Sequencer(self.store, self.max_urls)
+        self.sequencer = Sequencer(self.store, self.max_urls, SIZES)
         self.sequencer.resume()
         self.out = []
         urls = map(decode, self.store.lines())
@@ -457,16 +447,16 @@ class Gate(RuleBasedStateMachine):
     @invariant()
     def counts_are_right(self):
         sequencer = self.sequencer
-        assert sequencer.in_memory == len(self.out) <= RAM_URLS
+        assert sequencer.in_memory == len(self.out) <= SIZES.ram_urls
         assert sequencer.by_site == Counter(each.site for each in self.out)
         assert all(sequencer.by_site.values())
-        assert max(sequencer.by_site.values(), default=0) <= min(self.most, SHARE)
+        assert max(sequencer.by_site.values(), default=0) <= min(self.most, SIZES.share)
 
     @invariant()
     def who_waits_and_has_little_is_hungry(self):
         """Little is half of a share: of the least one, as shares grow while nobody looks."""
         sequencer = self.sequencer
-        little = min(self.most, LEAST_SHARE) // 2
+        little = min(self.most, SIZES.least_share) // 2
         for site in self.store.waiting_sites():
             if sequencer.by_site[site] <= little:
                 assert site in sequencer._hungry
@@ -500,14 +490,5 @@ class Gate(RuleBasedStateMachine):
         self.temporary.cleanup()
 
 
-@pytest.fixture
-def small(monkeypatch):
-    monkeypatch.setattr(sequencer_module, "RAM_URLS", RAM_URLS)
-    monkeypatch.setattr(sequencer_module, "_SHARE", SHARE)
-    monkeypatch.setattr(sequencer_module, "_LEAST_SHARE", LEAST_SHARE)
-    monkeypatch.setattr(sequencer_module, "_MOVES", MOVES)
-
-
-@pytest.mark.usefixtures("small")
 class TestGate(Gate.TestCase):
     settings = settings(max_examples=60, stateful_step_count=40, deadline=None)

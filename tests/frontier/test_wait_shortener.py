@@ -2,8 +2,8 @@
 
 import pytest
 
-from larbinpy.frontier import wait_shortener
-from tests.support.frontiers import World, make_frontier
+from larbinpy.frontier.sizes import FrontierSizes
+from tests.support.frontiers import World, make_frontier, registry_of
 
 SLOW = {"status": 429, "headers": {"retry-after": "300"}}
 
@@ -21,12 +21,12 @@ def make(tmp_path):
 
     yield make
     for frontier in made:
-        frontier.store.close()
+        frontier.close()
 
 
 def shorten(world, least):
-    world.frontier.sites._waits.least = least
-    world.frontier.hasten(world.now)
+    registry_of(world.frontier)._waits.least = least
+    world.frontier.shorten_waits(world.now)
 
 
 def times(world, host="a.test"):
@@ -81,18 +81,17 @@ def test_addresses_without_anything_to_do_are_hastened_too(make):
     assert times(world)[1] <= now + 2
 
 
-def test_of_very_many_some_at_a_time(make, monkeypatch):
-    monkeypatch.setattr(wait_shortener, "_STEP", 3)
+def test_of_very_many_some_at_a_time(make):
     hosts = [f"h{number}.test" for number in range(10)]
     seeds = [f"http://{host}/{number}" for host in hosts for number in range(2)]
     names = {host: (f"198.51.100.{number}",) for number, host in enumerate(hosts)}
-    world = make(*seeds, names=names, least=1000)
+    world = make(*seeds, names=names, least=1000, frontier_sizes=FrontierSizes(shortened=3))
     world.run(world.now + 1010)
     assert len(world.pages()) == 10
     shorten(world, 2)
-    assert world.frontier._hastening is not None
+    assert world.frontier._shortener is not None
     now = world.now
     fates = world.run()
     assert len(fates) == 20
-    assert world.frontier._hastening is None
+    assert world.frontier._shortener is None
     assert max(start.at for start in world.starts) < now + 3

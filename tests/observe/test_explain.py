@@ -11,7 +11,7 @@ from larbinpy.output.log import CrawlLog
 from larbinpy.page import Fate, Page
 from larbinpy.storage.sizes import StoreSizes
 from larbinpy.url import Url
-from tests.support.frontiers import WALL, World, make_frontier
+from tests.support.frontiers import WALL, World, make_frontier, store_of
 
 HERE = "http://a.test/"
 ROBOTS = "http://a.test/robots.txt"
@@ -38,7 +38,7 @@ def world(tmp_path):
 
     yield make
     for frontier in made:
-        frontier.store.close()
+        frontier.close()
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def ask(log):
 
     def ask(frontier, url, now, between=lambda: None):
         ask.steps = 0
-        for answer in explain(frontier, log, url, lambda: now):
+        for answer in explain(frontier.view, log, url, lambda: now):
             if answer is not None:
                 json.dumps(answer)
                 assert answer["why"]
@@ -158,7 +158,7 @@ def test_urls_of_every_queue(tmp_path, world, ask):
 
     assert place("http://b.test/30") == ("priority", 30)
     assert place("http://a.test/30") == ("ordinary", 30 + 35)
-    frontier.store.spill()
+    store_of(frontier).spill()
     assert place("http://b.test/30") == ("priority", 30)
     assert place("http://c.test/6") == ("ordinary", 35 + 6 + 35)
     # Two each are in memory, the others were set aside.
@@ -176,7 +176,7 @@ def test_a_search_of_many_blocks_takes_many_steps(world, ask):
     here = world(sizes=StoreSizes(lines=10))
     for number in range(5000):
         here.frontier.seed(f"http://a.test/{number}")
-    here.frontier.store.spill()
+    store_of(here.frontier).spill()
     assert ask(here.frontier, "http://a.test/4995", here.now)["ahead"] == 4995
     assert ask.steps >= 499
 
@@ -185,7 +185,7 @@ def test_a_url_that_moves_on_while_it_is_looked_for(world, ask):
     here = world(sizes=StoreSizes(lines=10))
     for number in range(100):
         here.frontier.seed(f"http://a.test/{number}")
-    here.frontier.store.spill()
+    store_of(here.frontier).spill()
     told = ask(here.frontier, "http://a.test/95", here.now, here.turn)
     assert told["state"] in {"waiting", "ready"}
 
@@ -206,7 +206,7 @@ def test_blocks_that_are_gone_hold_nothing(world, ask, tmp_path):
     here = world(sizes=StoreSizes(lines=10))
     for number in range(100):
         here.frontier.seed(f"http://a.test/{number}")
-    here.frontier.store.spill()
+    store_of(here.frontier).spill()
 
     def remove():
         for path in tmp_path.glob("urls.*"):
@@ -340,7 +340,7 @@ def test_what_leaves_out_links_of_some_pages_only(world, ask):
     here = world(HERE, no_external_links=True)
     assert "noExternalLinks" in ask(here.frontier, "http://b.test/", here.now)["why"]
     assert "depthInSite" not in ask(here.frontier, "http://b.test/", here.now)["why"]
-    here.frontier.refused[Outcome.TOO_DEEP] += 3
+    here.frontier.view.refused[Outcome.TOO_DEEP] += 3
     assert "depthInSite" in ask(here.frontier, "http://b.test/", here.now)["why"]
 
 
@@ -382,7 +382,7 @@ def test_what_pages_need_is_not_called_refused_for_good(tmp_path, requisites, ur
     frontier = make_frontier(tmp_path, lock_site=True, get_cgi=False, requisites=requisites)
     frontier.seed("http://a.test/")
     *_, facts = filter(
-        None, explain(frontier, CrawlLog(tmp_path / "crawl.jsonl"), url, lambda: 1.0)
+        None, explain(frontier.view, CrawlLog(tmp_path / "crawl.jsonl"), url, lambda: 1.0)
     )
     assert facts["state"] == "refused"
     assert ("where a page needs it" in facts["why"]) is fetched

@@ -14,7 +14,7 @@ from larbinpy.page import Fate, Page
 from larbinpy.stats.counters import Stats
 from larbinpy.stats.histogram import NAME, Histogram
 from larbinpy.url import Url
-from tests.support.frontiers import make_frontier
+from tests.support.frontiers import lifecycle_of, make_frontier
 
 DNS = {"asked": 5, "sent": 4, "answered": 3, "cached": 2, "failed": 1, "queued": 0}
 
@@ -29,7 +29,7 @@ class Crawl:
         fetcher: Any = SimpleNamespace(busy=3, free=7)
         output: Any = SimpleNamespace(stats=lambda: {"own": {"seen": 8}})
         self.snapshots = Snapshots(
-            *(self.stats, self.frontier, resolver, fetcher, output),
+            *(self.stats, self.frontier.view, resolver, fetcher, output),
             clock=lambda: 140.0,
             wall=lambda: 1040.5,
         )
@@ -83,8 +83,8 @@ def test_the_totals_are_those_of_the_parts(crawl: Crawl) -> None:
 def test_outcomes_count_urls_and_links_that_were_left_out(crawl: Crawl) -> None:
     crawl.decide(Outcome.SUCCESS)
     crawl.decide(Outcome.TRAP)
-    crawl.frontier.refused[Outcome.TRAP] += 2
-    crawl.frontier.refused[Outcome.URL_DUP] += 5
+    crawl.frontier.view.refused[Outcome.TRAP] += 2
+    crawl.frontier.view.refused[Outcome.URL_DUP] += 5
     report: Any = crawl.snapshots.report(Ending.FINISHED)
     for counted in (crawl.take()["outcomes"], report["outcomes"]):
         assert [*counted] == [outcome.value for outcome in Outcome]
@@ -93,10 +93,10 @@ def test_outcomes_count_urls_and_links_that_were_left_out(crawl: Crawl) -> None:
 
 
 def test_robots_count_both_ways_to_be_refused(crawl: Crawl) -> None:
-    crawl.frontier.sites.robots_fetched = 4
+    lifecycle_of(crawl.frontier).robots_fetched = 4
     crawl.decide(Outcome.FORBIDDEN_ROBOTS)
     crawl.decide(Outcome.FAST_ROBOTS)
-    crawl.frontier.refused[Outcome.FAST_ROBOTS] += 1
+    crawl.frontier.view.refused[Outcome.FAST_ROBOTS] += 1
     crawl.decide(Outcome.ERR_40X)
     report: Any = crawl.snapshots.report(Ending.FINISHED)
     for robots in (crawl.take()["robots"], report["robots"]):

@@ -3,9 +3,8 @@ import json
 import pytest
 
 from larbinpy.dns.lookup import Answer
-from larbinpy.frontier import busiest
-from larbinpy.frontier import sequencer as sequencer_module
-from larbinpy.observe import view
+from larbinpy.frontier.sizes import FrontierSizes
+from larbinpy.observe.site_tables import site_tables
 from tests.support.frontiers import DEAD, WALL, World, make_frontier, reply
 
 HERE = "http://a.test/"
@@ -37,17 +36,17 @@ def test_queues_count_urls_where_they_are(frontier):
     for number in range(4):
         frontier.seed(f"http://a.test/{number}")
     frontier.seed("http://b.test/", priority=True)
-    assert view.queues(frontier)["ordinary"] == 4
-    assert view.queues(frontier)["priority"] == 1
+    assert frontier.view.queues()["ordinary"] == 4
+    assert frontier.view.queues()["priority"] == 1
     frontier.sequence(0.0)
-    assert view.queues(frontier)["named_sites"] == 5
+    assert frontier.view.queues()["named_sites"] == 5
     for _ in range(2):
         name, _ = frontier.next_name()
         frontier.resolved(Answer(name, (name,), None), 0.0)
     first, _ = frontier.take(0.0)
     frontier.robots_done(reply(first, 404), 0.0, WALL)
     frontier.take(0.0)
-    queues = view.queues(frontier)
+    queues = frontier.view.queues()
     assert queues["in_flight"] == 1
     assert queues["named_sites"] + queues["ip_sites"] + queues["in_flight"] >= 5
 
@@ -58,7 +57,7 @@ def test_queues_count_what_waits_for_room(tmp_path):
         frontier.seed(f"http://a.test/{number}")
         frontier.seed(f"http://b.test/{number}", priority=True)
     frontier.sequence(0.0)
-    assert view.queues(frontier) == {
+    assert frontier.view.queues() == {
         "priority": 0,
         "ordinary": 0,
         "priority_wait": 3,
@@ -67,20 +66,27 @@ def test_queues_count_what_waits_for_room(tmp_path):
         "ip_sites": 0,
         "in_flight": 0,
     }
-    frontier.store.close()
+    frontier.close()
 
 
-def test_the_gate(tmp_path, monkeypatch):
+def test_the_gate(tmp_path):
     frontier = make_frontier(tmp_path, max_urls=2)
-    assert view.gate(frontier) == {"open": True, "reason": ""}
+    assert frontier.view.gate() == (True, "")
     for number in range(3):
         frontier.seed(f"http://a.test/{number}")
-    assert view.gate(frontier) == {"open": True, "reason": ""}
+    assert frontier.view.gate() == (True, "")
     frontier.sequence(0.0)
-    assert view.gate(frontier) == {"open": False, "reason": "http://a.test has 1 URLs"}
-    monkeypatch.setattr(sequencer_module, "RAM_URLS", 1)
-    assert view.gate(frontier) == {"open": False, "reason": "1 URLs in memory"}
-    frontier.store.close()
+    assert frontier.view.gate() == (False, "http://a.test has 1 URLs")
+    frontier.close()
+
+
+def test_the_gate_of_a_full_memory(tmp_path):
+    frontier = make_frontier(tmp_path, frontier_sizes=FrontierSizes(ram_urls=1))
+    for number in range(3):
+        frontier.seed(f"http://a.test/{number}")
+    frontier.sequence(0.0)
+    assert frontier.view.gate() == (False, "1 URLs in memory")
+    frontier.close()
 
 
 # Sites.
@@ -88,7 +94,7 @@ def test_the_gate(tmp_path, monkeypatch):
 
 def test_sites_without_any(frontier):
     states = ["new", "resolving", "robots", "open", "waiting", "closed"]
-    assert view.sites(frontier, 0.0) == {
+    assert site_tables(frontier.view, 0.0) == {
         "total": 0,
         "by_state": dict.fromkeys(states, 0),
         "busiest": [],
@@ -101,12 +107,12 @@ def test_sites_by_state_and_the_busiest_first(world):
     seeds = [HERE, *[f"http://b.test/{number}" for number in range(3)], "http://c.test/"]
     here = world(*seeds, names={"c.test": "nxdomain"}, least=60)
     here.run(here.now + 5)
-    told = view.sites(here.frontier, here.now)
+    told = site_tables(here.frontier.view, here.now)
     assert told["total"] == 3
     assert (told["by_state"]["waiting"], told["by_state"]["closed"]) == (1, 0)
     assert sum(told["by_state"].values()) == 3
     busiest = told["busiest"]
-    assert busiest[0] == here.frontier.sites.get("http://b.test").describe(here.now)
+    assert busiest[0] == here.frontier.view.site("http://b.test/").describe(here.now)
     assert [each["site"] for each in busiest[:1]] == ["http://b.test"]
     assert {each["site"] for each in busiest} == {f"http://{name}.test" for name in "abc"}
     json.dumps(told)
@@ -118,11 +124,10 @@ def test_the_slowest_of_those_that_have_urls_come_first(world):
     names = {f"{name}.test": (f"198.51.100.{at}",) for at, name in enumerate(hosts)}
     here = world(*seeds, names=names, least=60)
     here.run(here.now + 70)
-    sites = here.frontier.sites
-    for name, seconds in (("a", 0.2), ("b", 7.0), ("c", 1.5)):
-        sites.get(f"http://{name}.test").pace.usual = seconds
-    sites.get("http://d.test").pace.usual = None
-    slowest = view.sites(here.frontier, here.now)["slowest"]
+    view = here.frontier.view
+    for name, seconds in (("a", 0.2), ("b", 7.0), ("c", 1.5), ("d", None)):
+        view.site(f"http://{name}.test/").pace.usual = seconds
+    slowest = site_tables(here.frontier.view, here.now)["slowest"]
     assert [(each["site"], each["answers_in_s"]) for each in slowest] == [
         ("http://b.test", 7.0),
         ("http://c.test", 1.5),
@@ -133,7 +138,7 @@ def test_the_slowest_of_those_that_have_urls_come_first(world):
 def test_sites_that_are_done_are_not_busy(world):
     here = world(HERE)
     here.run()
-    told = view.sites(here.frontier, here.now)
+    told = site_tables(here.frontier.view, here.now)
     assert (told["total"], told["busiest"], told["suspended"]) == (1, [], [])
 
 
@@ -141,29 +146,29 @@ def test_tables_have_an_end(world):
     here = world(*[f"http://s{number}.test/" for number in range(50)], retries=0)
     here.names = {f"s{number}.test": "nxdomain" for number in range(50)}
     here.frontier.sequence(here.now)
-    assert len(view.sites(here.frontier, here.now)["busiest"]) == 20
+    assert len(site_tables(here.frontier.view, here.now)["busiest"]) == 20
     here.run()
-    told = view.sites(here.frontier, here.now)
+    told = site_tables(here.frontier.view, here.now)
     assert (told["by_state"]["closed"], len(told["suspended"])) == (50, 20)
 
 
-def test_of_very_many_sites_the_busiest_are_found_after_some_turns(world, monkeypatch):
-    monkeypatch.setattr(busiest, "_FEW", 50)
+def test_of_very_many_sites_the_busiest_are_found_after_some_turns(world):
     busy = [f"http://s7.test/{number}" for number in range(30)]
-    here = world(*[f"http://s{number}.test/" for number in range(300)], *busy)
+    sizes = FrontierSizes(watched_directly=50)
+    here = world(*[f"http://s{number}.test/" for number in range(300)], *busy, frontier_sizes=sizes)
     for _ in range(4):
         here.frontier.sequence(here.now)
     for _ in range(2 * 300 // 50):
         here.now += 0.02
         here.frontier.sequence(here.now)
-    told = view.sites(here.frontier, here.now)
+    told = site_tables(here.frontier.view, here.now)
     assert (told["total"], len(told["busiest"])) == (300, 20)
     assert (told["busiest"][0]["site"], told["busiest"][0]["waiting"]) == ("http://s7.test", 31)
-    assert view.queues(here.frontier)["named_sites"] == 330
+    assert here.frontier.view.queues()["named_sites"] == 330
 
 
 def suspended(here):
-    told = view.sites(here.frontier, here.now)["suspended"]
+    told = site_tables(here.frontier.view, here.now)["suspended"]
     return [(each["site"], each["until_s"], each["reason"]) for each in told]
 
 
@@ -211,6 +216,6 @@ def test_a_site_given_up_while_asked_is_told_once(world):
     flown = [frontier.take(1.0)[0] for _ in pages]
     for url in flown[:12]:
         frontier.finished(reply(url, **DEAD), 10.0, WALL)
-    told = view.sites(frontier, 10.0)
+    told = site_tables(frontier.view, 10.0)
     assert [each["in_flight"] for each in told["busiest"]] == [1]
     assert [each["reason"] for each in told["suspended"]] == ["noConnection"]

@@ -59,7 +59,7 @@ def frontier(tmp_path):
     frontier = make_frontier(tmp_path)
     seed(frontier, 0, 1, 2)
     yield frontier
-    frontier.store.close()
+    frontier.close()
 
 
 @pytest.fixture

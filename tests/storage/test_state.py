@@ -20,7 +20,16 @@ from larbinpy.url import Url, fingerprint
 from tests.support import frontiers
 from tests.support.checkout import ROOT
 from tests.support.faultydisk import CHANGES, WRITES, FaultyDisk, Killed
-from tests.support.frontiers import WALL, World, links, owed, together
+from tests.support.frontiers import (
+    WALL,
+    World,
+    lifecycle_of,
+    links,
+    owed,
+    seen_of,
+    sequencer_of,
+    together,
+)
 
 #: Blocks of four URLs, of two where they are a site's, and files of few blocks.
 SMALL = StoreSizes(lines=4, file_size=300, site_lines=2)
@@ -63,9 +72,9 @@ def frontier(tmp_path):
         frontier.seed(url)
     frontier.sequence(0.0)
     frontier.seed("http://b.test/", depth=2, priority=True)
-    frontier.digests.add([77])
+    frontier.remember([77])
     yield frontier
-    frontier.store.close()
+    frontier.close()
 
 
 def load(folder, now=0.0, **settings):
@@ -84,53 +93,53 @@ def test_a_saved_crawl_goes_on(frontier, tmp_path):
     assert log.loaded == 7
     assert owed(again) == owed(frontier) == sorted([*urls(*range(10)), "http://b.test/"])
     assert again.owed == 11
-    assert (again.sequencer.by_site, again.sequencer.in_memory) == ({}, 0)
+    assert (sequencer_of(again).by_site, sequencer_of(again).in_memory) == ({}, 0)
     assert again.seed("http://a.test/3") is not None, "it was seen"
-    assert again.digests.add([77, 78]) == [False, True]
+    assert [again.is_duplicate([digest]) for digest in (77, 78)] == [True, False]
     assert again.seed_hosts == {"a.test", "b.test"}
     assert {u.href: u.depth for u in State(tmp_path).owed()}["http://b.test/"] == 2
     world = World(again, now=WALL)
     world.run()
     assert len(world.outcomes()) == 11
-    again.store.close()
+    again.close()
 
 
 def test_what_had_left_the_queues_comes_first(tmp_path):
     frontier = make_frontier(tmp_path)
     for url in urls(*range(8)):
         frontier.seed(url)
-    for url in frontier.sequencer.take(4):
-        frontier.sites.join(url, 0.0)
+    for url in sequencer_of(frontier).take(4):
+        lifecycle_of(frontier).join(url, 0.0)
     save(State(tmp_path), frontier)
     again = load(tmp_path)
-    assert [url.href for url in again.sequencer.take(5)][:2] == urls(0, 1)
+    assert [url.href for url in sequencer_of(again).take(5)][:2] == urls(0, 1)
     for each in (frontier, again):
-        each.store.close()
+        each.close()
 
 
 def test_a_url_keeps_its_standing(tmp_path):
     frontier = make_frontier(tmp_path)
     there = Url("http://a.test/x?y", 2, "http://b.test/", 0, 3, True, True)
-    frontier.sequencer.put(there)
+    sequencer_of(frontier).put(there)
     save(State(tmp_path), frontier)
     assert list(State(tmp_path).owed()) == [there]
-    frontier.store.close()
+    frontier.close()
 
 
 def test_a_wait_goes_on_from_when_the_state_is_loaded(tmp_path):
     frontier = make_frontier(tmp_path, least=30)
     frontier.seed("http://a.test/")
     World(frontier, now=1000.0).run(1010.0)
-    waits = together(frontier.waits(1010.0))
+    waits = together(frontier.waits(1010.0, ended=True))
     assert waits == {"198.51.100.1": pytest.approx(20.1)}
     save(State(tmp_path), frontier, 1010.0, ended=True)
     again = load(tmp_path, 7.0, least=30)
-    assert together(again.waits(7.0)) == waits
+    assert together(again.waits(7.0, ended=True)) == waits
     world = World(again, now=7.0)
     world.run()
     assert world.starts[0].at == pytest.approx(27.1)
     for each in (frontier, again):
-        each.store.close()
+        each.close()
 
 
 def test_after_a_kill_no_address_is_asked_before_wait_duration(tmp_path):
@@ -143,7 +152,7 @@ def test_after_a_kill_no_address_is_asked_before_wait_duration(tmp_path):
     world.run()
     assert world.starts[0].at == 37.0
     for each in (frontier, again):
-        each.store.close()
+        each.close()
 
 
 def test_saving_again_leaves_nothing_behind(frontier, tmp_path):
@@ -241,7 +250,7 @@ def take_up(folder):
     try:
         return sorted(url.href for url in map(Url, owed(frontier), [0] * frontier.owed))
     finally:
-        frontier.store.close()
+        frontier.close()
 
 
 @pytest.mark.parametrize("kind", ["torn", "empty", "flipped", "noise", "missing"])
@@ -368,7 +377,7 @@ class Crawl:
 
     def known(self):
         """What a checkpoint has to hold: the URLs that are owed, and those that were seen."""
-        seen = self.frontier.seen
+        seen = seen_of(self.frontier)
         urls = {url for url, number in FINGERPRINTS.items() if number in seen}
         assert len(seen) == len(urls)
         return Counter(owed(self.frontier)), urls
@@ -382,10 +391,13 @@ class Crawl:
         found = [*UNIVERSE[first : first + 9], *UNIVERSE[first + 60 : first + 64]]
         self.frontier.admit(Url("http://a.test/", 4), links(*found), 0.0)
         self.frontier.sequence(0.0)
-        for site in self.frontier.sites:
-            for _ in range(min(2, len(site.waiting) - 1)):
-                url = site.waiting.pop()
-                self.frontier.sequencer.done(url)
+        for site in self.frontier.view.sites():
+            urls = site.drain()
+            stay = max(1, len(urls) - 2)
+            for url in urls[:stay]:
+                site.park(url)
+            for url in urls[stay:]:
+                sequencer_of(self.frontier).done(url)
                 self.log.write(fate(url))
         self.frontier.sequence(0.0)
 
@@ -395,7 +407,7 @@ class Crawl:
 
     def die(self):
         """What the system does when a process ends: what is in memory is gone."""
-        self.frontier.store.close()
+        self.frontier.close()
         self.log._waiting.clear()
         self.log.close()
 

@@ -334,8 +334,8 @@ def test_the_manifest_comes_after_all_of_it(tmp_path: Path, log: CrawlLog) -> No
     again = make_frontier(tmp_path)
     State(tmp_path).load(saved_by(again, log, outputs), 0.0)
     assert calls[3:] == ["load 0"]
-    frontier.store.close()
-    again.store.close()
+    frontier.close()
+    again.close()
 
 
 def test_an_error_of_the_disk_keeps_the_last_manifest(tmp_path: Path, log: CrawlLog) -> None:
@@ -353,7 +353,7 @@ def test_an_error_of_the_disk_keeps_the_last_manifest(tmp_path: Path, log: Crawl
     assert manifest(tmp_path) == before
     state.load(saved_by(make_frontier(tmp_path), log, outputs), 0.0)
     assert outputs.calls[-1] == "load 0"
-    frontier.store.close()
+    frontier.close()
 
 
 def test_outputs_that_are_not_whole_are_damage(tmp_path: Path, log: CrawlLog) -> None:
@@ -365,7 +365,7 @@ def test_outputs_that_are_not_whole_are_damage(tmp_path: Path, log: CrawlLog) ->
     assert list(State(tmp_path).checkpoint(saved_by(frontier, log, Outputs([])), 0.0))
     with pytest.raises(StateError, match=r"damaged \(index is shorter"):
         State(tmp_path).load(saved_by(make_frontier(tmp_path), log, Short([])), 0.0)
-    frontier.store.close()
+    frontier.close()
 
 
 def test_checkpoints_are_in_no_hurry_while_they_wait(
@@ -403,7 +403,7 @@ def test_checkpoints_are_in_no_hurry_while_they_wait(
     checkpoints.save(6.0, ended=True)
     assert len(children) == 3
     assert manifest(tmp_path)["outputs"] == {"pages": 2}
-    frontier.store.close()
+    frontier.close()
 
 
 # Whole crawls.

@@ -6,11 +6,14 @@ from typing import Any, NamedTuple
 
 from larbinpy.dns.lookup import Answer
 from larbinpy.frontier.frontier import Frontier
+from larbinpy.frontier.ip_registry import IPSiteRegistry
 from larbinpy.frontier.ip_sites import IPSites
 from larbinpy.frontier.lifecycle import SiteLifecycle, SiteSettings
 from larbinpy.frontier.politeness import Waits
+from larbinpy.frontier.registry import SiteRegistry
 from larbinpy.frontier.scope import Scope, ScopeSettings
 from larbinpy.frontier.sequencer import Sequencer
+from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.outcome import Outcome, of_status
 from larbinpy.page import Page
 from larbinpy.parse import Kind, Link, redirect_target
@@ -60,10 +63,12 @@ def make_frontier(
     permit: Callable[[str], bool] = everyone,
     sizes: StoreSizes = STORE_SIZES,
     seen_sizes: SeenSizes = SEEN_SIZES,
+    frontier_sizes: FrontierSizes = DEFAULT_SIZES,
+    pool: int | None = None,
     **scope: Any,
 ) -> Frontier:
     waits = Waits(least, most)
-    ip_sites = IPSites(waits, wait_by, connexions)
+    ip_sites = IPSites(waits, wait_by, connexions, pool, frontier_sizes)
     settings = SiteSettings(AGENT, waits, retries, retry_wait, address_time, ignore_robots, permit)
     store = Store(folder, sizes)
     return Frontier(
@@ -71,21 +76,57 @@ def make_frontier(
         store,
         Seen(folder, "seen", seen_sizes),
         Seen(folder, "digests", seen_sizes),
-        Sequencer(store, max_urls),
-        SiteLifecycle(settings, ip_sites),
+        Sequencer(store, max_urls, frontier_sizes),
+        SiteLifecycle(settings, ip_sites, frontier_sizes),
         ip_sites,
         retries=retries,
         depth_in_site=5,
+        sizes=frontier_sizes,
     )
+
+
+# The parts of a frontier, for tests that look into it.
+
+
+def store_of(frontier: Frontier) -> Store:
+    return frontier._store
+
+
+def seen_of(frontier: Frontier) -> Seen:
+    return frontier._seen
+
+
+def digests_of(frontier: Frontier) -> Seen:
+    return frontier._digests
+
+
+def sequencer_of(frontier: Frontier) -> Sequencer:
+    return frontier._sequencer
+
+
+def lifecycle_of(frontier: Frontier) -> SiteLifecycle:
+    return frontier._sites
+
+
+def registry_of(frontier: Frontier) -> SiteRegistry:
+    return frontier._sites.registry
+
+
+def addresses_of(frontier: Frontier) -> IPSiteRegistry:
+    return frontier._ip_sites.registry
+
+
+def pool_of(frontier: Frontier) -> int | None:
+    """How many requests may be in flight at once."""
+    return frontier._ip_sites._pool
 
 
 def in_memory(frontier: Frontier) -> list[Url]:
     """The URLs that left the queues and are owed."""
-    sites = frontier.sites
-    held = (url for site in sites for url in site.urls())
-    decided = (page.url for page in (*frontier._fetched, *sites.decided))
-    everywhere = [*frontier.ip_sites.flying(), *held, *decided]
-    return [url for url in everywhere if url.robots_for is None]
+    view = frontier.view
+    held = (url for site in view.sites() for url in site.urls())
+    decided = (page.url for page in view.to_write())
+    return [url for url in (*view.flying(), *held, *decided) if url.robots_for is None]
 
 
 def together(pieces: Iterable[dict[str, float]]) -> dict[str, float]:
@@ -98,7 +139,7 @@ def together(pieces: Iterable[dict[str, float]]) -> dict[str, float]:
 
 def queued(frontier: Frontier) -> list[Url]:
     """The URLs that are in the queues."""
-    return [decode(line) for line in frontier.store.lines()]
+    return [decode(line) for line in store_of(frontier).lines()]
 
 
 def owed(frontier: Frontier) -> list[str]:

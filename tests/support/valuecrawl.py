@@ -31,7 +31,7 @@ from larbinpy.storage.files import LineFile
 from larbinpy.storage.sizes import SeenSizes, StoreSizes, TableSizes
 from larbinpy.storage.state import State
 from larbinpy.url import Url, fingerprint, hash64
-from tests.support.frontiers import MANY, WALL, links, make_frontier, owed
+from tests.support.frontiers import MANY, WALL, digests_of, links, make_frontier, owed, seen_of
 
 #: So that a few dozen URLs do what millions do: several files of queues, images of the table
 #: of seen that grows, and deletions of both.
@@ -188,7 +188,7 @@ class ValueCrawl:
 
     def close(self) -> None:
         """What the system does at the end of a process: what waits in memory is gone."""
-        self.frontier.store.close()
+        self.frontier.close()
         self.log._waiting.clear()
         self.log.close()
         self.output.close()
@@ -201,7 +201,7 @@ class ValueCrawl:
 
     def found(self) -> Account:
         """What was done, by what was taken up; AssertionError where the parts disagree."""
-        seen = self.frontier.seen
+        seen = seen_of(self.frontier)
         known = {href for href, number in FINGERPRINTS.items() if number in seen}
         assert len(seen) == len(known), "seen holds what nobody found"
         lines = (self.folder / "crawl.jsonl").read_bytes().splitlines()
@@ -211,7 +211,7 @@ class ValueCrawl:
         account = Account(frozenset(known), tuple(decided), tuple(self._index()))
         assert owed(self.frontier) == account.owed, "not each is queued or decided"
         # Nor be kept: its page would pass for a duplicate.
-        good, digests = list(filter(_is_good, decided)), self.frontier.digests
+        good, digests = list(filter(_is_good, decided)), digests_of(self.frontier)
         assert len(digests) == len(good)
         assert all(hash64(_body(href)) in digests for href in good)
         assert not self.pages or sorted(account.saved) == sorted(good)
@@ -273,11 +273,11 @@ class ValueCrawl:
         """As the engine does: a page that cannot be saved is still owed."""
         href = page.url.href
         if page.outcome is Outcome.SUCCESS:
-            assert hash64(page.body) not in self.frontier.digests
+            assert not self.frontier.is_duplicate([hash64(page.body)])
             self.output.loaded(page)
             if self.pages:
                 self._saved.append(href)
-            self.frontier.digests.add([hash64(page.body)])
+            self.frontier.remember([hash64(page.body)])
         decided = self.frontier.finished(page, self.now, WALL + self.now)
         if decided and page.outcome is Outcome.SUCCESS:
             self.frontier.admit(page.url, links(*WEB[href]), self.now)

@@ -1,0 +1,113 @@
+"""Which URLs the crawl takes: those in scope that were not seen before."""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import compress
+from operator import not_
+
+from larbinpy.frontier.recent_links import RecentLinks
+from larbinpy.frontier.scope import Candidate, Scope
+from larbinpy.outcome import Outcome
+from larbinpy.parse import Kind, Link
+from larbinpy.storage.seen import Seen
+from larbinpy.url import Url, fingerprint, fingerprints, host_of, resolve
+
+#: Redirects in a row; browsers stop at 20, crawlers at 5 to 10.
+_MAX_HOPS = 10
+
+
+class Admission:
+    """Decides which seeds and links become URLs of the crawl, and remembers them as seen."""
+
+    def __init__(self, scope: Scope, seen: Seen, depth_in_site: int) -> None:
+        self._scope = scope
+        self._seen = seen
+        self._recent = RecentLinks()
+        self._depth_in_site = depth_in_site
+        #: Links left out or already seen, by outcome, since the start.
+        self.refused: Counter[Outcome] = Counter()
+        #: Whether seeds were taken that had been seen, so that a URL may have two fates.
+        self.has_repeats = False
+
+    def __repr__(self) -> str:
+        return f"<Admission {self._scope!r} {len(self._seen)} seen>"
+
+    @property
+    def seed_hosts(self) -> set[str]:
+        """The hosts of the seeds, and those that seeds redirect to."""
+        return self._scope.seed_hosts
+
+    def is_seen(self, href: str) -> bool:
+        """Whether the canonical URL `href` was taken before."""
+        return fingerprint(href) in self._seen
+
+    def seed(self, text: str, *, depth: int | None, priority: bool, again: bool) -> Url | Outcome:
+        """The URL of a seed; the outcome where it is refused.
+
+        Scope does not bind the operator; `again` takes even a URL that was seen.
+        """
+        href = resolve(text.strip())
+        if href is None:
+            return Outcome.BAD_URL
+        self.seed_hosts.add(host_of(href))
+        [fresh] = self._seen.add([fingerprint(href)])
+        if not (fresh or again):
+            return Outcome.URL_DUP
+        self.has_repeats = self.has_repeats or not fresh
+        depth = self._depth_in_site if depth is None else depth
+        return Url(href, depth, priority=priority, seed=True)
+
+    def links(self, parent: Url, links: Sequence[Link], *, redirect: bool) -> list[Url]:
+        """The URLs of those `links` of a page that are wanted and new."""
+        if redirect and parent.seed:
+            self.seed_hosts.update(host_of(link.url) for link in links)
+        # Most links were seen before, so that is checked first: it costs a seventh of all.
+        links = self._scope.followed(links)
+        unseen = self._unseen(links)
+        wanted, candidates = [], []
+        for link, key in unseen:
+            url = self._in_scope(parent, link, redirect)
+            if isinstance(url, Url):
+                wanted.append(url)
+                candidates.append(key)
+            else:
+                self.refused[url] += 1
+        fresh = self._seen.add(candidates)
+        new = list(compress(wanted, fresh))
+        self.refused[Outcome.URL_DUP] += len(links) - len(unseen) + len(wanted) - len(new)
+        return new
+
+    def _unseen(self, links: Sequence[Link]) -> list[tuple[Link, int]]:
+        """The `links` that were not seen before, each with its fingerprint."""
+        links = self._recent.others(links)
+        keys = fingerprints(link.url for link in links)
+        unseen = self._seen.unmet(keys)
+        # Not the new ones: most URLs that are linked once are never linked again.
+        seen = compress(links, map(not_, unseen))
+        self._recent.learn(link.url for link in seen)
+        return list(compress(zip(links, keys, strict=True), unseen))
+
+    def _in_scope(self, parent: Url, link: Link, redirect: bool) -> Url | Outcome:
+        # Like redirects, requisites cost no depth, and must not go on for ever.
+        hop = redirect or link.kind is not Kind.PAGE
+        if hop and parent.hops >= _MAX_HOPS:
+            return Outcome.ERR_30X if redirect else Outcome.TOO_DEEP
+        requisite = self._scope.is_requisite(parent, link, redirect)
+        if not requisite and self._scope.ends_at(parent):
+            return Outcome.OUT_SITE
+        candidate = Candidate(link.url, parent.href, redirect, link.kind, requisite)
+        outcome = self._scope.refuse(candidate)
+        if outcome is not None:
+            return outcome
+        depth = self._scope.depth(candidate, parent.depth)
+        if depth < 0:
+            return Outcome.TOO_DEEP
+        return Url(
+            link.url,
+            depth,
+            via=parent.href,
+            hops=parent.hops + 1 if hop else 0,
+            priority=parent.priority if redirect else self._scope.privileged(link.url),
+            seed=redirect and parent.seed,
+            requisite=requisite,
+        )

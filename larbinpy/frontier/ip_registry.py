@@ -1,0 +1,112 @@
+"""Which addresses have something to do, and how long each of the others is to be left alone."""
+
+from collections.abc import Iterator
+
+from larbinpy.frontier.evicted import DistinctCounter, ExpiringTimes, pauses
+from larbinpy.frontier.ip_site import IPSite
+from larbinpy.frontier.named_site import NamedSite
+from larbinpy.frontier.politeness import Waits
+from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
+
+
+class IPSiteRegistry:
+    """The addresses that have sites in rotation or requests in flight.
+
+    Of the others only the time until which they are to be left alone is kept, while it lasts.
+    With waitBy "site" each site counts as an address of its own.
+    """
+
+    def __init__(
+        self,
+        waits: Waits,
+        wait_by: str,
+        connexions: int,
+        sizes: FrontierSizes = DEFAULT_SIZES,
+    ) -> None:
+        self._waits = waits
+        #: waitBy: "ip", "site" or "both".
+        self._wait_by = wait_by
+        self._connexions = connexions
+        self._ip_sites: dict[str, IPSite] = {}
+        #: Times until which addresses that are not here are to be left alone.
+        self.left_alone = ExpiringTimes(sizes.expiry_step)
+        self._distinct = DistinctCounter()
+        self._rest_until = 0.0
+
+    def __iter__(self) -> Iterator[IPSite]:
+        return iter(self._ip_sites.values())
+
+    def __len__(self) -> int:
+        return len(self._ip_sites)
+
+    def __contains__(self, ip_site: IPSite) -> bool:
+        return self._ip_sites.get(ip_site.key) is ip_site
+
+    def __repr__(self) -> str:
+        return f"<IPSiteRegistry {len(self)} addresses>"
+
+    @property
+    def distinct(self) -> int:
+        """How many different addresses there have been."""
+        return self._distinct.count
+
+    @property
+    def wait_duration(self) -> float:
+        return self._waits.least
+
+    def _key(self, site: NamedSite) -> str:
+        return site.key if self._wait_by == "site" else site.addresses[0]
+
+    def obtain(self, site: NamedSite) -> IPSite:
+        """The address that `site` is asked at; made, or brought back, if need be."""
+        key = self._key(site)
+        ip_site = self._ip_sites.get(key)
+        if ip_site is None:
+            ip_site = self._ip_sites[key] = IPSite(key, self._connexions)
+            ip_site.wait_until(max(self._rest_until, self.left_alone.pop(key, 0.0)))
+            self._distinct.add(key)
+        return ip_site
+
+    def behind(self, site: NamedSite) -> IPSite | None:
+        """The address that `site` is asked at, while there is something to do for it."""
+        return self._ip_sites.get(self._key(site)) if site.addresses else None
+
+    def evict_idle(self, ip_site: IPSite) -> None:
+        """Forget an address that has nothing to do, but not its wait."""
+        if not len(ip_site) and not ip_site.in_flight:
+            del self._ip_sites[ip_site.key]
+            self._distinct.forget(ip_site.key)
+            self.left_alone[ip_site.key] = ip_site.next_at
+            ip_site.disband()
+
+    # Waits.
+
+    def has_own_wait(self, site: NamedSite) -> bool:
+        """Whether `site` has waits of its own, beside those of its address."""
+        return self._wait_by != "ip" or site.pace.delay > self._waits.least
+
+    def wait_of(self, site: NamedSite) -> float:
+        """Until when the address of `site` is to be left alone."""
+        if not site.addresses:
+            return 0.0
+        ip_site = self.behind(site)
+        return self.left_alone.get(self._key(site), 0.0) if ip_site is None else ip_site.next_at
+
+    def let_rest(self, now: float) -> None:
+        """Ask no address for waitDuration: each may have been asked just before `now`."""
+        self._rest_until = now + self._waits.least
+
+    def shorten_left_alone(self, now: float) -> None:
+        """Let no address that has nothing to do wait for longer than waitDuration from `now`."""
+        end = now + self._waits.least
+        self._rest_until = min(self._rest_until, end)
+        for key, until in self.left_alone.items():
+            self.left_alone[key] = min(until, end)
+
+    def expire(self, now: float) -> None:
+        """Drop waits that have passed, some at each call."""
+        self.left_alone.expire(now)
+
+    def pauses(self, after: float) -> Iterator[dict[str, float]]:
+        """The addresses that are to be left alone beyond the time `after`, and until when."""
+        yield from pauses(self._ip_sites.values(), self.left_alone, after)

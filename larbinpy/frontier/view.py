@@ -1,0 +1,177 @@
+"""What others may read of a frontier: the status page, the console, the report."""
+
+from collections import Counter
+from collections.abc import Generator, Iterator, Sequence
+from itertools import chain
+
+from larbinpy.frontier.admission import Admission
+from larbinpy.frontier.ip_site import IPSite
+from larbinpy.frontier.ip_sites import IPSites
+from larbinpy.frontier.lifecycle import SiteLifecycle
+from larbinpy.frontier.named_site import NamedSite, State
+from larbinpy.frontier.scope import Scope
+from larbinpy.frontier.sequencer import Sequencer
+from larbinpy.outcome import Outcome
+from larbinpy.page import Page
+from larbinpy.storage.seen import Seen
+from larbinpy.storage.store import Place, Store
+from larbinpy.url import Url, site_of
+
+
+class FrontierView:
+    """Read-only: nothing here changes what is fetched, or when.
+
+    Sites and addresses come as they are; readers must not call methods that change them. (A
+    method for each question, so there are more than twenty.)
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        store: Store,
+        seen: Seen,
+        sequencer: Sequencer,
+        sites: SiteLifecycle,
+        ip_sites: IPSites,
+        admission: Admission,
+        fetched: Sequence[Page],
+    ) -> None:
+        #: The rules of scope.
+        self.scope = scope
+        self._store = store
+        self._seen = seen
+        self._sequencer = sequencer
+        self._sites = sites
+        self._ip_sites = ip_sites
+        self._admission = admission
+        self._fetched = fetched
+
+    def __repr__(self) -> str:
+        return f"<FrontierView {self.owed} owed>"
+
+    # All URLs.
+
+    def queues(self) -> dict[str, int]:
+        """URLs by the queue they are in."""
+        totals = self._sites.registry.totals
+        return {
+            **self._store.lengths(),
+            "named_sites": totals.waiting,
+            "ip_sites": totals.ready,
+            "in_flight": self._ip_sites.in_flight,
+        }
+
+    def gate(self) -> tuple[bool, str]:
+        """Whether the isGet gate is open, and why it is not."""
+        return self._sequencer.gate()
+
+    @property
+    def urls_seen(self) -> int:
+        """Different URLs that were taken, in earlier runs too."""
+        return len(self._seen)
+
+    @property
+    def owed(self) -> int:
+        """URLs that are not decided yet."""
+        return len(self._store) + self._sequencer.in_memory
+
+    @property
+    def retried(self) -> int:
+        """Tries that were made again, of URLs and on the way to their sites."""
+        return self._sites.retried
+
+    @property
+    def distinct_sites(self) -> int:
+        return self._sites.registry.distinct
+
+    @property
+    def distinct_addresses(self) -> int:
+        return self._ip_sites.registry.distinct
+
+    @property
+    def robots_fetched(self) -> int:
+        """Requests for robots.txt that a server answered."""
+        return self._sites.robots_fetched
+
+    @property
+    def refused(self) -> Counter[Outcome]:
+        """Links left out or already seen, by outcome, since the start."""
+        return self._admission.refused
+
+    @property
+    def has_repeats(self) -> bool:
+        """Whether seeds were taken that had been seen, so that a URL may have two fates."""
+        return self._admission.has_repeats
+
+    # One URL.
+
+    def is_seen(self, href: str) -> bool:
+        """Whether the canonical URL `href` was taken, in this run or an earlier one."""
+        return self._admission.is_seen(href)
+
+    def find(self, href: str) -> Generator[None, None, Place | None]:
+        """Search the store's queues for `href`, in steps. OSError."""
+        return self._store.find(href)
+
+    def with_priority(self) -> int:
+        """URLs that leave the store before any ordinary one."""
+        return len(self._store.priority)
+
+    def in_memory(self, href: str) -> int:
+        """URLs in memory of the site of `href`."""
+        return self._sequencer.by_site[site_of(href)]
+
+    def flying(self) -> Iterator[Url]:
+        """The URLs in flight, robots.txt included."""
+        return self._ip_sites.flying()
+
+    def to_write(self) -> Iterator[Page]:
+        """Pages whose fate is decided and not written yet."""
+        return chain(self._fetched, self._sites.decided)
+
+    def refusal(self, href: str, now: float) -> Outcome | None:
+        """The outcome of a new URL without a fetch, by the present standing of its site."""
+        verdict = self._sites.registry.verdict(site_of(href), now)
+        site = self.site(href)
+        if verdict or site is None or now >= site.rules_until or self.allows(site, href):
+            return verdict
+        return Outcome.FORBIDDEN_ROBOTS
+
+    def allows(self, site: NamedSite, href: str) -> bool:
+        """Whether the robots.txt in force allows `href`; without one, it does."""
+        return self._sites.rules.allows(site, href)
+
+    def forbidding(self, site: NamedSite, href: str) -> str | None:
+        """The line of the robots.txt in force that forbids `href`, if there is one."""
+        return self._sites.rules.forbidding(site, href)
+
+    # Sites and addresses.
+
+    def site(self, href: str) -> NamedSite | None:
+        """The site of a URL, while it is in memory."""
+        return self._sites.registry.get(site_of(href))
+
+    def sites(self) -> Iterator[NamedSite]:
+        """All sites in memory."""
+        return iter(self._sites.registry)
+
+    def notable(self) -> list[NamedSite]:
+        """Sites with URLs that may be the busiest, the slowest or held."""
+        return self._sites.registry.notable()
+
+    def closed(self) -> list[NamedSite]:
+        """The sites closed most recently; some may be open again."""
+        return list(self._sites.registry.closed)
+
+    def by_state(self) -> dict[State, int]:
+        """The number of sites in each state."""
+        return self._sites.registry.by_state()
+
+    def address_of(self, site: NamedSite) -> IPSite | None:
+        """The address that `site` is asked at, while there is something to do for it."""
+        return self._ip_sites.registry.behind(site)
+
+    @property
+    def wait_duration(self) -> float:
+        """Seconds between two requests to an address."""
+        return self._ip_sites.registry.wait_duration

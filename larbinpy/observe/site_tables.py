@@ -1,0 +1,35 @@
+"""The tables of sites: the busiest, the slowest, and those that are left alone."""
+
+import heapq
+
+from larbinpy.frontier.named_site import NamedSite, State
+from larbinpy.frontier.view import FrontierView
+
+#: Sites in each table.
+_TABLE = 20
+
+
+def site_tables(view: FrontierView, now: float) -> dict[str, object]:
+    """The number of sites, the busiest, the slowest, and those that are left alone."""
+    notable = view.notable()
+    closed = [site for site in view.closed() if site.state is State.CLOSED]
+    # A site that was closed twice, or has a request in flight, is shown once.
+    known = {site.key: site for site in (*notable, *closed)}
+    suspended = [site for site in known.values() if site.suspension(now) is not None]
+    busiest = heapq.nlargest(_TABLE, notable, key=NamedSite.work)
+    answering = (site for site in notable if site.slowness())
+    slowest = heapq.nlargest(_TABLE, answering, key=NamedSite.slowness)
+    return {
+        "total": view.distinct_sites,
+        "by_state": {state.name.lower(): n for state, n in view.by_state().items()},
+        "busiest": [site.describe(now) for site in busiest],
+        "slowest": [site.describe(now) for site in slowest],
+        "suspended": [
+            {
+                "site": site.key,
+                "until_s": round(max(site.until, site.next_at) - now, 1),
+                "reason": site.suspension(now),
+            }
+            for site in suspended[:_TABLE]
+        ],
+    }
