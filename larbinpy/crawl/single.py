@@ -34,7 +34,7 @@ def fetch_one(text: str, config: Config) -> dict[str, object]:
     with ExitStack() as closing:
         poller = closing.enter_context(contextlib.closing(Poller()))
         network = Network(config, poller, closing, raise_open_files)
-        page = _fetch(Url(href, 0, attempt=1), config, poller, network)
+        page = fetch(Url(href, 0, attempt=1), config, poller, network)
     if page.outcome in (Outcome.SUCCESS, Outcome.TOO_BIG, Outcome.EARLY_STOP) and page.body:
         parsed = read(page, config.user_agent)
         page.charset = parsed.charset
@@ -42,7 +42,8 @@ def fetch_one(text: str, config: Config) -> dict[str, object]:
     return describe(page)
 
 
-def _fetch(url: Url, config: Config, poller: Poller, network: Network) -> Page:
+def fetch(url: Url, config: Config, poller: Poller, network: Network) -> Page:
+    """The page of `url`, from a public address of its host, unless allowPrivate permits all."""
     answer = _resolve(url.host, poller, network.resolver)
     if answer.reason is not None:
         return Page(url, Outcome.NO_DNS, detail=answer.reason)

@@ -49,6 +49,16 @@ def test_it_ends_when_all_work_is_done() -> None:
     assert case.stopping.ending is Ending.FINISHED
 
 
+def test_who_stops_a_crawl_that_is_done_finds_it_finished() -> None:
+    done, idle = Case(), Case(owed=0)
+    assert not done.step(0.0)
+    for case in (done, idle):
+        case.finish()
+        assert case.step(1.0, stop=True)
+    # An idle one never had anything to do, which is no end of its own.
+    assert (done.stopping.ending, idle.stopping.ending) == (Ending.FINISHED, Ending.STOPPED)
+
+
 def test_a_limit_lets_what_is_in_flight_come_home() -> None:
     for_pages, for_time = Case(), Case(limit_at=5.0)
     for_pages.engine.limit_reached = True

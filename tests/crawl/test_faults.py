@@ -9,10 +9,11 @@ import pytest
 
 from larbinpy import Start
 from larbinpy.outcome import Outcome
+from larbinpy.page import Page
 from larbinpy.storage.state import State
 from larbinpy.url import Url
 from tests.support.crawling import free_port
-from tests.support.smallweb import Web
+from tests.support.smallweb import ADDRESSES, Answer, Web
 from tests.support.smallworld import Pages, World, Worlds
 
 pytest_plugins = ["tests.support.smallcrawls"]
@@ -97,3 +98,78 @@ def test_damaged_queues_are_refused_with_a_remedy(crawl: Worlds, web: Web) -> No
     again = crawl("limitPage 30", folder=world.folder, start=Start.RESUME)
     assert again.code == 3
     assert again.stderr.getvalue().endswith(f"{file}: damaged; --scratch starts anew\n")
+
+
+# A full disk, and people who say stop.
+
+
+class Full(Pages):
+    """A plug on a disk that stays full."""
+
+    def loaded(self, page: Page) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.usefixtures("site")
+@pytest.mark.parametrize("signals", [1, 2])
+def test_a_crawl_on_a_full_disk_stops_at_once_and_says_why(crawl: Worlds, signals: int) -> None:
+    stopped: list[float] = []
+
+    def stop(world: World) -> None:
+        if world.elapsed > 5.5 and not stopped:
+            stopped.append(world.elapsed)
+            for _ in range(signals):
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    world = crawl("ignoreRobots", output=Full(), watch=stop)
+    assert (world.code, world.crawl.report["stop_reason"]) == (3, "disk")
+    assert "make room and go on with --resume" in world.stderr.getvalue()
+    # Not when the disk is to be tried again the next time.
+    assert world.elapsed - stopped[0] < 0.5
+    state = State(world.folder / "state")
+    assert [url.href for url in state.owed()] == [crawl.web.url("a.test/")]
+
+
+@pytest.mark.usefixtures("site")
+def test_a_crawl_on_a_full_disk_is_not_over(crawl: Worlds) -> None:
+    """Its limit of time has passed, and still a page waits to be written."""
+    errors = [OSError(errno.ENOSPC, "No space left on device") for _ in range(5)]
+
+    class FullForAWhile(Pages):
+        def loaded(self, page: Page) -> None:
+            if errors:
+                raise errors.pop()
+            super().loaded(page)
+
+    world = crawl("ignoreRobots", "limitTime 2s", output=FullForAWhile())
+    assert (world.code, world.crawl.report["stop_reason"]) == (0, "limitTime")
+    assert world.kept == {"a.test/"}
+    assert world.elapsed >= 5
+
+
+# Ends, and what comes after them.
+
+
+def test_a_resumed_crawl_that_gets_no_page_is_no_failure(crawl: Worlds, web: Web) -> None:
+    """Its pages came before; that nothing came is for the first run to say."""
+    web.page("a.test/", "/next")
+    first = crawl("limitPage 1")
+    web.put("a.test/next", Answer(status=404))
+    again = crawl(folder=first.folder, start=Start.RESUME, seeds=())
+    assert again.outcomes["a.test/next"] == "err40X"
+    assert (again.code, again.crawl.report["stop_reason"]) == (0, "finished")
+    assert crawl("limitPage 1", seeds=("a.test/next",)).code == 4
+
+
+def test_after_a_clean_end_only_servers_that_were_asked_are_left_alone(
+    crawl: Worlds, web: Web
+) -> None:
+    """After a kill all are, as nobody knows which were asked."""
+    web.page("a.test/", "//b.test/")
+    web.pages("b.test/")
+    web.zone |= {"a.test": [ADDRESSES[0]], "b.test": [ADDRESSES[1]]}
+    lines = ("waitDuration 30", "ignoreRobots")
+    first = crawl(*lines, "limitPage 1")
+    again = crawl(*lines, folder=first.folder, start=Start.RESUME, seeds=())
+    assert again.fetched == {"a.test/", "b.test/"}
+    assert again.asked[0].time - again.started < 1
