@@ -56,7 +56,7 @@ def fetch(
 
 
 def _hint(page: Mapping[str, object]) -> str:
-    """What people can do about an outcome that is our own doing; empty where there is nothing."""
+    """How the user can avoid an outcome that is due to our own rules; empty for other outcomes."""
     if page["outcome"] == Outcome.PRIVATE_ADDRESS.value:
         return "its address is not a public one; --allow-private fetches from it"
     return fault(str(page["url"]).strip()) if page["outcome"] == Outcome.BAD_URL.value else ""

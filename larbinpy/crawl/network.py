@@ -30,7 +30,7 @@ class Names(Protocol):
     """The resolver as the engine sees it."""
 
     @property
-    def told(self) -> Sequence[Answer]: ...
+    def reported(self) -> Sequence[Answer]: ...
 
     @property
     def room(self) -> int: ...
@@ -52,7 +52,7 @@ class ProxyNames:
     resolver's, so that a private address is refused all the same.
     """
 
-    told: Sequence[Answer] = ()
+    reported: Sequence[Answer] = ()
     room = _ANY_NUMBER
     deadline: float | None = None
 

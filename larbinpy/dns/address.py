@@ -1,10 +1,10 @@
 """Which addresses are on the public internet.
 
-A crawled name may point anywhere, also into the network that the crawler stands in. The
-tables are the IANA special-purpose registries (RFC 6890 and its updates), read strictly:
-what is not plainly global unicast is refused. `ipaddress.is_global` is not used, because
-Python's releases differ over it and 3.11 lets through 192.0.0.8, multicast, and the
-loopback address behind NAT64 and 6to4 prefixes.
+A crawled name may point anywhere, including into the crawler's own network. The tables are the
+IANA special-purpose registries (RFC 6890 and its updates), read strictly: an address that is not
+plainly global unicast is refused. `ipaddress.is_global` is not used, because Python's releases
+differ over it and 3.11 lets through 192.0.0.8, multicast, and the loopback address behind NAT64
+and 6to4 prefixes.
 """
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
@@ -30,7 +30,7 @@ _NOT_PUBLIC_4 = [
     )
 ]
 
-#: All global unicast that has been assigned (RFC 4291); the rest of IPv6 is refused.
+#: All global unicast space that has been assigned (RFC 4291); the rest of IPv6 is refused.
 _UNICAST_6 = IPv6Network("2000::/3")
 _NOT_PUBLIC_6 = [
     IPv6Network(network)
@@ -41,8 +41,8 @@ _NOT_PUBLIC_6 = [
     )
 ]
 
-# Prefixes behind which a packet goes on to an IPv4 address, and where that one stands
-# (bits from the right).
+# Prefixes whose packets go on to an IPv4 address within the address, and the position of that
+# one (bits from the right).
 _EMBEDDING = [
     (IPv6Network("::ffff:0:0/96"), 0),  # mapped, RFC 4291
     (IPv6Network("64:ff9b::/96"), 0),  # NAT64, RFC 6052
@@ -51,9 +51,9 @@ _EMBEDDING = [
 
 
 def is_public(address: str) -> bool:
-    """Whether `address`, IPv4 or IPv6 text, is one that anyone may connect to.
+    """Whether `address`, IPv4 or IPv6 as text, is on the public internet.
 
-    An IPv4 address inside an IPv6 one decides for it. False for text that is no
+    An IPv6 address that embeds an IPv4 one is judged by that. False for text that is not an
     address, and for addresses with a zone.
     """
     try:

@@ -56,12 +56,12 @@ class Awaited:
 
     @property
     def fresh(self) -> int:
-        """How many are in their first wait."""
+        """Number of tries that are the first of their question."""
         return len(self._rungs[0])
 
     @property
     def overdue(self) -> int:
-        """How many have timed out at least once."""
+        """Number of tries that follow a timeout or an error."""
         return sum(map(len, self._rungs[1:]))
 
     @property

@@ -10,24 +10,24 @@ from larbinpy.dns.lookup import Answer
 from larbinpy.dns.resolver import Resolver
 from larbinpy.loop.poller import Poller
 
-# A line of the output is a name and a word, whatever the input holds: blanks, control
-# characters and other alphabets are escaped, and no name has more than 254 characters.
+# A line of output is a name and a word, whatever the input holds: blanks, control characters and
+# non-ASCII characters are escaped. No valid name has more than 254 characters.
 _UNPRINTABLE = re.compile(r"[^\x21-\x7e]")
 _MAX_SHOWN = 300
 
-# The resolver always knows when it wants to go on; this is for the progress bar's sake.
+# The resolver always knows its next deadline; this bound serves the progress bar.
 _LONGEST_WAIT = 0.1
 
 
 @dataclass(slots=True)
 class Summary:
-    """What came of it: lines by how they ended, and the resolver's counts since its start."""
+    """Lines by their result, and the resolver's counts since its start."""
 
-    #: Lines with a name, and those that have an address or a reason why not.
+    #: Lines with a name; those of them with an address, and with a reason for none.
     names: int = 0
     resolved: int = 0
     failed: int = 0
-    #: Names answered from the cache; questions sent, and how many of them again.
+    #: Names answered from the cache; questions sent, and those of them that were repeated.
     cached: int = 0
     asked: int = 0
     resent: int = 0
@@ -47,12 +47,12 @@ def resolve_names(
 ) -> Summary:
     """Resolve the name on each line of `lines`.
 
-    An empty line says that there is no other for now: `poller` is waited for before the next.
-    `write` gets one line for each as it becomes known, several at a time and without the
-    last one's end: ``name address`` (the first one) or ``name !reason``; with `as_json` an
-    object of ``name``, ``addresses`` and ``reason``. Only the lines for which the resolver
-    has room are held in memory. `progress` is told how many are done, ten times a second
-    or more often.
+    An empty line means that no other is available yet: `poller` is waited on before the next.
+    `write` gets an output line for each as its result arrives, several at a time and without
+    the last line end: ``name address`` (the first one) or ``name !reason``; with `as_json` an
+    object of ``name``, ``addresses`` and ``reason``. Only the lines for which the resolver has
+    room are held in memory. `progress` gets the number of names done since its last call, at
+    least ten times a second.
     """
     work = _Work(resolver, as_json)
     names = map(str.strip, lines)
@@ -77,16 +77,16 @@ def _wait(resolver: Resolver, poller: Poller, now: float, more: bool) -> None:
 
 
 class _Work:
-    """The lines in flight, by name: each gets an answer, though a name is asked for once."""
+    """The lines in flight, by name: each gets a result, though a name is asked for once."""
 
     def __init__(self, resolver: Resolver, as_json: bool) -> None:
         self._resolver = resolver
         self._show = _as_json if as_json else _as_text
         self._pending: dict[str, int] = {}
         self._summary = Summary()
-        #: What is known and not yet written.
+        #: Output lines to be written.
         self.lines: list[str] = []
-        #: There was no name to be had the last time.
+        #: The input had no name available the last time.
         self.starved = False
 
     @property
@@ -94,7 +94,7 @@ class _Work:
         return len(self._pending)
 
     def ask(self, names: Iterator[str], now: float) -> bool:
-        """Ask for as many of `names` as there is room for; False when they are at an end."""
+        """Ask for as many of `names` as there is room for; False once they have ended."""
         room = self._resolver.room
         taken = 0
         self.starved = False
@@ -132,7 +132,7 @@ class _Work:
 
 def _as_text(answer: Answer) -> str:
     name, addresses, reason = answer
-    # What has an address is a name or an address itself, and printable.
+    # A name with an address is valid, and so printable.
     return f"{name} {addresses[0]}" if reason is None else f"{_shown(name)} !{reason}"
 
 

@@ -1,8 +1,8 @@
-"""The name cache: what is known about names, and until when.
+"""The name cache.
 
-Addresses, absences and failures are kept apart, so that pages full of dead names cannot
-push out the live ones: addresses in a compact table (`_Table`), names that do not exist
-in a Bloom filter, and the few that failed otherwise in a small dict.
+Addresses, absences and failures are kept apart, so that pages full of dead names cannot evict the
+live ones: addresses in a compact table (`_Table`), names that do not exist in a Bloom filter, and
+the few that failed otherwise in a small dict.
 """
 
 import struct
@@ -13,26 +13,26 @@ from typing import NamedTuple
 
 from larbinpy.storage.bloom import BloomFilter
 
-#: Bounds on how long it is remembered that a name has no address (NODATA), in seconds,
-#: around what the zone's SOA asks for (RFC 2308 section 5). Below the lower one a page full
-#: of links to a dead host would ask again and again; the upper one is a typical SOA's word.
+#: Bounds in seconds on how long a name is remembered to have no address (NODATA), around the
+#: time in the zone's SOA (RFC 2308 section 5). Below the lower one a page full of links to a dead
+#: host would ask again and again; the upper one is typical of SOAs.
 NEGATIVE_MIN = 30.0
 NEGATIVE_MAX = 900.0
 
-#: How long a failure to ask (no answer, SERVFAIL, REFUSED) is remembered. RFC 9520
+#: Seconds for which a failed lookup (no reply, SERVFAIL, REFUSED) is remembered. RFC 9520
 #: section 3.2: at least 1 s, at most 5 min.
 FAILURE_TIME = 30.0
 
-# How long after its time an address may serve when asking fails; RFC 8767 section 5
+# Seconds after its expiry for which an address is used while lookups fail; RFC 8767 section 5
 # suggests 1 to 3 days.
 _STALE_MAX = 86400.0
 
-# Some 3 MB; more names than these fail at a time only where there is no network.
+# Some 3 MB; more names fail at a time only without a network.
 _MOST_FAILURES = 10_000
 
 
 class Known(NamedTuple):
-    """What the cache says of a name: addresses, or the reason why there are none."""
+    """Entry for a name: its addresses, or the reason why it has none."""
 
     addresses: tuple[str, ...]
     reason: str | None
@@ -49,14 +49,14 @@ class _Failure(NamedTuple):
 class NameCache:
     """Addresses of at most `size` names, and which names do not exist, at most `absences`.
 
-    With a `size` of 0 nothing is remembered, absences and failures neither.
+    With a `size` of 0 nothing is remembered, neither absences nor failures.
 
-    Names are spelled as `wire.host_name` spells them. An address whose time is over stays
-    until it is pushed out, to serve for another day while asking fails (RFC 8767).
+    Names are spelled as by `wire.host_name`. An expired address stays until it is evicted, to
+    be used for another day while lookups fail (RFC 8767).
 
-    Absences are forgotten all at once: `absence_time` seconds after the first of them, or
-    before when no more fit. Of the names that do exist, up to one in a million is meanwhile
-    taken for absent by mistake, but none whose address is here, be it expired.
+    Absences are forgotten all at once: `absence_time` seconds after the first of them, or when
+    no more fit. Until then up to one in a million of the existing names is taken for absent by
+    mistake, but no name whose address is here, even if expired.
     """
 
     def __init__(self, size: int, absences: int = 1_000_000, absence_time: float = 1800.0) -> None:
@@ -74,7 +74,7 @@ class NameCache:
         return f"<NameCache {len(self._found)} found, {len(self._failed)} failed, {self._absent}>"
 
     def get(self, name: str, now: float) -> Known | None:
-        """What is known and has not expired; None to ask."""
+        """The entry for `name` if it has not expired; None if it must be asked for."""
         known = self._found.get(name, now)
         if known is not None:
             return known
@@ -82,18 +82,18 @@ class NameCache:
         if failure is not None and now < failure.until:
             self._stale_served += failure.known.reason is None
             return failure.known
-        # A name in the table, be it expired, was found after it was absent, if it ever was.
+        # A name in the table, even if expired, was found after any absence.
         if now < self._absent_until and name in self._absent and name not in self._found:
             return _ABSENT
         return None
 
     def put(self, name: str, addresses: tuple[str, ...], time: float, now: float) -> None:
-        """Keep `addresses` for `time` seconds, a minute at least and 45 days at most."""
+        """Keep `addresses` for `time` seconds, at least a minute and at most 45 days."""
         self._failed.pop(name, None)
         self._found.put(name, addresses, time, now)
 
     def put_absence(self, name: str, now: float) -> None:
-        """Remember that there is no such name (NXDOMAIN)."""
+        """Remember that the name does not exist (NXDOMAIN)."""
         if self._found.size == 0:
             return
         self._found.remove(name)
@@ -104,20 +104,20 @@ class NameCache:
         self._absent.add(name)
 
     def put_nodata(self, name: str, reason: str, ttl: float | None, now: float) -> None:
-        """Remember that a name has no address: for `ttl` seconds within bounds, the least
-        for None."""
+        """Remember for `ttl` seconds, within bounds, that a name has no address; None counts
+        as the lower bound."""
         self._found.remove(name)
         until = now + min(max(ttl or 0, NEGATIVE_MIN), NEGATIVE_MAX)
         self._remember(name, _Failure(until, Known((), reason)))
 
     def put_failure(self, name: str, reason: str, now: float) -> Known:
-        """Remember that asking failed; returns what holds meanwhile.
+        """Remember that the lookup failed; return the entry that holds until it is forgotten.
 
-        That is the last known addresses, if there are any, and the reason otherwise.
+        It has the last known addresses, if there are any, and `reason` otherwise.
         """
         known = self._found.get(name, now)
         if known is None:
-            # Whoever knew it a day ago may use it today.
+            # An address that was valid up to a day ago may be used.
             known = self._found.get(name, now - _STALE_MAX)
             self._stale_served += known is not None
         if known is None:
@@ -134,10 +134,9 @@ class NameCache:
             self._failed.popitem(last=False)
 
     def stats(self) -> dict[str, int]:
-        """The state now, and since the start: names `evicted`, expired addresses served.
+        """The current state; and since the start, names `evicted` and expired addresses served.
 
-        `bytes` is what the `names` take of memory, `absent_bytes` what the filter takes in
-        the end.
+        `bytes` is the memory of the `names`, `absent_bytes` that of a full filter.
         """
         return {
             "names": len(self._found),
@@ -152,9 +151,9 @@ class NameCache:
         }
 
 
-# A row of the table: the hash of the name and the code of its top level; the minute it
-# expires; its IPv4 address; the rows used before and after it; the next row of its bucket.
-# An address goes in as bytes and comes out as four numbers.
+# A row of the table: the hash of the name and the code of its top level; the minute it expires;
+# its IPv4 address; the rows used before and after it; the next row of its bucket. An address is
+# written as bytes and read as four numbers.
 _read_key = struct.Struct("=qH").unpack_from
 _read_links = struct.Struct("=q8xIII").unpack_from
 _read = struct.Struct("=qHH4BIII").unpack_from
@@ -163,41 +162,42 @@ _write = _ROW.pack_into
 _WORDS = _ROW.size // 4
 _OLDER, _NEWER, _FOLLOWING = 4, 5, 6
 
-# What all top levels share that come after 4095 others, which are more than there are.
+# The code of all top levels after the first 4095; fewer exist.
 _LAST_CODE = 0xFFF
-# 16 bits count no further: the 45th day.
+# The largest number of 16 bits: on the 45th day.
 _LAST_MINUTE = 0xFFFF
-# 32 bits number no more words.
+# As many as have words with numbers of 32 bits.
 _MOST_NAMES = 0xFFFFFFFF // _WORDS
 _MOST_ADDRESSES = 16
 
-# What two addresses take in `_several`: the text, its key, and a share of the dict.
+# Bytes of two addresses in `_several`: the text, its key, and a share of the dict.
 _SEVERAL_BYTES = 150
 
 _OCTETS = [str(octet) for octet in range(256)]
-# Known(...) is a tenth of a microsecond slower: it calls a function written in Python.
+# Known(...) takes 0.1 us more: it calls a function written in Python.
 _make = tuple.__new__
 
 
 class _Table:
-    """Addresses of at most `size` names, 36 bytes each; the least recently used goes first.
+    """Addresses of at most `size` names, 36 bytes each; the least recently used is evicted.
 
-    A name is known by 76 bits, as in the dual name cache: a code of 12 for its top level
-    and 64 of a hash. There, the hash is in two halves, of the second level and of the rest,
-    so that 32 bits tell apart all names that begin with "www", or end in "co.uk": of a
-    million such names, a hundred share their key with another. Here it is of the whole
-    name, and a million share none in all likelihood. Python keys its hash anew in each process,
-    so that nobody outside can choose names that collide, unless PYTHONHASHSEED is set.
+    A name is identified by 76 bits, as in the dual name cache: a code of 12 bits for its top
+    level and a hash of 64. The dual name cache has two hashes of 32 bits, for the second level
+    and for the rest, so that 32 bits have to distinguish all names that begin with "www", or end
+    in "co.uk": of a million such names, a hundred share their key with another. One hash of the
+    whole name has no collision among a million names in all likelihood. Python keys its hash
+    anew in each process, so that others cannot choose names that collide, unless PYTHONHASHSEED
+    is set.
 
-    The rows lie in one piece of memory, which the system hands out page by page as they
-    are used. A row goes by the number of its first word, so that a view of the words that
-    begins at a field finds this field of every row; row 0 stands for none. A row in use is
-    in two lists: its bucket's, from `_heads` along `_following`, and that of all in the
-    order of use, from `_newest` along `_older` and from row 0 along `_newer`, up to
-    `_newest`. Rows given back are in a list of their own, from `_free` along `_following`.
+    The rows are in one piece of memory, which the system allocates page by page as they are
+    used. A row is identified by the number of its first word, so that a view of the words that
+    begins at a field finds this field of every row; row 0 stands for none. A row in use is in two
+    lists: its bucket's, from `_heads` along `_following`, and that of all rows in the order of
+    use, from `_newest` along `_older` and from row 0 along `_newer`, up to `_newest`. Free rows
+    are in a list of their own, from `_free` along `_following`.
 
-    Whatever is not one IPv4 address is kept as text beside the rows, in `_several`: 150
-    bytes more for a name of two addresses.
+    Addresses other than a single IPv4 one are kept as text in `_several`: 150 bytes more for a
+    name with two addresses.
     """
 
     def __init__(self, size: int) -> None:
@@ -229,16 +229,16 @@ class _Table:
 
     @property
     def size_bytes(self) -> int:
-        """Memory in use. Buckets are met at random: each of the first names costs a page."""
+        """Memory in use. Buckets are hit at random: each of the first names costs a page."""
         heads = min(self._heads.nbytes, PAGESIZE * self._touched)
         return _ROW.size * self._touched + heads + _SEVERAL_BYTES * len(self._several)
 
     def get(self, name: str, now: float) -> Known | None:
-        """The addresses, unless they have expired.
+        """The addresses of `name`, unless they have expired.
 
-        Among a million names a third of the time is waiting for memory: the name, its
-        bucket, its row, and that row's neighbours in the order of use. So that the rest
-        stays small, what other methods share is written out here.
+        Among a million names a third of the time is spent waiting for memory: the name, its
+        bucket, its row, and that row's neighbours in the order of use. To keep the rest small,
+        the code that other methods share is inlined here.
         """
         whole = hash(name)
         row = self._heads[whole % self._buckets]
@@ -291,7 +291,7 @@ class _Table:
             self._drop(row)
 
     def _code(self, top: str) -> int:
-        """The code of a top level; a new one gets its own as long as there are any."""
+        """The code of a top level; a new one gets the next code while there are any."""
         code = self._codes.get(top)
         if code is None:
             code = len(self._codes)  # never more than the last
@@ -300,7 +300,7 @@ class _Table:
         return code
 
     def _row(self, name: str) -> int:
-        """The row of a name; 0 where it has none."""
+        """The row of a name, or 0."""
         return self._find(hash(name), self._codes.get(name.rpartition(".")[2], _LAST_CODE))
 
     def _find(self, whole: int, code: int) -> int:
@@ -310,10 +310,10 @@ class _Table:
         return row
 
     def _minute(self, time: float, now: float) -> int:
-        """The minute that is `time` from `now`, counted from when the table was last empty.
+        """The minute `time` seconds from `now`, counted from when the table was last empty.
 
-        When the count is at its end, the table begins anew: every name is asked for once
-        more in 45 days, where to count on would mean a walk through all rows.
+        When the count reaches its end, the table is cleared: every name is asked for once more
+        in 45 days. To continue the count, all rows would have to be rewritten.
         """
         if self._names and now - self._start > 60 * (_LAST_MINUTE - 1):
             self._clear()
@@ -323,7 +323,7 @@ class _Table:
         return int(-(-seconds // 60)) if seconds < 60 * _LAST_MINUTE else _LAST_MINUTE
 
     def _take_row(self) -> int:
-        """A row for a new name, if need be that of the name least recently used."""
+        """A row for a new name: if none is free, that of the least recently used name."""
         if self._names == self.size:
             self._drop(self._newer[0])
             self.evicted += 1
@@ -336,7 +336,7 @@ class _Table:
         return row
 
     def _drop(self, row: int) -> None:
-        """Take a row out of its lists and give it back."""
+        """Remove a row from its lists and free it."""
         whole, older, newer, following = _read_links(self._memory, row * 4)
         bucket = whole % self._buckets
         before = self._heads[bucket]
@@ -358,5 +358,5 @@ class _Table:
 
 
 def _zeroed(size: int) -> mmap:
-    """`size` bytes of zeros, which take no memory before they are written to."""
+    """`size` bytes of zeros, which take no memory until they are written to."""
     return mmap(-1, size, flags=MAP_PRIVATE | MAP_ANONYMOUS)

@@ -1,4 +1,4 @@
-"""What the system says about names: its hosts file, and the name servers it uses."""
+"""The system's own configuration of names: its hosts file and its name servers."""
 
 from ipaddress import ip_address
 from pathlib import Path
@@ -12,7 +12,7 @@ _DEFAULT_SERVERS = [("127.0.0.1", 53)]
 def read_hosts(path: str | Path = "/etc/hosts") -> dict[str, tuple[str, ...]]:
     """Names of a hosts(5) file with their addresses, IPv4 first; empty without a file.
 
-    Lines that make no sense are passed over, as the system's own resolver does.
+    Invalid lines are ignored, as the system's own resolver ignores them.
     """
     found: dict[str, list[str]] = {}
     for address, *names in _lines(path):
@@ -26,7 +26,7 @@ def read_hosts(path: str | Path = "/etc/hosts") -> dict[str, tuple[str, ...]]:
 
 
 def system_servers(path: str | Path = "/etc/resolv.conf") -> list[tuple[str, int]]:
-    """The name servers of a resolv.conf(5), as (address, port); the local one without any.
+    """The name servers of a resolv.conf(5), as (address, port); if it names none, the local one.
 
     Addresses with a zone (``fe80::1%eth0``) are left out.
     """
@@ -39,7 +39,7 @@ def system_servers(path: str | Path = "/etc/resolv.conf") -> list[tuple[str, int
 
 
 def _lines(path: str | Path) -> list[list[str]]:
-    """The words of each line that has any, without comments."""
+    """The words of each line that is not empty, without comments."""
     try:
         text = Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError:

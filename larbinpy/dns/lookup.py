@@ -1,8 +1,8 @@
 """One name on its way to an address: every decision about it, and no socket.
 
-A name is asked for its A records, and for AAAA where it has none. An alias whose end is
-not in the answer is asked for in turn. The resolver tells a `Lookup` what happened and
-does what the `Verdict` says.
+A name is asked for its A records, and for AAAA if it has none. An alias whose target is not in
+the reply is asked for in turn. The resolver reports events to a `Lookup` and carries out the
+`Verdict` that it returns.
 """
 
 from enum import Enum
@@ -10,51 +10,51 @@ from typing import NamedTuple
 
 from larbinpy.dns import wire
 
-#: Questions sent for one record before giving up. With a fifth of all answers lost, all
-#: seven fail for one name in 78,000.
+#: Questions sent for one record before giving up. If a fifth of all replies is lost, all seven
+#: fail for one name in 78,000.
 TRIES = 7
 
-# What a slow zone with many aliases may cost one name, in units of the time-out; a single
-# question takes at most 23.
+# The longest time for one name in a slow zone with many aliases, in units of the timeout; a
+# single question takes at most 23.
 _PATIENCE = 60
 
 _NXDOMAIN = 3
 _REASONS = {1: "formerr", 2: "servfail", 4: "notimp", 5: "refused"}
 
-# Errors that may be over after a while (RFC 9520 section 2); the others are the server's
-# opinion of us or of the question.
+# Errors that may be over after a while (RFC 9520 section 2); the others are about us or the
+# question.
 _PASSING = frozenset({"servfail", "truncated"})
 
 
 class Answer(NamedTuple):
-    """What became of a name: addresses and no reason, or a reason and no addresses.
+    """The result for a name: addresses and no reason, or a reason and no addresses.
 
-    The reasons: ``nxdomain`` (no such name), ``nodata`` (no address), ``cnameloop``
-    (aliases without end), ``badname`` (not a name that can be asked for), ``timeout`` (no
-    answer), ``servfail``, ``refused``, ``formerr``, ``notimp`` (servers' errors) and
-    ``truncated`` (only a part of the answer could be had).
+    The reasons: ``nxdomain`` (no such name), ``nodata`` (no address), ``cnameloop`` (endless
+    aliases), ``badname`` (not a name that can be asked for), ``timeout`` (no reply),
+    ``servfail``, ``refused``, ``formerr``, ``notimp`` (servers' errors) and ``truncated`` (only
+    a part of the reply arrived).
     """
 
-    #: As it was asked for.
+    #: As the caller spelled it.
     name: str
     addresses: tuple[str, ...]
     reason: str | None
 
 
 class Verdict(Enum):
-    """What is to be done about a lookup."""
+    """The next step of a lookup."""
 
-    #: It has its addresses.
+    #: End: it has its addresses.
     FOUND = "found"
-    #: The zone says that there are none: `reason`, for `negative_ttl`.
+    #: End: the zone has no address for the name; see `reason` and `negative_ttl`.
     ABSENT = "absent"
-    #: Nobody would say: `reason`.
+    #: End: no server gave a usable reply; see `reason`.
     FAILED = "failed"
     #: Send its (new) question.
     ASK = "ask"
-    #: The same question to the next server, at once.
+    #: Send the same question to the next server at once.
     NEXT = "next"
-    #: The same question to the next server, when this one's time is up.
+    #: Send the same question to the next server after this try's timeout.
     LATER = "later"
 
 
@@ -78,12 +78,12 @@ class Lookup:
 
     def __init__(self, name: str, spellings: list[str], now: float) -> None:
         self.name = name
-        #: The ways in which it was asked for; each wants an answer of its own.
+        #: The spellings in which it was asked for; each gets an answer of its own.
         self.spellings = spellings
         self.addresses: tuple[str, ...] = ()
         self.cnames = 0
         self.negative_ttl: float | None = None
-        #: When it was first wanted.
+        #: When it was first asked for.
         self.born = now
         self._question(name, wire.A)
 
@@ -109,7 +109,7 @@ class Lookup:
         return Verdict.FOUND
 
     def answered(self, reply: wire.Reply, servers: int) -> Verdict:
-        """A reply came from one of `servers`; it is not a truncated one."""
+        """Take a reply, not a truncated one, from one of `servers` (their number)."""
         if reply.addresses and reply.rcode == 0 and self.cnames + reply.cnames <= wire.MAX_CNAMES:
             return self.found(reply.addresses)
         self.negative_ttl = reply.negative_ttl
@@ -123,10 +123,10 @@ class Lookup:
         return self._go_on(reply)
 
     def _go_on(self, reply: wire.Reply) -> Verdict:
-        """No address, but perhaps an alias, or the other kind of address.
+        """Continue after a reply without an address: with its alias, or with AAAA.
 
-        A SOA says that the server went to the end of the aliases and found no such
-        record there; without one it stopped half-way (RFC 2308 section 2.2).
+        A SOA means that the server followed the aliases to their end and found no such record
+        there; without one it stopped half-way (RFC 2308 section 2.2).
         """
         followed = reply.cnames == 0 or reply.negative_ttl is not None
         if followed and self.qtype == wire.AAAA:
@@ -137,7 +137,7 @@ class Lookup:
         return self._question(target, wire.AAAA if followed else self.qtype)
 
     def refused(self, reason: str, servers: int) -> Verdict:
-        """A server would not answer: each of `servers` is asked, and once more if it may pass."""
+        """Take a server's error: each of `servers` is asked, twice if the error may pass."""
         self.reason = reason
         self._errors += 1
         rounds = 2 if reason in _PASSING else 1
@@ -146,7 +146,7 @@ class Lookup:
         return Verdict.NEXT if self._errors % servers else Verdict.LATER
 
     def timed_out(self, now: float, timeout: float) -> Verdict:
-        """No answer came; `timeout` is the first time-out, in seconds."""
+        """Take a timeout of the last try; `timeout` is that of the first try, in seconds."""
         if self.tries < TRIES and now < self.born + _PATIENCE * timeout:
             return Verdict.NEXT
         self.reason = self.reason or "timeout"

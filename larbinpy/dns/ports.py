@@ -1,9 +1,8 @@
-"""The UDP sockets that questions leave by, each on a random port.
+"""The UDP sockets that questions are sent from, each on a random port.
 
-Which port a question left by is one of the things that a forged answer would have to
-guess (RFC 5452 section 4.5), so there are many, each question takes one at random, and
-none stays for long. The system chooses the numbers, at random from its range
-(ip_local_port_range), and keeps to those that are free.
+The sender of a forged reply has to guess the port of the question (RFC 5452 section 4.5). So
+there are many ports, each question takes one at random, and none is kept for long. The system
+chooses the numbers, at random among the free ones of its range (ip_local_port_range).
 
 The sockets are not connected: one serves all name servers of its family.
 """
@@ -16,24 +15,24 @@ from contextlib import suppress
 from larbinpy.dns.servers import Address, family_of
 from larbinpy.loop.poller import READ, Poller
 
-#: What came in: the port, who sent it, the message.
+#: A received message: its port, its sender, its octets.
 Packet = tuple[int, Address, bytes]
 
-#: Ports open at a time for each address family.
+#: Open ports for each address family.
 COUNT = 64
 
-# Seconds for which a port is asked from. They are replaced one by one, so that there is
-# never a moment without ports that are new.
+# Seconds for which questions are sent from a port. Ports are replaced one by one, so that some
+# are new at any time.
 _LIFE = 64.0
 
-# Answers go on arriving while a page is parsed; the kernel may cut this to its own limit.
+# Bytes of replies that the kernel holds while a page is parsed; it may cut this to its own limit.
 _BUFFER = 1 << 20
 
-# Answers without EDNS have at most 512 octets; room for servers that do not care.
+# Replies without EDNS have at most 512 octets; some servers send more all the same.
 _MAX_PACKET = 4096
 
-# Packets read from one socket at one call, and waiting for the next step; what is beyond
-# waits in the kernel.
+# Packets read from one socket in one call, and packets that wait for the next step; the others
+# wait in the kernel.
 _BATCH = 64
 _MAX_WAITING = 1024
 
@@ -41,8 +40,8 @@ _MAX_WAITING = 1024
 class Ports:
     """`COUNT` sockets for each address family among `servers` that this machine has.
 
-    A port is named by its descriptor. A replaced one is still listened to for `linger`
-    seconds, which is to be longer than any answer is waited for.
+    A port is identified by its descriptor. A replaced one stays open for `linger` seconds, which
+    must be longer than any reply is awaited.
     """
 
     def __init__(self, poller: Poller, servers: list[Address], linger: float) -> None:
@@ -89,14 +88,14 @@ class Ports:
             self._replace(self._next, now)
             self._next = (self._next + 1) % COUNT
         else:
-            # All are new: what was missed while nobody looked is made up for.
+            # All are new: no more is due, however long ago the last call was.
             self._renewal = now + _LIFE / COUNT
         while self._retired and self._retired[0][0] <= now:
             self._close(self._retired.popleft()[1])
 
     def _replace(self, place: int, now: float) -> None:
         for family, ports in self._by_family.items():
-            # Without a descriptor to spare the old port has to do for another round.
+            # Without a free descriptor the old port stays for another round.
             with suppress(OSError):
                 fresh = self._open(family)
                 self._retired.append((now + self._linger, ports[place]))
@@ -115,11 +114,11 @@ class Ports:
         self._leaving.append((port, message, server))
 
     def flush(self) -> None:
-        """Send what can be sent.
+        """Send all queued messages.
 
-        All at once, because a server that is kept busy need not be woken for every question.
-        A full buffer or a missing route is for the sender what a lost packet is: the
-        question's time runs out, and another server is asked.
+        They are sent together, because a busy server need not be woken for every question. A
+        full buffer or a missing route counts as a lost packet: the question times out, and
+        another server is asked.
         """
         for port, message, server in self._leaving:
             try:
@@ -129,7 +128,7 @@ class Ports:
         self._leaving.clear()
 
     def take(self) -> list[Packet]:
-        """The packets that came in since the last call."""
+        """The packets received since the last call."""
         taken, self.waiting = self.waiting, []
         return taken
 

@@ -1,10 +1,10 @@
-"""The questions of look-ups: out to the name servers, and back as what follows from the answers.
+"""The questions of lookups: sent to the name servers, their replies matched and passed on.
 
-They go by UDP (RFC 1035). An answer counts only when it comes from the server that was asked,
-to the port the question left by, with its id and its question (RFC 5452), in the very case
-in which it left where the server is known to keep that. Anything else is counted and passed
-over, and the question stays open until its own time is up. Then it goes to the next server
-under a new id, each wait longer than the last.
+Questions go by UDP (RFC 1035). A reply counts only if it comes from the server that was asked, to
+the port the question was sent from, with its id and its question (RFC 5452), and in the same
+letter case if the server is known to keep that. Any other packet is counted and ignored, and the
+question stays open until its timeout. Then it is sent to the next server under a new id; each
+wait is longer than the last.
 """
 
 import random
@@ -13,18 +13,18 @@ from ipaddress import ip_address
 
 from larbinpy.dns import wire
 from larbinpy.dns.awaited import Awaited, Sent
-from larbinpy.dns.dice import Dice
 from larbinpy.dns.lookup import Lookup, Verdict
 from larbinpy.dns.ports import Packet, Ports
+from larbinpy.dns.randomness import RandomBytes
 from larbinpy.dns.servers import Address, Server, Servers
 from larbinpy.dns.stream import Stream
 from larbinpy.loop.poller import Poller
 
-# Tries whose question leaves in random case. Behind one address there may be servers that
-# keep the case and servers that do not; the later tries suit them all.
+# Tries whose question is sent in random case. One address may stand for servers that keep the
+# case and servers that do not; the later tries suit both.
 _CASED_TRIES = 3
 
-# Answers by TCP are rare; a zone that truncates everything must not take all descriptors.
+# Replies by TCP are rare; a zone that truncates everything must not take all descriptors.
 _MAX_STREAMS = 64
 _STREAM_TIME = 5
 
@@ -32,10 +32,10 @@ Ended = tuple[Lookup, Verdict]
 
 
 class Questions:
-    """Asks `servers` about look-ups, the first wait being `timeout` seconds.
+    """Asks `servers` on behalf of lookups; the first try times out after `timeout` seconds.
 
-    A look-up is here from `ask` until `take` returns it, and meanwhile in just one of: the
-    awaited, a stream.
+    A lookup is held from `ask` until `take` returns it, in exactly one of `_awaited` and
+    `_streams`.
     """
 
     def __init__(
@@ -45,13 +45,13 @@ class Questions:
         self._timeout = timeout
         self._awaited = Awaited(timeout)
         addresses = [(str(ip_address(host)), port) for host, port in servers]
-        # A second more, as the times of a turn are read at its beginning.
+        # One second more, because the clock is read at the beginning of a turn.
         self._ports = Ports(poller, addresses, self._awaited.longest + 1)
         self._servers = Servers([a for a in addresses if self._ports.reaches(a)], timeout)
-        self._dice = Dice(rng)
+        self._random = RandomBytes(rng)
         self._streams: dict[Stream, Sent] = {}
         self._ended: list[Ended] = []
-        #: Questions, of which `resent` repeated one, and packets that were no answer.
+        #: Questions sent, those of them that were repeated, and packets that matched none.
         self.sent = self.resent = self.rejected = 0
 
     def __repr__(self) -> str:
@@ -60,17 +60,17 @@ class Questions:
     # -- out
 
     def ask(self, lookup: Lookup, now: float) -> None:
-        """Ask what the look-up is to know next. It leaves with the next `flush`."""
+        """Queue the question of `lookup`; the next `flush` sends it."""
         self._send(lookup, self._servers.first(now), now)
 
     def _send(self, lookup: Lookup, server: Server, now: float) -> None:
         section = lookup.section
-        dice = self._dice.take(3 + len(section))
-        key = (self._ports.pick(server.family, dice[0]), dice[1:3])
+        octets = self._random.take(3 + len(section))
+        key = (self._ports.pick(server.family, octets[0]), octets[1:3])
         while self._awaited.find(key) is not None:
-            key = (key[0], self._dice.take(2))
+            key = (key[0], self._random.take(2))
         if lookup.tries < _CASED_TRIES:
-            section = wire.in_random_case(section, dice[3:])
+            section = wire.in_random_case(section, octets[3:])
         self._ports.send(key[0], wire.encode(key[1], section), server.address)
         server.asked(now)
         self.sent += 1
@@ -78,15 +78,15 @@ class Questions:
         self._awaited.add(lookup, server, now, key, section)
 
     def flush(self) -> None:
-        """Let everything leave that was asked."""
+        """Send all queued questions."""
         self._ports.flush()
 
     # -- back
 
     def take(self, now: float) -> list[Ended]:
-        """Take in what came and ask on where that is not all; the look-ups that have ended.
+        """Process replies and timeouts, and ask again as needed.
 
-        How they have: FOUND, ABSENT or FAILED.
+        Returns the lookups that have ended, as FOUND, ABSENT or FAILED.
         """
         self._ports.renew(now)
         for packet in self._ports.take():
@@ -179,21 +179,21 @@ class Questions:
 
     @property
     def fresh(self) -> int:
-        """How many look-ups are in their first wait, or get their answer by TCP."""
+        """Number of lookups in their first wait or on TCP."""
         return self._awaited.fresh + len(self._streams)
 
     @property
     def overdue(self) -> int:
-        """How many have waited in vain before."""
+        """Number of lookups that have timed out at least once."""
         return self._awaited.overdue
 
     def any_awake(self, now: float) -> bool:
-        """Is there a server that answers, as far as can be told?"""
+        """Whether some server is not resting."""
         return self._servers.any_awake(now)
 
     @property
     def deadline(self) -> float | None:
-        """When there is something to be taken; the past where it is at once, None for never."""
+        """When to call `take`: a time in the past for at once, None for never."""
         if self._ports.waiting or any(stream.ended for stream in self._streams):
             return 0.0
         dues = [stream.due for stream in self._streams]
@@ -203,15 +203,15 @@ class Questions:
 
     @property
     def ports(self) -> int:
-        """How many ports are open."""
+        """Number of open ports."""
         return len(self._ports)
 
     def servers(self, now: float) -> list[dict[str, object]]:
-        """What is known of each server."""
+        """Counts and state of each server."""
         return self._servers.stats(now)
 
     def close(self) -> None:
-        """Close all sockets; what was asked is not answered any more."""
+        """Close all sockets; open questions get no result."""
         for stream in self._streams:
             stream.close()
         self._streams.clear()
@@ -219,7 +219,7 @@ class Questions:
 
 
 def _decoded(packet: bytes, section: bytes) -> wire.Reply | None:
-    """The reply in `packet`; None where it is none to the question `section`, or is broken."""
+    """The reply in `packet`; None if it is broken or not a reply to the question `section`."""
     try:
         return wire.decode(packet, section)
     except wire.WireError:

@@ -1,7 +1,8 @@
 """The resolver: names to addresses in the one poll loop, without waiting for any.
 
-Many names are asked for at a time, and each of them once, however many want it. What is at
-hand or in the cache is answered at once; the others wait for their turn with `questions`.
+Many names are asked for at a time, and each of them once, however often it is wanted. Literal
+addresses, names of the hosts file and cached names are answered at once; `questions` asks for the
+others in turn.
 """
 
 import random
@@ -18,27 +19,27 @@ from larbinpy.dns.servers import Address
 from larbinpy.loop.poller import Poller
 from larbinpy.stats.histogram import NAME, Histogram
 
-# Questions sent in one step: about 2 ms of work, so that other stages get their turn.
+# Questions sent in one step: about 2 ms of work, so that the other stages get their turn.
 _BATCH = 256
 
-# Names that nobody answers for are asked again and again for 23 time-outs. They do not keep
-# others from being asked meanwhile, up to so many for each that may be in its first wait;
-# but they do while no server answers anything.
+# A name that no server answers for is asked again for 23 timeouts. Such names do not keep others
+# from being asked, up to so many for each name that may be in its first wait; they do while no
+# server answers at all.
 _OVERDUE = 16
 
 _LOOPBACK = ("127.0.0.1", "::1")
 
 
 class Resolver:
-    """Asks `servers` for names, `send_queue` of which may wait for their question.
+    """Asks `servers` for names, `send_queue` of which may wait for their first question.
 
-    At most `in_flight` names are in their first wait, which lasts `timeout` seconds; those
-    that are asked again are bounded by a multiple of it. Addresses are believed for
-    `address_time` seconds. Names of `hosts`, literal addresses and names that no server
-    could know are answered without asking.
+    At most `in_flight` names are in their first wait, which lasts `timeout` seconds; names that
+    are asked again are bounded by a multiple of it. Addresses are valid for `address_time`
+    seconds. Names of `hosts`, literal addresses and names that cannot exist are answered without
+    a question. Ids, ports and letter case come from `rng`, by default the system's generator.
 
-    A name is in `_lookups` from `ask` to its end, and meanwhile in just one of: the queue,
-    the questions. A name in `_early` is in none of them.
+    A name is in `_lookups` from `ask` to its answer, and in exactly one of `_queue` and
+    `_questions`. A name in `_early` is in none of them.
     """
 
     def __init__(
@@ -64,11 +65,11 @@ class Resolver:
         self._queue: deque[Lookup] = deque()
         self._early: OrderedDict[str, None] = OrderedDict()
         self._answers: list[Answer] = []
-        #: What name servers told in the last step: addresses, once for each name (spelled as
-        #: `wire.host_name` does), be it one that nobody waits for.
-        self.told: list[Answer] = []
+        #: Addresses that name servers reported in the last step, once for each name (spelled as
+        #: by `wire.host_name`), including names of `expect`.
+        self.reported: list[Answer] = []
         self._now = 0.0
-        #: Of the look-ups, from when their name was wanted.
+        #: Durations of lookups, from when the name was first asked for.
         self.times = Histogram(NAME)
         self.answered = 0
         self._asked = self._cached = self._expected = self._failed = 0
@@ -80,24 +81,24 @@ class Resolver:
 
     @property
     def queued(self) -> int:
-        """Names that wait for their first question."""
+        """Number of names that wait for their first question."""
         return len(self._queue)
 
     @property
     def in_flight(self) -> int:
-        """Names whose first question has been sent."""
+        """Number of names whose first question has been sent."""
         return len(self._lookups) - len(self._queue)
 
     @property
     def room(self) -> int:
-        """How many more names may be asked for now."""
+        """Number of names that may be asked for now."""
         return self._max_queued - len(self._queue)
 
     def ask(self, name: str, now: float, *, refresh: bool = False) -> Answer | None:
-        """The answer where it is at hand; otherwise None, and `step` will return it.
+        """Return the answer if it is known; otherwise None, and `step` returns it later.
 
-        `refresh` passes over the cache. Requires `room`. A name that is asked for again
-        meanwhile is answered once, or once for each spelling (case, final dot).
+        `refresh` ignores the cache. Requires `room`. A name that is asked for again meanwhile is
+        answered once, or once for each spelling (case, final dot).
         """
         self._asked += 1
         plain = wire.host_name(name)
@@ -114,10 +115,10 @@ class Resolver:
         return None
 
     def expect(self, names: Iterable[str], now: float) -> None:
-        """Ask for `names` in advance, behind those of `ask`; nobody gets an answer.
+        """Ask for `names` in advance, after those of `ask`; `step` returns no answer for them.
 
-        Names that are known or asked for already are passed over, and so are those for
-        which there is no room.
+        Names that are known or already asked for are skipped, and so are names for which there
+        is no room.
         """
         for name in names:
             plain = wire.host_name(name)
@@ -130,7 +131,8 @@ class Resolver:
                 self._expected += 1
 
     def at_hand(self, name: str) -> Answer | None:
-        """The answer for what needs no server: a literal address, the hosts file, localhost."""
+        """The answer that needs no server: for a literal address, a name of the hosts file or
+        localhost; else None."""
         return self._at_hand(name, wire.host_name(name))
 
     def _at_hand(self, name: str, plain: str | None) -> Answer | None:
@@ -139,7 +141,7 @@ class Resolver:
             return None if literal is None else Answer(name, (literal,), None)
         if plain in self._hosts:
             return Answer(name, self._hosts[plain], None)
-        # RFC 6761 section 6.3: never to be asked for, always the loopback address.
+        # RFC 6761 section 6.3: no server is asked; it is always the loopback address.
         if plain.endswith("localhost") and plain[-10:-9] in ("", "."):
             return Answer(name, _LOOPBACK, None)
         return None
@@ -159,9 +161,9 @@ class Resolver:
     # -- the turn
 
     def step(self, now: float) -> list[Answer]:
-        """Take in what came, send what is due; return the answers that are complete."""
+        """Process replies, send the questions that are due, and return complete answers."""
         self._now = now
-        self.told = []
+        self.reported = []
         for lookup, verdict in self._questions.take(now):
             self._end(lookup, verdict, now)
         for _ in range(min(_BATCH, self._sendable)):
@@ -177,13 +179,13 @@ class Resolver:
 
     @property
     def _sendable(self) -> int:
-        """How many names may be sent their first question now."""
+        """Number of names whose first question may be sent now."""
         overdue = self._questions.overdue
         taken = self._questions.fresh
         if overdue and not self._questions.any_awake(self._now):
             taken += overdue
         free = min(self._max_in_flight - taken, self._max_in_flight * _OVERDUE - overdue)
-        # Early names leave half of the places to those that are waited for.
+        # Names of `expect` leave half of the places to those of `ask`.
         early = min(len(self._early), max(free - self._max_in_flight // 2, 0))
         return max(min(free, len(self._queue) + early), 0)
 
@@ -197,7 +199,7 @@ class Resolver:
     def _end(self, lookup: Lookup, verdict: Verdict, now: float) -> None:
         if verdict is Verdict.FOUND:
             self._cache.put(lookup.name, lookup.addresses, self._address_time, now)
-            self.told.append(Answer(lookup.name, lookup.addresses, None))
+            self.reported.append(Answer(lookup.name, lookup.addresses, None))
             self._finish(lookup, lookup.addresses, None)
         else:
             self._finish(lookup, *self._remember(lookup, verdict, now))
@@ -224,12 +226,12 @@ class Resolver:
     # -- around it
 
     def stats(self) -> dict[str, Any]:
-        """Counts since the start, and the state now.
+        """Counts since the start, and the current state.
 
-        `asked` names, of which `cached` were known, and `early` ones that nobody had asked
-        for yet; `answered` and `failed` look-ups; `sent` questions, of which `resent`
-        repeated one; `rejected` packets. `in_flight` names, of which `overdue` have waited
-        in vain before.
+        `asked`: names, of which `cached` were known; `early`: names asked for in advance;
+        `answered`, `failed`: lookups; `sent`: questions, of which `resent` were repeated;
+        `rejected`: packets that matched no question; `in_flight`: names, of which `overdue` have
+        timed out at least once.
         """
         return {
             "asked": self._asked,
@@ -249,7 +251,7 @@ class Resolver:
         }
 
     def close(self) -> None:
-        """Close all sockets; what was under way is not answered any more."""
+        """Close all sockets; open lookups get no answer."""
         self._questions.close()
 
 

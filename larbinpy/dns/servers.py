@@ -1,9 +1,9 @@
 """Which name server is asked next, and which ones rest because they do not answer.
 
-A server that stays silent is asked ever more rarely, one question at a time, until it
-answers again. First questions go out even while every server rests, if only to the one
-that has rested longest: names that nobody answers for could otherwise silence a server
-that is well. Their rate is bounded by the names in flight.
+A silent server is asked more and more rarely, one question at a time, until it answers again.
+First questions are sent even while every server rests, to the one that has rested longest: names
+that no server answers for could otherwise silence a server that works. The rate of first
+questions is bounded by the number of names in flight.
 """
 
 import socket
@@ -11,26 +11,26 @@ from collections.abc import Sequence
 
 Address = tuple[str, int]
 
-# Questions lost in a row, and silence in units of the time-out, before a server rests: a
-# few dead names, or a burst of loss, is not yet a dead server.
+# Questions lost in a row, and silence in units of the timeout, before a server rests: a few
+# dead names or a burst of loss do not make a dead server.
 _LOSSES = 8
 _SILENCE = 3
 
-# The longest rest in units of the time-out. A lookup waits 23 of them, so one that begins
-# while the server is down still notices its return.
+# The longest rest in units of the timeout. A lookup waits 23 of them, so one that begins while
+# the server is down still notices its return.
 _LONGEST_REST = 5
 
-# Questions in a row whose only answer was right in all but its case before a server counts
-# as one that no longer keeps it. A forger would have to guess as many ids and ports, while
-# the server itself is silent.
+# After so many questions whose only reply was right in all but its case, a server counts as one
+# that no longer keeps the case. A forger would have to guess as many ids and ports while the
+# server itself is silent.
 _CASES_LOST = 8
 
-# How much of the mean round-trip time the latest one makes (RFC 6298 section 2).
+# Weight of the latest round-trip time in the mean (RFC 6298 section 2).
 _RTT_SHARE = 1 / 8
 
 
 class Server:
-    """One name server and how it has been answering."""
+    """One name server, and how well it answers."""
 
     __slots__ = (
         "_cases_lost",
@@ -51,11 +51,11 @@ class Server:
     def __init__(self, address: Address, timeout: float) -> None:
         self.address = address
         self.family = family_of(address)
-        #: Whether it sends questions back in the case they came in; what it answers has to
-        #: be so, from the first time on.
+        #: Whether it returns questions in the case they came in; from the first such reply on,
+        #: all its replies must.
         self.keeps_case = False
         self._cases_lost = 0
-        #: Mean round-trip time in seconds; None before the first answer.
+        #: Mean round-trip time in seconds; None before the first reply.
         self.rtt: float | None = None
         self.sent = 0
         self.answered = 0
@@ -70,7 +70,7 @@ class Server:
         return f"<Server {self.address} sent {self.sent} answered {self.answered}>"
 
     def asked(self, now: float) -> None:
-        """A question goes to it. To a silent server it is the last one for a while."""
+        """Count a question to it. For a silent server it is the last one for a while."""
         self.sent += 1
         if self._heard_at is None:
             self._heard_at = now
@@ -78,7 +78,7 @@ class Server:
             self._take_rest(now)
 
     def heard(self, now: float, asked_at: float, kept_case: bool) -> None:
-        """An answer came to a question that left at `asked_at`, perhaps in its odd case."""
+        """Count a reply to the question sent at `asked_at`; `kept_case`: in its random case."""
         self.answered += 1
         if kept_case:
             self.keeps_case = True
@@ -91,7 +91,7 @@ class Server:
         self.resting_until = float("-inf")
 
     def missed(self, now: float, *, lost_case: bool) -> None:
-        """A question's time is up; perhaps an answer came that was right in all but its case."""
+        """Count a timeout; `lost_case`: a reply came that was right in all but its case."""
         self.lost += 1
         self._cases_lost += lost_case
         if self._cases_lost >= _CASES_LOST:
@@ -101,7 +101,7 @@ class Server:
             self._take_rest(now)
 
     def is_silent(self, now: float) -> bool:
-        """Whether it has stopped answering, as far as can be told."""
+        """Whether it seems to have stopped answering."""
         silence = 0.0 if self._heard_at is None else now - self._heard_at
         return self._losses >= _LOSSES and silence >= _SILENCE * self._timeout
 
@@ -114,7 +114,7 @@ class Server:
 
 
 class Servers:
-    """The servers of one resolver, asked in turn. There is at least one."""
+    """The servers of one resolver, asked in turn; at least one."""
 
     def __init__(self, addresses: Sequence[Address], timeout: float) -> None:
         if not addresses:
@@ -129,7 +129,7 @@ class Servers:
         return f"<Servers {self._all}>"
 
     def first(self, now: float) -> Server:
-        """The server for a question that nobody has been asked yet."""
+        """The server for the first try of a question."""
         self._turn = (self._turn + 1) % len(self._all)
         in_turn = self._all[self._turn]
         if now >= in_turn.resting_until:
@@ -138,7 +138,7 @@ class Servers:
         return awake or min(self._all, key=lambda server: server.resting_until)
 
     def after(self, server: Server, now: float) -> Server | None:
-        """The next server to be asked after `server`, itself at last; None while all rest."""
+        """The next server to ask after `server`, which comes last itself; None while all rest."""
         return self._awake_from(self._all.index(server) + 1, now)
 
     def any_awake(self, now: float) -> bool:

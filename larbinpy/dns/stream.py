@@ -1,7 +1,7 @@
-"""One question over TCP, for answers that do not fit into a datagram (RFC 7766).
+"""One question over TCP, for replies that do not fit into a datagram (RFC 7766).
 
-A connection for each question: they are rare, and a server may close an idle one when it
-likes.
+Each question has its own connection: they are rare, and a server may close an idle one at any
+time.
 """
 
 import socket
@@ -17,8 +17,8 @@ _CHUNK = 65537
 class Stream:
     """A connection that sends `message` and waits for one message back.
 
-    It has ended when `ended`; `reply` is then the message, or None where the connection
-    was refused, cut or broken. The caller gives up at `due`, and closes in any case.
+    Once `ended` is True, `reply` is that message, or None if the connection was refused, cut or
+    broken. The caller gives up at `due`, and closes it in any case.
     """
 
     def __init__(self, poller: Poller, server: Address, message: bytes, due: float) -> None:
@@ -38,7 +38,7 @@ class Stream:
         try:
             self._tcp.connect(server)
         except BlockingIOError:
-            pass  # goes on in the background; writable when it is through
+            pass  # the socket becomes writable once it is connected
         except OSError:
             self.ended = True
             return

@@ -1,16 +1,16 @@
 """DNS messages: bytes in, values out (RFC 1035 section 4).
 
-An answer that is nothing but addresses is taken apart in a microsecond or two; one with
-aliases, or with a SOA where there is nothing, by a small reader; whatever is odd about a
-message hands it to dnspython, which knows the rest of the standard and takes fifty times as
-long. What none can read is one `WireError`, and nothing else is ever raised.
+A reply with addresses only is decoded in a microsecond or two; one with aliases, or with a SOA
+and no address, by a small decoder; any other message is passed to dnspython, which knows the rest
+of the standard and takes fifty times as long. A message that none can decode raises `WireError`,
+and nothing else is ever raised.
 
-Inside, a name is its uncompressed wire form in lower case: two names are equal when the
-bytes are (RFC 4343), and a dot or a NUL within a label cannot be taken for anything else.
-Text comes out only for names that could be asked for (`host_name`).
+Internally, a name is its uncompressed wire form in lower case: two names are equal when their
+bytes are (RFC 4343), and a dot or a NUL within a label is unambiguous. Names are converted to
+text only if they could be asked for (`host_name`).
 
-Questions carry no EDNS record: an answer beyond 512 octets comes by TCP, which a forger
-off the path cannot write to, and no server has reason to answer FORMERR.
+Questions carry no EDNS record: a reply beyond 512 octets comes by TCP, which a forger off the
+path cannot write to, and no server has reason to reply FORMERR.
 """
 
 import re
@@ -28,11 +28,11 @@ SOA = 6
 AAAA = 28
 _IN = 1
 
-#: CNAMEs followed from one name to its address. Chains of more than three are rare in
-#: the wild; 11 is what common resolvers allow (unbound's max-query-restarts).
+#: CNAMEs followed from one name to its address. Chains of more than three are rare; common
+#: resolvers allow 11 (unbound's max-query-restarts).
 MAX_CNAMES = 11
 
-#: Addresses kept of one name; the crawler tries one or two.
+#: Addresses kept for one name; the crawler tries one or two.
 MAX_ADDRESSES = 16
 
 _RESPONSE = 0x8000
@@ -41,22 +41,22 @@ _TRUNCATED = 0x0200
 _RECURSION_DESIRED = 0x0100
 _ASK = struct.pack("!5H", _RECURSION_DESIRED, 1, 0, 0, 0)
 
-#: Where the question begins: behind the header.
+#: Offset of the question: the size of the header.
 QUESTION_AT = 12
 
-# What follows the id in a header: flags, and how many records each section has.
+# The header after its id: flags, and the number of records in each section.
 _HEADER = struct.Struct("!2x5H")
 _QUESTION = struct.Struct("!HH")
 _RECORD = struct.Struct("!HHIH")
 _SOA_NUMBERS = struct.Struct("!IIIII")
 
 _MAX_NAME = 255
-# Each pointer leads to a shorter suffix, so an honest chain is no longer than the name has
-# labels; dnspython draws the line at the same number.
+# Each pointer leads to a shorter suffix, so a valid chain is no longer than the name has labels;
+# dnspython has the same limit.
 _MAX_POINTERS = 16
 
-# dnspython does about 10 us a record: what is odd as well as long is nothing that a
-# resolver has reason to send, and must not cost a turn of the loop.
+# dnspython takes about 10 us a record. A resolver has no reason to send a message that is unusual
+# as well as long, and it must not cost a turn of the loop.
 _ODD_LENGTH = 4096
 _ODD_RECORDS = 64
 
@@ -64,49 +64,48 @@ _HOST_NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 
 _QUESTION_END = {qtype: b"\0" + _QUESTION.pack(qtype, _IN) for qtype in (A, AAAA)}
 
-# The header of an answer that may be plain: no error, not truncated, and nothing but answers.
+# The header of a reply that may be plain: no error, not truncated, and no section but answers.
 _PLAIN_HEADER = struct.Struct("!2xHHHI")
 _PLAIN_FLAGS = _RESPONSE | _OPCODE | _TRUNCATED | 0xF
 
-# An address record of the name in the question, up to its TTL, and the octets after that.
+# An address record of the name in the question: the octets up to its TTL, and those after it.
 _OWN = b"\xc0\x0c"
 _PLAIN_HEAD = _OWN + struct.pack("!HH", A, _IN)
 _PLAIN_LENGTH = b"\0\4"
 _PLAIN = struct.Struct("!6s4x2s4B")
 _PLAIN_SIZE = _PLAIN.size
 
-# 0.3 us an address, where socket.inet_ntoa takes 0.45 us and brings in socket code.
+# 0.3 us an address; socket.inet_ntoa takes 0.45 us and loads socket code.
 _OCTETS = [str(octet) for octet in range(256)]
 
-# 0x20 for each octet of a question section that is a letter: lengths and types are below
-# the letters.
+# 0x20 for each octet that is a letter; in a question section, lengths and types are smaller than
+# letters.
 _CASE = bytes(0x20 if chr(octet).isalpha() else 0 for octet in range(128)) + bytes(128)
 
 
 class WireError(ValueError):
-    """Bytes that are no answer to a question of ours."""
+    """Octets that are not a reply to the question."""
 
 
 class Reply(NamedTuple):
-    """What an answer says about the name in its question."""
+    """The contents of a reply about the name in its question."""
 
     rcode: int
-    #: The answer did not fit (TC): it is to be asked for by TCP; nothing below counts.
+    #: The reply did not fit (TC): it must be asked for by TCP; nothing below counts.
     truncated: bool = False
-    #: Text, at most `MAX_ADDRESSES`, in the order received.
+    #: As text, at most `MAX_ADDRESSES`, in the order received.
     addresses: tuple[str, ...] = ()
-    #: Aliases followed within the answer; above `MAX_CNAMES` in a loop.
+    #: Aliases followed within the reply; above `MAX_CNAMES` for a loop.
     cnames: int = 0
-    #: Where they lead, in wire form, when there is no address; the name itself where
+    #: If there is no address: the target of the aliases in wire form, or the name itself if
     #: there are none.
     target: bytes = b""
-    #: Seconds for which the absence may be remembered (RFC 2308 section 5); None
-    #: without a SOA.
+    #: Seconds for which the absence may be remembered (RFC 2308 section 5); None without a SOA.
     negative_ttl: int | None = None
 
 
 class _Sections(NamedTuple):
-    """The records that matter, by owner."""
+    """The records in use, by owner."""
 
     addresses: dict[bytes, list[bytes]]
     cnames: dict[bytes, bytes]
@@ -119,7 +118,7 @@ def host_name(text: str) -> str | None:
     Letters, digits, hyphen and underscore, as in host names that exist; labels of 1 to
     63 octets and 253 in all (RFC 1035 section 2.3.4).
     """
-    if _HOST_NAME.fullmatch(text) is None:  # as it stands, most are
+    if _HOST_NAME.fullmatch(text) is None:  # most match as they are
         text = text.lower().removesuffix(".") if text.isascii() else ""
         if _HOST_NAME.fullmatch(text) is None:
             return None
@@ -127,7 +126,7 @@ def host_name(text: str) -> str | None:
 
 
 def to_text(name: bytes) -> str | None:
-    """The `host_name` of a wire form; None where it cannot be one, as with "a.b" in a label."""
+    """The `host_name` of a wire form; None if it is not one, as with "a.b" in a label."""
     labels = []
     pos = 0
     while size := name[pos]:
@@ -146,24 +145,24 @@ def question(name: str, qtype: int) -> bytes:
     return wire.encode() + _QUESTION_END[qtype]
 
 
-def in_random_case(section: bytes, dice: bytes) -> bytes:
-    """The question `section` with each letter in the case that one of as many `dice` says.
+def in_random_case(section: bytes, octets: bytes) -> bytes:
+    """The question `section` with the case of each letter chosen by one of as many `octets`.
 
     A forger has to guess the case, too (draft-vixie-dnsext-dns0x20).
     """
     letters = int.from_bytes(section.translate(_CASE))
-    return (int.from_bytes(section) ^ letters & int.from_bytes(dice)).to_bytes(len(section))
+    return (int.from_bytes(section) ^ letters & int.from_bytes(octets)).to_bytes(len(section))
 
 
 def encode(ident: bytes, section: bytes) -> bytes:
-    """The message that asks a recursive server the question `section` under an id."""
+    """The message that asks a recursive server the question `section` under the id `ident`."""
     return ident + _ASK + section
 
 
 def plain(packet: bytes, section: bytes) -> tuple[str, ...]:
-    """The addresses in an answer that is nothing but A records for the question `section`.
+    """The addresses in a reply that has only A records for the question `section`.
 
-    Most answers are. Empty for any other packet, which `decode` is for.
+    Most replies are such. Empty for any other packet; `decode` reads those.
     """
     pos = QUESTION_AT + len(section)
     if not packet.startswith(section, QUESTION_AT) or section[-3] != A:
@@ -183,14 +182,14 @@ def plain(packet: bytes, section: bytes) -> tuple[str, ...]:
 
 
 def decode(packet: bytes, section: bytes) -> Reply:
-    """Read the answer to the question `section`, in whatever case either is.
+    """Decode the reply to the question `section`; letter case does not matter.
 
-    Raises `WireError`, and nothing else, for what is no answer to it. An error with an
-    empty question section counts as one: servers that cannot read a question reply so, and
-    it only sends us to the next server. The id is for the caller to compare.
+    Raises `WireError`, and nothing else, for a packet that is not a reply to it. An error with an
+    empty question section counts as a reply: servers that cannot read a question send it, and it
+    only leads to the next server. The caller compares the id.
 
-    The time it takes is bounded: names by their length, pointers by going backwards
-    and by number, records by the message's length.
+    The time is bounded: names by their length, pointers by their number and by going backwards,
+    records by the length of the message.
     """
     if len(packet) < QUESTION_AT:
         raise WireError("no whole header")
@@ -209,7 +208,7 @@ def decode(packet: bytes, section: bytes) -> Reply:
 
 
 def _asks(packet: bytes, section: bytes) -> bool:
-    """Whether the question in `packet` is `section`, in whatever case."""
+    """Whether the question in `packet` is `section`, ignoring case."""
     if packet.startswith(section, QUESTION_AT):
         return True
     return packet[QUESTION_AT : QUESTION_AT + len(section)].lower() == section.lower()
@@ -259,7 +258,7 @@ def _read_name(packet: bytes, pos: int) -> tuple[bytes, int]:
 def _ordinary(
     packet: bytes, pos: int, section: bytes, counts: tuple[int, int, int]
 ) -> _Sections | None:
-    """The records after the question; None where something about them is not ordinary."""
+    """The records after the question; None if any of them is unusual."""
     addresses: dict[bytes, list[bytes]] = {}
     cnames: dict[bytes, bytes] = {}
     owners = {_OWN: section[:-4]}
@@ -285,7 +284,7 @@ def _ordinary(
 
 
 def _read_owner(packet: bytes, pos: int, owners: dict[bytes, bytes]) -> tuple[bytes, int]:
-    """As `_read_name`, but of thousands of records that point to one name it is read once."""
+    """As `_read_name`, but a name that thousands of records point to is read once."""
     pointer = packet[pos : pos + 2]
     name = owners.get(pointer)
     if name is not None:
@@ -299,7 +298,7 @@ def _read_owner(packet: bytes, pos: int, owners: dict[bytes, bytes]) -> tuple[by
 def _read_rest(
     packet: bytes, pos: int, counts: tuple[int, int, int], owners: dict[bytes, bytes]
 ) -> tuple[int | None, int]:
-    """The SOA's word on remembering an absence, and where the last section ends."""
+    """The SOA's time for remembering an absence, and the offset at which the last section ends."""
     negative_ttl = None
     for number in range(counts[1] + counts[2]):
         _, pos = _read_owner(packet, pos, owners)
@@ -324,18 +323,18 @@ def _seconds(ttl: int) -> int:
 
 
 def _odd(packet: bytes, records: int, qtype: int) -> _Sections:
-    """The same by dnspython."""
+    """The same as `_ordinary`, by dnspython."""
     if len(packet) > _ODD_LENGTH or records > _ODD_RECORDS:
         raise WireError("neither ordinary nor short")
-    # Most runs never meet an odd answer, and loading it takes as long as all the rest.
+    # Most runs never see an unusual reply, and loading dnspython takes as long as all the rest.
     import dns.message
 
     try:
         message = dns.message.from_wire(packet)
         return _sections_of(message, qtype)
     except Exception as error:
-        # Its rdata classes meet these bytes as they came and raise what Python raises,
-        # not only DNSException; whatever it is, this is no answer.
+        # Its rdata classes take the octets unchecked and raise any of Python's exceptions, not
+        # only DNSException. Whichever it is, the packet is not a reply.
         raise WireError(f"{type(error).__name__}: {error}") from error
 
 
@@ -361,7 +360,7 @@ def _negative_ttl_of(authority: list["dns.rrset.RRset"]) -> int | None:
 
 
 def _follow(found: _Sections, name: bytes, rcode: int) -> Reply:
-    """Go from the name asked for along its aliases; records of other names do not count."""
+    """Follow the aliases from `name`; records of other names do not count."""
     steps = 0
     while name not in found.addresses and name in found.cnames and steps <= MAX_CNAMES:
         name = found.cnames[name]

@@ -1,5 +1,11 @@
 """Pages over HTTP: the pool of transfers, and the rules of robots.txt.
 
-`fetcher` owns the handles and the sockets, `transfer` collects one reply, `options` says
-how a request is made, `errors` what a failure means, `throttle` how fast bytes may come.
+fetcher     the handles and their sockets
+settings    the settings of all requests, and a request
+options     libcurl's options for a request
+transfer    collects one reply
+errors      libcurl's errors as outcomes
+throttle    the limit on bytes per second
+cookies     the cookie jar
+robots      the rules of a robots.txt; path_rules matches its patterns
 """

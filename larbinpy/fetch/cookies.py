@@ -1,14 +1,14 @@
-"""The cookie jar of a crawl: libcurl's own, one for all handles, and bounded."""
+"""The cookie jar of a crawl: libcurl's own, shared by all handles, and bounded."""
 
 import pycurl
 
 from larbinpy.fetch.transfer import Taker
 from larbinpy.url import Url
 
-#: What a cookie takes beside its line and its URL, whose path and host are a part of it.
+#: Bytes of a cookie besides its line and its URL, whose host and path it holds.
 _EACH = 200
 _SET_COOKIE = b"set-cookie:"
-#: libcurl takes no longer ones.
+#: libcurl ignores longer ones.
 _LONGEST = 5000
 
 
@@ -23,23 +23,23 @@ class Jar:
         self._most = most
         self._share = pycurl.CurlShare()
         self._share.setopt(pycurl.SH_SHARE, pycurl.LOCK_DATA_COOKIE)
-        # Is in no transfer, ever: for what is done to the jar itself.
+        # Never used for a transfer: it gives access to the jar itself.
         self._curl = pycurl.Curl()
         self.hand(self._curl)
-        #: Of those that are in it.
+        #: Bytes of the cookies in the jar.
         self._size = 0
-        # By their host and name, as giving one anew replaces it.
+        # Hashes of host and name: a cookie that is sent again replaces the old one.
         self._known: set[int] = set()
 
     def __repr__(self) -> str:
         return f"<Jar {self._size} bytes>"
 
     def hand(self, curl: pycurl.Curl) -> None:
-        """Have `curl` use it."""
+        """Make `curl` use the jar."""
         curl.setopt(pycurl.SHARE, self._share)
 
     def noting(self, take: Taker, url: Url) -> Taker:
-        """`take`, which gets the header lines of a reply from `url`, with a look at them."""
+        """Wrap `take`, which gets the header lines of a reply from `url`, to count cookies."""
 
         def noted(line: bytes) -> int | None:
             if line[: len(_SET_COOKIE)].lower() == _SET_COOKIE and len(line) <= _LONGEST:
@@ -55,13 +55,13 @@ class Jar:
             self._size += size
 
     def trim(self) -> None:
-        """Empty it if it is full; not from within a callback of libcurl."""
+        """Empty the jar if it is full; not from within a callback of libcurl."""
         if self._size > self._most:
             self._curl.setopt(pycurl.COOKIELIST, "ALL")
             self._known.clear()
             self._size = 0
 
     def close(self) -> None:
-        """Requires that no handle uses it any more."""
+        """Close the jar, which no handle may use any more."""
         self._curl.close()
         self._share.close()

@@ -1,16 +1,16 @@
-"""What libcurl's errors mean for a page."""
+"""libcurl's errors as outcomes of a page."""
 
 import pycurl
 
 from larbinpy.outcome import Outcome
 
-# Errors that pycurl has no name for, or an old one (CURLE_WEIRD_SERVER_REPLY).
+# Errors for which pycurl has no name, or an old one (CURLE_WEIRD_SERVER_REPLY).
 WEIRD_SERVER_REPLY = pycurl.E_FTP_WEIRD_SERVER_REPLY
 _PROXY = 97
 _CLIENT_CERTIFICATE = 98
 _TOO_LARGE = 100
 
-#: Everything not listed cut the reply short in one way or another: earlyStop.
+#: Every other error cut the reply short: earlyStop.
 _OUTCOMES: dict[int, Outcome] = {
     pycurl.E_URL_MALFORMAT: Outcome.BAD_URL,
     pycurl.E_COULDNT_RESOLVE_HOST: Outcome.NO_DNS,
@@ -32,15 +32,15 @@ _OUTCOMES: dict[int, Outcome] = {
     _CLIENT_CERTIFICATE: Outcome.BAD_TLS,
 }
 
-#: OpenSSL's words for a peer that closed in the middle of a handshake.
+#: OpenSSL's message for a peer that closed during a handshake.
 _CUT_HANDSHAKE = "unexpected eof"
 
 
 def meaning(code: int, message: str, os_errno: int) -> Outcome:
     """The outcome for libcurl's `code`; `os_errno` is that of the last system call.
 
-    A handshake that was cut is no verdict on the peer's certificate or protocol: with
-    the same code as those come a system error or OpenSSL's end of file.
+    A handshake that was cut says nothing about the peer's certificate or protocol. libcurl
+    reports it under the same code, with a system error or OpenSSL's end of file.
     """
     if code == pycurl.E_SSL_CONNECT_ERROR and (os_errno or _CUT_HANDSHAKE in message):
         return Outcome.NO_CONNECTION

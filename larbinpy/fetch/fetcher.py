@@ -1,11 +1,11 @@
 """The pool of transfers: one CurlMulti, driven by readiness on the one epoll.
 
-libcurl says by two callbacks which sockets it waits for and when it wants to be called;
-`socket_action` does the rest. Neither callback may raise (libcurl would give up every
-transfer), and handles are added and removed outside of them only.
+libcurl reports by two callbacks which sockets it waits for and when it wants to be called;
+`socket_action` does the rest. Neither callback may raise (libcurl would abort every transfer),
+and handles are added and removed only outside of them.
 
-Two clocks are at work: libcurl's own, for connecting, and the engine's `now`, for the
-time a page may take. libcurl's timer is relative, and takes effect from the next `step`.
+There are two clocks: libcurl's own, for connecting, and the engine's `now`, for the time of a
+page. libcurl's timer is relative, and takes effect from the next `step`.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.url import Url
 
-# Pages get tens of seconds, so looking once a second which had theirs is near enough.
+# Seconds between two looks for pages that have timed out: they get tens of seconds.
 _SWEEP = 1.0
 
-# For each handle one connection may stay open unused: servers close theirs after some
-# seconds, and each costs a descriptor.
+# Each handle may have one idle connection beside the one in use: servers close idle ones after
+# some seconds, and each takes a descriptor.
 CONNECTIONS_PER_HANDLE = 2
 
 _DETAIL = 200
@@ -39,12 +39,12 @@ _DETAIL = 200
 class Fetcher:
     """A fixed number of handles, each free or busy with one request.
 
-    Invariant, asserted after each step: free + busy == size, where a handle is busy iff
-    it has a transfer. A request ends once, in the list that `step` or `abort` returns.
+    Invariant, asserted after each step: free + busy == size, where a handle is busy iff it has a
+    transfer. A request ends once, in the list that `step` or `abort` returns.
 
-    A page that failed because its Content-Encoding or Content-Length is a lie is an
-    earlyStop; when it is asked for again, that header is not believed (and no coding is
-    offered), so that the next attempt has the body as it was sent.
+    A page with a wrong Content-Encoding or Content-Length fails as earlyStop. When it is
+    requested again, that header is ignored (and no coding is offered), so that the next attempt
+    returns the body as it was sent.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Fetcher:
         self._sweep_at = 0.0
         self._now = 0.0
         self._throttle: Throttle | None = None
-        # Those that received something that the throttle was not told of.
+        # Handles with received bytes that the throttle was not charged for.
         self._heard: set[pycurl.Curl] = set()
         self._paused: set[pycurl.Curl] = set()
         self._waiting: list[pycurl.Curl] = []
@@ -88,7 +88,7 @@ class Fetcher:
 
     @property
     def most(self) -> int:
-        """What `resize` gives at most."""
+        """The most handles that `resize` allows."""
         return self._settings.most_handles
 
     @property
@@ -101,7 +101,7 @@ class Fetcher:
 
     @property
     def deadline(self) -> float | None:
-        """When `step` is next wanted, whatever the sockets do."""
+        """When to call `step` next, even if no socket is ready; None for never."""
         if self._timer_ms is not None:
             return self._now
         times = [self._timer_at] if self._timer_at is not None else []
@@ -112,7 +112,7 @@ class Fetcher:
         return min(times, default=None)
 
     def start(self, request: Request, now: float) -> None:
-        """Begin to fetch. Requires a free handle."""
+        """Begin to fetch; requires a free handle."""
         assert self.free > 0, self
         curl = self._free.pop()
         transfer = Transfer(request, now)
@@ -130,7 +130,7 @@ class Fetcher:
             self._multi.add_handle(curl)
 
     def step(self, now: float) -> list[Page]:
-        """Do what is due by `now`; the pages that came to their end since the last step."""
+        """Process all that is due by `now`; return the pages that ended since the last step."""
         self._run_timer(now)
         self._release(now)
         self._now = now
@@ -142,24 +142,24 @@ class Fetcher:
         return pages
 
     def abort(self) -> list[Url]:
-        """Give all transfers up; their URLs."""
+        """Abort all transfers; return their URLs."""
         urls = [transfer.request.url for transfer in self._busy.values()]
         for curl in list(self._busy):
             self._return(curl)
         return urls
 
     def resize(self, handles: int) -> None:
-        """Have so many handles, or `most`; busy ones beyond that go once they are free."""
+        """Set the number of handles, `most` at most; surplus busy ones close once they are free."""
         self._size = handles = min(handles, self.most)
         while len(self._free) < self.free:
             self._free.append(self._handle())
         while len(self._free) > self.free:
             self._free.pop().close()
-        # With less than all in flight libcurl would search its pool after each transfer.
+        # With fewer than are in flight libcurl would search its pool after each transfer.
         self._multi.setopt(pycurl.M_MAXCONNECTS, handles * CONNECTIONS_PER_HANDLE)
 
     def limit(self, rate: float, now: float) -> None:
-        """Receive at most `rate` bytes per second, all transfers together; 0: no limit."""
+        """Receive at most `rate` bytes per second for all transfers together; 0: no limit."""
         self._throttle = Throttle(rate, now) if rate > 0 else None
         self._heard.clear()
         for curl, transfer in self._busy.items():
@@ -170,7 +170,7 @@ class Fetcher:
             self._multi.add_handle(self._waiting.pop())
 
     def close(self) -> None:
-        """Give everything up: transfers, idle connections, handles."""
+        """Close all transfers, idle connections and handles."""
         self.abort()
         self._multi.close()
         while self._free:
@@ -183,14 +183,14 @@ class Fetcher:
 
     def _on_socket(self, what: int, fd: int, *_rest: object) -> None:
         if what in (pycurl.POLL_REMOVE, pycurl.POLL_NONE):
-            # A hang-up would be reported even where nothing is watched for.
+            # A hang-up would be reported even for a socket without events.
             self._poller.unregister(fd)
             return
         events = (READ if what & pycurl.POLL_IN else 0) | (WRITE if what & pycurl.POLL_OUT else 0)
         try:
             self._poller.register(fd, events, self._on_ready)
         except OSError:
-            # The kernel takes no more; this one transfer then ends by its time limit.
+            # The kernel refuses another descriptor; this transfer ends by its timeout.
             self._poller.unregister(fd)
 
     def _on_timer(self, milliseconds: int, *_rest: object) -> None:
@@ -282,7 +282,7 @@ class Fetcher:
     # -- bondWidth --
 
     def _listen(self, curl: pycurl.Curl, transfer: Transfer) -> None:
-        """Have `transfer` get the reply; with a throttle it is noted who received something."""
+        """Pass the reply to `transfer`; with a throttle, note which handles received bytes."""
         header: Taker = transfer.header
         if self._jar is not None:
             header = self._jar.noting(header, transfer.request.url)
@@ -300,17 +300,17 @@ class Fetcher:
         return noted
 
     def _charge(self, curl: pycurl.Curl, received: int) -> None:
-        """Tell the throttle of what `curl` received since it was last told."""
+        """Charge the throttle for the bytes that `curl` received since the last charge."""
         if self._throttle is not None:
             transfer = self._busy[curl]
             self._throttle.spend(received - transfer.charged)
             transfer.charged = received
 
     def _brake(self) -> None:
-        """Charge what just came in, and pause all that receive when it was too much.
+        """Charge the bytes just received, and pause all transfers if the bucket is empty.
 
-        Not from within the write callback: libcurl would keep decoding into a buffer of
-        its own, without our limit.
+        Not from within the write callback: libcurl would go on decoding into a buffer of its own,
+        without our limit.
         """
         if self._throttle is None:
             return
@@ -319,12 +319,12 @@ class Fetcher:
             self._charge(curl, _received(curl))
         if self._throttle.exhausted:
             for curl in self._busy.keys() - self._paused:
-                with suppress(pycurl.error):  # it has no connection: not yet, or no longer
+                with suppress(pycurl.error):  # it has no connection, not yet or no longer
                     curl.pause(pycurl.PAUSE_RECV)
                     self._paused.add(curl)
 
     def _release(self, now: float) -> None:
-        """Let those go on that the throttle held back, as far as it allows by now."""
+        """Resume the transfers that the throttle held back, as far as it allows by `now`."""
         if self._throttle is None:
             return
         for curl in (*self._paused, *self._waiting):
@@ -333,7 +333,7 @@ class Fetcher:
         if now < self._throttle.ready_at:
             return
         self._unpause()
-        if self._waiting:  # one a turn: most pages are here before they can be paused
+        if self._waiting:  # one a turn: most pages arrive before they can be paused
             self._multi.add_handle(self._waiting.pop(0))
 
     def _unpause(self) -> None:
@@ -343,7 +343,7 @@ class Fetcher:
 
 
 def _received(curl: pycurl.Curl) -> int:
-    """Bytes on the wire, before any decoding."""
+    """Bytes received, before decoding."""
     return int(curl.getinfo(pycurl.HEADER_SIZE) + curl.getinfo(pycurl.SIZE_DOWNLOAD_T))
 
 

@@ -1,7 +1,7 @@
-"""How a request is made: libcurl's options, in one place.
+"""libcurl's options for a request, in one place.
 
-Each is either common to all requests, and set once for a handle, or single, and set for each
-request anew whatever its value; so nothing of one request can be left for the next.
+An option is either common to all requests and set once for a handle, or single and set for every
+request, whatever its value. So no option of one request is left over for the next.
 """
 
 from collections.abc import Callable
@@ -11,34 +11,34 @@ import pycurl
 from larbinpy.fetch.errors import WEIRD_SERVER_REPLY
 from larbinpy.fetch.settings import FetchSettings, Request
 
-# CURLOPT_SUPPRESS_CONNECT_HEADERS has no name in pycurl. Without it a proxy's answer to
-# CONNECT would reach the header callback in front of the reply.
+# CURLOPT_SUPPRESS_CONNECT_HEADERS has no name in pycurl. Without it the header callback would get
+# a proxy's reply to CONNECT before the reply itself.
 _SUPPRESS_CONNECT_HEADERS = 265
 
 _PROTOCOLS = pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS
 
-#: Errors that a more lenient request can do without: a Content-Encoding that the body
-#: does not have or that nobody knows, and a Content-Length that is no number.
+#: Errors that a more lenient request avoids: a Content-Encoding that the body does not have or
+#: that is unknown, and a Content-Length that is not a number.
 LENIENCY = frozenset({pycurl.E_BAD_CONTENT_ENCODING, WEIRD_SERVER_REPLY})
 
 Setter = Callable[[int, object], None]
 
 
 def common(settings: FetchSettings) -> list[tuple[int, object]]:
-    """Options that all requests share."""
+    """Options of all requests."""
     return [
         # Without it libcurl changes signal handlers all the time.
         (pycurl.NOSIGNAL, 1),
         (pycurl.PROTOCOLS, _PROTOCOLS),
         (pycurl.REDIR_PROTOCOLS, _PROTOCOLS),
-        # A redirect is a link like any other, with its own robots.txt and address.
+        # A redirect is an ordinary link, with its own robots.txt and address.
         (pycurl.FOLLOWLOCATION, 0),
-        # The path that was checked is the path that is asked for.
+        # Request exactly the path that was checked.
         (pycurl.PATH_AS_IS, 1),
         (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS),
         (pycurl.HTTP09_ALLOWED, 1),
-        # Addresses are given, there are no names. Of each libcurl would keep a minute's note
-        # all the same, and go through all of these whenever a connection is done.
+        # Requests have addresses and no names. libcurl would cache each for a minute all the
+        # same, and go through the cache whenever a connection ends.
         (pycurl.DNS_CACHE_TIMEOUT, 0),
         (pycurl.CONNECTTIMEOUT_MS, round(settings.timeout_connect * 1000)),
         (pycurl.USERAGENT, settings.user_agent),
@@ -50,7 +50,7 @@ def common(settings: FetchSettings) -> list[tuple[int, object]]:
 
 
 def _headers(settings: FetchSettings) -> list[str]:
-    """No Referer and no credentials, ever: they would tell one site about another."""
+    """Never a Referer or credentials, which would disclose one site to another."""
     sender = [f"From: {settings.sender}"] if settings.sender else []
     return [f"Accept: {settings.accept}", *sender]
 
@@ -63,7 +63,7 @@ def _tls(settings: FetchSettings) -> list[tuple[int, object]]:
 
 
 def _proxy(settings: FetchSettings) -> list[tuple[int, object]]:
-    """The configured proxy or none: libcurl would obey http_proxy and no_proxy."""
+    """The configured proxy or none; by default libcurl obeys http_proxy and no_proxy."""
     return [
         (pycurl.PROXY, settings.proxy_url or ""),
         (pycurl.NOPROXY, ""),
@@ -72,17 +72,17 @@ def _proxy(settings: FetchSettings) -> list[tuple[int, object]]:
 
 
 def single(setopt: Setter, request: Request, settings: FetchSettings, leniency: int) -> None:
-    """Options of one request. `leniency` is the error it failed with before, or 0."""
+    """Set the options of one request. `leniency` is the error with which it failed before, or 0."""
     setopt(pycurl.URL, request.url.href.encode())
     if settings.proxy_url is None:
-        # The catch-all leaves libcurl nothing to look up. Through a proxy it would only
-        # force a tunnel, and name a host that the proxy is to reach on its own.
+        # For any host and port: libcurl has nothing to look up. Through a proxy it would only
+        # force a tunnel to an address instead of a host that the proxy resolves itself.
         setopt(pycurl.CONNECT_TO, [f"::{_bracketed(request.address)}:"])
     as_sent = leniency == pycurl.E_BAD_CONTENT_ENCODING
-    # The empty one offers what was built in: gzip, deflate, br.
+    # Empty: offer all codings that libcurl was built with: gzip, deflate, br.
     setopt(pycurl.ENCODING, "identity" if as_sent else "")
     setopt(pycurl.HTTP_CONTENT_DECODING, not as_sent)
-    # The body then ends where the connection does.
+    # The body then ends with the connection.
     to_the_end = leniency == WEIRD_SERVER_REPLY
     setopt(pycurl.IGNORE_CONTENT_LENGTH, to_the_end)
     closing = ["Connection: close"] if to_the_end else []

@@ -12,15 +12,15 @@ from typing import NamedTuple
 _UNRESERVED = frozenset(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"  # RFC 3986, 2.3
 )
-# Decoded as well, so that "=" and "%3D" are equal: both are common in queries.
+# Also decoded, so that "=" and "%3D" are equal: both are common in queries.
 _DECODED = _UNRESERVED | frozenset(b"=")
 _SPELLING = [chr(code) if code in _DECODED else f"%{code:02X}" for code in range(256)]
 
-# Escapes, and characters that are not left as they are: "/" and "%" are, and "*" in a pattern.
+# Escapes and characters to be respelled. "/" and "%" stay as they are, and "*" in a pattern.
 _OTHER_IN_PATH = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9._~/=%-]").sub
 _OTHER_IN_PATTERN = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9._~/=%*-]").sub
 
-# Most URLs: the path is as it is to be compared.
+# Most URLs: their path has the right spelling already.
 _PLAIN_URL = re.compile(r"[a-z]+://[^/?#]*(/[A-Za-z0-9._~/=-]*)").fullmatch
 _URL = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*)?([^#]*)")
 _WILDCARDS = re.compile(r"\*+")
@@ -46,8 +46,8 @@ class Rule(NamedTuple):
     def matches(self, path: str) -> bool:
         """Whether it matches `path`, in the spelling of `path_of`.
 
-        It takes one search for each wildcard: the first occurrence of a part leaves most room
-        for those that follow.
+        Each wildcard takes one search: the first occurrence of a part leaves most room for the
+        parts that follow.
         """
         parts = self.parts
         if not path.startswith(parts[0]):
@@ -71,7 +71,7 @@ class PathRules:
 
     def __init__(self, rules: list[Rule]) -> None:
         self._rules = sorted(rules, key=attrgetter("weight"), reverse=True)
-        # One call rules out all patterns that are only a prefix, which most are.
+        # Most patterns are a mere prefix; one call of startswith rules out all of them.
         plain = [rule for rule in self._rules if len(rule.parts) == 1 and not rule.to_end]
         self._prefixes = tuple(rule.parts[0] for rule in plain)
         self._others = [rule for rule in self._rules if len(rule.parts) > 1 or rule.to_end]
@@ -89,10 +89,10 @@ class PathRules:
 
 
 def rules_of(value: str, line: str, *, allows: bool) -> list[Rule]:
-    """The rules for the value of an Allow or Disallow line, as ASCII.
+    """The rules for `value`, in ASCII, of the Allow or Disallow line `line`.
 
-    They are several where it may be meant in two ways: a final "$" as the end of the path or
-    as an octet, and "/index.html", where it is allowed, as the name of its folder.
+    A value with two meanings gives two rules: a "$" may be an octet, and an allowed "/index.html"
+    also allows its folder.
     """
     rules = [_rule(value.replace("$", "%24"), line, allows)] if "$" in value else []
     rules.append(_rule(value, line, allows))
@@ -103,7 +103,7 @@ def rules_of(value: str, line: str, *, allows: bool) -> list[Rule]:
 
 def _rule(value: str, line: str, allows: bool) -> Rule:
     if value.startswith(("http://", "https://")):
-        value = f"/{value}"  # a path all the same, as the first octet of each is "/"
+        value = f"/{value}"  # as a path, which is all that rules are compared with
     text = value.removesuffix("$")
     to_end = text != value
     pattern = _OTHER_IN_PATTERN(_spelling, text)
@@ -112,7 +112,7 @@ def _rule(value: str, line: str, allows: bool) -> Rule:
 
 
 def path_of(url: str) -> str:
-    """Path and query of `url`, in the spelling that rules are compared in."""
+    """Path and query of `url`, in the spelling in which rules are compared."""
     plain = _PLAIN_URL(url)
     if plain is not None:
         return plain[1]

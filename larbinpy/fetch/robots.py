@@ -3,8 +3,9 @@
 Bytes become ASCII lines, unknown lines are dropped, and for one agent only the lines of its own
 groups become rules, which bounds the work: n agents over m rules cost n + m lines, not n * m.
 
-Its relatives in Python keep a rule set for each agent of the file, tied to the parser in
-reference cycles: a crawl of many sites would keep the garbage collector at work all the time.
+Protego, a library for the same, keeps the rule sets of all agents, tied to its parser in
+reference cycles: a crawl of many sites would keep the garbage collector busy all the time. It is
+the reference in the tests.
 """
 
 from __future__ import annotations
@@ -16,18 +17,19 @@ from collections.abc import Iterable, Iterator
 from larbinpy.agent import product_token
 from larbinpy.fetch.path_rules import PathRules, Rule, path_of, rules_of
 
-#: RFC 9309, 2.5 asks for at least 500 KiB.
+#: Bytes of a robots.txt that count; RFC 9309, 2.5 asks for at least 500 KiB.
 MAX_SIZE = 512 * 1024
 
-#: Google's parser cuts lines there, eight times the longest URL of old browsers.
+#: Google's parser cuts lines at this length, eight times the longest URL of old browsers.
 _MAX_LINE = 2083 * 8 - 1
 
-#: How many "*" are matched as such; the largest honest files have some hundreds.
+#: Wildcards of one agent that are matched as such, as each takes a search for every URL. The
+#: largest ordinary files have some hundreds.
 _MAX_WILDCARDS = 1000
 
 _MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 
-# Control characters among them, as str.splitlines would break a line at some of those.
+# Control characters and non-ASCII octets.
 _ENCODED = {code: f"%{code:02X}" for code in (*range(9), *range(10, 32), *range(127, 256))}
 
 # Unknown lines must not end a group (RFC 9309, 2.2.4), so they are dropped here. A line without

@@ -1,4 +1,4 @@
-"""What a fetcher is told: once for all of them, and for each request."""
+"""The settings of a fetcher, and its requests."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,57 +6,57 @@ from dataclasses import dataclass
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
 
-#: Asked once a 2xx reply's headers are complete, with its media type (lower case, no
-#: parameters, empty where none was sent): None to go on, or the outcome to stop with before
-#: the body is read.
+#: Called when the headers of a 2xx reply are complete, with its media type (lower case, no
+#: parameters, empty if none was sent). Returns None to go on, or the outcome with which to stop
+#: before the body is read.
 Accept = Callable[[str], Outcome | None]
 
 
 @dataclass(frozen=True)
 class FetchSettings:
-    """How every page is asked for. Times in seconds, sizes in bytes."""
+    """The settings of all requests. Times in seconds, sizes in bytes."""
 
-    #: Transfers at once.
+    #: Simultaneous transfers.
     handles: int
     user_agent: str
-    #: `Fetcher.resize` gives no more, for want of descriptors.
+    #: The most that `Fetcher.resize` allows, as descriptors are limited.
     most_handles: int = 100_000
-    #: The From header, where there is one (RFC 9110, 10.1.2).
+    #: The From header; empty for none (RFC 9110, 10.1.2).
     sender: str = ""
-    #: A page gets this long, and a second more for each 2,000 bytes that came.
+    #: Time for a page, to which each 2,000 bytes received add one second.
     timeout_page: float = 30.0
-    #: TCP and TLS handshakes together.
+    #: Time for the TCP and TLS handshakes together.
     timeout_connect: float = 10.0
-    #: ``http://ADDRESS:PORT``. The proxy looks names up itself, so the addresses of the
-    #: requests go unused; its own should be numeric, or libcurl's resolver is asked.
+    #: ``http://ADDRESS:PORT``. The proxy resolves names itself, so the addresses of the requests
+    #: are not used; its own should be numeric, else libcurl's resolver is asked.
     proxy_url: str | None = None
-    #: Bytes per second for all transfers together, 0 for no limit.
+    #: Bytes per second for all transfers together; 0 for no limit.
     bond_width: float = 0.0
-    #: One cookie jar in memory for the whole crawl, emptied once it holds more than so many
-    #: bytes. libcurl keeps most cookies for good, and may go through all of them for each
-    #: request: 4 MB are some 15,000 ordinary ones.
+    #: One cookie jar in memory for the whole crawl.
     use_cookies: bool = False
+    #: Bytes of cookies beyond which the jar is emptied. libcurl keeps most cookies forever, and
+    #: may go through all of them for each request: 4 MB are some 15,000 ordinary ones.
     most_cookies: int = 4_000_000
-    #: URLs that are remembered for a more lenient request; beyond that the oldest is forgotten,
-    #: and merely fails once more.
+    #: URLs remembered for a more lenient request. Beyond that the oldest is forgotten, and only
+    #: fails once more.
     most_lenient: int = 1000
-    #: PEM file of the authorities to trust, in place of the system's.
+    #: PEM file of the authorities to trust instead of the system's.
     ca_file: str | None = None
     insecure_tls: bool = False
-    #: Keep the head of each request with its page.
+    #: Keep the head of each request in its page.
     keep_requests: bool = False
     accept: str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 
 @dataclass(slots=True)
 class Request:
-    """One page to be fetched."""
+    """A page to fetch."""
 
     url: Url
-    #: Numeric, already checked; IPv6 with or without brackets. Nothing else is contacted.
+    #: Numeric and already checked; IPv6 with or without brackets. No other is contacted.
     address: str
     accept: Accept
-    #: Longest body that is kept, in decoded bytes.
+    #: Bytes of the decoded body that are kept at most.
     max_size: int
-    #: Header lines of this request alone.
+    #: Header lines for this request only.
     headers: Sequence[str] = ()

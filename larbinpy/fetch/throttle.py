@@ -1,15 +1,15 @@
-"""How fast bytes may come: a token bucket over all transfers (bondWidth)."""
+"""The limit on bytes per second: a token bucket over all transfers (bondWidth)."""
 
-# Paused transfers go on when a tenth of a second's worth has gathered: sooner, and each
-# would be woken for a few bytes; later, and the flow would come in jerks.
+# Paused transfers go on once the bucket has a tenth of a second's worth. With less, each would be
+# woken for a few bytes; with more, bytes would arrive in bursts.
 _WORTHWHILE = 0.1
 
 
 class Throttle:
-    """A bucket of `rate` bytes per second that holds one second's worth.
+    """A bucket filled with `rate` bytes per second that holds one second's worth.
 
-    What was received cannot be taken back, so spending may leave a debt, which the
-    next seconds pay: over time no more than `rate` comes in.
+    Received bytes cannot be returned, so spending may leave a debt, which the following seconds
+    pay: over time no more than `rate` is received.
     """
 
     def __init__(self, rate: float, now: float) -> None:
@@ -33,6 +33,6 @@ class Throttle:
 
     @property
     def ready_at(self) -> float:
-        """When paused transfers may go on, if nothing is spent until then."""
+        """The time at which paused transfers may go on, if nothing is spent until then."""
         missing = self.rate * _WORTHWHILE - self._tokens
         return self._at + max(missing, 0.0) / self.rate

@@ -1,8 +1,7 @@
 """One reply as it arrives: headers and body collected within bounds.
 
-Bytes in, a page out. libcurl calls `header` and `write`; both return 0 to have the
-transfer stopped, which libcurl then reports as a write error; and `debug`, where what was
-sent is to be kept. No socket, no clock: the
+libcurl calls `header` and `write`, which return 0 to stop the transfer; libcurl then reports a
+write error. If the request is to be kept, it calls `debug` too. There is no socket and no clock:
 tests feed it by hand.
 """
 
@@ -15,15 +14,15 @@ from larbinpy.fetch.settings import Request
 from larbinpy.outcome import Outcome, of_status
 from larbinpy.page import Page
 
-#: All header lines of a reply, status lines, interim replies (1xx) and trailers included.
-#: Servers of note refuse far less from their clients (Apache: 100 lines of 8 kB).
+#: Most header lines and bytes of a reply, including status lines, interim replies (1xx) and
+#: trailers. Common servers accept far less from clients (Apache: 100 lines of 8 kB).
 MAX_HEADER_LINES = 300
 MAX_HEADER_BYTES = 256 * 1024
 
-#: Larbin's allowance for slow servers.
+#: Larbin's allowance for slow servers: each so many bytes add one second.
 _BYTES_PER_SECOND = 2000
 
-#: Takes a piece of a reply; 0 has the transfer stopped.
+#: Takes a piece of a reply; returns 0 to stop the transfer.
 Taker = Callable[[bytes], int | None]
 
 _STATUS = re.compile(rb"HTTP/\S+\s+(\d{3})")
@@ -31,20 +30,20 @@ _SWITCHING = 101
 
 
 class Transfer:
-    """The reply to one request; `complete` once its final headers were all read.
+    """The reply to one request; `complete` once all its final headers were read.
 
-    Once they are, nothing that happens to the body changes the outcome of a reply that
-    is not 2xx, and headers change no more (what comes then are trailers).
+    From then on, the body cannot change the outcome of a reply that is not 2xx, and headers do
+    not change (later ones are trailers).
     """
 
     def __init__(self, request: Request, started: float) -> None:
         self.request = request
         self.started = started
         self.status = 0
-        #: As received, without its line end.
+        #: As received, without the line end.
         self.status_line = ""
         self.headers: list[tuple[str, str]] = []
-        #: The same with their status line, as received.
+        #: Status line and header lines as received.
         self.head: list[bytes] = []
         #: The head of the request, as sent.
         self.sent = b""
@@ -52,9 +51,9 @@ class Transfer:
         #: Decoded bytes of the body that were kept.
         self.size = 0
         self.header_bytes = 0
-        #: Seconds during which it was held back by us, not by the server.
+        #: Seconds during which the throttle held it back.
         self.held = 0.0
-        #: Bytes already accounted for by the throttle.
+        #: Bytes already spent from the throttle.
         self.charged = 0
         self._header_lines = 0
         self._chunks: list[bytes] = []
@@ -87,7 +86,7 @@ class Transfer:
         return None
 
     def debug(self, kind: int, data: bytes) -> None:
-        """Take what libcurl tells of its doings; after a proxy's CONNECT comes the request."""
+        """Take libcurl's debug output; the last head sent is that of the request, after CONNECT."""
         if kind == pycurl.INFOTYPE_HEADER_OUT:
             self.sent = data
 
@@ -106,19 +105,19 @@ class Transfer:
         return 0
 
     def overdue(self, now: float, timeout: float) -> bool:
-        """Whether a page that gets `timeout` seconds has had its time.
+        """Whether a page that gets `timeout` seconds has used them up.
 
-        As in Larbin it gets a second more for each 2,000 bytes that came, so that a slow
-        server may finish a long page. One that drips bytes more slowly loses its handle; one
-        that keeps to that rate may hold it until `max_size` is reached: 70 minutes for 8 MB.
+        As in Larbin, each 2,000 bytes received add one second, so that a slow server may finish
+        a long page. A slower server loses its handle; one at that rate may hold it until
+        `max_size` is reached: 70 minutes for 8 MB.
         """
         earned = (self.header_bytes + self.size) / _BYTES_PER_SECOND
         return now > self.started + timeout + earned + self.held
 
     def page(self, failure: Outcome | None, message: str = "") -> Page:
-        """The page, where `failure` is what libcurl made of the transfer, if it failed.
+        """The page; `failure` is the outcome of libcurl's error, if there was one.
 
-        Its body is the page's alone from now on: a free handle still knows its last transfer.
+        Only the page keeps the body: a free handle still refers to its last transfer.
         """
         if failure is not None and self._stop is None and self.complete:
             self._truncated = "disconnect"
@@ -143,11 +142,11 @@ class Transfer:
             return self._stop
         if failure is not None:
             return failure
-        # libcurl is content with a connection that was closed in the middle of headers.
+        # libcurl reports no error if the connection is closed within the headers.
         return Outcome.SUCCESS if self.complete else Outcome.EARLY_STOP
 
     def _refuse_headers(self) -> int:
-        """Nothing of such a reply is believed, its status included."""
+        """Discard all of the reply, including its status."""
         self.status = 0
         self.headers = []
         self.head = []
@@ -173,12 +172,12 @@ class Transfer:
         return self._admit()
 
     def _begin_headless(self) -> bool:
-        """A body without headers before it is HTTP/0.9, which knew no failures."""
+        """A body without headers before it is HTTP/0.9, which has no status."""
         self.status = 200
         return self._admit() is None
 
     def _admit(self) -> int | None:
-        """The headers are complete; ask whether the body of a good reply is wanted."""
+        """Complete the headers; ask `accept` whether the body of a 2xx reply is wanted."""
         self.complete = True
         if 200 <= self.status < 300:
             self._stop = self.request.accept(self._essence())

@@ -1,10 +1,10 @@
-"""Who reads the pages: the crawl itself, or processes beside it (`readers`).
+"""Reading of pages, in the crawl itself or in worker processes (`readers`).
 
-Reading a page is more than half of what it costs, and needs nothing but the page. So where
-there are cores to spare, `Readers` has it done in processes of its own, which leaves the loop
-to all else; what was read comes back in the order in which pages were given. `Here` is the
-plain case.
+Reading a page is more than half of its cost and needs only the page. On a machine with idle cores,
+`ReaderPool` does it in processes of their own, which leaves the loop to everything else; results
+are returned in the order in which pages were given. `InlineReader` reads in the loop.
 
-    messages    a page and what was read of it, as bytes
-    child       what such a process does
+    pool        both readers
+    messages    a page and the result of reading it, as bytes
+    child       the worker process
 """

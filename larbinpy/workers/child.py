@@ -1,7 +1,7 @@
-"""The process beside the crawl that reads pages: from its standard input, a socket, and back.
+"""The worker process: reads pages from its standard input, a socket, and sends back results.
 
-It ends when the crawl does, however that ends: the socket tells, or, where a page keeps it from
-looking there, the clock.
+It ends with the crawl, however that ends: the socket is then closed, and a page that keeps the
+process busy has a time limit.
 """
 
 import gc
@@ -15,7 +15,7 @@ from larbinpy.page import Page
 from larbinpy.parse import Parsed, read
 from larbinpy.workers.messages import READY, answer, next_page
 
-#: Objects after which the garbage collector looks at the young ones.
+#: New objects after which the garbage collector looks at the young ones.
 _YOUNG = 50_000
 
 
@@ -23,12 +23,10 @@ def main(
     read: Callable[[Page, str], Parsed] = read,
     longest: int = 60,
 ) -> None:
-    """Read pages for the agent that the command line names, each in `longest` seconds.
-
-    The largest pages there are take two seconds.
-    """
+    """Read pages for the agent on the command line; the process ends at a page that takes
+    `longest` seconds (the largest take two)."""
     agent = sys.argv[1]
-    # What a page leaves behind is little, and what was loaded stays.
+    # Loaded modules stay, and a page leaves little garbage behind.
     gc.freeze()
     gc.set_threshold(_YOUNG)
     with (
@@ -39,9 +37,9 @@ def main(
     ):
         crawl.sendall(READY)
         while (page := next_page(pages)) is not None:
-            # Whatever it is at then: nobody catches this signal.
+            # The signal has no handler, so it ends the process whatever it is doing.
             signal.alarm(longest)
-            said = answer(read(page, agent))
+            line = answer(read(page, agent))
             signal.alarm(0)
-            answers.write(said)
+            answers.write(line)
             answers.flush()

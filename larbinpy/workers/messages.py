@@ -1,7 +1,7 @@
-"""A page on its way to a reader, and what was read of it on its way back.
+"""Messages between the crawl and its worker processes: pages, and what was read of them.
 
-Either is a line of JSON; behind that of a page comes its body. What comes out of a process that
-parses the web is only data, whatever became of it there, and none of it is believed unseen.
+A message is a line of JSON; that of a page is followed by its body. A process that parses pages
+of the web may be compromised by them, so its answers are validated.
 """
 
 import json
@@ -13,23 +13,23 @@ from larbinpy.page import Page
 from larbinpy.parse import MAX_LINKS, Kind, Link, Parsed
 from larbinpy.url import MAX_LENGTH, Url
 
-#: What a reader says first.
+#: The first message of a worker.
 READY = b"ready\n"
 
 _LETTERS = {kind: kind.value[0] for kind in Kind}
 _KINDS = {letter: kind for kind, letter in _LETTERS.items()}
-#: What canonical URLs look like, one a line: enough for all who take them apart.
+#: Canonical URLs, one a line, checked as far as code that takes them apart relies on it.
 _HOST = r"(?:\[[0-9a-f:]+\]|[^\x00- :/?#@\[\]\x7f-\U0010ffff]+)(?::[0-9]{1,5})?"
 _URLS = re.compile(rf"(?:https?://{_HOST}/[!-~]{{0,{MAX_LENGTH}}}\n)*+")
 
 
 def page_head(page: Page) -> bytes:
-    """The line for `page`."""
+    """The line for `page`, which its body follows."""
     return _line([page.url.href, page.status, page.headers, len(page.body)])
 
 
 def next_page(stream: BinaryIO) -> Page | None:
-    """The next page of `stream`, with all that reading it needs; None at its end."""
+    """The next page of `stream`, with all that reading needs; None at the end of the stream."""
     line = stream.readline()
     if not line.endswith(b"\n"):
         return None
@@ -41,7 +41,7 @@ def next_page(stream: BinaryIO) -> Page | None:
 
 
 def answer(parsed: Parsed) -> bytes:
-    """The line for what was read."""
+    """The line for `parsed`."""
     links = parsed.links
     urls = "".join([f"{link.url}\n" for link in links])
     kinds = "".join([_LETTERS[link.kind] for link in links])
@@ -50,7 +50,7 @@ def answer(parsed: Parsed) -> bytes:
 
 
 def parsed(line: bytes) -> Parsed:
-    """What a line of `answer` says; ValueError where it is none."""
+    """The value of a line of `answer`; raises ValueError if it is invalid."""
     try:
         charset, noindex, nofollow, text, kinds, unendorsed = json.loads(line)
         if len(kinds) > MAX_LINKS or not _URLS.fullmatch(text):

@@ -1,4 +1,4 @@
-"""Pages out to processes that read them, and what they read back, through the one poll loop."""
+"""Pages sent to worker processes and results received, through the one poll loop."""
 
 import errno
 import os
@@ -15,54 +15,54 @@ from larbinpy.page import Page
 from larbinpy.parse import Parsed, read
 from larbinpy.workers import messages
 
-#: Pages that a process has at most, so that it need not wait for the loop's next turn, and
-#: their bytes, so that large ones do not gather.
+#: Most pages of a process, so that it need not wait for the loop's next turn, and their bytes,
+#: so that large pages do not pile up.
 AHEAD = 32
 AHEAD_BYTES = 4 << 20
-#: Bytes of answers that wait to be taken, and of the longest one: 50,000 URLs can be as much.
+#: Bytes of answers that wait to be taken, and of the longest answer, which may have 50,000 URLs.
 _ANSWERS = 32 << 20
-#: Pieces that go to the kernel in one call; it takes a thousand.
+#: Buffers sent in one call; the kernel accepts a thousand.
 _PIECES = 64
 _RECEIVE = 1 << 18
-#: Processes that end while they read the same page, before it is taken to be the reason.
+#: A page is blamed after so many processes have ended while reading it.
 _TRIES = 2
-#: Seconds in which a process must have loaded what it needs.
+#: Seconds in which a process must have loaded its modules.
 _START = 30.0
 
 #: The program of a process, which finds modules where this process does, as with multiprocessing.
 _PROGRAM = "from larbinpy.workers.child import main; main()"
 _FIND = "import sys; sys.path = {path!r}\n"
-#: These come to all processes of a crawl; it alone decides what they mean.
+#: The terminal sends these to all processes of a crawl; only the crawl itself handles them.
 _NOT_FOR_THE_CHILD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 
 
 class Reader(Protocol):
-    """Who reads pages for the engine."""
+    """Reads pages for the engine."""
 
     @property
     def room(self) -> bool:
-        """May another page be given?"""
+        """Whether another page may be given."""
 
     @property
     def busy(self) -> int:
-        """Pages that were given, and not taken back yet."""
+        """Number of pages given and not taken back yet."""
 
     @property
     def ready(self) -> bool:
-        """Is there one to be taken back?"""
+        """Whether a page can be taken back."""
 
     @property
     def lost(self) -> int:
-        """Processes that have ended by themselves so far."""
+        """Number of processes that ended by themselves so far."""
 
     def read(self, page: Page) -> Parsed | None:
-        """What `page` says, or None: `take` gives it later. There must be room."""
+        """Read `page`; None if `take` returns the result later. Requires `room`."""
 
     def take(self) -> tuple[Page, Parsed] | None:
-        """A page that was read since, in the order in which they were given; None for none."""
+        """The next page that was read, in the order in which pages were given; None for none."""
 
     def close(self) -> None:
-        """What is not read yet never will be."""
+        """Discard the pages that are not read yet, and end all processes."""
 
 
 class InlineReader:
@@ -96,21 +96,21 @@ class _Reading:
         self.parsed: Parsed | None = None
         #: Bytes of the answer.
         self.size = 0
-        #: Processes that ended over it.
+        #: Number of processes that ended while reading it.
         self.tries = 0
 
 
 class _Child:
-    """A process that reads, as it is seen from here."""
+    """The crawl's end of a worker process."""
 
     def __init__(self, agent: str, program: str) -> None:
         self.sock, theirs = socket.socketpair()
         self.sock.setblocking(False)
         with theirs:
             self.pid = _spawn(theirs, agent, program)
-        #: Whether it has loaded what it needs.
+        #: Whether it has loaded its modules.
         self.ready = False
-        #: What it was given and has not answered, the one that it is at first.
+        #: The pages it was given and has not answered; it is reading the first one.
         self.given: deque[_Reading] = deque()
         self.size = 0
         self.outbox: deque[memoryview] = deque()
@@ -131,7 +131,7 @@ class _Child:
         self.outbox.extend(memoryview(piece) for piece in pieces if piece)
 
     def send(self) -> None:
-        """As much as the kernel takes; OSError where the process is gone."""
+        """Send as much as the kernel takes; OSError if the process has ended."""
         try:
             sent = self.sock.sendmsg(list(self.outbox)[:_PIECES])
         except BlockingIOError:
@@ -143,7 +143,8 @@ class _Child:
             sent -= min(sent, len(piece))
 
     def receive(self) -> list[_Reading]:
-        """Those that were answered now; OSError or ValueError where it is of no more use."""
+        """Receive answers and return their readings; OSError or ValueError if the process has
+        ended or sent an invalid answer."""
         data = self.sock.recv(_RECEIVE)
         if not data:
             raise OSError(errno.EPIPE, os.strerror(errno.EPIPE))
@@ -171,7 +172,7 @@ class _Child:
         return reading
 
     def wait(self) -> None:
-        """Until it is ready; OSError where it does not become so."""
+        """Block until it is ready; OSError if it does not become so."""
         self.sock.settimeout(_START)
         try:
             self.receive()
@@ -188,7 +189,7 @@ class _Child:
 
 
 def _spawn(end: socket.socket, agent: str, program: str) -> int:
-    """A process that reads pages from `end`; OSError where there can be none."""
+    """Start a process that reads pages from `end`, and return its id; may raise OSError."""
     return os.posix_spawn(
         sys.executable,
         [sys.executable, "-c", _FIND.format(path=sys.path) + program, agent],
@@ -201,9 +202,9 @@ def _spawn(end: socket.socket, agent: str, program: str) -> int:
 class ReaderPool:
     """`count` processes that read pages for `agent`.
 
-    One that ends is replaced, but for one that never was ready, and its pages go to others. Of a
-    page that two did not survive the headers alone are read. Where no process is left, pages
-    are read here.
+    A process that ends is replaced, unless it never was ready, and its pages go to others. If a
+    page crashes two processes, only its headers are used. If no process is left, pages are read
+    in this one.
     """
 
     def __init__(
@@ -215,18 +216,18 @@ class ReaderPool:
         program: str = _PROGRAM,
         most_answers: int = _ANSWERS,
     ) -> None:
-        """Waits until all are ready; OSError where there are not so many.
+        """Start the processes and wait until all are ready; OSError if that fails.
 
-        `program` is the Python that a process runs; `most_answers` bytes of answers may wait.
+        `program` is the Python code of a process. About `most_answers` bytes of answers may wait.
         """
         self._poller = poller
         self._agent = agent
         self._program = program
         self._most_answers = most_answers
         self._children: dict[int, _Child] = {}
-        # All that were given, in their order.
+        # All pages that were given, in order.
         self._given: deque[_Reading] = deque()
-        # Bytes of the answers among them.
+        # Bytes of the answers to them.
         self._answers = 0
         self.lost = 0
         try:
@@ -284,7 +285,7 @@ class ReaderPool:
         child.end()
 
     def _give(self, reading: _Reading) -> None:
-        """To who has least to do; where nobody is left, `take` does it."""
+        """Give it to the least busy process; if none is left, `take` reads the page."""
         if self._children:
             child = min(self._children.values(), key=lambda each: (not each.room, each.size))
             child.give(reading)
@@ -306,16 +307,15 @@ class ReaderPool:
         try:
             child.send()
             events = READ | WRITE if child.outbox else READ
-        except OSError:  # That it is gone is found out where its answers are read.
+        except OSError:  # It has ended; receiving will notice that.
             events = READ
         self._poller.modify(child.sock.fileno(), events)
 
     def _lost(self, child: _Child) -> None:
-        """A process has ended by itself, or is of no more use."""
+        """Replace a process that has ended by itself or sent an invalid answer."""
         self._drop(child)
         self.lost += 1
-        if child.ready:
-            # Another one would hardly become ready, either.
+        if child.ready:  # else its replacement would hardly become ready, either
             with suppress(OSError):
                 self._start()
             if child.given:
@@ -327,12 +327,12 @@ class ReaderPool:
                 reading.parsed = self._read_here(reading)
 
     def _read_here(self, reading: _Reading) -> Parsed:
-        """But of a page that a process did not survive, the headers alone."""
+        """Read a page in this process; if it ended another one, only its headers."""
         page = reading.page
         if not reading.tries:
             return read(page, self._agent)
         page.detail = "could not be read: a process that tried has ended"
         parsed = read(replace(page, body=b""), self._agent)
-        # It may say that it is not to be kept.
+        # The body may forbid to keep it.
         parsed.noindex = True
         return parsed

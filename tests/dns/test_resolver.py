@@ -208,27 +208,27 @@ def test_a_name_expected_is_known_when_it_is_asked_for(world: World) -> None:
     assert it.stats()["early"] == 2
 
 
-def test_what_name_servers_tell_is_told_once(world: World) -> None:
-    """Also of names that nobody waits for; not what is known, or serves while asking fails."""
+def test_addresses_from_name_servers_are_reported_once(world: World) -> None:
+    """Also those of `expect`; not cached ones, nor expired ones that are used meanwhile."""
     it = world.resolver()
     it.expect(["WWW.test.", "empty.test"], world.now)
     for name in ("both.test", "BOTH.test.", "none.test", "known.test", "192.0.2.5"):
         it.ask(name, world.now)
-    told: list[Answer] = []
+    reported: list[Answer] = []
     while not world.turn(world.is_idle):
-        told += it.told
-    told += it.told
-    assert sorted(told) == [found("both.test", "192.0.2.7"), found("www.test", "192.0.2.1")]
+        reported += it.reported
+    reported += it.reported
+    assert sorted(reported) == [found("both.test", "192.0.2.7"), found("www.test", "192.0.2.1")]
     it.step(world.now)
-    assert it.told == []
+    assert it.reported == []
     assert it.ask("www.test", world.now) == found("www.test", "192.0.2.1")
     it.step(world.now)
-    assert it.told == []
+    assert it.reported == []
     world.answers.clear()
     world.servers[0].down = True
     world.now += 1800
     assert world.resolve("www.test") == found("www.test", "192.0.2.1")
-    assert it.told == []
+    assert it.reported == []
 
 
 def test_what_is_expected_comes_behind_what_is_asked_for(world: World) -> None:
@@ -593,4 +593,4 @@ def test_questions_are_random_by_the_systems_generator(world: World) -> None:
         "address_time": 60.0,
     }
     world.it = Resolver(world.poller, [address], world.cache, {}, **options)
-    assert isinstance(world.it._questions._dice._rng, SystemRandom)
+    assert isinstance(world.it._questions._random._rng, SystemRandom)

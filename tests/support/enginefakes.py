@@ -43,7 +43,7 @@ class FakeNames:
 
     def __init__(self, calls: list[str]) -> None:
         self.calls = calls
-        self.told: Sequence[Answer] = ()
+        self.reported: Sequence[Answer] = ()
         self.room = 100
         self.deadline: float | None = None
         self.answers: list[Answer] = []

@@ -1,13 +1,13 @@
-"""Random octets for questions: ids, ports, the case of letters."""
+"""Random octets for questions: ids, ports and the case of letters."""
 
 import random
 
 _DRAWN = 8192
 
 
-class Dice:
-    """Octets of `rng`, drawn many at a time: to ask the system for each question costs more
-    than to write the question."""
+class RandomBytes:
+    """Octets of `rng`, drawn many at a time: asking the system for those of each question would
+    cost more than writing the question."""
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
@@ -15,7 +15,7 @@ class Dice:
         self._used = 0
 
     def take(self, count: int) -> bytes:
-        """`count` octets that nobody else gets."""
+        """`count` octets that are given out once only."""
         start = self._used
         self._used = start + count
         if self._used > len(self._drawn):
