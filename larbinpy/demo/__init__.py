@@ -1,7 +1,7 @@
-"""An embedded web and name server on loopback: the crawler's first crawl, and its tests' world.
+"""An embedded web and name server on loopback, for `larbinpy demo` and for tests.
 
-``with serve() as demo:`` runs both in a process of their own; `Serving` says where they
-are and what a right crawl of them finds. `demo_conf` writes the larbin.conf for it.
+``with serve() as demo:`` runs both in a process of their own; `Serving` has their addresses and
+the expected result of a crawl. `demo_conf` writes the larbin.conf for it.
 """
 
 import json
@@ -34,10 +34,10 @@ __all__ = [
     "truth",
 ]
 
-#: Of a larbin.conf for the demo: by it people, and programs, know one.
-FIRST_LINE = "# Written by larbinpy demo, and written anew where that runs again.\n"
+#: The first line of a larbin.conf for the demo, which identifies one.
+FIRST_LINE = "# Written by larbinpy demo; the next run in this folder overwrites it.\n"
 
-#: How long (s) a stopped server may take to end.
+#: Seconds that a stopped server may take to exit.
 _PATIENCE = 5.0
 
 
@@ -46,7 +46,7 @@ class Logged(NamedTuple):
 
     #: Monotonic clock, s.
     time: float
-    #: The server address that it came in at.
+    #: The server address that received it.
     address: str
     host: str
     path: str
@@ -62,7 +62,7 @@ def _web(port: int) -> Web:
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """A running demo web, and the way to ask it what happened."""
+    """A running demo web: its addresses, its description and its logs."""
 
     #: Address of the name server.
     dns: tuple[str, int]
@@ -73,11 +73,11 @@ class Serving:
 
     @property
     def web(self) -> Web:
-        """The description of what is served."""
+        """The description of the web."""
         return _web(self.web_port)
 
     def truth(self, **switches: Any) -> Truth:
-        """`expectation.truth` of this web; the switches are its own."""
+        """`expectation.truth` of this web, with its switches."""
         return truth(self.web, **switches)
 
     def log(self) -> list[Logged]:
@@ -85,15 +85,15 @@ class Serving:
         return [Logged(**line) for line in self._ask("/_log")]
 
     def requests(self) -> list[tuple[str, int]]:
-        """The log as (URL, status), as `Truth.trespasses` takes it."""
+        """The log as pairs of URL and status, the argument of `Truth.trespasses`."""
         return [(self.web.url(Location(r.host, r.path)), r.status) for r in self.log()]
 
     def names(self) -> list[tuple[str, str, str]]:
-        """The questions asked so far: name, type, and reply code or "lost"."""
+        """The DNS queries so far: name, type, and reply code or "lost"."""
         return [(name, type_, result) for name, type_, result in self._ask("/_names")]
 
     def reset(self) -> None:
-        """Forget both logs, and which pages were tried."""
+        """Clear both logs and the record of first tries."""
         self._ask("/_reset")
 
     def conf(self, out: str | Path, state: str | Path, **settings: Any) -> str:
@@ -113,7 +113,7 @@ class Serving:
 def serve(*, drop: float = 0.0, flaky: float = 0.0, seed: int = 0) -> Iterator[Serving]:
     """Run the demo web in a process of its own, with the options of ``python -m larbinpy.demo``.
 
-    Raises OSError where it cannot start.
+    Raises OSError if it cannot start.
     """
     options = [f"--drop={drop}", f"--flaky={flaky}", f"--seed={seed}"]
     home = str(Path(__file__).resolve().parents[2])
@@ -124,7 +124,7 @@ def serve(*, drop: float = 0.0, flaky: float = 0.0, seed: int = 0) -> Iterator[S
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": path},
-        # A Ctrl-C at the terminal is for the crawler, which still needs its web to stop well.
+        # Ctrl-C at the terminal must not stop it: the crawler needs its web to stop cleanly.
         start_new_session=True,
     )
     try:
@@ -138,12 +138,12 @@ def _where(process: subprocess.Popen[str]) -> Serving:
     line = process.stdout.readline()
     if not line:
         raise OSError(f"the demo web did not start (exit status {process.wait()})")
-    said = json.loads(line)
+    addresses = json.loads(line)
     return Serving(
-        (said["dns"][0], said["dns"][1]),
-        said["web_port"],
-        (said["control"][0], said["control"][1]),
-        tuple(said["seeds"]),
+        (addresses["dns"][0], addresses["dns"][1]),
+        addresses["web_port"],
+        (addresses["control"][0], addresses["control"][1]),
+        tuple(addresses["seeds"]),
         process,
     )
 
@@ -173,27 +173,26 @@ def demo_conf(
 ) -> str:
     """The text of a larbin.conf that crawls and mirrors the demo web.
 
-    `out` and `state` are outputDir and stateDir; times are in seconds; `extra` is put at
-    the end.
+    `out` and `state` are outputDir and stateDir; times are in seconds; `extra` is appended.
     """
     starts = "\n".join(f"startUrl {seed}" for seed in seeds)
     types = "\nanyType" if any_type else ""
     return f"""\
-{FIRST_LINE}# The demo web: every name and address in it is on this machine alone.
+{FIRST_LINE}# The demo web: all its names and addresses are on this machine.
 From demo@larbinpy.invalid
 UserAgent larbinpy
 dnsServer {dns[0]}:{dns[1]}
 allowPrivate
 {starts}
 
-# All there is to see, and an end to what has none.
+# Fetch everything, but limit the endless parts.
 getCGI
 getImage{types}
 depthInSite {depth}
 limitPage 2000
 limitTime 10
 
-# Its owner is in no need of patience.
+# No wait is needed: the server is our own.
 waitDuration {wait:g}
 maxWait 2
 retryWait {retry_wait:g}

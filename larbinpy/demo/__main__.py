@@ -1,6 +1,6 @@
-"""Serve the demo web: ``python -m larbinpy.demo``. Says where in one JSON line on standard output.
+"""Serve the demo web: ``python -m larbinpy.demo``. Prints its addresses as one line of JSON.
 
-It ends when its standard input does, so that it never outlives the program that started it.
+It ends when its standard input closes, so that it never outlives the program that started it.
 """
 
 import argparse
@@ -18,21 +18,23 @@ from larbinpy.demo.server import WebControl, WebServer, bind_all, listen
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m larbinpy.demo", description=__doc__)
-    parser.add_argument("--drop", type=float, default=0.0, help="share of name answers lost")
-    parser.add_argument("--flaky", type=float, default=0.0, help="share of pages 503 at first")
-    parser.add_argument("--seed", type=int, default=0, help="chooses which")
+    parser.add_argument("--drop", type=float, default=0.0, help="share of DNS replies to drop")
+    parser.add_argument(
+        "--flaky", type=float, default=0.0, help="share of pages that reply 503 at first"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of these choices")
     return parser.parse_args()
 
 
 def _stop_with_stdin(stop: asyncio.Event) -> None:
-    """Set `stop` when standard input ends; where it cannot be watched, only signals stop."""
+    """Set `stop` at the end of standard input; if it cannot be watched, only signals stop."""
 
     def readable() -> None:
         if not os.read(sys.stdin.fileno(), 4096):
             stop.set()
 
     if sys.stdin is not None:
-        # A file or /dev/null never ends as a pipe does, and epoll takes neither.
+        # epoll refuses files and /dev/null, which never close as a pipe does.
         with suppress(OSError):
             asyncio.get_running_loop().add_reader(sys.stdin.fileno(), readable)
 

@@ -1,7 +1,7 @@
-"""What a right crawl of the demo web must end with, and how a real one differs from that.
+"""The expected result of a crawl of the demo web, and its differences from a real one.
 
-The truth comes from the description, not from the bytes: nothing here parses a page or a
-robots.txt, so it cannot make the crawler's mistakes with it.
+It is computed from the description, not from bytes: nothing here parses a page or robots.txt,
+so it cannot repeat the crawler's mistakes.
 """
 
 import re
@@ -11,25 +11,25 @@ from dataclasses import dataclass, replace
 
 from larbinpy.demo.site import LinkKind, Location, Web
 
-#: The other name of an outcome: a site's state may be known before its URL is queued.
+#: Outcome -> its other name, for a URL queued when the state of its site was known already.
 TWINS = {"forbiddenRobots": "fastRobots", "noDNS": "fastNoDns", "noConnection": "fastNoConn"}
 
-#: Paths that a mirror has no reason to rename.
+#: Paths that a mirror uses unchanged as file names.
 _PLAIN_PATH = re.compile(r"(/[A-Za-z0-9_-][A-Za-z0-9_.-]{0,100})*/?")
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """How one URL must end."""
+    """The expected fate of a URL."""
 
     outcome: str
-    #: HTTP status; 0 where no request for it may or can be answered.
+    #: HTTP status; 0 if no request for it may be made or can be answered.
     status: int
     kind: LinkKind
     #: Links from the nearest seed.
     distance: int
-    #: The mirror's file, relative to outputDir; None where there is none, and where its
-    #: name is for the mirror to choose (escapes, queries, names that collide).
+    #: The mirror's file, relative to outputDir; None if there is none or if the mirror chooses
+    #: its name (escapes, queries, collisions).
     file: str | None = None
 
     def allows(self, outcome: str) -> bool:
@@ -38,29 +38,28 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """The ends of all URLs, and what must not be asked for."""
+    """The expected fates of all URLs, and those that must not be requested."""
 
     expected: Mapping[str, Expected]
-    #: URL prefixes below which anything goes: the endless parts.
+    #: URL prefixes of the endless parts, where any fate is right.
     loose: tuple[str, ...]
     #: URLs that exist and must never be requested: no link leads there, or robots.txt forbids.
     hidden: frozenset[str]
 
     @property
     def fetched(self) -> list[str]:
-        """The URLs that end in success."""
+        """The URLs whose outcome is success."""
         return [url for url, end in self.expected.items() if end.outcome == "success"]
 
     @property
     def files(self) -> dict[str, str]:
-        """Mirror file -> URL, where the name is settled."""
+        """Mirror file -> URL, for known file names."""
         return {end.file: url for url, end in self.expected.items() if end.file is not None}
 
     def differences(self, fates: Iterable[tuple[str, str]]) -> list[str]:
-        """One line for each way in which `fates`, (URL, outcome name), are not the truth.
+        """One line for each difference between `fates`, (URL, outcome name), and the truth.
 
-        robots.txt and the loose URLs may be among them, and so may URLs that were never
-        wanted if they were not fetched.
+        robots.txt and loose URLs are ignored, and so are unexpected URLs that were not fetched.
         """
         seen: dict[str, str] = {}
         lines = []
@@ -77,17 +76,17 @@ class Truth:
         return lines
 
     def trespasses(self, requests: Iterable[tuple[str, int]]) -> list[str]:
-        """One line for each request, (URL, status answered), that should not have been made.
+        """One line for each of `requests`, (URL, status), that is wrong.
 
-        Wrong are requests for hidden URLs, for URLs that the truth does not know, and for
-        a URL again after it was answered with 200.
+        Wrong requests are for hidden URLs, for unknown URLs, and for URLs whose earlier request
+        was answered with 200.
         """
         asked: Counter[str] = Counter()
         for url, status in requests:
             asked[url] += status == 200
         often = [url for url, n in asked.items() if n > 1 and not url.endswith("/robots.txt")]
         lines = [f"answered {asked[url]} times: {url}" for url in often]
-        return lines + [f"must not be asked: {url}" for url in asked if self._foreign(url)]
+        return lines + [f"must not be requested: {url}" for url in asked if self._foreign(url)]
 
     def _foreign(self, url: str) -> bool:
         if url.endswith("/robots.txt") or url.startswith(self.loose or ("\0",)):
@@ -108,16 +107,16 @@ def truth(
     sitemaps: bool = True,
     within: Callable[[Location], bool] = lambda location: True,
 ) -> Truth:
-    """The truth for a crawl from `seeds` (default: the web's own), robots rules obeyed.
+    """The truth for a crawl from `seeds` (default: those of the web) that obeys robots.txt.
 
-    The switches are getCGI, getImage and anyType (which refuses no type, and wants style
-    sheets and other requisites), sitemaps, and any narrower scope (`within`). A mirror has
-    the files that `Expected.file` names, and one more for each other success.
+    The switches are getCGI, getImage, anyType (which also fetches style sheets and other
+    requisites), sitemaps, and a narrower scope (`within`). A mirror has the files of
+    `Expected.file`, and one more for each other success.
     """
     wanted = {LinkKind.PAGE: True, LinkKind.IMAGE: images or any_type, LinkKind.REQUISITE: any_type}
     wanted[LinkKind.SITEMAP] = sitemaps
     ends: dict[Location, Expected] = {}
-    met: set[str] = set()
+    seen: set[str] = set()
     queue = deque((LinkKind.PAGE, seed, 0) for seed in seeds or web.seeds)
     while queue:
         kind, location, distance = queue.popleft()
@@ -126,8 +125,8 @@ def truth(
         if "?" in location.path and not cgi:
             continue
         host = web.hosts[location.host]
-        if host.name not in met:
-            met.add(host.name)
+        if host.name not in seen:
+            seen.add(host.name)
             queue.extend(
                 (LinkKind.SITEMAP, host.location(path), distance) for path in host.sitemaps
             )
@@ -169,7 +168,7 @@ def _report(web: Web, ends: dict[Location, Expected]) -> Truth:
 
 
 def _settled(files: list[str]) -> set[str]:
-    """Those of `files` that neither meet another file nor a folder of the same name."""
+    """The `files` that collide with no other file and no folder."""
     folders = {parent for file in files for parent in _parents(file)}
     clashes = {file for file in files if file in folders}
     counts = Counter(files)

@@ -1,4 +1,4 @@
-"""The small files of the demo web, written from a few values: pictures, sound, XML, CSS."""
+"""The small files of the demo web, generated: pictures, sound, XML, CSS."""
 
 import struct
 import zlib
@@ -37,7 +37,7 @@ def tone() -> bytes:
 
 
 def cascading(*urls: str) -> str:
-    """A style sheet that paints with `urls`."""
+    """A style sheet with `urls` as backgrounds."""
     rules = (f"h{n} {{ background: url({url}) no-repeat right }}" for n, url in enumerate(urls, 1))
     return "\n".join(["body { font: 16px/1.5 serif; max-width: 40em; margin: auto }", *rules, ""])
 

@@ -1,8 +1,7 @@
-"""What the demo web consists of: one short function for each host or group of hosts.
+"""The hosts of the demo web: one short function for each host or group of hosts.
 
-Every page that a crawler must not reach has "hidden" in its path, every page that is
-meant to be missing has "missing": the tests hold the description to that, so that a slip
-of the pen here cannot pass for a decision.
+The path of every page that a crawler must not reach contains "hidden", and that of every
+missing page "missing". Tests check this, so that a typo here is not taken for intent.
 """
 
 import re
@@ -82,7 +81,7 @@ def _section(host: Host, section: str, dress: tuple[Link, ...], other: Link) -> 
 
 
 def _moved(web: Web) -> None:
-    """Redirects of every status, relative and absolute, in a chain and in a circle."""
+    """Redirects of every status, relative and absolute, in a chain and in a loop."""
     host = web.host("moved.demo")
     statuses = (301, 302, 303, 307, 308)
     ways = [f"/by-{status}" for status in statuses]
@@ -165,7 +164,7 @@ def _sitemaps(host: Host) -> None:
 
 
 def _strange_rules(web: Web) -> None:
-    """What else a request for robots.txt can meet (RFC 9309, 2.3.1)."""
+    """Other replies to a request for robots.txt (RFC 9309, 2.3.1)."""
     missing = web.host("unruled.demo", None)
     refusing = web.host("rules-403.demo", Resource(403))
     near = web.host("rules-near.demo", Resource(301, headers=(("Location", "/rules/robots.txt"),)))
@@ -188,7 +187,7 @@ def _strange_rules(web: Web) -> None:
 
 
 def _errors(web: Web) -> None:
-    """Pages that fail, once or always, and pages that take their time."""
+    """Pages that fail, once or always, and slow pages."""
     host = web.host("errors.demo")
     failing = {"/401": 401, "/403": 403, "/gone": 410, "/teapot": 418, "/500": 500, "/501": 501}
     good = ["/busy-once", "/busy-a-second", "/empty", "/created"]
@@ -217,7 +216,7 @@ def _errors(web: Web) -> None:
 
 
 def _trap(web: Web) -> None:
-    """A calendar and a staircase without end; each page is new, and none says anything."""
+    """An endless calendar and an endless staircase: traps of new pages without content."""
     host = web.host("trap.demo")
     host.page(
         "/",
@@ -276,7 +275,7 @@ def _names(web: Web) -> None:
 
 
 def _unreachable(web: Web) -> None:
-    """Names without an address, and an address where nobody answers."""
+    """Names without an address, and an address that refuses connections."""
     for name, fate in (("nowhere.demo", "noDNS"), ("mute.demo", "noDNS")):
         host = web.host(name, None)
         host.addresses, host.fate = (), fate

@@ -1,8 +1,8 @@
 """The name server of the demo: the names of the demo web, and NXDOMAIN for all others.
 
-It asks nobody else, so a crawl through it can only ever reach the demo web. Lost answers
-are part of the show: which ones are lost depends on the seed, the name and how often it
-was asked, never on the order of arrival.
+It forwards no query, so a crawl through it can reach only the demo web. It can drop replies:
+the choice depends on the seed, the name and the number of queries for it, never on the order
+of arrival.
 """
 
 import asyncio
@@ -22,22 +22,22 @@ from larbinpy.demo.site import Host, Web, share
 
 _ORIGIN = "demo."
 _TTL = 300
-#: Serial, refresh, retry, expire, and the minimum: how long a failure may be remembered (s).
+#: Serial, refresh, retry, expire, and minimum, the time to cache a failure (s).
 _SOA = f"ns.{_ORIGIN} hostmaster.{_ORIGIN} 1 3600 600 86400 60"
 
 
 class Asked(NamedTuple):
-    """One line of the log: a question and what became of it."""
+    """One line of the log: a query and its result."""
 
     name: str
     type: str
-    #: Reply code, or "lost" where the answer was dropped on purpose.
+    #: Reply code, or "lost" if the reply was dropped on purpose.
     result: str
 
 
 @dataclass(slots=True)
 class NameServer:
-    """Answers for the names of `web`; loses the share `drop` of its answers."""
+    """Answers for the names of `web`; drops the share `drop` of its replies."""
 
     web: Web
     drop: float = 0.0
@@ -50,7 +50,7 @@ class NameServer:
         self._times.clear()
 
     def answer(self, query: bytes) -> bytes | None:
-        """The reply to one datagram; None where there is none (not a question, or lost)."""
+        """The reply to one datagram; None if it is not a query or the reply is dropped."""
         try:
             message = dns.message.from_wire(query)
         except dns.exception.DNSException:
@@ -83,7 +83,7 @@ class NameServer:
 
 
 def _records(host: Host, name: str) -> list[dns.rrset.RRset]:
-    """The address records of `host` under `name` as asked, behind a CNAME where it is one."""
+    """The address records of `host` under `name`, after a CNAME if it is an alias."""
     records = []
     if host.alias_of is not None:
         target = f"{host.alias_of}."
@@ -94,7 +94,7 @@ def _records(host: Host, name: str) -> list[dns.rrset.RRset]:
 
 
 class NameProtocol(asyncio.DatagramProtocol):
-    """Carries datagrams to a `NameServer` and back."""
+    """The UDP transport of a `NameServer`."""
 
     def __init__(self, server: NameServer) -> None:
         self._server = server

@@ -5,7 +5,7 @@ from urllib.parse import quote
 from larbinpy.demo.files import cascading, png, svg, tone
 from larbinpy.demo.site import HTML, Host, Link, Resource
 
-#: Codec, the label that pages bear, a name in that script, a sentence.
+#: Codec, the label in pages, a name in that script, a sentence.
 _SCRIPTS = (
     ("utf-8", "utf-8", "ψηφίδες", "ψηφίδες δίπλα σε ψηφίδες"),
     ("iso-8859-1", "iso-8859-1", "araignée", "Une araignée tisse déjà à Noël"),
@@ -37,7 +37,7 @@ def _lettered(
 
 
 def _mislabelled(host: Host) -> list[str]:
-    """Labels that lie; the links are ASCII, and must be found whatever is believed."""
+    """Pages with wrong charset labels; their links are ASCII and must be found anyway."""
     french, cyrillic, chinese = (_SCRIPTS[n][3] for n in (1, 2, 5))
     cases = {
         "/wrong/meta.html": (HTML, "windows-1251", "utf-8", cyrillic),
@@ -55,7 +55,7 @@ def _mislabelled(host: Host) -> list[str]:
 
 
 def markup(host: Host) -> None:
-    """Every way to write a link, and every way to write what is none."""
+    """Every way to write a link, and every way to write something that is not one."""
     pages = ["area", "iframe", "form", "next", "refresh"]
     ways = [Link(how, f"/by/{how}.html") for how in pages]
     for way in ways:
@@ -134,7 +134,7 @@ def _pictures(host: Host) -> None:
 
 
 def _junk(host: Host) -> None:
-    """HTML that is hardly HTML, with one good link among what cannot be fetched."""
+    """Broken HTML with one valid link among invalid ones."""
     bad = ["mailto:x@www.demo", "javascript:void(0)", "ftp://www.demo/x", "http://", "http://[::1"]
     bad += ["http://a b/", "http://www.demo:99999/", "data:text/html,x", "", "#top", "tel:1"]
     anchors = "".join(f'<a href="{url}">x' for url in bad)
@@ -144,7 +144,7 @@ def _junk(host: Host) -> None:
 
 
 def parcels(host: Host) -> None:
-    """How bodies are packed, and types that a crawler for pages refuses."""
+    """Encodings of bodies, and types that a crawler of pages refuses."""
     packed = {
         "/gzip.html": Resource(gzip=True),
         "/chunked.html": Resource(chunked=True),
@@ -177,7 +177,7 @@ def parcels(host: Host) -> None:
 
 
 def paths(host: Host) -> None:
-    """URLs that need escaping, look alike, or collide where they become file names."""
+    """URLs that need escaping, look alike, or collide as file names."""
     spelled = {
         "/with%20space.html": "/with space.html",
         "/caf%C3%A9.html": "/café.html",

@@ -1,8 +1,8 @@
 """A small HTTP/1.1 server on loopback for the demo web, and its control port.
 
-It is the other side of the crawler in the tests, so it keeps to HTTP/1.1 (RFC 9112) where
-a client can tell: persistent connections, chunked bodies, HEAD, absolute-form targets (so
-that it also serves as a proxy for its own hosts).
+Tests run the crawler against it, so it follows HTTP/1.1 (RFC 9112) in all that a client
+observes: persistent connections, chunked bodies, HEAD, absolute-form targets (it is also a
+proxy for its own hosts).
 """
 
 import asyncio
@@ -18,9 +18,9 @@ from larbinpy.demo.names import NameServer
 from larbinpy.demo.site import Location, Resource, Web, share, squeeze
 
 _HEAD_LIMIT = 64 * 1024
-#: A connection without a request for so long (s) is closed.
+#: Seconds after which a connection without a request is closed.
 _IDLE = 60.0
-#: A dripping body goes out in so many pieces.
+#: Pieces of a dripping body.
 _DROPS = 10
 
 
@@ -32,7 +32,7 @@ class WebRequest:
     host: str
     path: str
     headers: dict[str, str]
-    #: The address that it came in at.
+    #: The server address that received it.
     address: str
     version: str = "HTTP/1.1"
 
@@ -46,7 +46,7 @@ class WebRequest:
 
 
 def parse_request(head: bytes, address: str) -> WebRequest | None:
-    """Read a request head; None where it is not one."""
+    """Parse a request head; None if it is invalid."""
     line, *fields = head.decode("latin-1").rstrip("\r\n").split("\r\n")
     words = line.split(" ")
     if len(words) != 3:
@@ -64,10 +64,10 @@ def parse_request(head: bytes, address: str) -> WebRequest | None:
 
 @dataclass(slots=True)
 class WebServer:
-    """Answers requests out of a `Web`, and remembers what it was asked.
+    """Answers requests from a `Web` and logs them.
 
-    The share `flaky` of the good pages answers 503 the first time, as do those that are
-    `busy` by themselves.
+    The share `flaky` of the pages with status 200 replies 503 the first time, as do pages that
+    are `busy`.
     """
 
     web: Web
@@ -81,7 +81,7 @@ class WebServer:
         self._tried.clear()
 
     def is_flaky(self, location: Location) -> bool:
-        """Whether chance chose `location` to fail once."""
+        """Whether `location` fails once at random."""
         if location.path.endswith("/robots.txt") or self.web.find(location).status != 200:
             return False
         return share(self.seed, location) < self.flaky
@@ -119,7 +119,7 @@ class WebServer:
 
 @dataclass(slots=True)
 class WebControl:
-    """What tests may ask: ``/_log`` (requests), ``/_names`` (questions), ``/_reset``."""
+    """The control port for tests: ``/_log`` (requests), ``/_names`` (queries), ``/_reset``."""
 
     server: WebServer
     names: NameServer
@@ -140,8 +140,8 @@ def _json(value: object) -> Resource:
     return Resource(type="application/json", body=json.dumps(value).encode())
 
 
-#: The client left, kept silent or sends what is not HTTP; or the program ends (3.11 prints
-#: a traceback for a connection's task that ends cancelled).
+#: The client has closed, is silent or does not send HTTP; or the program ends (Python 3.11
+#: prints a traceback for a connection's task that is cancelled).
 _GONE = (
     ConnectionError,
     TimeoutError,
@@ -161,7 +161,7 @@ async def talk(
         async for request in _requests(reader, writer.get_extra_info("sockname")[0]):
             await _send(writer, answer(request), request)
     except _GONE:
-        pass  # nobody to answer
+        pass  # the connection is gone
     finally:
         writer.close()
 

@@ -1,9 +1,9 @@
 """The demo web as values: hosts, their resources, and the links a crawler must find there.
 
-A page is described by its links; its markup is made from them. So the description says
-at once what the server sends and what a right crawl knows afterwards, and the two cannot
-drift apart. Targets are written in their canonical spelling (``/path`` on the same host,
-``//host/path`` elsewhere); what the page writes instead is the link's ``spelled``.
+A page is described by its links, and its markup is generated from them: the server's replies
+and the expected result of a crawl come from the same description and cannot differ. Targets
+are in canonical spelling (``/path`` on the same host, ``//host/path`` elsewhere); a different
+spelling in the page is the link's ``spelled``.
 """
 
 import gzip
@@ -18,7 +18,7 @@ HTML = "text/html"
 
 
 class LinkKind(Enum):
-    """What a link is to a crawler."""
+    """The kind of a link, as far as a crawler is concerned."""
 
     PAGE = "page"
     IMAGE = "image"
@@ -29,7 +29,7 @@ class LinkKind(Enum):
 
 
 class Location(NamedTuple):
-    """Where a resource is: host, then path and query in canonical spelling."""
+    """Host, then path and query in canonical spelling."""
 
     host: str
     path: str
@@ -44,7 +44,7 @@ class Link:
     spelled: str | None = None
 
 
-#: How each sort of link is written. Entries of kind NEVER are what a crawler must leave.
+#: The markup of each sort of link. A crawler must not follow those of kind NEVER.
 MARKUP: dict[str, tuple[LinkKind, str]] = {
     "a": (LinkKind.PAGE, '<li><a href="{url}">{text}</a></li>'),
     "area": (LinkKind.PAGE, '<map name="m"><area shape="default" alt="" href="{url}"></map>'),
@@ -79,7 +79,7 @@ _IN_HEAD = {"next", "feed", "refresh", "icon", "style", "manifest", "style-eleme
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """What the server answers for one path, and what a crawler should make of it."""
+    """The server's reply for one path, and the expected outcome."""
 
     status: int = 200
     type: str = HTML
@@ -87,20 +87,20 @@ class Resource:
     headers: tuple[tuple[str, str], ...] = ()
     #: The links a crawler must find, Location and Link headers included.
     links: tuple[tuple[LinkKind, Location], ...] = ()
-    #: Outcome name, where the status alone does not say it.
+    #: Outcome name, if the status alone does not determine it.
     outcome: str = ""
     #: Seconds over which the body is sent.
     drip: float = 0.0
-    #: Retry-After (s) of one 503 that comes before the real answer.
+    #: Retry-After (s) of one 503 before the real reply.
     busy: int | None = None
     chunked: bool = False
     gzip: bool = False
-    #: False where the page asks not to be kept (meta robots noindex).
+    #: False if the page asks not to be kept (meta robots noindex).
     indexed: bool = True
 
     @property
     def fate(self) -> str:
-        """The outcome name that a crawler must end with."""
+        """The expected outcome name."""
         if self.outcome:
             return self.outcome
         return {2: "success", 3: "err30X", 4: "err40X"}.get(self.status // 100, "err50X")
@@ -111,7 +111,7 @@ MISSING = Resource(404, body=b"<!DOCTYPE html><title>Not found</title><p>No such
 
 @dataclass(slots=True)
 class Host:
-    """One host name. `fate` is set where no request can get through (noDNS, noConnection)."""
+    """One host name. `fate` is set if no request can reach it (noDNS, noConnection)."""
 
     name: str
     port: int
@@ -122,7 +122,7 @@ class Host:
     #: Paths of the sitemaps that robots.txt names.
     sitemaps: tuple[str, ...] = ()
     resources: dict[str, Resource] = field(default_factory=dict)
-    #: Makes the resources that are not listed: the endless part of a trap.
+    #: Generates the resources that are not listed: the endless part of a trap.
     endless: Callable[["Host", str], Resource | None] | None = None
     #: Where the endless part begins.
     endless_prefixes: tuple[str, ...] = ()
@@ -134,7 +134,7 @@ class Host:
         return found or MISSING
 
     def location(self, target: str) -> Location:
-        """The location that a link's target names, seen from this host."""
+        """The location of a link's target on a page of this host."""
         if not target.startswith("//"):
             return Location(self.name, target)
         host, slash, path = target[2:].partition("/")
@@ -154,25 +154,25 @@ class Host:
         return tuple((kind, location) for kind, location in kinds if kind is not LinkKind.NEVER)
 
     def put(self, path: str, resource: Resource) -> None:
-        """Add `resource`; a second one at the same path is an error in the description."""
+        """Add `resource`; raises ValueError if the path has one already."""
         if path in self.resources:
             raise ValueError(f"two resources at {self.name}{path}")
         self.resources[path] = resource
 
     def file(self, path: str, body: str | bytes, type_: str, *links: Link) -> None:
-        """Add a file with the body given; ``{port}`` in text stands for the web port."""
+        """Add a file; ``{port}`` in a text body is replaced by the web port."""
         data = body.replace("{port}", str(self.port)).encode() if isinstance(body, str) else body
         self.put(path, Resource(type=type_, body=data, links=self.found(links)))
 
     def page(self, path: str, *links: Link, traits: Resource | None = None, **how: str) -> None:
-        """Add an HTML page made of `links`; `traits` gives the rest, `how` goes to `html`."""
+        """Add an HTML page with `links`; `traits` has the rest, `how` is passed to `html`."""
         traits = traits or Resource()
         body = html(self, how.pop("title", path), links, **how)
         found = self.found(links) + traits.links
         self.put(path, replace(traits, body=body, links=found))
 
     def redirect(self, path: str, status: int, target: str, spelled: str | None = None) -> None:
-        """Add a redirect; its Location is the one link in it."""
+        """Add a redirect; its only link is its Location."""
         link = Link("entry", target, spelled)
         location = (("Location", self.spell(link)),)
         self.put(path, Resource(status, headers=location, links=self.found((link,))))
@@ -188,7 +188,7 @@ def html(
     codec: str = "utf-8",
     label: str = "utf-8",
 ) -> bytes:
-    """The bytes of a page in `codec`; `label` is what its meta element claims ("" for none)."""
+    """The bytes of a page in `codec`; `label` is the charset in its meta element, or ""."""
     parts: dict[bool, list[str]] = {True: [], False: []}
     for link in links:
         url = escape(host.spell(link))
@@ -209,7 +209,7 @@ def html(
 
 @dataclass(slots=True)
 class Web:
-    """All hosts of the demo web, for one web port. Given the port, always the same."""
+    """All hosts of the demo web, for one web port; the port determines everything."""
 
     port: int
     hosts: dict[str, Host] = field(default_factory=dict)
@@ -240,14 +240,14 @@ class Web:
         return location.path.startswith(self.hosts[location.host].endless_prefixes or ("\0",))
 
     def locations(self) -> Iterator[Location]:
-        """Every listed resource, whatever serves as robots.txt excepted."""
+        """Every listed resource except robots.txt."""
         for host in self.hosts.values():
             for path in host.resources:
                 if not path.endswith("/robots.txt"):
                     yield Location(host.name, path)
 
     def listening(self) -> list[str]:
-        """The addresses that the web server answers on, each once."""
+        """The distinct addresses that the web server listens on."""
         hosts = (host for host in self.hosts.values() if not host.fate)
         return list(dict.fromkeys(address for host in hosts for address in host.addresses))
 
@@ -256,12 +256,12 @@ class Web:
         return [a for host in self.hosts.values() if host.fate for a in host.addresses]
 
 
-def share(*what: object) -> float:
-    """A number in [0, 1) that depends on `what` alone: chance without a state."""
-    digest = blake2b(repr(what).encode(), digest_size=6).digest()
+def share(*key: object) -> float:
+    """A number in [0, 1) that depends only on `key`: randomness without state."""
+    digest = blake2b(repr(key).encode(), digest_size=6).digest()
     return int.from_bytes(digest, "big") / 2**48
 
 
 def squeeze(body: bytes) -> bytes:
-    """gzip with no time stamp, so that the same page is the same bytes in each run."""
+    """gzip without a timestamp, so that the bytes are the same in each run."""
     return gzip.compress(body, mtime=0)

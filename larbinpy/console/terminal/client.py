@@ -72,7 +72,7 @@ class Wire:
         try:
             self._sock = socket.create_connection((host.strip("[]"), port), timeout)
         except OSError as error:
-            raise _nobody(self._where, "inputPort", port, error) from None
+            raise _unreachable(self._where, "inputPort", port, error) from None
         self._sock.setblocking(False)
         self._wait = wait
         self._inbox = bytearray()
@@ -248,10 +248,10 @@ def _connect(connection: HTTPConnection, where: str) -> None:
     try:
         connection.connect()
     except OSError as error:
-        raise _nobody(where, "httpPort", connection.port, error) from None
+        raise _unreachable(where, "httpPort", connection.port, error) from None
 
 
-def _nobody(where: str, keyword: str, port: int, error: OSError) -> NoAnswer:
+def _unreachable(where: str, keyword: str, port: int, error: OSError) -> NoAnswer:
     return NoAnswer(
         f"no crawl answers at {where} ({error.strerror or error}); "
         f"is one running there, with {keyword} {port}?"
