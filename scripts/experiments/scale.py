@@ -1,8 +1,8 @@
-"""How seen and store bear a hundred million URLs: memory, speed, the longest turn, reopening.
+"""Memory, speed, longest turn and time to reopen of seen and store with 100 million URLs.
 
-Each part runs in a process of its own (`python -m experiments.scale seen|store ...`), so that
-its memory is its own, and does what the crawl does: batches of a page's size, a checkpoint
-every so often, one step of whatever goes on in the background each turn.
+Each part runs in its own process (`python -m experiments.scale seen|store COUNT`), so its memory
+can be measured. It does the work of a crawl: batches of a page's links, regular checkpoints, and
+one step of the background work each turn.
 """
 
 import json
@@ -24,38 +24,38 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from experiments.plots import plot
-from experiments.report import Report, Table
+from experiments.report import Report, Table, verdict
 from experiments.runs import CLIENT, PYTHON, kept_on, say
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.storage.seen import Seen
 from larbinpy.storage.store import Store
 from larbinpy.url import Url
 
-#: Links of a page, and how many of them are new.
+#: Links of a page, and new ones among them.
 PAGE = 100
 NEW = 25
-#: URLs between two checkpoints: five seconds of a quick crawl.
+#: URLs between two checkpoints: five seconds of a fast crawl.
 CHECKPOINT = 500_000
 
 SITES = 100_000
-#: Of the URLs queued, those of one site, and those of a thousand hot ones.
+#: Shares of the queued URLs: those of one site, and those of a thousand busy sites.
 GIANT, HOT = 0.2, 0.2
-#: URLs in memory while the queues are emptied.
+#: URLs in memory while the queues are being emptied.
 IN_MEMORY = 20_000
 
 SEEN_BOUND, CHECKS_BOUND = 16.0, 1e6
 THROUGH_BOUND, TURN_BOUND, REOPEN_BOUND, FLAT_BOUND = 2e5, 0.05, 10.0, 0.1
 
 ABOUT = f"""\
-*seen* met fingerprints in batches of {PAGE}, of which {NEW} are new and the others were met
-before, at any time. *store* took URLs of {SITES:,} sites, a fifth of them of one site and
-another fifth of a thousand, then gave them all to their sites, {IN_MEMORY:,} of them in memory
-at a time. Every {CHECKPOINT:,} URLs there was a checkpoint. A turn is a batch, a cut or one wait
-for the disk. Bytes are resident memory beyond that of the empty program."""
+*seen* was given fingerprints in batches of {PAGE}: {NEW} new ones, and others that it had seen at
+any time before. *store* was given URLs of {SITES:,} sites, a fifth of them of one site and another
+fifth of a thousand sites. Then all were taken, with {IN_MEMORY:,} in memory at a time. A checkpoint
+followed every {CHECKPOINT:,} URLs. A turn is a batch, a cut or one wait for the disk. Bytes are
+resident memory beyond that of the empty program."""
 
 
 class Clock:
-    """Times turns: their sum, and the longest."""
+    """Measures turns: the sum of their times, and the longest."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -196,7 +196,7 @@ def _url(site: int, number: int) -> Url:
 
 
 def _empty(store: Store, sequencer: Sequencer, saving: Clock) -> Clock:
-    """Take all URLs; each is decided when some thousands after it were taken."""
+    """Take all URLs; a URL is decided after `IN_MEMORY` others were taken."""
     clock = Clock()
     held: deque[Url] = deque()
     left = CHECKPOINT
@@ -215,7 +215,7 @@ def _empty(store: Store, sequencer: Sequencer, saving: Clock) -> Clock:
     return clock
 
 
-# -- what people get
+# -- tables and plots
 
 
 def _seen_table(seen: dict[str, Any]) -> Table:
@@ -244,16 +244,12 @@ def _verdicts(seen: dict[str, Any], store: dict[str, Any]) -> Iterator[str]:
     spread = max(memory) / min(memory) - 1
     turn = max(seen["turn"], store["turn"], seen["saving"], store["saving"])
     reopened = max(seen["reopened"], store["reopened"])
-    yield _verdict(widest <= SEEN_BOUND, f"seen: at most {SEEN_BOUND:g} bytes a URL: {widest:.1f}")
-    yield _verdict(seen["checks"] >= CHECKS_BOUND, f"seen: checks/s: {seen['checks']:,.0f}")
-    yield _verdict(spread <= FLAT_BOUND, f"store: memory from 1 million on: +{spread:.1%}")
-    yield _verdict(store["through"] >= THROUGH_BOUND, f"URLs/s: {store['through']:,.0f}")
-    yield _verdict(turn <= TURN_BOUND, f"the longest turn: {turn * 1000:.1f} ms")
-    yield _verdict(reopened <= REOPEN_BOUND, f"reopened in {reopened:.1f} s")
-
-
-def _verdict(met: bool, text: str) -> str:
-    return f"- {'met' if met else 'MISSED'}: {text}"
+    yield verdict(widest <= SEEN_BOUND, f"seen: at most {SEEN_BOUND:g} bytes a URL: {widest:.1f}")
+    yield verdict(seen["checks"] >= CHECKS_BOUND, f"seen: checks/s: {seen['checks']:,.0f}")
+    yield verdict(spread <= FLAT_BOUND, f"store: memory from 1 million on: +{spread:.1%}")
+    yield verdict(store["through"] >= THROUGH_BOUND, f"URLs/s: {store['through']:,.0f}")
+    yield verdict(turn <= TURN_BOUND, f"the longest turn: {turn * 1000:.1f} ms")
+    yield verdict(reopened <= REOPEN_BOUND, f"reopened in {reopened:.1f} s")
 
 
 def _draw_seen(seen: dict[str, Any], axes: Axes) -> None:
