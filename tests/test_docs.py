@@ -122,6 +122,15 @@ def test_the_scripts_exist() -> None:
     assert {name for name in shown if not (ROOT / name).is_file()} == set()
 
 
+def test_the_modules_exist() -> None:
+    package = ROOT / "larbinpy"
+    folders = "|".join(path.name for path in package.iterdir() if path.is_dir())
+    pattern = rf"`(?:larbinpy/)?((?:{folders})/[\w/]*\w)(?:\.py)?`"
+    named = {name for page in PAGES for name in re.findall(pattern, page.read_text())}
+    assert len(named) > 5
+    assert {name for name in named if not (package / f"{name}.py").is_file()} == set()
+
+
 def test_the_configurations_can_be_loaded(tmp_path: Path) -> None:
     files = [block for block in blocks() if block.startswith("From ")]
     assert len(files) == 2
