@@ -5,6 +5,8 @@ import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+from larbinpy.frontier.named_site import NamedSite
+
 ROOT = Path(__file__).parents[1] / "larbinpy"
 MODULES = {
     ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__"): path
@@ -117,6 +119,60 @@ def test_nothing_runs_what_it_reads() -> None:
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 assert node.func.id not in ("eval", "exec", "compile", "__import__"), name
+
+
+#: Methods of a list that change it.
+CHANGES = {"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"}
+
+
+def reaches(tree: ast.AST) -> list[str]:
+    """Attributes of attributes of a frontier that `tree` reads, but for those of its view."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
+            part, whole = node.value, ast.unparse(node.value.value)
+            if whole.split(".")[-1] in ("frontier", "_frontier") and part.attr != "view":
+                found.append(f"line {node.lineno}: {ast.unparse(node)}")
+    return found
+
+
+def test_nobody_reaches_through_the_frontier() -> None:
+    folders = (ROOT, ROOT.parent / "scripts", ROOT.parent / "tests")
+    paths = {path for folder in folders for path in folder.rglob("*.py")}
+    inside = {*(ROOT / "frontier").glob("*.py"), ROOT.parent / "tests" / "support" / "frontiers.py"}
+    found = {path: reaches(ast.parse(path.read_bytes())) for path in paths - inside}
+    assert {str(path): lines for path, lines in found.items() if lines} == {}
+    assert reaches(ast.parse("self._frontier.sites.held, frontier.view.queues(), frontier.owed"))
+
+
+def assigned_to_sites(tree: ast.AST) -> list[str]:
+    """What `tree` assigns to a site, or changes in a list of a site."""
+    found = []
+    for node in ast.walk(tree):
+        changed: list[ast.expr] = []
+        if isinstance(node, ast.Assign | ast.Delete):
+            changed = node.targets
+        elif isinstance(node, ast.AugAssign | ast.AnnAssign):
+            changed = [node.target]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            changed = [node.func.value] if node.func.attr in CHANGES else []
+        for target in changed:
+            for each in target.elts if isinstance(target, ast.Tuple) else [target]:
+                inner = each.value if isinstance(each, ast.Subscript) else each
+                is_slot = isinstance(inner, ast.Attribute) and inner.attr in NamedSite.__slots__
+                if is_slot and ast.unparse(inner.value) in ("site", "owner", "other"):
+                    found.append(f"line {node.lineno}: {ast.unparse(node)}")
+    return found
+
+
+def test_a_site_is_changed_by_its_own_methods() -> None:
+    """But for `enlisted`, which says where its IPSite has it."""
+    found = {name: assigned_to_sites(tree) for name, tree in TREES.items()}
+    changed = [change for name in found for change in found[name] if ".enlisted" not in change]
+    assert changed == []
+    assert {name for name in found if found[name]} == {"larbinpy.frontier.ip_site"}
+    wrong = ["site.tries += 1", "site.ready.pop(0)", "site.waiting[:0] = []", "del site.until"]
+    assert all(assigned_to_sites(ast.parse(each)) for each in wrong)
 
 
 def test_modules_stay_small() -> None:

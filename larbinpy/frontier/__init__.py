@@ -1,17 +1,28 @@
 """The frontier DECIDES what is fetched next.
 
-    scope       may we want it?          seen        did we meet it before?
-                familiar, what is named most, need not be asked there
-    store       what is owed: queues, whose lines are in blocks, in files that only grow
-    sequencer   who may leave them (isGet)
-    named_site  one site's life          sites       all of them: address, robots.txt, retries
-    ip_site     one address's rotation, and the schedule of all
-    politeness  how the delay adapts     state       what --resume needs
-    residents   which sites are in memory; let_go, what is known of the others; rulebook,
-                their robots.txt; budget, how much of it all; watch, whom to show
-    types       which media types are taken
-    frontier    the whole, as the engine sees it; view, as people do; facts, of one URL
+    frontier        the whole, as the engine uses it     view    what others may read of it
+    saved           the parts of it that a saved state holds
 
-Only `blocks`, `block`, `seen` and `state` touch files; the first three also in the middle of a
-decision, as queues and what is seen are on disk. Nothing has a socket or reads a clock.
+    admission       which seeds and links become URLs    scope   the rules: domain, depth, ...
+    recent_links    the most linked URLs, which need no look-up among the seen ones
+    media_types     which media types are fetched
+    sequencer       which URLs leave the store, and when (isGet)
+
+    named_site      one site: its queues and its states
+    lifecycle       how sites come to an address and to robots.txt, and back after failures
+    name_requests   the sites that wait for an address
+    site_rules      the rules of robots.txt in force     robots_cache   robots.txt, compressed
+    registry        which sites are in memory            evicted        what remains of others
+    busiest         the sites worth showing
+
+    ip_site         one address: when it may be asked, and which of its sites is next
+    ip_registry     which addresses have something to do
+    ip_sites        the schedule of all addresses, and the requests in flight
+    politeness      how the delay between two requests adapts
+    wait_shortener  a shorter waitDuration takes effect
+
+    sizes           how much is kept in memory and done in one turn
+
+The store and the sets of seen URLs (`storage/`) read and write files in the middle of a
+decision. Nothing else here does; nothing has a socket or reads a clock.
 """

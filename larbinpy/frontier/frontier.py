@@ -26,9 +26,6 @@ from larbinpy.storage.state import SavedPart
 from larbinpy.storage.store import Store
 from larbinpy.url import Url, resolve
 
-#: URLs that leave the store in one turn; Larbin's maxPerCall.
-_BATCH = 100
-
 
 class Frontier:
     """All URLs between being found and being decided.
@@ -130,7 +127,7 @@ class Frontier:
         if self._shortener is not None:
             self._shorten(self._shortener, now)
         join = self._sites.join
-        for url in self._sequencer.take(_BATCH):
+        for url in self._sequencer.take(self._sizes.batch):
             join(url, now)
 
     def next_name(self) -> tuple[str, bool] | None:

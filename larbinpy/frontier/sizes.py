@@ -17,6 +17,8 @@ class FrontierSizes:
     #: holds many sites rather than much of each.
     share: int = 400
     least_share: int = 16
+    #: URLs that leave the store in one turn; Larbin's maxPerCall.
+    batch: int = 100
     #: URLs set aside in one turn (5 ms).
     moves: int = 1000
 

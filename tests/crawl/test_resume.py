@@ -246,9 +246,9 @@ def test_damaged_state_is_refused(world: World, gate: Gate) -> None:
     crawler = world.run("--resume")
     assert crawler.process.returncode == 2
     assert "damaged" in one_line(crawler)
-    frontier = world.larbinpy("frontier", str(world.state))
-    assert frontier.process.returncode == 2
-    assert "damaged" in one_line(frontier)
+    shown = world.larbinpy("frontier", str(world.state))
+    assert shown.process.returncode == 2
+    assert "damaged" in one_line(shown)
 
 
 @pytest.mark.parametrize("flag", ["", "--resume", "--scratch"])

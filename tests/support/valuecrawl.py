@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 
 from larbinpy.dns.lookup import Answer
-from larbinpy.frontier import frontier
 from larbinpy.frontier.saved import saved_by
+from larbinpy.frontier.sizes import FrontierSizes
 from larbinpy.outcome import Outcome
 from larbinpy.output.log import CrawlLog
 from larbinpy.output.plug import NullOutput, Outputs, SeveralOutputs
@@ -50,7 +50,6 @@ SEEN_SIZES = SeenSizes(
 @contextmanager
 def small_parts() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(frontier, "_BATCH", 5)
         # What is left after a power cut are copies, with numbers of their own.
         patch.setattr(LineFile, "number", 1)
         yield
@@ -148,6 +147,7 @@ class ValueCrawl:
             retry_wait=3.0,
             ignore_robots=True,
             sizes=SIZES,
+            frontier_sizes=FrontierSizes(batch=5),
             seen_sizes=SEEN_SIZES,
         )
         self.output: Outputs = NullOutput()
