@@ -81,7 +81,7 @@ class Admission:
         """The `links` that were not seen before, each with its fingerprint."""
         links = self._recent.others(links)
         keys = fingerprints(link.url for link in links)
-        unseen = self._seen.unmet(keys)
+        unseen = self._seen.unseen(keys)
         # Not the new ones: most URLs that are linked once are never linked again.
         seen = compress(links, map(not_, unseen))
         self._recent.learn(link.url for link in seen)

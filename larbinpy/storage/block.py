@@ -1,9 +1,9 @@
-"""A block as it lies in a file: lines of URLs under a header that says how many they are.
+"""The file format of a block: lines of URLs under a header.
 
     #LINES BYTES CHECKSUM QUEUE
 
-The checksum is CRC-32 of the rest of the header and the text, in hexadecimal. A block that is
-not what its header says raises DamagedError, an OSError.
+The checksum is CRC-32 of the rest of the header and the text, in hexadecimal. A block that does
+not agree with its header raises DamagedError, an OSError.
 """
 
 import errno
@@ -16,35 +16,36 @@ from zlib import crc32
 from larbinpy.errors import DamagedError
 from larbinpy.storage.sizes import LINE_BITS
 
-# The queue may be named by a site key, which is hardly ever long, and never longer than a URL.
+# Bytes read to find a header. It holds a queue's name, which may be that of a site: this is
+# hardly ever long, and never longer than a URL.
 _HEADER_SIZES = (512, 8192)
 
 
 class Header(NamedTuple):
-    """What a block says of itself."""
+    """The header of a block."""
 
     lines: int
     size: int
     checksum: int
     queue: str
-    #: Where its text begins, from the block's own beginning.
+    #: Offset of the text from the beginning of the block.
     text_at: int
 
     @property
     def end(self) -> int:
-        """Where the block ends, from its beginning."""
+        """Bytes of the block, header included."""
         return self.text_at + self.size
 
 
 def packed(queue: str, lines: Sequence[str]) -> bytes:
-    """A block of `queue` that holds `lines`, as it is written."""
+    """The bytes of a block of `queue` that holds `lines`."""
     text = "".join(f"{line}\n" for line in lines).encode()
     checksum = _checksum(len(lines), queue, text)
     return b"#%d %d %08x %b\n%b" % (len(lines), len(text), checksum, queue.encode(), text)
 
 
 def read_header(fd: int, offset: int, path: Path) -> Header:
-    """The header of the block at `offset` of `path`, which is open as `fd`."""
+    """The header of the block at `offset` of the file `path`, which is open as `fd`."""
     for most in _HEADER_SIZES:
         line, newline, _ = os.pread(fd, most, offset).partition(b"\n")
         if newline:
@@ -53,7 +54,7 @@ def read_header(fd: int, offset: int, path: Path) -> Header:
 
 
 def read_lines(fd: int, offset: int, path: Path, length: int) -> list[str]:
-    """The lines of the block at `offset`, checked; the file has `length` bytes."""
+    """The lines of the block at `offset`, checksum verified; the file has `length` bytes."""
     header = read_header(fd, offset, path)
     if offset + header.end > length:
         raise damaged(path)
@@ -63,8 +64,8 @@ def read_lines(fd: int, offset: int, path: Path, length: int) -> list[str]:
     return text.decode().splitlines()
 
 
-def glance(fd: int, offset: int, path: Path) -> tuple[int, bytes]:
-    """How many lines the block at `offset` has, and their text behind a line end, unchecked."""
+def read_unchecked(fd: int, offset: int, path: Path) -> tuple[int, bytes]:
+    """The number of lines of the block at `offset`, and a newline followed by their text."""
     header = read_header(fd, offset, path)
     return header.lines, os.pread(fd, header.size + 1, offset + header.text_at - 1)
 
@@ -89,5 +90,5 @@ def _checksum(lines: int, queue: str, text: bytes) -> int:
 
 
 def damaged(path: Path) -> DamagedError:
-    """`path` does not hold what it should."""
+    """The error for a file that does not hold what was written."""
     return DamagedError(errno.EIO, "damaged", str(path))

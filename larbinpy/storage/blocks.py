@@ -1,17 +1,17 @@
-"""Blocks: lines of URLs in files that only grow, and which of them are still owed.
+"""Blocks: lines of URLs in files that only grow, and a record of which lines are still owed.
 
-A block is what is written and read at once: lines that share a queue, under a header with
-their number, size and checksum. Nothing in a file is ever changed; what becomes of a block
-is kept in memory, a bit for each line, and is part of each checkpoint's mark:
+A block is the unit of reading and writing: lines that share a queue, under a header with
+their number, size and checksum. Nothing in a file is ever changed. The state of a block is kept
+in memory, with a bit for each line, and is part of each checkpoint's mark:
 
-    unread    its queue has not come to it yet
+    unread    its queue has not reached it yet
     open      read; some of its URLs are owed: with their sites, in flight, or on their way
               to another block
-    finished  none is owed any more, which takes one bit
+    finished  none of its URLs is owed, which takes one bit
 
-A file whose blocks are all finished is deleted once no committed mark names it. So a
-checkpoint costs what happened since the last one and a copy of these bits, whatever the
-number of queued URLs.
+A file whose blocks are all finished is deleted once no committed mark names it. So the cost of
+a checkpoint is that of the changes since the last one and of a copy of these bits; it does not
+depend on the number of queued URLs.
 """
 
 import errno
@@ -25,48 +25,48 @@ from typing import TypedDict
 from larbinpy.storage.block import (
     Header,
     damaged,
-    glance,
     packed,
     read_header,
     read_lines,
+    read_unchecked,
 )
 from larbinpy.storage.files import Tail, sync_folder, write_at
 from larbinpy.storage.sizes import LINE_BITS, OFFSET_BITS, STORE_SIZES, StoreSizes
 
-# Of a place: the line in ten bits, then the number of the block in its file, where it begins,
-# and the file. The smallest block takes more than 16 bytes, so 21 bits number those of a file.
+# The bits of a place, lowest first: the line (10), the number of the block in its file (21), its
+# offset (25), and the file. The smallest block takes more than 16 bytes, so 21 bits are enough.
 _NUMBER_BITS = 21
 _FILE_SHIFT = _NUMBER_BITS + OFFSET_BITS
-# From this file on a place has more than 60 bits, for which Python takes 16 bytes more. With the
-# first file among these, half a million places take as much in a young crawl as in an old one.
+# From this file on a place has more than 60 bits, and its int takes more memory. Starting here,
+# half a million places take as much memory in a young crawl as in an old one.
 _FIRST_FILE = 16
 
 
 class BlocksMark(TypedDict):
     """The blocks at a cut."""
 
-    #: Number and length of each file that is needed, the one that grows last, and which of
-    #: its blocks are finished, in hexadecimal.
+    #: For each file that is needed: its number, its length in bytes, and in hexadecimal a bit
+    #: for each block, set if it is finished. The file that grows comes last.
     files: list[tuple[int, int, str]]
-    #: By position: the lines that are owed, a bit each.
+    #: By position of an open block: a bit for each line, set if it is owed.
     open: dict[int, int]
 
 
 class _File:
-    """What a file holds."""
+    """The blocks of a file."""
 
     __slots__ = ("blocks", "finished", "length", "needed")
 
     def __init__(self) -> None:
         self.length = 0
         self.blocks = 0
-        #: A bit for each block, the least of each byte first.
+        #: A bit for each block, lowest bit first.
         self.finished = bytearray()
-        #: Blocks that are not finished.
+        #: Number of blocks that are not finished.
         self.needed = 0
 
     def add(self, size: int) -> None:
-        """There is another block of `size` bytes."""
+        """Add a block of `size` bytes."""
         if self.blocks % 8 == 0:
             self.finished.append(0)
         self.blocks += 1
@@ -81,14 +81,14 @@ class _File:
 class Blocks:
     """The files ``urls.NNNNNNNN`` in `folder`.
 
-    A block's *position* is file, offset and number in one, a line's *place* is position and
-    line. Both grow with time, and no place is 0.
+    The *position* of a block is its file, offset and number in one integer; the *place* of a
+    line is its position and line number. Both grow with time, and no place is 0.
     """
 
     def __init__(self, folder: Path, sizes: StoreSizes = STORE_SIZES) -> None:
         self._folder = folder
         self.sizes = sizes
-        # By position: the lines that are owed, a bit each.
+        # By position: a bit for each line, set if it is owed.
         self._open: dict[int, int] = {}
         self._files: dict[int, _File] = {}
         self._last = 0
@@ -104,18 +104,18 @@ class Blocks:
     # -- writing and reading
 
     def append(self, queue: str, lines: Sequence[str]) -> int:
-        """Write a block, unread; returns its position. After an OSError there is none."""
+        """Write a block, which is unread; its position. After an OSError no block was added."""
         block = packed(queue, lines)
         fd = self._growing()
         file = self._files[self._last]
         position = _position(self._last, file.length, file.blocks)
-        # What a failed write leaves beyond the end, the next one overwrites.
+        # The next write overwrites what a failed one left beyond the end.
         write_at(fd, block, file.length)
         file.add(len(block))
         return position
 
     def _growing(self) -> int:
-        """The descriptor of the file that grows."""
+        """The descriptor of the file that takes the next block."""
         if not self._last or self._files[self._last].length >= self.sizes.file_size:
             number = max(self._last + 1, _FIRST_FILE)
             fd = os.open(self._path(number), os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o666)
@@ -128,8 +128,8 @@ class Blocks:
         elif self._fd is None:
             self._fd = os.open(self._path(self._last), os.O_RDWR)
             self._tail = Tail(self._files[self._last].length)
-            # What a crawl that was killed wrote after its last checkpoint. Where that does
-            # not work, it is overwritten.
+            # Drop what a killed crawl wrote after its last checkpoint. If this fails, it is
+            # overwritten.
             os.ftruncate(self._fd, self._files[self._last].length)
         return self._fd
 
@@ -137,7 +137,7 @@ class Blocks:
         return self._folder / f"urls.{file:08d}"
 
     def read(self, position: int) -> list[tuple[int, str]]:
-        """Open a block: (place, line) of each line that is owed. OSError where it is damaged."""
+        """Open a block: the place and text of each line that is owed. OSError if damaged."""
         lines = self._lines(position)
         places = range(position << LINE_BITS, (position << LINE_BITS) + len(lines))
         found = zip(places, lines, strict=True)
@@ -148,20 +148,20 @@ class Blocks:
         return list(compress(found, _bits(owed, len(lines))))
 
     def owed(self, position: int) -> list[str]:
-        """The lines of a block that are owed; it is not opened."""
+        """The lines of a block that are owed, without opening it."""
         lines = self._lines(position)
         if position not in self._open:
             return lines
         return list(compress(lines, _bits(self._open[position], len(lines))))
 
     def search(self, position: int, start: str) -> tuple[int, int | None]:
-        """How many lines of a block are owed, and how many of them come before one.
+        """The number of owed lines of a block, and how many of them precede one with `start`.
 
-        That one begins with `start`; None where none does. Nothing is checked or opened, as
-        somebody only looks; of a block that is gone meanwhile nothing is owed.
+        The second is None if no owed line begins with `start`. The block is neither opened nor
+        checked, as nothing is taken from it. A block that was deleted meanwhile owes nothing.
         """
         try:
-            lines, text = self._glance(position)
+            lines, text = self._peek(position)
         except FileNotFoundError:
             return 0, None
         owed = self._owed_bits(position, lines)
@@ -180,15 +180,15 @@ class Blocks:
             return 0
         return self._open.get(position, (1 << lines) - 1)
 
-    def _glance(self, position: int) -> tuple[int, bytes]:
-        """How many lines a block has, and their text behind a line end."""
+    def _peek(self, position: int) -> tuple[int, bytes]:
+        """The number of lines of a block, and a newline followed by their text; unchecked."""
         file, offset = position >> _FILE_SHIFT, _offset(position)
         path = self._path(file)
         if file not in self._files:
             raise FileNotFoundError(errno.ENOENT, "finished", str(path))
         fd = os.open(path, os.O_RDONLY)
         try:
-            return glance(fd, offset, path)
+            return read_unchecked(fd, offset, path)
         finally:
             os.close(fd)
 
@@ -202,7 +202,7 @@ class Blocks:
             os.close(fd)
 
     def leave(self, place: int) -> None:
-        """The URL at `place` is owed no more from there; its block is open."""
+        """The URL at `place`, in an open block, is no longer owed from there."""
         position = place >> LINE_BITS
         owed = self._open[position] & ~(1 << (place & ((1 << LINE_BITS) - 1)))
         if owed:
@@ -226,7 +226,7 @@ class Blocks:
         return file is not None and (file.needed > 0 or number == self._last)
 
     def sync(self) -> None:
-        """Bring to the disk what was written before."""
+        """Bring to the disk all blocks written so far."""
         if self._has_new_files:
             sync_folder(self._folder)
             self._has_new_files = False
@@ -240,9 +240,9 @@ class Blocks:
             self._tail.start = self._files[self._last].length
 
     def load(self, mark: BlocksMark) -> Iterator[tuple[int, str, int]]:
-        """Take up the blocks at a cut: position, queue and lines owed of each not finished.
+        """Take up the blocks at a cut: position, queue and number of owed lines of each.
 
-        Raises OSError or ValueError where a file is not what it was.
+        Finished blocks are left out. Raises OSError or ValueError if a file has changed.
         """
         still_open = {int(position): owed for position, owed in mark["open"].items()}
         for number, length, finished in mark["files"]:
@@ -290,7 +290,7 @@ class Blocks:
             os.close(fd)
 
     def tidy(self, mark: BlocksMark) -> None:
-        """Delete the files that neither `mark`, which is committed now, nor anybody needs."""
+        """Delete the files that neither `mark`, which is committed, nor the queues need."""
         needed = {number for number, _, _ in mark["files"]}
         self._delete(lambda number: number not in needed and not self._is_needed(number))
 
@@ -328,7 +328,7 @@ def _bits(number: int, count: int) -> Iterator[bool]:
 
 
 def _owed(bits: int, lines: int) -> int:
-    """How many of `lines` are owed; ValueError where the bits of an open block are not that."""
+    """How many of `lines` are owed by `bits`; ValueError if these cannot be of an open block."""
     if not 0 < bits < 1 << lines:
         raise ValueError(f"no block of {lines} lines is owed as {bits:x}")
     return bits.bit_count()

@@ -1,34 +1,33 @@
-"""A Bloom filter: a set of texts that errs on one side, at 29 bits for each (one in 10^6).
+"""A Bloom filter: a set of texts with false positives, at 29 bits each for one in a million.
 
-A text that was added is always found; one that was not is found by mistake with the
-probability the filter was made for. Nothing can be taken out but everything (Bloom,
-"Space/Time Trade-offs in Hash Coding with Allowable Errors", CACM 13(7), 1970).
+A text that was added is always found; one that was not added is found with the probability for
+which the filter was made. Single texts cannot be removed (Bloom, "Space/Time Trade-offs in Hash
+Coding with Allowable Errors", CACM 13(7), 1970).
 """
 
 from math import ceil, log, log2
 from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 
-# Bits of the smallest filter. In few bits two texts take the same steps too often: with
-# 2,876 for a hundred texts the error was 4 in 10^4 instead of one in 10^6.
+# Bits of the smallest filter. With fewer bits two texts share first bit and step too often: with
+# 2,876 bits for a hundred texts the error was 4 in 10^4 instead of one in 10^6.
 _LEAST = 1 << 20
 
-# What makes the second hash of a text differ from the first.
+# Prefix of a text for its second hash.
 _OTHER = "\0"
 
 
 class BloomFilter:
-    """Texts, of which `capacity` fit before more than `error` of all others are found, too.
+    """A set of texts: with `capacity` of them, the share `error` of all others is found, too.
 
-    A full filter has half of its bits set: -log2(`error`) of them are looked at for each
-    text, of 1.44 times as many there are for each. They stand at equal steps from the
-    first one, a hash of its own each for the first and the step (Kirsch and Mitzenmacher,
-    "Less Hashing, Same Performance", ESA 2006), since hashes of 64 bits leave no bias over
-    the 2^32 bits and more of a filter of a hundred million. Python keys its hash anew in
-    each process, so that nobody outside can make up texts that are found by mistake, unless
-    PYTHONHASHSEED is set.
+    A full filter has half of its bits set. -log2(`error`) bits are examined for each text, and
+    the filter has 1.44 times as many for each. They lie at equal steps from the first one; first
+    bit and step have a hash each (Kirsch and Mitzenmacher, "Less Hashing, Same Performance", ESA
+    2006), as 64-bit hashes have no bias over the 2^32 bits and more of a filter for a hundred
+    million. Python keys its hash anew in each process, so outsiders cannot construct false
+    positives unless PYTHONHASHSEED is set.
 
-    The memory comes zeroed from the system, page by page as bits are set: a filter costs
-    nothing before its use, and clearing it is giving the memory back.
+    The system provides zeroed memory page by page as bits are set, so an empty filter takes
+    none, and clearing gives the memory back.
     """
 
     def __init__(self, capacity: int, error: float = 1e-6) -> None:
@@ -40,7 +39,7 @@ class BloomFilter:
         self.clear()
 
     def __len__(self) -> int:
-        """How many were added; short of those that were found by mistake already."""
+        """How many texts were added, without those that were false positives by then."""
         return self._added
 
     def __repr__(self) -> str:
@@ -48,7 +47,7 @@ class BloomFilter:
 
     @property
     def size_bytes(self) -> int:
-        """The memory of a filter that is full."""
+        """The memory of a full filter."""
         return len(self._bits)
 
     def clear(self) -> None:
@@ -70,7 +69,7 @@ class BloomFilter:
     def __contains__(self, text: str) -> bool:
         bits, size = self._bits, self._size
         first = hash(text) % size
-        # Looked at alone: it settles every second text in a full filter, all in an empty one.
+        # The first bit decides for half of the texts in a full filter, for all in an empty one.
         if not bits[first >> 3] & 1 << (first & 7):
             return False
         step = hash(_OTHER + text) % size + 1

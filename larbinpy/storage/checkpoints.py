@@ -1,4 +1,4 @@
-"""When the state of a crawl is saved, and how, without holding the crawl up."""
+"""The schedule of checkpoints, which are made in steps so that the crawl is not held up."""
 
 from collections.abc import Callable, Iterator
 
@@ -6,9 +6,9 @@ from larbinpy.storage.state import Saved, State
 
 
 class Checkpoints:
-    """A checkpoint of `saved` every so many seconds.
+    """Makes a checkpoint of `saved` every so many seconds, one at a time.
 
-    Each is made in steps, with at most one wait for the disk in a step.
+    A step of a checkpoint waits for the disk at most once.
     """
 
     def __init__(self, state: State, saved: Saved, every: float) -> None:
@@ -18,7 +18,7 @@ class Checkpoints:
         self._begun_at = float("-inf")
         self._steps: Iterator[bool] | None = None
         self._at_once = False
-        #: How many were begun, and which of them was the last that is on the disk.
+        #: Number of checkpoints begun, and the number of the last one that is on the disk.
         self._begun = 0
         self._saved = 0
 
@@ -31,7 +31,7 @@ class Checkpoints:
 
     @property
     def deadline(self) -> float:
-        """When there is something to do; the past where it is at once."""
+        """The time of the next step: -inf for at once, inf while it waits for a disk."""
         if self._steps is None:
             return self._begun_at + self._every
         return float("-inf") if self._at_once else float("inf")
@@ -40,7 +40,7 @@ class Checkpoints:
         return self._steps is None and now >= self._begun_at + self._every
 
     def begin(self, now: float) -> None:
-        """Begin one where none is under way."""
+        """Begin a checkpoint if none is under way."""
         if self._steps is None:
             self._steps = self._checkpoint(now)
             self._at_once = True
@@ -51,7 +51,7 @@ class Checkpoints:
         return self._state.checkpoint(self._parts, now, ended=ended)
 
     def step(self) -> None:
-        """Go on with the one under way. After an OSError none is."""
+        """Make a step of the checkpoint under way, if there is one; an OSError ends it."""
         steps, self._steps = self._steps, None
         if steps is not None:
             for self._at_once in steps:
@@ -60,11 +60,11 @@ class Checkpoints:
             self._saved = self._begun
 
     def save_now(self, clock: Callable[[], float]) -> Iterator[bool | None]:
-        """See to it that a checkpoint is made of what there is now, by whoever steps it.
+        """Have a checkpoint of the present state made, whose steps others call.
 
-        Yields None until then, and whether it is on the disk.
+        Yields None until it has ended, then whether it is on the disk.
         """
-        # Of one that is under way the cut may have been made.
+        # A checkpoint that is under way may have made its cut earlier, so it is not enough.
         wanted = self._begun + 1
         while self._steps is not None and self._begun < wanted:
             yield None
@@ -75,7 +75,7 @@ class Checkpoints:
         yield self._saved >= wanted
 
     def save(self, now: float, *, ended: bool = False) -> None:
-        """A whole checkpoint at once."""
+        """Make a whole checkpoint, and wait for the disk. Raises `OSError`."""
         self._steps = None
         for at_once in self._checkpoint(now, ended=ended):
             if not at_once:

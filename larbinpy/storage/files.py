@@ -1,11 +1,11 @@
-"""Files that are whole or absent: after a full disk, and after a kill at any moment.
+"""Files that are whole or absent, after a full disk and after a kill at any moment.
 
-A file is written under a temporary name and renamed, which POSIX promises to be atomic.
-Lines are appended to a file that has one writer; what a failed write left of a line is
-cut off again, at once or when the file is opened next.
+A file is written under a temporary name and renamed, which is atomic by POSIX. A file to which
+lines are appended has one writer; the part of a line that a failed write leaves is cut off at
+once, or when the file is next opened.
 
-Folders are handed around as descriptors, and names are looked up in them without
-following symbolic links: a link planted in an output folder leads nowhere.
+Folders are passed as descriptors, and names are looked up in them without following symbolic
+links: a link planted in an output folder leads nowhere.
 """
 
 import errno
@@ -16,13 +16,13 @@ from contextlib import suppress
 
 _BLOCK = 1 << 16
 _PIECE = 1 << 20
-#: Bytes that `Reserve` holds: eight for each URL met and some 150 for each in memory make
-#: this the state of a quarter of a million URLs.
+#: Bytes that `Reserve` holds: enough for the state of a quarter of a million URLs, at eight bytes
+#: for each URL seen and some 150 for each in memory.
 _RESERVE = 4 << 20
 
 
 def make_folder(name: str | os.PathLike[str]) -> None:
-    """Make the folder `name` and its parents where they are missing, durably."""
+    """Make the folder `name` and its parents if they are missing, durably."""
     path = os.path.abspath(name)
     if not os.path.isdir(path):
         parent = os.path.dirname(path)
@@ -33,15 +33,15 @@ def make_folder(name: str | os.PathLike[str]) -> None:
 
 
 def open_folder(name: str | os.PathLike[str]) -> int:
-    """Descriptor of the folder `name`, which is made with its parents where it is missing."""
+    """Descriptor of the folder `name`; it and its parents are made if they are missing."""
     make_folder(name)
     return os.open(name, os.O_RDONLY | os.O_DIRECTORY)
 
 
 def enter_folder(parent: int, name: str) -> int | None:
-    """Descriptor of folder `name` in `parent`, made where it is missing.
+    """Descriptor of the folder `name` in `parent`, which is made if it is missing.
 
-    None where something else sits there: a file, or a symbolic link to anything.
+    None if something else has that name: a file, or a symbolic link to anything.
     """
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
     try:
@@ -51,17 +51,17 @@ def enter_folder(parent: int, name: str) -> int | None:
             os.mkdir(name, dir_fd=parent)
             return os.open(name, flags, dir_fd=parent)
     except OSError as error:
-        # O_NOFOLLOW alone says ELOOP for a link; with O_DIRECTORY Linux says ENOTDIR.
+        # For a link O_NOFOLLOW alone gives ELOOP; with O_DIRECTORY Linux gives ENOTDIR.
         if error.errno in {errno.ENOTDIR, errno.ELOOP}:
             return None
         raise
 
 
 def find_folder(folder: int, path: str) -> int:
-    """Descriptor of the folder `path` below `folder`, where "" is `folder` itself.
+    """Descriptor of the folder `path` below `folder`; "" is `folder` itself.
 
-    Raises `OSError`: FileNotFoundError or NotADirectoryError where there is none, also where
-    a part of `path` is a symbolic link.
+    Raises `OSError`: FileNotFoundError or NotADirectoryError if there is none, or if a part of
+    `path` is a symbolic link.
     """
     here = os.dup(folder)
     for name in filter(None, path.split("/")):
@@ -74,10 +74,10 @@ def find_folder(folder: int, path: str) -> int:
 
 
 def create(name: str, chunks: Iterable[bytes], *, folder: int, sync: bool = False) -> None:
-    """Write `chunks` to a new file; one of that name that a kill left behind is replaced.
+    """Write `chunks` to a new file, in place of one of that name that a kill has left.
 
-    When anything fails, here or in `chunks`, the file is removed and the exception goes on.
-    With `sync` the bytes are on the disk on return.
+    If anything fails, here or in `chunks`, the file is removed and the exception is raised.
+    With `sync` the bytes are on the disk on return, but not the name.
     """
     with suppress(FileNotFoundError):
         os.unlink(name, dir_fd=folder)
@@ -96,7 +96,7 @@ def create(name: str, chunks: Iterable[bytes], *, folder: int, sync: bool = Fals
 
 
 def discard(name: str, *, folder: int) -> None:
-    """Remove file `name` if that can be done; for clearing up after an error."""
+    """Remove the file `name` if possible; for clearing up after an error."""
     with suppress(OSError):
         os.unlink(name, dir_fd=folder)
 
@@ -104,9 +104,9 @@ def discard(name: str, *, folder: int) -> None:
 def write_atomic(path: str | os.PathLike[str], chunks: Iterable[bytes]) -> None:
     """Replace the file `path` by one of `chunks`, in one step, durably.
 
-    Temporary file in the same folder (``.NAME.part``), fsync, rename, fsync of the folder:
-    after a kill or a power cut `path` is the old file or the new one. Raises `OSError`,
-    with the old file intact and no temporary left. There must be one writer a `path`.
+    A temporary file in the same folder (``.NAME.part``), fsync, rename, fsync of the folder:
+    after a kill or a power cut `path` is the old file or the new one. Raises `OSError`, and then
+    the old file is intact and no temporary file is left. Each `path` must have one writer.
     """
     parent, name = os.path.split(os.path.abspath(path))
     part = f".{name}.part"
@@ -139,22 +139,25 @@ def sync_folder(path: str | os.PathLike[str]) -> None:
 
 
 class Tail:
-    """The end of a file that only grows, from `start` on, on its way to the disk.
+    """The end of a file that only grows, from offset `start` on, on its way to the disk.
 
-    What an fsync failed to write counts as written: the next one goes well without it
-    (Rebello et al., Can Applications Recover from fsync Failures?, 2020). Reading still gives
-    it, so it is written once more before that.
+    The kernel takes pages that an fsync failed to write for written: the next fsync succeeds
+    without them (Rebello et al., Can Applications Recover from fsync Failures?, 2020). Reading
+    still returns them, so after a failure they are read and written again before the next fsync.
     """
 
     __slots__ = ("_in_doubt", "start")
 
     def __init__(self, start: int = 0) -> None:
-        #: All before is on the disk.
+        #: All bytes before it are on the disk.
         self.start = start
         self._in_doubt = False
 
     def sync(self, fd: int) -> None:
-        """Bring it there; `fd` can be read and written. Raises `OSError`, to be called again."""
+        """Bring the end of `fd`, open for reading and writing, to the disk.
+
+        Raises `OSError`; it may be called again then.
+        """
         if self._in_doubt:
             _write_again(fd, self.start)
         self._in_doubt = True
@@ -166,7 +169,7 @@ class Tail:
 
 
 def _write_again(fd: int, start: int) -> None:
-    # With O_APPEND pwrite writes at the end, whatever it is told.
+    # With O_APPEND pwrite ignores the offset and writes at the end.
     flags = fcntl.fcntl(fd, fcntl.F_GETFL)
     fcntl.fcntl(fd, fcntl.F_SETFL, flags & ~os.O_APPEND)
     try:
@@ -177,7 +180,7 @@ def _write_again(fd: int, start: int) -> None:
 
 
 def write_at(fd: int, data: bytes | memoryview, offset: int) -> None:
-    """Write all of `data` at `offset`; after an `OSError` some of it."""
+    """Write all of `data` at `offset`; an `OSError` may leave part of it written."""
     view = memoryview(data)
     while view:
         written = os.pwrite(fd, view, offset)
@@ -185,10 +188,10 @@ def write_at(fd: int, data: bytes | memoryview, offset: int) -> None:
 
 
 class AppendFile:
-    """A file that grows at its end, by whole pieces, and has one writer at a time.
+    """A file to which whole pieces are appended, by one writer at a time.
 
-    Opening takes an flock: a second writer is refused with `BlockingIOError`. Inside a
-    `folder` descriptor links are not followed.
+    Opening takes an flock: a second writer gets `BlockingIOError`. With a `folder` descriptor
+    symbolic links are not followed.
     """
 
     def __init__(self, name: str | os.PathLike[str], *, folder: int | None = None) -> None:
@@ -197,7 +200,7 @@ class AppendFile:
             flags |= os.O_NOFOLLOW
         self.name = os.fspath(name)
         self._fd = os.open(name, flags, 0o666, dir_fd=folder)
-        # Where the whole pieces end, when what came after them could not be cut off.
+        # The end of the whole pieces, if a torn one after them could not be cut off.
         self._torn_at: int | None = None
         try:
             self._lock()
@@ -214,10 +217,10 @@ class AppendFile:
             raise BlockingIOError(error.errno, "another crawl is writing it", self.name) from None
 
     def _mend(self) -> None:
-        """Take off what a kill left of a last piece, where that can be told."""
+        """Cut off the last piece if a kill has torn it, for formats that show that."""
 
     def write(self, piece: bytes) -> None:
-        """Append `piece`, all or nothing. Raises `OSError`."""
+        """Append `piece`, all of it or, with an `OSError`, nothing."""
         if self._torn_at is not None:
             os.ftruncate(self._fd, self._torn_at)
             self._torn_at = None
@@ -232,7 +235,7 @@ class AppendFile:
             raise
 
     def sync(self) -> None:
-        """Bring what was written to the disk. Raises `OSError`, to be called again."""
+        """Bring what was written to the disk. Raises `OSError`; it may be called again then."""
         self._tail.sync(self._fd)
         self._tail.start = self.size
 
@@ -242,21 +245,21 @@ class AppendFile:
 
     @property
     def size(self) -> int:
-        """Bytes of whole pieces."""
+        """Bytes of the whole pieces."""
         return os.fstat(self._fd).st_size if self._torn_at is None else self._torn_at
 
     @property
     def number(self) -> int:
-        """What tells this file from one that took its name."""
+        """The inode, which distinguishes the file from a later one of the same name."""
         return os.fstat(self._fd).st_ino
 
     def cut_to(self, size: int) -> None:
-        """Take off what is beyond `size` bytes."""
+        """Cut off everything beyond `size` bytes."""
         os.ftruncate(self._fd, size)
         self._tail.start = min(self._tail.start, size)
 
     def is_at(self, path: str | os.PathLike[str]) -> bool:
-        """Whether `path` still leads to this file, and not to none or a newer one."""
+        """Whether `path` still names this file."""
         try:
             return os.path.samestat(os.stat(path), os.fstat(self._fd))
         except FileNotFoundError:
@@ -270,20 +273,20 @@ class AppendFile:
 
 
 class LineFile(AppendFile):
-    """One of whole lines: opening cuts off a last one without its newline."""
+    """An `AppendFile` of lines: opening it cuts off a last line that has no newline."""
 
     def _mend(self) -> None:
         _cut_torn_line(self._fd)
 
     def lines(self) -> Iterator[bytes]:
-        """The lines so far, each with its newline."""
+        """The lines written so far, each with its newline."""
         with open(os.dup(self._fd), "rb") as file:
             file.seek(0)
             yield from file
 
 
 class Reserve:
-    """Room on a disk, held for the hour when it is full; none where there is too little."""
+    """Bytes reserved on a disk for when it is full; none if there is too little room."""
 
     def __init__(self, path: str | os.PathLike[str], size: int = _RESERVE) -> None:
         self._path = path
@@ -297,7 +300,7 @@ class Reserve:
             self.release()
 
     def release(self) -> None:
-        """Give the room back, for whatever must be written now."""
+        """Free the bytes, for what must be written now."""
         with suppress(OSError):
             os.unlink(self._path)
 

@@ -1,12 +1,13 @@
-"""A set of 64-bit fingerprints in 15 bytes each, which grows without ever stopping the crawl.
+"""A set of 64-bit fingerprints, 15 bytes each, that grows without stopping the crawl.
 
 Open addressing with linear probing (Knuth, TAOCP 6.4, algorithm L) in one flat piece of
-anonymous memory, so that one C call can look at the home slots of a whole batch: the
-processor then waits for many of them at once, where a loop in Python waits for each.
-Growth is that of spiral storage (Larson, Dynamic hash tables, CACM 31/4, 1988): regions lie in
-the order of their widths, and the first of them moves behind the last, twice as wide, whenever
-enough have come in. So the load is the same at every size, each fingerprint is moved once for
-each that comes in, and the most that one call does is to move one region.
+anonymous memory, so that one C call reads the home slots of a whole batch: the processor then
+waits for many of them at once, whereas a loop in Python waits for each.
+
+It grows as spiral storage does (Larson, Dynamic hash tables, CACM 31/4, 1988): regions lie in the
+order of their widths, and whenever enough fingerprints have been added the first region moves
+behind the last, twice as wide. So the load is the same at every size, one fingerprint is moved
+for each that is added, and the longest call moves one region.
 """
 
 import mmap
@@ -18,23 +19,23 @@ from operator import itemgetter, ne
 
 from larbinpy.storage.sizes import TABLE_SIZES, TableSizes
 
-#: Fingerprints to a slot: 8 / 0.535 = 14.95 bytes each. Emptier is faster.
+#: Fingerprints per slot: 8 / 0.535 = 14.95 bytes each. An emptier table is faster.
 _LOAD = 0.535
 _HEADER = struct.Struct("<8s5Q")
 _MAGIC = b"lbseen1\n"
-#: Where the system gives memory in huge pages, giving back less than one would split it.
+#: Memory is given back in units of a huge page where tables are large: less would split one.
 _HUGE = 2 << 20
 _WHEN_HUGE = 64 << 20
 
 
 class FingerprintTable:
-    """A set of integers of 64 bits. Nothing is ever taken out of it.
+    """A set of 64-bit integers, of which none is ever removed.
 
-    The top bits of a fingerprint choose its region. Its home is slot number fingerprint %
-    width of that, and it lies there or behind, with no empty slot between. An empty slot is 0.
+    The top bits of a fingerprint choose its region; its home is slot fingerprint % width of that
+    region. It lies in its home or after it, with no empty slot between. An empty slot is 0.
     After `_moves` moves, region `_moves % regions` is the first; the memory before it has been
-    given back. The last slot of the tail is always empty, so that every run ends. What has no
-    place is in `_strays`: 0 itself, and what would lie in that slot.
+    given back. The last slot of the tail is always empty, so every run ends. `_strays` holds the
+    fingerprints without a slot: 0, and any that would lie in that last slot.
     """
 
     def __init__(self, sizes: TableSizes = TABLE_SIZES) -> None:
@@ -45,7 +46,7 @@ class FingerprintTable:
         self._count = 0
 
     def _lay_out(self, moves: int) -> None:
-        """Empty memory for the regions as they are after `moves`."""
+        """Allocate empty memory for the regions as they are after `moves` moves."""
         self._moves = moves
         self._regions = 1 << self._sizes.region_bits
         self._shift = 64 - self._sizes.region_bits
@@ -86,28 +87,28 @@ class FingerprintTable:
             slot += 1
         return fingerprint in self._strays
 
-    def unmet(self, batch: list[int]) -> list[bool]:
-        """For each of `batch` in its order, whether it is not in the table."""
+    def absent(self, batch: list[int]) -> list[bool]:
+        """For each of `batch`, in order: whether it is not in the table."""
         _, away = self._look(batch)
         for k in compress(range(len(batch)), away):
             away[k] = batch[k] not in self
         return away
 
     def _look(self, batch: list[int]) -> tuple[list[int], list[bool]]:
-        """The home of each of `batch`, and whether it lies elsewhere, if anywhere."""
+        """The home of each of `batch`, and whether that slot holds another value or none."""
         bases, widths, shift = self._bases, self._widths, self._shift
         homes = [bases[region := f >> shift] + f % widths[region] for f in batch]
-        # Two more make it a tuple whatever the length of the batch.
+        # With two more indexes itemgetter returns a tuple for a batch of any length.
         away = list(map(ne, itemgetter(*homes, 0, 0)(self._slots), batch))
         if not all(batch):
-            # 0 looks as if it were found in an empty slot.
+            # An empty slot equals the fingerprint 0.
             away = [is_away or not f for is_away, f in zip(away, batch, strict=True)]
         return homes, away
 
     def add(self, batch: list[int]) -> list[bool]:
-        """Add `batch`; for each in its order, whether it was new.
+        """Add `batch`; for each, in order: whether it was new.
 
-        Some hundreds at a time are fastest; `grow` must be called between such batches.
+        Batches of some hundreds are fastest. `grow` must be called between them.
         """
         homes, fresh = self._look(batch)
         slots, strays = self._slots, self._strays
@@ -131,23 +132,26 @@ class FingerprintTable:
         return fresh
 
     def recount(self, count: int) -> None:
-        """Say how many there are: `add` does not count again what came while an image was made."""
+        """Set the number of fingerprints.
+
+        Those added while an image was made may be in the image, and `add` does not count them.
+        """
         self._count = count
 
     @property
     def full(self) -> bool:
-        """Should it grow now? What was put off is made up for little by little."""
+        """Whether the table should grow now; growth that was postponed is spread over calls."""
         return self._count > self._room and self._count >= self._move_at
 
     @property
     def crowded(self) -> bool:
-        """Must it grow, whatever speaks against it?"""
+        """Whether the table must grow, even if that ends an image being written."""
         return self._count > self._room * 9 // 8
 
     def grow(self) -> None:
-        """Move some regions where `full`, for some milliseconds at most.
+        """Move some regions if `full`, which takes some milliseconds at most.
 
-        MemoryError leaves the table as it was.
+        MemoryError leaves the table unchanged.
         """
         for _ in range(max(1, self._sizes.growth // self._widths[self._first])):
             if not self.full:
@@ -156,21 +160,21 @@ class FingerprintTable:
             self._move(self._first)
             self._give_back()
             self._room = int((self._end - self._bases[self._first]) * _LOAD)
-            # Four times as often as is needed to keep up.
+            # Four times as often as keeps up with the additions.
             since = max(self._move_at, self._count - self._sizes.batch)
             self._move_at = since + (self._room - room + 3) // 4
 
     def _move(self, region: int) -> None:
-        """Move `region`, the first, behind the last, twice as wide."""
+        """Move `region`, the first, behind the last one, twice as wide."""
         base, width = self._end, 2 * self._widths[region]
         self._make_room(base + width + self._tail)
         moved, others = self._take_first(region)
-        # What has run over the end of the last goes on behind what is put there now.
+        # Fingerprints that ran over the end of the last region are put back after the new one.
         others += self._take(base, self._empty_from(base))
         self._bases[region], self._widths[region] = base, width
         self._end = base + width
         self._moves += 1
-        # In a list, for its items are read and set in a third of a memoryview's time.
+        # A list, as its items are read and set in a third of the time of a memoryview's.
         places = [0] * (width + len(moved))
         for f in moved:
             slot = f % width
@@ -183,7 +187,7 @@ class FingerprintTable:
             self._put(f)
 
     def _take_first(self, region: int) -> tuple[list[int], list[int]]:
-        """What is in `region`, the first; and of the next what was taken out with it."""
+        """Take the fingerprints of `region`, the first, and those of the next one among them."""
         start = self._bases[region]
         end = start + self._widths[region]
         own = list(filter(None, self._slots[start:end].tolist()))
@@ -215,7 +219,7 @@ class FingerprintTable:
         return slot
 
     def _make_room(self, slots: int) -> None:
-        """Memory for so many slots at least. What is not yet used costs addresses only."""
+        """Have memory for at least `slots`. Unused memory only costs addresses."""
         if slots <= len(self._slots):
             return
         self._slots.release()
@@ -235,10 +239,10 @@ class FingerprintTable:
             self._memory.madvise(mmap.MADV_DONTNEED, start, free - start)
 
     def image(self, size: int) -> Iterator[memoryview]:
-        """The table as bytes, in pieces of at most `size`, a multiple of 8.
+        """The table as bytes, in pieces of at most `size` bytes, a multiple of 8.
 
-        Fingerprints may be added between two pieces: those that were there at the first are
-        in it then, and any of the later ones. Before `grow` is called pieces must be released.
+        Fingerprints may be added between two pieces: the image holds all that were there at the
+        first piece, and some of the later ones. Pieces must be released before `grow` is called.
         """
         yield memoryview(
             _HEADER.pack(
@@ -254,10 +258,10 @@ class FingerprintTable:
     def restore(
         cls, length: int, read: Callable[[memoryview], None], sizes: TableSizes = TABLE_SIZES
     ) -> "FingerprintTable":
-        """The table whose image is the next `length` bytes of `read`, ValueError if none.
+        """The table whose image is the next `length` bytes of `read`, which fills a buffer.
 
-        `read` fills what it is given. What the bytes say is believed: the caller knows that
-        they are those that were written.
+        Raises `ValueError` if they are no image. The fingerprints are not checked: the caller
+        verifies a checksum.
         """
         table = cls(sizes)
         header = bytearray(_HEADER.size)
@@ -265,7 +269,7 @@ class FingerprintTable:
         magic, *layout, moves, count = _HEADER.unpack(header)
         if magic != _MAGIC or layout != [table._regions, sizes.width, sizes.tail]:
             raise ValueError("not a table of this version")
-        # More moves than this have more slots than there are bytes.
+        # With more moves than this there are more slots than any file has bytes.
         slots = sum(_widths(moves, sizes)) + sizes.tail if moves < table._regions * 64 else length
         strays = length - _HEADER.size - slots * 8
         if strays < 0 or strays % 8:
@@ -280,9 +284,9 @@ class FingerprintTable:
 
 
 def _widths(moves: int, sizes: TableSizes) -> list[int]:
-    """The width of each region after `moves`.
+    """The width in slots of each region after `moves` moves.
 
-    At first they rise evenly to twice the first's, so that its double is the next in the row.
+    At first widths rise evenly to twice that of the first region, so its double comes next.
     """
     regions, width = 1 << sizes.region_bits, sizes.width
     rounds, first = divmod(moves, regions)

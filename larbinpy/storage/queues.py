@@ -1,4 +1,4 @@
-"""The queues of the store: one of new URLs, and those of sites that have enough for now."""
+"""The queues of the store: one of new URLs, and one for each site with too many in memory."""
 
 from array import array
 from collections import OrderedDict, deque
@@ -7,16 +7,16 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from larbinpy.storage.blocks import Blocks
 from larbinpy.storage.lru import LruBudget
 
-#: Looks for a line: yields after each block, returns how many come before it, None for none.
+#: A search for a line: yields after each block, returns how many lines precede it, or None.
 Search = Generator[None, None, int | None]
 
 
 def _search(
     blocks: Blocks, start: str, head: Iterable[str], unread: Sequence[int], tail: Iterable[str]
 ) -> Search:
-    """Look for the line that begins with `start` in a queue that goes on meanwhile.
+    """Look for the line that begins with `start` in a queue that changes meanwhile.
 
-    So what is given must stay as it is, and one that has moved on by then is not found.
+    The arguments must not change. A line that has left the queue by then is not found.
     """
     before = 0
     for line in head:
@@ -46,7 +46,7 @@ class Fifo:
         self._head: deque[tuple[int, str]] = deque()
         self.unread: deque[int] = deque()
         self._tail: list[str] = []
-        #: URLs in it; asking for its `len` costs ten times as much.
+        #: Number of URLs. Calling `len` costs ten times as much.
         self.length = 0
 
     def __len__(self) -> int:
@@ -60,11 +60,11 @@ class Fifo:
         self.length += 1
 
     def spill(self) -> None:
-        """Write what fills a block; after an OSError it is still here."""
+        """Write the lines that fill blocks; after an OSError they are still in memory."""
         self._write(len(self._tail) - len(self._tail) % self._lines)
 
     def write(self) -> None:
-        """Write all that was put."""
+        """Write all lines of the tail."""
         self._write(len(self._tail))
 
     def _write(self, count: int) -> None:
@@ -75,11 +75,11 @@ class Fifo:
                 self.unread.append(self._blocks.append(self.name, lines))
                 written += len(lines)
         finally:
-            # Once, as all that is left moves: a file of seeds fills thousands of blocks.
+            # One deletion for all, as it moves the other lines: seeds can fill thousands of blocks.
             del self._tail[:written]
 
     def take(self) -> tuple[int, str] | None:
-        """The first URL's place and line; None where there is none."""
+        """Take the first URL: its place and line, or None if the queue is empty."""
         while not self._head:
             if not self.unread:
                 if not self._tail:
@@ -95,7 +95,8 @@ class Fifo:
         head = [line for _, line in self._head]
         return _search(self._blocks, start, head, list(self.unread), self._tail.copy())
 
-    def loaded(self, position: int, owed: int) -> None:
+    def restore(self, position: int, owed: int) -> None:
+        """Append a block of a loaded state, of which `owed` lines are owed."""
         self.unread.append(position)
         self.length += owed
 
@@ -109,9 +110,9 @@ class Fifo:
 
 
 class _Backlog:
-    """What was set aside of one site: in blocks, and not written yet, in this order.
+    """The URLs set aside of one site: first those in blocks, then those not yet written.
 
-    There are many of these, with little in most of them, so no deques, which take 600 bytes.
+    There are many backlogs, and most are short, so they have no deques, which take 600 bytes.
     """
 
     __slots__ = ("_at", "_blocks", "_from", "_unread", "head", "tail")
@@ -120,9 +121,9 @@ class _Backlog:
         self._blocks = blocks
         self._unread = array("Q")
         self._at = 0
-        # What is left of the first unread block: the lines from this place on.
+        # The first unread block has been taken up to this place.
         self._from = 0
-        #: And, where it was read lately, these lines, the first one last.
+        #: The rest of that block if it is in memory, last line first.
         self.head: list[tuple[int, str]] = []
         self.tail: list[tuple[int, str]] = []
 
@@ -131,14 +132,14 @@ class _Backlog:
 
     @property
     def in_blocks(self) -> bool:
-        """Is the first URL in a block?"""
+        """Whether the first URL is in a block."""
         return self._at < len(self._unread)
 
     def add(self, position: int) -> None:
         self._unread.append(position)
 
     def read(self) -> int:
-        """Have the rest of the first block in memory; how many bytes that takes."""
+        """Read the rest of the first block into memory; the bytes that it takes."""
         self.head = list(reversed(self._rest()))
         cost = self._blocks.sizes.line_cost
         return cost * len(self.head) + sum([len(line) for _, line in self.head])
@@ -148,7 +149,7 @@ class _Backlog:
         return [taken for taken in read if taken[0] >= self._from]
 
     def take(self) -> tuple[int, str]:
-        """The first line that was read, and its place."""
+        """Take the first line of the block in memory: its place and text."""
         taken = self.head.pop()
         self._from = taken[0] + 1
         if not self.head:
@@ -160,7 +161,7 @@ class _Backlog:
         return taken
 
     def forget(self) -> None:
-        """Keep nothing in memory that is in a block."""
+        """Drop the lines in memory that are in a block."""
         self.head = []
 
     def find(self, start: str) -> Search:
@@ -169,7 +170,7 @@ class _Backlog:
         return _search(self._blocks, start, head, unread, tail)
 
     def _split(self) -> tuple[list[str], Sequence[int]]:
-        """What is left of a block that was begun, and the other blocks."""
+        """The remaining lines of a block that was begun, and the other blocks."""
         unread = self._unread[self._at :]
         if not self._from:
             return [], unread
@@ -186,9 +187,9 @@ class _Backlog:
 
 
 class Backlogs:
-    """URLs set aside, by site, for the queue of one kind.
+    """The URLs set aside from the queue of one kind, by site.
 
-    A URL that is not in a block of its site's yet is owed from where it was read before.
+    A URL that is not yet in a block of its site is owed from the block where it was read.
     """
 
     def __init__(self, blocks: Blocks, prefix: str) -> None:
@@ -200,11 +201,11 @@ class Backlogs:
         self._sites: dict[str, _Backlog] = {}
         #: The sites of which URLs are set aside.
         self.sites = self._sites.keys()
-        # Sites with a tail, in the order in which these began, and the bytes in all tails.
-        # Ordered, as the first of a dict is dear to find when those before it are gone.
+        # Sites with a tail, oldest tail first, and the bytes in all tails. An OrderedDict, as
+        # finding the first key of a dict is expensive after those before it were deleted.
         self._tails: OrderedDict[str, None] = OrderedDict()
         self._in_tails = 0
-        # Sites whose first block is in memory, in the order in which these were read.
+        # Sites whose first block is in memory, in the order in which the blocks were read.
         self._read: LruBudget[str] = LruBudget(blocks.sizes.most_read)
         self._length = 0
 
@@ -215,7 +216,7 @@ class Backlogs:
         return f"<Backlogs {self._length} URLs of {len(self._sites)} sites>"
 
     def put(self, site: str, place: int, line: str) -> None:
-        """Set aside a URL; it is here even where an OSError comes of it."""
+        """Set aside a URL. It is in the queue even after an OSError."""
         backlog = self._of(site)
         backlog.tail.append((place, line))
         self._tails[site] = None
@@ -225,7 +226,7 @@ class Backlogs:
             self._write(site)
         elif self._in_tails > self._most_tails:
             self._write(next(iter(self._tails)))
-            # That may have been a short line, and this is a long one.
+            # The line written may have been short, and the one put is long.
             if self._in_tails > self._most_tails and backlog.tail:
                 self._write(site)
 
@@ -237,7 +238,7 @@ class Backlogs:
 
     def _write(self, site: str) -> None:
         backlog = self._sites[site]
-        # More than a block's after writes that failed.
+        # After failed writes there are more lines than one block takes.
         while batch := backlog.tail[: self._site_lines]:
             lines = [line for _, line in batch]
             backlog.add(self._blocks.append(self._prefix + site, lines))
@@ -248,7 +249,7 @@ class Backlogs:
         del self._tails[site]
 
     def take(self, site: str) -> tuple[int, str]:
-        """The first URL of `site`, of which there are some: its place and line."""
+        """Take the first URL of `site`, which must have one: its place and line."""
         backlog = self._sites[site]
         take = self._take_read if backlog.in_blocks else self._take_tail
         taken = take(site, backlog)
@@ -280,7 +281,8 @@ class Backlogs:
             return (yield from self._sites[site].find(start))
         return None
 
-    def loaded(self, site: str, position: int, owed: int) -> None:
+    def restore(self, site: str, position: int, owed: int) -> None:
+        """Append a block of `site` of a loaded state, of which `owed` lines are owed."""
         self._of(site).add(position)
         self._length += owed
 

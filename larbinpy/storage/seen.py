@@ -1,14 +1,14 @@
-"""Seen: which URLs were met before, in memory and on disk.
+"""The set of URLs seen before, as fingerprints, in memory and on disk.
 
-Exact on 64-bit fingerprints, where Larbin's one-bit table loses one new URL in seven at ten
-million.
+It is exact on 64-bit fingerprints; Larbin's table of one bit each loses one new URL in seven at
+ten million.
 
-On disk: a log of the fingerprints in the order they were met, in segments
-(``NAME.000007.log``), and now and then an image of the table (``NAME.000008.table``), which
-saves reading all of the log. An image is written a little at a time while the table changes,
-as in fuzzy checkpoints (Hagmann, 1986): it begins with a new segment of the log, and once it
-is durable, it and the log from that segment on are the state. Each fingerprint is in the log
-from the cut on that it belongs to, so an image holds nothing that the next cut does not.
+On disk there is a log of the fingerprints in the order in which they were added, in segments
+(``NAME.000007.log``), and from time to time an image of the table (``NAME.000008.table``), which
+saves reading the log before it. An image is written a little at a time while the table changes,
+as in fuzzy checkpoints (Hagmann, 1986): it begins with a new segment of the log, and once it is
+durable, the state is the image and the log from that segment on. A cut writes all its
+fingerprints to the log, so an image holds none that the next cut does not hold.
 
 Files are read with read(2), not mapped: a page fault in the middle of a turn would wait for
 the disk, and a checksum over a mapping would read all of it anyway.
@@ -41,7 +41,7 @@ class Extent(TypedDict):
 
 
 class Mark(TypedDict):
-    """A state: the image, if any, and the segments of the log since it was begun."""
+    """A state: the image, if there is one, and the segments of the log since it was begun."""
 
     table: Extent | None
     log: list[Extent]
@@ -49,10 +49,10 @@ class Mark(TypedDict):
 
 @dataclass(slots=True)
 class _Image:
-    """An image of the table, from its beginning to the cut that puts it into the state."""
+    """An image being made, until a cut makes it part of the state."""
 
     extent: Extent
-    #: Number of the segment of the log that was begun with it.
+    #: Number of the segment of the log that was begun together with the image.
     log_from: int
     pieces: Iterator[memoryview]
     whole: bool = False
@@ -60,10 +60,10 @@ class _Image:
 
 
 class Seen:
-    """A set of 64-bit fingerprints and its files, called `name` and a number in `folder`.
+    """A set of 64-bit fingerprints and its files in `folder`, named `name` and a number.
 
-    No number is ever used twice, so a file that a killed run left behind is never taken
-    for one of this run.
+    No number is used twice, so a file that a killed run has left is never taken for one of
+    this run.
     """
 
     def __init__(self, folder: Path, name: str, sizes: SeenSizes = SEEN_SIZES) -> None:
@@ -80,7 +80,7 @@ class Seen:
         self._unsynced: dict[str, Tail] = {}
         self._folder_synced = True
         self._is_tidy = False
-        self._doomed: list[str] = []
+        self._to_remove: list[str] = []
 
     def __len__(self) -> int:
         return len(self._table)
@@ -91,12 +91,12 @@ class Seen:
     def __contains__(self, fingerprint: int) -> bool:
         return fingerprint in self._table
 
-    def unmet(self, batch: list[int]) -> list[bool]:
-        """For each of a batch in its order, whether it was not met yet."""
-        return self._table.unmet(batch)
+    def unseen(self, batch: list[int]) -> list[bool]:
+        """For each of `batch`, in order: whether it is not in the set."""
+        return self._table.absent(batch)
 
     def add(self, fingerprints: Iterable[int]) -> list[bool]:
-        """Add a batch; for each in its order, whether it was new."""
+        """Add fingerprints; for each, in order: whether it was new."""
         batch = list(fingerprints)
         size = self._sizes.batch
         if len(batch) <= size:
@@ -119,20 +119,20 @@ class Seen:
             if not self._table.crowded:
                 return
             self._abandon(self._image)
-        # Without memory to grow it gets fuller, and slower.
+        # Without memory for growth the table gets fuller and slower.
         with suppress(MemoryError):
             self._table.grow()
 
     def step(self) -> None:
-        """A slice of the work that is too much for one turn, some 2 ms of it.
+        """Do some 2 ms of the work that is too long for one turn.
 
-        Raises `OSError`. An image that cannot be written is given up, and the next not begun
-        before as many fingerprints have come: it is not needed to go on.
+        Raises `OSError`. An image that cannot be written is given up, as the log suffices; the
+        next one is begun after as many new fingerprints as usual.
         """
         if len(self._waiting) >= self._sizes.waiting:
             self._write_waiting()
-        if self._doomed:
-            self._remove_some(self._doomed[-1])
+        if self._to_remove:
+            self._remove_some(self._to_remove[-1])
         elif self._image is None:
             if len(self) >= self._image_at:
                 self._begin_image()
@@ -140,13 +140,13 @@ class Seen:
             self._write_image(self._image)
 
     def _begin_image(self) -> None:
-        # What was met before the image begins is in the segment before.
+        # Fingerprints added before the image begins are in the segment before.
         self._write_waiting()
         segment = self._begin_segment()
         extent, pieces = self._new_extent(), self._table.image(self._sizes.piece)
         self._image = _Image(extent, segment["number"], pieces)
         self._image_at = self._next_image()
-        # The first piece at once: it says how many there are at the beginning of the segment.
+        # The first piece at once: it holds the number of fingerprints when the segment begins.
         self._write_image(self._image)
 
     def _write_image(self, image: _Image) -> None:
@@ -174,10 +174,13 @@ class Seen:
 
     def _abandon(self, image: _Image) -> None:
         self._image = None
-        self._doomed.append(self._file(image.extent, _TABLE))
+        self._to_remove.append(self._file(image.extent, _TABLE))
 
     def cut(self) -> Mark:
-        """Write what waits; the state as it is now. Raises `OSError`, to be called again."""
+        """Write the fingerprints that wait; the mark of the state as it is now.
+
+        Raises `OSError`; it may be called again then.
+        """
         self._write_waiting()
         image = self._image
         if image is not None and image.durable:
@@ -190,9 +193,9 @@ class Seen:
         )
 
     def sync(self) -> None:
-        """Make durable what `cut` wrote. Raises `OSError`, to be called again.
+        """Bring to the disk what `cut` wrote. Raises `OSError`; it may be called again then.
 
-        An image becomes durable here too, and is in the state from the next cut on.
+        A complete image is brought there too; it is part of the state from the next cut on.
         """
         for name, tail in sorted(self._unsynced.items()):
             with _opened(self._folder / name, os.O_RDWR) as fd:
@@ -215,9 +218,9 @@ class Seen:
         image.durable = True
 
     def tidy(self, mark: Mark) -> None:
-        """Remove the files that neither `mark`, which is committed, nor this needs.
+        """Remove the files that neither `mark`, which is committed, nor the present state needs.
 
-        Those that are large go in some `step`. Raises `OSError`.
+        Large files are removed by later calls of `step`. Raises `OSError`.
         """
         if self._is_tidy:
             return
@@ -225,8 +228,8 @@ class Seen:
         if self._image is not None:
             needed |= self._files(self._image.extent, [])
         for name in self._found():
-            if name not in needed and name not in self._doomed:
-                self._doomed.append(name)
+            if name not in needed and name not in self._to_remove:
+                self._to_remove.append(name)
                 if os.stat(self._folder / name).st_size <= self._sizes.cut_off:
                     self._remove_some(name)
         self._is_tidy = True
@@ -239,7 +242,7 @@ class Seen:
                 os.truncate(path, size - self._sizes.cut_off)
                 return
             os.unlink(path)
-        self._doomed.remove(name)
+        self._to_remove.remove(name)
 
     def clear(self) -> None:
         """Remove all files of this name. Raises `OSError`."""
@@ -249,8 +252,8 @@ class Seen:
     def load(self, mark: Mark) -> None:
         """Take up the state `mark`, and cut off what was written after it.
 
-        For a new object, which is of no use after `ValueError` or `OSError`: the files are
-        not whole.
+        The set must be new. Raises `ValueError` or `OSError` if the files are not whole; the set
+        is not usable then.
         """
         base = mark["table"]
         if base is not None:
@@ -264,7 +267,7 @@ class Seen:
                     batch = array("Q", bytes(min(file.left, self._sizes.batch * 8)))
                     file.fill(memoryview(batch).cast("B"))
                     self._table.add(batch.tolist())
-                    # The rest is put off: it would take as long again.
+                    # Other growth is postponed: it would double the time of loading.
                     if self._table.crowded:
                         self._table.grow()
             os.truncate(self._folder / self._file(extent, _LOG), extent["length"])
@@ -286,7 +289,7 @@ class Seen:
         return self._log[-1]
 
     def _append(self, name: str, extent: Extent, data: bytes | memoryview) -> None:
-        """Write `data` behind `extent` and count it in; all or nothing."""
+        """Append `data` to `extent`, all of it or, with an `OSError`, nothing."""
         length = extent["length"]
         new = 0 if length else os.O_CREAT | os.O_TRUNC
         with _opened(self._folder / name, os.O_WRONLY | new) as fd:
@@ -303,7 +306,7 @@ class Seen:
 
     @contextmanager
     def _reading(self, name: str, extent: Extent) -> Iterator["_Reader"]:
-        """What `extent` says of a file; ValueError at the end where something else is there."""
+        """A reader of `extent`; ValueError at the end if the file holds something else."""
         path = self._folder / name
         with _opened(path, os.O_RDONLY) as fd:
             size = os.fstat(fd).st_size
@@ -322,7 +325,7 @@ class Seen:
         return files if table is None else files | {self._file(table, _TABLE)}
 
     def _found(self) -> list[str]:
-        """All files of this name."""
+        """The names of all files of the set, sorted."""
         form = re.compile(re.escape(self._name) + rf"\.\d{{6,}}\.({_LOG}|{_TABLE})")
         return sorted(filter(form.fullmatch, os.listdir(self._folder)))
 
@@ -334,7 +337,7 @@ class Seen:
 
 
 class _Reader:
-    """Reads a file to a length and sums up what it read."""
+    """Reads the beginning of a file, and computes the checksum of what it has read."""
 
     def __init__(self, fd: int, length: int, piece: int) -> None:
         self._fd = fd
@@ -343,7 +346,7 @@ class _Reader:
         self.crc = 0
 
     def fill(self, room: memoryview) -> None:
-        """Read until `room` is full; ValueError where there is not so much."""
+        """Read until `room` is full; ValueError if the file ends before that."""
         while room:
             piece = room[: min(len(room), self.left, self._piece)]
             if not (size := os.readv(self._fd, [piece])):

@@ -33,7 +33,7 @@ _LONG = 200_000
 
 
 class Start(Enum):
-    """What to do about a state folder that holds a crawl."""
+    """The treatment of a state folder that already holds a crawl."""
 
     REFUSE = "refuse"
     RESUME = "resume"

@@ -1,12 +1,12 @@
-"""The store: what is known and not yet with its site, in queues on disk.
+"""The store: the URLs that are known and not yet with their site, in queues on disk.
 
-A new URL goes to the tail of a FIFO, ordinary or with priority. When its turn comes and its
-site has as many URLs in memory as it may, it is set aside with those of its site, and a
-site's own queue is read again when the site has room. So each URL is written once, or twice
-where its site is a hot one; none is taken and put back over and over, and a hot site neither
-fills the memory nor stands in anybody's way.
+A new URL goes to the tail of a FIFO, ordinary or with priority. If its site has as many URLs in
+memory as allowed when its turn comes, the URL is set aside in a queue of its site, which is read
+again when the site has room. So each URL is written once, or twice if its site has many; none is
+taken and put back repeatedly, and a site with many URLs neither fills the memory nor delays
+others.
 
-In memory are the ends of the FIFOs, a bounded number of lines that were set aside or read
+Kept in memory are the ends of the FIFOs, a bounded number of lines that were set aside or read
 again, some 300 bytes for each site with URLs set aside, and 8 to 16 for each of its blocks;
 everything else is in `blocks`.
 """
@@ -26,13 +26,13 @@ _HURRIED, _SEED, _REQUISITE = 1, 2, 4
 
 
 def encode(url: Url) -> str:
-    """One line without its end. Canonical URLs hold no blank and no control character."""
+    """A URL as a line without newline. Canonical URLs have no blank and no control character."""
     flags = url.priority * _HURRIED | url.seed * _SEED | url.requisite * _REQUISITE
     return f"{url.href} {url.depth} {url.hops} {flags} {url.via or '-'}"
 
 
 def decode(line: str, place: int = 0) -> Url:
-    """The URL in a line of `encode`; ValueError where it is none."""
+    """The URL of a line of `encode`, read at `place`; ValueError for other lines."""
     href, depth, hops, number, via = line.split(" ")
     url = Url(href, int(depth), None if via == "-" else via, 0, int(hops))
     url.place = place
@@ -45,18 +45,17 @@ def decode(line: str, place: int = 0) -> Url:
 
 
 class Place(NamedTuple):
-    """Where a URL is queued."""
+    """The position of a URL in a queue."""
 
     queue: str
-    #: URLs that leave the queue before it.
+    #: Number of URLs that leave the queue before it.
     ahead: int
 
 
 class Store:
-    """The queues: priority and ordinary, each with what was set aside of it by site.
+    """The queues: priority and ordinary, each with the URLs set aside from it by site.
 
-    A URL that left a queue for its site is still owed from its place in a block, until
-    `leave`.
+    A URL that left a queue for its site is owed from its place in a block until `leave`.
     """
 
     def __init__(self, folder: Path, sizes: StoreSizes = STORE_SIZES) -> None:
@@ -64,7 +63,7 @@ class Store:
         self.priority = Fifo(self._blocks, _PRIORITY)
         self.ordinary = Fifo(self._blocks, _ORDINARY)
         self.priority_wait = Backlogs(self._blocks, _PRIORITY)
-        #: Called with the place of a URL that left a queue, when its fate is decided.
+        #: To be called with the place of a URL that left a queue when its fate is decided.
         self.leave = self._blocks.leave
         self.ordinary_wait = Backlogs(self._blocks, _ORDINARY)
 
@@ -88,9 +87,9 @@ class Store:
         }
 
     def find(self, href: str) -> Generator[None, None, Place | None]:
-        """Look for a URL: yields after each block, returns where it is, None for nowhere.
+        """Look for a URL: yields after each block, returns its position, or None.
 
-        One that moves on meanwhile may be missed.
+        A URL that moves to another queue meanwhile may be missed.
         """
         start, site = f"{href} ", site_of(href)
         queues = {
@@ -111,23 +110,23 @@ class Store:
         fifo.put(encode(url))
 
     def spill(self) -> None:
-        """Bring to disk what need not be in memory."""
+        """Write the lines that need not be in memory."""
         self.priority.spill()
         self.ordinary.spill()
 
     def has_waiting(self, site: str) -> bool:
-        """Are there URLs of `site` that were set aside?"""
+        """Whether URLs of `site` were set aside."""
         return site in self.ordinary_wait.sites or site in self.priority_wait.sites
 
     def waiting_sites(self) -> Iterator[str]:
-        """The sites of which URLs were set aside."""
+        """The sites with URLs set aside; one may come twice."""
         yield from self.priority_wait.sites
         yield from self.ordinary_wait.sites
 
     # -- checkpoints
 
     def cut(self) -> BlocksMark:
-        """Write what is in memory alone, and say what there is; `sync` makes it durable."""
+        """Write the lines that are only in memory; the mark, which holds after `sync`."""
         self.priority.write()
         self.ordinary.write()
         return self._blocks.cut()
@@ -136,21 +135,21 @@ class Store:
         self._blocks.sync()
 
     def load(self, mark: BlocksMark) -> None:
-        """Take up the queues at a cut; OSError or ValueError where a part is not whole.
+        """Take up the queues at a cut; OSError or ValueError if a file is not whole.
 
-        What had left a queue for its site by then is back at the head of that queue.
+        URLs that had left a queue for their site are at the head of that queue again.
         """
         for position, queue, owed in self._blocks.load(mark):
             kind, site = queue[0], queue[1:]
             if site:
                 waiting = self.priority_wait if kind == _PRIORITY else self.ordinary_wait
-                waiting.loaded(site, position, owed)
+                waiting.restore(site, position, owed)
             else:
                 fifo = self.priority if kind == _PRIORITY else self.ordinary
-                fifo.loaded(position, owed)
+                fifo.restore(position, owed)
 
     def tidy(self, mark: BlocksMark) -> None:
-        """Delete the files that neither `mark`, which is committed now, nor a queue needs."""
+        """Delete the files that neither `mark`, which is committed, nor a queue needs."""
         self._blocks.tidy(mark)
 
     def clear(self) -> None:

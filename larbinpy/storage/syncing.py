@@ -1,9 +1,9 @@
-"""File systems, brought to the disk beside the loop.
+"""Bringing whole file systems to the disk without blocking the loop.
 
-Pages are written without an fsync, which takes 0.2 to 5 ms and would halve the speed of a
-crawl. A checkpoint needs all of them on the disk, which syncfs(2) does with one wait; but
-that may be seconds, and Python does not know the call. So `sync -f`, a child process, makes
-it while the loop turns.
+Pages are written without fsync, which takes 0.2 to 5 ms and would halve the speed of a crawl. A
+checkpoint needs all of them on the disk. syncfs(2) does that with one wait, but it may take
+seconds, and Python has no such call. So a child process, `sync -f`, makes it while the loop
+turns.
 """
 
 import errno
@@ -13,18 +13,18 @@ from collections.abc import Iterable
 
 from larbinpy.loop.poller import READ, Poller
 
-#: Ctrl-C and the end of a service come to all processes of a crawl, which then saves.
+#: Ctrl-C and the end of a service signal all processes of a crawl, which then saves its state.
 _NOT_FOR_THE_CHILD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SILENT = tuple((os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in range(3))
 
 
 class Syncing:
-    """Brings the file systems of `folders` to the disk, one child process after another.
+    """Brings the file systems of `folders` to the disk, with one child process at a time.
 
-    Invariants: `done` or a child is under way; with `error` no child begins. The system
-    tells of a page that could not be written once, so after a failure nothing is known of
-    what is on the disk, and a second try that goes well would be no proof. (The state's own
-    files are written again then, see `files.Tail`; of the pages nobody keeps a list.)
+    Invariants: either `done` or a child runs; with an `error` no child is started. The system
+    reports only once that a page could not be written, so after a failure the content of the
+    disk is unknown, and a second try that succeeds proves nothing. (The state's own files are
+    written again then, see `files.Tail`; there is no list of the pages.)
     """
 
     def __init__(self, poller: Poller, folders: Iterable[str | os.PathLike[str]]) -> None:
@@ -41,11 +41,11 @@ class Syncing:
 
     @property
     def done(self) -> bool:
-        """Is what was written before `begin` on the disk, where there is no `error`?"""
+        """Whether the last `begin` has ended: all written before it is on the disk, or `error`."""
         return self._child is None
 
     def begin(self, written: object) -> None:
-        """Begin; `written` stands for what there is: as it was the last time, there is no need."""
+        """Begin, unless `written`, which stands for all that was written, is that of last time."""
         self.wait()
         if not self._folders or self.error or written == self._synced:
             return
@@ -59,8 +59,8 @@ class Syncing:
                 setsigmask=_NOT_FOR_THE_CHILD,
             )
         except OSError:
-            # A system without that command, or without room for a process: sync(2) holds
-            # the loop up, and the disk has all the same.
+            # There is no such command, or no room for a process: sync(2) does the same, but
+            # blocks the loop.
             os.sync()
             return
         self._watch_child(self._child)
@@ -74,7 +74,7 @@ class Syncing:
         self._poller.register(self._watch, READ, lambda fd, events: self.wait())
 
     def wait(self) -> None:
-        """Until it is done; a child that has ended leaves nothing behind."""
+        """Wait until `done`; a child that has ended is collected."""
         child, self._child = self._child, None
         watch, self._watch = self._watch, None
         if watch is not None:
@@ -85,7 +85,7 @@ class Syncing:
         try:
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         except ChildProcessError:
-            # In a program that collects all its children, or ignores them, nobody knows.
+            # The program collects or ignores all its children, so the child's result is lost.
             os.sync()
             return
         if status:

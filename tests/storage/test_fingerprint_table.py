@@ -89,7 +89,7 @@ class TestTiny:
         for batch in batches:
             fill(table, batch)
             known.update(batch)
-        assert table.unmet(asked) == [f not in known for f in asked]
+        assert table.absent(asked) == [f not in known for f in asked]
         check(table, known)
 
     @given(BATCHES)

@@ -161,7 +161,7 @@ def test_another_run_begins_with_what_is_owed(fifo, blocks, tmp_path):
     again = Blocks(tmp_path, SMALL)
     later = Fifo(again, "-")
     for position, _, owed in again.load(blocks.cut()):
-        later.loaded(position, owed)
+        later.restore(position, owed)
     assert len(later) == 5
     left = names(7)[1:2] + names(7)[3:]
     assert list(later.lines()) == left
@@ -319,7 +319,7 @@ def test_another_run_has_all_that_was_set_aside(waiting, blocks, tmp_path):
     later = Backlogs(again, "-")
     for position, queue, owed in again.load(blocks.cut()):
         if queue != "-":
-            later.loaded(queue[1:], position, owed)
+            later.restore(queue[1:], position, owed)
     assert list(later.lines()) == names(6)[1:]
     assert [later.take(site)[1] for site in "aaabb"] == names(6)[1:]
 

@@ -57,7 +57,7 @@ def make_image(seen):
     """Steps and checkpoints until the state has one, and no more; the mark."""
     while (mark := commit(seen))["table"] is None:
         seen.step()
-    while seen._doomed:
+    while seen._to_remove:
         seen.step()
     return mark
 
