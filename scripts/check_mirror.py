@@ -1,7 +1,7 @@
-"""Walks a mirror on disk as a browser would: does every link lead to a file?
+"""Walks a mirror on disk as a browser would, and checks that every link leads to a file.
 
-Parser and resolver are the standard library's, none of the crawler's own, so that they do not
-share its mistakes. From the start page on, each page and style sheet that is reached is read.
+Uses the parser and resolver of the standard library, which do not share mistakes with those of
+the crawler. Reads each page and style sheet that can be reached from the start page.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 LINK, REQUISITE = "links", "requisites"
 WORKING, BROKEN, ABSOLUTE = "working", "broken", "absolute"
 
-#: Element -> attributes that it needs to be shown; what else is a link is in `_LINKS`.
+#: Attributes that an element needs to be shown; `_LINKS` are the elements with links.
 _NEEDS = {
     "img": ("src",),
     "script": ("src",),
@@ -95,15 +95,15 @@ def css_references(text: str) -> Iterator[str]:
 
 @dataclass
 class Walk:
-    """What was found on the way from a start page."""
+    """The result of a walk from a start page."""
 
     pages: int = 0
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
-    #: References to a part of a page that has none of that name.
+    #: References to parts that their page does not have.
     fragments: int = 0
-    #: (page, reference) of what leads nowhere.
+    #: (page, reference) of broken references.
     broken: list[tuple[str, str]] = field(default_factory=list)
-    #: URLs that links and requisites still lead to.
+    #: URLs that are still absolute.
     absolute: set[str] = field(default_factory=set)
     #: Files that were reached.
     reached: set[Path] = field(default_factory=set)
@@ -152,7 +152,7 @@ def walk(start: Path) -> Walk:
 
 
 def _read(file: Path, found: Walk, ids: dict[Path, set[str]]) -> list[tuple[str, tuple[str, str]]]:
-    """(kind, (base, reference)) of what a file refers to."""
+    """Return (kind, (base, reference)) of the references in a file."""
     if file.suffix == ".css":
         text = file.read_text(errors="replace")
         return [(REQUISITE, (file.as_uri(), url)) for url in css_references(text)]
@@ -168,7 +168,7 @@ def _read(file: Path, found: Walk, ids: dict[Path, set[str]]) -> list[tuple[str,
 
 
 def _target(base: str, reference: str) -> tuple[str | None, str]:
-    """Where a reference leads, without its fragment; None where it is no place."""
+    """Return the target of a reference and its fragment; (None, "") if it is no file or page."""
     reference = reference.strip()
     try:
         whole = urljoin(base, reference)
@@ -183,7 +183,7 @@ def _target(base: str, reference: str) -> tuple[str | None, str]:
 
 @lru_cache(1 << 18)
 def _state(target: str) -> str:
-    """Like a browser's: of a folder it would only show the names in it."""
+    """Does `target` work? A folder does not: a browser would only list its names."""
     if not target.startswith("file:"):
         return ABSOLUTE
     return WORKING if Path(unquote(urlsplit(target).path)).is_file() else BROKEN
@@ -193,7 +193,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/check-mirror", description=__doc__)
     parser.add_argument("start", type=Path, help="page of the mirror to start from")
     parser.add_argument("--json", action="store_true", help="one JSON object")
-    parser.add_argument("--broken", action="store_true", help="name what is broken")
+    parser.add_argument("--broken", action="store_true", help="list broken references")
     options = parser.parse_args()
     if not options.start.is_file():
         parser.error(f"{options.start} is no file")

@@ -61,8 +61,8 @@ def test_no_character_of_the_web_reaches_a_terminal(url: str, kind: str) -> None
 def test_a_line_is_what_json_makes_of_the_fate(
     url: str, kind: str, detail: str, via: str | None, ip: str | None
 ) -> None:
-    told = fate(url=url, type=kind, detail=detail, via=via, ip=ip)
-    assert line(told) == json.dumps(told.as_dict()).encode() + b"\n"
+    one = fate(url=url, type=kind, detail=detail, via=via, ip=ip)
+    assert line(one) == json.dumps(one.as_dict()).encode() + b"\n"
 
 
 def test_lines_wait_for_flush(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_reopen_that_fails_goes_on_in_the_old_file(tmp_path: Path) -> None:
 
 
 def test_reopen_where_the_old_file_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No new file makes up for that."""
+    """A new file does not hide the error."""
 
     def broken(fd: int) -> None:
         raise OSError(errno.EIO, "broken")
@@ -166,7 +166,7 @@ def numbers(path: Path) -> list[int]:
     return [json.loads(text)["ms"] for text in path.read_bytes().splitlines()]
 
 
-def test_what_came_after_a_cut_comes_again(tmp_path: Path) -> None:
+def test_lines_after_a_mark_are_cut_off(tmp_path: Path) -> None:
     path = tmp_path / "crawl.jsonl"
     log = CrawlLog(path)
     log.write(fate(ms=1))
@@ -188,7 +188,7 @@ def test_what_came_after_a_cut_comes_again(tmp_path: Path) -> None:
     assert numbers(path) == [1, 3]
 
 
-def test_an_empty_log_is_cut_and_taken_up(tmp_path: Path) -> None:
+def test_an_empty_log_is_saved_and_loaded(tmp_path: Path) -> None:
     path = tmp_path / "crawl.jsonl"
     log = CrawlLog(path)
     mark = log.cut()
@@ -200,8 +200,8 @@ def test_an_empty_log_is_cut_and_taken_up(tmp_path: Path) -> None:
     assert path.read_bytes() == b""
 
 
-def test_nothing_is_taken_off_a_file_that_took_its_place(tmp_path: Path) -> None:
-    """The log was rotated after the last cut: what is in the new file comes twice."""
+def test_a_file_that_took_its_place_is_not_cut(tmp_path: Path) -> None:
+    """The log was rotated after the last cut: lines of the new file come twice."""
     path = tmp_path / "crawl.jsonl"
     log = CrawlLog(path)
     log.write(fate(ms=1))
@@ -218,7 +218,7 @@ def test_nothing_is_taken_off_a_file_that_took_its_place(tmp_path: Path) -> None
     assert numbers(tmp_path / "crawl.1") == [1]
 
 
-def test_a_log_that_lost_lines_goes_on_with_what_there_is(tmp_path: Path) -> None:
+def test_a_log_that_lost_lines_goes_on_with_the_rest(tmp_path: Path) -> None:
     path = tmp_path / "crawl.jsonl"
     log = CrawlLog(path)
     for number in (1, 2):
@@ -233,7 +233,7 @@ def test_a_log_that_lost_lines_goes_on_with_what_there_is(tmp_path: Path) -> Non
     assert numbers(path) == [1, 3]
 
 
-def test_a_scratch_takes_off_all_lines(tmp_path: Path) -> None:
+def test_scratch_removes_all_lines(tmp_path: Path) -> None:
     path = tmp_path / "crawl.jsonl"
     log = CrawlLog(path)
     log.write(fate(ms=1))
@@ -265,7 +265,7 @@ def test_a_cut_on_a_full_disk_is_made_again(
 def test_a_log_that_was_rotated_is_synced_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The next checkpoint syncs the new file alone."""
+    """The next checkpoint syncs only the new file."""
     synced = {}
 
     def sync(fd: int) -> None:

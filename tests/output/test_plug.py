@@ -1,4 +1,4 @@
-"""The plug: none, one, several."""
+"""Outputs of a crawl: none, one, several."""
 
 import os
 from pathlib import Path
@@ -20,7 +20,7 @@ PAGE = Page(URL, Outcome.SUCCESS, 200, body=b"body")
 
 
 class Recorder:
-    """A plug as a user writes one: nothing inherited."""
+    """An output as a user writes one: nothing inherited."""
 
     def __init__(self, calls: list[str], *, broken: bool = False) -> None:
         self.calls = calls
@@ -44,7 +44,7 @@ class Recorder:
 
 
 class Refresher(Recorder):
-    """And one that is a part of the state."""
+    """An output that is a part of the state."""
 
     def cut(self) -> int:
         return len(self.calls)
@@ -89,7 +89,7 @@ def test_a_page_that_comes_again_goes_on_where_it_was_refused() -> None:
     several.loaded(PAGE)
     loaded = "loaded http://h/a"
     assert calls == [[loaded], [loaded] * 3, [loaded]]
-    # That was all of it: the next time it is new to all of them.
+    # It has reached all now; the next time it is new to all of them.
     several.loaded(PAGE)
     assert calls == [[loaded] * 2, [loaded] * 4, [loaded] * 2]
 
@@ -106,7 +106,7 @@ def test_another_page_than_the_refused_one_reaches_all() -> None:
     assert first == ["loaded http://h/a", "loaded http://h/b", "loaded http://h/a"]
 
 
-def test_only_some_are_a_part_of_the_state() -> None:
+def test_only_durable_outputs_are_a_part_of_the_state() -> None:
     plain, keeper = Recorder([]), Refresher([])
     several: Durable = SeveralOutputs({"plain": plain, "keeper": keeper, "other": Recorder([])})
     several.loaded(PAGE)
@@ -116,7 +116,7 @@ def test_only_some_are_a_part_of_the_state() -> None:
     several.load(mark)
     assert plain.calls == ["loaded http://h/a"]
     assert keeper.calls == ["loaded http://h/a", "sync", "load 1"]
-    # Whatever wrote here the last time: what it was, and what is new, is told nothing.
+    # An output without a part in the mark is not loaded.
     several.load({"gone": 7})
     assert len(keeper.calls) == 3
 
@@ -150,14 +150,14 @@ def test_modes_of_the_configuration(tmp_path: Path) -> None:
     assert (tmp_path / "d00000/f00000").read_bytes() == b"body"
 
 
-def test_one_that_cannot_be_opened_closes_the_others(tmp_path: Path) -> None:
+def test_an_output_that_cannot_be_opened_closes_the_others(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="tape"):
         open_output(("mirror", "tape"), str(tmp_path))
     # A mirror that was left open would refuse a second writer.
     MirrorOutput(tmp_path).close()
 
 
-def test_save_and_mirror_share_a_folder_without_meeting(tmp_path: Path) -> None:
+def test_save_and_mirror_share_a_folder_without_clashes(tmp_path: Path) -> None:
     output = open_output(("save", "mirror"), str(tmp_path))
     output.loaded(Page(Url("http://d00000/f00000", 1), Outcome.SUCCESS, 200, body=b"one"))
     output.loaded(Page(Url("http://d00000/index", 1), Outcome.SUCCESS, 200, body=b"two"))
@@ -167,8 +167,8 @@ def test_save_and_mirror_share_a_folder_without_meeting(tmp_path: Path) -> None:
     assert (tmp_path / "#6400000/f00000").read_bytes() == b"one"
 
 
-def test_what_is_saved_comes_last(tmp_path: Path) -> None:
-    """So that no page has two numbers because another plug refused it before a stop."""
+def test_save_mode_comes_last(tmp_path: Path) -> None:
+    """A page that another output refuses before a stop must not get two numbers."""
     own = Recorder([], broken=True)
     output = open_output(("save", "mirror"), str(tmp_path), {"own": own})
     with pytest.raises(OSError, match="full"):
@@ -202,7 +202,7 @@ def test_the_modes_are_durable(tmp_path: Path) -> None:
 
 
 class Listener(Recorder):
-    """And one that is told of all that servers said."""
+    """An output that gets all replies."""
 
     def replied(self, page: Page) -> None:
         self.calls.append(f"replied {page.url.href}")
@@ -213,7 +213,7 @@ class Listener(Recorder):
         self.calls.append(f"resolved {answer.name}")
 
 
-def test_only_some_are_told_of_all_that_servers_said() -> None:
+def test_only_reply_listeners_get_all_replies() -> None:
     plain, listener = Recorder([]), Listener([])
     several = SeveralOutputs({"plain": plain, "listener": listener})
     several.replied(PAGE)
@@ -233,7 +233,7 @@ def test_a_reply_that_comes_again_goes_on_where_it_was_refused() -> None:
     assert list(map(len, calls)) == [1, 2, 1]
 
 
-def test_an_archive_is_made_by_who_knows_the_crawl(tmp_path: Path) -> None:
+def test_the_caller_opens_the_archive(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="warc"):
         open_output(("warc",), str(tmp_path))
     made: list[str] = []

@@ -38,7 +38,7 @@ def put(root: Path, *numbers: int, make: Make = SaveOutput) -> None:
 
 
 def files(root: Path) -> dict[str, bytes]:
-    """What is there, but for the name of the crawl."""
+    """Paths and contents, without the name of the crawl."""
     found = {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
     found.pop(".larbinpy-crawl", None)
     return found
@@ -167,7 +167,7 @@ def run(
     cut_before: int | None = None,
     make: Make = SaveOutput,
 ) -> Any:
-    """A crawl that goes on from `mark`, saves pages, and is killed; its last mark."""
+    """Go on from `mark`, save pages, and be killed; returns the last mark."""
     output = make(root)
     if mark is not None:
         output.load(json.loads(json.dumps(mark)))
@@ -176,19 +176,19 @@ def run(
         if number == cut_before:
             mark = output.cut()
         output.loaded(page(number))
-    # There is nothing in it that a kill would lose.
+    # A kill would lose nothing: no data waits in memory.
     output.close()
     return mark
 
 
 def pages(root: Path) -> dict[str, bytes]:
-    """What is there, but for the index of a folder that has none."""
+    """Paths and contents, without empty files such as the index of a folder without pages."""
     return {name: body for name, body in files(root).items() if body}
 
 
 @pytest.mark.parametrize("saved", range(8))
 @pytest.mark.parametrize("killed", [8, 9])
-def test_what_came_after_a_checkpoint_gets_its_numbers_again(
+def test_pages_after_a_checkpoint_get_their_numbers_again(
     saved: int, killed: int, tmp_path: Path
 ) -> None:
     mark = run(tmp_path / "it", range(killed), cut_before=saved, make=SMALL)
@@ -212,12 +212,14 @@ def test_kill_after_kill(tmp_path: Path) -> None:
 
 
 class Killed(BaseException):
-    """Nothing is done after it."""
+    """Stands for a kill: no handler runs after it."""
 
 
-def test_taking_back_may_be_killed_at_any_moment(
+def test_removing_pages_after_a_mark_may_be_killed_at_any_moment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    left = 0
+
     def dying(call: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             nonlocal left
@@ -251,7 +253,7 @@ def test_taking_back_may_be_killed_at_any_moment(
     assert step == 10
 
 
-def test_pages_of_another_crawl_are_not_taken_back(tmp_path: Path) -> None:
+def test_pages_of_another_crawl_are_not_removed(tmp_path: Path) -> None:
     mark = run(tmp_path, range(3), cut_before=1)
     put(tmp_path, 7)
     before = files(tmp_path)
@@ -260,18 +262,18 @@ def test_pages_of_another_crawl_are_not_taken_back(tmp_path: Path) -> None:
     assert files(tmp_path)["d00000/index"].splitlines() == [
         b"%d http://h/%d" % pair for pair in enumerate((0, 1, 2, 7, 1, 2))
     ]
-    # It goes on as a new one, whose own pages are.
+    # It goes on as a new crawl, whose pages are removed after a mark.
     run(tmp_path, range(0), again)
     assert files(tmp_path) == before
 
 
-def test_another_folder_is_none_of_its_concern(tmp_path: Path) -> None:
+def test_a_mark_does_not_change_another_folder(tmp_path: Path) -> None:
     mark = run(tmp_path / "one", range(3), cut_before=1)
     run(tmp_path / "other", range(5, 7), mark)
     assert files(tmp_path / "other")["d00000/index"] == b"0 http://h/5\n1 http://h/6\n"
 
 
-def test_what_others_put_there_stays(tmp_path: Path) -> None:
+def test_files_of_others_stay(tmp_path: Path) -> None:
     mark = run(tmp_path, range(5), cut_before=1, make=SMALL)
     for name in ("d00000/notes", "d00001/f00001.gz", "d00002/f00000"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -292,7 +294,7 @@ def test_what_others_put_there_stays(tmp_path: Path) -> None:
 
 
 def test_an_index_may_have_lost_more_than_the_next(tmp_path: Path) -> None:
-    """As a power cut may leave them: what came after the cut is still taken back."""
+    """As after a power cut: the pages after the mark are still removed."""
     mark = run(tmp_path / "it", range(5), cut_before=1, make=SMALL)
     os.truncate(tmp_path / "it/d00000/index", len(b"0 http://h/0\n"))
     run(tmp_path / "it", range(1, 3), mark, make=SMALL)
@@ -309,7 +311,7 @@ def test_a_reader_may_take_folders_away(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 13])
-def test_an_index_that_lost_lines_is_told(size: int, tmp_path: Path) -> None:
+def test_an_index_that_lost_lines_is_an_error(size: int, tmp_path: Path) -> None:
     mark = run(tmp_path, range(3), cut_before=2)
     os.truncate(tmp_path / "d00000/index", size)
     output = SaveOutput(tmp_path)
@@ -319,7 +321,7 @@ def test_an_index_that_lost_lines_is_told(size: int, tmp_path: Path) -> None:
     assert len(files(tmp_path)) == 4
 
 
-def test_a_mark_tells_that_there_is_more(tmp_path: Path) -> None:
+def test_a_mark_differs_once_there_is_more(tmp_path: Path) -> None:
     output = SMALL(tmp_path)
     marks = [output.cut()]
     for number in range(7):

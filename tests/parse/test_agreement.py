@@ -1,4 +1,4 @@
-"""What three HTML parsers agree on is found, in whatever encoding a page comes.
+"""Links that three HTML parsers agree on are found, in any encoding of the page.
 
 Real pages (Debian's python3-doc) get text of other languages with links in it, are written in
 many encodings, and labelled rightly, not at all, or wrongly. turbohtml, lxml and html5lib each
@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import html5lib
 import lxml.html
@@ -23,7 +24,7 @@ from larbinpy.url import resolve
 PYTHON_DOC = Path("/usr/share/doc/python3-doc/html")
 HERE = "http://h.example/dir/page.html"
 
-#: Where the links are looked for; larbinpy takes more.
+#: The attributes that are compared; larbinpy reads more.
 PLACES = [(tag, "href") for tag in ("a", "area", "link")]
 PLACES += [(tag, "src") for tag in ("frame", "iframe", "img", "script")]
 PLACES += [(tag, "src") for tag in ("audio", "video", "source", "track", "embed")]
@@ -41,14 +42,14 @@ MIXED = (" ".join(text for text, _ in (RUSSIAN, JAPANESE, KOREAN, CHINESE)), "pÃ
 
 @dataclass(frozen=True)
 class Case:
-    """How a page is written, and what it is said to be written in."""
+    """The language, encoding and labels of a page."""
 
     language: tuple[str, str]
     #: Python's name of the encoding.
     codec: str
     http: str | None = None
     meta: str | None = None
-    #: Whether it is read as something else: then only what is ASCII comes through.
+    #: Is it read in another encoding? Then only ASCII links can be found.
     garbled: bool = False
 
     def __str__(self) -> str:
@@ -79,7 +80,7 @@ CASES = [
     Case(LATIN, "iso8859-1", http="iso-8859-1"),
     Case(LATIN, "iso8859-1", meta="latin1"),
     Case(LATIN, "cp1252"),
-    # Labels that are not believed: they cannot be true, or something better contradicts them.
+    # Labels that are ignored: they cannot be true, or better evidence contradicts them.
     Case(MIXED, "utf-8", http="utf-16"),
     Case(MIXED, "utf-8", meta="utf-16"),
     Case(RUSSIAN, "utf-8", http="iso-2022-kr"),
@@ -88,7 +89,7 @@ CASES = [
     Case(RUSSIAN, "utf-8-sig", http="windows-1251"),
     Case(RUSSIAN, "utf-16", http="windows-1251"),
     Case(RUSSIAN, "utf-16-le", http="utf-8"),
-    # Labels that are believed, as by browsers.
+    # Labels that are obeyed, as by browsers.
     Case(MIXED, "utf-8", http="gbk", garbled=True),
     Case(JAPANESE, "utf-8", meta="gbk", garbled=True),
     Case(MIXED, "utf-8", http="windows-1251", garbled=True),
@@ -156,18 +157,18 @@ def _by_html5lib(text: str) -> set[str]:
     return _in_tree(html5lib.parse(text, namespaceHTMLElements=False))
 
 
-def _in_tree(tree) -> set[str]:
+def _in_tree(tree: Any) -> set[str]:
     values = (element.get(name) for tag, name in PLACES for element in tree.iter(tag))
     return {value for value in values if value is not None}
 
 
 def missing(body: bytes, references: set[str], http: str | None) -> set[str]:
-    wanted = {resolve(reference, HERE) for reference in references} - {None}
+    wanted = {url for each in references if (url := resolve(each, HERE)) is not None}
     return wanted - set(links(body, HERE, http))
 
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=lambda number: str(CASES[number]))
-def test_what_three_parsers_agree_on_is_found(number):
+def test_links_that_three_parsers_agree_on_are_found(number: int) -> None:
     case = CASES[number]
     for page in sample()[number * PAGES : (number + 1) * PAGES]:
         body = written(page, case)
@@ -179,7 +180,7 @@ def test_what_three_parsers_agree_on_is_found(number):
         assert missing(body, sure, case.http) == set()
 
 
-def test_what_three_parsers_agree_on_is_found_in_pages_as_they_are():
+def test_links_that_three_parsers_agree_on_are_found_in_unchanged_pages() -> None:
     for page in sample()[::4]:
         sure, seen = agreed(page)
         assert len(sure) >= 0.95 * len(seen)

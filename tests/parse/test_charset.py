@@ -12,7 +12,7 @@ _CASE = re.compile(rb"#data\n(.*?)\n#encoding\n(.*?)\n(?=\n#data|\n*\Z)", re.DOT
 RUSSIAN = "Съешь же ещё этих мягких французских булок, да выпей чаю."
 
 
-def test_encoding_cases_of_html5lib():
+def test_encoding_cases_of_html5lib() -> None:
     files = sorted(suite("html5lib-encoding").glob("*.dat"))
     cases = [case for file in files for case in _CASE.findall(file.read_bytes())]
     assert len(cases) == 82
@@ -41,7 +41,7 @@ def test_encoding_cases_of_html5lib():
         (b"<meta charset=hz-gb-2312><p>narrow", None, "windows-1252"),
     ],
 )
-def test_order_of_evidence(body, http, expected):
+def test_order_of_evidence(body: bytes, http: str | None, expected: str) -> None:
     assert sniff(body, http) == expected
     assert document(body, http).encoding == expected
 
@@ -50,7 +50,7 @@ def test_order_of_evidence(body, http, expected):
 @pytest.mark.parametrize(
     "label", ["utf-8", "gbk", "shift_jis", "big5", "utf-16", "iso-2022-jp", "hz-gb-2312", "x"]
 )
-def test_links_survive_any_label(real, label):
+def test_links_survive_any_label(real: str, label: str) -> None:
     text = "<p>Москва</p><a href='/один'>x</a><a href='/two?x=1'>y</a>" * 3
     body = text.encode(real)
     declared = b"<meta charset=%s>" % label.encode() + body
@@ -59,7 +59,7 @@ def test_links_survive_any_label(real, label):
         assert found[1] == "http://h/two?x=1"
 
 
-def test_queries_are_spelled_in_the_encoding_of_the_page():
+def test_queries_are_spelled_in_the_encoding_of_the_page() -> None:
     body = "<meta charset=windows-1251><a href='/ж?ж=ж&ह'>x</a>".encode(
         "windows-1251", "xmlcharrefreplace"
     )
@@ -81,5 +81,5 @@ def test_queries_are_spelled_in_the_encoding_of_the_page():
         (b"url(\xff)", None, ("url(\ufffd)", "utf-8")),
     ],
 )
-def test_style_sheets_are_decoded(body, http, expected):
+def test_style_sheets_are_decoded(body: bytes, http: str | None, expected: tuple[str, str]) -> None:
     assert decode(body, http) == expected

@@ -7,12 +7,15 @@ from larbinpy.page import Page
 from larbinpy.parse import read, redirect_target
 from larbinpy.url import Url
 
+#: URLs, without the page's folder, and the names of their kinds.
+Found = list[tuple[str, str]]
 
-def page(*headers, status=200, body=b""):
+
+def page(*headers: tuple[str, str], status: int = 200, body: bytes = b"") -> Page:
     return Page(Url("http://h.example/dir/", 5), Outcome.SUCCESS, status, list(headers), body)
 
 
-def found(*headers, status=200):
+def found(*headers: tuple[str, str], status: int = 200) -> Found:
     links = read(page(*headers, status=status), "larbinpy").links
     return [(link.url.removeprefix("http://h.example/dir/"), link.kind.name) for link in links]
 
@@ -28,33 +31,31 @@ def found(*headers, status=200):
         ("<x>; rel=next; rel=stylesheet", [("x", "PAGE")]),
         ("<//no>; rel=preconnect", []),
         ("<x,y>; rel=next", [("x,y", "PAGE")]),
-        ('<x>; rel=preload; as=image; imagesrcset="y 1x, z 2x"', "xyz"),
+        ('<x>; rel=preload; as=image; imagesrcset="y 1x, z 2x"', [(n, "IMAGE") for n in "xyz"]),
         ("<javascript:x>, garbage, <", []),
         ("", []),
     ],
 )
-def test_link(value, expected):
-    if expected == "xyz":
-        expected = [(name, "IMAGE") for name in "xyz"]
+def test_link(value: str, expected: Found) -> None:
     assert found(("link", value)) == expected
 
 
-def test_several_lines_and_nofollow():
+def test_several_lines_and_nofollow() -> None:
     links = read(page(("link", "<x>; rel=nofollow"), ("link", "<y>")), "larbinpy").links
     assert [(link.url[-1], link.nofollow) for link in links] == [("x", True), ("y", False)]
 
 
-def test_refresh():
+def test_refresh() -> None:
     assert found(("refresh", "5; url=x")) == [("x", "PAGE")]
     assert found(("refresh", "5")) == []
 
 
 @pytest.mark.parametrize("status", [201, 301, 302, 303, 307, 308])
-def test_location(status):
+def test_location(status: int) -> None:
     assert found(("location", "x"), status=status) == [("x", "PAGE")]
 
 
-def test_location_of_other_replies_means_nothing():
+def test_location_of_other_replies_means_nothing() -> None:
     assert found(("location", "x"), status=200) == []
 
 
@@ -72,16 +73,16 @@ def test_location_of_other_replies_means_nothing():
         ("http://[", []),
     ],
 )
-def test_redirect_target(location, expected):
+def test_redirect_target(location: str, expected: list[str]) -> None:
     links = redirect_target(page(("location", location), status=302))
     assert [link.url for link in links] == expected
 
 
-def test_no_location_leads_nowhere():
+def test_no_location_leads_nowhere() -> None:
     assert redirect_target(page(status=302)) == []
 
 
-def test_bodies_of_redirects_are_not_read():
+def test_bodies_of_redirects_are_not_read() -> None:
     reply = page(("content-type", "text/html"), status=302, body=b"<a href=x>")
     assert read(reply, "larbinpy").links == []
 
@@ -103,6 +104,6 @@ def test_bodies_of_redirects_are_not_read():
         (["", ",,", ":"], (False, False)),
     ],
 )
-def test_x_robots_tag(lines, expected):
+def test_x_robots_tag(lines: list[str], expected: tuple[bool, bool]) -> None:
     parsed = read(page(*(("x-robots-tag", line) for line in lines)), "larbinpy/0.1")
     assert (parsed.noindex, parsed.nofollow) == expected

@@ -34,11 +34,11 @@ def page(body: bytes, type_: str = "text/html", *headers: tuple[str, str]) -> Pa
     return Page(Url("http://h.example/sitemap.xml", 5), Outcome.SUCCESS, 200, fields, body)
 
 
-def megabyte_of(unit):
+def megabyte_of(unit: bytes) -> bytes:
     return unit * (MEGABYTE // len(unit))
 
 
-def bomb(start, unit, size):
+def bomb(start: bytes, unit: bytes, size: int) -> bytes:
     packer = zlib.compressobj(9, wbits=31)
     parts = [packer.compress(start)]
     parts += [packer.compress(unit) for _ in range(size // len(unit))]
@@ -91,7 +91,7 @@ LAUGHS = (
     ],
     ids=lambda value: value[:12].decode("latin-1") if isinstance(value, bytes) else value,
 )
-def test_no_body_stalls_the_crawl(type_, body):
+def test_no_body_stalls_the_crawl(type_: str, body: bytes) -> None:
     start = time.process_time()
     read(page(body, type_), "larbinpy")
     assert time.process_time() - start < LIMIT
@@ -99,13 +99,13 @@ def test_no_body_stalls_the_crawl(type_, body):
 
 @pytest.mark.parametrize("unit", ["<", "<>", "<a>;", '<a>;x="', ";x=", '"\\', ",", ": ,"])
 @pytest.mark.parametrize("name", ["link", "refresh", "location", "x-robots-tag"])
-def test_no_header_stalls_the_crawl(name, unit):
+def test_no_header_stalls_the_crawl(name: str, unit: str) -> None:
     start = time.process_time()
     read(page(b"", "text/html", (name, "<a>" + unit * (MEGABYTE // len(unit)))), "larbinpy")
     assert time.process_time() - start < LIMIT
 
 
-def test_entities_are_neither_expanded_nor_fetched():
+def test_entities_are_neither_expanded_nor_fetched() -> None:
     body = b"<!DOCTYPE l [<!ENTITY x SYSTEM 'file:///etc/hostname'><!ENTITY y 'http://y/'>]>"
     body += b"<urlset><loc>http://h.example/&x;</loc><loc>&y;z</loc><loc>http://h.example/b</loc>"
     found = read(page(body + b"</urlset>", "text/xml"), "larbinpy").links
@@ -113,7 +113,7 @@ def test_entities_are_neither_expanded_nor_fetched():
     assert not any("ha" in link.url for link in read(page(LAUGHS, "text/xml"), "x").links)
 
 
-def test_control_characters_never_reach_a_url():
+def test_control_characters_never_reach_a_url() -> None:
     body = b"<a href='/\0\r\n\t\x1b[2J&#10;&#13;x'><a href='/%0d%0a'><a href='/\xe2\x80\xae'>"
     for url in links(body, "http://h.example/"):
         assert url.isascii()
@@ -128,20 +128,20 @@ _PIECES = st.sampled_from(
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(_PIECES | st.binary(max_size=6), max_size=30).map(b"".join), st.sampled_from(TYPES))
-def test_no_bytes_raise(body, type_):
+def test_no_bytes_raise(body: bytes, type_: str) -> None:
     read(page(body, type_), "larbinpy")
     assert len(set(links(body, "http://h.example/"))) == len(links(body, "http://h.example/"))
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.binary(max_size=60), st.text(max_size=12))
-def test_no_label_raises(body, label):
+def test_no_label_raises(body: bytes, label: str) -> None:
     assert sniff(body, label)
     for type_ in ("text/css", "text/xml", "text/html"):
         read(page(body, f"{type_}; charset={label}"), label)
 
 
-def test_a_long_base_does_not_multiply_what_came():
+def test_a_long_base_does_not_multiply_memory() -> None:
     base = "/x" * 3900 + "/"
     body = f"<base href='{base}'>" + "".join(f"<a href={n}>" for n in range(48_000))
     found = links(body.encode(), "http://a.test/")
@@ -149,7 +149,7 @@ def test_a_long_base_does_not_multiply_what_came():
     assert sum(map(len, found)) < 17 << 20
 
 
-def test_ampersands_without_number_cost_little():
+def test_ampersands_without_number_cost_little() -> None:
     body = b"<x>" + b"&" * 4_000_000
     started = time.process_time()
     links(b"<?xml version='1.0'?>" + body, "http://a.test/")

@@ -8,14 +8,14 @@ import pytest
 
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
-from larbinpy.parse import MAX_LINKS, links, read
+from larbinpy.parse import MAX_LINKS, Parsed, links, read
 from larbinpy.parse.feeds import MAX_DECODED, gunzip
 from larbinpy.url import Url
 
 HERE = "http://h.example/dir/doc"
 
 
-def parsed(body, type_, url=HERE):
+def parsed(body: str | bytes, type_: str, url: str = HERE) -> Parsed:
     if isinstance(body, str):
         body = body.encode()
     return read(
@@ -23,7 +23,10 @@ def parsed(body, type_, url=HERE):
     )
 
 
-def found(body, type_="application/xml", url=HERE):
+def found(
+    body: str | bytes, type_: str = "application/xml", url: str = HERE
+) -> list[tuple[str, str]]:
+    """URLs, without the host, and the names of their kinds."""
     links = parsed(body, type_, url).links
     return [(link.url.removeprefix("http://h.example/"), link.kind.name) for link in links]
 
@@ -59,16 +62,16 @@ IN_SITEMAP = [("a?x=1&y=2", "PAGE"), ("de", "PAGE"), ("i.png", "IMAGE"), ("b", "
         (gzip.compress(SITEMAP.encode()), "text/xml"),
     ],
 )
-def test_sitemap_however_it_is_labelled(body, type_):
+def test_sitemap_however_it_is_labelled(body: str | bytes, type_: str) -> None:
     assert found(body, type_) == IN_SITEMAP
 
 
-def test_sitemap_index():
+def test_sitemap_index() -> None:
     body = "<sitemapindex><sitemap><loc>http://h.example/s.xml.gz</loc></sitemap></sitemapindex>"
     assert found(body) == [("s.xml.gz", "PAGE")]
 
 
-def test_text_sitemap():
+def test_text_sitemap() -> None:
     body = "http://h.example/a\nnonsense\nhttp://h.example/b\r\n"
     assert found(body, "text/plain", "http://h.example/Sitemap.txt") == [
         ("a", "PAGE"),
@@ -77,14 +80,14 @@ def test_text_sitemap():
     assert found(body, "text/plain") == []
 
 
-def test_links_takes_xml_that_says_so():
+def test_links_reads_declared_xml() -> None:
     urls = ["a?x=1&y=2", "de", "i.png", "b"]
     expected = [f"http://h.example/{url}" for url in urls]
     assert links(SITEMAP.encode(), HERE) == expected
     assert links(gzip.compress(SITEMAP.encode()), HERE) == expected
 
 
-def test_rss():
+def test_rss() -> None:
     body = """<rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom"
       xmlns:media="http://search.yahoo.com/mrss/"><channel><link>http://h.example/</link>
       <atom:link rel="self" href="http://h.example/rss"/>
@@ -108,7 +111,7 @@ def test_rss():
     ]
 
 
-def test_atom():
+def test_atom() -> None:
     body = """<feed xmlns="http://www.w3.org/2005/Atom" xml:base="/blog/"><logo>l.png</logo>
       <id>http://h.example/no</id><link href="x"/><link rel="enclosure" href="x.mp3"/>
       <entry xml:base="one/"><link rel="alternate nofollow" href="y"/><content src="z"/></entry>
@@ -141,23 +144,23 @@ IN_XHTML = [
 ]
 
 
-def test_xhtml():
+def test_xhtml() -> None:
     assert found(XHTML, "application/xhtml+xml") == IN_XHTML
 
 
-def test_xhtml_with_a_fault_is_read_as_html():
+def test_xhtml_with_a_fault_is_read_as_html() -> None:
     body = "<html xmlns='http://www.w3.org/1999/xhtml'><a href=x>y<br><a href='z'></html>"
     assert found(body, "application/xhtml+xml") == [("dir/x", "PAGE"), ("dir/z", "PAGE")]
 
 
-def test_svg():
+def test_svg() -> None:
     body = """<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">
       <style><![CDATA[a{b:url(c.png)}]]></style><a xlink:href="x"/><image href="y"/></svg>"""
     expected = [("dir/c.png", "REQUISITE"), ("dir/x", "PAGE"), ("dir/y", "IMAGE")]
     assert found(body, "image/svg+xml") == expected
 
 
-def test_manifest():
+def test_manifest() -> None:
     body = json.dumps(
         {
             "start_url": "/start",
@@ -192,24 +195,24 @@ def test_manifest():
         ("<a href=x>", "application/pdf", []),
     ],
 )
-def test_types(body, type_, expected):
+def test_types(body: str, type_: str, expected: list[tuple[str, str]]) -> None:
     assert found(body, type_) == expected
 
 
-def test_charset_is_reported():
+def test_charset_is_reported() -> None:
     assert parsed("<p>é", "text/html").charset == "UTF-8"
     assert parsed("<p>", "text/html; charset=koi8-r").charset == "KOI8-R"
     assert parsed(SITEMAP, "text/xml").charset == "UTF-8"
     assert parsed("x", "image/png").charset is None
 
 
-def test_long_sitemaps_end_at_the_protocols_limit():
+def test_long_sitemaps_end_at_the_protocols_limit() -> None:
     entries = "".join(f"<url><loc>http://h.example/{n}</loc></url>" for n in range(MAX_LINKS + 9))
     found = parsed(f"<urlset>{entries}</urlset>", "text/xml").links
     assert len(found) == MAX_LINKS
 
 
-def test_gunzip_joins_members_and_takes_what_is_sound():
+def test_gunzip_joins_members_and_reads_up_to_a_fault() -> None:
     whole = gzip.compress(b"one") + gzip.compress(b"two")
     assert b"".join(gunzip(whole)) == b"onetwo"
     assert b"".join(gunzip(whole + b"junk")) == b"onetwo"
@@ -217,13 +220,13 @@ def test_gunzip_joins_members_and_takes_what_is_sound():
     assert b"".join(gunzip(b"\x1f\x8b\x08junk")) == b""
 
 
-def test_gunzip_ends_at_its_limit():
+def test_gunzip_ends_at_its_limit() -> None:
     packer = zlib.compressobj(9, wbits=31)
     bomb = b"".join(packer.compress(bytes(1 << 20)) for _ in range(60)) + packer.flush()
     assert sum(map(len, gunzip(bomb))) == MAX_DECODED
 
 
-def test_ampersands_are_mended_across_chunks():
+def test_ampersands_are_mended_across_chunks() -> None:
     path = "x" * (65536 - 34)
     for shift in range(12):
         address = f"http://h.example/{path[shift:]}?a&b&amp;c"
@@ -244,5 +247,5 @@ def test_ampersands_are_mended_across_chunks():
         "</channel></rss>",
     ],
 )
-def test_half_a_surrogate_pair_is_no_link(text, half):
+def test_half_a_surrogate_pair_is_no_link(text: str, half: str) -> None:
     assert ("b", "PAGE") in found(text.format(half))

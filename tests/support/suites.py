@@ -1,4 +1,4 @@
-"""Test cases that others wrote, in the folder that LARBINPY_SUITES names."""
+"""Test suites of other projects, in the folder that LARBINPY_SUITES names."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ _FOLDER = os.environ.get("LARBINPY_SUITES")
 
 
 def suite(name: str) -> Path:
-    """The file or folder `name` among the suites; skips the test where there is none."""
+    """Return the path of the suite `name`; skips the test if it is missing."""
     if not _FOLDER:
         pytest.skip(f"outside suite {name}: LARBINPY_SUITES names no folder")
     path = Path(_FOLDER) / name

@@ -1,4 +1,4 @@
-"""WARC files, read by another program than the one that wrote them: warcio."""
+"""WARC files, read with warcio."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Found:
 
 
 def records(*files: Path) -> list[Found]:
-    """All of them, whose digests are right."""
+    """Return all records; raises an error if a digest is wrong."""
     return [record for file in files for record in _read(file)]
 
 
@@ -53,7 +53,7 @@ def _read(file: Path) -> Iterator[Found]:
 
 
 def captures(*files: Path) -> dict[str, list[bytes]]:
-    """The payloads of each URL, those of revisits included."""
+    """Return the payloads of each URL, those of revisits included."""
     found: dict[str, list[bytes]] = {}
     by_digest: dict[str, bytes] = {}
     for record in records(*files):

@@ -29,5 +29,7 @@ FOLDERS = "outputDir out or stateDir state"
         (DamagedError(errno.EIO, "damaged", "a"), True, "a: damaged; --scratch starts anew"),
     ],
 )
-def test_a_disk_error_says_what_where_and_what_to_do(error, saved, said):
+def test_a_disk_error_says_what_where_and_what_to_do(
+    error: OSError, saved: bool, said: str
+) -> None:
     assert disk_error(error, FOLDERS, saved=saved) == said

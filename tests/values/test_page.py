@@ -1,3 +1,7 @@
+"""The result of a fetch, and its line in the crawl log."""
+
+from typing import Any
+
 import pytest
 
 from larbinpy.outcome import Outcome
@@ -7,11 +11,11 @@ from larbinpy.url import Url
 URL = Url("http://a.test/b", 3, via="http://a.test/", attempt=2)
 
 
-def page(*headers, **more):
+def page(*headers: tuple[str, str], **more: Any) -> Page:
     return Page(URL, Outcome.SUCCESS, 200, list(headers), **more)
 
 
-def test_the_first_header_of_a_name_counts():
+def test_the_first_header_of_a_name_counts() -> None:
     found = page(("x", "1"), ("location", "/a"), ("location", "/b"))
     assert found.header("location") == "/a"
     assert found.header("refresh") is None
@@ -31,24 +35,24 @@ def test_the_first_header_of_a_name_counts():
         ("", "", None),
     ],
 )
-def test_content_type(value, media_type, charset):
+def test_content_type(value: str, media_type: str, charset: str | None) -> None:
     found = page(("content-type", value))
     assert found.type == media_type
     assert found.http_charset == charset
 
 
-def test_a_media_type_has_the_bounds_of_its_names():
+def test_a_media_type_has_the_bounds_of_its_names() -> None:
     """RFC 6838, 4.2: 127 characters before the slash, and as many after it."""
     longest = f"{'a' * 127}/{'b' * 127}"
     assert page(("content-type", f"{longest}; charset=utf-8")).type == longest
     assert page(("content-type", f"{longest}{'c' * 100_000}; charset=utf-8")).type == longest
 
 
-def test_without_content_type():
+def test_without_content_type() -> None:
     assert (page().type, page().http_charset) == ("", None)
 
 
-def test_a_fate_says_what_the_crawl_log_promises():
+def test_a_fate_has_the_fields_of_the_crawl_log() -> None:
     found = page(("content-type", "text/html; charset=utf-8"), body=b"12345", ip="::1", ms=70)
     assert Fate.of(found, 1_700_000_000.0489) == Fate(
         ts="2023-11-14T22:13:20.048Z",
@@ -65,13 +69,13 @@ def test_a_fate_says_what_the_crawl_log_promises():
     )
 
 
-def test_a_fate_is_told_with_its_detail_where_there_is_one():
-    told = Fate.of(page(detail="cut at 5 bytes"), 0.0).as_dict()
-    assert (told["url"], told["attempt"], told["detail"]) == (URL.href, 2, "cut at 5 bytes")
+def test_a_fate_without_a_detail_has_no_such_key() -> None:
+    fate = Fate.of(page(detail="cut at 5 bytes"), 0.0).as_dict()
+    assert (fate["url"], fate["attempt"], fate["detail"]) == (URL.href, 2, "cut at 5 bytes")
     assert "detail" not in Fate.of(page(), 0.0).as_dict()
 
 
-def test_the_fate_of_a_url_that_was_never_asked_for():
+def test_the_fate_of_a_url_that_was_never_requested() -> None:
     fate = Fate.of(Page(Url("http://a.test/", 0), Outcome.PRIVATE_ADDRESS), 0.0)
     assert fate.ts == "1970-01-01T00:00:00.000Z"
     assert (fate.outcome, fate.status, fate.size, fate.type) == ("privateAddress", 0, 0, "")

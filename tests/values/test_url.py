@@ -1,5 +1,8 @@
+"""URLs: parsing, the canonical spelling, parts and fingerprints."""
+
 import json
 import string
+from typing import Any
 
 import ada_url
 import pytest
@@ -22,19 +25,19 @@ from larbinpy.url import (
 from tests.support.suites import suite
 
 
-def wpt_cases():
+def wpt_cases() -> list[dict[str, Any]]:
     cases = json.loads((suite("wpt-url") / "urltestdata.json").read_text())
     return [case for case in cases if isinstance(case, dict)]
 
 
-def test_wpt_urltestdata():
+def test_wpt_urltestdata() -> None:
     cases = wpt_cases()
     wrong = [case for case in cases if parse(case["input"], case["base"]) != case.get("href")]
     assert len(cases) == 891
     assert wrong == []
 
 
-def test_wpt_toascii():
+def test_wpt_toascii() -> None:
     cases = json.loads((suite("wpt-url") / "toascii.json").read_text())
     cases = [case for case in cases if isinstance(case, dict)]
     wrong = []
@@ -47,7 +50,7 @@ def test_wpt_toascii():
     assert wrong == []
 
 
-def test_wpt_inputs_have_one_canonical_spelling():
+def test_wpt_inputs_have_one_canonical_spelling() -> None:
     texts = {case["input"] for case in wpt_cases()}
     texts |= {case["base"] for case in wpt_cases() if case["base"]}
     texts |= {case["href"] for case in wpt_cases() if case.get("href")}
@@ -92,7 +95,7 @@ def test_urls_are_parsed_as_the_standard_has_it(
     assert parse(text, base) == href
 
 
-def agrees_with_ada(text, base=None):
+def agrees_with_ada(text: str, base: str | None = None) -> bool:
     """Whether `text` can be crawled; if so, our parts of it are ada's."""
     url = resolve(text, base)
     if url is None:
@@ -109,7 +112,7 @@ def agrees_with_ada(text, base=None):
     return True
 
 
-def test_wpt_inputs_are_split_as_ada_splits_them():
+def test_wpt_inputs_are_split_as_ada_splits_them() -> None:
     crawlable = [case for case in wpt_cases() if agrees_with_ada(case["input"], case["base"])]
     assert len(crawlable) > 200
 
@@ -119,7 +122,7 @@ def test_wpt_inputs_are_split_as_ada_splits_them():
 @example("http://a/%2%35")
 @example("\ud800")
 @example("http:a:@b?#")
-def test_canonical_is_idempotent_on_any_text(text):
+def test_canonical_is_idempotent_on_any_text(text: str) -> None:
     once = canonical(text)
     assert canonical(once) == once
 
@@ -129,14 +132,14 @@ URLISH = st.text("htp:/\\@?#%[].&=;-_~ \t\n0125aAeEfFxzÄ\u3002\u2025\x00", max_
 
 
 @given(st.sampled_from(["http://", "https:", "//", "http://u:p@h:81/", ""]), URLISH)
-def test_canonical_is_idempotent_on_what_looks_like_a_url(start, rest):
+def test_canonical_is_idempotent_on_what_looks_like_a_url(start: str, rest: str) -> None:
     once = canonical(start + rest)
     assert canonical(once) == once
     agrees_with_ada(start + rest, "https://base.test:444/a/b?c")
 
 
 @given(st.text("%0123456789aAbBcCdDeEfF", max_size=12))
-def test_escapes_have_one_spelling(path):
+def test_escapes_have_one_spelling(path: str) -> None:
     once = canonical(f"http://a/{path}")
     assert canonical(once) == once
 
@@ -162,11 +165,11 @@ def test_escapes_have_one_spelling(path):
         ("http://a\\@b/", "http://a/@b/"),
     ],
 )
-def test_spellings_of_one_resource(spelling, url):
+def test_spellings_of_one_resource(spelling: str, url: str) -> None:
     assert canonical(spelling) == resolve(spelling) == url
 
 
-def test_what_is_no_web_address_stays_as_it_is():
+def test_urls_of_other_schemes_stay_as_they_are() -> None:
     assert canonical("no url") == "no url"
     assert canonical("mailto:me@example.com") == "mailto:me@example.com"
     assert resolve("mailto:me@example.com") is None
@@ -196,7 +199,7 @@ def test_all_other_ports_are_taken() -> None:
     assert refused == REFUSED_PORTS
 
 
-def test_length_is_bounded():
+def test_length_is_bounded() -> None:
     longest = "http://example.com/" + "a" * (MAX_LENGTH - 19)
     assert resolve(longest) == longest
     assert resolve(longest + "a") is None
@@ -204,7 +207,7 @@ def test_length_is_bounded():
     assert resolve("http://example.com/" + "ä" * (MAX_LENGTH // 4)) is None
 
 
-def test_a_url_knows_its_site():
+def test_a_url_knows_its_site() -> None:
     url = Url("https://[2001:db8::1]:8443/a?b", 3)
     assert (url.site, url.host) == ("https://[2001:db8::1]:8443", "[2001:db8::1]")
     url = Url("http://example.com/", 3)
@@ -212,7 +215,7 @@ def test_a_url_knows_its_site():
     assert Url("http://example.com:81/", 0).host == "example.com"
 
 
-def test_fingerprints_are_stable_and_fit_64_bits():
+def test_fingerprints_are_stable_and_fit_64_bits() -> None:
     # They are on disk between runs, so they must not depend on the process.
     assert fingerprint("http://example.com/") == 0x6AD9D0C164122FB
     urls = [f"http://{letter}/{n}" for letter in string.ascii_letters for n in range(100)]
@@ -299,5 +302,5 @@ PIECES = st.sampled_from(
 @example("http://h/a/b", "?c")
 @example("http://h/a/b", "")
 @example("http://h/a", "x" * (MAX_LENGTH - len("http://h/") + 1))
-def test_a_base_resolves_as_resolve_does(base, reference):
+def test_a_base_resolves_as_resolve_does(base: str, reference: str) -> None:
     assert Base(base).resolve(reference) == resolve(reference, base)

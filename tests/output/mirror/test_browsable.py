@@ -49,7 +49,7 @@ def write(root: Path, *pages: Page, settings: MirrorSettings = PLAIN) -> None:
 
 
 def files(root: Path) -> dict[str, str]:
-    """What is in a mirror, its own memory aside."""
+    """Paths and texts, without the files of its own."""
     return {
         str(path.relative_to(root)): path.read_text()
         for path in root.rglob("*")
@@ -116,7 +116,7 @@ def test_names_end_as_browsers_and_servers_want(
     assert files(tmp_path) == {path: "x"}
 
 
-def test_a_name_that_two_want_is_the_firsts_for_good(tmp_path: Path) -> None:
+def test_the_first_of_two_pages_keeps_a_name(tmp_path: Path) -> None:
     urls = ("http://h/a", "http://h/a.html", "https://h/a")
     for number, order in enumerate(permutations(urls)):
         root = tmp_path / str(number)
@@ -276,7 +276,7 @@ def not_modified(url: str) -> Page:
 
 
 @pytest.mark.parametrize("type_", ["text/html", "image/gif"])
-def test_what_has_not_changed_stays_and_is_read_as_it_came(type_: str, tmp_path: Path) -> None:
+def test_an_unchanged_page_stays_and_is_read_as_it_came(type_: str, tmp_path: Path) -> None:
     write(tmp_path, page("http://h/", "<a href=b>", type_, *TAGGED, "link: <c>; rel=next"))
     before = files(tmp_path)
     mirror = BrowsableMirror(tmp_path, PLAIN)
@@ -292,7 +292,7 @@ def test_what_has_not_changed_stays_and_is_read_as_it_came(type_: str, tmp_path:
 
 
 @pytest.mark.parametrize("type_", ["text/html", "image/gif"])
-def test_what_is_there_no_more_is_asked_for_without_conditions(type_: str, tmp_path: Path) -> None:
+def test_a_missing_file_is_fetched_without_conditions(type_: str, tmp_path: Path) -> None:
     write(tmp_path, page("http://h/x", "body", type_, *TAGGED))
     mirror = BrowsableMirror(tmp_path, PLAIN)
     for path in tmp_path.rglob("*"):
@@ -318,7 +318,7 @@ def test_a_file_that_is_not_as_it_came_is_fetched_once_more(tmp_path: Path) -> N
     mirror.close()
 
 
-def test_a_large_file_without_links_is_not_read_when_it_stayed(tmp_path: Path) -> None:
+def test_a_large_unchanged_file_without_links_is_not_read(tmp_path: Path) -> None:
     size = 3 << 20
     bodies = {
         ("video/mp4", b"\0"): False,
@@ -354,7 +354,7 @@ def test_a_large_file_without_links_is_not_read_when_it_stayed(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("path", ["h/x", ".larbinpy-originals"])
-def test_what_took_the_place_of_a_page_is_read_up_to_its_size(path: str, tmp_path: Path) -> None:
+def test_a_replaced_file_is_read_up_to_the_size_of_its_page(path: str, tmp_path: Path) -> None:
     """As a file that unpacks to more than there is memory."""
     type_ = "image/gif" if path == "h/x" else "text/html"
     write(tmp_path, page("http://h/x", "body", type_, *TAGGED))
@@ -456,7 +456,7 @@ def test_nothing_is_read_or_removed_through_a_planted_link(path: str, tmp_path: 
     assert [file.read_bytes() for file in away.rglob("*") if file.is_file()] == before
 
 
-def test_what_is_as_it_was_is_not_written_again(tmp_path: Path) -> None:
+def test_unchanged_files_are_not_written_again(tmp_path: Path) -> None:
     pages = [page("http://h/", "<a href=p>"), page("http://h/p", "GIF", "image/gif")]
     write(tmp_path, *pages)
     inodes = [(tmp_path / "h" / name).stat().st_ino for name in ("index.html", "p")]
@@ -464,7 +464,7 @@ def test_what_is_as_it_was_is_not_written_again(tmp_path: Path) -> None:
     assert [(tmp_path / "h" / name).stat().st_ino for name in ("index.html", "p")] == inodes
 
 
-def test_what_the_owner_removed_is_made_again(tmp_path: Path) -> None:
+def test_a_file_that_the_owner_removed_is_made_again(tmp_path: Path) -> None:
     write(tmp_path, page("http://h/", "<a href=x>"))
     before = files(tmp_path)
     (tmp_path / "h/index.html").unlink()
@@ -513,7 +513,7 @@ def test_a_kill_after_a_file_made_way_for_a_folder(type_: str, tmp_path: Path) -
         root = tmp_path / str(step)
         died = killed_at(step, crawl)
         if (root / "h/a.html#file.html").exists() or (root / "h/a.html#file").exists():
-            # What came before the checkpoint does not come again.
+            # Pages from before the checkpoint do not come again.
             write(root, second)
             mirror = BrowsableMirror(root, PLAIN)
             assert mirror.conditions("http://h/a.html") == ASKED
@@ -524,7 +524,7 @@ def test_a_kill_after_a_file_made_way_for_a_folder(type_: str, tmp_path: Path) -
     assert step > 30
 
 
-def test_half_an_original_is_not_what_a_page_becomes(tmp_path: Path) -> None:
+def test_no_page_is_made_from_half_an_original(tmp_path: Path) -> None:
     """As a power cut may leave it: the page stays as it is, and comes anew the next time."""
     body = "".join(f"<a href=/{number}>" for number in range(1000))
     write(tmp_path, page("http://h/", body, "text/html", *TAGGED))
@@ -540,7 +540,7 @@ def test_half_an_original_is_not_what_a_page_becomes(tmp_path: Path) -> None:
     mirror.close()
 
 
-def test_a_kill_while_pages_change_leaves_a_mirror_that_knows_what_to_do(tmp_path: Path) -> None:
+def test_a_kill_while_pages_change_leaves_a_mirror_that_can_be_finished(tmp_path: Path) -> None:
     """It is to be rewritten as long as links are raw, and each name in it has its file."""
     changed = (
         page("http://h/", "<a href=a><a href=a/b><a href=/c>"),
@@ -568,7 +568,7 @@ def test_a_kill_while_pages_change_leaves_a_mirror_that_knows_what_to_do(tmp_pat
         if raw & {*files(root).values()}:
             assert not is_rewritten(root), step
             to_be_rewritten += 1
-        # What a kill kept from being done is done at the next start.
+        # The next start finishes the removals that a kill prevented.
         BrowsableMirror(root, PLAIN).close()
         assert files(root).keys() >= {*named(root).values()}, step
         step += 1
@@ -604,7 +604,7 @@ def test_a_kill_leaves_no_file_that_the_catalog_does_not_name(type_: str, tmp_pa
     while died:
         root = tmp_path / str(step)
         died = killed_at(step, crawl)
-        # What was not decided at the last checkpoint comes again.
+        # Pages without a fate at the last checkpoint come again.
         checked = "http://h/a.html" in named(root)
         write(root, *([] if checked else [before, way]), *([after, inside] if died else []))
         assert files(root).keys() == {*named(root).values()}, step
@@ -686,7 +686,7 @@ def test_a_mirror_that_began_without_rewriting_goes_on_without_alone(tmp_path: P
     mirror.close()
 
 
-def test_rewriting_that_was_killed_is_told_and_done_again(tmp_path: Path) -> None:
+def test_rewriting_that_was_killed_is_noted_and_done_again(tmp_path: Path) -> None:
     assert is_rewritten(tmp_path)
     mirror = BrowsableMirror(tmp_path, PLAIN)
     for each in SITE:

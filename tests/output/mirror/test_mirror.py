@@ -33,7 +33,7 @@ def save(root: Path, *urls: str, suffix: bytes = b"") -> None:
 
 
 def files(root: Path) -> dict[str, bytes]:
-    """What is in a mirror, its own memory aside."""
+    """Paths and contents, without the file of names."""
     return {
         str(path.relative_to(root)): path.read_bytes()
         for path in root.rglob("*")
@@ -366,7 +366,7 @@ def test_what_came_after_a_checkpoint_comes_again_in_any_order(
         assert sorted(files(root).values()) == sorted(url.encode() + b" once" for url in urls)
 
 
-def test_a_mark_tells_that_there_is_more(tmp_path: Path) -> None:
+def test_a_mark_differs_once_there_is_more(tmp_path: Path) -> None:
     mirror = MirrorOutput(tmp_path)
     marks = [mirror.cut()]
     for url in ("http://h/a", "http://h/b", "http://h/b"):

@@ -109,7 +109,7 @@ def check_safe(url: str) -> None:
 
 
 def family(url: str) -> tuple[str, str, str]:
-    """What may share a plain name: the two schemes, and a folder with its index."""
+    """URLs that may share a plain name: the two schemes, and a folder with its index."""
     _, _, rest = url.partition("://")
     path, mark, query = rest.partition("?")
     folder = path.removesuffix("index.html") if path.endswith("/index.html") else path

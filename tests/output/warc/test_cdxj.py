@@ -72,7 +72,7 @@ def test_keys_are_those_of_the_archives_own_code() -> None:
 @pytest.mark.parametrize(
     "query", ["cfid=" * 1590, "cfid=1&cftoken=" * 500, "sid=" * 1990, "jsessionid=" * 700]
 )
-def test_no_query_is_dear(query: str) -> None:
+def test_no_query_is_expensive(query: str) -> None:
     began = time.process_time()
     key(f"http://a.test/?{query}")
     assert time.process_time() - began < 0.05
@@ -92,7 +92,7 @@ def test_a_line() -> None:
     }
 
 
-def test_what_is_not_known_is_left_out() -> None:
+def test_unknown_fields_are_left_out() -> None:
     line = Entry("dns:a.test", ENTRY.date, None, None, "sha1:ABC").line(0, 1, "x.warc.gz")
     assert b"mime" not in line
     assert b"status" not in line

@@ -15,7 +15,7 @@ URL = Url("http://a.test/x?y", 3, via="http://a.test/")
 
 
 def page(head: bytes, body: bytes = b"", status: int = 200, **more: object) -> Page:
-    """What a fetcher makes of a reply with these bytes."""
+    """The page that a fetcher makes of a reply with these bytes."""
     fields = [line.partition(b":") for line in head.splitlines()[1:]]
     headers = [
         (name.decode("latin-1").strip().lower(), value.decode("latin-1").strip())
@@ -118,9 +118,7 @@ def test_response_request_and_metadata_of_one_capture(tmp_path: Path) -> None:
     ("line", "protocol"),
     [("HTTP/2 200", "h2"), ("HTTP/3 200 ", "h3"), ("HTTP/1.0 200 OK", "http/1.0"), ("", None)],
 )
-def test_the_version_that_was_spoken_is_told(
-    tmp_path: Path, line: str, protocol: str | None
-) -> None:
+def test_the_http_version_is_recorded(tmp_path: Path, line: str, protocol: str | None) -> None:
     response = written(tmp_path, page(f"{line}\r\n".encode() if line else b"", b"x"))[1]
     assert response.fields.get("WARC-Protocol") == protocol
 
@@ -132,7 +130,7 @@ def test_a_seed_without_a_request_or_links(tmp_path: Path) -> None:
     assert kinds["metadata"].lines == ["fetchTimeMs: 0"]
 
 
-def test_a_revisit_has_the_head_and_tells_where_the_body_is(tmp_path: Path) -> None:
+def test_a_revisit_has_the_head_and_refers_to_the_body(tmp_path: Path) -> None:
     original = Original("http://b.test/", "2026-01-01T00:00:00.000Z")
     _, revisit, _ = written(tmp_path, page(PLAIN, b"body"), original)
     assert (revisit.kind, revisit.status, revisit.content) == ("revisit", "200 Fine", b"")
@@ -151,7 +149,7 @@ def test_a_revisit_has_the_head_and_tells_where_the_body_is(tmp_path: Path) -> N
         ("disconnect", Outcome.TIMEOUT, "time"),
     ],
 )
-def test_what_is_not_whole_says_so(
+def test_truncated_bodies_are_marked(
     tmp_path: Path, truncated: str, outcome: Outcome, word: str
 ) -> None:
     taken = page(PLAIN.replace(b"4", b"99"), b"body", truncated=truncated)
@@ -196,19 +194,23 @@ def test_the_index_has_the_type_as_it_was_sent(value: bytes, mime: str) -> None:
     assert entry.mime == mime
 
 
-def test_what_name_servers_told(tmp_path: Path) -> None:
+def test_a_name_look_up_is_a_resource_record(tmp_path: Path) -> None:
     make = Records()
     record = make.look_up("a.test", DATE, ["192.0.2.1", "2001:db8::1"])
     file = tmp_path / "x.warc.gz"
     file.write_bytes(make.info("x", DATE, {}).data + record.data)
-    told = records(file)[1]
-    assert (told.kind, told.url, told.fields["Content-Type"]) == (
+    found = records(file)[1]
+    assert (found.kind, found.url, found.fields["Content-Type"]) == (
         *("resource", "dns:a.test", "text/dns"),
     )
-    assert told.lines == ["20260131235958", "a.test. IN A 192.0.2.1", "a.test. IN AAAA 2001:db8::1"]
+    assert found.lines == [
+        "20260131235958",
+        "a.test. IN A 192.0.2.1",
+        "a.test. IN AAAA 2001:db8::1",
+    ]
 
 
-def test_the_first_record_tells_of_the_crawl(tmp_path: Path) -> None:
+def test_the_first_record_describes_the_crawl(tmp_path: Path) -> None:
     file = tmp_path / "x.warc.gz"
     about = {"software": "larbinpy/1", "operator": "me@example.org", "robots": "obey", "empty": ""}
     file.write_bytes(Records().info("x.warc.gz", DATE, about).data)

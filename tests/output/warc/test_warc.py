@@ -87,9 +87,9 @@ def check_indexes(folder: Path) -> None:
     for file in warcs(folder):
         lines = Path(f"{str(file).removesuffix('.warc.gz')}.cdxj").read_text().splitlines()
         assert lines == sorted(lines)
-        told = [json.loads(line.split(" ", 2)[2]) for line in lines]
-        assert {line["filename"] for line in told} <= {file.name}
-        indexed = sorted((int(t["offset"]), int(t["length"]), t["url"]) for t in told)
+        listed = [json.loads(line.split(" ", 2)[2]) for line in lines]
+        assert {line["filename"] for line in listed} <= {file.name}
+        indexed = sorted((int(t["offset"]), int(t["length"]), t["url"]) for t in listed)
         kinds = ("response", "revisit", "resource")
         assert indexed == [(r.offset, r.length, r.url) for r in records(file) if r.kind in kinds]
     names = os.listdir(folder)
@@ -168,7 +168,7 @@ def test_a_payload_that_came_before_is_a_revisit(tmp_path: Path, outputs: Output
     check_indexes(tmp_path)
 
 
-def test_neither_nothing_nor_a_part_is_what_others_refer_to(
+def test_empty_and_truncated_payloads_have_no_revisits(
     outputs: Outputs,
 ) -> None:
     output = outputs()
@@ -201,17 +201,19 @@ def test_names_stand_before_the_first_capture_of_their_host(
         output.loaded(page(number, None, host))
     output.close()
     [file] = warcs(tmp_path)
-    told = [(r.kind, r.url) for r in records(file) if r.kind in ("resource", "response")]
-    assert told[:3] == [
+    found = [(r.kind, r.url) for r in records(file) if r.kind in ("resource", "response")]
+    assert found[:3] == [
         ("resource", "dns:a.test"),
         ("response", "http://a.test/0"),
         ("response", "http://a.test/1"),
     ]
-    assert [kind for kind, _ in told].count("resource") == 1
+    assert [kind for kind, _ in found].count("resource") == 1
     check_indexes(tmp_path)
 
 
-def test_a_name_with_a_final_dot_is_the_one_that_was_told(tmp_path: Path, outputs: Outputs) -> None:
+def test_a_host_with_a_final_dot_has_the_look_up_of_its_name(
+    tmp_path: Path, outputs: Outputs
+) -> None:
     output = outputs()
     output.resolved(Answer("a.test", ("192.0.2.1",), None))
     for number, host in enumerate(("a.test.", "a.test")):
@@ -308,7 +310,7 @@ def go_on(make: Outputs, mark: Any) -> WarcOutput:
     return output
 
 
-def test_after_a_kill_what_came_since_the_mark_comes_once(tmp_path: Path, outputs: Outputs) -> None:
+def test_after_a_kill_pages_since_the_mark_are_there_once(tmp_path: Path, outputs: Outputs) -> None:
     output = outputs()
     output.loaded(page(1))
     mark = output.cut()
@@ -327,12 +329,11 @@ def test_after_a_kill_what_came_since_the_mark_comes_once(tmp_path: Path, output
     output.close()
     assert numbers(tmp_path) == [1, 2, 3]
     check_indexes(tmp_path)
-    [file] = warcs(tmp_path)
-    found = records(file)
+    found = records(*warcs(tmp_path))
     assert {r.fields["WARC-Warcinfo-ID"] for r in found[1:]} == {found[0].fields["WARC-Record-ID"]}
 
 
-def test_what_a_kill_leaves_can_be_read_up_to_its_torn_end(
+def test_after_a_kill_a_file_can_be_read_up_to_its_torn_end(
     tmp_path: Path, outputs: Outputs
 ) -> None:
     output = outputs()
@@ -424,7 +425,7 @@ def test_files_of_other_crawls_are_left_alone(tmp_path: Path, outputs: Outputs) 
 
 
 def live(folder: Path, marks: list[Any], disk: FaultyDisk) -> bool:
-    """Pages from the latest of `marks` on, with a mark before each third; is that the end?"""
+    """Archive pages from the last of `marks` on, adding a mark before each third; did it end?"""
     output = None
     try:
         with disk.under(*CHANGES):
@@ -449,7 +450,7 @@ def live(folder: Path, marks: list[Any], disk: FaultyDisk) -> bool:
 
 @pytest.mark.parametrize("torn", [False, True])
 def test_killed_at_any_moment_each_page_is_there_once(tmp_path: Path, torn: bool) -> None:
-    """At each change of the disk in turn, and then again in what it does to go on."""
+    """Killed at each change of the disk in turn, and once more while it resumes."""
     for nth in count(1):
         folder = tmp_path / str(nth)
         marks: list[Any] = [(None, 0)]
@@ -461,7 +462,7 @@ def test_killed_at_any_moment_each_page_is_there_once(tmp_path: Path, torn: bool
                 break
         if moment == nth and ended:
             break
-        # What dies before its first mark was another crawl, whose files nobody takes back.
+        # A crawl that died before its first mark cannot be resumed; its files stay.
         if len(marks) > 1:
             assert ended or live(folder, marks, FaultyDisk())
             assert numbers(folder) == [*range(12)], nth
