@@ -2,6 +2,10 @@
 
 Names are by its conventions: base units, `_total` for what only grows, one unit for all
 samples of a name; and what every process has bears the names that client libraries use.
+
+`prometheus_client` is not used here: it would save 19 of these lines, and a scrape takes 460 us
+with it instead of 195, and its import 15 ms and 3 MB (http.server, ssl, wsgiref, threading) at the
+start of each crawl. The tests read this text with its parser.
 """
 
 import math
