@@ -6,6 +6,10 @@ and without session ids. What it is was settled by the Internet Archive's Java c
 Python port, `surt`; replay software computes it anew from what a reader asks for, so ours
 has to be the same to the letter, its oddities included.
 
+`surt` is not used here: it is under the AGPL, was last released in 2019, takes 14 us for a key
+instead of 5, and imports tldextract and requests (76 ms, 9 MB). It would save 75 lines. The tests
+compare `key` with it on the web platform's URLs and on 10,000 odd ones: no key differs.
+
 While a WARC file grows its lines are in a journal, in the order of their captures. They may
 be more than memory should hold, so the index is made of it by an external merge sort.
 """

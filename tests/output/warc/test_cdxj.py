@@ -13,6 +13,7 @@ from larbinpy.output.warc.cdxj import Entry, before, build, key
 from larbinpy.storage.files import open_folder
 from larbinpy.url import resolve
 from tests.support.faultydisk import FaultyDisk
+from tests.support.suites import suite
 
 ENTRY = Entry("http://b.test/x", "2026-01-31T23:59:58.123Z", "text/html", 200, "sha1:ABC")
 
@@ -67,6 +68,15 @@ def test_keys_are_those_of_the_archives_own_code() -> None:
     assert len(urls) > 10_000
     wrong = [url for url in urls if key(url) != surt(url)]
     assert wrong == []
+
+
+def test_keys_of_the_url_standards_examples() -> None:
+    surt = pytest.importorskip("surt", reason="surt is not installed").surt
+    cases = json.loads((suite("wpt-url") / "urltestdata.json").read_bytes())
+    hrefs = [case["href"] for case in cases if isinstance(case, dict) and "href" in case]
+    urls = {url for href in hrefs if (url := resolve(href))}
+    assert len(urls) > 100
+    assert [url for url in urls if key(url) != surt(url)] == []
 
 
 @pytest.mark.parametrize(
