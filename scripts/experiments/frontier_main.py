@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from experiments import growth, loss, scale, soak, study
+from experiments import engines, growth, loss, scale, soak, study
 from experiments.lossy import NotPossible
 from experiments.options import out_option, quick_option
 
@@ -45,6 +45,19 @@ def loss_command(out: Path, quick: bool, percent: float, urls: int) -> None:
 def scale_command(out: Path, quick: bool, urls: int, queued: int) -> None:
     """Memory, speed, longest turn and time to reopen of seen and store."""
     click.echo(scale.run(out, quick=quick, urls=urls, queued=queued))
+
+
+@main.command("engines")
+@out_option
+@quick_option
+@click.option("--queued", multiple=True, default=engines.QUEUED, show_default=True, help="URLs.")
+@click.option("--urls", multiple=True, default=engines.SEEN, show_default=True, help="Of seen.")
+@click.option("--rounds", default=3, show_default=True, help="The medians of so many are shown.")
+def engines_command(
+    out: Path, quick: bool, queued: tuple[int, ...], urls: tuple[int, ...], rounds: int
+) -> None:
+    """Queues and seen in larbinpy's files, in SQLite and in LMDB."""
+    click.echo(engines.run(out, quick=quick, queued=queued, seen=urls, rounds=rounds))
 
 
 @main.command("soak")

@@ -94,7 +94,7 @@ def _apart(part: str, count: int) -> dict[str, Any]:
     return found
 
 
-def _rss() -> int:
+def rss() -> int:
     """Resident memory in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
 
@@ -104,7 +104,7 @@ def _rss() -> int:
 
 def measure_seen(count: int, folder: Path) -> dict[str, Any]:
     seen = Seen(folder, "seen")
-    empty = _rss()
+    empty = rss()
     rng = random.Random(1)
     sample = array("Q", rng.randbytes(8 * PAGE))
     clock, saving, growth = Clock(), Clock(), []
@@ -119,7 +119,7 @@ def measure_seen(count: int, folder: Path) -> dict[str, Any]:
                 seen.step()
             sample.append(fresh[0])
         mark = _checkpoint(seen, saving)
-        growth.append((len(seen), (_rss() - empty) / len(seen)))
+        growth.append((len(seen), (rss() - empty) / len(seen)))
     checks = PAGE * (len(growth) * (CHECKPOINT // NEW))
     del seen
     began = time.perf_counter()
@@ -153,19 +153,18 @@ def _checkpoint(part: Any, clock: Clock) -> Any:
 def measure_store(count: int, folder: Path) -> dict[str, Any]:
     store = Store(folder)
     sequencer = Sequencer(store, 10_000)
-    empty = _rss()
-    rng = random.Random(1)
-    sites = [_site(rng) for _ in range(1 << 20)]
+    empty = rss()
+    sites = random_sites()
     putting, saving, memory = Clock(), Clock(), []
     for start in range(0, count, CHECKPOINT):
         for first in range(start, start + CHECKPOINT, PAGE):
-            urls = [_url(sites[n % len(sites)], n) for n in range(first, first + PAGE)]
+            urls = page_urls(sites, first)
             with putting.turn():
                 for url in urls:
                     sequencer.put(url)
                 store.spill()
         mark = _checkpoint(store, saving)
-        memory.append((len(store), _rss() - empty))
+        memory.append((len(store), rss() - empty))
     began = time.perf_counter()
     Store(folder).load(mark)
     reopened = time.perf_counter() - began
@@ -179,8 +178,19 @@ def measure_store(count: int, folder: Path) -> dict[str, Any]:
         "turn": max(putting.longest, taking.longest),
         "saving": saving.longest,
         "reopened": reopened,
-        "end": _rss() - empty,
+        "end": rss() - empty,
     }
+
+
+def random_sites() -> list[int]:
+    """The sites of a million URLs."""
+    rng = random.Random(1)
+    return [_site(rng) for _ in range(1 << 20)]
+
+
+def page_urls(sites: list[int], first: int) -> list[Url]:
+    """The URLs of a page, numbered from `first`; their sites are those of `sites` in turn."""
+    return [_url(sites[n % len(sites)], n) for n in range(first, first + PAGE)]
 
 
 def _site(rng: random.Random) -> int:
