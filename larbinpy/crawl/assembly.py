@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from math import inf
 from pathlib import Path
 from typing import TextIO
@@ -46,7 +45,7 @@ from larbinpy.observe.snapshot import Snapshots
 from larbinpy.output import Output
 from larbinpy.output.log import CrawlLog
 from larbinpy.output.mirror.browsable import MirrorSettings
-from larbinpy.output.modes import open_output
+from larbinpy.output.modes import ArchiveSettings, open_output
 from larbinpy.output.plug import Outputs
 from larbinpy.stats.counters import Stats
 from larbinpy.storage.checkpoints import Checkpoints
@@ -335,23 +334,20 @@ def open_outputs(config: Config, own: Output | None, wall: Clock, warc_file_size
         config.output_mode,
         config.output_dir,
         more,
-        archive=partial(_archive, config, wall, warc_file_size),
+        archive=ArchiveSettings(_about(config), wall, warc_file_size),
         browsable=browsable if config.rewrite_links else None,
     )
 
 
-def _archive(config: Config, wall: Clock, file_size: int, directory: str) -> Output:
-    # Loaded only if it is wanted, as half of its libraries are needed for nothing else.
-    from larbinpy.output.warc.warc import WarcOutput
-
-    about = {
+def _about(config: Config) -> dict[str, str]:
+    """Fields of the first record of a WARC file."""
+    return {
         "software": f"larbinpy/{__version__}",
         "robots": "ignore" if config.ignore_robots else "obey (RFC 9309)",
         "operator": config.sender,
         "http-header-from": config.sender,
         "http-header-user-agent": config.user_agent,
     }
-    return WarcOutput(directory, about, wall, file_size=file_size)
 
 
 # The people at ports and terminal.

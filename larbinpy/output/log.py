@@ -72,7 +72,7 @@ class CrawlLog(SavedPart):
 
     @property
     def size(self) -> int:
-        """How many bytes were handed to the system."""
+        """The number of bytes handed to the system."""
         return self._file.size
 
     def read(self, size: int, offset: int) -> bytes:

@@ -4,7 +4,7 @@ import errno
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
-from functools import partial
+from dataclasses import dataclass
 
 from larbinpy.output.counts import StatsOutput
 from larbinpy.output.mirror import catalog
@@ -14,25 +14,36 @@ from larbinpy.output.plug import NullOutput, Output, Outputs, SeveralOutputs
 from larbinpy.output.save import SaveOutput
 
 
+@dataclass(slots=True, frozen=True)
+class ArchiveSettings:
+    """How WARC files are written; see `larbinpy.output.warc.warc.WarcOutput`."""
+
+    #: Fields of the first record of each file.
+    about: Mapping[str, str]
+    #: Returns the Unix time.
+    wall: Callable[[], float]
+    #: Bytes after which the next file is begun.
+    file_size: int
+
+
 def open_output(
     modes: Iterable[str],
     directory: str,
     more: Mapping[str, Output] | None = None,
     *,
-    archive: Callable[[str], Output] | None = None,
+    archive: ArchiveSettings | None = None,
     browsable: MirrorSettings | None = None,
 ) -> Outputs:
-    """Open the output modes of larbin.conf ("save", "mirror", "stats"), and add `more`.
+    """Open the output modes of larbin.conf ("save", "mirror", "stats", "warc"), and add `more`.
 
-    `archive` opens "warc"; with `browsable`, the mirror browses offline. The `stats` of the
+    "warc" needs `archive`; with `browsable`, the mirror browses offline. The `stats` of the
     result have one entry for each output. Raises `OSError` if `directory` cannot be used,
     `ValueError` for a mode that does not exist.
     """
     outputs: dict[str, Output] = {}
     with ExitStack() as undo:
         for mode in modes:
-            make = archive if mode == "warc" and archive else partial(_open, mode, browsable)
-            outputs[mode] = make(directory)
+            outputs[mode] = _open(mode, directory, browsable, archive)
             undo.callback(outputs[mode].close)
         undo.pop_all()
     outputs.update(more or {})
@@ -43,7 +54,9 @@ def open_output(
     return SeveralOutputs(outputs) if outputs else NullOutput()
 
 
-def _open(mode: str, browsable: MirrorSettings | None, directory: str) -> Output:
+def _open(
+    mode: str, directory: str, browsable: MirrorSettings | None, archive: ArchiveSettings | None
+) -> Output:
     match mode:
         case "save":
             return SaveOutput(directory)
@@ -57,4 +70,9 @@ def _open(mode: str, browsable: MirrorSettings | None, directory: str) -> Output
             return MirrorOutput(directory)
         case "stats":
             return StatsOutput()
+        case "warc" if archive is not None:
+            # Loaded only if it is wanted: nothing else needs half of its libraries.
+            from larbinpy.output.warc.warc import WarcOutput
+
+            return WarcOutput(directory, archive.about, archive.wall, file_size=archive.file_size)
     raise ValueError(f"no output mode {mode!r}")

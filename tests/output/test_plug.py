@@ -9,11 +9,12 @@ from larbinpy.dns.lookup import Answer
 from larbinpy.outcome import Outcome
 from larbinpy.output import Output
 from larbinpy.output.mirror.mirror import MirrorOutput
-from larbinpy.output.modes import open_output
+from larbinpy.output.modes import ArchiveSettings, open_output
 from larbinpy.output.plug import Durable, NullOutput, Outputs, SeveralOutputs
 from larbinpy.output.save import SaveOutput
 from larbinpy.page import Page
 from larbinpy.url import Url
+from tests.support.warcs import records, warcs
 
 URL = Url("http://h/a", 1)
 PAGE = Page(URL, Outcome.SUCCESS, 200, body=b"body")
@@ -233,16 +234,16 @@ def test_a_reply_that_comes_again_goes_on_where_it_was_refused() -> None:
     assert list(map(len, calls)) == [1, 2, 1]
 
 
-def test_the_caller_opens_the_archive(tmp_path: Path) -> None:
+def test_an_archive_needs_its_settings(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="warc"):
         open_output(("warc",), str(tmp_path))
-    made: list[str] = []
-
-    def make(directory: str) -> Output:
-        made.append(directory)
-        return Recorder([])
-
-    output = open_output(("save", "warc"), str(tmp_path), archive=make)
-    assert made == [str(tmp_path)]
+    settings = ArchiveSettings({"operator": "me"}, lambda: 1_800_000_000.0, file_size=1)
+    output = open_output(("save", "warc"), str(tmp_path), archive=settings)
     assert list(output.stats()) == ["warc", "save"]
+    for number in range(2):
+        output.loaded(Page(Url(f"http://h/{number}", 1), Outcome.SUCCESS, 200, body=b"body"))
     output.close()
+    files = warcs(tmp_path)
+    assert len(files) == 2
+    assert [records(file)[0].lines[0] for file in files] == ["operator: me"] * 2
+    assert "-20270115080000000-" in files[0].name

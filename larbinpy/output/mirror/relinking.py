@@ -31,7 +31,7 @@ class Relinking:
         self._tree = names.tree
         self._originals = originals
         self._keep = keep
-        #: How many files changed.
+        #: Number of files that changed.
         self.rewritten = 0
 
     def __repr__(self) -> str:

@@ -24,7 +24,7 @@ class Tree:
         self._root = root
         self._make_way = make_way
         self._incoming = Incoming(root)
-        #: How many files were written.
+        #: Number of files written.
         self.written = 0
 
     def __repr__(self) -> str:
