@@ -18,7 +18,7 @@ def main() -> int:
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="kill-test-") as folder:
         test = KillTest(
-            Path(options.keep or folder), options.pages, kinds(options.kills), seed, tell=_report
+            Path(options.keep or folder), options.pages, kinds(options.kills), seed, report=_report
         )
         checker = test.run()
     lives = checker.lives

@@ -1,7 +1,7 @@
-"""Debian's Chromium without a window, by the DevTools protocol over a pipe.
+"""Debian's Chromium without a window, controlled by the DevTools protocol over a pipe.
 
-Its end of the pipe is watched by the poll loop of the test, in which the server that it
-visits works as well: so nothing sleeps, and all that is waited for is an event.
+The poll loop of the test watches the pipe and runs the server that the browser visits, so
+nothing sleeps and every wait is for an event.
 """
 
 import base64
@@ -21,7 +21,7 @@ import pytest
 
 from larbinpy.loop.poller import READ, Poller
 
-#: What is waited for comes in milliseconds; this is for a machine that is stuck (s).
+#: Time limit for events (s). They come within milliseconds unless the machine is stuck.
 PATIENCE = 30.0
 
 _FLAGS = (
@@ -35,7 +35,7 @@ _START = "import os, sys; os.dup2(fd := int(sys.argv[1]), 4); os.dup2(4, 3); os.
 
 
 def chromium() -> str:
-    """Where it is; skips the test where it is not."""
+    """The path of Chromium; skips the test if it is not installed."""
     found = shutil.which("chromium")
     if found is None:
         pytest.skip("needs Debian's package chromium")
@@ -43,11 +43,11 @@ def chromium() -> str:
 
 
 class BrowserError(Exception):
-    """The browser could not do what it was asked for."""
+    """Raised if the browser reports an error."""
 
 
 class Browser:
-    """A Chromium with a profile of its own in `folder`; `step` is called in each turn."""
+    """A Chromium with its profile in `folder`; `step` is called in each turn."""
 
     def __init__(self, folder: Path, poller: Poller, step: Callable[[], None]) -> None:
         self._poller = poller
@@ -88,7 +88,7 @@ class Browser:
             self.tabs[message["sessionId"]].take(message["method"], message["params"])
 
     def until(self, condition: Callable[[], Any]) -> None:
-        """Serve until `condition` holds, which is looked at after each turn."""
+        """Serve until `condition` holds; it is checked after each turn."""
         late = time.monotonic() + PATIENCE
         while not condition():
             assert time.monotonic() < late, condition
@@ -96,7 +96,7 @@ class Browser:
             self._poller.wait(0.02)
 
     def call(self, method: str, session: str | None = None, **params: Any) -> dict[str, Any]:
-        """Ask the browser for something; what it returns."""
+        """Call a method of the browser; returns the result."""
         self._last = number = self._last + 1
         message: dict[str, Any] = {"id": number, "method": method, "params": params}
         if session is not None:

@@ -1,4 +1,4 @@
-"""Where the checkout lies that is being tested."""
+"""The path of the checkout under test."""
 
 from pathlib import Path
 

@@ -248,7 +248,7 @@ class CrashDisk:
         inside = self._inside(path, dir_fd)
         if inside is None or not flags & (os.O_CREAT | os.O_TRUNC):
             return int(self._real["open"](path, flags, mode, dir_fd=dir_fd))
-        fd = -1
+        fd: int = -1
         try:
             with self._operation("open", inside):
                 fd = self._real["open"](path, flags, mode, dir_fd=dir_fd)
@@ -426,8 +426,9 @@ def crashes(
             act(folder)
         ended = not disk.dark
         moment = "the end" if ended else str(disk.operations[-1])
-        dice = [(f"seed {seed}", Random(seed)) for seed in seeds]
-        for name, keep in [*zip(EXTREMES, EXTREMES, strict=True), *dice]:
+        dice = ((f"seed {seed}", Random(seed)) for seed in seeds)
+        keeps: list[tuple[str, str | Random]] = [*((name, name) for name in EXTREMES), *dice]
+        for name, keep in keeps:
             left = disk.remains(room / f"left{number}", keep)
             yield Crash(f"{moment}, {name}", left, disk)
             shutil.rmtree(left)

@@ -1,7 +1,7 @@
-"""Whole crawls under test: `larbinpy` as a process, its web and its names in the test's poll loop.
+"""Whole crawls under test: `larbinpy` as a process, web and name server in the test's poll loop.
 
-`World` is that loop. Its web is one function from a request to the steps of an answer
-(see `webserver`), so a page may be as bad, or wait for as long, as a test likes.
+`World` is that loop. Its web is one function from a request to the steps of a reply (see
+`webserver`), so a test can send any broken page and wait as long as it likes.
 """
 
 import json
@@ -25,14 +25,14 @@ from tests.support.checkout import ROOT
 from tests.support.nameserver import NameServer
 from tests.support.webserver import Act, Step, WebServer, reply
 
-#: What a test waits for comes within milliseconds; this is for a machine that is stuck (s).
+#: Time limit for events (s). They come within milliseconds unless the machine is stuck.
 PATIENCE = 30.0
 
 Fate = dict[str, Any]
 
 
 def read_log(path: Path) -> list[Fate]:
-    """The lines of a crawl.jsonl; none where there is no file."""
+    """The lines of a crawl.jsonl; empty if there is no file."""
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
@@ -55,7 +55,7 @@ Answer = Callable[[Asked], Iterable[Step]]
 
 
 def html(*links: str, text: str = "") -> bytes:
-    """A page with `links`, whole with its head."""
+    """A reply with a page that has `links`."""
     items = "".join(f'<a href="{link}">x</a>\n' for link in links)
     return ok(f"<!DOCTYPE html><title>t</title><p>{text}</p>\n{items}".encode())
 
@@ -73,7 +73,7 @@ def moved(location: str) -> bytes:
 
 
 class _Dialogue:
-    """The script of each connection of a `Web`: request after request is answered."""
+    """The script of each connection of a `Web`: answers one request after another."""
 
     def __init__(self, web: "Web", answer: Answer) -> None:
         self._web = web
@@ -88,11 +88,11 @@ class _Dialogue:
 
 
 class Web(WebServer):
-    """Asks `answer` what to send."""
+    """A web server whose replies come from `answer`."""
 
     def __init__(self, poller: Poller, answer: Answer, **where: Any) -> None:
         self.asked: list[Asked] = []
-        #: The one that `url` means.
+        #: The host of `url`.
         self.host = "site.test"
         super().__init__(poller, _Dialogue(self, answer), **where)
 
@@ -100,14 +100,14 @@ class Web(WebServer):
         return super().url(path, self.host if host is None else host)
 
     def count(self, path: str) -> int:
-        """How often `path` was asked for."""
+        """The number of requests for `path`."""
         return sum(asked.path == path for asked in self.asked)
 
 
 class Crawler:
-    """A `larbinpy` process; what it says is taken in by the loop as it comes.
+    """A `larbinpy` process, whose output the loop reads as it comes.
 
-    `streams` are in place of its pipes, as `Popen` takes them.
+    `streams` replace its pipes, as arguments of `Popen`.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class Crawler:
 
 
 def _environment() -> dict[str, str]:
-    """Buffered output would come when the process has ended; a warning would be lost."""
+    """Unbuffered output, so that tests see it at once; warnings are errors."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     return {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "PYTHONWARNINGS": "error"}
 
@@ -175,8 +175,7 @@ LARBINPY = (sys.executable, "-m", "larbinpy")
 class World:
     """One poll loop for the test: the web, the name server and the crawlers.
 
-    All names of `names` lead to 127.0.0.1, and a crawl waits by site, so every name is a
-    server of its own to it.
+    All `names` have the address 127.0.0.1. Crawls wait by site, so each name counts as a server.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -199,7 +198,7 @@ class World:
         return web
 
     def conf(self, *lines: str) -> str:
-        """Write larbin.conf, where a crawl finds it; `lines` come last."""
+        """Write larbin.conf with `lines` at the end; returns its text."""
         host, port = self.names.address
         text = [
             "From t@example.com UserAgent larbinpy allowPrivate",
@@ -218,30 +217,30 @@ class World:
         return crawler
 
     def crawl(self, *arguments: str, command: Sequence[str] = LARBINPY) -> Crawler:
-        """Start a crawl, which reports."""
+        """Start a crawl that writes a report."""
         options = ("--progress", "none", "--report", str(self.report))
         return self.start("crawl", *arguments, *options, command=command)
 
     def until(self, condition: Callable[[], bool], patience: float = PATIENCE) -> None:
-        """Serve until `condition` holds, which is looked at after each turn."""
+        """Serve until `condition` holds; it is checked after each turn."""
         late = time.monotonic() + patience
         while not condition():
             assert time.monotonic() < late, f"{self.__dict__}"
             self.poller.wait(0.05)
 
     def finish(self, crawler: Crawler, patience: float = PATIENCE) -> int:
-        """Serve until `crawler` has ended; its exit status."""
+        """Serve until `crawler` has ended; returns its exit status."""
         self.until(lambda: crawler.ended, patience)
         return crawler.process.wait()
 
     def run(self, *arguments: str, command: Sequence[str] = LARBINPY) -> Crawler:
-        """A crawl from its start to its end."""
+        """Run a crawl to its end."""
         crawler = self.crawl(*arguments, command=command)
         self.finish(crawler)
         return crawler
 
     def larbinpy(self, *arguments: str) -> Crawler:
-        """Any other command, to its end."""
+        """Run another command to its end."""
         crawler = self.start(*arguments)
         self.finish(crawler)
         return crawler
@@ -251,7 +250,7 @@ class World:
         return read_log(self.state / "crawl.jsonl")
 
     def outcomes(self) -> dict[str, str]:
-        """URL -> outcome; each URL has one fate."""
+        """URL -> outcome; asserts that each URL has one fate."""
         fates = self.fates
         often = [url for url, n in Counter(fate["url"] for fate in fates).items() if n > 1]
         assert not often
@@ -262,12 +261,12 @@ class World:
         return report
 
     def files(self) -> set[str]:
-        """The files of the mirror, without its own."""
+        """The files of the mirror, without hidden ones."""
         found = (path for path in self.out.rglob("*") if path.is_file())
         return {str(path.relative_to(self.out)) for path in found if path.name[0] != "."}
 
     def end_crawlers(self) -> None:
-        """Those that did not end by themselves."""
+        """End all crawlers that still run."""
         while self._crawlers:
             self._crawlers.pop().close()
 
@@ -286,14 +285,14 @@ def free_port() -> int:
 
 
 def one_line(crawler: Crawler) -> str:
-    """The one line, without traceback, that a failed command says."""
+    """The error message of a failed command: one line without a traceback."""
     assert re.fullmatch(r"larbinpy: [^\n]+\n", crawler.err), crawler.err
     return crawler.err
 
 
 @dataclass
 class Crawled:
-    """A crawl of the demo web in this process, and what is left of it."""
+    """A finished crawl of the demo web in this process, and its files."""
 
     code: int
     crawl: Crawl
@@ -317,7 +316,7 @@ class Crawled:
 
 
 def crawl_demo(demo: Serving, folder: Path, **settings: Any) -> Crawled:
-    """Crawl the demo web, as ``larbinpy demo`` does but for `settings` of its larbin.conf."""
+    """Crawl the demo web as ``larbinpy demo`` does, with `settings` of its larbin.conf."""
     folder.mkdir(parents=True, exist_ok=True)
     conf, out, state = folder / "larbin.conf", folder / "mirror", folder / "state"
     conf.write_text(demo.conf(out, state, **settings))

@@ -1,8 +1,10 @@
-"""A disk that fails, or is not reached any more, at the operation that a test names."""
+"""A disk that fails, or stops the process, at an operation that the test chooses."""
 
 import errno
 import os
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -12,43 +14,45 @@ READS = ("open", "pread")
 
 
 class Killed(BaseException):
-    """The process is gone. Not an Exception: no code under test may catch it and go on."""
+    """Stands for a killed process. Not an Exception, so that no code under test catches it."""
 
 
 class FaultyDisk:
-    """Counts the calls of some functions of `os`, and lets them go wrong as it is told."""
+    """Counts the calls of some functions of `os`, and makes chosen ones fail."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.count = 0
         self._bad = range(0)
-        self._error = None
+        self._error: int | None = None
         self._torn = False
-        #: The operation that went wrong last.
-        self.struck = None
+        #: Name of the operation that failed last.
+        self.struck: str | None = None
         self.dead = False
 
-    def fail(self, nth, error=errno.ENOSPC, *, times=1, torn=False):
-        """From the `nth` operation from now on; a torn write does half of its work first."""
+    def fail(
+        self, nth: int, error: int | None = errno.ENOSPC, *, times: int = 1, torn: bool = False
+    ) -> None:
+        """Fail `times` operations, first the `nth` from now; a torn write writes half first."""
         self.count = 0
         self._bad, self._error, self._torn = range(nth, nth + times), error, torn
 
-    def kill(self, nth, *, torn=False):
-        """At the `nth` operation from now on, and for good."""
+    def kill(self, nth: int, *, torn: bool = False) -> None:
+        """Raise Killed at the `nth` operation from now and at all later ones."""
         self.fail(nth, None, torn=torn)
 
-    def heal(self):
+    def heal(self) -> None:
         self._bad = range(0)
 
     @contextmanager
-    def under(self, *names):
-        """Lie below the code that runs in this context."""
+    def under(self, *names: str) -> "Iterator[FaultyDisk]":
+        """Replace the functions `names` of `os` while the block lasts."""
         with pytest.MonkeyPatch.context() as patch:
             for name in names:
                 patch.setattr(os, name, self._faulty(name, getattr(os, name)))
             yield self
 
-    def _faulty(self, name, original):
-        def call(*arguments, **more):
+    def _faulty(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **more: Any) -> Any:
             if self.dead:
                 raise Killed
             self.count += 1
@@ -61,7 +65,7 @@ class FaultyDisk:
                     self.dead = True
                     raise Killed
                 raise OSError(self._error, os.strerror(self._error))
-            # Nobody cuts the power here.
+            # There are no power cuts here, so fsync is not needed.
             return None if name == "fsync" else original(*arguments, **more)
 
         return call

@@ -5,7 +5,7 @@ All of it is crawled in one go, so that every evil must leave the others their s
 
 import gzip
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
@@ -39,7 +39,7 @@ def drip(data: bytes, every: float) -> Iterator[Step]:
 class Host:
     """`pages` by path: bytes, steps, or what makes them. `ends` are outcomes by path."""
 
-    pages: dict[str, Page | Callable[[], Page]]
+    pages: Mapping[str, Page | Callable[[], Page]]
     ends: dict[str, str] = field(default_factory=dict)
     #: Where the crawl enters.
     seeds: tuple[str, ...] = ("/",)

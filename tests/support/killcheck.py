@@ -1,7 +1,7 @@
-"""What must hold of a crawl that was killed, after each kill and at the end.
+"""Checks of a killed crawl, after each kill and at the end.
 
-All is seen from outside: the files, what ``larbinpy frontier`` says, and the log of the web's
-own server. The web is known (`killweb`), and so is what must be in the frontier.
+The checks use the files, the output of ``larbinpy frontier``, and the log of the web server.
+The web is known (`killweb`), so the content of the frontier is known, too.
 """
 
 import json
@@ -15,38 +15,37 @@ from typing import Any
 
 from tests.support.killweb import KnownWeb
 
-#: Between the arrival of a page and its being decided, on a busy machine (s).
+#: Most time between the arrival of a page and its decision, on a busy machine (s).
 _SLACK = 1.0
-#: From the beginning of a checkpoint to its end, on a busy machine (s).
+#: Longest checkpoint, on a busy machine (s).
 _SAVING = 2.0
 
 
 @dataclass
 class Life:
-    """One process of the crawl, and what it left."""
+    """One process of the crawl, with the state after its end."""
 
     kind: str
     started: float
     ended: float = 0.0
-    #: What the crawl log says is decided, as far as the last checkpoint vouches for it.
+    #: Pages decided by the part of the crawl log that the last checkpoint covers.
     decided: set[int] = field(default_factory=set)
-    #: When that checkpoint was begun, as far as the log tells, and when it was complete;
-    #: none was, where it is 0.
+    #: Begin of that checkpoint, by the log, and its end; 0 if there is none.
     cut: float = 0.0
     saved: float = 0.0
-    #: Lines of the log that came later.
+    #: Lines of the log after that part.
     beyond: int = 0
     owed: int = 0
-    #: Requests that got their answer, and those that did not.
+    #: Pages requested with a reply, and without one.
     answered: dict[int, float] = field(default_factory=dict)
     in_flight: set[int] = field(default_factory=set)
-    #: Asked for again in a later life, and what may have been.
+    #: Pages fetched again in a later life, and those that may be.
     repeats: set[int] = field(default_factory=set)
     may_repeat: set[int] = field(default_factory=set)
 
 
 class Checker:
-    """Looks at the crawl of `web` in `folder`; what is wrong comes into `findings`.
+    """Checks the crawl of `web` in `folder`; errors go to `findings`.
 
     `frontier` runs ``larbinpy frontier`` on it.
     """
@@ -64,28 +63,28 @@ class Checker:
 
     @property
     def owed(self) -> int:
-        """URLs that the last checkpoint does not count as decided, known to it or not."""
+        """URLs not decided at the last checkpoint, including those not found yet."""
         decided = self.lives[-1].decided if self.lives else set()
         return len(self._reachable) - len(decided)
 
     def find(self, what: str) -> None:
         self.findings.append(f"life {len(self.lives)}: {what}")
 
-    # What must hold after a kill.
+    # Checks after a kill.
 
     def after(self, life: Life) -> None:
-        """Look at what `life` left; it is among `lives` from now on."""
+        """Check the state after `life`, and add it to `lives`."""
         before = self.lives[-1] if self.lives else None
         self.lives.append(life)
         manifest = self._manifest()
         if manifest is None:
             if before is not None and before.cut:
-                self.find("the state is gone")
+                self.find("the state is missing")
             return
         self._read_log(manifest, life)
         lost = before.decided - life.decided if before else set()
         if lost:
-            self.find(f"{len(lost)} URLs that were decided are so no more: {self._some(lost)}")
+            self.find(f"{len(lost)} URLs are no longer decided: {self._some(lost)}")
         self._check_frontier(life)
         self._check_mirror(life.decided - (before.decided if before else set()))
 
@@ -95,12 +94,12 @@ class Checker:
         except FileNotFoundError:
             return None
         except ValueError:
-            self.find("state.json is no JSON")
+            self.find("state.json is not JSON")
             return None
         return manifest
 
     def _read_log(self, manifest: dict[str, Any], life: Life) -> None:
-        """Fill in what is decided: the part of the log that the checkpoint vouches for."""
+        """Fill in the decided pages, by the part of the log that the checkpoint covers."""
         path = self._state / "crawl.jsonl"
         data = path.read_bytes() if path.exists() else b""
         saved = life.saved = mtime(self._state / "state.json")
@@ -121,14 +120,14 @@ class Checker:
         life.cut = life.cut or saved
 
     def _number(self, fate: dict[str, Any]) -> int:
-        """The page that a line of the log is about; -1 for none of the web."""
+        """The page of a line of the log; -1 for other URLs."""
         return self._web.numbers.get(fate["url"], -1)
 
     def _parse(self, line: bytes) -> dict[str, Any]:
         try:
             fate: dict[str, Any] = json.loads(line)
         except ValueError:
-            self.find(f"a line of the log is no JSON: {line[:60]!r}")
+            self.find(f"a line of the log is not JSON: {line[:60]!r}")
             fate = {"ts": "1970-01-01T00:00:00Z", "url": ""}
         return fate
 
@@ -161,15 +160,15 @@ class Checker:
             and _read(self._folder / "mirror" / self._web.file(number)) != self._web.body(number)
         ]
         if wrong:
-            self.find(f"{len(wrong)} pages of the mirror are not right: {self._some(wrong)}")
+            self.find(f"{len(wrong)} pages of the mirror are wrong: {self._some(wrong)}")
 
     def _some(self, numbers: Iterable[int]) -> str:
         return " ".join(str(number) for number in sorted(numbers)[:5])
 
-    # What must hold at the end.
+    # Checks at the end.
 
     def at_the_end(self, requests: Path) -> None:
-        """Look at everything, with the server's log of `requests`."""
+        """Check everything, with the server's log of `requests`."""
         self._read_requests(requests)
         self._check_requests()
         self._check_log()
@@ -177,7 +176,7 @@ class Checker:
         self._check_leftovers()
 
     def _read_requests(self, requests: Path) -> None:
-        """Give each life its requests."""
+        """Assign each request to its life."""
         ends = [life.started for life in self.lives[1:]] + [float("inf")]
         current = 0
         twice = []
@@ -185,7 +184,7 @@ class Checker:
             moment, what, number = line.split(" ")
             while float(moment) >= ends[current]:
                 current += 1
-            # What no page links to has no number.
+            # A URL that is not of the web has no number.
             life, page = self.lives[current], int(number.replace("None", "-1"))
             if what == "sent":
                 life.in_flight.discard(page)
@@ -205,7 +204,7 @@ class Checker:
             again = asked & decided
             if again:
                 self.find(
-                    f"{len(again)} pages asked for in life {number} were decided at the "
+                    f"{len(again)} pages fetched in life {number} were decided at the "
                     f"checkpoint before: {self._some(again)}"
                 )
             for page in asked & asked_in.keys():
@@ -219,16 +218,17 @@ class Checker:
             surplus = life.repeats - life.may_repeat
             if surplus:
                 self.find(
-                    f"{len(surplus)} pages of life {number} were asked for again, though done "
+                    f"{len(surplus)} pages of life {number} were fetched again, although done "
                     f"before its last checkpoint: {self._some(surplus)}"
                 )
         fetched = {n for n in self._reachable if self._web.outcome(n) != "forbiddenRobots"}
         missing = fetched - asked_in.keys()
         if missing:
-            self.find(f"{len(missing)} pages were never asked for: {self._some(missing)}")
+            self.find(f"{len(missing)} pages were never fetched: {self._some(missing)}")
         trespasses = asked_in.keys() - fetched
         if trespasses:
-            self.find(f"{len(trespasses)} requests were out of place: {self._some(trespasses)}")
+            some = self._some(trespasses)
+            self.find(f"{len(trespasses)} requests were for disallowed or unknown URLs: {some}")
 
     def _check_log(self) -> None:
         path = self._state / "crawl.jsonl"
@@ -252,7 +252,7 @@ class Checker:
             self.find(f"{len(unsaved)} URLs are not in the last checkpoint: {self._some(unsaved)}")
 
     def _is_right(self, fate: dict[str, Any]) -> bool:
-        # Rules that are known already make it the other word.
+        # The outcome is fastRobots if the rules were known when the URL was found.
         outcome = fate.get("outcome", "").replace("fastRobots", "forbiddenRobots")
         return self._number(fate) >= 0 and outcome == self._web.outcome(self._number(fate))
 

@@ -1,4 +1,4 @@
-"""One crawl that is killed again and again, and goes on: a black box behind its command line."""
+"""One crawl that is killed and resumed many times, run by its command line."""
 
 import json
 import os
@@ -16,14 +16,14 @@ from tests.support.killweb import KnownWeb
 
 LARBINPY = (sys.executable, "-m", "larbinpy")
 
-#: When a process is killed: within 0.3 s of its start, within 0.3 s of the moment when it has
-#: the state, before its first checkpoint, while it saves, and some time after it has saved.
+#: Times of a kill: within 0.3 s of the start, within 0.3 s of taking the lock of the state,
+#: before the first checkpoint, during a checkpoint, and some time after one.
 KINDS = ("start", "load", "early", "save", "late")
-#: An order that lets the crawl get on between any few kills.
+#: An order in which the crawl makes progress between a few kills.
 _ORDER = ("start", "early", "save", "late", "load", "early", "save", "late", "early", "late")
 _AT_ONCE = 0.3
 _WITHIN_A_SAVE = 0.03
-#: For one process to end by itself, or to do what is waited for (s).
+#: Longest wait for an event or for the end of a process (s).
 _PATIENCE = 300.0
 
 _CONF = """\
@@ -42,7 +42,7 @@ stateDir state
 
 
 def kinds(kills: int) -> list[str]:
-    """The kinds of so many kills."""
+    """The kinds of `kills` kills."""
     return [_ORDER[number % len(_ORDER)] for number in range(kills)]
 
 
@@ -50,7 +50,7 @@ class KillTest:
     """A crawl of `pages` pages in `folder`, killed as `plan` says, one kind a kill.
 
     `interval` is the time between checkpoints (s), `conf` is added to the configuration.
-    `tell` is called with each life when it is over.
+    `report` is called with each life after its end.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class KillTest:
         *,
         interval: float = 5.0,
         conf: str = "",
-        tell: Callable[[Life], None] = lambda life: None,
+        report: Callable[[Life], None] = lambda life: None,
     ) -> None:
         self._folder = folder
         self._state = folder / "state"
@@ -72,10 +72,10 @@ class KillTest:
         self._random = Random(seed)
         self._interval = interval
         self._conf = conf
-        self._tell = tell
+        self._report = report
 
     def run(self) -> Checker:
-        """The whole story; what is wrong is in the `findings`."""
+        """Run all lives; the errors are in the `findings` of the result."""
         requests = self._folder / "requests"
         with self._server(requests) as (web, set_rate):
             conf = f"{_CONF}{self._conf}\nstartUrl {web.url(0)}\n"
@@ -119,15 +119,15 @@ class KillTest:
             process.stdout.close()
 
     def _rate(self, owed: int, plan: Sequence[str]) -> float:
-        """Replies a second, so few that there is something left for each kill of `plan`."""
-        # A kill within a save may or may not undo it; all others keep what was saved.
+        """Replies a second, few enough to leave work for each kill of `plan`."""
+        # A kill during a save may or may not undo it; other kills keep the saved state.
         saving = plan.count("late") + plan.count("save") * 0.7 + 0.5
         return max(20.0, 0.8 * owed / (saving * self._interval))
 
     # One life.
 
     def _live(self, kind: str, checker: Checker) -> bool:
-        """Run the crawl, kill it and look at it; False where it ended before that."""
+        """Run the crawl, kill it and check it; returns False if it ended before the kill."""
         resume = ["--resume"] if (self._state / "state.json").exists() else []
         life = Life(kind, time.time())
         process = subprocess.Popen(
@@ -142,16 +142,16 @@ class KillTest:
             self._wait(process, kind, life.started)
         finally:
             process.kill()
-            _, said = process.communicate()
+            _, errors = process.communicate()
         life.ended = time.time()
         checker.after(life)
-        self._tell(life)
+        self._report(life)
         age = life.ended - max(life.saved, life.started)
         if age > 2 * self._interval + 1:
             checker.find(f"the last checkpoint was {age:.1f} s old")
         ended = process.returncode >= 0
-        if said or (ended and process.returncode != 0):
-            text = said.decode(errors="replace").strip().splitlines()[-1:]
+        if errors or (ended and process.returncode != 0):
+            text = errors.decode(errors="replace").strip().splitlines()[-1:]
             checker.find(f"exit status {process.returncode}: {''.join(text)}")
         return not ended
 
@@ -164,7 +164,7 @@ class KillTest:
         )
 
     def _wait(self, process: "subprocess.Popen[bytes]", kind: str, started: float) -> None:
-        """Until it is time to kill `process`, or it has ended."""
+        """Wait until it is time to kill `process`, or until it has ended."""
         draw = self._random.random()
 
         def until(condition: Callable[[], bool], patience: float = _PATIENCE) -> None:
@@ -192,10 +192,10 @@ class KillTest:
         until(lambda: time.time() >= runs + wait)
 
     def _trace(self, kind: str) -> object:
-        """What changes when a save begins; or, for "late", when it ends."""
+        """A value that changes when a save begins or, for "late", when it ends."""
         if kind == "late":
             return mtime(self._state / "state.json")
-        # The fingerprints that came since the last one are written first.
+        # A save first writes the fingerprints added since the last one.
         return sum(path.stat().st_size for path in self._state.glob("seen.*.log"))
 
 

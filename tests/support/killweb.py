@@ -1,10 +1,10 @@
 """A web of small linked pages that is known in advance, and a process that serves it.
 
-What is where follows from a number alone, so that a page's bytes and links, and how each
-URL must end, can be said without asking the server. ``python killweb.py PAGES SEED LOG``
-serves it, says on which port in a JSON line, and ends with its standard input. A line on
-standard input is the number of replies a second from then on (0 for no limit). LOG gets
-a line for each request: time, "asked" or "sent", number of the page.
+Content, links and expected outcome of a page depend only on its number, so a test knows them
+without the server. ``python -m tests.support.killweb PAGES SEED LOG`` serves the web, prints
+its port in a JSON line, and ends with its standard input. A line on standard input sets the
+number of replies a second (0 for no limit). LOG gets a line for each request and each reply:
+time, "asked" or "sent", number of the page.
 """
 
 import asyncio
@@ -20,16 +20,16 @@ ADDRESSES = [f"127.0.7.{n}" for n in range(1, 9)]
 
 _BRANCHES = 3
 _CROSS_LINKS = 4
-#: One page in so many is something else than a page.
+#: One URL in so many of each kind is a redirect, missing, or disallowed.
 _ODD = 30
 _ROBOTS = b"User-agent: *\nDisallow: /private/\n"
 
 
 class KnownWeb:
-    """`pages` URLs on `port` of all `ADDRESSES`; the first is where a crawl begins.
+    """`pages` URLs on `port` of all `ADDRESSES`; a crawl begins at the first.
 
-    Most are pages that link to three of their own (so that all can be reached) and some
-    others. Some are redirects, missing, or forbidden by robots.txt.
+    Most are pages that link to three children, so that all are reached, and to some others.
+    Some are redirects, missing, or disallowed by robots.txt.
     """
 
     def __init__(self, pages: int, seed: int, port: int) -> None:
@@ -39,9 +39,9 @@ class KnownWeb:
         self.numbers = {self.url(number): number for number in range(pages)}
 
     def outcome(self, number: int) -> str:
-        """How it must end, in the words of the crawl log."""
+        """The expected outcome, as in the crawl log."""
         odd = ("err30X", "err40X", "forbiddenRobots")
-        # Those near the root stay pages, lest too much hang on them.
+        # URLs near the root are always pages, because many others depend on them.
         kind = (number * 7919 + self.seed) % _ODD if number > 10 else _ODD
         return odd[kind] if kind < len(odd) else "success"
 
@@ -56,16 +56,16 @@ class KnownWeb:
         return f"http://{self.address(number)}:{self.port}{self.path(number)}"
 
     def file(self, number: int) -> str:
-        """Where a mirror has it."""
+        """Its path in a mirror."""
         return f"{self.address(number)}:{self.port}{self.path(number)}"
 
     def links(self, number: int) -> list[int]:
-        """What a crawler finds there; nothing on what is neither page nor redirect."""
+        """Targets of its links or redirect."""
         children = range(_BRANCHES * number + 1, _BRANCHES * number + 1 + _BRANCHES)
         own = [child for child in children if child < self.pages]
         random = self._random(number)
         if self.outcome(number) == "err30X":
-            # A tree's inner node must pass on its children, so it redirects to the first.
+            # Redirects to its first child, so that the child stays reachable.
             return own[:1] or [random.randrange(self.pages)]
         if self.outcome(number) != "success":
             return []
@@ -82,7 +82,7 @@ class KnownWeb:
         return Random(self.seed * self.pages + number)
 
     def reachable(self) -> set[int]:
-        """All that a crawl from the first page finds."""
+        """All URLs that a crawl from the first page finds."""
         found = {0}
         pending = [0]
         while pending:
@@ -92,7 +92,7 @@ class KnownWeb:
         return found
 
     def reply(self, number: int | None) -> bytes:
-        """The whole answer; to None that of a place where nothing is."""
+        """The whole reply; for None, that of a missing page."""
         outcome = "err40X" if number is None else self.outcome(number)
         if number is None or outcome == "err40X":
             return _reply("404 Not Found", "", b"")
@@ -107,7 +107,7 @@ def _reply(status: str, more: str, body: bytes, media_type: str = "text/html") -
 
 
 class _Pace:
-    """Gives every reply its time, so that there are so many a second."""
+    """Delays replies so that at most `rate` are sent a second."""
 
     def __init__(self) -> None:
         self.rate = 0.0
@@ -116,7 +116,7 @@ class _Pace:
     def delay(self, now: float) -> float:
         if not self.rate:
             return 0.0
-        # What was not used is lost, what was lent to a process that died is not.
+        # Unused time is lost. Replies promised to a killed process take at most a second.
         self._next = min(max(now, self._next), now + 1.0) + 1 / self.rate
         return self._next - now
 

@@ -78,10 +78,11 @@ class File:
     def _pages(self, random: Random) -> bytes:
         longest = max(len(self.held), len(self.now))
         size = random.choice([len(self.held), len(self.now), longest])
+        contents: list[bytes | bytearray] = [self.held, self.now]
         left = bytearray()
         for start in range(0, size, PAGE):
             end = min(start + PAGE, size)
-            left += random.choice([self.held, self.now])[start:end]
+            left += random.choice(contents)[start:end]
             missing = end - len(left)
             left += random.randbytes(missing) if random.random() < 0.5 else bytes(missing)
         return bytes(left)
