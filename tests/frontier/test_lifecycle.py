@@ -520,6 +520,18 @@ def test_an_old_address_is_better_than_none(world):
     assert here.outcomes()["http://a.test/later"] is Outcome.SUCCESS
 
 
+def test_an_old_address_is_used_until_the_next_try_only(world):
+    here = world(PAGE, address_time=100, retry_wait=15)
+    here.run()
+    here.names["a.test"] = "timeout"
+    failed_at = here.now = here.now + 200
+    for wait, asked in [(0, 2), (14.9, 2), (15, 3)]:
+        here.now = failed_at + wait
+        here.frontier.seed(f"http://a.test/{wait}")
+        here.run()
+        assert len(here.asked) == asked
+
+
 def test_sites_of_one_host_ask_for_its_name_once(world):
     urls = ["http://a.test/", "https://a.test/", "http://a.test:8080/"]
     here = world(*urls)
@@ -814,3 +826,58 @@ def test_a_crawl_delay_counts_from_the_robots_txt(world):
     here.run()
     first, second = here.starts
     assert second.at - first.at >= 20
+
+
+# Requests that end in other states.
+
+
+@pytest.mark.parametrize("state", [State.RESOLVING, State.WAITING])
+def test_timeouts_in_another_state_do_not_close_the_site(world, state):
+    """A dozen end while its address is looked up, or while its robots.txt is waited for."""
+    frontier = world(*many(12), connexions=13).frontier
+    frontier.sequence(1.0)
+    answer = Answer(frontier.next_name()[0], ("198.51.100.1",), None)
+    frontier.resolved(answer, 1.0)
+    frontier.robots_done(reply(frontier.take(1.0)[0], body=b""), 1.0, WALL)
+    flown = [frontier.take(1.0)[0] for _ in range(12)]
+    # Address and robots.txt are out of date by then.
+    now = 25 * 3600.0
+    frontier.seed("http://a.test/later")
+    frontier.sequence(now)
+    if state is State.WAITING:
+        frontier.next_name()
+        frontier.resolved(answer, now)
+        frontier.robots_done(reply(frontier.take(now)[0], **SILENT), now, WALL)
+    site = frontier.view.site("http://a.test/")
+    for url in flown:
+        assert not frontier.finished(reply(url, **SILENT), now, WALL)
+    assert (site.state, site.silence) == (state, 12)
+    here = World(frontier, now=now)
+    here.run()
+    assert set(here.outcomes().values()) == {Outcome.SUCCESS}
+    assert len(here.outcomes()) == 13
+
+
+def test_the_rules_of_a_site_do_not_bind_the_robots_txt_of_another(world):
+    """A robots.txt was redirected to a site that forbids everything, and waits there."""
+    there = "http://b.test/robots.txt"
+    replies = {there: {"body": DENY}}
+    here = world("http://b.test/", replies=replies, address_time=10, names={"b.test": ("::2",)})
+    here.run()
+    here.now += 20
+    frontier = here.frontier
+    frontier.seed("http://b.test/later")
+    frontier.seed(PAGE)
+    frontier.sequence(here.now)
+    names = dict([frontier.next_name(), frontier.next_name()])
+    assert names.keys() == {"a.test", "b.test"}
+    frontier.resolved(Answer("a.test", ("::1",), None), here.now)
+    robots, _ = frontier.take(here.now)
+    moved_there = reply(robots, 301, headers={"location": "http://b.test/robots-of-a.txt"})
+    frontier.robots_done(moved_there, here.now, WALL)
+    assert site_of(here, "http://b.test").state is State.RESOLVING
+    frontier.resolved(Answer("b.test", ("::2",), None), here.now)
+    here.run()
+    assert here.starts[-2].href == "http://b.test/robots-of-a.txt"
+    assert here.outcomes()[PAGE] is Outcome.SUCCESS
+    assert here.outcomes()["http://b.test/later"] is Outcome.FORBIDDEN_ROBOTS

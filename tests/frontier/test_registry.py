@@ -105,6 +105,24 @@ def test_a_wait_comes_back_with_the_site(world):
     assert "http://a.test" not in sites.left_alone
 
 
+def test_a_wait_that_a_site_requested_comes_back_with_it(world):
+    """A shorter waitDuration does not shorten it."""
+    slow = {"status": 429, "headers": {"retry-after": "300"}}
+    here = world(replies={HERE: slow}, least=100, retries=0)
+    visit(here, HERE)
+    asked = here.starts[-1].at
+    visit(here, *others())
+    assert "http://a.test" not in here_now(here)
+    here.frontier.admit(PARENT, links(f"{HERE}2"), here.now)
+    here.frontier.sequence(here.now)
+    assert "http://a.test" in here_now(here)
+    registry_of(here.frontier)._waits.least = 1
+    here.frontier.shorten_waits(here.now)
+    here.run()
+    assert here.pages()[-1] == f"{HERE}2"
+    assert here.starts[-1].at >= asked + 300
+
+
 def test_waits_that_have_passed_are_dropped(world):
     here = world(*others(30), least=20, wait_by="site")
     here.run()
@@ -228,6 +246,33 @@ def test_a_crowd_whose_rules_are_dropped_while_it_is_let_in(world):
     assert [start.href for start in here.starts].count(ROBOTS) >= 2
     forbidden = {url for url, outcome in here.outcomes().items() if "Robots" in outcome.value}
     assert forbidden == {url for url in found if url.startswith(f"{HERE}1")}
+
+
+def test_dropped_rules_are_fetched_before_more_urls_are_admitted(world):
+    """The site waits with most of its URLs when another one's robots.txt displaces its own."""
+    names = {"b.test": ("198.51.100.2",)}
+    here = world(names=names, frontier_sizes=EXPENSIVE)
+    frontier = here.frontier
+    found = [f"{HERE}{number}" for number in range(300)]
+    frontier.admit(PARENT, links(*found, "http://b.test/"), here.now)
+    for _ in range(4):
+        frontier.sequence(here.now)
+    while question := frontier.next_name():
+        frontier.resolved(Answer(question[0], names.get(question[0], ("::1",)), None), here.now)
+    robots = [frontier.take(here.now)[0] for _ in range(2)]
+    assert [url.host for url in robots] == ["a.test", "b.test"]
+    for url in robots:
+        body = b"User-agent: *\nDisallow: /1\nDisallow: /only-%s\n" % url.host.encode()
+        frontier.robots_done(reply(url, body=body), here.now, WALL)
+    site = frontier.view.site(HERE)
+    assert (site.state, site.rules, len(site.waiting)) == (State.OPEN, None, 100)
+    frontier.sequence(here.now)
+    assert (site.state, len(site.waiting)) == (State.RESOLVING, 100)
+    here.replies = {ROBOTS: {"body": b"User-agent: *\nDisallow: /\n"}}
+    here.run()
+    late = {href for href, outcome in here.outcomes().items() if href in found[200:]}
+    assert len(late) == 100
+    assert {here.outcomes()[href] for href in late} == {Outcome.FORBIDDEN_ROBOTS}
 
 
 # The work of one turn.

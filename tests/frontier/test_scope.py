@@ -123,6 +123,13 @@ def test_no_external_links_lets_redirects_pass():
     assert refuse(OUTSIDE, no_external_links=True, redirect=True) is None
 
 
+def test_another_port_of_the_host_is_not_external():
+    """noExternalLinks and depthBySite go by the host, as Larbin's do."""
+    assert refuse("http://a.test:8080/", no_external_links=True) is None
+    assert refuse("https://a.test/", no_external_links=True, via="http://a.test:81/") is None
+    assert depth("http://a.test:8080/", 3, depth_by_site=True) == 2
+
+
 def depth(url, here, *, redirect=False, kind=Kind.PAGE, **settings):
     scope = Scope(scope_settings(**settings))
     return scope.depth(Candidate(url, HERE, redirect, kind), here)
