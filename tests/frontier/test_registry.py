@@ -108,7 +108,8 @@ def test_a_wait_comes_back_with_the_site(world):
 def test_a_wait_that_a_site_requested_comes_back_with_it(world):
     """A shorter waitDuration does not shorten it."""
     slow = {"status": 429, "headers": {"retry-after": "300"}}
-    here = world(replies={HERE: slow}, least=100, retries=0)
+    names = {f"o{number}.test": (f"198.51.100.{2 + number}",) for number in range(3)}
+    here = world(replies={HERE: slow}, names=names, least=20, retries=0)
     visit(here, HERE)
     asked = here.starts[-1].at
     visit(here, *others())
@@ -116,6 +117,7 @@ def test_a_wait_that_a_site_requested_comes_back_with_it(world):
     here.frontier.admit(PARENT, links(f"{HERE}2"), here.now)
     here.frontier.sequence(here.now)
     assert "http://a.test" in here_now(here)
+    assert here.now < asked + 200
     registry_of(here.frontier)._waits.least = 1
     here.frontier.shorten_waits(here.now)
     here.run()
