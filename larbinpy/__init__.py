@@ -1,23 +1,25 @@
 """larbinpy: a web crawler in the Larbin mould. One process, one poll loop, many transfers.
 
-The story of one URL, and the rooms it passes:
+The packages, from the values up; each imports only from those above it:
 
-    url, outcome, page, config   the values that travel and the settings
-    frontier/                    seen -> scope -> store -> sequencer -> NamedSite -> IPSite
+    url, outcome, page, agent    the values that travel
+    errors, exit_status          errors that end a command; how a crawl ends
+    config/                      all settings: file, environment, command line
+    loop/                        the one epoll, the two clocks, signals, long work in steps
+    stats/                       counters, histories, histograms, the process's own usage
+    storage/                     files, queues and fingerprints on disk; the saved state
     dns/                         names to addresses, without blocking
     fetch/                       the pool of curl handles, robots.txt rules, throttle
     parse/                       charset, links, sitemaps
-    reading/                     who has pages parsed: the crawl, or processes beside it
-    output/                      save, mirror, stats, the crawl log: where pages go
-    console/                     input port, status page, metrics, progress: people looking in
-    poller                       the one epoll
-    files                        how anything reaches the disk whole, or not at all
-    engine, clock                one turn through all stages; the time, read there and told
-    stats, snapshot              what is counted, and all that there is to see
-    control, signals             what people may do while it runs
-    wiring, resolving, opening   from a Config to objects, opened in their order
-    crawl, stopping              the run from start to exit status; when it ends, and why
-    cli, single, demo/           the commands; one URL alone; an embedded web to try it on
+    workers/                     processes that parse pages beside the crawl
+    frontier/                    seen -> scope -> store -> sequencer -> NamedSite -> IPSite
+    output/                      save, mirror, WARC, stats, the crawl log
+    observe/                     snapshot and report of a crawl, the status of one URL
+    console/                     input port, status page, metrics, progress
+    crawl/                       assembly of a crawl, the engine's turn, its control and end
+    cli/, demo/                  the commands; an embedded web to try them on
+
+A URL passes frontier, dns, fetch, parse and output in turn: `crawl/engine.py` is the loop.
 
 For other programs: `Crawl` and `Config` below, `larbinpy.output.Output` as the place to
 add code, and `larbinpy.url`, `larbinpy.parse`, `larbinpy.fetch.robots`, `larbinpy.dns` by
@@ -40,7 +42,7 @@ _HOMES = {"Config": "config", "Crawl": "crawl.crawl", "Start": "storage.state", 
 
 
 def __getattr__(name: str) -> Any:
-    """Loaded when asked for: who wants `larbinpy.url` alone should not load libcurl."""
+    """Load a name when it is used: a program that needs only `larbinpy.url` loads no libcurl."""
     if name not in _HOMES:
         raise AttributeError(f"module 'larbinpy' has no attribute {name!r}")
     return getattr(import_module(f"larbinpy.{_HOMES[name]}"), name)

@@ -7,21 +7,24 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class DamagedError(OSError):
-    """A part of the saved state is not what was written; no trying again mends that."""
+    """A part of the saved state is not what was written; trying again cannot help."""
 
 
 class UserError(Exception):
-    """What people can mend: the text is one line that says what, where, and what to do."""
+    """An error that the user can correct: one line that says what, where, and what to do."""
 
 
 def what_failed(error: OSError) -> str:
-    """In a line: the file, where it is known, and what was wrong with it."""
+    """One line: the file, if it is known, and what was wrong with it."""
     where = f"{error.filename}: " if error.filename else ""
     return f"{where}{error.strerror or error}"
 
 
 def disk_error(error: OSError, folders: str, *, saved: bool) -> str:
-    """What happened in one of `folders` and what to do; `saved` tells how far the state is."""
+    """One line about an error in one of `folders`, with the remedy.
+
+    `saved`: the state could be saved after the error.
+    """
     if isinstance(error, DamagedError):
         return f"{what_failed(error)}; --scratch starts anew"
     remedy = "make room" if error.errno in FULL else "mend that"

@@ -94,28 +94,42 @@ class Assembly:
         self.mode = Mode(limit_page=config.limit_page)
         self.stats = Stats(clock(), wall())
 
+        # The network.
         network = Network(config, poller, around.closing, around.tuning.open_files)
         # From here on the number that is possible: for shares of it, and to be shown.
         config = replace(config, pages_connexions=network.fetcher.size)
         self.handles = config.pages_connexions
         reader = _open_reader(config, poller, around.closing)
 
+        # The frontier.
         waits = Waits(config.wait_duration, config.max_wait)
         frontier = self.frontier = make_frontier(
             config, folder, waits, around.tuning.is_public, around.tuning.frontier
         )
 
+        # The state on the disk.
         on_disk = OnDisk(config, state, frontier, own_output, self.mode, self.stats, around)
         output, self.log, self.saving = on_disk.output, on_disk.log, on_disk.saving
 
+        # The people.
         self.snapshots = Snapshots(
-            *(self.stats, frontier.view, network.resolver, network.fetcher, output),
+            self.stats,
+            frontier.view,
+            network.resolver,
+            network.fetcher,
+            output,
             clock=clock,
             wall=wall,
         )
         self.control = Control(
-            *(config, self.mode, waits, frontier, network.fetcher),
-            *(self.snapshots, self.saving, self.log),
+            config,
+            self.mode,
+            waits,
+            frontier,
+            network.fetcher,
+            self.snapshots,
+            self.saving,
+            self.log,
             clock=clock,
             wall=wall,
         )
@@ -123,6 +137,7 @@ class Assembly:
         shown = _open_progress(config, progress, terminal, around)
         self.display = Display(terminal, shown, self.control.status)
 
+        # An earlier crawl is changed from here on.
         on_disk.take_up(start, seeds, clock())
         self.reserve = Reserve(folder / "reserve")
         around.closing.callback(self.reserve.release)
@@ -130,7 +145,11 @@ class Assembly:
         types = _make_types(config)
         intake = Intake(
             _intake_settings(config),
-            *(frontier, reader, network.names, types, output),
+            frontier,
+            reader,
+            network.names,
+            types,
+            output,
             _make_sinks(config, self.log, self.control, around.stdout),
             self.stats,
             output.refresher,
@@ -140,22 +159,38 @@ class Assembly:
         )
         requests = Requests(types, config.max_page_size, output.refresher)
         self.engine = Engine(
-            *(self.mode, poller, frontier, network.names, requests, network.fetcher),
-            *(intake, output, self.stats, ports.listeners),
+            self.mode,
+            poller,
+            frontier,
+            network.names,
+            requests,
+            network.fetcher,
+            intake,
+            output,
+            self.stats,
+            ports.listeners,
             clock=clock,
         )
         limit_time = config.limit_time or inf
         self.stopping = Stopping(
-            *(self.engine, self.mode, frontier, ports.input),
+            self.engine,
+            self.mode,
+            frontier,
+            ports.input,
             Finishing(output.refresher, clock, around.tuning.grace),
             outlives=config.high_level_web_server and ports.status is not None,
             limit_at=self.stats.started + limit_time,
             had_work=start is Start.RESUME or frontier.owed > 0,
             grace=around.tuning.grace,
         )
-        debugged = self.engine if config.debug else None
         self.housekeeping = Housekeeping(
-            *(self.stats, network, frontier, reader, self.log, self.display), debug=debugged
+            self.stats,
+            network,
+            frontier,
+            reader,
+            self.log,
+            self.display,
+            debug=self.engine if config.debug else None,
         )
 
     def __repr__(self) -> str:

@@ -82,10 +82,21 @@ class Crawl:
             poller = Poller()
             closing.callback(poller.close)
         around = Surroundings(
-            *(poller, self._clock, self._wall, self._stdout, self._stderr, closing, self._tuning)
+            poller=poller,
+            clock=self._clock,
+            wall=self._wall,
+            stdout=self._stdout,
+            stderr=self._stderr,
+            closing=closing,
+            tuning=self._tuning,
         )
         parts = Assembly(
-            *(self._config, self._start, self._seeds, self._own_output, self._progress, around)
+            self._config,
+            start=self._start,
+            seeds=self._seeds,
+            own_output=self._own_output,
+            progress=self._progress,
+            around=around,
         )
         # They are queued now, and may be millions.
         self._seeds.clear()
@@ -137,19 +148,19 @@ class Crawl:
     def _turn(self) -> bool:
         """One turn, and the work between turns; is the crawl over?"""
         try:
-            if self._told_to_stop:
+            if self._is_to_stop:
                 self._mode.stalled_until = -inf
             now = self._engine.turn()
             self._housekeeping.step(now)
             self._answer_signals()
-            stop, at_once = self._told_to_stop, self._signals.stops > 1
+            stop, at_once = self._is_to_stop, self._signals.stops > 1
             over = self._stopping.step(now, stop=stop, at_once=at_once)
             over = over and now >= self._mode.stalled_until
             self._saving.step(now, all_decided=self._all_decided)
             if over:
                 self._saving.save(ended=True)
         except OSError as error:
-            if not passes(error) or self._told_to_stop:
+            if not passes(error) or self._is_to_stop:
                 raise
             self._disk_pause.begin(error)
             return False
@@ -157,7 +168,7 @@ class Crawl:
         return over
 
     @property
-    def _told_to_stop(self) -> bool:
+    def _is_to_stop(self) -> bool:
         return self._mode.stop or self._signals.stops > 0
 
     @property

@@ -1,4 +1,4 @@
-"""What the engine is allowed to do, as operator, disk and limits change it while it runs."""
+"""The mode of the engine, which operator, disk and limits change while it runs."""
 
 from dataclasses import dataclass
 from math import inf

@@ -22,11 +22,11 @@ from larbinpy.url import Url, resolve
 
 
 def fetch_one(text: str, config: Config) -> dict[str, object]:
-    """Fetch one URL; what came of it, as JSON-able values.
+    """Fetch one URL; the result as JSON-able values.
 
-    No robots.txt, and no redirect is followed; any type is taken. Only a reply whose
-    headers lie about its body is asked for a second time, not to be believed then. `size` counts
-    decoded bytes, `truncated` is None, "length" (cut at maxPageSize) or "disconnect".
+    No robots.txt is read, no redirect followed, and every type accepted. Only if the headers of
+    a reply contradict its body, it is requested again, and they are ignored then. `size` counts
+    decoded bytes; `truncated` is None, "length" (cut at maxPageSize) or "disconnect".
     """
     href = resolve(text.strip())
     if href is None:

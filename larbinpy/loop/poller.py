@@ -1,4 +1,4 @@
-"""The one epoll of the program: which descriptor is ready, and whose it is."""
+"""The one epoll of the program: it calls the owner of each ready descriptor."""
 
 import select
 from collections.abc import Callable
@@ -9,17 +9,17 @@ WRITE = select.EPOLLOUT
 
 Callback = Callable[[int, int], None]
 
-# More than one batch of events a turn helps no stage: those left over are ready again
-# in the next turn, and the other stages get their share meanwhile.
+# One batch of events a turn is enough: the rest is ready again in the next turn, and the
+# other stages get their share meanwhile.
 _MAX_EVENTS = 512
 
 
 class Poller:
     """Calls back the owner of each ready descriptor.
 
-    A callback gets the descriptor and a mask of READ and WRITE; an error or a hang-up is
-    both, as whatever the owner does next will tell it what happened. Owners register and
-    unregister their descriptors themselves, also from within callbacks.
+    A callback gets the descriptor and a mask of READ and WRITE. An error or a hang-up sets
+    both: the owner's next read or write reports it. Owners register and unregister their
+    descriptors themselves, also from within callbacks.
     """
 
     def __init__(self) -> None:
@@ -30,10 +30,10 @@ class Poller:
         return f"<Poller {len(self._callbacks)} descriptors>"
 
     def register(self, fd: int, events: int, callback: Callback) -> None:
-        """Watch `fd`, or change what is watched for when it already is.
+        """Watch `fd` for `events`; if it is watched already, change the events.
 
-        libcurl closes a socket and opens another of the same number without a word in
-        between, so the kernel may have forgotten what we remember, or the reverse.
+        libcurl closes a socket and opens another of the same number without a callback in
+        between, so the kernel may have forgotten a descriptor that we know, or the reverse.
         """
         self._callbacks[fd] = callback
         try:
@@ -42,7 +42,7 @@ class Poller:
             self._epoll.modify(fd, events)
 
     def modify(self, fd: int, events: int) -> None:
-        """Change what `fd` is watched for."""
+        """Change the events that `fd` is watched for."""
         try:
             self._epoll.modify(fd, events)
         except FileNotFoundError:
@@ -56,7 +56,7 @@ class Poller:
             self._epoll.unregister(fd)
 
     def wait(self, timeout: float) -> int:
-        """Wait at most `timeout` seconds, call the owners back, return how many were ready."""
+        """Wait at most `timeout` seconds and call the owners; returns the number ready."""
         ready = self._epoll.poll(max(timeout, 0), _MAX_EVENTS)
         for fd, events in ready:
             callback = self._callbacks.get(fd)

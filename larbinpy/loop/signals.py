@@ -1,7 +1,7 @@
-"""Signals to a running crawl: noted when they come, acted on between two turns.
+"""Signals to a running crawl: counted when they arrive, acted on between two turns.
 
-A handler may run between any two steps of the program, so it does no more than count; the
-byte that Python then writes to a socket ends the loop's wait.
+A handler may run between any two steps of the program, so it only counts. The byte that
+Python writes to a socket for each signal ends the wait of the loop.
 """
 
 import signal
@@ -17,18 +17,18 @@ _NOTED = (*_STOP, signal.SIGUSR1, signal.SIGHUP)
 
 
 class Signals:
-    """The signals that came since `catch`."""
+    """Counts the signals since `catch`."""
 
     def __init__(self) -> None:
-        self._came: Counter[int] = Counter()
+        self._counts: Counter[int] = Counter()
 
     def __repr__(self) -> str:
-        return f"<Signals {dict(self._came)}>"
+        return f"<Signals {dict(self._counts)}>"
 
     def catch(self, until: ExitStack) -> None:
-        """Note signals from now on; `until` puts things back.
+        """Count signals from now on, until `until` is closed.
 
-        Python lets the main thread alone do that; in another one they stay as they are.
+        Python allows it in the main thread only; in another one nothing changes.
         """
         with suppress(ValueError):
             for number in _NOTED:
@@ -37,36 +37,36 @@ class Signals:
             until.callback(signal.signal, signal.SIGPIPE, ignored)
 
     def wake(self, poller: Poller, until: ExitStack) -> None:
-        """End the wait of `poller` when a signal comes."""
-        ours, kernels = socket.socketpair()
-        for end in (ours, kernels):
+        """End the wait of `poller` when a signal arrives, until `until` is closed."""
+        reader, writer = socket.socketpair()
+        for end in (reader, writer):
             end.setblocking(False)
             until.callback(end.close)
-        poller.register(ours.fileno(), READ, lambda fd, events: _drain(ours))
-        until.callback(poller.unregister, ours.fileno())
+        poller.register(reader.fileno(), READ, lambda fd, events: _drain(reader))
+        until.callback(poller.unregister, reader.fileno())
         with suppress(ValueError):
-            before = signal.set_wakeup_fd(kernels.fileno(), warn_on_full_buffer=False)
+            before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
             until.callback(signal.set_wakeup_fd, before)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        self._came[number] += 1
+        self._counts[number] += 1
 
     @property
     def stops(self) -> int:
-        """How often it was asked to stop."""
-        return sum(self._came[number] for number in _STOP)
+        """The number of SIGINT and SIGTERM so far."""
+        return sum(self._counts[number] for number in _STOP)
 
     def take_status(self) -> bool:
-        """Was a status line asked for since the last call?"""
-        return self._came.pop(signal.SIGUSR1, 0) > 0
+        """Was there a SIGUSR1 since the last call? It asks for a status line."""
+        return self._counts.pop(signal.SIGUSR1, 0) > 0
 
     @property
     def reopen(self) -> bool:
-        """Are the logs to be reopened? So until `reopened`."""
-        return self._came[signal.SIGHUP] > 0
+        """Was there a SIGHUP since `reopened`? It asks to reopen the log."""
+        return self._counts[signal.SIGHUP] > 0
 
     def reopened(self) -> None:
-        self._came[signal.SIGHUP] = 0
+        self._counts[signal.SIGHUP] = 0
 
 
 def _drain(end: socket.socket) -> None:

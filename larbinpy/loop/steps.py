@@ -1,6 +1,6 @@
-"""Long work in steps, so that a loop with other things to do may take its turns between them.
+"""Long work in steps, so that the loop can take its turns between them.
 
-Such work is a generator that yields every few milliseconds, and returns what came of it.
+Such work is a generator that yields every few milliseconds and returns the result.
 """
 
 from collections.abc import Callable, Generator, Iterable
@@ -14,7 +14,7 @@ _STEP = 8 * 1024
 
 
 def whole(steps: Steps[_T]) -> _T:
-    """What comes of `steps`, done at once."""
+    """The result of `steps`, run without a pause."""
     while True:
         try:
             next(steps)
@@ -26,7 +26,10 @@ def whole(steps: Steps[_T]) -> _T:
 def replaced(
     text: str, spans: Iterable[tuple[int, int]], new: Callable[[int, int], str | None]
 ) -> Steps[str]:
-    """`text` with what `new` says in place of its `spans`, in their order; None leaves one."""
+    """`text` with its `spans` replaced by `new(start, end)`; None leaves a span as it is.
+
+    `spans` are in order and do not overlap.
+    """
     pieces, done, enough = [], 0, _STEP
     for start, end in spans:
         fresh = new(start, end)

@@ -8,18 +8,18 @@ from larbinpy.stats.histogram import FETCH, TURN, Histogram
 from larbinpy.stats.history import History
 from larbinpy.stats.usage import rss_bytes
 
-#: Fates that the status page shows, of each kind.
+#: Fates of each kind that the status page shows.
 _RECENT = 50
 #: Seconds that a rate is taken over.
 _SPAN = 10
 
 _FAULTS = having(Trait.FAULT)
-#: What rates are told of.
+#: Counts that have a rate.
 _RATES = ("pages", "success", "failed", "bytes", "links", "names")
 
 
 class Stats:
-    """What the engine counts as it goes."""
+    """All that the engine counts."""
 
     def __init__(self, started: float, wall: float) -> None:
         #: By the engine's clock, and as Unix time.
@@ -31,9 +31,9 @@ class Stats:
         self.bytes_received = 0
         self.outcomes: Counter[Outcome] = Counter()
         self.recent: deque[Fate] = deque(maxlen=_RECENT)
-        #: The last that went wrong.
+        #: The last ones that failed.
         self.failures: deque[Fate] = deque(maxlen=_RECENT)
-        #: The last that a robots.txt refused.
+        #: The last ones that a robots.txt refused.
         self.refusals: deque[Fate] = deque(maxlen=_RECENT)
         self.history = History(started)
         self._before: Counter[str] = Counter()
@@ -67,15 +67,15 @@ class Stats:
             self.failures.append(fate)
 
     def turn_took(self, seconds: float) -> None:
-        """How long a turn kept the sockets waiting."""
+        """A turn kept the sockets waiting for so long."""
         self.turns.observe(seconds)
         self.lag += (seconds - self.lag) / 50
         if seconds > self._lag_lately:
             self._lag_lately = seconds
 
     def second(self, now: float, names: int, queued: int, busy: int) -> None:
-        """A second is over: `names` were answered since the start, `queued` URLs wait, and
-        `busy` transfers run.
+        """Once a second: `names` were answered since the start, `queued` URLs wait, `busy`
+        transfers run.
         """
         totals = {
             "pages": self.pages,

@@ -3,15 +3,15 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 
-#: Upper bounds in seconds, wide enough for what each is about: one request from its start to
-#: its end, one name from being wanted to its answer, one turn of the loop.
+#: Upper bounds in seconds: for one request from its start to its end, one name from the
+#: question of the crawl to the answer, one turn of the loop.
 FETCH = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 NAME = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0)
 TURN = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
 
 
 class Histogram:
-    """Durations in seconds, counted by `bounds`: each up to and with the bound, the rest last."""
+    """Durations in seconds, counted by `bounds`: up to and including each, longer ones last."""
 
     __slots__ = ("_bounds", "_counts", "_sum")
 

@@ -1,8 +1,8 @@
-"""What a crawl did over the last minute, hour and day, in the room of 216 numbers a series.
+"""Series of a crawl over the last minute, hour and day: 216 numbers each.
 
-Each span is a ring of cells: of a second, a minute, a quarter of an hour. A cell holds per
-second what was counted, of levels (a queue, the memory) the last one, and of peaks the
-highest; so a plot of a day shows the longest turn of the loop, not the mean of all.
+Each span is a ring of cells of a second, a minute or a quarter of an hour. A cell holds counts
+per second, the last value of a level (a queue, the memory) and the highest of a peak: a plot
+of a day shows the longest turn of the loop, not the mean of all.
 """
 
 from collections import deque
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """How far back, and how finely."""
+    """A length of time before now, in cells."""
 
     name: str
     #: Seconds of a cell.
@@ -21,14 +21,14 @@ class Span:
 
 
 SPANS = (Span("minute", 1, 60), Span("hour", 60, 60), Span("day", 900, 96))
-#: Share of a cell's time after which what it has so far is worth showing.
+#: The cell that is being filled is shown once this share of its time is over.
 _WORTH = 0.25
-#: Seconds that may be missing: a clock that is read twice is no reason to wait for another.
+#: A cell may be so much shorter (s): the clock is not read at exact seconds.
 _SLACK = 0.05
 
 
 class _Ring:
-    """The cells of one span that are over, and the one that is being filled."""
+    """The complete cells of one span, and the cell that is being filled."""
 
     def __init__(self, span: Span) -> None:
         self.span = span
@@ -58,7 +58,7 @@ class _Ring:
             self._end()
 
     def _end(self) -> None:
-        # A process that was stopped for an hour has an hour's cells to fill.
+        # After a process was stopped for an hour, the cells of that hour are filled.
         times = min(max(round(self._elapsed / self.span.step), 1), self.span.cells)
         for name, value in self._current().items():
             cells = self._cells.setdefault(name, deque(maxlen=self.span.cells))
@@ -97,13 +97,13 @@ class History:
         levels: Mapping[str, float],
         peaks: Mapping[str, float],
     ) -> None:
-        """Some time is over: what was counted since the last call, and how things stand."""
+        """Add the counts since the last call, with the levels and peaks of now."""
         elapsed, self._at = max(now - self._at, 0.0), now
         for ring in self._rings:
             ring.add(elapsed, counts, levels, peaks)
 
     def rates(self, seconds: int) -> dict[str, float]:
-        """Means over the last `seconds`, of what there is of them."""
+        """Means over the last `seconds`, or over those that there are."""
         last = self._rings[0].last(seconds)
         return {name: round(sum(cells) / len(cells), 2) for name, cells in last.items()}
 

@@ -1,4 +1,4 @@
-"""What this process has taken of the machine so far, and takes now."""
+"""Processor time and memory of this process."""
 
 import resource
 from pathlib import Path
@@ -10,10 +10,10 @@ def cpu_seconds() -> float:
 
 
 def peak_rss_bytes() -> int:
-    """Most resident memory so far, from /proc; from getrusage where there is no /proc.
+    """Peak of the resident memory, from /proc; from getrusage if there is no /proc.
 
-    Linux counts both in kibibytes, and in ru_maxrss also what the process was before exec:
-    a copy of whoever started this one.
+    Linux counts both in kibibytes. ru_maxrss includes the process before its exec, a copy of
+    its parent.
     """
     try:
         for line in Path("/proc/self/status").read_text().splitlines():
@@ -25,7 +25,7 @@ def peak_rss_bytes() -> int:
 
 
 def rss_bytes() -> int:
-    """Resident memory now, from /proc; the peak where there is no /proc."""
+    """Resident memory now, from /proc; the peak if there is no /proc."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except (OSError, IndexError, ValueError):

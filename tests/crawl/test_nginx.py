@@ -146,7 +146,7 @@ def test_every_page_of_every_host_once(nginx: Nginx, tmp_path: Path) -> None:
     # It exits with 8 because some links lead to a 404.
     assert subprocess.run(command, timeout=60).returncode in (0, 8)
     crawl = _crawl(nginx, tmp_path, "waitDuration 0")
-    found = defaultdict(Counter)
+    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for seen in nginx.seen():
         if seen.status == 200:
             found[seen.address][seen.path] += 1

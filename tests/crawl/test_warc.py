@@ -51,7 +51,8 @@ def tool(name: str) -> str:
 def run(*command: str | Path, **options: Any) -> str:
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, **options)
     assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    said: str = done.stdout
+    return said
 
 
 @pytest.fixture(scope="module")
@@ -260,8 +261,8 @@ def test_addresses_are_of_when_a_name_server_told_them(web: Web, crawl: Worlds) 
     began = datetime.fromisoformat(dates[web.url("b.test/")]).timestamp()
     assert began + world.fates["b.test/"]["ms"] / 1000 >= 19.99
     assert dates["dns:b.test"] < "1970-01-01T00:00:02"
-    told = [r.url for r in found if r.kind == "resource"]
-    assert sorted(told) == ["dns:a.test", "dns:b.test", "dns:slow.test"]
+    named = [str(r.url) for r in found if r.kind == "resource"]
+    assert sorted(named) == ["dns:a.test", "dns:b.test", "dns:slow.test"]
 
 
 def test_a_reply_that_cannot_be_written_is_owed(web: Web, crawl: Worlds) -> None:

@@ -1,29 +1,34 @@
+"""The poller: callbacks of ready descriptors, also of those closed and opened again."""
+
 import os
 import socket
+from collections.abc import Iterator
 
 import pytest
 
 from larbinpy.loop.poller import READ, WRITE, Poller
 
+Pair = tuple[socket.socket, socket.socket]
+
 
 @pytest.fixture
-def poller():
+def poller() -> Iterator[Poller]:
     poller = Poller()
     yield poller
     poller.close()
 
 
 @pytest.fixture
-def pair():
+def pair() -> Iterator[Pair]:
     ends = socket.socketpair()
     yield ends
     for end in ends:
         end.close()
 
 
-def test_who_is_ready_is_called(poller, pair):
+def test_the_owner_of_a_ready_descriptor_is_called(poller: Poller, pair: Pair) -> None:
     ours, theirs = pair
-    calls = []
+    calls: list[tuple[int, int]] = []
     poller.register(ours.fileno(), READ, lambda fd, events: calls.append((fd, events)))
     assert poller.wait(0) == 0
     theirs.send(b"x")
@@ -32,9 +37,9 @@ def test_who_is_ready_is_called(poller, pair):
     assert repr(poller) == "<Poller 1 descriptors>"
 
 
-def test_what_is_watched_for_can_change(poller, pair):
+def test_the_events_can_change(poller: Poller, pair: Pair) -> None:
     ours, _ = pair
-    calls = []
+    calls: list[int] = []
     poller.register(ours.fileno(), READ, lambda fd, events: calls.append(events))
     poller.modify(ours.fileno(), READ | WRITE)
     poller.wait(0)
@@ -43,18 +48,18 @@ def test_what_is_watched_for_can_change(poller, pair):
     assert calls == [WRITE]
 
 
-def test_registering_twice_takes_the_newer_owner(poller, pair):
+def test_registering_twice_takes_the_newer_owner(poller: Poller, pair: Pair) -> None:
     ours, _ = pair
-    calls = []
+    calls: list[str] = []
     poller.register(ours.fileno(), READ, lambda fd, events: calls.append("old"))
     poller.register(ours.fileno(), WRITE, lambda fd, events: calls.append("new"))
     poller.wait(0)
     assert calls == ["new"]
 
 
-def test_a_number_that_was_closed_and_opened_again(poller):
-    """As libcurl does, without a word in between."""
-    calls = []
+def test_a_number_that_was_closed_and_opened_again(poller: Poller) -> None:
+    """As libcurl does, without a callback in between."""
+    calls: list[int] = []
     first, other = socket.socketpair()
     number = first.fileno()
     poller.register(number, WRITE, lambda fd, events: calls.append(events))
@@ -70,9 +75,9 @@ def test_a_number_that_was_closed_and_opened_again(poller):
         other.close()
 
 
-def test_a_hang_up_is_both_readable_and_writable(poller):
+def test_a_hang_up_is_both_readable_and_writable(poller: Poller) -> None:
     ours, theirs = socket.socketpair()
-    calls = []
+    calls: list[int] = []
     poller.register(ours.fileno(), 0, lambda fd, events: calls.append(events))
     theirs.close()
     assert poller.wait(0) == 1
@@ -82,22 +87,22 @@ def test_a_hang_up_is_both_readable_and_writable(poller):
     ours.close()
 
 
-def test_unregistering_is_harmless(poller, pair):
+def test_unregistering_is_harmless(poller: Poller, pair: Pair) -> None:
     ours, _ = pair
     poller.unregister(ours.fileno())
-    poller.register(ours.fileno(), WRITE, pytest.fail)
+    poller.register(ours.fileno(), WRITE, lambda fd, events: pytest.fail())
     poller.unregister(ours.fileno())
     poller.unregister(-1)
     assert poller.wait(0) == 0
     assert repr(poller) == "<Poller 0 descriptors>"
 
 
-def test_a_callback_may_unregister_another(poller):
+def test_a_callback_may_unregister_another(poller: Poller) -> None:
     pairs = [socket.socketpair() for _ in range(2)]
     numbers = [ours.fileno() for ours, _ in pairs]
-    calls = []
+    calls: list[int] = []
 
-    def only_one(fd, events):
+    def only_one(fd: int, events: int) -> None:
         calls.append(fd)
         for number in numbers:
             poller.unregister(number)
@@ -110,5 +115,5 @@ def test_a_callback_may_unregister_another(poller):
         end.close()
 
 
-def test_time_that_is_over_is_no_wait(poller):
+def test_a_negative_timeout_is_no_wait(poller: Poller) -> None:
     assert poller.wait(-5) == 0

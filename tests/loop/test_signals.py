@@ -1,3 +1,5 @@
+"""Signals: counted as they arrive, and the end of a wait."""
+
 import signal
 from contextlib import ExitStack
 
@@ -7,7 +9,7 @@ from larbinpy.loop.signals import Signals
 CAUGHT = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP, signal.SIGPIPE)
 
 
-def test_signals_are_counted_until_taken():
+def test_signals_are_counted_until_taken() -> None:
     signals, poller = Signals(), Poller()
     with ExitStack() as until:
         signals.catch(until)
@@ -25,7 +27,7 @@ def test_signals_are_counted_until_taken():
     poller.close()
 
 
-def test_a_signal_ends_the_wait_once():
+def test_a_signal_ends_the_wait_once() -> None:
     signals, poller = Signals(), Poller()
     with ExitStack() as until:
         signals.catch(until)
@@ -38,7 +40,7 @@ def test_a_signal_ends_the_wait_once():
     poller.close()
 
 
-def test_all_is_as_before_in_the_end():
+def test_handlers_are_restored_at_the_end() -> None:
     before = [signal.getsignal(number) for number in CAUGHT]
     poller = Poller()
     with ExitStack() as until:

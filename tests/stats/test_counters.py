@@ -1,3 +1,7 @@
+"""Counters of a crawl: requests, fates, seconds and turns."""
+
+from typing import Any
+
 import pytest
 
 from larbinpy.outcome import Outcome
@@ -9,30 +13,31 @@ HERE = Url("http://a.test/", 5)
 
 
 @pytest.fixture
-def stats():
+def stats() -> Stats:
     return Stats(100.0, 1_700_000_000.0)
 
 
-def end(stats, outcome, detail=""):
+def end(stats: Stats, outcome: Outcome, detail: str = "") -> None:
     page = Page(HERE, outcome, detail=detail)
     stats.decided(outcome, Fate.of(page, 1_700_000_001.0))
 
 
-def minute(stats):
-    return stats.history.describe()["minute"]["series"]
+def minute(stats: Stats) -> Any:
+    described: Any = stats.history.describe()
+    return described["minute"]["series"]
 
 
-def test_requests_are_counted_with_how_long_they_took(stats):
+def test_requests_are_counted_with_their_durations(stats: Stats) -> None:
     stats.received(Page(HERE, Outcome.SUCCESS, status=200, ms=30, received=1000))
     stats.received(Page(HERE, Outcome.TIMEOUT, ms=90_000))
     robots = Url("http://a.test/robots.txt", 0, robots_for="http://a.test")
     stats.received(Page(robots, Outcome.SUCCESS, status=200, ms=10, received=50))
     assert (stats.pages, stats.bytes_received) == (1, 1050)
-    told = stats.fetches.describe()
-    assert (told["count"], told["sum_s"]) == (3, 90.04)
+    described = stats.fetches.describe()
+    assert (described["count"], described["sum_s"]) == (3, 90.04)
 
 
-def test_failures_and_refusals_are_kept_apart(stats):
+def test_failures_and_refusals_are_kept_apart(stats: Stats) -> None:
     for outcome in Outcome:
         end(stats, outcome, "why")
     failed = {fate.outcome for fate in stats.failures}
@@ -44,13 +49,13 @@ def test_failures_and_refusals_are_kept_apart(stats):
     assert len(stats.recent) == len(Outcome)
 
 
-def test_only_the_last_are_kept(stats):
+def test_only_the_last_are_kept(stats: Stats) -> None:
     for _ in range(200):
         end(stats, Outcome.TIMEOUT)
     assert len(stats.recent) == len(stats.failures) == 50
 
 
-def test_each_second_is_written_down(stats):
+def test_each_second_is_a_cell_of_the_history(stats: Stats) -> None:
     assert stats.rates() == dict.fromkeys(
         ("pages", "success", "failed", "bytes", "links", "names"), 0.0
     )
@@ -72,15 +77,15 @@ def test_each_second_is_written_down(stats):
     assert stats.rates()["names"] == 4
 
 
-def test_a_second_in_which_there_was_nothing_of_a_kind(stats):
-    """What is not there at first is counted all the same."""
+def test_a_count_may_begin_later(stats: Stats) -> None:
+    """An outcome that is new counts from zero."""
     stats.second(101.0, names=0, queued=0, busy=0)
     end(stats, Outcome.ERR_50X)
     stats.second(102.0, names=0, queued=0, busy=0)
     assert minute(stats)["failed"] == [0, 1]
 
 
-def test_the_longest_turn_is_known_before_the_second_is_over(stats):
+def test_the_longest_turn_is_known_before_the_second_is_over(stats: Stats) -> None:
     stats.turn_took(0.2)
     assert stats.lag_max == 0.2
     stats.second(101.0, names=0, queued=0, busy=0)

@@ -1,3 +1,7 @@
+"""Histograms of durations."""
+
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -5,7 +9,7 @@ from hypothesis import strategies as st
 from larbinpy.stats.histogram import FETCH, NAME, TURN, Histogram
 
 
-def test_each_is_counted_up_to_and_with_its_bound():
+def test_a_duration_counts_up_to_and_with_its_bound() -> None:
     it = Histogram((0.1, 1.0))
     for seconds in (0.0, 0.1, 0.10001, 1.0, 1.5, 1000.0):
         it.observe(seconds)
@@ -19,17 +23,17 @@ def test_each_is_counted_up_to_and_with_its_bound():
 
 
 @given(st.lists(st.floats(0, 1e6)), st.sampled_from([FETCH, NAME, TURN]))
-def test_none_is_lost_and_none_counted_twice(times, bounds):
+def test_none_is_lost_and_none_counted_twice(times: list[float], bounds: tuple[float, ...]) -> None:
     it = Histogram(bounds)
     for seconds in times:
         it.observe(seconds)
-    told = it.describe()
-    assert sum(told["counts"]) == told["count"] == len(times)
-    assert told["sum_s"] == pytest.approx(sum(times), abs=1e-3)
+    described: Any = it.describe()
+    assert sum(described["counts"]) == described["count"] == len(times)
+    assert described["sum_s"] == pytest.approx(sum(times), abs=1e-3)
     for at, bound in enumerate(bounds):
-        assert sum(told["counts"][: at + 1]) == sum(seconds <= bound for seconds in times)
+        assert sum(described["counts"][: at + 1]) == sum(seconds <= bound for seconds in times)
 
 
 @pytest.mark.parametrize("bounds", [FETCH, NAME, TURN])
-def test_bounds_go_up(bounds):
+def test_bounds_go_up(bounds: tuple[float, ...]) -> None:
     assert list(bounds) == sorted(set(bounds))
