@@ -5,13 +5,12 @@ Four steps: the network, the frontier, the state on the disk, the people at port
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import TextIO
 
-from larbinpy._version import __version__
 from larbinpy.config import Config, ConfigError
 from larbinpy.console.ports import token
 from larbinpy.console.ports.http import StatusServer
@@ -27,47 +26,27 @@ from larbinpy.crawl.housekeeping import Housekeeping
 from larbinpy.crawl.intake import FateSink, Intake, IntakeSettings
 from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.network import BY_PROXY, Network
+from larbinpy.crawl.on_disk import OnDisk, locked
 from larbinpy.crawl.requests import Requests
-from larbinpy.crawl.saving import Saving
-from larbinpy.crawl.tuning import Tuning
+from larbinpy.crawl.surroundings import Surroundings
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.ip_sites import IPSites
 from larbinpy.frontier.lifecycle import SiteLifecycle, SiteSettings
 from larbinpy.frontier.media_types import Types
 from larbinpy.frontier.politeness import Waits
-from larbinpy.frontier.saved import saved_by
 from larbinpy.frontier.scope import Scope, ScopeSettings
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
-from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
 from larbinpy.observe.snapshot import Snapshots
 from larbinpy.output import Output
 from larbinpy.output.log import CrawlLog
-from larbinpy.output.mirror.browsable import MirrorSettings
-from larbinpy.output.modes import ArchiveSettings, open_output
-from larbinpy.output.plug import Outputs
 from larbinpy.stats.counters import Stats
-from larbinpy.storage.checkpoints import Checkpoints
 from larbinpy.storage.files import Reserve
 from larbinpy.storage.seen import Seen
-from larbinpy.storage.state import Start, State, StateError
+from larbinpy.storage.state import Start
 from larbinpy.storage.store import Store
-from larbinpy.storage.syncing import Syncing
 from larbinpy.workers.pool import InlineReader, Reader, ReaderPool
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """The world around a crawl; `closing` closes at the end all that the crawl has opened."""
-
-    poller: Poller
-    clock: Clock
-    wall: Clock
-    stdout: TextIO
-    stderr: TextIO
-    closing: ExitStack
-    tuning: Tuning
 
 
 class Assembly:
@@ -90,7 +69,7 @@ class Assembly:
         folder = Path(config.state_dir)
         terminal = make_progress(progress, around.stderr, config.limit_page)
         around.closing.callback(terminal.close)
-        state = _locked(folder, start, around.closing)
+        state = locked(folder, start, around.closing)
         self.mode = Mode(limit_page=config.limit_page)
         self.stats = Stats(clock(), wall())
 
@@ -294,95 +273,6 @@ def _intake_settings(config: Config) -> IntakeSettings:
         no_duplicate=config.page_no_duplicate,
         specific_search=config.specific_search,
     )
-
-
-# The state on the disk.
-
-
-class OnDisk:
-    """The parts of a crawl that are on the disk: outputs, log and checkpoints.
-
-    They are opened without a change to an earlier crawl in the folder, until `take_up`.
-    """
-
-    def __init__(
-        self,
-        config: Config,
-        state: State,
-        frontier: Frontier,
-        own_output: Output | None,
-        mode: Mode,
-        stats: Stats,
-        around: Surroundings,
-    ) -> None:
-        self._state = state
-        self._frontier = frontier
-        closing, tuning = around.closing, around.tuning
-        self.output = open_outputs(config, own_output, around.wall, tuning.warc_file_size)
-        closing.callback(self.output.close)
-        self.log = CrawlLog(Path(config.state_dir) / "crawl.jsonl")
-        closing.callback(_close_after_all, self.log)
-        closing.callback(frontier.close)
-        # The disk of the output modes that write files.
-        writes = {"save", "mirror", "warc"}.intersection(config.output_mode)
-        syncing = Syncing(around.poller, [config.output_dir] if writes else [])
-        closing.callback(syncing.wait)
-        every = tuning.checkpoint_can_reload if config.can_reload else tuning.checkpoint
-        self._saved = saved_by(frontier, self.log, self.output, syncing)
-        self.saving = Saving(Checkpoints(state, self._saved, every), mode, stats, around.clock)
-
-    def take_up(self, start: Start, seeds: Iterable[str], now: float) -> None:
-        """Forget what an earlier crawl has left, or go on with it; then queue `seeds`."""
-        if start is Start.SCRATCH:
-            self._state.clear(self._saved)
-        elif start is Start.RESUME:
-            self._frontier.resume(now, ended=self._state.load(self._saved, now))
-        for url in seeds:
-            self._frontier.seed(url)
-
-
-def _locked(folder: Path, start: Start, closing: ExitStack) -> State:
-    state = State(folder)
-    closing.callback(state.unlock)
-    state.lock()
-    if start is Start.REFUSE and state.exists:
-        raise StateError(
-            f"{folder}: holds a crawl already; --resume goes on with it, --scratch forgets it"
-        )
-    return state
-
-
-def _close_after_all(log: CrawlLog) -> None:
-    """Lines that still wait could not be written, which was reported when it was tried."""
-    with suppress(OSError):
-        log.close()
-
-
-def open_outputs(config: Config, own: Output | None, wall: Clock, warc_file_size: int) -> Outputs:
-    """The plugs of outputMode, and the plug of a program's `own`."""
-    more = {} if own is None else {"own": own}
-    # An archive of a crawl holds all of its pages, also those that an earlier one has.
-    conditional = "warc" not in config.output_mode
-    whole = "save" in config.output_mode
-    browsable = MirrorSettings(config.keep_originals, config.lower_case_names, conditional, whole)
-    return open_output(
-        config.output_mode,
-        config.output_dir,
-        more,
-        archive=ArchiveSettings(_about(config), wall, warc_file_size),
-        browsable=browsable if config.rewrite_links else None,
-    )
-
-
-def _about(config: Config) -> dict[str, str]:
-    """Fields of the first record of a WARC file."""
-    return {
-        "software": f"larbinpy/{__version__}",
-        "robots": "ignore" if config.ignore_robots else "obey (RFC 9309)",
-        "operator": config.sender,
-        "http-header-from": config.sender,
-        "http-header-user-agent": config.user_agent,
-    }
 
 
 # The people at ports and terminal.

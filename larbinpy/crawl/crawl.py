@@ -9,9 +9,9 @@ from typing import TextIO
 
 from larbinpy.config import Config, ConfigError
 from larbinpy.console.text import printable
-from larbinpy.crawl.assembly import Assembly, Surroundings
+from larbinpy.crawl.assembly import Assembly
 from larbinpy.crawl.disk_pause import DiskPause, passes
-from larbinpy.crawl.tuning import DEFAULT, Tuning
+from larbinpy.crawl.surroundings import DEFAULT, Surroundings, Tuning
 from larbinpy.errors import FULL, disk_error, what_failed
 from larbinpy.exit_status import Ending
 from larbinpy.loop.clock import Clock, clock, wall

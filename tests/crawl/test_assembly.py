@@ -13,9 +13,9 @@ import pytest
 
 from larbinpy import Config, Start
 from larbinpy.config import ConfigError
-from larbinpy.crawl.assembly import Assembly, Surroundings
+from larbinpy.crawl.assembly import Assembly
 from larbinpy.crawl.network import BY_PROXY, OTHER_FILES
-from larbinpy.crawl.tuning import DEFAULT, Tuning
+from larbinpy.crawl.surroundings import DEFAULT, Surroundings, Tuning
 from larbinpy.dns.lookup import Answer
 from larbinpy.loop.poller import Poller
 from larbinpy.outcome import Outcome

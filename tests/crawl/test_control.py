@@ -9,7 +9,7 @@ from larbinpy import Config, Start
 from larbinpy.crawl.control import Control
 from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.network import OTHER_FILES
-from larbinpy.crawl.tuning import Tuning
+from larbinpy.crawl.surroundings import Tuning
 from larbinpy.frontier.politeness import Waits
 from larbinpy.storage.checkpoints import Checkpoints
 from larbinpy.storage.state import State

@@ -328,7 +328,7 @@ def test_no_page_at_all_is_four(world: World) -> None:
     [
         ((), "nothing to crawl"),
         (("nonsense",), "nonsense"),
-        (("--resume", "--scratch", "http://site.test/"), "exclude"),
+        (("--resume", "--scratch", "http://site.test/"), "cannot be used together"),
         (("--set", "waitDuraton=1", "http://site.test/"), "waitDuration"),
         (("-c", "nowhere.conf"), "nowhere.conf"),
         (("-i", "nowhere.txt"), "nowhere.txt"),
@@ -377,7 +377,7 @@ def test_redirected_seed_is_not_asked_again(world: World) -> None:
 SHORT_GRACE = """
 import sys
 from larbinpy import Crawl, load
-from larbinpy.crawl.tuning import DEFAULT, Tuning
+from larbinpy.crawl.surroundings import DEFAULT, Tuning
 from larbinpy.output.report import write_report
 assert DEFAULT.grace == 10
 crawl = Crawl(load(None, {}, ()), tuning=Tuning(grace=0.5))

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from larbinpy.config import Config
-from larbinpy.crawl.assembly import OnDisk, Surroundings
 from larbinpy.crawl.mode import Mode
-from larbinpy.crawl.tuning import Tuning
+from larbinpy.crawl.on_disk import OnDisk
+from larbinpy.crawl.surroundings import Surroundings, Tuning
 from larbinpy.loop.poller import Poller
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page

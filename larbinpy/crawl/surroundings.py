@@ -1,15 +1,19 @@
-"""Sizes and times of a crawl that no setting changes, and the system that it depends on.
+"""The surroundings of a crawl: clocks, poller and streams, and sizes that no setting changes.
 
-They are constants for a user; a test passes others.
+These are constants for a user; a test passes others.
 """
 
 import resource
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import TextIO
 
 from larbinpy.crawl import ending, intake
 from larbinpy.dns.address import is_public
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
+from larbinpy.loop.clock import Clock
+from larbinpy.loop.poller import Poller
 
 
 def raise_open_files(wanted: int) -> int:
@@ -24,7 +28,7 @@ def raise_open_files(wanted: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuning:
-    """Times in seconds."""
+    """Sizes of a crawl, times in seconds, and the system calls that it depends on."""
 
     #: The state is saved this often; a kill then costs so much work, and no URL.
     checkpoint: float = 5.0
@@ -42,3 +46,16 @@ class Tuning:
 
 
 DEFAULT = Tuning()
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The world around a crawl; `closing` closes at the end all that the crawl has opened."""
+
+    poller: Poller
+    clock: Clock
+    wall: Clock
+    stdout: TextIO
+    stderr: TextIO
+    closing: ExitStack
+    tuning: Tuning

@@ -1,0 +1,109 @@
+"""The disk side of a crawl: its outputs, its log, and its state with the checkpoints."""
+
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from larbinpy._version import __version__
+from larbinpy.config import Config
+from larbinpy.crawl.mode import Mode
+from larbinpy.crawl.saving import Saving
+from larbinpy.crawl.surroundings import Surroundings
+from larbinpy.frontier.frontier import Frontier
+from larbinpy.frontier.saved import saved_by
+from larbinpy.loop.clock import Clock
+from larbinpy.output import Output
+from larbinpy.output.log import CrawlLog
+from larbinpy.output.mirror.browsable import MirrorSettings
+from larbinpy.output.modes import ArchiveSettings, open_output
+from larbinpy.output.plug import Outputs
+from larbinpy.stats.counters import Stats
+from larbinpy.storage.checkpoints import Checkpoints
+from larbinpy.storage.state import Start, State, StateError
+from larbinpy.storage.syncing import Syncing
+
+
+class OnDisk:
+    """The parts of a crawl that are on the disk: outputs, log and checkpoints.
+
+    They are opened without a change to an earlier crawl in the folder, until `take_up`.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        state: State,
+        frontier: Frontier,
+        own_output: Output | None,
+        mode: Mode,
+        stats: Stats,
+        around: Surroundings,
+    ) -> None:
+        self._state = state
+        self._frontier = frontier
+        closing, tuning = around.closing, around.tuning
+        self.output = open_outputs(config, own_output, around.wall, tuning.warc_file_size)
+        closing.callback(self.output.close)
+        self.log = CrawlLog(Path(config.state_dir) / "crawl.jsonl")
+        closing.callback(_close_after_all, self.log)
+        closing.callback(frontier.close)
+        # The disk of the output modes that write files.
+        writes = {"save", "mirror", "warc"}.intersection(config.output_mode)
+        syncing = Syncing(around.poller, [config.output_dir] if writes else [])
+        closing.callback(syncing.wait)
+        every = tuning.checkpoint_can_reload if config.can_reload else tuning.checkpoint
+        self._saved = saved_by(frontier, self.log, self.output, syncing)
+        self.saving = Saving(Checkpoints(state, self._saved, every), mode, stats, around.clock)
+
+    def take_up(self, start: Start, seeds: Iterable[str], now: float) -> None:
+        """Forget what an earlier crawl has left, or go on with it; then queue `seeds`."""
+        if start is Start.SCRATCH:
+            self._state.clear(self._saved)
+        elif start is Start.RESUME:
+            self._frontier.resume(now, ended=self._state.load(self._saved, now))
+        for url in seeds:
+            self._frontier.seed(url)
+
+
+def locked(folder: Path, start: Start, closing: ExitStack) -> State:
+    state = State(folder)
+    closing.callback(state.unlock)
+    state.lock()
+    if start is Start.REFUSE and state.exists:
+        raise StateError(
+            f"{folder}: holds a crawl already; --resume goes on with it, --scratch forgets it"
+        )
+    return state
+
+
+def _close_after_all(log: CrawlLog) -> None:
+    """Lines that still wait could not be written, which was reported when it was tried."""
+    with suppress(OSError):
+        log.close()
+
+
+def open_outputs(config: Config, own: Output | None, wall: Clock, warc_file_size: int) -> Outputs:
+    """The plugs of outputMode, and the plug of a program's `own`."""
+    more = {} if own is None else {"own": own}
+    # An archive of a crawl holds all of its pages, also those that an earlier one has.
+    conditional = "warc" not in config.output_mode
+    whole = "save" in config.output_mode
+    browsable = MirrorSettings(config.keep_originals, config.lower_case_names, conditional, whole)
+    return open_output(
+        config.output_mode,
+        config.output_dir,
+        more,
+        archive=ArchiveSettings(_about(config), wall, warc_file_size),
+        browsable=browsable if config.rewrite_links else None,
+    )
+
+
+def _about(config: Config) -> dict[str, str]:
+    """Fields of the first record of a WARC file."""
+    return {
+        "software": f"larbinpy/{__version__}",
+        "robots": "ignore" if config.ignore_robots else "obey (RFC 9309)",
+        "operator": config.sender,
+        "http-header-from": config.sender,
+        "http-header-user-agent": config.user_agent,
+    }
