@@ -7,7 +7,7 @@ import pytest
 from larbinpy.console.stream import reader_may_leave
 
 
-def test_what_nobody_reads_is_lost_without_a_word() -> None:
+def test_output_without_a_reader_is_dropped() -> None:
     read, write = os.pipe()
     stream = os.fdopen(write, "w")
     with reader_may_leave(stream):

@@ -19,13 +19,13 @@ def acts(char: str) -> bool:
     )
 
 
-def test_what_acts_on_a_terminal_is_spelled_out() -> None:
+def test_unsafe_characters_are_escaped() -> None:
     assert printable("a\x1b[31m\x00b\r\n") == "a\\x1b[31m\\x00b\\x0d\\x0a"
     assert printable("exe\u202efdp.\x9b") == "exe\\u202efdp.\\x9b"
     assert printable("\ud800\U000e0041") == "\\ud800\\U000e0041"
 
 
-def test_text_of_people_stays() -> None:
+def test_ordinary_text_is_unchanged() -> None:
     text = "http://例え.jp/Ünï/שלום?q=1&r='\"<>"
     assert printable(text) == text
 

@@ -57,19 +57,19 @@ def test_all_that_is_not_reached_is_hidden_on_purpose() -> None:
     assert [url for url in ANY.expected if "/hidden/" in url] == []
 
 
-def test_all_that_is_missing_is_missing_on_purpose() -> None:
+def test_every_404_is_intended() -> None:
     gone = [url for url, end in ANY.expected.items() if end.status == 404]
     assert gone and all("/missing" in url for url in gone)
 
 
-def test_every_end_of_interest_happens() -> None:
+def test_the_web_has_every_outcome() -> None:
     ends = Counter(end.outcome for end in TRUTH.expected.values())
     failures = {"noDNS", "noConnection", "forbiddenRobots", "badType"}
     assert set(ends) == failures | {"success", "err30X", "err40X", "err50X"}
     assert set(ends) <= {outcome.value for outcome in Outcome}
 
 
-def test_a_status_means_what_the_crawler_thinks_it_means() -> None:
+def test_statuses_map_to_the_crawlers_outcomes() -> None:
     for status in (200, 201, 301, 404, 410, 500, 503):
         assert Resource(status).fate == of_status(status).value
 
@@ -79,7 +79,7 @@ def test_urls_are_spelled_canonically() -> None:
         assert canonical(url) == url == resolve(url)
 
 
-def test_depth_does_not_cut_what_is_expected() -> None:
+def test_the_depth_reaches_every_expected_url() -> None:
     assert max(end.distance for end in ANY.expected.values()) <= 8
 
 
@@ -165,11 +165,11 @@ def test_the_fast_outcomes_are_the_same_truth() -> None:
         (("http://www.demo:8080/nothing", "success"), "unexpected: "),
     ],
 )
-def test_differences_tell_what_is_too_much(extra: tuple[str, str], said: str) -> None:
+def test_differences_name_wrong_fetches(extra: tuple[str, str], said: str) -> None:
     assert [line[: len(said)] for line in TRUTH.differences([*_right(), extra])] == [said]
 
 
-def test_differences_tell_what_is_missing_or_wrong() -> None:
+def test_differences_name_missing_and_wrong_fates() -> None:
     fates = _right()
     wrong = [*fates[2:], (fates[1][0], "timeout")]
     assert [line.partition(":")[0] for line in TRUTH.differences(wrong)] == ["no fate", "wrong"]
@@ -208,7 +208,7 @@ def test_a_share_of_the_good_pages_is_flaky_and_robots_never() -> None:
     assert [everything.reply(_request(chosen[0])).status for _ in range(2)] == [503, 200]
 
 
-def test_gzip_is_sent_to_those_who_take_it() -> None:
+def test_gzip_is_sent_to_clients_that_accept_it() -> None:
     location = Location("parcels.demo", "/gzip.html")
     packed = WebServer(WEB).reply(_request(location, **{"accept-encoding": "gzip, br"}))
     assert gzip.decompress(packed.body) == WEB.find(location).body
@@ -265,7 +265,7 @@ def test_names_without_an_address(name: str, type_: str, rcode: int) -> None:
     assert not reply.answer and "SOA" in reply.authority[0].to_text()
 
 
-def test_what_is_no_question_gets_no_answer() -> None:
+def test_invalid_queries_get_no_reply() -> None:
     server = NameServer(WEB)
     reply = _asked(server, "www.demo")
     for junk in (b"", b"\0" * 12, b"\xff" * 40, reply.to_wire()):
@@ -321,7 +321,7 @@ def test_the_log_can_be_cleared_and_shows_headers(demo: Serving) -> None:
     assert [(line.path, line.headers["from"]) for line in demo.log()] == [("/", "me")]
 
 
-def test_the_name_server_answers_and_nobody_listens_where_refused(demo: Serving) -> None:
+def test_refused_addresses_resolve_but_do_not_listen(demo: Serving) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.settimeout(5)
         sock.connect(demo.dns)
@@ -357,7 +357,7 @@ def test_one_port_is_found_for_all_addresses() -> None:
 # Its larbin.conf
 
 
-def test_the_configuration_is_valid_and_says_what_was_asked(tmp_path: Path) -> None:
+def test_demo_conf_is_a_valid_configuration(tmp_path: Path) -> None:
     file = tmp_path / "larbin.conf"
     out, state = tmp_path / "my pages", tmp_path / "state#1"
     seeds = tuple(WEB.url(seed) for seed in WEB.seeds)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from typing import NamedTuple, Protocol
 
+from larbinpy.config import LIVE
 from larbinpy.console.ports.watching import Watcher
 from larbinpy.console.text import json_line
 
@@ -102,17 +103,19 @@ def _help(_verbs: Verbs, _words: list[str]) -> CommandSteps:
     yield {"ok": True, "commands": usages}
 
 
+_LIVE = ", ".join(row.keyword for row in LIVE.values())
+
 COMMANDS = {
     "add": Command("URL...", _add, "add seeds"),
     "status": Command("", _status, "show the status of the crawl"),
     "pause": Command("", _plain(lambda verbs: verbs.pause()), "start no new requests"),
     "resume": Command("", _plain(lambda verbs: verbs.resume()), "continue after a pause"),
-    "set": Command("KEY VALUE", _set, "change a live setting"),
+    "set": Command("KEY VALUE", _set, f"change {_LIVE} for this run"),
     "explain": Command(
         "URL", lambda verbs, words: verbs.explain(words[0]), "show where a URL is, and why"
     ),
     "watch": Command(
-        "[WORD]", None, "show URLs as they are decided; an outcome or a part of the URL selects"
+        "[WORD]", None, "show URLs as they are decided; WORD is an outcome or part of a URL"
     ),
     "save": Command("", lambda verbs, _words: verbs.save(), "save the state to disk now"),
     "stop": Command("", _plain(lambda verbs: verbs.stop()), "stop the crawl cleanly"),

@@ -28,7 +28,12 @@ def outcomes(snapshot: Snapshot) -> Html:
     counts = group(snapshot, "outcomes")
     whole = sum(counts.values())
     lines = [
-        (name, grouped(count), percent(count, whole), share(count, whole))
+        (
+            join([name, el("small", in_words(name))]),
+            grouped(count),
+            percent(count, whole),
+            share(count, whole),
+        )
         for name, count in sorted(counts.items(), key=lambda item: -item[1])
         if count
     ]

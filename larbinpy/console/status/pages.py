@@ -29,7 +29,7 @@ PAGES: dict[str, tuple[str, tuple[Callable[..., Html], ...]]] = {
     "/stats.html": ("Outcomes", (outcomes, failures, robots)),
     "/histograms.html": ("Histograms", (plots, histograms)),
     "/urls.html": ("URLs and sites", (queues, sites, recent)),
-    "/dns.html": ("Names", (names,)),
+    "/dns.html": ("DNS", (names,)),
     "/system.html": ("System", (queues, system, config)),
     "/output.html": ("Output", (output,)),
     "/all.html": (

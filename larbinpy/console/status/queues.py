@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from larbinpy.console.status.format import Snapshot, figure, group, label, listing, rows, section
+from larbinpy.console.status.format import Snapshot, figure, group, listing, rows, section
 from larbinpy.console.status.markup import Html, el, table
 
 #: The stages of a URL: name, the queues of the snapshot that belong to it, explanation.
@@ -14,6 +14,13 @@ _STAGES = (
     ("Ready", ("ip_sites",), "waiting for their turn (waitDuration)"),
     ("In flight", ("in_flight",), "requests that run now"),
 )
+
+#: The states of sites whose names need more words.
+_STATES = {
+    "resolving": "resolving their names",
+    "robots": "fetching robots.txt",
+    "waiting": "waiting to try again",
+}
 
 
 def queues(snapshot: Snapshot) -> Html:
@@ -64,7 +71,7 @@ def sites(snapshot: Snapshot) -> Html:
 
 def _states(counts: Mapping[str, Any]) -> Html:
     items = [
-        el("span", el("b", figure("", count)), f" {label(name).lower()}")
+        el("span", el("b", figure("", count)), f" {_STATES.get(name, name)}")
         for name, count in counts.items()
     ]
     return el("p", *items, class_="states")

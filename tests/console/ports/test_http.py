@@ -34,7 +34,7 @@ def server(loop: Loop) -> StatusServer:
 
 
 def exchange(raw: bytes, host: str = "127.0.0.1", local: str = "127.0.0.1") -> Reply:
-    """(status, headers, body) of what a session answers to the bytes `raw`."""
+    """Status, headers and body of the reply to the bytes `raw`."""
     session = HttpSession(Site(snapshot, host, True), local)
     session.receive(raw)
     assert session.busy
@@ -89,7 +89,7 @@ def test_status_json_is_the_snapshot() -> None:
     assert json.loads(get("/status.json")[2]) == snapshot()
 
 
-def test_headers_that_protect() -> None:
+def test_security_headers() -> None:
     for path in ("/", "/metrics", "/status.json", "/nowhere"):
         _, headers, _ = get(path)
         policy = headers[b"content-security-policy"].decode()
@@ -184,7 +184,7 @@ def test_no_host_no_page() -> None:
         b"GET / HTTP/1.1\r\n x\r\n\r\n",
     ],
 )
-def test_what_is_no_request(raw: bytes) -> None:
+def test_invalid_requests_are_refused(raw: bytes) -> None:
     assert exchange(raw)[0] == 400
 
 
@@ -220,9 +220,7 @@ def test_a_browser_that_hangs_up(loop: Loop, server: StatusServer) -> None:
     loop.until(lambda: len(server) == 0)
 
 
-def test_half_requests_and_slow_ones_are_over_in_ten_seconds(
-    loop: Loop, server: StatusServer
-) -> None:
+def test_incomplete_requests_are_closed_after_ten_seconds(loop: Loop, server: StatusServer) -> None:
     silent = [loop.dial(server) for _ in range(10)]
     drips = [loop.dial(server) for _ in range(10)]
     for second in range(9):
@@ -254,7 +252,7 @@ def test_a_head_without_end(loop: Loop, server: StatusServer) -> None:
     assert len(server) == 0
 
 
-def test_a_long_head_is_told_so() -> None:
+def test_a_long_head_gets_its_status() -> None:
     head = b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 17_000
     assert exchange(head)[0] == 431
 
@@ -295,7 +293,7 @@ def test_pages_are_rendered_in_batches(loop: Loop) -> None:
     assert len(calls) == 12
 
 
-def test_all_who_ask_at_about_the_same_time_get_the_same_page(loop: Loop) -> None:
+def test_simultaneous_readers_share_a_rendered_page(loop: Loop) -> None:
     calls = []
 
     def counted() -> dict[str, Any]:
@@ -313,7 +311,7 @@ def test_all_who_ask_at_about_the_same_time_get_the_same_page(loop: Loop) -> Non
 
 
 def test_data_is_never_old(loop: Loop) -> None:
-    """Scripts read it right after they have changed something."""
+    """Scripts read it right after a change."""
     calls = []
 
     def counted() -> dict[str, Any]:
@@ -325,7 +323,7 @@ def test_data_is_never_old(loop: Loop) -> None:
     assert b"state 2" in loop.ask(server, request("/status.json"))
 
 
-def test_pages_that_are_kept_for_a_moment_have_an_end(loop: Loop, server: StatusServer) -> None:
+def test_rendered_pages_are_dropped(loop: Loop, server: StatusServer) -> None:
     for number in range(300):
         loop.ask(server, request(f"/?span={number}"))
     assert len(server._site._pages) == 1

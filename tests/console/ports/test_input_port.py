@@ -28,7 +28,7 @@ def crawl() -> FakeCrawl:
 
 
 def say(crawl: FakeCrawl, *pieces: bytes) -> str:
-    """What a session answers to `pieces`, then the end."""
+    """The answers of a session to `pieces` and the end of input."""
     session = InputSession(crawl)
     heard = b""
     for piece in (*pieces, b""):
@@ -214,7 +214,7 @@ def test_help_names_every_command(crawl: FakeCrawl) -> None:
     assert len(answer["commands"]) == len(COMMANDS)
 
 
-def test_a_command_may_take_many_turns_and_the_next_waits_for_it(crawl: FakeCrawl) -> None:
+def test_a_command_may_take_many_turns(crawl: FakeCrawl) -> None:
     crawl.steps = 3
     session = InputSession(crawl)
     session.receive(b"console\nexplain http://a.example/\npause\n")
@@ -228,7 +228,7 @@ def test_a_command_may_take_many_turns_and_the_next_waits_for_it(crawl: FakeCraw
     assert heard == b'{"ok":true,"url":"http://a.example/","where":"queued"}\n{"ok":true}\n'
 
 
-def test_what_waits_for_the_loop_hurries_nobody(crawl: FakeCrawl) -> None:
+def test_a_waiting_command_does_not_hurry_the_loop(crawl: FakeCrawl) -> None:
     crawl.is_saved = False
     session = InputSession(crawl)
     session.receive(b"console\nsave\n")
@@ -254,7 +254,7 @@ def watching(crawl: FakeCrawl, word: bytes = b"") -> InputSession:
     return session
 
 
-def test_watch_tells_fates_as_they_are_decided(crawl: FakeCrawl) -> None:
+def test_watch_sends_fates_as_they_are_decided(crawl: FakeCrawl) -> None:
     session = watching(crawl)
     assert (session.busy, session.closing, session.patience) == (False, False, float("inf"))
     crawl.watchers.write(fate_of(1))
@@ -268,8 +268,8 @@ def test_watch_is_ended_by_any_line(crawl: FakeCrawl) -> None:
         session = watching(crawl)
         crawl.watchers.write(fate_of(1))
         session.receive(line)
-        *told, last = session.work().splitlines()
-        assert [json.loads(line)["ts"] for line in told] == [fate(1)["ts"]]
+        *fates, last = session.work().splitlines()
+        assert [json.loads(line)["ts"] for line in fates] == [fate(1)["ts"]]
         assert json.loads(last) == {"ok": True, "watched": 1, "lost": 0}
         assert len(crawl.watchers) == 0
         session.receive(b"pause\n")
@@ -289,9 +289,7 @@ def test_watch_ends_with_the_connection(crawl: FakeCrawl, ending: bytes) -> None
     assert len(crawl.watchers) == 0
 
 
-def test_a_watcher_that_does_not_read_loses_lines_and_nobody_else_does(
-    loop: Loop, crawl: FakeCrawl
-) -> None:
+def test_only_a_watcher_that_does_not_read_loses_lines(loop: Loop, crawl: FakeCrawl) -> None:
     port = loop.add(InputPort(loop.poller, crawl, "127.0.0.1", 0))
     deaf = loop.dial(port, receive_buffer=4096)
     loop.send(deaf, b"console\nwatch\n")
@@ -342,9 +340,7 @@ def test_the_banner_ends_in_an_empty_line(loop: Loop, crawl: FakeCrawl) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "OPTIONS", "PRI", "BREW"])
-def test_a_browsers_request_closes_at_once_and_adds_nothing(
-    loop: Loop, crawl: FakeCrawl, method: str
-) -> None:
+def test_an_http_request_is_closed_at_once(loop: Loop, crawl: FakeCrawl, method: str) -> None:
     port = loop.add(InputPort(loop.poller, crawl, "127.0.0.1", 0))
     body = FIRST + b"http://evil.example/\n" + b"console\nadd http://evil.example/\nstop\n"
     head = f"{method} / HTTP/1.1\r\nHost: localhost:1976\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -365,9 +361,7 @@ def test_a_line_without_end_is_cut_off_early(loop: Loop, crawl: FakeCrawl) -> No
     assert crawl.seeds == []
 
 
-def test_connections_are_few_and_the_silent_ones_keep_nobody_out(
-    loop: Loop, crawl: FakeCrawl
-) -> None:
+def test_silent_connections_make_room_for_new_ones(loop: Loop, crawl: FakeCrawl) -> None:
     port = loop.add(InputPort(loop.poller, crawl, "127.0.0.1", 0))
     for _ in range(60):
         loop.dial(port)
@@ -380,9 +374,7 @@ def test_connections_are_few_and_the_silent_ones_keep_nobody_out(
     assert len(crawl.seeds) == 1
 
 
-def test_someone_who_has_said_what_for_may_think_for_ten_minutes(
-    loop: Loop, crawl: FakeCrawl
-) -> None:
+def test_a_session_may_be_idle_for_ten_minutes(loop: Loop, crawl: FakeCrawl) -> None:
     port = loop.add(InputPort(loop.poller, crawl, "127.0.0.1", 0))
     peer = loop.dial(port)
     loop.send(peer, b"console\n")
@@ -392,7 +384,7 @@ def test_someone_who_has_said_what_for_may_think_for_ten_minutes(
     assert b"Idle for too long" in loop.read_all(peer)
 
 
-def test_a_flood_of_seeds_is_worked_off_in_shares(loop: Loop, crawl: FakeCrawl) -> None:
+def test_many_seeds_are_handled_in_batches(loop: Loop, crawl: FakeCrawl) -> None:
     port = loop.add(InputPort(loop.poller, crawl, "127.0.0.1", 0))
     peer = loop.dial(port)
     flood = FIRST + b"".join(b"http://a.example/%d\n" % n for n in range(3000))
@@ -412,9 +404,7 @@ def test_a_flood_of_seeds_is_worked_off_in_shares(loop: Loop, crawl: FakeCrawl) 
     ]
 
 
-def test_a_seeder_that_reads_no_refusals_is_held_up_and_then_dropped(
-    loop: Loop, crawl: FakeCrawl
-) -> None:
+def test_a_seeder_that_reads_no_refusals_is_closed(loop: Loop, crawl: FakeCrawl) -> None:
     port = loop.add(InputPort(loop.poller, crawl, "127.0.0.1", 0))
     peer = loop.dial(port, receive_buffer=4096)
     flood = FIRST + b"nonsense that is refused\n" * 400_000

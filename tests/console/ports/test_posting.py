@@ -1,4 +1,4 @@
-"""POST /control: what it does, and for whom it does nothing."""
+"""POST /control: the commands it runs, and the requests it refuses."""
 
 import json
 import os
@@ -92,7 +92,7 @@ def post(crawl: FakeCrawl, command: str, *headers: str, **more: Any) -> Reply:
     return exchange(crawl, request(RIGHT, JSON, *headers, body=as_json(command), **more))
 
 
-# What it does
+# Commands
 
 
 @pytest.mark.parametrize(("kind", "spell"), [(JSON, as_json), (FORM, as_form)])
@@ -146,13 +146,13 @@ def test_wrong_commands(crawl: FakeCrawl, command: str, error: str) -> None:
     assert json.loads(body)["error"].startswith(error)
 
 
-def test_what_is_refused_is_told(crawl: FakeCrawl) -> None:
+def test_refused_urls_are_reported(crawl: FakeCrawl) -> None:
     status, _, body = post(crawl, "add ftp://c.example/")
     assert status == 400
     assert json.loads(body)["refused"] == [{"url": "ftp://c.example/", "reason": "badURL"}]
 
 
-# For whom it does nothing
+# Refusals
 
 
 def refused(crawl: FakeCrawl, raw: bytes, local: str = "127.0.0.1") -> int:
@@ -252,7 +252,7 @@ def test_not_from_another_machine(crawl: FakeCrawl, local: str) -> None:
         ("X: y", b'{"command": "stop"}'),
     ],
 )
-def test_not_what_is_no_command(crawl: FakeCrawl, kind: str, body: bytes) -> None:
+def test_invalid_bodies_are_refused(crawl: FakeCrawl, kind: str, body: bytes) -> None:
     assert refused(crawl, request(RIGHT, kind, body=body)) == 400
 
 
@@ -264,16 +264,16 @@ def test_bodies_are_bounded(crawl: FakeCrawl) -> None:
     assert refused(crawl, head + chunk * 10) == 413
 
 
-def test_what_is_not_http(crawl: FakeCrawl) -> None:
+def test_invalid_http_is_refused(crawl: FakeCrawl) -> None:
     head = request(RIGHT, JSON, "Transfer-Encoding: chunked").replace(b"Content-Length: 0\r\n", b"")
     assert refused(crawl, head + b"zz\r\n") == 400
-    # What follows is another request, which is never looked at.
+    # The rest is another request, which is ignored.
     raw = request(RIGHT, JSON, body=as_json("pause")) + request(RIGHT, JSON, body=as_json("stop"))
     assert exchange(crawl, raw)[0] == 200
     assert crawl.calls == [("pause",)]
 
 
-def test_without_posting_there_is_no_such_page() -> None:
+def test_without_posting_control_is_not_found() -> None:
     session = HttpSession(Site(snapshot, "127.0.0.1", True), "127.0.0.1")
     session.receive(request(RIGHT, JSON, body=as_json("stop")))
     assert b" 405 " in session.work()
@@ -299,9 +299,7 @@ def test_no_bytes_break_a_session(pieces: list[bytes]) -> None:
 # Clients that cost something
 
 
-def test_clients_that_send_nothing_or_little_are_over_in_ten_seconds(
-    loop: Loop, crawl: FakeCrawl
-) -> None:
+def test_slow_clients_are_closed_after_ten_seconds(loop: Loop, crawl: FakeCrawl) -> None:
     server = loop.add(
         StatusServer(loop.poller, snapshot, "127.0.0.1", 0, True, Posting(crawl, TOKEN))
     )
@@ -320,7 +318,7 @@ def test_clients_that_send_nothing_or_little_are_over_in_ten_seconds(
     assert crawl.calls == []
 
 
-def test_a_thousand_clients_keep_nobody_out(loop: Loop, crawl: FakeCrawl) -> None:
+def test_a_thousand_clients_do_not_block_others(loop: Loop, crawl: FakeCrawl) -> None:
     server = loop.add(
         StatusServer(loop.poller, snapshot, "127.0.0.1", 0, True, Posting(crawl, TOKEN))
     )
@@ -340,7 +338,7 @@ def test_a_thousand_clients_keep_nobody_out(loop: Loop, crawl: FakeCrawl) -> Non
 # The token
 
 
-def test_the_token_is_its_owners_alone(tmp_path: Path) -> None:
+def test_only_the_owner_may_read_the_token(tmp_path: Path) -> None:
     old = os.umask(0)
     try:
         first = token.issue(tmp_path)

@@ -78,7 +78,7 @@ def test_a_conversation(loop: Loop) -> None:
     assert repr(server) == f"<TcpServer 127.0.0.1:{server.port} 0/3 connections, 0 ready>"
 
 
-def test_what_was_sent_before_the_end_is_answered(loop: Loop) -> None:
+def test_bytes_before_the_end_are_answered(loop: Loop) -> None:
     server, _ = serve(loop)
     peer = loop.dial(server)
     peer.send(b"abc")
@@ -86,7 +86,7 @@ def test_what_was_sent_before_the_end_is_answered(loop: Loop) -> None:
     assert loop.read_all(peer) == b"helloabc"
 
 
-def test_beyond_the_cap_the_one_silent_longest_makes_room(loop: Loop) -> None:
+def test_at_the_limit_the_longest_silent_connection_is_closed(loop: Loop) -> None:
     server, sessions = serve(loop)
     first, second, third = [loop.dial(server) for _ in range(3)]
     loop.later(1)
@@ -103,7 +103,7 @@ def test_beyond_the_cap_the_one_silent_longest_makes_room(loop: Loop) -> None:
     third.close()
 
 
-def test_peers_beyond_the_cap_wait_while_all_are_owed_an_answer(loop: Loop) -> None:
+def test_at_the_limit_new_peers_wait_for_busy_sessions(loop: Loop) -> None:
     class Slow(Echo):
         def work(self) -> bytes:
             return b""
@@ -126,7 +126,7 @@ def test_peers_beyond_the_cap_wait_while_all_are_owed_an_answer(loop: Loop) -> N
     late.close()
 
 
-def test_a_thousand_silent_peers_keep_nobody_out(loop: Loop) -> None:
+def test_a_thousand_silent_peers_do_not_block_others(loop: Loop) -> None:
     server, _ = serve(loop, connections=32)
     for number in range(1000):
         loop.dial(server)
@@ -142,7 +142,7 @@ def test_a_thousand_silent_peers_keep_nobody_out(loop: Loop) -> None:
     assert loop.read_all(peer) == b"helloend."
 
 
-def test_a_session_that_rests_hurries_nobody(loop: Loop) -> None:
+def test_a_resting_session_does_not_hurry_the_loop(loop: Loop) -> None:
     class Resting(Echo):
         resting = True
         works = 0
@@ -159,7 +159,7 @@ def test_a_session_that_rests_hurries_nobody(loop: Loop) -> None:
     assert loop.read_all(peer) == b"helloend."
 
 
-def test_a_session_may_have_something_to_say_by_itself(loop: Loop) -> None:
+def test_a_session_may_become_busy_by_itself(loop: Loop) -> None:
     server, sessions = serve(loop)
     peer = loop.dial(server)
     loop.turn(3)
@@ -275,7 +275,7 @@ def test_without_descriptors_the_listener_rests(loop: Loop) -> None:
     assert len(sessions) == 1
 
 
-def test_close_sends_what_it_can_and_may_be_repeated(loop: Loop) -> None:
+def test_close_flushes_and_may_be_repeated(loop: Loop) -> None:
     server, _ = serve(loop)
     peer = loop.dial(server)
     loop.turn(3)

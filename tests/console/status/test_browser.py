@@ -39,7 +39,7 @@ class World:
         self.server.step(time.monotonic())
 
     def show(self, data: dict[str, Any]) -> None:
-        """Show `data` from now on, to those as well who have just asked."""
+        """Show `data` from now on, also to readers of a cached page."""
         self.data = data
         self.server._site._fresh_until = float("-inf")
 
@@ -66,7 +66,7 @@ def world(running: World) -> World:
 
 
 def at_rest(tab: Tab, world: World) -> None:
-    """Nothing went wrong, and nobody else was asked for anything."""
+    """No script error, and no request to another server."""
     assert tab.complaints == []
     assert {urlsplit(url).netloc for url in tab.requests} == {f"127.0.0.1:{world.server.port}"}
     assert tab.run("window.alerts") is None
@@ -81,7 +81,7 @@ def opened(world: World, path: str = "/", width: int = 1280, *, dark: bool = Fal
 
 
 def look_now(tab: Tab) -> None:
-    """What the script does each second."""
+    """Run one update of the script."""
     tab.run("document.dispatchEvent(new Event('visibilitychange'))")
 
 
@@ -108,7 +108,7 @@ def test_long_names_do_not_make_a_page_too_wide(world: World, path: str) -> None
     tab.close()
 
 
-def test_markup_in_what_was_crawled_stays_text(world: World) -> None:
+def test_crawled_markup_stays_text(world: World) -> None:
     world.show(hostile(PAYLOAD))
     tab = opened(world, "/all.html")
     at_rest(tab, world)
@@ -141,8 +141,8 @@ def test_numbers_change_by_themselves_and_the_page_is_not_loaded_again(world: Wo
     tab.close()
 
 
-def test_what_the_reader_does_is_left_alone(world: World) -> None:
-    """An open part, the selection and the focus outlive the next look."""
+def test_selection_scroll_and_focus_survive_an_update(world: World) -> None:
+    """An open part, the selection and the focus survive the next update."""
     tab = opened(world, "/system.html")
     tab.run(
         "document.querySelector('details').open = true,"
@@ -170,7 +170,7 @@ def test_a_switch_holds_the_page(world: World) -> None:
     tab.close()
 
 
-def test_a_crawl_that_has_ended_is_told_so(world: World) -> None:
+def test_the_page_reports_the_end_of_the_crawl(world: World) -> None:
     tab = opened(world)
     assert tab.run("document.getElementById('lost').hidden")
     tab.run("window.fetch = () => Promise.reject(new TypeError('gone')), true")

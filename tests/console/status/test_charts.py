@@ -83,24 +83,24 @@ def test_scales_end_with_round_numbers(value: float, top: float) -> None:
 
 
 @given(st.floats(1e-6, 1e15))
-def test_no_value_is_above_the_scale_and_none_is_lost_below(value: float) -> None:
+def test_the_scale_fits_the_values(value: float) -> None:
     assert value <= round_up(value) * (1 + 1e-9)
     assert round_up(value) <= 2 * value * (1 + 1e-9)
 
 
-def test_a_distribution_says_where_most_are() -> None:
-    told = {"bounds_s": [0.01, 0.1, 1.0], "counts": [0, 60, 38, 2]}
-    shown = charts.distribution(told)
+def test_a_distribution_has_percentiles() -> None:
+    histogram = {"bounds_s": [0.01, 0.1, 1.0], "counts": [0, 60, 38, 2]}
+    shown = charts.distribution(histogram)
     assert "half up to 100 ms; 95 % up to 1 s; 99 % over 1 s" in shown
     assert "up to 10 ms" not in shown
     assert shown.count("<rect") == 3
 
 
 def test_how_long_a_share_of_all_took() -> None:
-    told = {"bounds_s": [0.01, 0.1, 1.0], "counts": [1, 60, 38, 1]}
+    histogram = {"bounds_s": [0.01, 0.1, 1.0], "counts": [1, 60, 38, 1]}
     shares = (0.01, 0.5, 0.95, 0.995, 1.0)
     words = ["up to 10 ms", "up to 100 ms", "up to 1 s", "over 1 s", "over 1 s"]
-    assert [charts.within(told, share) for share in shares] == words
+    assert [charts.within(histogram, share) for share in shares] == words
     for odd in ({}, {"bounds_s": [1.0], "counts": [0, 0]}, {"bounds_s": [1.0], "counts": [3]}):
         assert charts.within(odd, 0.5) == "-"
 

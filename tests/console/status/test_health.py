@@ -8,7 +8,7 @@ from tests.support.snapshots import history, snapshot
 
 
 def crawl(**changes: Any) -> dict[str, Any]:
-    """A crawl that is well, but for `changes`."""
+    """A crawl without findings, except for `changes`."""
     series: dict[str, Sequence[float]] = {
         "pages": [5] * 60,
         "success": [5] * 60,
@@ -38,7 +38,7 @@ def test_all_is_well() -> None:
 
 
 @pytest.mark.parametrize("data", [{}, dict.fromkeys(snapshot()), {"history": {"minute": None}}])
-def test_a_snapshot_that_lacks_keys_says_no_more_than_it_knows(data: dict[str, Any]) -> None:
+def test_missing_keys_make_no_finding(data: dict[str, Any]) -> None:
     assert [finding.level for finding in findings(data)] == [Level.GOOD]
 
 

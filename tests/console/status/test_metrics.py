@@ -9,7 +9,7 @@ from tests.support.snapshots import hostile, snapshot
 
 
 def labelled(samples: Any, name: str) -> Any:
-    """The samples of `name` by their label's value."""
+    """The samples of `name` by label value."""
     return {
         tuple(value for _, value in labels): number
         for (sample, labels), number in samples.items()
@@ -79,7 +79,7 @@ def test_crawled_text_makes_no_sample(payload: str) -> None:
     metrics.render(hostile(payload)).encode()
 
 
-def test_what_a_snapshot_lacks_is_left_out() -> None:
+def test_missing_keys_are_left_out() -> None:
     assert ("larbinpy_build_info", (("version", "None"),)) in read(metrics.render({}))
     read(metrics.render(dict.fromkeys(snapshot())))
 

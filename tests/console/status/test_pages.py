@@ -76,7 +76,7 @@ def test_pages_are_correct_html_that_needs_nothing(path: str) -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("payload", PAYLOADS)
-def test_crawled_text_becomes_no_element_and_no_attribute(path: str, payload: str) -> None:
+def test_crawled_text_adds_no_markup(path: str, payload: str) -> None:
     shown = pages.render(path, hostile(payload))
     assert shape(shown) <= shape(pages.render("/all.html", snapshot()))
     tree, _ = parse(shown)
@@ -115,7 +115,7 @@ def test_the_findings_are_shown_with_their_level(path: str) -> None:
     assert "All well" in well and "paused" not in well
 
 
-def test_each_page_shows_what_it_is_for() -> None:
+def test_each_page_shows_its_values() -> None:
     data = snapshot()
     expected = {
         "/stats.html": [
@@ -157,15 +157,13 @@ def labels(text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("elapsed", "since"), [(20, "1 min"), (299, "1 min"), (300, "1 h"), (90_000, "24 h")]
 )
-def test_the_overview_looks_as_far_back_as_there_is_something_to_see(
-    elapsed: float, since: str
-) -> None:
+def test_the_default_span_fits_the_age(elapsed: float, since: str) -> None:
     shown = labels(pages.render("/", snapshot(elapsed_s=elapsed)))
     assert shown and all(f"since {since} ago" in label for label in shown)
 
 
 @pytest.mark.parametrize(("span", "since"), [("minute", "1 min"), ("hour", "1 h"), ("day", "24 h")])
-def test_people_choose_how_far_back(span: str, since: str) -> None:
+def test_the_reader_chooses_the_span(span: str, since: str) -> None:
     shown = pages.render("/", snapshot(), span=span)
     assert all(f"since {since} ago" in label for label in labels(shown))
     tree, _ = parse(shown)
@@ -174,18 +172,18 @@ def test_people_choose_how_far_back(span: str, since: str) -> None:
 
 
 @pytest.mark.parametrize("span", ["", "year", "<b>"])
-def test_what_is_no_span_is_passed_over(span: str) -> None:
+def test_an_invalid_span_is_ignored(span: str) -> None:
     assert pages.render("/", snapshot(), span=span) == pages.render("/", snapshot())
 
 
-def test_a_tab_says_when_something_is_wrong() -> None:
+def test_the_title_shows_warnings() -> None:
     well = snapshot(gate={}, dns={}, history={})
     assert "<title>larbinpy running: Overview</title>" in pages.render("/", well)
     full = pages.render("/dns.html", snapshot(state="disk full"))
-    assert "<title>Trouble! larbinpy disk full: Names</title>" in full
+    assert "<title>Trouble! larbinpy disk full: DNS</title>" in full
 
 
-def test_the_configuration_tells_what_was_set_from_defaults() -> None:
+def test_changed_settings_are_apart_from_defaults() -> None:
     config = texts(replace(Config(), wait_duration=5.0, user_agent="<mybot>"))
     tree, _ = parse(pages.render("/system.html", snapshot(config=config)))
     section = tree.findall("body/main/section")[-1]
@@ -217,10 +215,10 @@ def test_the_overview_has_few_failures_and_their_page_all() -> None:
         )
 
 
-def test_odd_histograms_and_histories_are_no_harm() -> None:
+def test_odd_histograms_and_histories_are_accepted() -> None:
     odd = [{}, {"bounds_s": [1.0], "counts": []}, {**histogram(), "counts": [0, 0, 0, 0]}]
-    for told in odd:
-        shown = pages.render("/histograms.html", snapshot(histograms={"fetch": told}))
+    for odd_one in odd:
+        shown = pages.render("/histograms.html", snapshot(histograms={"fetch": odd_one}))
         assert "Nothing yet." in shown
     pages.render("/", snapshot(history=history(pages=[])))
 
@@ -234,7 +232,7 @@ def _luminance(colour: str) -> float:
 @pytest.mark.parametrize("sheet", [LIGHT, DARK])
 @pytest.mark.parametrize("ground", ["page", "card"])
 @pytest.mark.parametrize("name", ["ink", "soft", "blue", "green", "amber", "red"])
-def test_words_and_lines_stand_out(sheet: dict[str, str], ground: str, name: str) -> None:
+def test_colours_have_enough_contrast(sheet: dict[str, str], ground: str, name: str) -> None:
     """WCAG 2.2, 1.4.3: a contrast of 4.5 to 1 for text."""
     high, low = sorted((_luminance(sheet[name]), _luminance(sheet[ground])), reverse=True)
     assert (high + 0.05) / (low + 0.05) >= 4.5
@@ -249,7 +247,7 @@ def test_a_snapshot_that_lacks_keys_is_still_a_page(path: str, data: dict[str, A
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_crawl_that_has_just_begun(path: str) -> None:
+def test_a_new_crawl_has_valid_pages(path: str) -> None:
     zero = snapshot(
         outcomes={}, recent=[], failures=[], refusals=[], history={}, histograms={}, output={},
         sites={"total": 0, "by_state": {}, "busiest": [], "suspended": []})  # fmt: skip
@@ -268,7 +266,7 @@ def test_a_long_url_is_cut() -> None:
     assert "x" * 400 not in shown
 
 
-def test_a_table_without_rows_says_so() -> None:
+def test_a_table_without_rows_is_a_sentence() -> None:
     assert table(("A",), [], "No site.") == '<p class="none">No site.</p>'
 
 
@@ -278,7 +276,7 @@ def test_the_start_may_be_unix_time_or_text() -> None:
 
 
 @given(st.text(max_size=20) | st.sampled_from(PAYLOADS))
-def test_plain_text_is_left_as_it_is_and_all_other_is_made_harmless(value: str) -> None:
+def test_text_is_escaped_where_needed(value: str) -> None:
     assert text(value) == html.escape(printable(value))
     assert text(value * 100) == html.escape(printable(value * 100, 300))
 

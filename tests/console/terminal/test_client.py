@@ -66,7 +66,7 @@ def test_a_great_many_refusals_do_not_lock_both_ends(crawl: FakeCrawl, port: int
     assert crawl.seeds == []
 
 
-def test_a_seeder_is_told_when_the_port_closes(loop: Background, input_port: InputPort) -> None:
+def test_seeding_reports_a_port_that_closes(loop: Background, input_port: InputPort) -> None:
     def urls() -> Iterator[str]:
         yield "http://a.example/"
         loop.close(input_port)
@@ -76,18 +76,18 @@ def test_a_seeder_is_told_when_the_port_closes(loop: Background, input_port: Inp
         seed("127.0.0.1", input_port.port, urls())
 
 
-def test_nobody_there(free_port: int) -> None:
+def test_a_closed_port_is_an_error(free_port: int) -> None:
     for call in (
         lambda: seed("127.0.0.1", free_port, ["http://a/"]),
         lambda: read_status("127.0.0.1", free_port),
         lambda: next(follow("127.0.0.1", free_port)),
     ):
-        with pytest.raises(NoAnswer, match=f"no crawl answers at 127.0.0.1:{free_port}") as told:
+        with pytest.raises(NoAnswer, match=f"no crawl answers at 127.0.0.1:{free_port}") as raised:
             call()
-        assert "\n" not in str(told.value)
+        assert "\n" not in str(raised.value)
 
 
-def test_someone_silent_there() -> None:
+def test_a_silent_port_is_an_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
         number = mute.getsockname()[1]
         with pytest.raises(NoAnswer, match="does not answer"):
@@ -130,7 +130,7 @@ def test_the_wrong_port(loop: Background, port: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "told"),
+    ("reply", "message"),
     [
         (b"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\n{}", "HTTP 403"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{[", "HTTP 200"),
@@ -139,8 +139,8 @@ def test_the_wrong_port(loop: Background, port: int) -> None:
         (b"", "no status page"),
     ],
 )
-def test_odd_replies(loop: Background, reply: bytes, told: str) -> None:
-    with pytest.raises(NoAnswer, match=told):
+def test_odd_replies(loop: Background, reply: bytes, message: str) -> None:
+    with pytest.raises(NoAnswer, match=message):
         read_status("127.0.0.1", canned(loop, reply))
 
 

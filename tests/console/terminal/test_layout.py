@@ -31,7 +31,7 @@ def test_add() -> None:
 def test_status_is_a_table() -> None:
     text = shown("status", ok=True, **snapshot())
     lines = text.splitlines()
-    assert lines[0] == "running for 0:44:39"
+    assert lines[0] == "running, 0:44:39 since the start"
     assert "  URLs       342,809 queued of 391,022 seen" in lines
     assert "  gate       closed: www.example.com holds 9998 URLs" in lines
     assert "  http://slow.example  Retry-After: 120, for 0:01:58" in lines
@@ -74,14 +74,14 @@ def test_watch() -> None:
     assert shown("watch", ok=True, watched=3, lost=7) == "3 shown, 7 lost\n"
 
 
-def test_help_says_what_for() -> None:
+def test_help_describes_the_commands() -> None:
     assert "  explain URL    show where a URL is, and why\n" in shown("help", ok=True, commands=[])
 
 
 @pytest.mark.parametrize(
     "reply", ["nonsense\x1b", "[]", "{}", '{"ok": true, "totals": 3}', '"x"', "null", "{"]
 )
-def test_what_is_not_understood_is_shown_as_it_is(reply: str) -> None:
+def test_unknown_answers_are_shown_unchanged(reply: str) -> None:
     for command in ("status", "explain x", "watch", "add x", "pause"):
         text = laid_out(command, reply)
         assert text.count("\n") == 1

@@ -37,14 +37,14 @@ def test_the_last_line_is_not_repeated() -> None:
 
 
 @pytest.mark.parametrize("mode", ["bar", "log", "none"])
-def test_what_is_said_between_has_a_line_of_its_own(mode: str) -> None:
+def test_a_message_has_a_line_of_its_own(mode: str) -> None:
     out = io.StringIO()
     progress = make_progress(mode, out, None)
     progress.say("first")
     progress.update(snapshot(elapsed_s=9))
     progress.say("no room")
     progress.close()
-    # What is on the screen of each line: what was written since the last return to its beginning.
+    # The screen shows of each line the text after its last carriage return.
     shown = [line.rpartition("\r")[2] for line in out.getvalue().split("\n")]
     if mode != "log":
         assert shown[:2] == ["first", "no room"]
@@ -52,7 +52,7 @@ def test_what_is_said_between_has_a_line_of_its_own(mode: str) -> None:
     assert shown[-1] == ""
 
 
-def test_a_line_says_how_the_crawl_goes() -> None:
+def test_the_status_line() -> None:
     line = status_line(snapshot())
     for part in (
         "0:44:39 running",
@@ -86,7 +86,7 @@ def test_a_bar_without_a_limit_starts_no_thread() -> None:
     assert "44907 pages" in out.getvalue()
 
 
-def test_none_and_nonsense() -> None:
+def test_no_progress_and_unknown_modes() -> None:
     out = io.StringIO()
     progress = make_progress("none", out, None)
     progress.update(snapshot(elapsed_s=100))

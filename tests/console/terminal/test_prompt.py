@@ -113,7 +113,7 @@ def test_it_reconnects_after_idleness(
     assert crawl.calls == [("pause",), ("resume",)]
 
 
-def test_it_says_when_the_crawl_is_gone(loop: Loop, converses: Conversation) -> None:
+def test_a_closed_crawl_is_an_error(loop: Loop, converses: Conversation) -> None:
     def lines() -> Iterator[str]:
         loop.servers[0].close()
         yield "status\n"
@@ -122,7 +122,7 @@ def test_it_says_when_the_crawl_is_gone(loop: Loop, converses: Conversation) -> 
         converses(Typist(lines()))
 
 
-def test_one_may_leave_a_crawl_that_is_over(loop: Loop, converses: Conversation) -> None:
+def test_quit_works_after_the_end_of_the_crawl(loop: Loop, converses: Conversation) -> None:
     def lines() -> Iterator[str]:
         loop.servers[0].close()
         yield "quit\n"
@@ -130,12 +130,12 @@ def test_one_may_leave_a_crawl_that_is_over(loop: Loop, converses: Conversation)
     converses(Typist(lines()))
 
 
-def test_nobody_there() -> None:
+def test_a_closed_port_is_an_error() -> None:
     with pytest.raises(NoAnswer, match="no crawl answers"):
         converse("127.0.0.1", 1, io.StringIO(), io.StringIO())
 
 
-def test_lines_of_a_pipe_and_what_is_left_of_them() -> None:
+def test_a_script_buffers_the_lines_of_a_pipe() -> None:
     reading, writing = os.pipe()
     os.write(writing, b"watch\n\nstatus \xff")
     with open(reading) as stdin:
@@ -155,7 +155,7 @@ def test_lines_of_a_pipe_and_what_is_left_of_them() -> None:
 
 @pytest.fixture
 def watching(loop: Loop, crawl: FakeCrawl, converses: Conversation) -> Watching:
-    """A function that watches while fates come, one a look; what was shown, and the looks."""
+    """A function that runs `watch` while fates arrive, one each time it waits."""
 
     def watch(lines: bytes, fates: list[dict[str, Any]], typed_at: int | None = None) -> list[Any]:
         looks = 0
@@ -208,7 +208,7 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def typing(monkeypatch: pytest.MonkeyPatch, state: Path, converses: Conversation) -> Typing:
-    """A function that types lines at the prompt; what is on the screen then."""
+    """A function that types lines at the prompt; returns the output."""
 
     def type_in(*lines: str | BaseException, **more: Any) -> str:
         typed = iter([*lines, EOFError()])
@@ -226,7 +226,7 @@ def typing(monkeypatch: pytest.MonkeyPatch, state: Path, converses: Conversation
     return type_in
 
 
-def test_a_terminal_gets_answers_for_people(typing: Typing, crawl: FakeCrawl) -> None:
+def test_a_terminal_gets_formatted_answers(typing: Typing, crawl: FakeCrawl) -> None:
     assert typing("pause", "", "nonsense") == (
         f"ok\nerror: unknown command 'nonsense'; known: {', '.join(COMMANDS)}\n\n"
     )
@@ -246,7 +246,7 @@ def test_an_interrupt_drops_the_line(typing: Typing, crawl: FakeCrawl) -> None:
     assert crawl.calls == [("pause",)] * 2
 
 
-def test_an_interrupt_ends_what_is_being_done(typing: Typing, crawl: FakeCrawl) -> None:
+def test_an_interrupt_ends_the_running_command(typing: Typing, crawl: FakeCrawl) -> None:
     def interrupted(sock: int, source: int | None) -> None:
         raise KeyboardInterrupt
 
@@ -269,7 +269,7 @@ def test_quit_leaves_the_prompt(typing: Typing, crawl: FakeCrawl) -> None:
     assert crawl.calls == []
 
 
-def test_history_is_kept_for_the_next_time_and_for_nobody_else(typing: Typing, state: Path) -> None:
+def test_history_is_kept_in_a_private_file(typing: Typing, state: Path) -> None:
     readline = pytest.importorskip("readline")
     readline.clear_history()
     readline.add_history("explain http://a.example/")
@@ -283,12 +283,12 @@ def test_history_is_kept_for_the_next_time_and_for_nobody_else(typing: Typing, s
     readline.clear_history()
 
 
-def test_a_history_that_cannot_be_kept_is_no_matter(typing: Typing, state: Path) -> None:
+def test_an_unwritable_history_is_ignored(typing: Typing, state: Path) -> None:
     (state / "larbinpy").write_text("in the way")
     assert typing("pause") == "ok\n\n"
 
 
-def test_history_is_below_home_where_xdg_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_history_is_below_home_without_xdg(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/me")
     for value in ("", "relative"):
         monkeypatch.setenv("XDG_STATE_HOME", value)

@@ -40,7 +40,7 @@ def test_lines_over_the_borders_of_blocks(tmp_path: Path, poller: Poller) -> Non
     assert lines_of("\n".join(names).encode(), tmp_path, poller) == names
 
 
-def test_a_line_without_end_is_not_kept(tmp_path: Path, poller: Poller) -> None:
+def test_a_line_without_end_is_cut(tmp_path: Path, poller: Poller) -> None:
     first, last = lines_of(b"x" * 5_000_000 + b"\nlast", tmp_path, poller)
     assert (len(first) < 100_000, last) == (True, "last")
 

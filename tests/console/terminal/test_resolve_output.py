@@ -21,7 +21,7 @@ def test_lines_in_a_file(tmp_path: Path, content: bytes, lines: int) -> None:
     assert lines_in(str(tmp_path / "names")) == lines
 
 
-def test_lines_in_what_can_be_read_only_once_or_not_at_all(tmp_path: Path) -> None:
+def test_lines_of_pipes_and_missing_files_are_not_counted(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for name in (str(tmp_path / "pipe"), str(tmp_path), str(tmp_path / "none"), "/dev/null"):
         assert lines_in(name) is None
@@ -53,7 +53,7 @@ def test_a_bar_gives_way_to_lines_on_the_same_terminal() -> None:
     ]
 
 
-def test_a_bar_on_another_terminal_is_left_alone() -> None:
+def test_a_bar_on_another_terminal_is_not_cleared() -> None:
     out, screen = io.StringIO(), Terminal()
     results = Results(out, screen, "/dev/null")
     results.write("a.test 192.0.2.1")
