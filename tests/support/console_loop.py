@@ -45,8 +45,8 @@ class Loop:
         raise AssertionError(f"never happened; {self.servers}")
 
     def later(self, seconds: float) -> None:
-        """Let everything settle, then let time pass."""
-        self.turn(3)
+        """Let the kernel move what it can, then let time pass."""
+        self.turn(50)
         self.now += seconds
         self.turn(3)
 
