@@ -240,7 +240,7 @@ class Fetcher:
         if code != pycurl.E_OK:
             failure = meaning(code, message, curl.getinfo(pycurl.OS_ERRNO))
         page = transfer.page(failure, message)
-        page.detail = _printable(page.detail)
+        page.detail = printable_detail(page.detail)
         page.ip = curl.getinfo(pycurl.PRIMARY_IP) or transfer.request.address.strip("[]")
         page.ms = round(max(curl.getinfo(pycurl.TOTAL_TIME) * 1000, 0))
         if code == pycurl.E_OPERATION_TIMEDOUT:
@@ -347,7 +347,8 @@ def _received(curl: pycurl.Curl) -> int:
     return int(curl.getinfo(pycurl.HEADER_SIZE) + curl.getinfo(pycurl.SIZE_DOWNLOAD_T))
 
 
-def _printable(message: str) -> str:
+def printable_detail(message: str) -> str:
+    """libcurl's error message as one short line, as it may quote the server."""
     message = message[:_DETAIL]
     if message.isprintable():
         return message

@@ -18,6 +18,18 @@ from larbinpy.outcome import Outcome
         (pycurl.E_GOT_NOTHING, Outcome.EARLY_STOP),
         (pycurl.E_PEER_FAILED_VERIFICATION, Outcome.BAD_TLS),
         (pycurl.E_SSL_CONNECT_ERROR, Outcome.BAD_TLS),
+        (pycurl.E_FILESIZE_EXCEEDED, Outcome.TOO_BIG),
+        (pycurl.E_SSL_CERTPROBLEM, Outcome.BAD_TLS),
+        (pycurl.E_SSL_CACERT_BADFILE, Outcome.BAD_TLS),
+        (pycurl.E_SSL_CIPHER, Outcome.BAD_TLS),
+        (pycurl.E_SSL_ISSUER_ERROR, Outcome.BAD_TLS),
+        (pycurl.E_SSL_INVALIDCERTSTATUS, Outcome.BAD_TLS),
+        (pycurl.E_SSL_PINNEDPUBKEYNOTMATCH, Outcome.BAD_TLS),
+        (pycurl.E_COULDNT_RESOLVE_PROXY, Outcome.NO_CONNECTION),
+        (pycurl.E_INTERFACE_FAILED, Outcome.NO_CONNECTION),
+        (97, Outcome.NO_CONNECTION),  # CURLE_PROXY
+        (98, Outcome.BAD_TLS),  # CURLE_SSL_CLIENTCERT
+        (100, Outcome.TOO_BIG),  # CURLE_TOO_LARGE
         (9999, Outcome.EARLY_STOP),
     ],
 )

@@ -12,6 +12,7 @@ import pycurl
 import pytest
 from _pytest.mark import ParameterSet
 
+from larbinpy.fetch.fetcher import printable_detail
 from larbinpy.fetch.settings import FetchSettings, Request
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
@@ -148,6 +149,15 @@ def test_a_handle_forgets_its_last_request(make_loop: MakeLoop) -> None:
     assert b"Connection: close" in junk.requests[1]
     assert loop.fetch(server.url()).body == b"fine"
     assert b"Connection: close" not in server.requests[0]
+
+
+def test_connections_of_two_sites_stay_open(make_loop: MakeLoop) -> None:
+    """Also where there is one handle."""
+    loop = make_loop(handles=1)
+    server = loop.serve([Act.REQUEST, reply(b"1"), Act.REQUEST, reply(b"2")])
+    bodies = [loop.fetch(server.url(host=host)).body for host in ("a.test", "b.test") * 2]
+    assert bodies == [b"1", b"1", b"2", b"2"]
+    assert server.accepted == 2
 
 
 @pytest.mark.parametrize("address", ["::1", "[::1]"])
@@ -333,6 +343,63 @@ def test_bond_width_holds_small_pages_back(make_loop: MakeLoop) -> None:
     assert loop.now - began >= 12
 
 
+def test_time_that_a_page_is_held_back_is_not_its_own(make_loop: MakeLoop) -> None:
+    """Neither does it count what went by before the page was asked for."""
+    loop = make_loop(bond_width=10)
+    server = loop.serve(once(reply(bytes(5_000_000))), once(Act.HANG))
+    loop.start(server.url(), max_size=5_000_000)
+    while "1 held back" not in repr(loop.fetcher):
+        loop.turn()
+    for _ in range(20):
+        loop.skip(100)
+        assert loop.turn(0) == []
+    loop.fetcher.abort()
+    loop.skip(10_000)
+    loop.start(server.url("/hangs"))
+    loop.turn(0)
+    loop.fetcher.limit(0, loop.now)
+    while len(server.requests) < 2:
+        loop.turn()
+    loop.skip(SETTINGS.timeout_page + 2)
+    assert [page.outcome for page in loop.turn()] == [Outcome.TIMEOUT]
+
+
+def test_pages_that_bond_width_holds_back_start_in_their_order(make_loop: MakeLoop) -> None:
+    loop = make_loop(bond_width=1000)
+    server = loop.serve(once(reply(bytes(1500))))
+    loop.fetch(server.url("/first"))
+    for path in ("/a", "/b"):
+        loop.start(server.url(path))
+    assert (loop.fetcher.deadline or 0) - loop.now < 0.9, "the next sweep would be too late"
+    loop.skip(1.5)
+    loop.turn(0)
+    assert "1 held back" in repr(loop.fetcher)
+    loop.start(server.url("/c"))
+    done = 0
+    while done < 3:
+        loop.skip(0.2)
+        done += len(loop.turn(0))
+    paths = [head(request)[0].split()[1] for request in server.requests]
+    assert paths == ["/first", "/a", "/b", "/c"]
+
+
+def test_bytes_from_before_a_bond_width_are_not_charged(make_loop: MakeLoop) -> None:
+    loop = make_loop()
+    gate: list[bool] = []
+    page = reply(bytes(500_010))
+    server = loop.serve(once(page[:-10], Until(lambda: bool(gate)), page[-10:]))
+    loop.start(server.url())
+    while server.sent < len(page) - 10:
+        loop.turn(0)
+    for _ in range(50):
+        loop.turn(0)
+    loop.fetcher.limit(100_000, loop.now)
+    gate.append(True)
+    assert loop.finish()[0].outcome is Outcome.SUCCESS
+    loop.start(server.url())
+    assert "0 held back" in repr(loop.fetcher)
+
+
 def test_bond_width_spins_not(make_loop: MakeLoop) -> None:
     """While everything is held back, nothing is ready."""
     loop = make_loop(bond_width=10)
@@ -352,6 +419,7 @@ def test_a_handle_that_was_held_back_goes_on_with_another_page(make_loop: MakeLo
     while "1 held back" not in repr(loop.fetcher):
         loop.turn()
     assert len(loop.fetcher.abort()) == 1
+    assert loop.turn() == []
     loop.fetcher.limit(0, loop.now)
     assert len(loop.fetch(server.url(), max_size=3_000_000).body) == 3_000_000
 
@@ -466,6 +534,15 @@ def test_cookies_that_are_replaced_or_not_taken_do_not_fill_the_jar(make_loop: M
     assert cookies_sent_with_each(loop, *given) == [0, 1] + [2] * 9
 
 
+def test_cookies_of_one_name_count_for_each_host(make_loop: MakeLoop) -> None:
+    loop = make_loop(use_cookies=True, most_cookies=1000)
+    server = loop.serve(once(reply(b"", "Set-Cookie: a=b")))
+    for number in (*range(6), 0, 5):
+        loop.fetch(server.url(host=f"h{number}.test"))
+    sent = [head(request)[1].get("cookie") for request in server.requests]
+    assert sent == [None] * 7 + ["a=b"]
+
+
 def bad_replies() -> list[ParameterSet]:
     try:
         path = suite("nutch-bad-replies") / "cases.json"
@@ -523,6 +600,29 @@ def test_a_coding_that_is_a_lie_is_not_believed_twice(loop: Loop, coding: str) -
     assert head(server.requests[1])[1]["accept-encoding"] == "identity"
     loop.fetch(server.url("/other"))
     assert head(server.requests[2])[1]["accept-encoding"] == "deflate, gzip, br"
+    loop.fetch(server.url())
+    assert head(server.requests[3])[1]["accept-encoding"] == "deflate, gzip, br"
+
+
+def test_a_coding_that_fails_at_the_end_is_believed_again(loop: Loop) -> None:
+    """There was a body, so the header is right."""
+    coded = gzip.compress(b"text " * 100_000)
+    server = loop.serve(once(reply(coded[:-8] + b"checksum", "Content-Encoding: gzip")))
+    page = loop.fetch(server.url())
+    assert (page.outcome, page.body != b"") == (Outcome.EARLY_STOP, True)
+    loop.fetch(server.url())
+    assert head(server.requests[1])[1]["accept-encoding"] == "deflate, gzip, br"
+
+
+def test_a_reply_without_headers(loop: Loop) -> None:
+    server = loop.serve(once(b"plain text"))
+    page = loop.fetch(server.url())
+    assert (page.outcome, page.status, page.body) == (Outcome.SUCCESS, 200, b"plain text")
+
+
+def test_a_detail_is_one_short_printable_line() -> None:
+    assert printable_detail("\x1b[31m one\ntwo") == "?[31m one?two"
+    assert printable_detail("caf\xe9 " * 100) == ("caf\xe9 " * 100)[:200]
 
 
 def test_only_so_many_urls_are_remembered_for_a_lenient_request(make_loop: MakeLoop) -> None:

@@ -63,6 +63,17 @@ def test_the_longest_rule_wins_and_allow_wins_a_tie() -> None:
     ]
 
 
+def test_the_end_of_the_path_counts_as_a_character() -> None:
+    text = "User-agent: *\nAllow: /ab\nDisallow: /ab$\n"
+    assert not allowed(text, "/ab")
+    assert allowed(text, "/abc")
+
+
+@pytest.mark.parametrize("line", ["*", "* # all", "*#all", "*\t", "*x", "**"])
+def test_a_group_of_everyone(line: str) -> None:
+    assert allowed(f"User-agent: {line}\nDisallow: /\n", "/") is (line in ("*x", "**"))
+
+
 def test_our_group_replaces_everyones() -> None:
     text = "User-agent: *\nDisallow: /\n\nUser-agent: Larbinpy\nDisallow: /a\n"
     assert allowed(text, "/b")
@@ -76,9 +87,13 @@ def test_groups_of_one_agent_are_joined() -> None:
     assert [allowed(text, path) for path in ("/a", "/b", "/c")] == [False, False, True]
 
 
-@pytest.mark.parametrize("name", ["larbin", "larbinpy2x", "my-larbinpy", "py", "larbinpyx"])
+@pytest.mark.parametrize(
+    "name",
+    ["larbin", "larbinpy2x", "larbinpy-", "larbinpy_ # us", "my-larbinpy", "py", "larbinpyx"],
+)
 def test_a_name_is_matched_whole(name: str) -> None:
-    matches = name == "larbinpy2x"  # a product token has no digits: it ends before them
+    # A product token has no digits: it ends before them, and hyphens at its end do not count.
+    matches = name in ("larbinpy2x", "larbinpy-", "larbinpy_ # us")
     assert allowed(f"User-agent: {name}\nDisallow: /\n", "/") is not matches
 
 

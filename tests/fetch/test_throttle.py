@@ -29,6 +29,7 @@ def test_it_is_ready_when_a_tenth_of_a_second_has_gathered() -> None:
 def test_it_holds_no_more_than_a_second() -> None:
     throttle = Throttle(1000, now=0.0)
     throttle.refill(3600.0)
+    assert throttle.ready_at == 3600.0
     throttle.spend(1000)
     assert throttle.exhausted
 

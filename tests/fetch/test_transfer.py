@@ -139,6 +139,30 @@ def test_too_many_header_lines_refuse_the_whole_reply() -> None:
     assert (page.outcome, page.status, page.headers) == (Outcome.TOO_BIG, 0, [])
 
 
+def test_as_many_headers_as_are_allowed() -> None:
+    head = b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * (MAX_HEADER_LINES - 2) + b"\r\n"
+    assert feed(transfer(), head)
+    subject = transfer()
+    start = b"HTTP/1.1 200 OK\r\nA: "
+    assert feed(subject, start + b"b" * (MAX_HEADER_BYTES - len(start) - 4) + b"\r\n\r\n")
+    assert (subject.header_bytes, subject.complete) == (MAX_HEADER_BYTES, True)
+
+
+def test_101_is_a_final_reply() -> None:
+    subject = transfer()
+    feed(subject, b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n")
+    assert subject.complete
+    assert subject.page(None).outcome is not Outcome.SUCCESS
+
+
+def test_a_status_that_is_no_number_is_none() -> None:
+    subject = transfer()
+    feed(subject, b"HTTP/1.1 abc\r\n\r\n", b"x")
+    page = subject.page(None)
+    assert page.status == 0
+    assert page.outcome is not Outcome.SUCCESS
+
+
 def test_too_long_headers_refuse_the_whole_reply() -> None:
     subject = transfer()
     assert not feed(subject, b"HTTP/1.1 200 OK\r\nA: " + b"b" * MAX_HEADER_BYTES + b"\r\n\r\n")
@@ -199,8 +223,12 @@ def test_time_is_earned_by_bytes() -> None:
     feed(subject, b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 20_000)
     assert not subject.overdue(140.0, 30.0)
     assert subject.overdue(140.1, 30.0)
+    feed(subject, b"X: " + b"x" * 3976 + b"\r\n")
+    assert not subject.overdue(142.0, 30.0)
+    assert subject.overdue(142.1, 30.0)
     subject.held = 5.0
-    assert not subject.overdue(145.0, 30.0)
+    assert not subject.overdue(147.0, 30.0)
+    assert subject.overdue(147.1, 30.0)
 
 
 @given(st.lists(st.binary(max_size=60), max_size=40))
