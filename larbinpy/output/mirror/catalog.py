@@ -80,9 +80,13 @@ def _as_os_error() -> Iterator[None]:
 
 
 class Catalog:
-    """The catalog in `folder`, made if it is missing. Only one writer may open it."""
+    """The catalog in `folder`, made if it is missing. Only one writer may open it.
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    `pages` reads `batch` rows at once.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], *, batch: int = _BATCH) -> None:
+        self._batch = batch
         self._path = path = Path(folder) / NAME
         if path.is_symlink():
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
@@ -212,7 +216,7 @@ class Catalog:
             with _as_os_error():
                 rows = self._base.execute(
                     f"SELECT id, {_COLUMNS} FROM page WHERE id > ? AND form IS NOT NULL"
-                    f" ORDER BY id LIMIT {_BATCH}",
+                    f" ORDER BY id LIMIT {self._batch}",
                     (last,),
                 ).fetchall()
             if not rows:

@@ -1,17 +1,17 @@
 """The index of a WARC file: a line of CDXJ for each capture, sorted by the key of its URL.
 
-The key is a URL turned around (SURT), so that sites of one domain lie together, and spelled
-more loosely than the web does: without ``www.``, in lower case, with the parameters in order
-and without session ids. What it is was settled by the Internet Archive's Java code and its
-Python port, `surt`; replay software computes it anew from what a reader asks for, so ours
-has to be the same to the letter, its oddities included.
+The key is the URL with its host reversed (SURT), so that sites of one domain are adjacent. It
+ignores differences that seldom matter: it has no ``www.``, no session ids, lower case only, and
+sorted parameters. The Internet Archive's Java code and its Python port, `surt`, define it.
+Replay software computes the key of the URL that a reader asks for, so ours must be equal to the
+letter, oddities included.
 
 `surt` is not used here: it is under the AGPL, was last released in 2019, takes 14 us for a key
 instead of 5, and imports tldextract and requests (76 ms, 9 MB). It would save 75 lines. The tests
 compare `key` with it on the web platform's URLs and on 10,000 odd ones: no key differs.
 
 While a WARC file grows its lines are in a journal, in the order of their captures. They may
-be more than memory should hold, so the index is made of it by an external merge sort.
+be more than memory should hold, so an external merge sort makes the index from the journal.
 """
 
 import heapq

@@ -94,7 +94,7 @@ class Series:
             self._sorted.append(self._unsorted.popleft())
 
     def ready(self, date: str) -> Records:
-        """Open a file to `append` to if there is none; return what makes its records.
+        """Open a file to `append` to if there is none; return the maker of its records.
 
         Raises `OSError`.
         """
@@ -162,7 +162,7 @@ class Series:
         self._sorted.remove(name)
 
     def load(self, mark: SeriesMark) -> None:
-        """Go on at a mark: what came after it is cut off, as it comes again."""
+        """Go on at a mark: records after it are cut off, as their pages come again."""
         self._crawl, self._number = mark["crawl"], mark["number"]
         there = set(os.listdir(self._folder))
         for file in sorted(there):
