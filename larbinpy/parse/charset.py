@@ -24,7 +24,7 @@ _NON_ASCII = re.compile(rb"[\x80-\xff]")
 _NON_ASCII_RUN = re.compile(r"[^\x00-\x7f]+")
 _CSS_CHARSET = re.compile(rb'@charset "([^"]{1,60})";')
 
-#: Python's names for the encoders of the Encoding standard, where they differ.
+#: Python's names of the encoders of the Encoding standard, if they differ.
 _ENCODERS = {
     "shift_jis": "cp932",
     "euc-kr": "cp949",
@@ -166,7 +166,7 @@ def _guess(body: bytes) -> str | None:
 
 
 def _decoded(body: bytes, label: str) -> str | None:
-    """`body` decoded as the Encoding standard says; None where `label` cannot be true."""
+    """Return `body` decoded by the Encoding standard; None if `label` cannot be true."""
     if not (label.isascii() and label.isprintable()):
         return None
     codec = f"whatwg-{label.strip().lower()}"

@@ -13,7 +13,7 @@ from larbinpy.parse.link import Collector, Kind, relation_kind, unendorsed
 from larbinpy.parse.refresh import meta_refresh
 from larbinpy.parse.srcset import srcset
 
-#: Looks up an attribute; None where it is absent or has no value.
+#: Looks up an attribute; None if it is absent or has no value.
 Get = Callable[[str], str | None]
 Reader = Callable[[Get, Collector], None]
 

@@ -39,7 +39,7 @@ def page(url: str, body: str | bytes = "", type_: str = "text/html", *headers: s
 
 
 def write(root: Path, *pages: Page, settings: MirrorSettings = PLAIN) -> None:
-    """A crawl that gets `pages`."""
+    """Crawl `pages`."""
     mirror = BrowsableMirror(root, settings)
     for each in pages:
         mirror.loaded(each)
@@ -57,7 +57,7 @@ def files(root: Path) -> dict[str, str]:
     }
 
 
-def test_links_lead_to_the_files_that_are_there(tmp_path: Path) -> None:
+def test_links_lead_to_stored_files(tmp_path: Path) -> None:
     write(
         tmp_path,
         page("http://h/", '<a href=x>x</a><a href="x?a">q</a><a href=y>y</a><img src=//i/p>'),
@@ -78,7 +78,7 @@ def test_links_lead_to_the_files_that_are_there(tmp_path: Path) -> None:
     }
 
 
-def test_links_to_redirects_lead_where_these_do(tmp_path: Path) -> None:
+def test_links_to_redirects_lead_to_their_targets(tmp_path: Path) -> None:
     mirror = BrowsableMirror(tmp_path, PLAIN)
     for url, target in [("old", "older"), ("older", "new"), ("a", "b"), ("b", "a"), ("x", "gone")]:
         mirror.moved(f"http://h/{url}", f"http://h/{target}")
@@ -88,7 +88,7 @@ def test_links_to_redirects_lead_where_these_do(tmp_path: Path) -> None:
     assert [*mirror.finish()]
     text = '<a href="new.html"><a href="http://h/a"><a href="http://h/x">'
     assert files(tmp_path)["h/index.html"] == text
-    # A page again, in place of a redirect.
+    # The redirect becomes a page again.
     mirror.loaded(page("http://h/old", "back"))
     assert [*mirror.finish()]
     assert files(tmp_path)["h/index.html"].startswith('<a href="old.html">')
@@ -109,7 +109,7 @@ def test_links_to_redirects_lead_where_these_do(tmp_path: Path) -> None:
         ("http://h/a", "", "h/a"),
     ],
 )
-def test_names_end_as_browsers_and_servers_want(
+def test_names_end_as_browsers_and_servers_expect(
     url: str, type_: str, path: str, tmp_path: Path
 ) -> None:
     write(tmp_path, page(url, "x", type_))
@@ -130,12 +130,12 @@ def test_the_first_of_two_pages_keeps_a_name(tmp_path: Path) -> None:
 
 
 def test_a_page_and_its_twin_have_one_file(tmp_path: Path) -> None:
-    """As the page of a folder and its index are, mostly."""
+    """As the page of a folder and its index mostly have."""
     home = "<a href=/index.html>1</a><a href=/>2</a>"
     write(tmp_path, page("http://h/index.html", home), page("http://h/", home))
     text = '<a href="index.html">1</a><a href="index.html">2</a>'
     assert files(tmp_path) == {"h/index.html": text}
-    # Until they differ.
+    # Once they differ each has its own.
     write(tmp_path, page("http://h/", "other"))
     assert files(tmp_path)["h/index.html#folder.html"] == "other"
 
@@ -156,7 +156,7 @@ def test_a_file_makes_way_for_a_folder_and_links_know(tmp_path: Path) -> None:
         }
 
 
-def test_names_that_differ_in_case_alone_on_request(tmp_path: Path) -> None:
+def test_no_names_differ_in_case_alone_on_request(tmp_path: Path) -> None:
     urls = [f"http://h/{path}" for path in ("A/x", "a/X", "a/x", "B", "b/c", "%C3%89", "%C3%A9")]
     pages = [page(url, url, "image/gif") for url in urls]
     write(tmp_path, *pages, settings=MirrorSettings(lower_case=True))
@@ -193,7 +193,7 @@ def test_files_are_as_old_as_their_pages(tmp_path: Path) -> None:
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(near_urls, min_size=1, max_size=10), st.integers(0, 10), st.booleans())
-def test_every_url_has_one_file_whatever_came_when(urls: list[str], stop: int, low: bool) -> None:
+def test_every_url_has_one_file_in_any_order(urls: list[str], stop: int, low: bool) -> None:
     with TemporaryDirectory() as name:
         root, how = Path(name), MirrorSettings(lower_case=low)
         for suffix in (" once", " again"):
@@ -227,7 +227,7 @@ def test_planted_links_are_not_followed(tmp_path: Path, victim: Path) -> None:
     pages = [page(f"http://h/{name}", name, "image/gif") for name in ("p", "d/passwd", "d")]
     write(root, *pages, page("http://h/", "<a href=p>"))
     assert (root / "h/p").read_text() == "p"
-    # Neither in the next crawl.
+    # Nor in the next crawl.
     (root / "h" / "index.html").unlink()
     (root / "h" / "index.html").symlink_to(victim)
     write(root)
@@ -258,7 +258,7 @@ def test_a_mirror_without_rewriting_leaves_it_alone(tmp_path: Path) -> None:
     open_output(["mirror"], str(tmp_path), browsable=PLAIN).close()
 
 
-def test_a_catalog_that_is_none_is_one_line(tmp_path: Path) -> None:
+def test_a_file_that_is_no_catalog_is_an_error_of_one_line(tmp_path: Path) -> None:
     (tmp_path / NAME).write_bytes(b"nonsense" * 1000)
     with pytest.raises(OSError, match="not a database"):
         BrowsableMirror(tmp_path, PLAIN)
@@ -305,8 +305,8 @@ def test_a_missing_file_is_fetched_without_conditions(type_: str, tmp_path: Path
     mirror.close()
 
 
-def test_a_file_that_is_not_as_it_came_is_fetched_once_more(tmp_path: Path) -> None:
-    """As a power cut may leave it, or its owner."""
+def test_a_damaged_file_is_fetched_once_more(tmp_path: Path) -> None:
+    """A power cut or its owner may have changed it."""
     write(tmp_path, page("http://h/p", "GIF", "image/gif", *TAGGED))
     (tmp_path / "h/p").write_text("PNG")
     mirror = BrowsableMirror(tmp_path, PLAIN)
@@ -344,7 +344,7 @@ def test_a_large_unchanged_file_without_links_is_not_read(tmp_path: Path) -> Non
             assert again.outcome is Outcome.SUCCESS
             assert again.body == (old.body if is_read or is_whole else b""), old.type
         mirror.close()
-    # Its size still has to be what it was.
+    # Its size is still checked.
     os.truncate(tmp_path / "h/0", size - 1)
     mirror = BrowsableMirror(tmp_path, PLAIN)
     gone = not_modified("http://h/0")
@@ -355,7 +355,7 @@ def test_a_large_unchanged_file_without_links_is_not_read(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("path", ["h/x", ".larbinpy-originals"])
 def test_a_replaced_file_is_read_up_to_the_size_of_its_page(path: str, tmp_path: Path) -> None:
-    """As a file that unpacks to more than there is memory."""
+    """It may unpack to more than the memory holds."""
     type_ = "image/gif" if path == "h/x" else "text/html"
     write(tmp_path, page("http://h/x", "body", type_, *TAGGED))
     for file in (tmp_path / path).rglob("*") if type_ == "text/html" else [tmp_path / path]:
@@ -372,7 +372,7 @@ def test_a_replaced_file_is_read_up_to_the_size_of_its_page(path: str, tmp_path:
     mirror.close()
 
 
-def test_headers_that_could_be_anything_are_not_sent_back(tmp_path: Path) -> None:
+def test_unsafe_headers_are_not_sent_back(tmp_path: Path) -> None:
     write(tmp_path, page("http://h/a", "x", "text/html", 'etag: "\u00e9"'))
     write(tmp_path, page("http://h/b", "x", "text/html", f'etag: "{"x" * 5000}"'))
     write(tmp_path, page("http://h/c", "x", "text/html", 'etag: "\x01"'))
@@ -404,14 +404,14 @@ def test_a_page_of_another_type_is_kept_until_the_new_one_is_there(tmp_path: Pat
         mirror.loaded(page("http://h/x", os.urandom(200_000)))
     assert files(tmp_path) == {"h/x": "text"}
     assert mirror.conditions("http://h/x") == ASKED
-    # Also where the page is to be made from what it was before.
+    # Also if the page becomes the same as before again.
     mirror.loaded(page("http://h/x", "text", "application/xhtml+xml"))
     mirror.loaded(page("http://h/x", "text"))
     assert files(tmp_path) == {"h/x.html": "text"}
     mirror.close()
 
 
-def test_a_redirect_that_is_none_any_more_is_forgotten(tmp_path: Path) -> None:
+def test_a_redirect_that_became_a_page_is_forgotten(tmp_path: Path) -> None:
     pages = [page("http://h/", "<a href=u>"), page("http://h/u", "u", "text/html", *TAGGED)]
     write(tmp_path, *pages, page("http://h/t", "t"))
     mirror = BrowsableMirror(tmp_path, PLAIN)
@@ -492,7 +492,7 @@ def test_a_kill_at_any_moment_and_the_same_mirror_in_the_end(tmp_path: Path) -> 
         for path, text in files(root).items():
             assert text in {*whole.values(), *(p.body.decode() for p in SITE)}, path
         write(root, *SITE)
-        # The first name of "/a" is only known to those who were not killed.
+        # The first name of "/a" is lost by a kill, so names may differ.
         assert sorted(files(root).values()) == sorted(whole.values())
         step += 5
     assert step > 60
@@ -525,7 +525,7 @@ def test_a_kill_after_a_file_made_way_for_a_folder(type_: str, tmp_path: Path) -
 
 
 def test_no_page_is_made_from_half_an_original(tmp_path: Path) -> None:
-    """As a power cut may leave it: the page stays as it is, and comes anew the next time."""
+    """After a power cut the page stays as it is, and comes anew the next time."""
     body = "".join(f"<a href=/{number}>" for number in range(1000))
     write(tmp_path, page("http://h/", body, "text/html", *TAGGED))
     before = files(tmp_path)
@@ -541,7 +541,7 @@ def test_no_page_is_made_from_half_an_original(tmp_path: Path) -> None:
 
 
 def test_a_kill_while_pages_change_leaves_a_mirror_that_can_be_finished(tmp_path: Path) -> None:
-    """It is to be rewritten as long as links are raw, and each name in it has its file."""
+    """It is marked as not rewritten while links are raw, and each name in it has its file."""
     changed = (
         page("http://h/", "<a href=a><a href=a/b><a href=/c>"),
         page("http://h/a", "<a href=/c>"),
@@ -577,7 +577,7 @@ def test_a_kill_while_pages_change_leaves_a_mirror_that_can_be_finished(tmp_path
 
 
 def named(root: Path) -> dict[str, str]:
-    """URL -> file, as the catalog has them."""
+    """Return the file of each URL in the catalog."""
     if not (root / NAME).exists():
         return {}
     with closing(sqlite3.connect(root / NAME)) as base, suppress(sqlite3.OperationalError):
@@ -587,7 +587,7 @@ def named(root: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("type_", ["image/gif", "text/html"])
 def test_a_kill_leaves_no_file_that_the_catalog_does_not_name(type_: str, tmp_path: Path) -> None:
-    """Neither where a page gets another name, nor where its file makes way for a folder."""
+    """A page may get another name, or its file may make way for a folder."""
     before, way = page("http://h/x", "text", "text/plain"), page("http://h/a.html", "a", type_)
     after, inside = page("http://h/x", "x", type_), page("http://h/a.html/b", "b")
 
@@ -613,7 +613,7 @@ def test_a_kill_leaves_no_file_that_the_catalog_does_not_name(type_: str, tmp_pa
 
 
 def test_a_folder_in_the_place_of_a_page_is_no_obstacle(tmp_path: Path) -> None:
-    """As after a power cut that the move of the page outlived, and its note in the catalog not."""
+    """As after a power cut that lost the catalog's note of a move, but not the move."""
     pages = [page("http://h/p", "<p>"), page("http://h/q", "GIF", "image/gif")]
     write(tmp_path, *pages, page("http://h/", "<a href=p>"))
     for name in ("p.html", "q"):
@@ -627,7 +627,7 @@ def test_a_folder_in_the_place_of_a_page_is_no_obstacle(tmp_path: Path) -> None:
     }
 
 
-def test_pages_that_land_while_links_are_rewritten_are_rewritten_too(tmp_path: Path) -> None:
+def test_pages_that_come_while_links_are_rewritten_are_rewritten_too(tmp_path: Path) -> None:
     pages = [page(f"http://h/{name}", "<a href=/>") for name in ("", "x", "t")]
     write(tmp_path, *pages)
     mirror = BrowsableMirror(tmp_path, PLAIN)
@@ -650,7 +650,7 @@ def test_pages_that_land_while_links_are_rewritten_are_rewritten_too(tmp_path: P
     assert is_rewritten(tmp_path)
 
 
-def test_a_mark_tells_of_all_that_changed(tmp_path: Path) -> None:
+def test_a_mark_differs_after_each_change(tmp_path: Path) -> None:
     mirror = BrowsableMirror(tmp_path, PLAIN)
     marks = [mirror.cut()]
     mirror.loaded(page("http://h/", "<a href=/>"))
@@ -664,7 +664,7 @@ def test_a_mark_tells_of_all_that_changed(tmp_path: Path) -> None:
     mirror.close()
 
 
-def test_a_mirror_that_began_without_rewriting_goes_on_without_alone(tmp_path: Path) -> None:
+def test_a_mirror_that_began_without_rewriting_goes_on_without_it(tmp_path: Path) -> None:
     plain = open_output(["mirror"], str(tmp_path))
     before = plain.cut()
     plain.loaded(page("http://h/", "x"))
@@ -678,7 +678,7 @@ def test_a_mirror_that_began_without_rewriting_goes_on_without_alone(tmp_path: P
     plain = open_output(["mirror"], str(tmp_path))
     plain.load(mark)
     plain.close()
-    # Before the first page it makes no difference.
+    # Before the first page either may go on.
     mirror = open_output(["mirror"], str(tmp_path), browsable=PLAIN)
     mirror.load(before)
     mirror.loaded(page("http://h/", "x"))

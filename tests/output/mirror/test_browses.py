@@ -1,4 +1,4 @@
-"""A mirror of all that is odd: a walk and a real browser find everything in it."""
+"""A mirror of odd pages: a walk over its files and a real browser find everything in it."""
 
 import shutil
 from collections.abc import Iterator
@@ -48,13 +48,13 @@ def mirror(web: Web, crawl: Worlds) -> Path:
         seeds=["a.test/odd/"],
     )
     assert world.fetched == set(world.outcomes) - {"a.test/odd", "a.test/odd/moved"}
-    # Moved, as its owner may move it.
+    # The owner may move a mirror.
     copy = world.folder / "copy"
     shutil.move(world.folder / "out", copy)
     return copy / f"a.test:{web.port}"
 
 
-def test_a_walk_finds_every_link_and_requisite(mirror: Path) -> None:
+def test_every_link_and_requisite_works(mirror: Path) -> None:
     found = walk(mirror / "odd/index.html")
     assert found.broken == []
     assert found.counts[LINK, ABSOLUTE] == found.counts[REQUISITE, ABSOLUTE] == 0
@@ -63,8 +63,8 @@ def test_a_walk_finds_every_link_and_requisite(mirror: Path) -> None:
     assert found.fragments == 0
 
 
-def test_the_walk_finds_what_is_broken(mirror: Path) -> None:
-    """Else it would prove nothing."""
+def test_the_walk_finds_broken_references(mirror: Path) -> None:
+    """Otherwise the other test would prove nothing."""
     (mirror / "odd/dot.gif").unlink()
     (mirror / "odd/plain.html").unlink()
     found = walk(mirror / "odd/index.html")

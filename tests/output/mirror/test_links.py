@@ -1,4 +1,4 @@
-"""From one file of a mirror to another."""
+"""Links from one file of a mirror to another."""
 
 from urllib.parse import unquote, urljoin
 
@@ -25,7 +25,7 @@ def test_the_shortest_way(here: str, target: str, link: str) -> None:
     assert Relative(lambda url: target).to(here)("http://x/") == link
 
 
-def test_what_is_not_there_has_none() -> None:
+def test_a_url_without_a_file_has_no_reference() -> None:
     assert Relative(lambda url: None).to("h/a")("http://x/") is None
 
 
@@ -36,7 +36,7 @@ paths = st.lists(names, min_size=2, max_size=4).map("/".join)
 @given(paths, paths)
 def test_a_browser_finds_the_file(here: str, target: str) -> None:
     base = "file:///m/" + "/".join("x" for _ in here.split("/"))
-    # The folder's own name is of no consequence but for what both share.
+    # Names of folders matter only if both files share them.
     link = reference(tuple(here.split("/")[:-1]), target)
     whole = urljoin("file:///m/" + _escaped(here), link)
     assert base and unquote(whole) == "file:///m/" + target

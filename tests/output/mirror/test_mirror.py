@@ -147,7 +147,7 @@ near_urls = st.builds(
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(near_urls, min_size=1, max_size=10), st.integers(0, 10))
-def test_every_url_has_one_file_whatever_came_when(urls: list[str], stop: int) -> None:
+def test_every_url_has_one_file_in_any_order(urls: list[str], stop: int) -> None:
     with TemporaryDirectory() as name:
         root = Path(name)
         for suffix in (b" once", b" again"):
@@ -167,7 +167,7 @@ def test_hostile_paths_stay_inside(text: str) -> None:
         assert sorted(files(root).values()) == sorted(url.encode() for url in urls)
 
 
-def test_the_server_has_no_part_in_the_name(tmp_path: Path) -> None:
+def test_servers_do_not_choose_names(tmp_path: Path) -> None:
     mirror = MirrorOutput(tmp_path)
     headers = [
         ("content-disposition", 'attachment; filename="../../evil"'),
@@ -181,7 +181,7 @@ def test_the_server_has_no_part_in_the_name(tmp_path: Path) -> None:
 
 @pytest.fixture
 def victim(tmp_path: Path) -> Iterator[Path]:
-    """A file outside the mirror that must stay as it is, in a folder that must too."""
+    """A file outside the mirror that must not change, in a folder that must not change."""
     folder = tmp_path / "outside"
     folder.mkdir()
     path = folder / "passwd"
@@ -239,7 +239,7 @@ def test_a_second_crawl_is_refused(tmp_path: Path) -> None:
 
 
 def killed_at(step: int, work: Callable[[], None]) -> bool:
-    """Do `work` in a child that kills itself before its `step`-th change; whether it died."""
+    """Do `work` in a child that kills itself before its `step`-th change; return if it died."""
     child = os.fork()
     if child == 0:
         left = step
@@ -278,7 +278,7 @@ def test_a_kill_at_any_moment_leaves_whole_files(tmp_path: Path) -> None:
         found = files(root)
         found.pop(".larbinpy-part", None)
         assert set(found.values()) <= {url.encode() for url in urls}
-        # Nothing comes after it, and the temporary goes all the same.
+        # The temporary file goes, though no page comes.
         save(root)
         assert files(root) == found
         save(root, *urls)
@@ -343,10 +343,10 @@ def test_a_full_disk(tmp_path: Path) -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(near_urls, min_size=1, max_size=10, unique=True), st.data())
-def test_what_came_after_a_checkpoint_comes_again_in_any_order(
+def test_pages_after_a_checkpoint_come_again_in_any_order(
     urls: list[str], data: st.DataObject
 ) -> None:
-    """With the names that were given after it: each URL has one file all the same."""
+    """Names that were given after the checkpoint stay, and each URL has one file."""
     with TemporaryDirectory() as name:
         root = Path(name)
         saved = data.draw(st.integers(0, len(urls)))

@@ -211,7 +211,7 @@ def test_query_of_four_kilobytes() -> None:
     assert first.name != second.name
 
 
-def test_names_of_own_are_of_no_url() -> None:
+def test_own_names_belong_to_no_url() -> None:
     urls = [
         f"{scheme}://h{mark}/{path}"
         for scheme, mark, path in product(

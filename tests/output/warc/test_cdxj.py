@@ -57,7 +57,7 @@ def test_keys(url: str, expected: str) -> None:
     assert key(resolve(url) or url) == expected
 
 
-def test_keys_are_those_of_the_archives_own_code() -> None:
+def test_keys_are_those_of_surt() -> None:
     surt = pytest.importorskip("surt", reason="surt is not installed").surt
     dice = random.Random(1)
     texts = []
@@ -129,7 +129,7 @@ def test_the_index_is_the_journal_sorted(tmp_path: Path, folder: int, chunk: int
     assert sorted(os.listdir(tmp_path)) == ["index", "journal"]
 
 
-def test_an_index_that_cannot_be_written_is_none(tmp_path: Path, folder: int) -> None:
+def test_no_index_is_left_if_it_cannot_be_written(tmp_path: Path, folder: int) -> None:
     (tmp_path / "journal").write_bytes(b"".join(line(n, n) for n in range(10)))
     disk = FaultyDisk()
     with disk.under("rename"):
@@ -140,7 +140,7 @@ def test_an_index_that_cannot_be_written_is_none(tmp_path: Path, folder: int) ->
 
 
 def test_a_step_takes_no_longer_than_a_turn_may(tmp_path: Path, folder: int) -> None:
-    """As much as a file of 1 GB has: 125,000 captures."""
+    """With 125,000 captures, as in a file of 1 GB."""
     journal = b"".join(line(n * 7919 % 125_000, n) for n in range(125_000))
     (tmp_path / "journal").write_bytes(journal)
     steps, longest = build("journal", "index", folder=folder), 0.0

@@ -1,4 +1,4 @@
-"""WARC records of pages: what is kept as it came, and what must not be."""
+"""WARC records of pages: heads as they came, adapted only to the decoded body."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def page(head: bytes, body: bytes = b"", status: int = 200, **more: object) -> P
 
 
 def written(folder: Path, page: Page, original: Original | None = None) -> list[Found]:
-    """The records of `page` as they are read."""
+    """Return the records of `page` as warcio reads them."""
     make = Records()
     made = [
         make.info("x.warc.gz", DATE, {}),
@@ -67,7 +67,7 @@ def test_a_head_is_kept_to_the_byte() -> None:
         ("", "HTTP/1.0 200 OK\r\nContent-Length: 4\r\n\r\n"),
     ],
 )
-def test_a_head_is_true_of_the_body_that_is_there(head: str, expected: str) -> None:
+def test_a_head_fits_the_decoded_body(head: str, expected: str) -> None:
     assert response_head(page(head.encode(), b"body")).decode() == expected
 
 

@@ -36,7 +36,7 @@ Outputs = Callable[..., WarcOutput]
 
 
 class Clock:
-    """Tells a later second each time."""
+    """Returns a later second each time."""
 
     def __init__(self) -> None:
         self._seconds = count(1_800_000_000)
@@ -47,7 +47,7 @@ class Clock:
 
 @pytest.fixture
 def outputs(tmp_path: Path) -> Iterator[Outputs]:
-    """Makes outputs of one folder; those that were not closed were killed."""
+    """Make outputs of one folder; closes the files of those that a test did not close."""
     made: list[WarcOutput] = []
 
     def make(**sizes: int) -> WarcOutput:
@@ -75,7 +75,7 @@ def kill(output: WarcOutput) -> None:
 
 
 def numbers(folder: Path) -> list[int]:
-    """The pages that are in the files of `folder`, each as often as it is."""
+    """Return the numbers of the pages in the files of `folder`, with repetitions."""
     found = captures(*sorted(folder.glob("*.warc.gz*")))
     for url, bodies in found.items():
         assert all(body == b"page " + url.rpartition("/")[2].encode() for body in bodies)
@@ -83,7 +83,7 @@ def numbers(folder: Path) -> list[int]:
 
 
 def check_indexes(folder: Path) -> None:
-    """Each file has an index, with a line for each capture where it is."""
+    """Check that each file has an index with the position of each capture."""
     for file in warcs(folder):
         lines = Path(f"{str(file).removesuffix('.warc.gz')}.cdxj").read_text().splitlines()
         assert lines == sorted(lines)
@@ -189,7 +189,7 @@ def test_payloads_are_remembered_by_their_last_use(
     assert output.stats()["revisits"] == 2
 
 
-def test_names_stand_before_the_first_capture_of_their_host(
+def test_look_ups_come_before_the_first_capture_of_their_host(
     tmp_path: Path, outputs: Outputs
 ) -> None:
     output = outputs()
@@ -234,9 +234,7 @@ def test_names_are_remembered_within_bounds(tmp_path: Path, outputs: Outputs) ->
     assert urls == ["dns:b", "dns:c"]
 
 
-def test_replies_are_kept_but_those_whose_body_was_not_read(
-    tmp_path: Path, outputs: Outputs
-) -> None:
+def test_replies_are_kept_unless_their_body_was_not_read(tmp_path: Path, outputs: Outputs) -> None:
     output = outputs()
     moved = Page(Url("http://h/moved", 1), Outcome.ERR_30X, 302, [], head=b"HTTP/1.1 302 Found\r\n")
     image = Page(Url("http://h/image", 1), Outcome.BAD_TYPE, 200, [], head=HEAD)
@@ -250,7 +248,7 @@ def test_replies_are_kept_but_those_whose_body_was_not_read(
 
 
 def test_a_capture_is_dated_when_its_fetch_began(tmp_path: Path) -> None:
-    """The clock tells when it ended."""
+    """The clock shows when it ended."""
     output = WarcOutput(tmp_path, ABOUT, lambda: 1_800_000_000.0)
     taken = page(1)
     taken.ms = 2500
@@ -288,7 +286,7 @@ def test_files_journal_and_folder_are_synced(
 
 
 def test_a_journal_stays_until_a_cut_after_its_index(tmp_path: Path, outputs: Outputs) -> None:
-    """The pages of that cut are on the disk with their index; before, only the journal is."""
+    """Before the sync of such a cut only the journal is surely on the disk."""
     output = outputs(file_size=2000)
     while not names_of(tmp_path, ".warc.gz"):
         output.loaded(page(1, os.urandom(500)))
@@ -399,7 +397,7 @@ def test_complete_files_may_be_taken_away_while_the_crawl_goes_on(
     assert numbers(tmp_path)[-1] == 19
 
 
-def test_a_file_that_is_shorter_than_it_was_is_damage(tmp_path: Path, outputs: Outputs) -> None:
+def test_a_shortened_file_is_an_error(tmp_path: Path, outputs: Outputs) -> None:
     output = outputs()
     output.loaded(page(1))
     mark = output.cut()
