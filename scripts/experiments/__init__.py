@@ -11,6 +11,7 @@
                   sequencer; simulated: the same crawls without a network
     loss          outcomes of URLs if packets get lost; lossy: a network that loses them
     scale         a hundred million URLs through seen and store
+    engines       queues and seen in larbinpy's files, SQLite and LMDB; databases: the latter two
     soak, growth  long crawls of an endless web, and crawls of more and more sites;
                   endless: that web
     transfers     one loop against a thread for each transfer; transferring: both of them as

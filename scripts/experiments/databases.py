@@ -1,14 +1,14 @@
-"""The store and seen on top of SQLite and of LMDB, in the fastest form that was found for each.
+"""The store and seen on top of SQLite and of LMDB, each in the fastest form found.
 
-`Queues` and the two `...Seen` classes do the work of larbinpy's `Store` and `Seen`. A URL's line
-is written once, under a number that grows. A URL that is set aside gets an entry (site, number)
-in a second table. A URL that left its queue stays in the database until its fate is decided, and
-a checkpoint saves the numbers of those URLs, so that the next run takes them first.
+`Queues` and the two `...Seen` classes do the work of larbinpy's `Store` and `Seen`. The line of a
+URL is written once, under an increasing number. A URL that is set aside gets an entry (site,
+number) in a second table. A URL that left its queue stays in the database until it is decided. A
+checkpoint saves the numbers of these URLs, so that the next run takes them first.
 
 Everything between two checkpoints is one transaction, and rows are written and deleted in
-batches of `BATCH`. Priorities are left out, as each would only be a second queue.
+batches of `BATCH`. Priorities are left out, because each would only be a second queue.
 
-Other forms were tried for seen and are worse. In SQLite, with a million fingerprints: INSERT OR
+Other forms of seen are slower or larger. In SQLite, with a million fingerprints: INSERT OR
 IGNORE for one at a time (1.5 times the CPU), SELECT ... IN before the INSERT (1.3 times), and a
 table with rowids, which costs 1.2 times as much at ten million. A log that is only emptied at
 every sixth checkpoint (synchronous = FULL) writes 40 % less at four million, and takes three times
@@ -30,13 +30,13 @@ import lmdb
 from larbinpy.storage.store import encode
 from larbinpy.url import Url
 
-#: Rows that are written or read at once; as many lines as a block of the store has.
+#: Rows written or read at once, as many as the lines of a block of the store.
 BATCH = 1000
-#: URLs of a site that are read at once.
+#: URLs of a site read at once.
 _SITE_BATCH = 50
-#: Kilobytes that SQLite may keep of a database; a tenth of that is its default.
+#: Size of SQLite's cache (kB); the default is 2,000.
 _CACHE = 256_000
-#: Addresses for LMDB's map, not memory.
+#: Bytes of address space for LMDB's map; they are not memory.
 _MAP_SIZE = 1 << 36
 #: SQLite has signed integers.
 _HALF = 1 << 63
@@ -47,47 +47,47 @@ Row = tuple[int, str]
 
 
 class Rows(Protocol):
-    """The tables of `Queues`. All is in one transaction until `commit`, which is durable."""
+    """The tables of `Queues`. Changes are one transaction until `commit`, which is durable."""
 
     def append(self, rows: list[Row]) -> None:
-        """Add lines; their numbers are beyond all others."""
+        """Add lines; their numbers are greater than all others."""
 
     def after(self, number: int) -> list[Row]:
-        """The first rows beyond `number`, `BATCH` at most."""
+        """The first rows after `number`, at most `BATCH`."""
 
     def lines(self, numbers: Iterable[int]) -> list[Row]: ...
 
     def remove(self, numbers: list[int]) -> None:
-        """Delete lines; `numbers` are in order."""
+        """Delete lines; `numbers` are sorted."""
 
     def set_aside(self, entries: list[tuple[str, int]]) -> None: ...
 
     def aside(self, site: str) -> list[Row]:
-        """The first rows that were set aside of `site`."""
+        """The first rows of `site` that were set aside."""
 
     def come_back(self, entries: list[tuple[str, int]]) -> None:
-        """Of each site, delete the entries up to a number."""
+        """Delete the entries of each site up to a number."""
 
     def sites(self) -> Iterator[tuple[str, int]]:
-        """Each site with entries, and how many these are."""
+        """Each site with entries, and their number."""
 
     def commit(self, taken: bytes) -> Iterator[None]:
-        """Save `taken` and make all durable; yields between two turns."""
+        """Save `taken` and make everything durable; yields between turns."""
 
     def taken(self) -> bytes: ...
 
     def last(self) -> int:
-        """The greatest number; 0 where there is no row."""
+        """The greatest number; 0 if there is no row."""
 
     def close(self) -> None: ...
 
 
 class Queues:
-    """What `Sequencer` needs of a `Store`, on top of `Rows`."""
+    """The part of a `Store` that `Sequencer` uses, on top of `Rows`."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
-        # Numbers of URLs that left the FIFO or their site's queue, and are owed.
+        # Numbers of URLs that left the FIFO or the queue of their site, and are owed.
         self._owed: set[int] = set()
         self._left: list[int] = []
         self.ordinary = _Fifo(rows, self._owed)
@@ -126,7 +126,7 @@ class Queues:
         self._left.clear()
 
     def save(self) -> Iterator[None]:
-        """A checkpoint; yields between two turns."""
+        """Make a checkpoint; yields between turns."""
         self.ordinary.write()
         self.ordinary_wait.write()
         self._remove()
@@ -150,11 +150,11 @@ class _Fifo:
 
     @property
     def cursor(self) -> int:
-        """All up to this number have left."""
+        """The number up to which all URLs have left."""
         return self._head[0][0] - 1 if self._head else self._read
 
     def load(self, cursor: int, last: int, owed: list[Row]) -> None:
-        # Numbers have no gaps beyond the cursor.
+        # Numbers after the cursor have no gaps.
         self._head.extend(owed)
         self._read, self._last = cursor, last
         self.length = last - cursor + len(owed)
@@ -190,11 +190,11 @@ class _Aside:
     def __init__(self, rows: Rows, owed: set[int]) -> None:
         self._rows = rows
         self._owed = owed
-        #: How many URLs of each site there are.
+        #: Number of URLs of each site.
         self.sites: dict[str, int] = {}
         self._heads: dict[str, list[Row]] = {}
         self._new: list[tuple[str, int]] = []
-        # Of each site, the last number that came back and has an entry all the same.
+        # Site -> the last number that came back while its entry still exists.
         self._back: dict[str, int] = {}
 
     def __len__(self) -> int:
@@ -208,13 +208,13 @@ class _Aside:
         self._new.append((site, number))
         self.sites[site] = self.sites.get(site, 0) + 1
         if site in self._heads and number < self._heads[site][0][0]:
-            # One that was owed before a restart; it comes before those that were read.
+            # It was owed before a restart, and comes before the URLs that were read.
             del self._heads[site]
         if len(self._new) >= BATCH:
             self.write()
 
     def write(self) -> None:
-        # In this order, as a new entry may come before one that has come back; see `put`.
+        # In this order, because a new entry may precede one that has come back; see `put`.
         self._rows.come_back(sorted(self._back.items()))
         self._back.clear()
         self._rows.set_aside(sorted(self._new))
@@ -240,7 +240,7 @@ class _Aside:
 
 
 def _connect(path: Path, *tables: str) -> sqlite3.Connection:
-    """With a write-ahead log that `_commit` empties; a transaction is begun."""
+    """Open a database with a write-ahead log that `_commit` empties, and begin a transaction."""
     base = sqlite3.connect(path, isolation_level=None)
     for setting in (
         "journal_mode = WAL",
@@ -258,7 +258,7 @@ def _connect(path: Path, *tables: str) -> sqlite3.Connection:
 def _commit(base: sqlite3.Connection) -> Iterator[None]:
     base.execute("COMMIT")
     yield
-    # The fsync of the log and that of the database; NORMAL has none in a COMMIT.
+    # Calls fsync for the log and for the database; with NORMAL, COMMIT does not.
     base.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
     base.execute("BEGIN")
 
@@ -329,7 +329,7 @@ class SqliteSeen:
         return count
 
     def add(self, batch: list[int]) -> list[bool]:
-        """For each of `batch`, which has none twice, whether it was new."""
+        """Whether each fingerprint of `batch`, which has no duplicates, was new."""
         fresh: list[bool] = []
         for start in range(0, len(batch), _MOST_FINGERPRINTS):
             some = [f - _HALF for f in batch[start : start + _MOST_FINGERPRINTS]]
@@ -354,7 +354,7 @@ _number = struct.Struct("@Q")
 
 
 class LmdbRows:
-    """Numbers are keys, and as values of their site also its entries, packed."""
+    """Numbers are keys of lines. The entries of a site are packed values of one key."""
 
     def __init__(self, folder: Path) -> None:
         self._base = lmdb.open(str(folder / "queues"), map_size=_MAP_SIZE, max_dbs=3)
@@ -408,7 +408,7 @@ class LmdbRows:
         cursor = self._transaction.cursor(self._aside)
         for site, number in entries:
             key = site.encode()
-            # After a deletion the cursor is at the next entry, which may be another site's.
+            # After a deletion the cursor is at the next entry, possibly of another site.
             going = cursor.set_key(key)
             while going and cursor.key() == key and _number.unpack(cursor.value())[0] <= number:
                 going = cursor.delete()

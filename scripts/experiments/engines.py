@@ -1,7 +1,7 @@
 """The same queues and the same set of fingerprints in larbinpy's files, in SQLite and in LMDB.
 
-Each measurement runs in a process of its own (`python -m experiments.engines PART ENGINE COUNT`),
-engine after engine in each round, so that what else the machine does falls on all of them.
+Each measurement runs in its own process (`python -m experiments.engines PART ENGINE COUNT`). The
+engines take turns in each round, so that other load on the machine affects all alike.
 """
 
 import json
@@ -22,8 +22,8 @@ from typing import Any, Protocol, cast
 
 from experiments.databases import LmdbRows, LmdbSeen, Queues, SqliteRows, SqliteSeen
 from experiments.report import Report, Table
-from experiments.runs import PYTHON, say, warn_of_load
-from experiments.scale import IN_MEMORY, NEW, PAGE, page_urls, random_sites, rss
+from experiments.runs import PYTHON, resident_memory, say, warn_of_load
+from experiments.scale import IN_MEMORY, NEW, PAGE, page_urls, random_sites
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.storage.files import write_atomic
 from larbinpy.storage.seen import Seen
@@ -31,27 +31,27 @@ from larbinpy.storage.store import Store
 from larbinpy.url import Url
 
 ENGINES = ("larbinpy", "sqlite", "lmdb")
-#: URLs that are put before as many are taken, and fingerprints.
+#: URLs put before as many are taken, and fingerprints.
 QUEUED, SEEN = (1_000_000, 4_000_000), (1_000_000, 10_000_000)
-# Nanoseconds on a core, nanoseconds of waiting for one, and how often (Linux, sched-stats).
+# Nanoseconds on a core, nanoseconds of waiting for one, and number of waits (Linux, sched-stats).
 _SCHEDULED = os.open("/proc/self/schedstat", os.O_RDONLY)
 #: New URLs between two checkpoints: five seconds of 1,000 pages a second.
 CHECKPOINT = 125_000
 
 ABOUT = f"""\
-*queues*: URLs of 100,000 sites, a fifth of them of one site and another fifth of a thousand, were
-put, {PAGE} a turn; then as many again were put while as many were taken, {PAGE} of each a turn,
-under larbinpy's sequencer, with {IN_MEMORY:,} of them in memory. *seen*: fingerprints came in
-batches of {PAGE}, {NEW} of them new. After every {CHECKPOINT:,} new URLs there was a checkpoint,
-with its fsync, in the loop. Microseconds are of processor time, for each URL put or taken or for
-each check. A turn is a batch or a step of a checkpoint; its milliseconds are of the clock, less the
-time in which other processes had the cores. *disk* is the most that the files took, *written* all
-that went to the disk, both for each URL put. *reopened* is until the first batch was served, with
-the files still in the system's cache."""
+*queues*: URLs of 100,000 sites were put, {PAGE} a turn; a fifth of them were of one site, another
+fifth of a thousand sites. Then as many again were put while as many were taken, {PAGE} of each a
+turn, by larbinpy's sequencer with {IN_MEMORY:,} in memory. *seen*: fingerprints were added in
+batches of {PAGE}, {NEW} of them new. A checkpoint with its fsync followed every {CHECKPOINT:,} new
+URLs, in the loop. Microseconds are CPU time for each URL put or taken, or for each check. A turn is
+a batch or a step of a checkpoint; its milliseconds are wall-clock time without the time in which
+the process waited for a core. *disk* is the largest size of the files and *written* is everything
+written to the disk, both for each URL put. *reopened* is the time until the first batch, with the
+files in the system's cache."""
 
 
 class Queue(Protocol):
-    """A store with its checkpoint."""
+    """A store with its own checkpoints."""
 
     def put(self, url: Url) -> None: ...
 
@@ -60,7 +60,7 @@ class Queue(Protocol):
     def __len__(self) -> int: ...
 
     def save(self) -> Iterator[None]:
-        """A durable checkpoint; yields between two turns."""
+        """Make a durable checkpoint; yields between turns."""
 
     def close(self) -> None: ...
 
@@ -73,8 +73,8 @@ class Set(Protocol):
     def close(self) -> None: ...
 
 
-class OurQueue(Store):
-    """The store, with the manifest that makes its marks durable."""
+class LarbinpyQueue(Store):
+    """larbinpy's store, with a manifest that makes its marks durable."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -86,7 +86,7 @@ class OurQueue(Store):
         yield from _save(self, self._manifest)
 
 
-class OurSet(Seen):
+class LarbinpySeen(Seen):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, "seen")
         self._manifest = folder / "state.json"
@@ -102,7 +102,7 @@ class OurSet(Seen):
         yield from _save(self, self._manifest)
 
     def close(self) -> None:
-        """There is nothing open."""
+        """Does nothing, because no file is open."""
 
 
 def _save(part: Any, manifest: Path) -> Iterator[None]:
@@ -116,21 +116,21 @@ def _save(part: Any, manifest: Path) -> Iterator[None]:
 
 
 QUEUES: dict[str, Callable[[Path], Queue]] = {
-    "larbinpy": OurQueue,
+    "larbinpy": LarbinpyQueue,
     "sqlite": lambda folder: Queues(SqliteRows(folder)),
     "lmdb": lambda folder: Queues(LmdbRows(folder)),
 }
 SETS: dict[str, Callable[[Path], Set]] = {
-    "larbinpy": OurSet,
+    "larbinpy": LarbinpySeen,
     "sqlite": SqliteSeen,
     "lmdb": LmdbSeen,
 }
 
 
 class Clock:
-    """Times turns: the processor time of all, and the longest by the wall.
+    """Measures turns: the sum of their CPU times, and the longest by wall-clock time.
 
-    Time in which other processes had all cores does not count.
+    Time in which the process waited for a core does not count.
     """
 
     def __init__(self) -> None:
@@ -152,20 +152,20 @@ class Clock:
 
 
 def _running() -> float:
-    """The time, without that in which the process waited for a core."""
+    """Wall-clock time without the time in which the process waited for a core (s)."""
     waited = int(os.pread(_SCHEDULED, 100, 0).split()[1])
     return time.perf_counter() - waited / 1e9
 
 
 class Disk:
-    """The most that a folder took, and all that was written, in bytes."""
+    """The largest size of a folder, and all bytes written by the process."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._before = self._written()
         self.most = 0
 
-    def look(self) -> None:
+    def measure(self) -> None:
         files = [path for path in self._folder.rglob("*") if path.is_file()]
         self.most = max(self.most, sum(path.stat().st_blocks * 512 for path in files))
 
@@ -198,7 +198,7 @@ def measure_queues(engine: str, count: int, folder: Path) -> dict[str, float]:
                     sequencer.done(held.popleft())
         if (first + PAGE) % CHECKPOINT == 0:
             saving.checkpoint(queue)
-            disk.look()
+            disk.measure()
     saving.checkpoint(queue)
     left, taken = len(queue) + len(held), count
     queue.close()
@@ -225,7 +225,7 @@ def measure_queues(engine: str, count: int, folder: Path) -> dict[str, float]:
 def measure_seen(engine: str, count: int, folder: Path) -> dict[str, float]:
     rng = random.Random(1)
     sample = array("Q", rng.randbytes(8 * PAGE))
-    empty = rss()
+    empty = resident_memory()
     seen = SETS[engine](folder)
     seen.add(sample.tolist())
     adding, saving, disk = Clock(), Clock(), Disk(folder)
@@ -238,8 +238,8 @@ def measure_seen(engine: str, count: int, folder: Path) -> dict[str, float]:
         sample.append(batch[-1])
         if number % CHECKPOINT == 0:
             saving.checkpoint(seen)
-            disk.look()
-    memory = rss() - empty - 8 * len(sample)
+            disk.measure()
+    memory = resident_memory() - empty - 8 * len(sample)
     saving.checkpoint(seen)
     seen.close()
     opening = Clock()
@@ -315,7 +315,7 @@ def main(part: str, engine: str, count: str) -> None:
         print(json.dumps(MEASURES[part](engine, int(count), folder)))
     finally:
         shutil.rmtree(folder)
-        # The next one waits for no file of this one.
+        # The next process must not wait for writes of this one.
         os.sync()
 
 

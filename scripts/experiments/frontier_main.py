@@ -50,9 +50,11 @@ def scale_command(out: Path, quick: bool, urls: int, queued: int) -> None:
 @main.command("engines")
 @out_option
 @quick_option
-@click.option("--queued", multiple=True, default=engines.QUEUED, show_default=True, help="URLs.")
+@click.option(
+    "--queued", multiple=True, default=engines.QUEUED, show_default=True, help="URLs put."
+)
 @click.option("--urls", multiple=True, default=engines.SEEN, show_default=True, help="Of seen.")
-@click.option("--rounds", default=3, show_default=True, help="The medians of so many are shown.")
+@click.option("--rounds", default=3, show_default=True, help="Rounds, of which medians are shown.")
 def engines_command(
     out: Path, quick: bool, queued: tuple[int, ...], urls: tuple[int, ...], rounds: int
 ) -> None:

@@ -6,7 +6,6 @@ one step of the background work each turn.
 """
 
 import json
-import os
 import random
 import shutil
 import subprocess
@@ -25,7 +24,7 @@ from matplotlib.axes import Axes
 
 from experiments.plots import plot
 from experiments.report import Report, Table, verdict
-from experiments.runs import CLIENT, PYTHON, kept_on, say
+from experiments.runs import CLIENT, PYTHON, kept_on, resident_memory, say
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.storage.seen import Seen
 from larbinpy.storage.store import Store
@@ -94,17 +93,12 @@ def _apart(part: str, count: int) -> dict[str, Any]:
     return found
 
 
-def rss() -> int:
-    """Resident memory in bytes."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
-
-
 # -- seen
 
 
 def measure_seen(count: int, folder: Path) -> dict[str, Any]:
     seen = Seen(folder, "seen")
-    empty = rss()
+    empty = resident_memory()
     rng = random.Random(1)
     sample = array("Q", rng.randbytes(8 * PAGE))
     clock, saving, growth = Clock(), Clock(), []
@@ -119,7 +113,7 @@ def measure_seen(count: int, folder: Path) -> dict[str, Any]:
                 seen.step()
             sample.append(fresh[0])
         mark = _checkpoint(seen, saving)
-        growth.append((len(seen), (rss() - empty) / len(seen)))
+        growth.append((len(seen), (resident_memory() - empty) / len(seen)))
     checks = PAGE * (len(growth) * (CHECKPOINT // NEW))
     del seen
     began = time.perf_counter()
@@ -153,7 +147,7 @@ def _checkpoint(part: Any, clock: Clock) -> Any:
 def measure_store(count: int, folder: Path) -> dict[str, Any]:
     store = Store(folder)
     sequencer = Sequencer(store, 10_000)
-    empty = rss()
+    empty = resident_memory()
     sites = random_sites()
     putting, saving, memory = Clock(), Clock(), []
     for start in range(0, count, CHECKPOINT):
@@ -164,7 +158,7 @@ def measure_store(count: int, folder: Path) -> dict[str, Any]:
                     sequencer.put(url)
                 store.spill()
         mark = _checkpoint(store, saving)
-        memory.append((len(store), rss() - empty))
+        memory.append((len(store), resident_memory() - empty))
     began = time.perf_counter()
     Store(folder).load(mark)
     reopened = time.perf_counter() - began
@@ -178,7 +172,7 @@ def measure_store(count: int, folder: Path) -> dict[str, Any]:
         "turn": max(putting.longest, taking.longest),
         "saving": saving.longest,
         "reopened": reopened,
-        "end": rss() - empty,
+        "end": resident_memory() - empty,
     }
 
 
@@ -189,7 +183,7 @@ def random_sites() -> list[int]:
 
 
 def page_urls(sites: list[int], first: int) -> list[Url]:
-    """The URLs of a page, numbered from `first`; their sites are those of `sites` in turn."""
+    """URLs of a page, numbered from `first`, with `sites` in turn."""
     return [_url(sites[n % len(sites)], n) for n in range(first, first + PAGE)]
 
 
