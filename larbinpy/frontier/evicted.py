@@ -1,4 +1,4 @@
-"""What remains of the sites and addresses that were evicted from memory.
+"""The little that remains of sites and addresses evicted from memory.
 
 One that is needed again comes back with the time until which it is to be left alone. Each
 entry is kept only while it matters.

@@ -65,7 +65,7 @@ class Frontier:
         # Pages whose fetch decided the fate of their URLs, which is to be written.
         self._fetched: deque[Page] = deque()
         self._shortener: WaitShortener | None = None
-        #: What others may read.
+        #: The read-only side, for others.
         self.view = FrontierView(
             scope, store, seen, sequencer, sites, ip_sites, self._admission, self._fetched
         )

@@ -47,7 +47,7 @@ class IPSiteRegistry:
 
     @property
     def distinct(self) -> int:
-        """How many different addresses there have been."""
+        """The number of different addresses so far."""
         return self._distinct.count
 
     @property

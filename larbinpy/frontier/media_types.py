@@ -1,10 +1,10 @@
-"""Which media types are taken, decided from the headers before the body comes."""
+"""Which media types are fetched, decided from the headers before the body is received."""
 
 from collections.abc import Sequence
 
 from larbinpy.outcome import Outcome
 
-#: What links are found in: pages, feeds and sitemaps. No type at all is looked into.
+#: Types that may have links: pages, feeds and sitemaps, and documents without a type.
 _PAGES = frozenset(
     {
         "",
@@ -17,7 +17,7 @@ _PAGES = frozenset(
         "application/rdf+xml",
     }
 )
-#: What sitemaps are sent as that are compressed, or plain lists of URLs.
+#: Types of sitemaps that are compressed, or plain lists of URLs.
 _SITEMAPS = frozenset(
     {"application/gzip", "application/x-gzip", "application/octet-stream", "text/plain"}
 )
@@ -46,6 +46,6 @@ class Types:
 
 
 def _may_be_sitemap(url: str, media_type: str) -> bool:
-    """By its type and its name together, as neither alone says enough."""
+    """By its type and its name together, because neither is enough alone."""
     file = url.partition("?")[0].rpartition("/")[2].lower()
     return media_type in _SITEMAPS and ("sitemap" in file or file.endswith(".xml.gz"))

@@ -345,7 +345,7 @@ class NamedSite:
         """Wait until `time`, and for as long as the site requested."""
         self.next_at = max(self.held_until, time)
 
-    # What others read.
+    # For reading.
 
     @property
     def host(self) -> str:

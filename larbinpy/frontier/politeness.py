@@ -1,17 +1,17 @@
-"""How often one site may be asked, and how that adapts to the way it answers."""
+"""The delay between two requests to one site, and how it adapts to the answers."""
 
 from dataclasses import dataclass
 
 from larbinpy.outcome import Trait, asks_for_less, having
 from larbinpy.page import Page
 
-#: First step back from a site that was asked without any wait, in seconds.
+#: First delay of an overloaded site that was asked without any (s).
 _FIRST_STEP = 0.25
-#: An answer this many times slower than usual says that the site is labouring.
+#: An answer this many times slower than usual is a sign of overload.
 _SLOW = 3.0
-#: Below this a slow answer is noise of the network and of our own loop, in seconds.
+#: Below this (s) a slow answer may be noise of the network or of the program's own loop.
 _NOTICEABLE = 0.5
-#: What is left of an added delay when it is dropped, in seconds.
+#: An added delay below this is dropped (s).
 _NOTHING = 0.02
 #: Weight of the newest answer in the usual response time.
 _WEIGHT = 0.1
@@ -21,22 +21,22 @@ _OVERLOADED = having(Trait.OVERLOADED)
 
 @dataclass(slots=True)
 class Waits:
-    """The operator's bounds on waiting, in seconds; shared by all, so a change is for all."""
+    """The operator's bounds on waiting, in seconds; shared, so that a change is for all sites."""
 
-    #: waitDuration: never less between two requests.
+    #: waitDuration: the least time between two requests.
     least: float
-    #: maxWait: never more, whatever a site asks for or does.
+    #: maxWait: the longest wait that a site can cause.
     most: float
 
 
 class Pace:
     """The delay between two requests to one site, in seconds.
 
-    At least `least` (waitDuration or the site's Crawl-delay, whichever is longer), and on
-    top of it what the site's answers have earned: a refusal or a time-out doubles the
-    delay, and each other answer takes back half of what was added; but after a slow one
-    the delay is no less than the time it took (as Scrapy's AutoThrottle aims at one
-    request in flight per response time). Always least <= delay <= max(least, maxWait).
+    At least `least` (waitDuration or the site's Crawl-delay, whichever is longer), and plus
+    an added delay that depends on its answers: a refusal or a timeout doubles the delay, and
+    each other answer halves the added part; but after a slow one the delay is no less than
+    the time it took (as Scrapy's AutoThrottle aims at one request in flight per response
+    time). Always least <= delay <= max(least, maxWait).
     """
 
     __slots__ = ("_asked", "_extra", "_waits", "usual")
@@ -53,7 +53,7 @@ class Pace:
 
     @property
     def least(self) -> float:
-        """waitDuration, or the site's Crawl-delay as far as maxWait lets it."""
+        """waitDuration, or the site's Crawl-delay within maxWait, whichever is longer."""
         return max(self._waits.least, min(self._asked, self._waits.most))
 
     @property
@@ -61,11 +61,11 @@ class Pace:
         return max(self.least, min(self.least + self._extra, self._waits.most))
 
     def crawl_delay(self, seconds: float | None) -> None:
-        """Take robots.txt's Crawl-delay: it can slow us, within maxWait, never hurry us."""
+        """Take robots.txt's Crawl-delay, which can only lengthen the delay, up to maxWait."""
         self._asked = seconds or 0.0
 
     def answered(self, page: Page) -> None:
-        """Adapt to how a request ended."""
+        """Adapt to the end of a request."""
         seconds = page.first_byte_ms / 1000
         if page.outcome in _OVERLOADED or asks_for_less(page.status):
             self._extra = self._above_least(max(self.delay * 2, _FIRST_STEP))

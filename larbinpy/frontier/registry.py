@@ -124,7 +124,7 @@ class SiteRegistry:
             if not (site.held or site.in_flight):
                 self._active.pop(site, None)
             if site.idle and self._sites.get(site.key) is site:
-                # What is known of a closed one outlives it.
+                # A closed site goes first, because its verdict outlives it.
                 self._idle.use(site, first_to_go=site.state is State.CLOSED)
         self._touched.clear()
 
@@ -146,7 +146,7 @@ class SiteRegistry:
 
     @property
     def distinct(self) -> int:
-        """How many different sites there have been."""
+        """The number of different sites so far."""
         return self._distinct.count
 
     def by_state(self) -> dict[State, int]:

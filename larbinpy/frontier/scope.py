@@ -1,4 +1,4 @@
-"""Scope: may we want this URL at all? Rules are chosen once, from the configuration."""
+"""Scope: the rules that leave URLs out. They are chosen once, from the configuration."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,24 +11,24 @@ from larbinpy.url import Url, host_of
 #: A path that repeats this many of its segments is a spider trap (BUbiNG allows two
 #: repetitions of a segment in a row; calendars and relative-link loops make dozens).
 _REPEATS = 6
-#: No site of people is nested this deep.
+#: No ordinary site is nested this deep.
 _SEGMENTS = 40
 
-#: Never forbidden: what pages and sitemaps are called.
+#: Endings of pages and sitemaps, which are never forbidden.
 _PAGE_ENDINGS = ("/", ".html", ".htm", ".xml", ".xml.gz")
 
 
 # Not frozen: one is made for each new link, and freezing would take six times as long.
 @dataclass(slots=True)
 class Candidate:
-    """A link as the rules see it."""
+    """The properties of a link that the rules judge."""
 
     url: str
-    #: The page it stands on.
+    #: The page that has the link.
     via: str
     redirect: bool
     kind: Kind = Kind.PAGE
-    #: A page needs it to be shown, and that counts (requisites).
+    #: A page needs it to be displayed, and `requisites` asks for such links.
     requisite: bool = False
 
     @property
@@ -42,20 +42,20 @@ Test = Callable[[Candidate], Outcome | None]
 
 
 class Rule(NamedTuple):
-    """What is left out, and why."""
+    """One reason to leave URLs out."""
 
-    #: As people know it: a keyword, or trap.
+    #: A keyword of the configuration, or trap.
     name: str
     test: Test
-    #: What it says to them of a URL.
+    #: The reason, as the console shows it after the URL.
     why: str
-    #: The values of `requisites` by which it does not bind what pages need to be shown.
+    #: The values of `requisites` with which the rule does not bind requisites.
     spares: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, frozen=True)
 class ScopeSettings:
-    """The part of the configuration that bounds a crawl; units and meaning as there."""
+    """The settings that bound a crawl; units and meaning as in the configuration."""
 
     depth_in_site: int
     depth_by_site: bool
@@ -66,18 +66,18 @@ class ScopeSettings:
     any_type: bool
     limit_to_domain: Sequence[str]
     forbidden_extensions: Sequence[str]
-    #: Extensions that specificSearch looks for: wanted whatever is forbidden, and first.
+    #: Extensions that specificSearch looks for: wanted even if forbidden, and fetched first.
     privileged_extensions: Sequence[str]
-    #: What pages need to be shown is fetched: "off", "site" or "everywhere".
+    #: Which requisites of pages are fetched: "off", "site" or "everywhere".
     requisites: str = "off"
 
 
 class Scope:
-    """Applies the rules to each link and each redirect. Seeds are the operator's own."""
+    """Applies the rules to each link and each redirect. Seeds are exempt."""
 
     def __init__(self, settings: ScopeSettings) -> None:
         self._settings = settings
-        #: Where lockSite lets us go: the seeds' hosts, and where seeds redirect to.
+        #: The hosts that lockSite allows: those of the seeds, and those that seeds redirect to.
         self.seed_hosts: set[str] = set()
         self._privileged = tuple(e.lower() for e in settings.privileged_extensions)
         self._requisites = settings.requisites != "off"
@@ -94,7 +94,7 @@ class Scope:
     def _chosen(self, settings: ScopeSettings) -> Iterator[Rule]:
         why = "it looks like a spider trap: parts of its path repeat, or it is too deep"
         yield Rule("trap", trap, why)
-        # A style sheet may well have a query, and an image stand on another host.
+        # A style sheet may have a query, and an image may be on another host.
         if not settings.get_cgi:
             why = "it has a query, and getCGI is off"
             yield Rule("getCGI", no_query, why, spares=("site", "everywhere"))
@@ -124,7 +124,7 @@ class Scope:
         return None
 
     def refusing(self, candidate: Candidate) -> tuple[Outcome, Rule] | None:
-        """What `refuse` says of a link that is no requisite, and the rule that says so."""
+        """As `refuse` for a link that is no requisite, with the rule that leaves it out."""
         for rule in self._rules:
             outcome = rule.test(candidate)
             if outcome is not None:
@@ -132,15 +132,15 @@ class Scope:
         return None
 
     def is_requisite(self, parent: Url, link: Link, redirect: bool) -> bool:
-        """Is a link wanted because the page needs it to be shown, or redirected from there?"""
+        """Is a link wanted because the page needs it to be displayed, or redirected from there?"""
         needed = parent.requisite if redirect else link.kind is not Kind.PAGE
         return needed and self._requisites
 
     def ends_at(self, parent: Url) -> bool:
         """Are the pages that `parent` links to left alone?
 
-        What came as a requisite from elsewhere is no page of the site: if it is one at all,
-        it is some host's way to say that the image has gone.
+        A requisite from another host is not a page of the site: if it is a page at all, it is
+        that host's notice that the image is gone.
         """
         return parent.requisite and parent.host not in self.seed_hosts
 
@@ -148,10 +148,10 @@ class Scope:
         return None if host_of(candidate.url) in self.seed_hosts else Outcome.OUT_SITE
 
     def followed(self, links: Iterable[Link]) -> list[Link]:
-        """Those of `links` that are of a kind that is followed at all.
+        """The `links` of kinds that are followed.
 
-        Pages are; images with getImage; all requisites with anyType or when they are asked
-        for, as only then their types are taken; and whatever specificSearch looks for.
+        Pages are; images with getImage; all requisites with anyType or `requisites`, because only
+        then their types are fetched; and all that specificSearch looks for.
         """
         kinds, privileged = self._kinds, self.privileged
         return [link for link in links if link.kind in kinds or privileged(link.url)]
@@ -159,8 +159,7 @@ class Scope:
     def depth(self, candidate: Candidate, depth: int) -> int:
         """The depth of a link on a page of depth `depth`; below 0 it is too deep.
 
-        A redirect costs none, nor does what the page needs to be shown; with depthBySite
-        another host starts afresh.
+        Redirects and requisites cost no depth; with depthBySite another host starts anew.
         """
         if self._settings.depth_by_site and candidate.external:
             return self._settings.depth_in_site
@@ -177,7 +176,7 @@ def _file(url: str) -> str:
 
 
 def trap(candidate: Candidate) -> Outcome | None:
-    # Most URLs have not even as many segments as it takes.
+    # Most URLs have too few segments to repeat any.
     if candidate.url.count("/") <= 2 + _REPEATS:
         return None
     segments = [s for s in _file(candidate.url).split("/")[3:] if s]
@@ -191,7 +190,7 @@ def no_query(candidate: Candidate) -> Outcome | None:
 
 
 def no_external(candidate: Candidate) -> Outcome | None:
-    """noExternalLinks: as Larbin, a redirect may lead elsewhere."""
+    """noExternalLinks: as in Larbin, a redirect may lead to another host."""
     return Outcome.OUT_SITE if candidate.external and not candidate.redirect else None
 
 

@@ -2,8 +2,8 @@
 
 Larbin takes a URL, finds its site full and puts it back into a wait queue, over and over.
 Here a URL whose site has its share in memory is set aside with others of that site, and
-comes back when the site has used up half of its share. So many sites, each with a few URLs,
-are in memory at any time, however few sites the queues are full of.
+comes back when the site has used up half of its share. So memory holds many sites with a
+few URLs each, even if the queues are full of few sites.
 """
 
 from collections import Counter, OrderedDict
@@ -17,17 +17,18 @@ from larbinpy.url import Url, site_of
 #: Bytes of a long URL.
 _LONG = 500
 
-#: What a site's queue keeps free below maxUrlsBySite, so that it can never fill up;
-#: Larbin's limit for ordinary URLs. The study's repair is that it must exceed 1.
+#: Places that a site's queue keeps free below maxUrlsBySite, so that it cannot fill up;
+#: Larbin's limit for ordinary URLs. The study found that it must exceed 1.
 LIMIT = 15
 
 
 class Sequencer:
-    """The store behind its gate.
+    """Lets URLs out of the store through the gate.
 
     Invariants: `by_site` counts the URLs in memory of each site, and no count exceeds
     maxUrlsBySite less the limit. A site with URLs set aside and no more than half of the
-    least share in memory is among the hungry.
+    least share in memory is among the hungry. So `by_site` is also bounded by the share, which
+    is at most 400: larger values of maxUrlsBySite have no effect.
     """
 
     def __init__(
@@ -38,17 +39,18 @@ class Sequencer:
         self._ram_urls, self._ram_size = sizes.ram_urls, sizes.ram_size
         self._most = max(1, max_urls_by_site - min(LIMIT, max_urls_by_site // 2))
         self.by_site: Counter[str] = Counter()
-        #: URLs with their sites or in flight.
+        #: URLs at their sites or in flight.
         self.in_memory = 0
-        # Of those the long ones, by their places, with their sizes; and the sum of these. Others
-        # are not measured: that would take a tenth of the time that they are here.
+        # Sizes of the long URLs among them, by place, and their sum. The others are not measured,
+        # which would take a tenth of the time spent on them here.
         self._long: dict[int, int] = {}
         self._size = 0
-        # A set that keeps its order; the first of a dict is dear to find when many are gone.
+        # A set that keeps its order; in a plain dict the first key is slow to find when many
+        # before it were deleted.
         self._hungry: OrderedDict[str, None] = OrderedDict()
-        # Those that were set aside and those that come after have every second place each.
+        # URLs that were set aside and new ones alternate.
         self._turn = False
-        # How many URLs a site may have in memory, and how many may be set aside, in this turn.
+        # The most URLs of a site in memory, and the URLs that may still be set aside, this turn.
         self._set_share()
         self._moves = sizes.moves
 
@@ -69,14 +71,14 @@ class Sequencer:
         self._store.put(url)
 
     def take(self, most: int) -> Iterator[Url]:
-        """At most `most` URLs for their sites; fewer where the gate closes.
+        """At most `most` URLs for their sites; fewer if the gate closes.
 
         After an OSError nothing was taken but what was given before.
         """
         self._moves = self._sizes.moves
         self._set_share()
         for _ in range(most):
-            # `_is_full` without a call, as this is asked for each URL.
+            # `_is_full` without a call, because this is checked for each URL.
             if self.in_memory >= self._ram_urls or self._size >= self._ram_size:
                 break
             url = self._next()
@@ -135,7 +137,7 @@ class Sequencer:
 
     @property
     def can_take(self) -> bool:
-        """Is there something to be taken, or to be set aside?"""
+        """Can a URL be taken or set aside?"""
         if self._is_full:
             return False
         store = self._store
@@ -164,5 +166,5 @@ class Sequencer:
         return True, ""
 
     def resume(self) -> None:
-        """Everything is in the store again, after a load: all sites are hungry."""
+        """Begin with a loaded store, which holds all URLs: all sites are hungry."""
         self._hungry = OrderedDict.fromkeys(self._store.waiting_sites())

@@ -45,7 +45,7 @@ class FrontierSizes:
 
     #: Up to this many active sites, each request for the busiest looks at all of them.
     watched_directly: int = 2000
-    #: Of more sites, those looked at in one step, and those kept of each kind.
+    #: With more sites, the number looked at in one step, and the number kept of each kind.
     watch_step: int = 50
     watch_kept: int = 50
 

@@ -1,4 +1,4 @@
-"""What others may read of a frontier: the status page, the console, the report."""
+"""The read-only side of a frontier, for the status page, the console and the report."""
 
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence

@@ -1,8 +1,8 @@
-"""Where a URL stands and why, in steps: from memory, the queues on disk and the crawl log.
+"""The status of a URL, and why, in steps: from memory, the queues on disk and the crawl log.
 
-What is in memory is found at once. Whether a URL that was met is in the store or in the log
-nobody knows before it is found; so both are searched by turns, and the crawl goes on between
-the steps. A URL that moves on meanwhile is looked for again at the end, where it must be.
+A URL in memory is found at once. A seen URL that is not may be in the store or in the log, so
+both are searched in turn, and the crawl goes on between the steps. A URL that moves on
+meanwhile is looked up in memory again at the end.
 """
 
 from collections.abc import Generator, Iterator
@@ -18,7 +18,7 @@ from larbinpy.output.log import CrawlLog
 from larbinpy.storage.store import Place
 from larbinpy.url import resolve
 
-#: Steps in the store for one in the log, which takes so much longer.
+#: Steps in the store for each step in the log, which takes longer.
 _BLOCKS = 8
 _ROBOTS = {outcome.value for outcome in having(Trait.ROBOTS)}
 
@@ -26,7 +26,7 @@ _ROBOTS = {outcome.value for outcome in having(Trait.ROBOTS)}
 def explain(
     view: FrontierView, log: CrawlLog, text: str, clock: Clock
 ) -> Iterator[dict[str, object] | None]:
-    """Yields None after each step of some 100 us, and then what is to be said. OSError."""
+    """Yields None after each step of some 100 us, and then the answer. Raises OSError."""
     href = resolve(text.strip())
     if href is None:
         bad = Outcome.BAD_URL
@@ -53,19 +53,19 @@ def explain(
 def _nowhere(view: FrontierView, href: str, seen: bool) -> Facts:
     if not seen:
         return url_status.unknown(view, href)
-    why = "it was met, and is neither queued nor in crawl.jsonl: was that cut or renamed?"
+    why = "it was seen, and is neither queued nor in crawl.jsonl: was that truncated or renamed?"
     return {"state": "seen", "why": why}
 
 
 def _searched(
     view: FrontierView, log: CrawlLog, href: str, clock: Clock
 ) -> Generator[None, None, Facts | None]:
-    past = LogSearch(log, href)
+    search_log = LogSearch(log, href)
     searches: list[Generator[None, None, Place | Line | None]]
-    searches = [view.find(href), past.search()]
+    searches = [view.find(href), search_log.search()]
     found: Place | Line | None = None
     for step in count(1):
-        # What was queued once more is queued, whatever became of it before.
+        # A URL that was queued again is queued, whatever its earlier fate.
         search = searches[-1 if step % _BLOCKS == 0 and not view.has_repeats else 0]
         try:
             next(search)
@@ -81,7 +81,7 @@ def _searched(
         return standing
     if isinstance(found, Place):
         return url_status.queued(view, found, href)
-    found = past.news() or found
+    found = search_log.latest() or found
     return None if found is None else _decided(view, found, href, clock())
 
 

@@ -1,4 +1,4 @@
-"""Looking back: the last line of the crawl log about a URL, found in steps.
+"""The last line of the crawl log about a URL, found in steps.
 
 A crawl of days has a log of gigabytes. It is searched from its end, in pieces, for the text
 that begins the line of the URL in question; nothing is decoded but that line.
@@ -10,16 +10,16 @@ from typing import Any
 
 from larbinpy.output.log import CrawlLog
 
-#: Bytes in one step: some 100 us where they are in memory.
+#: Bytes in one step: some 100 us if the system has them in memory.
 _PIECE = 1 << 18
-#: No line is longer: two URLs, and what a server may call a type.
+#: No line is longer: two URLs, and a media type as a server may send it.
 _LINE = 1 << 17
 
 Line = dict[str, Any]
 
 
 class LogSearch:
-    """Looks for the last line about `href`, a canonical URL, in a log that goes on."""
+    """Searches a log that still grows for the last line about `href`, a canonical URL."""
 
     def __init__(self, log: CrawlLog, href: str) -> None:
         self._log = log
@@ -27,15 +27,15 @@ class LogSearch:
         self._known = log.size
 
     def __repr__(self) -> str:
-        return f"<Past of {self._needle!r}>"
+        return f"<LogSearch {self._needle!r}>"
 
     def search(self) -> Generator[None, None, Line | None]:
-        """Yields after each piece; returns the line, None where there is none. OSError."""
+        """Yields after each piece; returns the line, None if there is none. Raises OSError."""
         waiting = self._waiting()
         if waiting is not None:
             return waiting
         end = self._known
-        # What is no longer than the needle cannot hold it.
+        # A shorter rest cannot contain the needle.
         while end >= len(self._needle):
             start = max(0, end - _PIECE)
             found = self._last_in(start, end)
@@ -45,8 +45,8 @@ class LogSearch:
             yield
         return None
 
-    def news(self) -> Line | None:
-        """The line where it was written since the search began."""
+    def latest(self) -> Line | None:
+        """The line if it was written since the search began."""
         end = self._log.size
         begin = max(0, self._known - len(self._needle)) if end >= self._known else 0
         found = None
@@ -61,7 +61,7 @@ class LogSearch:
     def _last_in(self, start: int, end: int) -> Line | None:
         piece = self._log.read(end - start, start)
         last, at = -1, piece.find(self._needle)
-        # Not rfind, which takes the product of both lengths where one is made for that.
+        # Not rfind, which takes the product of both lengths on crafted input.
         while at >= 0:
             last, at = at, piece.find(self._needle, at + 1)
         if last < 0:

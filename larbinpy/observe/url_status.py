@@ -1,6 +1,6 @@
-"""Where a URL stands, and why: what the frontier has in memory, in words for people.
+"""The status of a URL, and why: from the memory of the frontier, in plain words.
 
-Each answer has a ``state`` and a sentence, ``why``; where they apply ``ahead`` (URLs that come
+Each answer has a ``state`` and a sentence, ``why``; if they apply, ``ahead`` (URLs that come
 before), ``waits_for``, ``in_s`` (seconds until then), ``attempt`` (tries that were made),
 ``reason`` (an outcome) and ``rule`` (what refuses it: a keyword, trap, robots.txt or site).
 """
@@ -30,7 +30,7 @@ _ELSEWHERE = "http://elsewhere.invalid/"
 
 
 def standing(view: FrontierView, href: str, now: float) -> Facts | None:
-    """Where a URL stands that has left the queues and is not decided; None for others."""
+    """The status of a URL that has left the queues and is not decided; None for others."""
     site = view.site(href)
     for url in view.flying():
         if url.href == href:
@@ -41,7 +41,7 @@ def standing(view: FrontierView, href: str, now: float) -> Facts | None:
             return in_site
     for page in view.to_write():
         if page.url.href == href:
-            why = "its end is about to be written down"
+            why = "its end is about to be written to the log"
             return {"state": "decided", "reason": page.outcome.value, "why": why}
     return None
 
@@ -93,12 +93,12 @@ def _until(what: str, seconds: float, why: str) -> Facts:
 
 
 def _ready(view: FrontierView, site: NamedSite, now: float) -> Facts:
-    """What a URL waits for that may be fetched."""
+    """The next thing that a ready URL waits for."""
     ip_site = view.address_of(site)
     address_at = now if ip_site is None else ip_site.next_at
     until = max(site.next_at, address_at)
     if now < site.held_until >= until:
-        why = "the site asked for a pause, by a 429 or 503"
+        why = "the site requested a pause, by a 429 or 503"
         return _until("pause", until - now, why)
     if site.next_at > max(now, address_at):
         why = f"its site is asked every {site.pace.delay:g} s"
@@ -107,15 +107,15 @@ def _ready(view: FrontierView, site: NamedSite, now: float) -> Facts:
         why = f"its address is asked every {view.wait_duration:g} s (waitDuration)"
         return _until("politeness", until - now, why)
     if ip_site is not None and not ip_site.free:
-        return {"waits_for": "connexion", "why": "its address is being asked for something else"}
-    return {"waits_for": "turn", "why": "it may go: as soon as it is its turn and a handle is free"}
+        return {"waits_for": "connexion", "why": "its address is busy with another request"}
+    return {"waits_for": "turn", "why": "it is fetched when its turn comes and a handle is free"}
 
 
 def _waiting(view: FrontierView, site: NamedSite, now: float) -> Facts:
-    """What a URL waits for that is before the door of its site."""
+    """The next thing that a URL waits for whose site is not open."""
     match site.state:
         case State.RESOLVING:
-            return {"waits_for": "address", "why": f"the address of {site.host} is asked for"}
+            return {"waits_for": "address", "why": f"the address of {site.host} is being looked up"}
         case State.ROBOTS if site.in_flight:
             return {"waits_for": "robots.txt", "why": "the site's robots.txt is being fetched"}
         case State.ROBOTS:
@@ -125,11 +125,11 @@ def _waiting(view: FrontierView, site: NamedSite, now: float) -> Facts:
             why = f"try {site.tries} to get the site's address and robots.txt failed"
             return _until("retryWait", site.until - now, why)
         case _:
-            return {"waits_for": "turn", "why": "its site takes in its URLs bit by bit"}
+            return {"waits_for": "turn", "why": "its site admits its URLs bit by bit"}
 
 
 def queued(view: FrontierView, place: Place, href: str) -> Facts:
-    """Of a URL that is in the store."""
+    """The status of a URL that is in the store."""
     ahead = place.ahead
     # Those with priority come first.
     if place.queue == "ordinary":
@@ -152,14 +152,14 @@ def queued(view: FrontierView, place: Place, href: str) -> Facts:
 
 
 def refusal(view: FrontierView, href: str, now: float) -> Facts | None:
-    """Why a link to `href` from its own site would be left out now; None where it would not."""
+    """Why a link to `href` from its own site would be left out now; None if it would not."""
     candidate = Candidate(href, href, redirect=False)
     refusing = view.scope.refusing(candidate)
     if refusing is not None:
         reason, rule = refusing
         why = rule.why
         if _taken_as_requisite(view, href):
-            why += "; it is fetched where a page needs it to be shown"
+            why += "; it is fetched if a page needs it to be displayed"
         return {"reason": reason.value, "rule": rule.name, "why": why}
     outcome = view.refusal(href, now)
     if outcome is None:
@@ -182,7 +182,7 @@ def _taken_as_requisite(view: FrontierView, href: str) -> bool:
 
 
 def forbidding(view: FrontierView, href: str, now: float) -> Facts:
-    """How robots.txt forbids a URL, as far as is known by now."""
+    """How robots.txt forbids a URL, as far as is known now."""
     site = view.site(href)
     line = None
     if site is not None and now < site.rules_until:
@@ -191,20 +191,20 @@ def forbidding(view: FrontierView, href: str, now: float) -> Facts:
         return {"rule": "robots.txt", "line": line, "why": f"robots.txt says: {line}"}
     if site is not None and now < site.rules_until and not view.allows(site, href):
         until = round(site.rules_until - now, 3)
-        why = "all of the site is refused for a while, as its robots.txt could not be had"
+        why = "the whole site is refused for a while, because its robots.txt could not be fetched"
         return {"rule": "robots.txt", "in_s": until, "why": why}
     return {"rule": "robots.txt", "why": "the site's robots.txt refused it"}
 
 
 def unknown(view: FrontierView, href: str) -> Facts:
-    """Of a URL that no rule refuses and nobody met."""
+    """The status of a URL that no rule refuses and that was not seen."""
     why = ["no page that was read links to it"]
     why += _left_out(view, href)
     return {"state": "never seen", "why": ", or only ones ".join(why)}
 
 
 def _left_out(view: FrontierView, href: str) -> Iterator[str]:
-    """Where links to it would be left out."""
+    """Pages on which a link to it would have been left out."""
     too_deep = view.refused[Outcome.TOO_DEEP]
     if too_deep:
         yield f"further than depthInSite from the seeds ({too_deep} links were too deep so far)"

@@ -385,4 +385,4 @@ def test_what_pages_need_is_not_called_refused_for_good(tmp_path, requisites, ur
         None, explain(frontier.view, CrawlLog(tmp_path / "crawl.jsonl"), url, lambda: 1.0)
     )
     assert facts["state"] == "refused"
-    assert ("where a page needs it" in facts["why"]) is fetched
+    assert ("if a page needs it" in facts["why"]) is fetched
