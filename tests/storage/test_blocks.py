@@ -2,6 +2,9 @@ import errno
 import json
 import os
 import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,18 +16,18 @@ LONG_HOST = "http://" + "a" * 5000
 
 
 @pytest.fixture
-def blocks(tmp_path, sizes):
+def blocks(tmp_path: Path, sizes: StoreSizes) -> Iterator[Blocks]:
     opened = Blocks(tmp_path, sizes)
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def sizes():
+def sizes() -> StoreSizes:
     return StoreSizes()
 
 
-def sized(**sizes):
+def sized(**sizes: int) -> pytest.MarkDecorator:
     """A test with blocks of these sizes."""
     return pytest.mark.parametrize("sizes", [StoreSizes(**sizes)])
 
@@ -33,27 +36,29 @@ def sized(**sizes):
 small = sized(file_size=40)
 
 
-def lines(*numbers):
+def lines(*numbers: int) -> list[str]:
     return [f"line {number}" for number in numbers]
 
 
-def texts(read):
+def texts(read: list[tuple[int, str]]) -> list[str]:
     return [line for _, line in read]
 
 
-def files(folder):
+def files(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def through_json(mark):
+def through_json(mark: Any) -> Any:
     return json.loads(json.dumps(mark))
 
 
-def everything(folder):
+def everything(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def load(folder, mark, sizes=None):
+def load(
+    folder: Path, mark: Any, sizes: StoreSizes | None = None
+) -> tuple[Blocks, dict[int, list[str]]]:
     """The blocks at a cut, and by position what is owed of each."""
     blocks = Blocks(folder, sizes or StoreSizes())
     found = list(blocks.load(through_json(mark)))
@@ -65,7 +70,7 @@ def load(folder, mark, sizes=None):
 # Places, leaving, finishing.
 
 
-def test_a_block_is_read_as_it_was_written(blocks):
+def test_a_block_is_read_as_it_was_written(blocks: Blocks) -> None:
     first = blocks.append("-", lines(1, 2, 3))
     second = blocks.append("+http://a.test", lines(4))
     assert texts(blocks.read(second)) == lines(4)
@@ -73,7 +78,7 @@ def test_a_block_is_read_as_it_was_written(blocks):
     assert blocks.owed(first) == lines(1, 2, 3)
 
 
-def test_places_grow_and_none_is_zero(blocks):
+def test_places_grow_and_none_is_zero(blocks: Blocks) -> None:
     positions = [blocks.append("-", lines(*range(count))) for count in (3, 1000, 1, 1000)]
     places = [place for position in positions for place, _ in blocks.read(position)]
     assert places[0] > 0
@@ -82,7 +87,7 @@ def test_places_grow_and_none_is_zero(blocks):
 
 
 @small
-def test_places_grow_from_file_to_file_and_after_a_load(blocks, tmp_path):
+def test_places_grow_from_file_to_file_and_after_a_load(blocks: Blocks, tmp_path: Path) -> None:
     positions = [blocks.append("-", lines(number)) for number in range(10)]
     assert len(files(tmp_path)) > 2
     again, _ = load(tmp_path, blocks.cut(), blocks.sizes)
@@ -91,7 +96,7 @@ def test_places_grow_from_file_to_file_and_after_a_load(blocks, tmp_path):
     assert positions == sorted(set(positions))
 
 
-def test_what_left_is_owed_no_more(blocks):
+def test_what_left_is_owed_no_more(blocks: Blocks) -> None:
     position = blocks.append("-", lines(*range(5)))
     places = [place for place, _ in blocks.read(position)]
     for place in (places[1], places[4], places[0]):
@@ -100,7 +105,7 @@ def test_what_left_is_owed_no_more(blocks):
     assert blocks.read(position) == [(places[2], "line 2"), (places[3], "line 3")]
 
 
-def test_a_block_is_open_from_its_reading_to_its_last_line(blocks):
+def test_a_block_is_open_from_its_reading_to_its_last_line(blocks: Blocks) -> None:
     position = blocks.append("-", lines(1, 2))
     assert position not in blocks._open
     assert blocks.owed(position) == lines(1, 2)
@@ -115,7 +120,7 @@ def test_a_block_is_open_from_its_reading_to_its_last_line(blocks):
     assert repr(blocks) == "<Blocks 0 in 1 files, 0 open>"
 
 
-def test_all_lines_of_the_largest_block_leave_one_by_one(blocks):
+def test_all_lines_of_the_largest_block_leave_one_by_one(blocks: Blocks) -> None:
     neighbours = [blocks.append("-", lines(*range(1000))) for _ in range(3)]
     for position in neighbours:
         blocks.read(position)
@@ -127,7 +132,7 @@ def test_all_lines_of_the_largest_block_leave_one_by_one(blocks):
 
 
 @pytest.mark.parametrize("site", ["http://a.test", "http://[::1]:8080", LONG_HOST])
-def test_a_queue_is_named_by_any_site(blocks, tmp_path, site):
+def test_a_queue_is_named_by_any_site(blocks: Blocks, tmp_path: Path, site: str) -> None:
     """URLs have 8000 characters, and all of them may be the host."""
     position = blocks.append(f"+{site}", [f"{site}/ 1 0 0 -"])
     blocks.append("-", lines(1))
@@ -140,7 +145,7 @@ def test_a_queue_is_named_by_any_site(blocks, tmp_path, site):
 # Files.
 
 
-def test_no_file_is_made_before_the_first_block(blocks, tmp_path):
+def test_no_file_is_made_before_the_first_block(blocks: Blocks, tmp_path: Path) -> None:
     mark = blocks.cut()
     blocks.sync()
     blocks.tidy(mark)
@@ -149,7 +154,7 @@ def test_no_file_is_made_before_the_first_block(blocks, tmp_path):
 
 
 @small
-def test_a_new_file_is_begun_when_one_is_full(blocks, tmp_path):
+def test_a_new_file_is_begun_when_one_is_full(blocks: Blocks, tmp_path: Path) -> None:
     for number in range(6):
         blocks.append("-", lines(number))
     assert files(tmp_path) == ["urls.00000016", "urls.00000017", "urls.00000018"]
@@ -158,13 +163,13 @@ def test_a_new_file_is_begun_when_one_is_full(blocks, tmp_path):
     assert mark["files"] == [(number, size, "00") for number, size in enumerate(sizes, 16)]
 
 
-def finish(blocks, position):
+def finish(blocks: Blocks, position: int) -> None:
     for place, _ in blocks.read(position):
         blocks.leave(place)
 
 
 @small
-def test_a_file_is_kept_while_the_committed_mark_names_it(blocks, tmp_path):
+def test_a_file_is_kept_while_the_committed_mark_names_it(blocks: Blocks, tmp_path: Path) -> None:
     positions = [blocks.append("-", lines(number)) for number in range(6)]
     committed = blocks.cut()
     for position in positions[:4]:
@@ -187,7 +192,7 @@ def test_a_file_is_kept_while_the_committed_mark_names_it(blocks, tmp_path):
 
 
 @small
-def test_a_file_is_kept_while_one_of_its_lines_is_owed(blocks, tmp_path):
+def test_a_file_is_kept_while_one_of_its_lines_is_owed(blocks: Blocks, tmp_path: Path) -> None:
     positions = [blocks.append("-", lines(number, number)) for number in range(6)]
     for position in positions[1:]:
         finish(blocks, position)
@@ -202,7 +207,7 @@ def test_a_file_is_kept_while_one_of_its_lines_is_owed(blocks, tmp_path):
     assert files(tmp_path) == ["urls.00000018"]
 
 
-def test_the_file_that_grows_stays(blocks, tmp_path):
+def test_the_file_that_grows_stays(blocks: Blocks, tmp_path: Path) -> None:
     finish(blocks, blocks.append("-", lines(1)))
     mark = blocks.cut()
     blocks.tidy(mark)
@@ -212,7 +217,9 @@ def test_the_file_that_grows_stays(blocks, tmp_path):
 
 
 @small
-def test_what_a_cut_names_is_kept_though_later_blocks_are_not_in_it(blocks, tmp_path):
+def test_what_a_cut_names_is_kept_though_later_blocks_are_not_in_it(
+    blocks: Blocks, tmp_path: Path
+) -> None:
     """Files begun between a cut and its commit are needed by the next one."""
     blocks.append("-", lines(1))
     mark = blocks.cut()
@@ -223,7 +230,9 @@ def test_what_a_cut_names_is_kept_though_later_blocks_are_not_in_it(blocks, tmp_
 
 
 @small
-def test_files_of_a_crawl_that_was_killed_are_deleted_or_written_anew(blocks, tmp_path):
+def test_files_of_a_crawl_that_was_killed_are_deleted_or_written_anew(
+    blocks: Blocks, tmp_path: Path
+) -> None:
     blocks.append("-", lines(1))
     mark = blocks.cut()
     for number in range(8):
@@ -241,7 +250,7 @@ def test_files_of_a_crawl_that_was_killed_are_deleted_or_written_anew(blocks, tm
 
 
 @small
-def test_clear_deletes_its_files_and_nothing_else(blocks, tmp_path):
+def test_clear_deletes_its_files_and_nothing_else(blocks: Blocks, tmp_path: Path) -> None:
     for number in range(6):
         blocks.append("-", lines(number))
     others = ["state.json", "urls.txt", "urls.1", "urls.x.00000001", "urls.0000000\u00b2"]
@@ -255,7 +264,7 @@ def test_clear_deletes_its_files_and_nothing_else(blocks, tmp_path):
 # Cuts and loads.
 
 
-def test_a_load_knows_what_was_unread_open_and_finished(blocks, tmp_path):
+def test_a_load_knows_what_was_unread_open_and_finished(blocks: Blocks, tmp_path: Path) -> None:
     finished, opened, unread = [blocks.append("-", lines(n, n + 1)) for n in (1, 3, 5)]
     finish(blocks, finished)
     place, _ = blocks.read(opened)[1]
@@ -269,7 +278,7 @@ def test_a_load_knows_what_was_unread_open_and_finished(blocks, tmp_path):
 
 
 @sized(file_size=700)
-def test_blocks_finish_in_any_order(blocks, tmp_path):
+def test_blocks_finish_in_any_order(blocks: Blocks, tmp_path: Path) -> None:
     left = {blocks.append("-", lines(number)): lines(number) for number in range(100)}
     assert len(files(tmp_path)) > 3
     for position in sorted(left, key=lambda position: position % 97)[:80]:
@@ -284,7 +293,7 @@ def test_blocks_finish_in_any_order(blocks, tmp_path):
     assert len(files(tmp_path)) == 1
 
 
-def test_a_cut_is_of_its_moment(blocks, tmp_path):
+def test_a_cut_is_of_its_moment(blocks: Blocks, tmp_path: Path) -> None:
     first = blocks.append("-", lines(1, 2))
     places = [place for place, _ in blocks.read(first)]
     mark = blocks.cut()
@@ -293,7 +302,9 @@ def test_a_cut_is_of_its_moment(blocks, tmp_path):
     assert load(tmp_path, mark)[1] == {first: lines(1, 2)}
 
 
-def test_a_torn_tail_is_ignored_and_cut_off_before_the_next_block(blocks, tmp_path):
+def test_a_torn_tail_is_ignored_and_cut_off_before_the_next_block(
+    blocks: Blocks, tmp_path: Path
+) -> None:
     first = blocks.append("-", lines(1))
     mark = blocks.cut()
     path = tmp_path / "urls.00000016"
@@ -314,7 +325,7 @@ def test_a_torn_tail_is_ignored_and_cut_off_before_the_next_block(blocks, tmp_pa
 # Damage.
 
 
-def spoilt(header):
+def spoilt(header: bytes) -> Iterator[bytes]:
     """A header with each of its bytes flipped in some way, one at a time."""
     for at in range(len(header)):
         for bit in range(8):
@@ -323,7 +334,7 @@ def spoilt(header):
             yield bytes(wrong)
 
 
-def read_all(folder, mark):
+def read_all(folder: Path, mark: Any) -> list[tuple[str, list[str]]]:
     """What a crawl reads that goes on at `mark`: queue and lines of each block."""
     blocks = Blocks(folder)
     found = list(blocks.load(through_json(mark)))
@@ -332,7 +343,7 @@ def read_all(folder, mark):
     return read
 
 
-def test_every_flipped_bit_is_found_out(blocks, tmp_path):
+def test_every_flipped_bit_is_found_out(blocks: Blocks, tmp_path: Path) -> None:
     """In the header and in the text, at the latest when the block is read."""
     blocks.append("-http://a.test", lines(1, 2))
     blocks.append("-", lines(3))
@@ -369,16 +380,18 @@ def test_every_flipped_bit_is_found_out(blocks, tmp_path):
         b"\n",
     ],
 )
-def test_what_is_no_header_is_damage(blocks, tmp_path, header):
+def test_what_is_no_header_is_damage(blocks: Blocks, tmp_path: Path, header: bytes) -> None:
     blocks.append("-", lines(1))
     path = tmp_path / "urls.00000016"
     path.write_bytes(header + b"line 1\n")
-    mark = {"files": [[16, path.stat().st_size, "00"]], "open": {}}
+    mark: Any = {"files": [[16, path.stat().st_size, "00"]], "open": {}}
     with pytest.raises(OSError, match="damaged"):
         list(Blocks(tmp_path).load(mark))
 
 
-def test_a_block_that_is_damaged_later_is_an_error_and_opens_nothing(blocks, tmp_path):
+def test_a_block_that_is_damaged_later_is_an_error_and_opens_nothing(
+    blocks: Blocks, tmp_path: Path
+) -> None:
     position = blocks.append("-", lines(1))
     path = tmp_path / "urls.00000016"
     whole = path.read_bytes()
@@ -392,7 +405,7 @@ def test_a_block_that_is_damaged_later_is_an_error_and_opens_nothing(blocks, tmp
     assert texts(blocks.read(position)) == lines(1)
 
 
-def marked(blocks):
+def marked(blocks: Blocks) -> Any:
     """A mark of two files, one block open of which the first line left."""
     for number in range(3):
         blocks.append("-", lines(number, number + 1))
@@ -426,7 +439,9 @@ def marked(blocks):
     ],
 )
 @small
-def test_a_mark_that_does_not_fit_is_refused(blocks, tmp_path, change):
+def test_a_mark_that_does_not_fit_is_refused(
+    blocks: Blocks, tmp_path: Path, change: Callable[[Any], object]
+) -> None:
     mark = marked(blocks)
     assert len(mark["files"]) == 2 and len(mark["open"]) == 1
     assert len(load(tmp_path, mark)[1]) == 4
@@ -436,7 +451,7 @@ def test_a_mark_that_does_not_fit_is_refused(blocks, tmp_path, change):
 
 
 @small
-def test_a_file_that_is_short_or_missing_is_refused(blocks, tmp_path):
+def test_a_file_that_is_short_or_missing_is_refused(blocks: Blocks, tmp_path: Path) -> None:
     mark = marked(blocks)
     for name in files(tmp_path):
         path = tmp_path / name
@@ -457,7 +472,9 @@ def test_a_file_that_is_short_or_missing_is_refused(blocks, tmp_path):
 @pytest.mark.parametrize("torn", [False, True])
 @pytest.mark.parametrize("loaded", [False, True])
 @small
-def test_a_block_that_cannot_be_written_is_none(blocks, tmp_path, loaded, torn):
+def test_a_block_that_cannot_be_written_is_none(
+    blocks: Blocks, tmp_path: Path, loaded: bool, torn: bool
+) -> None:
     """Whatever fails of it: the blocks are as they were, and it can be written again."""
     written = {}
     for number in range(4):
@@ -489,7 +506,9 @@ def test_a_block_that_cannot_be_written_is_none(blocks, tmp_path, loaded, torn):
     assert load(tmp_path, mark)[1] == written
 
 
-def test_a_write_in_pieces_is_whole(blocks, tmp_path, monkeypatch):
+def test_a_write_in_pieces_is_whole(
+    blocks: Blocks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write = os.pwrite
     monkeypatch.setattr(os, "pwrite", lambda fd, data, at: write(fd, data[:5], at))
     position = blocks.append("-", lines(1, 2))
@@ -498,13 +517,15 @@ def test_a_write_in_pieces_is_whole(blocks, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("nth", [1, 2, 3, 4])
 @small
-def test_a_sync_that_failed_is_made_good(blocks, tmp_path, monkeypatch, nth):
+def test_a_sync_that_failed_is_made_good(
+    blocks: Blocks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nth: int
+) -> None:
     """Each file, and the folder with their names, before anybody relies on them."""
     for number in range(6):
         blocks.append("-", lines(number))
     synced = []
 
-    def fsync(fd):
+    def fsync(fd: int) -> None:
         name = os.path.basename(os.readlink(f"/proc/self/fd/{fd}"))
         synced.append(name)
         if len(synced) == nth:
@@ -524,7 +545,7 @@ def test_a_sync_that_failed_is_made_good(blocks, tmp_path, monkeypatch, nth):
 
 
 @small
-def test_a_place_takes_no_more_memory_in_an_old_crawl(blocks):
+def test_a_place_takes_no_more_memory_in_an_old_crawl(blocks: Blocks) -> None:
     positions = [blocks.append("-", lines(7)) for _ in range(60)]
     first, last = (blocks.read(position)[0][0] for position in (positions[0], positions[-1]))
     assert last > 2 * first
@@ -536,6 +557,6 @@ def test_a_place_takes_no_more_memory_in_an_old_crawl(blocks):
     [{"lines": 0}, {"lines": 1025}, {"site_lines": 1025}, {"file_size": 0}, {"file_size": 2**26}],
     ids=str,
 )
-def test_sizes_that_no_place_has_room_for_are_refused(wrong):
+def test_sizes_that_no_place_has_room_for_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="a block"):
         StoreSizes(**wrong)

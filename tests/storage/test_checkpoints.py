@@ -1,10 +1,13 @@
 import errno
+from collections.abc import Callable, Iterator
 from math import inf
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.saved import saved_by
-from larbinpy.storage import state
 from larbinpy.storage.checkpoints import Checkpoints
 from larbinpy.storage.state import SavedPart, State, StateError
 from tests.support.faultydisk import CHANGES, FaultyDisk
@@ -14,18 +17,18 @@ from tests.support.frontiers import make_frontier
 class Part(SavedPart):
     """A part of the state that notes what is asked of it."""
 
-    def __init__(self, name, calls):
+    def __init__(self, name: str, calls: list[str]) -> None:
         self.name = name
         self.calls = calls
 
-    def cut(self):
+    def cut(self) -> dict[str, int]:
         self.calls.append(f"{self.name} cut")
         return {"length": 7}
 
-    def sync(self):
+    def sync(self) -> None:
         self.calls.append(f"{self.name} sync")
 
-    def load(self, mark):
+    def load(self, mark: Any) -> None:
         assert mark == {"length": 7}
         self.calls.append(f"{self.name} load")
 
@@ -33,29 +36,29 @@ class Part(SavedPart):
 class Disk:
     """The disk of the outputs, which takes so many looks."""
 
-    def __init__(self, looks, calls, error=None):
+    def __init__(self, looks: int, calls: list[str], error: OSError | None = None) -> None:
         self.looks = looks
         self.calls = calls
         self.error = error
         self._left = 0
 
-    def begin(self, written):
+    def begin(self, written: object) -> None:
         assert written == {"length": 7}
         self.calls.append("disk begin")
         self._left = self.looks
 
     @property
-    def done(self):
+    def done(self) -> bool:
         self._left -= 1
         return self._left < 0
 
-    def wait(self):
+    def wait(self) -> None:
         self.calls.append("disk wait")
         self._left = 0
 
 
 @pytest.fixture
-def frontier(tmp_path):
+def frontier(tmp_path: Path) -> Iterator[Frontier]:
     frontier = make_frontier(tmp_path)
     seed(frontier, 0, 1, 2)
     yield frontier
@@ -63,21 +66,21 @@ def frontier(tmp_path):
 
 
 @pytest.fixture
-def calls():
+def calls() -> list[str]:
     return []
 
 
 @pytest.fixture
-def checkpoints(frontier, tmp_path, calls):
+def checkpoints(frontier: Frontier, tmp_path: Path, calls: list[str]) -> Checkpoints:
     return Checkpoints(State(tmp_path), saved_by(frontier, Part("log", calls)), 5.0)
 
 
-def seed(frontier, *numbers):
+def seed(frontier: Frontier, *numbers: int) -> None:
     for number in numbers:
         frontier.seed(f"http://a.test/{number}")
 
 
-def saved(folder):
+def saved(folder: Path) -> list[int] | None:
     """The numbers of the URLs that the state on disk owes; None where there is none."""
     try:
         return sorted(int(url.href[-1]) for url in State(folder).owed())
@@ -85,7 +88,7 @@ def saved(folder):
         return None
 
 
-def finish(checkpoints):
+def finish(checkpoints: Checkpoints) -> int:
     steps = 0
     while checkpoints.under_way:
         checkpoints.step()
@@ -94,7 +97,7 @@ def finish(checkpoints):
     return steps
 
 
-def test_the_first_is_due_at_once_and_the_others_every_so_often(checkpoints):
+def test_the_first_is_due_at_once_and_the_others_every_so_often(checkpoints: Checkpoints) -> None:
     assert checkpoints.is_due(-100.0)
     assert not checkpoints.under_way
     checkpoints.begin(10.0)
@@ -108,7 +111,9 @@ def test_the_first_is_due_at_once_and_the_others_every_so_often(checkpoints):
     assert checkpoints.is_due(25.0)
 
 
-def test_one_counts_with_its_last_steps_and_not_before(checkpoints, frontier, tmp_path):
+def test_one_counts_with_its_last_steps_and_not_before(
+    checkpoints: Checkpoints, frontier: Frontier, tmp_path: Path
+) -> None:
     """What is done meanwhile is not part of it."""
     checkpoints.begin(0.0)
     assert saved(tmp_path) is None, "to begin is no step"
@@ -126,7 +131,9 @@ def test_one_counts_with_its_last_steps_and_not_before(checkpoints, frontier, tm
     assert saved(tmp_path) == [0, 1, 2, 3, 4]
 
 
-def test_each_step_waits_for_the_disk_once_at_most(checkpoints, frontier):
+def test_each_step_waits_for_the_disk_once_at_most(
+    checkpoints: Checkpoints, frontier: Frontier
+) -> None:
     checkpoints.save(0.0)
     seed(frontier, 3)
     checkpoints.begin(1.0)
@@ -139,7 +146,9 @@ def test_each_step_waits_for_the_disk_once_at_most(checkpoints, frontier):
     assert waits == [0, 0, 1, 1, 0, 0, 0, 2, 0]
 
 
-def test_a_long_state_is_written_down_in_steps(frontier, tmp_path, calls):
+def test_a_long_state_is_written_down_in_steps(
+    frontier: Frontier, tmp_path: Path, calls: list[str]
+) -> None:
     saved_parts = saved_by(frontier, Part("log", calls))
     checkpoints = Checkpoints(State(tmp_path, entries=2, long=10), saved_parts, 5.0)
     seed(frontier, 3)
@@ -148,7 +157,9 @@ def test_a_long_state_is_written_down_in_steps(frontier, tmp_path, calls):
     assert saved(tmp_path) == [0, 1, 2, 3]
 
 
-def test_a_step_without_one_under_way_does_nothing(checkpoints, tmp_path):
+def test_a_step_without_one_under_way_does_nothing(
+    checkpoints: Checkpoints, tmp_path: Path
+) -> None:
     checkpoints.step()
     assert not checkpoints.under_way
     assert saved(tmp_path) is None
@@ -157,7 +168,9 @@ def test_a_step_without_one_under_way_does_nothing(checkpoints, tmp_path):
     assert repr(checkpoints) == "<Checkpoints one under way>"
 
 
-def test_to_begin_while_one_is_under_way_is_to_go_on(checkpoints, frontier, tmp_path):
+def test_to_begin_while_one_is_under_way_is_to_go_on(
+    checkpoints: Checkpoints, frontier: Frontier, tmp_path: Path
+) -> None:
     checkpoints.begin(0.0)
     checkpoints.step()
     seed(frontier, 3)
@@ -168,7 +181,9 @@ def test_to_begin_while_one_is_under_way_is_to_go_on(checkpoints, frontier, tmp_
 
 
 @pytest.mark.parametrize("steps", range(8))
-def test_a_save_while_one_is_under_way_is_whole(checkpoints, frontier, tmp_path, steps):
+def test_a_save_while_one_is_under_way_is_whole(
+    checkpoints: Checkpoints, frontier: Frontier, tmp_path: Path, steps: int
+) -> None:
     checkpoints.begin(0.0)
     for _ in range(steps):
         checkpoints.step()
@@ -183,7 +198,9 @@ def test_a_save_while_one_is_under_way_is_whole(checkpoints, frontier, tmp_path,
     assert saved(tmp_path) == [0, 1, 2, 3, 4]
 
 
-def test_after_an_error_in_a_step_none_is_under_way(checkpoints, frontier, tmp_path):
+def test_after_an_error_in_a_step_none_is_under_way(
+    checkpoints: Checkpoints, frontier: Frontier, tmp_path: Path
+) -> None:
     """The next begins when it is due, and has all that this one should have had."""
     checkpoints.save(0.0)
     seed(frontier, 3)
@@ -207,7 +224,9 @@ def test_after_an_error_in_a_step_none_is_under_way(checkpoints, frontier, tmp_p
     assert saved(tmp_path) == [0, 1, 2, 3]
 
 
-def test_an_error_in_a_save_leaves_none_under_way(checkpoints, frontier, tmp_path):
+def test_an_error_in_a_save_leaves_none_under_way(
+    checkpoints: Checkpoints, frontier: Frontier, tmp_path: Path
+) -> None:
     checkpoints.begin(0.0)
     checkpoints.step()
     disk = FaultyDisk()
@@ -221,7 +240,7 @@ def test_an_error_in_a_save_leaves_none_under_way(checkpoints, frontier, tmp_pat
     assert saved(tmp_path) == [0, 1, 2, 3]
 
 
-def test_only_the_last_is_ended(checkpoints, tmp_path):
+def test_only_the_last_is_ended(checkpoints: Checkpoints, tmp_path: Path) -> None:
     """So that nobody is asked too soon by the run after a kill."""
     for ended in (False, True, False):
         checkpoints.save(0.0, ended=ended)
@@ -232,7 +251,9 @@ def test_only_the_last_is_ended(checkpoints, tmp_path):
 # The log and the outputs.
 
 
-def test_the_log_is_cut_before_the_state_and_synced_before_it_counts(checkpoints, calls, tmp_path):
+def test_the_log_is_cut_before_the_state_and_synced_before_it_counts(
+    checkpoints: Checkpoints, calls: list[str], tmp_path: Path
+) -> None:
     checkpoints.begin(0.0)
     checkpoints.step()
     assert calls == ["log cut"]
@@ -244,18 +265,23 @@ def test_the_log_is_cut_before_the_state_and_synced_before_it_counts(checkpoints
     assert saved(tmp_path) == [0, 1, 2]
 
 
+Make = Callable[..., Checkpoints]
+
+
 @pytest.fixture
-def with_outputs(frontier, tmp_path, calls):
+def with_outputs(frontier: Frontier, tmp_path: Path, calls: list[str]) -> Make:
     """A function that makes checkpoints of a crawl with outputs on such a disk."""
 
-    def make(disk=None):
+    def make(disk: Disk | None = None) -> Checkpoints:
         log, outputs = Part("log", calls), Part("outputs", calls)
         return Checkpoints(State(tmp_path), saved_by(frontier, log, outputs, disk), 5.0)
 
     return make
 
 
-def test_the_pages_are_on_the_disk_before_the_state_counts(with_outputs, calls, tmp_path):
+def test_the_pages_are_on_the_disk_before_the_state_counts(
+    with_outputs: Make, calls: list[str], tmp_path: Path
+) -> None:
     checkpoints = with_outputs(Disk(3, calls))
     checkpoints.begin(0.0)
     hurried, seen = [], []
@@ -285,7 +311,7 @@ def test_the_pages_are_on_the_disk_before_the_state_counts(with_outputs, calls, 
     assert saved(tmp_path) == [0, 1, 2]
 
 
-def test_a_save_waits_for_the_pages(with_outputs, calls, tmp_path):
+def test_a_save_waits_for_the_pages(with_outputs: Make, calls: list[str], tmp_path: Path) -> None:
     checkpoints = with_outputs(Disk(3, calls))
     checkpoints.save(0.0)
     assert calls[:4] == ["log cut", "outputs cut", "disk begin", "disk wait"]
@@ -294,7 +320,9 @@ def test_a_save_waits_for_the_pages(with_outputs, calls, tmp_path):
 
 
 @pytest.mark.parametrize("looks", [0, 2])
-def test_a_page_that_cannot_be_written_ends_the_checkpoint(with_outputs, calls, tmp_path, looks):
+def test_a_page_that_cannot_be_written_ends_the_checkpoint(
+    with_outputs: Make, calls: list[str], tmp_path: Path, looks: int
+) -> None:
     checkpoints = with_outputs(Disk(looks, calls, OSError(errno.EIO, "lost")))
     for _ in range(2):
         checkpoints.begin(0.0)
@@ -306,7 +334,9 @@ def test_a_page_that_cannot_be_written_ends_the_checkpoint(with_outputs, calls, 
     assert saved(tmp_path) is None
 
 
-def test_the_log_and_the_outputs_take_up_what_they_said(with_outputs, calls, tmp_path):
+def test_the_log_and_the_outputs_take_up_what_they_said(
+    with_outputs: Make, calls: list[str], tmp_path: Path
+) -> None:
     with_outputs().save(0.0)
     calls.clear()
     again = make_frontier(tmp_path)
@@ -321,7 +351,7 @@ def test_the_log_and_the_outputs_take_up_what_they_said(with_outputs, calls, tmp
 # What people ask for
 
 
-def steps_of(saving, checkpoints):
+def steps_of(saving: Iterator[bool | None], checkpoints: Checkpoints) -> tuple[int, bool]:
     """How many steps were made until there was an answer, and the answer."""
     for count, answer in enumerate(saving):
         if answer is not None:
@@ -330,14 +360,18 @@ def steps_of(saving, checkpoints):
     raise AssertionError("no answer")
 
 
-def test_save_now_is_a_checkpoint_in_steps(checkpoints, frontier, tmp_path):
+def test_save_now_is_a_checkpoint_in_steps(
+    checkpoints: Checkpoints, frontier: Frontier, tmp_path: Path
+) -> None:
     count, answer = steps_of(checkpoints.save_now(lambda: 100.0), checkpoints)
     assert (count > 3, answer) == (True, True)
     assert saved(tmp_path) == [0, 1, 2]
     assert not checkpoints.under_way
 
 
-def test_save_now_holds_what_came_after_the_cut_of_another(checkpoints, frontier, tmp_path):
+def test_save_now_holds_what_came_after_the_cut_of_another(
+    checkpoints: Checkpoints, frontier: Frontier, tmp_path: Path
+) -> None:
     checkpoints.begin(100.0)
     checkpoints.step()
     seed(frontier, 3)
@@ -346,7 +380,9 @@ def test_save_now_holds_what_came_after_the_cut_of_another(checkpoints, frontier
     assert saved(tmp_path) == [0, 1, 2, 3]
 
 
-def test_two_who_ask_at_once_share_one(checkpoints, frontier, tmp_path, calls):
+def test_two_who_ask_at_once_share_one(
+    checkpoints: Checkpoints, frontier: Frontier, tmp_path: Path, calls: list[str]
+) -> None:
     first, second = (checkpoints.save_now(lambda: 100.0) for _ in range(2))
     assert next(first) is next(second) is None
     while checkpoints.under_way:
@@ -358,15 +394,12 @@ def test_two_who_ask_at_once_share_one(checkpoints, frontier, tmp_path, calls):
     assert answer is True
 
 
-def test_save_now_where_it_fails(checkpoints, monkeypatch):
+def test_save_now_where_it_fails(checkpoints: Checkpoints) -> None:
     saving = checkpoints.save_now(lambda: 100.0)
     assert next(saving) is None
-
-    def fails(*_args, **_more):
-        raise OSError(errno.ENOSPC, "full")
-
-    monkeypatch.setattr(state, "write_atomic", fails)
-    with pytest.raises(OSError, match="full"):
+    disk = FaultyDisk()
+    disk.fail(1)
+    with disk.under("rename"), pytest.raises(OSError, match="No space left"):
         while checkpoints.under_way:
             checkpoints.step()
     assert next(saving) is False

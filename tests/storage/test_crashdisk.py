@@ -369,7 +369,7 @@ def forgetful(path: Path, data: bytes) -> None:
 def test_crashes_tell_good_code_from_bad(
     write: Callable[[Path, bytes], None], whole: bool, durable: bool, tmp_path: Path
 ) -> None:
-    done = []
+    done: list[bool] = []
 
     def act(folder: Path) -> None:
         done.clear()

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from larbinpy.storage import files
 from larbinpy.storage.files import (
     AppendFile,
     LineFile,
@@ -195,7 +194,7 @@ def test_inside_a_folder_a_link_is_not_followed(tmp_path: Path, folder: int) -> 
     assert (tmp_path / "victim").read_bytes() == b"no newline"
 
 
-def test_a_reserve_takes_room_and_gives_it_back(tmp_path):
+def test_a_reserve_takes_room_and_gives_it_back(tmp_path: Path) -> None:
     path = tmp_path / "reserve"
     reserve = Reserve(path, 100_000)
     assert path.stat().st_blocks * 512 >= 100_000
@@ -204,14 +203,14 @@ def test_a_reserve_takes_room_and_gives_it_back(tmp_path):
     assert not path.exists()
 
 
-def test_a_reserve_that_was_left_behind_is_used_again(tmp_path):
+def test_a_reserve_that_was_left_behind_is_used_again(tmp_path: Path) -> None:
     path = tmp_path / "reserve"
     Reserve(path, 1000)
     Reserve(path, 100_000).release()
     assert not path.exists()
 
 
-def test_there_may_be_no_room_for_a_reserve(tmp_path):
+def test_there_may_be_no_room_for_a_reserve(tmp_path: Path) -> None:
     path = tmp_path / "reserve"
     for reserve in (Reserve(path, 1 << 60), Reserve(tmp_path / "missing" / "reserve")):
         reserve.release()
@@ -222,7 +221,7 @@ def test_a_folder_is_made_durably_with_its_parents(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: list[str] = []
-    monkeypatch.setattr(files, "sync_folder", lambda path: synced.append(str(path)))
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.readlink(f"/proc/self/fd/{fd}")))
     make_folder(tmp_path / "a" / "b" / "c")
     assert (tmp_path / "a" / "b" / "c").is_dir()
     assert synced == [str(tmp_path), str(tmp_path / "a"), str(tmp_path / "a" / "b")]

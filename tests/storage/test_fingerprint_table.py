@@ -1,6 +1,7 @@
 import mmap
 import random
 from array import array
+from collections.abc import Callable, Collection
 from io import BytesIO
 
 import pytest
@@ -21,17 +22,17 @@ TINY = TableSizes(region_bits=2, width=1, tail=2, growth=1)
 
 
 @pytest.fixture(scope="module")
-def random_prints():
+def random_prints() -> list[int]:
     return array("Q", random.Random(4).randbytes(8 * 150_000)).tolist()
 
 
-def used(table):
+def used(table: FingerprintTable) -> list[int]:
     """The slots from the first region to the end of the tail."""
     end = table._end + table._tail
     return table._slots[table._bases[table._first] : end].tolist()
 
 
-def check(table, known):
+def check(table: FingerprintTable, known: Collection[int]) -> None:
     """The invariants of the class."""
     slots = used(table)
     assert len(table) == len(known)
@@ -44,13 +45,15 @@ def check(table, known):
     assert all(f in table for f in known)
 
 
-def fill(table, batch):
+def fill(table: FingerprintTable, batch: list[int]) -> list[bool]:
     fresh = table.add(batch)
     table.grow()
     return fresh
 
 
-def copy(table, add=lambda: None, size=64):
+def copy(
+    table: FingerprintTable, add: Callable[[], object] = lambda: None, size: int = 64
+) -> FingerprintTable:
     """The table restored from its image; `add` is called between the pieces."""
     pieces = []
     for piece in table.image(size):
@@ -59,10 +62,10 @@ def copy(table, add=lambda: None, size=64):
     return restore(b"".join(pieces), table._sizes)
 
 
-def restore(data, sizes=TABLE_SIZES):
+def restore(data: bytes, sizes: TableSizes = TABLE_SIZES) -> FingerprintTable:
     file = BytesIO(data)
 
-    def read(room):
+    def read(room: memoryview) -> None:
         if file.readinto(room) < len(room):
             raise ValueError("shorter than it says")
 
@@ -73,7 +76,7 @@ def restore(data, sizes=TABLE_SIZES):
 
 class TestTiny:
     @given(BATCHES)
-    def test_it_is_a_set(self, batches):
+    def test_it_is_a_set(self, batches: list[list[int]]) -> None:
         table, model = FingerprintTable(TINY), set()
         for batch in batches:
             for f, is_new in zip(batch, fill(table, batch), strict=True):
@@ -83,7 +86,9 @@ class TestTiny:
             assert (7 in table) == (7 in model)
 
     @given(BATCHES, st.lists(PRINTS, max_size=20))
-    def test_it_says_what_add_would_and_adds_nothing(self, batches, asked):
+    def test_it_says_what_add_would_and_adds_nothing(
+        self, batches: list[list[int]], asked: list[int]
+    ) -> None:
         table = FingerprintTable(TINY)
         known = set()
         for batch in batches:
@@ -93,7 +98,7 @@ class TestTiny:
         check(table, known)
 
     @given(BATCHES)
-    def test_it_need_not_grow(self, batches):
+    def test_it_need_not_grow(self, batches: list[list[int]]) -> None:
         table, model = FingerprintTable(TINY), set()
         for batch in batches:
             table.add(batch)
@@ -101,7 +106,9 @@ class TestTiny:
         check(table, model)
 
     @given(BATCHES, BATCHES)
-    def test_an_image_is_the_same_set(self, before, after):
+    def test_an_image_is_the_same_set(
+        self, before: list[list[int]], after: list[list[int]]
+    ) -> None:
         table, model = FingerprintTable(TINY), set()
         for batch in before:
             fill(table, batch)
@@ -116,7 +123,9 @@ class TestTiny:
         check(restored, model)
 
     @given(BATCHES, st.lists(PRINTS, unique=True))
-    def test_an_image_made_while_some_are_added_has_all_from_before(self, before, during):
+    def test_an_image_made_while_some_are_added_has_all_from_before(
+        self, before: list[list[int]], during: list[int]
+    ) -> None:
         table, model = FingerprintTable(TINY), set()
         for batch in before:
             fill(table, batch)
@@ -135,17 +144,17 @@ class TestTiny:
         assert not any(restored.add([*model, *during, *others]))
 
 
-def test_the_same_twice_in_a_batch_is_new_once():
+def test_the_same_twice_in_a_batch_is_new_once() -> None:
     assert FingerprintTable().add([1, 2, 1, 0, 0]) == [True, True, False, True, False]
 
 
-def test_an_empty_batch_is_nothing():
+def test_an_empty_batch_is_nothing() -> None:
     table = FingerprintTable()
     assert table.add([]) == []
     assert len(table) == 0
 
 
-def test_it_grows_with_what_is_in_it(random_prints):
+def test_it_grows_with_what_is_in_it(random_prints: list[int]) -> None:
     table = FingerprintTable()
     for start in range(0, len(random_prints), 500):
         assert all(fill(table, random_prints[start : start + 500]))
@@ -155,7 +164,7 @@ def test_it_grows_with_what_is_in_it(random_prints):
     check(table, random_prints)
 
 
-def test_the_memory_before_the_first_region_is_given_back(random_prints):
+def test_the_memory_before_the_first_region_is_given_back(random_prints: list[int]) -> None:
     table = FingerprintTable()
     for start in range(0, len(random_prints), 500):
         fill(table, random_prints[start : start + 500])
@@ -164,7 +173,7 @@ def test_the_memory_before_the_first_region_is_given_back(random_prints):
     assert not any(table._memory[: table._given_back])
 
 
-def test_widths_double_in_order():
+def test_widths_double_in_order() -> None:
     regions = 1 << TABLE_SIZES.region_bits
     widths = _widths(0, TABLE_SIZES)
     assert widths == sorted(widths)
@@ -174,14 +183,14 @@ def test_widths_double_in_order():
 
 
 @pytest.mark.parametrize("size", [104, 10**6])
-def test_an_image_is_cut_into_pieces(random_prints, size):
+def test_an_image_is_cut_into_pieces(random_prints: list[int], size: int) -> None:
     table = FingerprintTable()
     fill(table, random_prints[:2000])
     assert max(len(piece) for piece in table.image(size)) <= size
     check(copy(table, size=size), random_prints[:2000])
 
 
-def image_of(table):
+def image_of(table: FingerprintTable) -> bytes:
     return b"".join(table.image(1 << 20))
 
 
@@ -199,7 +208,7 @@ def image_of(table):
     ],
     ids=["empty", "short", "magic", "cut", "long", "width", "moves", "moved"],
 )
-def test_what_is_no_image_is_refused(change):
+def test_what_is_no_image_is_refused(change: Callable[[bytes], bytes]) -> None:
     table = FingerprintTable()
     table.add([1, 2, 3])
     data = change(image_of(table))
@@ -207,7 +216,7 @@ def test_what_is_no_image_is_refused(change):
         restore(data)
 
 
-def test_what_was_put_off_is_made_up_for_little_by_little(random_prints):
+def test_what_was_put_off_is_made_up_for_little_by_little(random_prints: list[int]) -> None:
     table, moves = FingerprintTable(TableSizes(batch=100)), []
     for start in range(0, 60_000, 100):
         table.add(random_prints[start : start + 100])
@@ -222,7 +231,9 @@ def test_what_was_put_off_is_made_up_for_little_by_little(random_prints):
     check(table, random_prints[:60_000])
 
 
-def test_no_memory_to_grow_leaves_it_as_it_was(random_prints, monkeypatch):
+def test_no_memory_to_grow_leaves_it_as_it_was(
+    random_prints: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = FingerprintTable()
     table.add(random_prints[:30_000])
     monkeypatch.setattr(table, "_tail", 10**14)
@@ -235,7 +246,7 @@ def test_no_memory_to_grow_leaves_it_as_it_was(random_prints, monkeypatch):
     check(table, random_prints[:30_000])
 
 
-def test_repr():
+def test_repr() -> None:
     table = FingerprintTable()
     table.add([1, 2])
     slots = sum(_widths(0, TABLE_SIZES))

@@ -1,8 +1,8 @@
 from larbinpy.storage.lru import LruBudget
 
 
-def test_the_oldest_are_over_first():
-    budget = LruBudget(3)
+def test_the_oldest_are_over_first() -> None:
+    budget: LruBudget[str] = LruBudget(3)
     for key in "abcde":
         budget.use(key)
     budget.use("a")
@@ -11,8 +11,8 @@ def test_the_oldest_are_over_first():
     assert "a" in budget and "b" not in budget
 
 
-def test_costs_add_up_and_change():
-    budget = LruBudget(10)
+def test_costs_add_up_and_change() -> None:
+    budget: LruBudget[str] = LruBudget(10)
     budget.use("a", 6)
     budget.use("b", 6)
     budget.use("a", 2)
@@ -25,16 +25,16 @@ def test_costs_add_up_and_change():
     assert (budget.total, repr(budget)) == (3, "<LruBudget 3 of 10, 1 keys>")
 
 
-def test_the_last_one_stays_whatever_it_costs():
-    budget = LruBudget(1)
+def test_the_last_one_stays_whatever_it_costs() -> None:
+    budget: LruBudget[str] = LruBudget(1)
     budget.use("a", 1)
     budget.use("b", 100)
     assert list(budget.surplus()) == ["a"]
     assert list(budget.surplus()) == []
 
 
-def test_some_go_first_although_they_are_new():
-    budget = LruBudget(2)
+def test_some_go_first_although_they_are_new() -> None:
+    budget: LruBudget[str] = LruBudget(2)
     budget.use("a")
     budget.use("b")
     budget.use("c", first_to_go=True)

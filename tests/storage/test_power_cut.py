@@ -29,13 +29,13 @@ from larbinpy.storage.state import Start, State
 from larbinpy.url import Url
 from tests.support.crashdisk import CrashDisk, Operation
 from tests.support.frontiers import WALL, make_frontier
-from tests.support.platter import EXTREMES
+from tests.support.platter import EXTREMES, Keep
 from tests.support.valuecrawl import NOTHING, ValueCrawl, small_parts
 from tests.support.warcs import captures, warcs
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch):
+def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     # The disk's account tells what is durable; the real disk takes long.
     monkeypatch.setattr(os, "fsync", lambda fd: None)
     with small_parts():
@@ -81,8 +81,9 @@ class Cuts:
         self._number += 1
         # With other garbage there an index of pages would not be ours any more.
         chance = Zeros if self._crawl.pages else Random
-        dice = (chance(f"{self._number} {seed}") for seed in range(seeds))
-        for at, keep in enumerate([*keeps, *dice]):
+        dice: Iterator[Keep] = (chance(f"{self._number} {seed}") for seed in range(seeds))
+        ways: list[Keep] = [*keeps, *dice]
+        for at, keep in enumerate(ways):
             label = f"cut {self._number} after {self._disk.operations[-1:]}, {keep}"
             left = self._disk.remains(self._room / "left", keep)
             try:
@@ -110,7 +111,7 @@ class Cuts:
 
 
 @pytest.fixture
-def room(tmp_path):
+def room(tmp_path: Path) -> Iterator[Path]:
     """A folder in memory, where there is such a thing: these are ten thousands of files."""
     memory = "/dev/shm"
     where = memory if os.access(memory, os.W_OK) else tmp_path
@@ -119,14 +120,16 @@ def room(tmp_path):
 
 
 @pytest.fixture
-def folder(room):
+def folder(room: Path) -> Path:
     made = room / "run"
     made.mkdir()
     return made
 
 
 @pytest.mark.parametrize("pages", [False, True])
-def test_a_power_cut_at_any_point_leaves_the_old_state_or_the_new(folder, room, pages):
+def test_a_power_cut_at_any_point_leaves_the_old_state_or_the_new(
+    folder: Path, room: Path, pages: bool
+) -> None:
     with CrashDisk(folder) as disk:
         crawl = ValueCrawl(folder, pages=pages, disk=Disk(disk) if pages else None)
         cuts = Cuts(room, crawl, disk)
@@ -153,7 +156,7 @@ def test_a_power_cut_at_any_point_leaves_the_old_state_or_the_new(folder, room, 
 
 
 @pytest.fixture(scope="module")
-def begun(tmp_path_factory):
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a crawl that died in the middle of its fourth checkpoint."""
     folder = tmp_path_factory.mktemp("begun")
     with small_parts():
@@ -178,7 +181,9 @@ WAYS: dict[str, tuple[list[str], dict[str, int]]] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_after_a_failure_at_any_point_the_next_checkpoint_counts(folder, room, begun, way):
+def test_after_a_failure_at_any_point_the_next_checkpoint_counts(
+    folder: Path, room: Path, begun: Path, way: str
+) -> None:
     kinds, how = WAYS[way]
     for nth in count(1, 2 if way == "for a while" else 1):
         shutil.copytree(begun, folder, dirs_exist_ok=True)
@@ -220,7 +225,9 @@ def go_on_until_saved(crawl: ValueCrawl, disk: CrashDisk, cuts: Cuts) -> int:
     raise AssertionError("no checkpoint works any more")
 
 
-def test_a_power_cut_at_any_point_of_a_scratch_leaves_the_old_state_or_none(folder, room, begun):
+def test_a_power_cut_at_any_point_of_a_scratch_leaves_the_old_state_or_none(
+    folder: Path, room: Path, begun: Path
+) -> None:
     shutil.copytree(begun, folder, dirs_exist_ok=True)
     old = ValueCrawl(folder)
     old.open()
@@ -238,7 +245,9 @@ def test_a_power_cut_at_any_point_of_a_scratch_leaves_the_old_state_or_none(fold
     assert {0, 1} <= set(cuts.found)
 
 
-def test_a_scratch_that_failed_at_any_point_is_made_again(folder, room, begun):
+def test_a_scratch_that_failed_at_any_point_is_made_again(
+    folder: Path, room: Path, begun: Path
+) -> None:
     for nth in count(1):
         shutil.copytree(begun, folder, dirs_exist_ok=True)
         disk = CrashDisk(folder)
@@ -328,7 +337,8 @@ def test_pages_before_a_checkpoint_survive_a_power_cut(
         if mode != "warc":
             # The making of an index, which the next page begins, is not seen by `CrashDisk`.
             parts.output.loaded(page_of(PAGES))
-        for keep in (*EXTREMES, *map(Random, range(12))):
+        keeps: list[Keep] = [*EXTREMES, *map(Random, range(12))]
+        for keep in keeps:
             left = disk.remains(room / "left", keep)
             with disk.away():
                 check_resumed(left, mode, keep)

@@ -1,6 +1,9 @@
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,41 +17,41 @@ SMALL = StoreSizes(lines=3, site_lines=2, line_cost=100, most_tails=550, forget=
 
 
 @pytest.fixture
-def sizes():
+def sizes() -> StoreSizes:
     return SMALL
 
 
-def sized(**sizes):
+def sized(**sizes: int) -> pytest.MarkDecorator:
     """A test with blocks of other sizes."""
     return pytest.mark.parametrize("sizes", [replace(SMALL, **sizes)])
 
 
 @pytest.fixture
-def blocks(tmp_path, sizes):
+def blocks(tmp_path: Path, sizes: StoreSizes) -> Iterator[Blocks]:
     opened = Blocks(tmp_path, sizes)
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def fifo(blocks):
+def fifo(blocks: Blocks) -> Fifo:
     return Fifo(blocks, "-")
 
 
 class Waiting:
     """Backlogs, and a block of a FIFO from which their URLs come."""
 
-    def __init__(self, blocks, lines):
+    def __init__(self, blocks: Blocks, lines: list[str]) -> None:
         self.backlogs = Backlogs(blocks, "-")
         self._source = blocks.read(blocks.append("-", lines))
 
-    def put(self, site):
+    def put(self, site: str) -> str:
         """Set aside the next line."""
         place, line = self._source.pop(0)
         self.backlogs.put(site, place, line)
         return line
 
-    def take_all(self, site):
+    def take_all(self, site: str) -> list[str]:
         taken = []
         while site in self.backlogs.sites:
             taken.append(self.backlogs.take(site)[1])
@@ -56,34 +59,40 @@ class Waiting:
 
 
 @pytest.fixture
-def waiting(blocks):
+def waiting(blocks: Blocks) -> Waiting:
     return Waiting(blocks, names(1000))
 
 
-def names(count):
+def names(count: int) -> list[str]:
     return [f"line{number}" for number in range(count)]
 
 
-def put(fifo, *lines):
+def put(fifo: Fifo, *lines: str) -> None:
     for line in lines:
         fifo.put(line)
 
 
-def take_all(fifo):
+def take(fifo: Fifo) -> tuple[int, str]:
+    taken = fifo.take()
+    assert taken is not None
+    return taken
+
+
+def take_all(fifo: Fifo) -> list[str]:
     taken = []
     while (each := fifo.take()) is not None:
         taken.append(each[1])
     return taken
 
 
-def file_size(folder):
+def file_size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.iterdir())
 
 
 # The queue of new URLs.
 
 
-def test_an_empty_fifo(fifo):
+def test_an_empty_fifo(fifo: Fifo) -> None:
     assert (len(fifo), list(fifo.lines()), fifo.take()) == (0, [], None)
     assert repr(fifo) == "<Fifo - 0 URLs, 0 blocks>"
     fifo.spill()
@@ -92,7 +101,7 @@ def test_an_empty_fifo(fifo):
 
 
 @pytest.mark.parametrize("before", ["put", "spill", "write"])
-def test_first_in_first_out(fifo, before):
+def test_first_in_first_out(fifo: Fifo, before: str) -> None:
     put(fifo, *names(10))
     if before != "put":
         getattr(fifo, before)()
@@ -102,7 +111,7 @@ def test_first_in_first_out(fifo, before):
     assert list(fifo.lines()) == []
 
 
-def test_to_look_takes_nothing(fifo):
+def test_to_look_takes_nothing(fifo: Fifo) -> None:
     put(fifo, *names(10))
     fifo.spill()
     fifo.take()
@@ -111,7 +120,7 @@ def test_to_look_takes_nothing(fifo):
         assert len(fifo) == 9
 
 
-def test_only_full_blocks_are_spilled(fifo, tmp_path):
+def test_only_full_blocks_are_spilled(fifo: Fifo, tmp_path: Path) -> None:
     put(fifo, *names(2))
     fifo.spill()
     assert list(tmp_path.iterdir()) == []
@@ -128,7 +137,7 @@ def test_only_full_blocks_are_spilled(fifo, tmp_path):
     assert repr(fifo) == "<Fifo - 4 URLs, 2 blocks>"
 
 
-def test_one_block_is_in_memory_whatever_the_length(fifo):
+def test_one_block_is_in_memory_whatever_the_length(fifo: Fifo) -> None:
     for number in range(0, 300, 3):
         put(fifo, *(f"line{n}" for n in range(number, number + 3)))
         fifo.spill()
@@ -139,10 +148,10 @@ def test_one_block_is_in_memory_whatever_the_length(fifo):
         assert len(fifo) == left
 
 
-def test_what_is_taken_has_its_place_in_a_block(fifo, blocks):
+def test_what_is_taken_has_its_place_in_a_block(fifo: Fifo, blocks: Blocks) -> None:
     """Also where it was in memory alone: it is owed from there."""
     put(fifo, *names(4))
-    taken = [fifo.take() for _ in range(4)]
+    taken = [take(fifo) for _ in range(4)]
     assert [place > 0 for place, _ in taken] == [True] * 4
     assert len({place for place, _ in taken}) == 4
     assert repr(blocks) == "<Blocks 2 in 1 files, 2 open>"
@@ -151,10 +160,10 @@ def test_what_is_taken_has_its_place_in_a_block(fifo, blocks):
     assert repr(blocks) == "<Blocks 0 in 1 files, 0 open>"
 
 
-def test_another_run_begins_with_what_is_owed(fifo, blocks, tmp_path):
+def test_another_run_begins_with_what_is_owed(fifo: Fifo, blocks: Blocks, tmp_path: Path) -> None:
     put(fifo, *names(7))
     fifo.write()
-    places = [fifo.take()[0] for _ in range(3)]
+    places = [take(fifo)[0] for _ in range(3)]
     blocks.leave(places[0])
     blocks.leave(places[2])
     # The first block is finished but for its second line, the second one is not read.
@@ -169,12 +178,12 @@ def test_another_run_begins_with_what_is_owed(fifo, blocks, tmp_path):
 
 
 @pytest.mark.parametrize("call", ["spill", "write", "take"])
-def test_what_came_at_once_is_not_moved_for_each_block(fifo, call):
+def test_what_came_at_once_is_not_moved_for_each_block(fifo: Fifo, call: str) -> None:
     """Ten million seeds would be moved ten thousand times: a list moves all that is left."""
     moved = 0
 
-    class Tail(list):
-        def __delitem__(self, part):
+    class Tail(list[str]):
+        def __delitem__(self, part: Any) -> None:
             nonlocal moved
             super().__delitem__(part)
             moved += len(self)
@@ -188,7 +197,7 @@ def test_what_came_at_once_is_not_moved_for_each_block(fifo, call):
 
 
 @pytest.mark.parametrize("call", ["spill", "write", "take"])
-def test_a_full_disk_loses_and_doubles_nothing_of_a_fifo(fifo, call):
+def test_a_full_disk_loses_and_doubles_nothing_of_a_fifo(fifo: Fifo, call: str) -> None:
     disk = FaultyDisk()
     put(fifo, *names(8))
     taken, failures = [], 0
@@ -211,7 +220,7 @@ def test_a_full_disk_loses_and_doubles_nothing_of_a_fifo(fifo, call):
 # What was set aside.
 
 
-def test_without_any_url_set_aside(waiting):
+def test_without_any_url_set_aside(waiting: Waiting) -> None:
     backlogs = waiting.backlogs
     assert (len(backlogs), list(backlogs.lines()), list(backlogs.sites)) == (0, [], [])
     assert "http://a.test" not in backlogs.sites
@@ -219,8 +228,8 @@ def test_without_any_url_set_aside(waiting):
 
 
 @pytest.mark.parametrize("count", range(1, 9))
-def test_urls_of_a_site_stay_in_their_order(waiting, count):
-    of = {site: [] for site in "abc"}
+def test_urls_of_a_site_stay_in_their_order(waiting: Waiting, count: int) -> None:
+    of: dict[str, list[str]] = {site: [] for site in "abc"}
     for _ in range(count):
         for site, urls in of.items():
             urls.append(waiting.put(site))
@@ -232,7 +241,7 @@ def test_urls_of_a_site_stay_in_their_order(waiting, count):
     assert repr(waiting.backlogs) == "<Backlogs 0 URLs of 0 sites>"
 
 
-def test_urls_may_come_while_others_are_taken(waiting):
+def test_urls_may_come_while_others_are_taken(waiting: Waiting) -> None:
     """At all three places where they can be: read, in blocks and not written yet."""
     urls = []
     taken = []
@@ -244,7 +253,9 @@ def test_urls_may_come_while_others_are_taken(waiting):
     assert taken + waiting.take_all("a") == urls
 
 
-def test_what_is_written_is_owed_from_there_and_no_more_from_where_it_was(waiting, blocks):
+def test_what_is_written_is_owed_from_there_and_no_more_from_where_it_was(
+    waiting: Waiting, blocks: Blocks
+) -> None:
     waiting.put("a")
     [source] = blocks.cut()["open"]
     owed = blocks.cut()["open"][source].bit_count()
@@ -256,7 +267,9 @@ def test_what_is_written_is_owed_from_there_and_no_more_from_where_it_was(waitin
     assert blocks.cut()["open"][source].bit_count() == owed - 2
 
 
-def test_few_lines_wait_in_memory_however_many_sites_there_are(waiting, blocks):
+def test_few_lines_wait_in_memory_however_many_sites_there_are(
+    waiting: Waiting, blocks: Blocks
+) -> None:
     """Those that began to wait first are written first, though their blocks are not full."""
     backlogs = waiting.backlogs
     for number in range(50):
@@ -271,7 +284,7 @@ def test_few_lines_wait_in_memory_however_many_sites_there_are(waiting, blocks):
 
 
 @sized(most_tails=10_000)
-def test_few_bytes_wait_in_memory_however_long_the_lines_are(blocks):
+def test_few_bytes_wait_in_memory_however_long_the_lines_are(blocks: Blocks) -> None:
     """Short lines that began to wait before make no room for long ones, one by one."""
     lines = [f"short{number}" for number in range(90)]
     lines += [f"{number}{'long' * 100}" for number in range(90)]
@@ -285,7 +298,7 @@ def test_few_bytes_wait_in_memory_however_long_the_lines_are(blocks):
 
 
 @sized(most_tails=1)
-def test_what_disks_that_failed_left_in_memory_goes(blocks):
+def test_what_disks_that_failed_left_in_memory_goes(blocks: Blocks) -> None:
     """Also where a site had nothing else that waits."""
     waiting = Waiting(blocks, names(20))
     disk = FaultyDisk()
@@ -299,7 +312,7 @@ def test_what_disks_that_failed_left_in_memory_goes(blocks):
     assert [waiting.take_all(f"site{n}") for n in range(20)] == [[line] for line in names(20)]
 
 
-def test_the_numbers_of_blocks_that_were_read_are_forgotten(waiting):
+def test_the_numbers_of_blocks_that_were_read_are_forgotten(waiting: Waiting) -> None:
     for _ in range(40):
         waiting.put("a")
     site = waiting.backlogs._sites["a"]
@@ -309,7 +322,9 @@ def test_the_numbers_of_blocks_that_were_read_are_forgotten(waiting):
         assert len(site._unread) <= left + 3
 
 
-def test_another_run_has_all_that_was_set_aside(waiting, blocks, tmp_path):
+def test_another_run_has_all_that_was_set_aside(
+    waiting: Waiting, blocks: Blocks, tmp_path: Path
+) -> None:
     for site in "aaaabbc":
         waiting.put(site)
     backlogs = waiting.backlogs
@@ -325,10 +340,12 @@ def test_another_run_has_all_that_was_set_aside(waiting, blocks, tmp_path):
 
 
 @pytest.mark.parametrize("torn", [False, True])
-def test_a_full_disk_loses_and_doubles_nothing_that_was_set_aside(waiting, blocks, torn):
+def test_a_full_disk_loses_and_doubles_nothing_that_was_set_aside(
+    waiting: Waiting, blocks: Blocks, torn: bool
+) -> None:
     disk = FaultyDisk()
     failures = 0
-    urls = {site: [] for site in "abc"}
+    urls: dict[str, list[str]] = {site: [] for site in "abc"}
     for turn in range(30):
         site = "abc"[turn % 3]
         disk.fail(1, times=turn % 4, torn=torn)
@@ -348,14 +365,14 @@ def test_a_full_disk_loses_and_doubles_nothing_that_was_set_aside(waiting, block
 
 
 @sized(lines=1000, most_tails=10**9)
-def test_a_disk_that_is_full_for_long_makes_no_block_too_large(blocks):
+def test_a_disk_that_is_full_for_long_makes_no_block_too_large(blocks: Blocks) -> None:
     """A block's lines have ten bits in their places."""
     fifo = Fifo(blocks, "-")
     put(fifo, *names(1500))
     fifo.write()
     backlogs = Backlogs(blocks, "-")
     for _ in range(1500):
-        place, line = fifo.take()
+        place, line = take(fifo)
         with FaultyDisk().under("pwrite") as disk:
             disk.fail(1)
             with suppress(OSError):
@@ -366,7 +383,7 @@ def test_a_disk_that_is_full_for_long_makes_no_block_too_large(blocks):
     assert [backlogs.take("a")[1] for _ in range(1501)] == [*names(1500), "last"]
 
 
-def test_what_cannot_be_read_is_not_taken(waiting):
+def test_what_cannot_be_read_is_not_taken(waiting: Waiting) -> None:
     for _ in range(6):
         waiting.put("a")
     taken = []
@@ -384,11 +401,12 @@ def test_what_cannot_be_read_is_not_taken(waiting):
 
 
 @sized(site_lines=8)
-def test_few_lines_are_kept_of_blocks_that_were_begun(waiting):
+def test_few_lines_are_kept_of_blocks_that_were_begun(waiting: Waiting) -> None:
     """However many sites have their turn before others are done with a block."""
     sites = [f"site{number}" for number in range(30)]
     urls = {site: [waiting.put(site) for _ in range(8)] for site in sites}
-    backlogs, taken = waiting.backlogs, {site: [] for site in sites}
+    backlogs = waiting.backlogs
+    taken: dict[str, list[str]] = {site: [] for site in sites}
     for _ in range(8):
         for site in sites:
             taken[site].append(backlogs.take(site)[1])
@@ -400,7 +418,7 @@ def test_few_lines_are_kept_of_blocks_that_were_begun(waiting):
 
 
 @sized(most_read=5000, line_cost=1)
-def test_few_bytes_are_kept_of_blocks_that_were_begun(blocks):
+def test_few_bytes_are_kept_of_blocks_that_were_begun(blocks: Blocks) -> None:
     lines = [f"{number}{'long' * 250}" for number in range(40)]
     waiting = Waiting(blocks, lines)
     for number in range(40):

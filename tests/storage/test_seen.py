@@ -4,8 +4,10 @@ import os
 import random
 import tempfile
 from array import array
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -31,11 +33,11 @@ SMALL = SeenSizes(
 
 
 @pytest.fixture
-def folder(tmp_path):
+def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def commit(seen):
+def commit(seen: Seen) -> Any:
     """A checkpoint; the mark as it comes back from the manifest."""
     mark = json.loads(json.dumps(seen.cut()))
     seen.sync()
@@ -43,17 +45,17 @@ def commit(seen):
     return mark
 
 
-def load(folder, mark, name="seen"):
+def load(folder: Path, mark: Any, name: str = "seen") -> Seen:
     seen = Seen(folder, name, SMALL)
     seen.load(mark)
     return seen
 
 
-def files(folder):
+def files(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def make_image(seen):
+def make_image(seen: Seen) -> Any:
     """Steps and checkpoints until the state has one, and no more; the mark."""
     while (mark := commit(seen))["table"] is None:
         seen.step()
@@ -62,7 +64,9 @@ def make_image(seen):
     return mark
 
 
-def with_image(folder, prints=range(1, 30), later=range(30, 34)):
+def with_image(
+    folder: Path, prints: Iterable[int] = range(1, 30), later: Iterable[int] = range(30, 34)
+) -> tuple[Seen, Any]:
     """A state that is an image and a log, committed."""
     seen = Seen(folder, "seen", SMALL)
     seen.add(prints)
@@ -75,7 +79,7 @@ def with_image(folder, prints=range(1, 30), later=range(30, 34)):
 
 class TestSet:
     @given(BATCHES)
-    def test_each_fingerprint_is_new_once(self, batches):
+    def test_each_fingerprint_is_new_once(self, batches: list[list[int]]) -> None:
         seen, model = Seen(Path("none"), "seen", SMALL), set()
         for batch in batches:
             for fingerprint, is_new in zip(batch, seen.add(batch), strict=True):
@@ -84,26 +88,26 @@ class TestSet:
                 assert fingerprint in seen
         assert len(seen) == len(model)
 
-    def test_the_same_twice_in_a_batch_is_new_once(self, folder):
+    def test_the_same_twice_in_a_batch_is_new_once(self, folder: Path) -> None:
         assert Seen(folder, "seen").add([1, 2, 1]) == [True, True, False]
 
-    def test_a_batch_is_any_iterable(self, folder):
+    def test_a_batch_is_any_iterable(self, folder: Path) -> None:
         assert Seen(folder, "seen").add(iter(range(3000))) == [True] * 3000
 
-    def test_no_file_before_the_first_cut(self, folder):
+    def test_no_file_before_the_first_cut(self, folder: Path) -> None:
         seen = Seen(folder / "not there", "seen")
         seen.add([1, 2])
         seen.step()
         assert not (folder / "not there").exists()
 
-    def test_many_at_once_grow_it(self, folder):
+    def test_many_at_once_grow_it(self, folder: Path) -> None:
         seen = Seen(folder, "seen")
         prints = array("Q", random.Random(1).randbytes(8 * 100_000))
         assert all(seen.add(prints))
         assert not any(seen.add(prints))
         assert not seen._table.crowded
 
-    def test_repr(self, folder):
+    def test_repr(self, folder: Path) -> None:
         seen = Seen(folder, "seen")
         seen.add([1, 2])
         assert repr(seen) == "<Seen seen: 2 URLs, 2 not written>"
@@ -114,18 +118,19 @@ class TestSet:
 class Disk:
     """Knows what a power cut leaves: what was synced, under the names that were synced."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.contents, self.names = {}, set()
+        self.contents: dict[str, bytes] = {}
+        self.names: set[str] = set()
 
-    def __call__(self, fd):
+    def __call__(self, fd: int) -> None:
         path = Path(os.readlink(f"/proc/self/fd/{fd}"))
         if path == self.folder:
             self.names = set(files(path))
         else:
             self.contents[path.name] = path.read_bytes()
 
-    def cut_power(self):
+    def cut_power(self) -> None:
         for path in self.folder.iterdir():
             path.unlink()
         for name in self.names:
@@ -135,35 +140,37 @@ class Disk:
 class Crawl:
     """A `Seen` beside the set that it must be, and the set of the last commit."""
 
-    def __init__(self, folder, disk):
+    def __init__(self, folder: Path, disk: Disk) -> None:
         self.folder, self.disk = folder, disk
-        self.seen, self.now = Seen(folder, "seen", SMALL), set()
-        self.mark, self.then = None, set()
+        self.seen = Seen(folder, "seen", SMALL)
+        self.mark: Any = None
+        self.now: set[int] = set()
+        self.then: set[int] = set()
 
-    def add(self, batch):
+    def add(self, batch: list[int]) -> None:
         assert self.seen.add(batch) == [
             f not in self.now and f not in batch[:k] for k, f in enumerate(batch)
         ]
         self.now.update(batch)
 
-    def steps(self, count):
+    def steps(self, count: int) -> None:
         for _ in range(count):
             self.seen.step()
 
-    def commit(self, tidy):
+    def commit(self, tidy: bool) -> None:
         self.mark, self.then = json.loads(json.dumps(self.seen.cut())), set(self.now)
         self.seen.sync()
         if tidy:
             self.seen.tidy(self.mark)
 
-    def die(self, cut, power):
+    def die(self, cut: bool, power: bool) -> None:
         if cut:
             self.seen.cut()
         if power:
             self.disk.cut_power()
         self.resume()
 
-    def resume(self):
+    def resume(self) -> None:
         self.seen = Seen(self.folder, "seen", SMALL)
         if self.mark is None:
             self.seen.clear()
@@ -175,13 +182,13 @@ class Crawl:
         self.now = set(self.then)
         self.check()
 
-    def check(self):
+    def check(self) -> None:
         assert len(self.seen) == len(self.now)
         assert all(f in self.seen for f in self.now)
         absent = [f for f in (*range(21), TOP, TOP - 1) if f not in self.now]
         assert not any(f in self.seen for f in absent)
 
-    def end(self):
+    def end(self) -> None:
         """Leaves nothing that the last commit does not name."""
         self.check()
         self.steps(100)
@@ -205,7 +212,7 @@ ACTIONS = st.lists(
 
 
 @given(ACTIONS)
-def test_death_at_any_moment_leaves_the_last_commit(actions):
+def test_death_at_any_moment_leaves_the_last_commit(actions: list[Any]) -> None:
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         disk = Disk(Path(name).resolve())
         patch.setattr(os, "fsync", disk)
@@ -216,7 +223,7 @@ def test_death_at_any_moment_leaves_the_last_commit(actions):
 
 
 class TestFiles:
-    def test_a_cut_appends_what_is_new(self, folder):
+    def test_a_cut_appends_what_is_new(self, folder: Path) -> None:
         seen = Seen(folder, "seen", SMALL)
         seen.add([1, 2, TOP])
         first = commit(seen)
@@ -228,12 +235,12 @@ class TestFiles:
         assert [m["log"][0]["length"] for m in (first, second)] == [24, 32]
         assert commit(seen) == second
 
-    def test_nothing_seen_is_a_state(self, folder):
+    def test_nothing_seen_is_a_state(self, folder: Path) -> None:
         mark = commit(Seen(folder, "seen", SMALL))
         assert files(folder) == []
         assert load(folder, mark).add([1]) == [True]
 
-    def test_a_loaded_state_goes_on(self, folder):
+    def test_a_loaded_state_goes_on(self, folder: Path) -> None:
         seen = Seen(folder, "seen", SMALL)
         seen.add([5, 6])
         loaded = load(folder, commit(seen))
@@ -241,7 +248,7 @@ class TestFiles:
         again = load(folder, commit(loaded))
         assert len(again) == 3 and 7 in again
 
-    def test_what_a_later_cut_wrote_is_cut_off(self, folder):
+    def test_what_a_later_cut_wrote_is_cut_off(self, folder: Path) -> None:
         seen = Seen(folder, "seen", SMALL)
         seen.add([1])
         mark = commit(seen)
@@ -254,14 +261,14 @@ class TestFiles:
         assert list(array("Q", (folder / "seen.000001.log").read_bytes())) == [1]
         assert len(load(folder, commit(loaded))) == 2
 
-    def test_an_image_takes_the_place_of_the_log_before_it(self, folder):
+    def test_an_image_takes_the_place_of_the_log_before_it(self, folder: Path) -> None:
         _, mark = with_image(folder)
         assert files(folder) == ["seen.000002.log", "seen.000003.table"]
         loaded = load(folder, mark)
         assert len(loaded) == 33
         assert loaded.add(range(1, 36)) == [False] * 33 + [True] * 2
 
-    def test_an_image_is_begun_again_when_there_are_more(self, folder):
+    def test_an_image_is_begun_again_when_there_are_more(self, folder: Path) -> None:
         _, mark = with_image(folder)
         loaded = load(folder, mark)
         loaded.add(range(40, 60))
@@ -270,7 +277,7 @@ class TestFiles:
         commit(loaded)
         assert commit(loaded)["table"]["number"] > mark["table"]["number"]
 
-    def test_an_image_under_way_is_not_in_the_state(self, folder):
+    def test_an_image_under_way_is_not_in_the_state(self, folder: Path) -> None:
         seen = Seen(folder, "seen", SMALL)
         seen.add(range(1, 30))
         commit(seen)
@@ -282,7 +289,7 @@ class TestFiles:
         assert mark["table"] is None
         assert len(load(folder, mark)) == 30
 
-    def test_the_next_run_takes_new_numbers_and_removes_the_old(self, folder):
+    def test_the_next_run_takes_new_numbers_and_removes_the_old(self, folder: Path) -> None:
         seen = Seen(folder, "seen", SMALL)
         seen.add(range(1, 6))
         mark = commit(seen)
@@ -301,7 +308,7 @@ class TestFiles:
         names = {"seen.000001.log", "seen.000010.log", "seen.000011.table"}
         assert set(files(folder)) <= names
 
-    def test_what_comes_while_an_image_is_made_is_counted_once(self, folder):
+    def test_what_comes_while_an_image_is_made_is_counted_once(self, folder: Path) -> None:
         seen = Seen(folder, "seen", SMALL)
         seen.add(range(1, 30))
         while commit(seen)["table"] is None:
@@ -309,7 +316,7 @@ class TestFiles:
             seen.add([len(seen) + 1])
         assert len(load(folder, commit(seen))) == len(seen) > 32
 
-    def test_a_table_that_fills_too_fast_is_not_kept_from_growing(self, folder):
+    def test_a_table_that_fills_too_fast_is_not_kept_from_growing(self, folder: Path) -> None:
         seen = Seen(folder, "seen", SMALL)
         seen.add(range(1, 10))
         seen.step()
@@ -320,7 +327,7 @@ class TestFiles:
         seen.step()
         assert len(load(folder, commit(seen))) == 299
 
-    def test_other_names_and_files_are_left_alone(self, folder):
+    def test_other_names_and_files_are_left_alone(self, folder: Path) -> None:
         (folder / "seen.txt").write_bytes(b"")
         (folder / "seen.000001.log.gz").write_bytes(b"")
         other = Seen(folder, "digests", SMALL)
@@ -331,7 +338,7 @@ class TestFiles:
         seen.clear()
         assert set(before) - set(files(folder)) == {"seen.000002.log", "seen.000003.table"}
 
-    def test_large_files_go_bit_by_bit(self, folder):
+    def test_large_files_go_bit_by_bit(self, folder: Path) -> None:
         seen = Seen(folder, "seen", SMALL)
         seen.add([1])
         mark = commit(seen)
@@ -345,11 +352,11 @@ class TestFiles:
             loaded.step()
         assert sizes == [250, 150, 50]
 
-    def test_sync_syncs_what_is_new(self, folder, monkeypatch):
+    def test_sync_syncs_what_is_new(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         synced = []
         fsync = os.fsync
 
-        def record(fd):
+        def record(fd: int) -> None:
             synced.append(os.path.basename(os.readlink(f"/proc/self/fd/{fd}")))
             fsync(fd)
 
@@ -372,7 +379,7 @@ class TestFiles:
 class TestDamage:
     @pytest.mark.parametrize("kind", ["log", "table"])
     @pytest.mark.parametrize("seed", range(8))
-    def test_a_flipped_bit_is_refused(self, folder, kind, seed):
+    def test_a_flipped_bit_is_refused(self, folder: Path, kind: str, seed: int) -> None:
         _, mark = with_image(folder)
         [path] = folder.glob(f"*.{kind}")
         data = bytearray(path.read_bytes())
@@ -384,7 +391,7 @@ class TestDamage:
 
     @pytest.mark.parametrize("kind", ["log", "table"])
     @pytest.mark.parametrize("lost", [1, 8, 20])
-    def test_a_file_that_is_too_short_is_refused(self, folder, kind, lost):
+    def test_a_file_that_is_too_short_is_refused(self, folder: Path, kind: str, lost: int) -> None:
         _, mark = with_image(folder)
         [path] = folder.glob(f"*.{kind}")
         path.write_bytes(path.read_bytes()[:-lost])
@@ -392,7 +399,7 @@ class TestDamage:
             load(folder, mark)
 
     @pytest.mark.parametrize("kind", ["log", "table"])
-    def test_a_missing_file_is_refused(self, folder, kind):
+    def test_a_missing_file_is_refused(self, folder: Path, kind: str) -> None:
         _, mark = with_image(folder)
         [path] = folder.glob(f"*.{kind}")
         path.unlink()
@@ -401,7 +408,7 @@ class TestDamage:
 
     @pytest.mark.parametrize("length", [-8, -1, 3, 31, 10**6, 10**18])
     @pytest.mark.parametrize("kind", ["log", "table"])
-    def test_a_wrong_length_is_refused(self, folder, kind, length):
+    def test_a_wrong_length_is_refused(self, folder: Path, kind: str, length: int) -> None:
         _, mark = with_image(folder)
         (mark["table"] if kind == "table" else mark["log"][0])["length"] = length
         with pytest.raises(ValueError, match=r"."):
@@ -411,22 +418,23 @@ class TestDamage:
 class Fault:
     """Lets `budget` bytes through to the disk, then says that it is full."""
 
-    def __init__(self, monkeypatch, name):
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
         self.budget = 10**9
         self.write = getattr(os, name)
         monkeypatch.setattr(os, name, self)
 
-    def __call__(self, fd, data, *where):
+    def __call__(self, fd: int, data: bytes, *where: int) -> int:
         room = min(self.budget, len(data))
         self.budget -= room
         if not room:
             raise OSError(errno.ENOSPC, "No space left on device")
-        return self.write(fd, data[:room], *where)
+        written: int = self.write(fd, data[:room], *where)
+        return written
 
 
 @contextmanager
-def failing(monkeypatch, name):
-    def fail(*_):
+def failing(monkeypatch: pytest.MonkeyPatch, name: str) -> Iterator[None]:
+    def fail(*_: object) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
     with monkeypatch.context() as patch:
@@ -436,7 +444,9 @@ def failing(monkeypatch, name):
 
 class TestFaults:
     @pytest.mark.parametrize("room", [0, 1, 8, 30])
-    def test_a_cut_may_be_made_again(self, folder, monkeypatch, room):
+    def test_a_cut_may_be_made_again(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, room: int
+    ) -> None:
         disk = Fault(monkeypatch, "pwrite")
         seen = Seen(folder, "seen", SMALL)
         seen.add([1, 2])
@@ -453,7 +463,9 @@ class TestFaults:
         assert len(load(folder, after)) == 9
         assert len(load(folder, before)) == 2
 
-    def test_the_first_cut_may_be_made_again(self, folder, monkeypatch):
+    def test_the_first_cut_may_be_made_again(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         disk = Fault(monkeypatch, "pwrite")
         seen = Seen(folder, "seen", SMALL)
         seen.add([1, 2])
@@ -465,7 +477,9 @@ class TestFaults:
         assert len(load(folder, commit(seen))) == 2
 
     @pytest.mark.parametrize("room", range(0, 290, 23))
-    def test_an_image_is_given_up_and_made_later(self, folder, monkeypatch, room):
+    def test_an_image_is_given_up_and_made_later(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, room: int
+    ) -> None:
         disk = Fault(monkeypatch, "pwrite")
         seen = Seen(folder, "seen", SMALL)
         seen.add(range(1, 30))
@@ -488,7 +502,9 @@ class TestFaults:
         last = make_image(seen)
         assert len(load(folder, last)) == 59
 
-    def test_what_waits_is_written_by_a_later_step(self, folder, monkeypatch):
+    def test_what_waits_is_written_by_a_later_step(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         disk = Fault(monkeypatch, "pwrite")
         seen = Seen(folder, "seen", SMALL)
         disk.budget = 10
@@ -499,7 +515,9 @@ class TestFaults:
         seen.step()
         assert len(load(folder, commit(seen))) == 4
 
-    def test_what_a_sync_failed_to_write_is_written_again(self, folder, monkeypatch):
+    def test_what_a_sync_failed_to_write_is_written_again(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         seen = Seen(folder, "seen", SMALL)
         seen.add([1, 2])
         commit(seen)
@@ -508,7 +526,7 @@ class TestFaults:
         written = []
         pwrite = os.pwrite
 
-        def record(fd, data, offset):
+        def record(fd: int, data: bytes, offset: int) -> int:
             written.append((bytes(data), offset))
             return pwrite(fd, data, offset)
 
@@ -522,13 +540,15 @@ class TestFaults:
         assert len(written) == 1
         assert len(load(folder, mark)) == 3
 
-    def test_a_folder_that_was_not_synced_is_tried_again(self, folder, monkeypatch):
+    def test_a_folder_that_was_not_synced_is_tried_again(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         seen = Seen(folder, "seen", SMALL)
         seen.add([1])
         seen.cut()
         fsync, calls = os.fsync, []
 
-        def second_fails(fd):
+        def second_fails(fd: int) -> None:
             calls.append(fd)
             if len(calls) == 2:
                 raise OSError(errno.EIO, "Input/output error")
@@ -541,7 +561,9 @@ class TestFaults:
         seen.sync()
         assert len(calls) == 3
 
-    def test_an_image_that_cannot_be_synced_is_given_up(self, folder, monkeypatch):
+    def test_an_image_that_cannot_be_synced_is_given_up(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         seen = Seen(folder, "seen", SMALL)
         seen.add(range(1, 30))
         commit(seen)
@@ -559,7 +581,9 @@ class TestFaults:
         assert len(load(folder, make_image(seen))) == 59
 
     @pytest.mark.parametrize("name", ["unlink", "truncate"])
-    def test_what_cannot_be_removed_is_tried_again(self, folder, monkeypatch, name):
+    def test_what_cannot_be_removed_is_tried_again(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    ) -> None:
         seen = Seen(folder, "seen", SMALL)
         seen.add([1])
         mark = commit(seen)
@@ -576,8 +600,10 @@ class TestFaults:
         assert files(folder) == ["seen.000001.log"]
 
 
-def test_without_memory_to_grow_nothing_is_lost(folder, monkeypatch):
-    def grow(table):
+def test_without_memory_to_grow_nothing_is_lost(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def grow(table: FingerprintTable) -> None:
         raise MemoryError
 
     seen = Seen(folder, "seen")

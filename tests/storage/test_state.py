@@ -5,11 +5,15 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.saved import saved_by
 from larbinpy.output.log import CrawlLog
 from larbinpy.output.plug import NullOutput
@@ -36,36 +40,38 @@ SMALL = StoreSizes(lines=4, file_size=300, site_lines=2)
 make_frontier = partial(frontiers.make_frontier, sizes=SMALL)
 
 
-def urls(*numbers):
+def urls(*numbers: int) -> list[str]:
     return [f"http://a.test/{number}" for number in numbers]
 
 
 class Log(SavedPart):
     """A crawl log without a disk."""
 
-    def __init__(self):
-        self.loaded = None
+    def __init__(self) -> None:
+        self.loaded: int | str | None = None
 
-    def cut(self):
+    def cut(self) -> dict[str, int]:
         return {"length": 7}
 
-    def sync(self):
+    def sync(self) -> None:
         pass
 
-    def load(self, mark):
+    def load(self, mark: dict[str, int]) -> None:
         self.loaded = mark["length"]
 
-    def clear(self):
+    def clear(self) -> None:
         self.loaded = "cleared"
 
 
-def save(state, frontier, now=0.0, *, log=None, **more):
+def save(
+    state: State, frontier: Frontier, now: float = 0.0, *, log: Log | None = None, **more: Any
+) -> None:
     for _ in state.checkpoint(saved_by(frontier, log or Log()), now, **more):
         pass
 
 
 @pytest.fixture
-def frontier(tmp_path):
+def frontier(tmp_path: Path) -> Iterator[Frontier]:
     """One that owes eleven URLs: in blocks, at both ends of queues, set aside, with a site."""
     frontier = make_frontier(tmp_path, max_urls=6)
     for url in urls(*range(10)):
@@ -77,13 +83,13 @@ def frontier(tmp_path):
     frontier.close()
 
 
-def load(folder, now=0.0, **settings):
+def load(folder: Path, now: float = 0.0, **settings: Any) -> Frontier:
     frontier = make_frontier(folder, max_urls=6, **settings)
     frontier.resume(now, ended=State(folder).load(saved_by(frontier, Log()), now))
     return frontier
 
 
-def test_a_saved_crawl_goes_on(frontier, tmp_path):
+def test_a_saved_crawl_goes_on(frontier: Frontier, tmp_path: Path) -> None:
     state, log = State(tmp_path), Log()
     assert not state.exists
     save(state, frontier)
@@ -104,10 +110,10 @@ def test_a_saved_crawl_goes_on(frontier, tmp_path):
     again.close()
 
 
-def test_what_had_left_the_queues_comes_first(tmp_path):
+def test_what_had_left_the_queues_comes_first(tmp_path: Path) -> None:
     frontier = make_frontier(tmp_path)
-    for url in urls(*range(8)):
-        frontier.seed(url)
+    for href in urls(*range(8)):
+        frontier.seed(href)
     for url in sequencer_of(frontier).take(4):
         lifecycle_of(frontier).join(url, 0.0)
     save(State(tmp_path), frontier)
@@ -117,7 +123,7 @@ def test_what_had_left_the_queues_comes_first(tmp_path):
         each.close()
 
 
-def test_a_url_keeps_its_standing(tmp_path):
+def test_a_url_keeps_its_standing(tmp_path: Path) -> None:
     frontier = make_frontier(tmp_path)
     there = Url("http://a.test/x?y", 2, "http://b.test/", 0, 3, True, True)
     sequencer_of(frontier).put(there)
@@ -126,7 +132,7 @@ def test_a_url_keeps_its_standing(tmp_path):
     frontier.close()
 
 
-def test_a_wait_goes_on_from_when_the_state_is_loaded(tmp_path):
+def test_a_wait_goes_on_from_when_the_state_is_loaded(tmp_path: Path) -> None:
     frontier = make_frontier(tmp_path, least=30)
     frontier.seed("http://a.test/")
     World(frontier, now=1000.0).run(1010.0)
@@ -142,7 +148,7 @@ def test_a_wait_goes_on_from_when_the_state_is_loaded(tmp_path):
         each.close()
 
 
-def test_after_a_kill_no_address_is_asked_before_wait_duration(tmp_path):
+def test_after_a_kill_no_address_is_asked_before_wait_duration(tmp_path: Path) -> None:
     """Whom it asked since it last saved, the state does not know."""
     frontier = make_frontier(tmp_path, least=30)
     frontier.seed("http://a.test/")
@@ -155,7 +161,7 @@ def test_after_a_kill_no_address_is_asked_before_wait_duration(tmp_path):
         each.close()
 
 
-def test_saving_again_leaves_nothing_behind(frontier, tmp_path):
+def test_saving_again_leaves_nothing_behind(frontier: Frontier, tmp_path: Path) -> None:
     state = State(tmp_path)
     before = None
     for _ in range(4):
@@ -170,14 +176,14 @@ def test_saving_again_leaves_nothing_behind(frontier, tmp_path):
     assert not [name for name in saved_files(tmp_path) if name.endswith(".part")]
 
 
-def test_without_a_save_there_is_nothing_to_load(tmp_path):
+def test_without_a_save_there_is_nothing_to_load(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="no saved crawl here"):
         load(tmp_path)
     with pytest.raises(StateError, match="no saved crawl here"):
         list(State(tmp_path).owed())
 
 
-def test_scratch_forgets_all(frontier, tmp_path):
+def test_scratch_forgets_all(frontier: Frontier, tmp_path: Path) -> None:
     state, log = State(tmp_path), Log()
     state.lock()
     save(state, frontier)
@@ -192,7 +198,7 @@ def test_scratch_forgets_all(frontier, tmp_path):
 
 
 @pytest.mark.parametrize("nth", range(1, 5))
-def test_half_of_a_scratch_is_no_state(frontier, tmp_path, nth):
+def test_half_of_a_scratch_is_no_state(frontier: Frontier, tmp_path: Path, nth: int) -> None:
     state = State(tmp_path)
     save(state, frontier)
     disk = FaultyDisk()
@@ -204,7 +210,7 @@ def test_half_of_a_scratch_is_no_state(frontier, tmp_path, nth):
         assert owed(load(tmp_path)) == owed(frontier)
 
 
-def test_who_only_looks_changes_nothing(frontier, tmp_path):
+def test_who_only_looks_changes_nothing(frontier: Frontier, tmp_path: Path) -> None:
     """The torn ends that a kill leaves are seen past, and stay."""
     save(State(tmp_path), frontier)
     for path in tmp_path.iterdir():
@@ -227,24 +233,24 @@ def test_who_only_looks_changes_nothing(frontier, tmp_path):
 # Damage.
 
 
-def saved_files(folder):
+def saved_files(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def damages(data):
+def damages(data: bytes) -> dict[str, bytes]:
     """Ways in which the bytes of a file can be wrong."""
     middle = bytearray(data)
     middle[len(middle) // 2] ^= 0xFF
     return {"torn": data[:-5], "empty": b"", "flipped": bytes(middle), "noise": b"\x00\xff" * 40}
 
 
-def one_line(error):
+def one_line(error: pytest.ExceptionInfo[BaseException]) -> str:
     text = str(error.value)
     assert "\n" not in text and len(text) < 400
     return text
 
 
-def take_up(folder):
+def take_up(folder: Path) -> list[str]:
     """What the next run knows and does with it: all URLs that it owes."""
     frontier = load(folder)
     try:
@@ -254,7 +260,7 @@ def take_up(folder):
 
 
 @pytest.mark.parametrize("kind", ["torn", "empty", "flipped", "noise", "missing"])
-def test_every_damaged_file_is_one_error(frontier, tmp_path, kind):
+def test_every_damaged_file_is_one_error(frontier: Frontier, tmp_path: Path, kind: str) -> None:
     """Of the queues' files it is found out at the latest when the place is read."""
     frontier.seed("http://c.test/" + "x" * 100)
     save(State(tmp_path), frontier)
@@ -284,12 +290,15 @@ def test_every_damaged_file_is_one_error(frontier, tmp_path, kind):
     assert take_up(tmp_path) == rightly
 
 
+WRONG: tuple[Any, ...] = (7, [], {}, None, "x")
+
+
 @pytest.mark.parametrize(
     "changes",
     [
         {"format": 1},
         {"format": None},
-        *({part: wrong} for part in ("store", "seen", "log") for wrong in (7, [], {}, None, "x")),
+        *({part: wrong} for part in ("store", "seen", "log") for wrong in WRONG),
         {"store": {"blocks": {}, "heads": {}}},
         {"store": {"blocks": [], "heads": []}},
         {"store": {"blocks": {"files": [], "open": []}, "heads": {}}},
@@ -310,7 +319,9 @@ def test_every_damaged_file_is_one_error(frontier, tmp_path, kind):
     ],
     ids=str,
 )
-def test_every_wrong_value_is_one_error(frontier, tmp_path, changes):
+def test_every_wrong_value_is_one_error(
+    frontier: Frontier, tmp_path: Path, changes: dict[str, Any]
+) -> None:
     save(State(tmp_path), frontier)
     path = tmp_path / "state.json"
     path.write_text(json.dumps(json.loads(path.read_bytes()) | changes))
@@ -323,7 +334,7 @@ def test_every_wrong_value_is_one_error(frontier, tmp_path, changes):
         one_line(error)
 
 
-def test_every_missing_value_is_one_error(frontier, tmp_path):
+def test_every_missing_value_is_one_error(frontier: Frontier, tmp_path: Path) -> None:
     save(State(tmp_path), frontier)
     path = tmp_path / "state.json"
     manifest = json.loads(path.read_bytes())
@@ -336,7 +347,7 @@ def test_every_missing_value_is_one_error(frontier, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["[]", "5", "null", "{}", '"x"', "{", "", "\0", "\xff"])
-def test_every_wrong_manifest_is_one_error(tmp_path, text):
+def test_every_wrong_manifest_is_one_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "state.json").write_text(text, "latin-1")
     for use in (load, lambda folder: list(State(folder).owed())):
         with pytest.raises(StateError) as error:
@@ -344,7 +355,9 @@ def test_every_wrong_manifest_is_one_error(tmp_path, text):
         one_line(error)
 
 
-def test_a_damaged_queue_is_one_error_for_those_who_only_look(frontier, tmp_path):
+def test_a_damaged_queue_is_one_error_for_those_who_only_look(
+    frontier: Frontier, tmp_path: Path
+) -> None:
     save(State(tmp_path), frontier)
     path = max(tmp_path.glob("urls.*"))
     whole = path.read_bytes()
@@ -361,32 +374,36 @@ UNIVERSE = [*urls(*range(60)), *(f"http://b.test/{number}" for number in range(6
 FINGERPRINTS = {url: fingerprint(url) for url in UNIVERSE}
 
 
+#: The URLs that are owed, and those that were seen.
+Known = tuple[Counter[str], set[str]]
+
+
 class Crawl:
     """A frontier, a log and a state in `folder`: enough of a crawl to be killed."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.frontier = make_frontier(folder, max_urls=8)
         self.log = CrawlLog(folder / "crawl.jsonl")
         self.state = State(folder)
         self.saved = saved_by(self.frontier, self.log)
 
-    def load(self):
+    def load(self) -> "Crawl":
         self.frontier.resume(0.0, ended=self.state.load(self.saved, 0.0))
         return self
 
-    def known(self):
+    def known(self) -> Known:
         """What a checkpoint has to hold: the URLs that are owed, and those that were seen."""
         seen = seen_of(self.frontier)
         urls = {url for url, number in FINGERPRINTS.items() if number in seen}
         assert len(seen) == len(urls)
         return Counter(owed(self.frontier)), urls
 
-    def logged(self):
+    def logged(self) -> set[str]:
         lines = (self.folder / "crawl.jsonl").read_bytes().splitlines()
         return {json.loads(line)["url"] for line in lines}
 
-    def work(self, first):
+    def work(self, first: int) -> None:
         """Find URLs, send some to their sites, and decide the fate of the later ones there."""
         found = [*UNIVERSE[first : first + 9], *UNIVERSE[first + 60 : first + 64]]
         self.frontier.admit(Url("http://a.test/", 4), links(*found), 0.0)
@@ -401,22 +418,25 @@ class Crawl:
                 self.log.write(fate(url))
         self.frontier.sequence(0.0)
 
-    def save(self):
+    def save(self) -> None:
         for _ in self.state.checkpoint(self.saved, 0.0):
             pass
 
-    def die(self):
+    def die(self) -> None:
         """What the system does when a process ends: what is in memory is gone."""
         self.frontier.close()
         self.log._waiting.clear()
         self.log.close()
 
 
-def fate(url):
+Act = Callable[[Crawl], object]
+
+
+def fate(url: Url) -> Fate:
     return Fate("2030-01-01T00:00:00Z", url.href, "success", 200, 1, "t", 1, None, "ip", 1, 0)
 
 
-def each_point(tmp_path):
+def each_point(tmp_path: Path) -> Iterator[tuple[Crawl, FaultyDisk, Known, dict[str, Any]]]:
     """A crawl each for every operation on the disk, until none is left to go wrong.
 
     Writes may go wrong in the middle, too. Yields the crawl, its disk, what its last
@@ -440,7 +460,7 @@ def each_point(tmp_path):
     assert len(points) > 20
 
 
-def found(folder):
+def found(folder: Path) -> Known:
     """What another run takes up, whole and as a state that was saved."""
     crawl = Crawl(folder).load()
     known, logged = crawl.known(), crawl.logged()
@@ -457,11 +477,11 @@ def found(folder):
 
 
 @pytest.fixture
-def no_fsync(monkeypatch):
+def no_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda fd: None)
 
 
-def save_while_working(crawl):
+def save_while_working(crawl: Crawl) -> None:
     """What is done between the steps is not part of a checkpoint."""
     steps = crawl.state.checkpoint(crawl.saved, 0.0)
     for number, _ in enumerate(steps):
@@ -470,7 +490,9 @@ def save_while_working(crawl):
 
 
 @pytest.mark.parametrize("act", [Crawl.save, save_while_working])
-def test_a_kill_at_any_point_leaves_the_old_state_or_the_new(tmp_path, no_fsync, act):
+def test_a_kill_at_any_point_leaves_the_old_state_or_the_new(
+    tmp_path: Path, no_fsync: None, act: Act
+) -> None:
     states = []
     for crawl, disk, old, point in each_point(tmp_path):
         new = crawl.known()
@@ -484,13 +506,15 @@ def test_a_kill_at_any_point_leaves_the_old_state_or_the_new(tmp_path, no_fsync,
         states.append((point["nth"], known == new))
         assert disk.struck or known == new
     # Once it counts it counts.
-    states = [is_new for _, is_new in sorted(states)]
-    assert states == sorted(states)
-    assert set(states) == {False, True}
+    found_new = [is_new for _, is_new in sorted(states)]
+    assert found_new == sorted(found_new)
+    assert set(found_new) == {False, True}
 
 
 @pytest.mark.parametrize("act", [Crawl.save, save_while_working])
-def test_a_full_disk_at_any_point_leaves_the_old_state_or_the_new(tmp_path, no_fsync, act):
+def test_a_full_disk_at_any_point_leaves_the_old_state_or_the_new(
+    tmp_path: Path, no_fsync: None, act: Act
+) -> None:
     states = []
     for crawl, disk, old, point in each_point(tmp_path):
         new = crawl.known()
@@ -506,7 +530,9 @@ def test_a_full_disk_at_any_point_leaves_the_old_state_or_the_new(tmp_path, no_f
 
 
 @pytest.mark.parametrize("act", [Crawl.save, save_while_working])
-def test_after_a_full_disk_the_same_crawl_goes_on_and_saves(tmp_path, no_fsync, act):
+def test_after_a_full_disk_the_same_crawl_goes_on_and_saves(
+    tmp_path: Path, no_fsync: None, act: Act
+) -> None:
     for crawl, disk, _, point in each_point(tmp_path):
         # The write that failed is taken back, unless that fails as well.
         disk.fail(**point, times=1 if point["torn"] else 3)
@@ -524,7 +550,7 @@ def test_after_a_full_disk_the_same_crawl_goes_on_and_saves(tmp_path, no_fsync, 
         assert found(crawl.folder) == new
 
 
-def fails(act, crawl):
+def fails(act: Act, crawl: Crawl) -> bool:
     try:
         act(crawl)
     except OSError as error:
@@ -533,7 +559,7 @@ def fails(act, crawl):
     return False
 
 
-def test_files_do_not_pile_up_over_checkpoints_that_fail(tmp_path, no_fsync):
+def test_files_do_not_pile_up_over_checkpoints_that_fail(tmp_path: Path, no_fsync: None) -> None:
     crawl, disk = Crawl(tmp_path), FaultyDisk()
     most = 0
     for turn in range(100):
@@ -555,7 +581,7 @@ def test_files_do_not_pile_up_over_checkpoints_that_fail(tmp_path, no_fsync):
 # The lock.
 
 
-def test_a_second_crawl_is_kept_out(tmp_path):
+def test_a_second_crawl_is_kept_out(tmp_path: Path) -> None:
     first, second = State(tmp_path / "state"), State(tmp_path / "state")
     first.lock()
     with pytest.raises(StateError, match=f"in use by process {os.getpid()}") as error:
@@ -569,7 +595,7 @@ def test_a_second_crawl_is_kept_out(tmp_path):
     second.unlock()
 
 
-def test_the_lock_of_a_killed_crawl_is_taken_over(tmp_path):
+def test_the_lock_of_a_killed_crawl_is_taken_over(tmp_path: Path) -> None:
     code = """
 import sys
 from contextlib import suppress
@@ -585,6 +611,7 @@ sys.stdin.read()
     with subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as other:
+        assert other.stdout is not None
         said = other.stdout.readline()
         assert said == "locked\n"
         state = State(tmp_path)
@@ -597,7 +624,7 @@ sys.stdin.read()
     state.unlock()
 
 
-def test_a_folder_that_cannot_be_had_is_the_systems_error(tmp_path):
+def test_a_folder_that_cannot_be_had_is_the_systems_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError):
         State(tmp_path / "file").lock()
@@ -608,17 +635,19 @@ def test_a_folder_that_cannot_be_had_is_the_systems_error(tmp_path):
     [{}, [], {"a": []}, {"a": {}}, {"a": {"b": [1, 2, 3]}}, [[1, 2], [3]], {"a": 1, "b": None}],
 )
 @pytest.mark.parametrize("entries", [1, 2, 9])
-def test_json_in_pieces_is_json(value, entries):
+def test_json_in_pieces_is_json(value: Any, entries: int) -> None:
     assert json.loads("".join(_json(value, entries))) == value
 
 
-def test_json_of_numbers_as_keys():
+def test_json_of_numbers_as_keys() -> None:
     for entries in (1, 9):
         text = "".join(_json({"open": {1: 2, 1 << 70: 3}}, entries))
         assert json.loads(text) == {"open": {"1": 2, str(1 << 70): 3}}
 
 
-def test_the_manifest_has_the_keys_and_types_of_format_3(frontier, tmp_path):
+def test_the_manifest_has_the_keys_and_types_of_format_3(
+    frontier: Frontier, tmp_path: Path
+) -> None:
     """A state of an earlier version of the program can be resumed."""
     saved = saved_by(frontier, Log(), NullOutput())
     for _ in State(tmp_path).checkpoint(saved, 0.0, ended=True):

@@ -2,14 +2,17 @@ import json
 import os
 import tempfile
 from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from larbinpy.storage.queues import Backlogs, Fifo
 from larbinpy.storage.sizes import StoreSizes
 from larbinpy.storage.store import Place, Store, decode, encode
 from larbinpy.url import Url, resolve
@@ -19,40 +22,40 @@ SMALL = StoreSizes(lines=3, file_size=150, site_lines=2, most_tails=700, forget=
 
 
 @pytest.fixture
-def no_fsync(monkeypatch):
+def no_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda fd: None)
 
 
 @pytest.fixture
-def store(tmp_path):
+def store(tmp_path: Path) -> Iterator[Store]:
     opened = Store(tmp_path, SMALL)
     yield opened
     opened.close()
 
 
-def url(number, site="a", *, priority=False):
+def url(number: int, site: str = "a", *, priority: bool = False) -> Url:
     return Url(f"http://{site}.test/{number}", number % 7, priority=priority)
 
 
-def files(folder):
+def files(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def through_json(mark):
+def through_json(mark: Any) -> Any:
     return json.loads(json.dumps(mark))
 
 
-def take(queue, *site):
+def take(queue: Any, *site: str) -> Url:
     place, line = queue.take(*site)
     return decode(line, place)
 
 
-def set_aside(store, url):
+def set_aside(store: Store, url: Url) -> None:
     wait = store.priority_wait if url.priority else store.ordinary_wait
     wait.put(url.site, url.place, encode(url))
 
 
-def hrefs(lines):
+def hrefs(lines: Iterable[str]) -> list[str]:
     return [decode(line).href for line in lines]
 
 
@@ -60,7 +63,7 @@ def hrefs(lines):
 
 
 @given(st.text("http:/a.ä%?#@ \n\t\x00|^`{}<>\"'\\\x7f\x85\u2028", max_size=30), st.integers(0, 3))
-def test_a_line_is_a_url(rest, flags):
+def test_a_line_is_a_url(rest: str, flags: int) -> None:
     href = resolve("http://a.test/" + rest)
     if href is not None:
         there = Url(href, 3, href, 0, 1, bool(flags & 1), bool(flags & 2))
@@ -69,17 +72,17 @@ def test_a_line_is_a_url(rest, flags):
         assert line.isascii() and len(line.splitlines()) == 1
 
 
-def test_a_seed_has_no_parent():
+def test_a_seed_has_no_parent() -> None:
     assert decode(encode(Url("http://a.test/", 0))) == Url("http://a.test/", 0)
 
 
-def test_a_place_is_no_part_of_what_a_url_is():
+def test_a_place_is_no_part_of_what_a_url_is() -> None:
     assert decode("http://a.test/ 1 0 0 -", 77).place == 77
     assert decode("http://a.test/ 1 0 0 -", 77) == decode("http://a.test/ 1 0 0 -")
 
 
 @pytest.mark.parametrize("line", ["", "a 0 0 0", "a 0 0 0 - -", "a x 0 0 -", "a 0 x 0 -"])
-def test_what_is_no_line_is_refused(line):
+def test_what_is_no_line_is_refused(line: str) -> None:
     with pytest.raises(ValueError):
         decode(line)
 
@@ -87,7 +90,7 @@ def test_what_is_no_line_is_refused(line):
 # The store.
 
 
-def test_a_new_url_is_queued_by_its_priority(store):
+def test_a_new_url_is_queued_by_its_priority(store: Store) -> None:
     store.put(url(1))
     store.put(url(2, priority=True))
     assert store.lengths() == {
@@ -100,7 +103,7 @@ def test_a_new_url_is_queued_by_its_priority(store):
     assert len(store) == 0
 
 
-def test_all_urls_are_seen_without_being_taken(store):
+def test_all_urls_are_seen_without_being_taken(store: Store) -> None:
     for number in range(4):
         store.put(url(number, priority=number % 2 == 0))
     for queue in (store.priority, store.ordinary):
@@ -112,7 +115,7 @@ def test_all_urls_are_seen_without_being_taken(store):
     assert repr(store) == f"<Store {store.lengths()}>"
 
 
-def test_the_sites_that_wait(store):
+def test_the_sites_that_wait(store: Store) -> None:
     for number, site in enumerate("aab"):
         store.put(url(number, site, priority=site == "b"))
     for queue in (store.priority, store.ordinary, store.ordinary):
@@ -122,7 +125,7 @@ def test_the_sites_that_wait(store):
     assert not store.has_waiting("http://c.test")
 
 
-def test_only_whole_blocks_are_spilled_and_the_rest_at_a_cut(store, tmp_path):
+def test_only_whole_blocks_are_spilled_and_the_rest_at_a_cut(store: Store, tmp_path: Path) -> None:
     for number in range(5):
         store.put(url(number))
         store.put(url(number, priority=True))
@@ -134,13 +137,13 @@ def test_only_whole_blocks_are_spilled_and_the_rest_at_a_cut(store, tmp_path):
     assert repr(store.priority) == "<Fifo + 5 URLs, 2 blocks>"
 
 
-def loaded(folder, mark):
+def loaded(folder: Path, mark: Any) -> Store:
     store = Store(folder, SMALL)
     store.load(through_json(mark))
     return store
 
 
-def test_what_was_with_a_site_comes_back_before_all_else(store, tmp_path):
+def test_what_was_with_a_site_comes_back_before_all_else(store: Store, tmp_path: Path) -> None:
     for number in range(8):
         store.put(url(number))
     with_site = [take(store.ordinary) for _ in range(4)]
@@ -155,14 +158,16 @@ def test_what_was_with_a_site_comes_back_before_all_else(store, tmp_path):
 
 
 @pytest.fixture
-def one_file(tmp_path):
+def one_file(tmp_path: Path) -> Iterator[Store]:
     """A store of which no block is gone because its file is."""
     opened = Store(tmp_path, replace(SMALL, file_size=1 << 20))
     yield opened
     opened.close()
 
 
-def test_what_left_after_one_that_is_owed_does_not_come_back(one_file, tmp_path):
+def test_what_left_after_one_that_is_owed_does_not_come_back(
+    one_file: Store, tmp_path: Path
+) -> None:
     """A slow site's URL stays while those after it are done, through two runs."""
     store = one_file
     for number in range(9):
@@ -179,7 +184,7 @@ def test_what_left_after_one_that_is_owed_does_not_come_back(one_file, tmp_path)
     second.close()
 
 
-def test_what_left_a_sites_queue_does_not_come_back_either(one_file, tmp_path):
+def test_what_left_a_sites_queue_does_not_come_back_either(one_file: Store, tmp_path: Path) -> None:
     store = one_file
     for number in range(9):
         store.put(url(number))
@@ -197,7 +202,7 @@ def test_what_left_a_sites_queue_does_not_come_back_either(one_file, tmp_path):
     store.close()
 
 
-def test_what_was_set_aside_goes_on_waiting(store, tmp_path):
+def test_what_was_set_aside_goes_on_waiting(store: Store, tmp_path: Path) -> None:
     for number in range(6):
         store.put(url(number, "ab"[number % 2], priority=number % 3 == 0))
     for queue in (store.priority, store.ordinary):
@@ -215,7 +220,7 @@ def test_what_was_set_aside_goes_on_waiting(store, tmp_path):
     }
 
 
-def test_a_site_of_any_length_may_wait(store, tmp_path):
+def test_a_site_of_any_length_may_wait(store: Store, tmp_path: Path) -> None:
     site = "a" * 3000
     for number in range(4):
         store.put(url(number, site))
@@ -225,7 +230,7 @@ def test_a_site_of_any_length_may_wait(store, tmp_path):
     assert hrefs(again.lines()) == [url(number, site).href for number in range(4)]
 
 
-def test_tidy_keeps_what_the_save_and_the_queues_need(store, tmp_path):
+def test_tidy_keeps_what_the_save_and_the_queues_need(store: Store, tmp_path: Path) -> None:
     for number in range(12):
         store.put(url(number))
     first = store.cut()
@@ -241,7 +246,7 @@ def test_tidy_keeps_what_the_save_and_the_queues_need(store, tmp_path):
     assert [take(store.ordinary).href for _ in range(3)] == [url(n).href for n in (9, 10, 11)]
 
 
-def test_files_do_not_pile_up(store, tmp_path, no_fsync):
+def test_files_do_not_pile_up(store: Store, tmp_path: Path, no_fsync: None) -> None:
     for number in range(300):
         store.put(url(number))
         store.spill()
@@ -254,7 +259,7 @@ def test_files_do_not_pile_up(store, tmp_path, no_fsync):
     assert len(store) == 6
 
 
-def test_clear_deletes_all_blocks_and_nothing_else(store, tmp_path):
+def test_clear_deletes_all_blocks_and_nothing_else(store: Store, tmp_path: Path) -> None:
     for number in range(8):
         store.put(url(number))
     store.cut()
@@ -273,7 +278,9 @@ def test_clear_deletes_all_blocks_and_nothing_else(store, tmp_path):
         lambda mark: mark["open"].update(dict.fromkeys(mark["open"], "1")),
     ],
 )
-def test_a_mark_that_does_not_fit_is_refused(store, tmp_path, change):
+def test_a_mark_that_does_not_fit_is_refused(
+    store: Store, tmp_path: Path, change: Callable[[Any], object]
+) -> None:
     for number in range(9):
         store.put(url(number))
     for _ in range(3):
@@ -286,6 +293,8 @@ def test_a_mark_that_does_not_fit_is_refused(store, tmp_path, change):
 
 
 SITES = "abc"
+#: URLs by queue: of the FIFOs by priority, of those set aside by priority and site.
+Order = tuple[dict[bool, list[Url]], dict[tuple[bool, str], list[Url]]]
 
 
 class Queues(RuleBasedStateMachine):
@@ -296,24 +305,24 @@ class Queues(RuleBasedStateMachine):
     """
 
     @initialize()
-    def begin(self):
+    def begin(self) -> None:
         self.temporary = tempfile.TemporaryDirectory()
         self.folder = Path(self.temporary.name)
         self.store = Store(self.folder, SMALL)
-        self.fifos = {False: deque(), True: deque()}
-        self.waits = {}
-        self.out = []
+        self.fifos: dict[bool, deque[Url]] = {False: deque(), True: deque()}
+        self.waits: dict[tuple[bool, str], deque[Url]] = {}
+        self.out: list[Url] = []
         self.count = 0
-        self.committed = None
+        self.committed: tuple[Any, Counter[str], Order] | None = None
 
-    def fifo(self, priority):
+    def fifo(self, priority: bool) -> Fifo:
         return self.store.priority if priority else self.store.ordinary
 
-    def wait(self, priority):
+    def wait(self, priority: bool) -> Backlogs:
         return self.store.priority_wait if priority else self.store.ordinary_wait
 
     @rule(sites=st.lists(st.sampled_from(SITES), min_size=1, max_size=12), priority=st.booleans())
-    def put(self, sites, priority):
+    def put(self, sites: list[str], priority: bool) -> None:
         for site in sites:
             self.count += 1
             each = url(self.count, site, priority=priority)
@@ -321,13 +330,13 @@ class Queues(RuleBasedStateMachine):
             self.fifos[priority].append(each)
 
     @rule(priority=st.booleans(), number=st.integers(1, 12))
-    def take(self, priority, number):
+    def take(self, priority: bool, number: int) -> None:
         for _ in range(min(number, len(self.fifos[priority]))):
             self.out.append(take(self.fifo(priority)))
             assert self.out[-1] == self.fifos[priority].popleft()
 
     @rule(priority=st.booleans(), number=st.integers(1, 6))
-    def set_aside(self, priority, number):
+    def set_aside(self, priority: bool, number: int) -> None:
         for _ in range(min(number, len(self.fifos[priority]))):
             set_aside(self.store, take(self.fifo(priority)))
             each = self.fifos[priority].popleft()
@@ -335,7 +344,7 @@ class Queues(RuleBasedStateMachine):
 
     @precondition(lambda self: self.waits)
     @rule(data=st.data(), number=st.integers(1, 4))
-    def take_waited(self, data, number):
+    def take_waited(self, data: st.DataObject, number: int) -> None:
         lane = priority, site = data.draw(st.sampled_from(sorted(self.waits)))
         for _ in range(min(number, len(self.waits[lane]))):
             self.out.append(take(self.wait(priority), site))
@@ -345,25 +354,25 @@ class Queues(RuleBasedStateMachine):
 
     @precondition(lambda self: self.out)
     @rule(data=st.data(), number=st.integers(1, 6))
-    def leave(self, data, number):
+    def leave(self, data: st.DataObject, number: int) -> None:
         for _ in range(min(number, len(self.out))):
             each = self.out.pop(data.draw(st.integers(0, len(self.out) - 1)))
             self.store.leave(each.place)
 
     @precondition(lambda self: self.out)
     @rule(data=st.data())
-    def leave_all_but_one(self, data):
+    def leave_all_but_one(self, data: st.DataObject) -> None:
         slow = self.out.pop(data.draw(st.integers(0, len(self.out) - 1)))
         for each in self.out:
             self.store.leave(each.place)
         self.out = [slow]
 
     @rule()
-    def spill(self):
+    def spill(self) -> None:
         self.store.spill()
 
     @rule(is_committed=st.booleans())
-    def cut(self, is_committed):
+    def cut(self, is_committed: bool) -> None:
         mark = self.store.cut()
         self.store.sync()
         if is_committed:
@@ -372,8 +381,9 @@ class Queues(RuleBasedStateMachine):
 
     @precondition(lambda self: self.committed)
     @rule()
-    def crash(self):
+    def crash(self) -> None:
         """Another run goes on from the last cut that was committed."""
+        assert self.committed is not None
         mark, owed, (fifos, waits) = self.committed
         self.store.close()
         before = {path: path.read_bytes() for path in self.folder.iterdir()}
@@ -401,24 +411,24 @@ class Queues(RuleBasedStateMachine):
                 assert lines[len(lines) - len(kept) :] == kept
 
     @rule(times=st.integers(1, 2))
-    def restart(self, times):
+    def restart(self, times: int) -> None:
         for _ in range(times):
             self.cut(is_committed=True)
             self.crash()
 
-    def order(self):
+    def order(self) -> Order:
         return (
             {priority: list(fifo) for priority, fifo in self.fifos.items()},
             {lane: list(urls) for lane, urls in self.waits.items()},
         )
 
-    def owed(self):
+    def owed(self) -> Counter[str]:
         queued = [each for urls in self.fifos.values() for each in urls]
         waiting = [each for urls in self.waits.values() for each in urls]
         return Counter(map(encode, [*queued, *waiting, *self.out]))
 
     @invariant()
-    def each_is_in_its_place(self):
+    def each_is_in_its_place(self) -> None:
         store = self.store
         for priority in (False, True):
             fifo, wait = self.fifo(priority), self.wait(priority)
@@ -434,7 +444,7 @@ class Queues(RuleBasedStateMachine):
         assert Counter(store.lines()) + out == self.owed()
 
     @invariant()
-    def memory_is_bounded(self):
+    def memory_is_bounded(self) -> None:
         """But for what was put since the last turn."""
         for fifo in (self.store.priority, self.store.ordinary):
             assert len(fifo._head) < 3
@@ -444,7 +454,7 @@ class Queues(RuleBasedStateMachine):
             assert cost == wait._in_tails <= 700
             assert all(len(site.head) < 3 for site in wait._sites.values())
 
-    def teardown(self):
+    def teardown(self) -> None:
         if not hasattr(self, "store"):
             return
         for priority in (False, True):
@@ -459,26 +469,26 @@ class Queues(RuleBasedStateMachine):
         self.temporary.cleanup()
 
 
-def number_of(url):
+def number_of(url: Url) -> int:
     """The number under which it was put."""
     return int(url.href.rsplit("/", 1)[1])
 
 
-def wait_urls(wait, site):
+def wait_urls(wait: Backlogs, site: str) -> list[Url]:
     """What is set aside of a site, without taking it."""
     urls = map(decode, wait.lines())
     return [url for url in urls if url.site == site]
 
 
 @pytest.mark.usefixtures("no_fsync")
-class TestQueues(Queues.TestCase):
+class TestQueues(Queues.TestCase):  # type: ignore[misc, valid-type]
     settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 
 
 # Looking for one.
 
 
-def found(store, href):
+def found(store: Store, href: str) -> tuple[Place | None, int]:
     """Where `href` is, and the steps that it took to find it."""
     search, steps = store.find(href), 0
     while True:
@@ -489,14 +499,14 @@ def found(store, href):
         steps += 1
 
 
-def test_what_left_a_block_and_what_is_decided_is_not_found_there(tmp_path):
+def test_what_left_a_block_and_what_is_decided_is_not_found_there(tmp_path: Path) -> None:
     store = Store(tmp_path, StoreSizes(lines=10))
     for number in range(30):
         store.put(Url(f"http://a.test/{number}", 5))
     store.spill()
     search = store.find("http://a.test/15")
     next(search)
-    taken = [decode(line, place) for place, line in (store.ordinary.take() for _ in range(20))]
+    taken = [take(store.ordinary) for _ in range(20)]
     for url in taken[:16]:
         store.leave(url.place)
     with pytest.raises(StopIteration) as end:
@@ -504,8 +514,7 @@ def test_what_left_a_block_and_what_is_decided_is_not_found_there(tmp_path):
             next(search)
     assert end.value.value is None
     # What is with its site is owed from where it was.
-    search = store._blocks.search(taken[17].place >> 10, "http://a.test/17 ")
-    assert search == (4, 1)
+    assert store._blocks.search(taken[17].place >> 10, "http://a.test/17 ") == (4, 1)
     for url in taken[16:]:
         store.leave(url.place)
     assert store._blocks.search(taken[17].place >> 10, "http://a.test/17 ") == (0, None)
@@ -513,7 +522,7 @@ def test_what_left_a_block_and_what_is_decided_is_not_found_there(tmp_path):
     store.close()
 
 
-def test_long_headers_and_long_lines_are_searched_too(tmp_path):
+def test_long_headers_and_long_lines_are_searched_too(tmp_path: Path) -> None:
     store = Store(tmp_path, SMALL)
     long = [f"http://a.test/{number}/{'x' * 6000}" for number in range(9)]
     for href in long:
@@ -525,14 +534,13 @@ def test_long_headers_and_long_lines_are_searched_too(tmp_path):
     store.close()
 
 
-def test_urls_set_aside_are_found_in_their_order(tmp_path):
+def test_urls_set_aside_are_found_in_their_order(tmp_path: Path) -> None:
     store = Store(tmp_path, SMALL)
     hrefs = [f"http://a.test/{number}" for number in range(130)]
     for href in hrefs:
         store.put(Url(href, 5))
     for _ in hrefs:
-        place, line = store.ordinary.take()
-        store.ordinary_wait.put("http://a.test", place, line)
+        set_aside(store, take(store.ordinary))
     for ahead in (0, 49, 50, 99, 100, 129):
         assert found(store, hrefs[ahead])[0] == Place("ordinary_wait", ahead)
     for _ in range(60):
