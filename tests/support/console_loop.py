@@ -51,8 +51,13 @@ class Loop:
         self.turn(3)
 
     def dial(self, server: TcpServer, receive_buffer: int = 0) -> socket.socket:
+        """A new connection; with a small `receive_buffer`, the server can send little unread.
+
+        The kernel's own buffers on both sides would take megabytes, as fast as it finds time.
+        """
         peer = socket.socket()
         if receive_buffer:
+            server._listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, receive_buffer)
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         peer.setblocking(False)
         peer.connect_ex(("127.0.0.1", server.port))

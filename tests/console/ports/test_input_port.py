@@ -411,9 +411,7 @@ def test_a_seeder_that_reads_no_refusals_is_closed(loop: Loop, crawl: FakeCrawl)
     assert loop.send(peer, flood) < len(flood)
     [connection] = port._connections.values()
     assert len(connection.outbox) < 100_000
-    # The kernel may still take some bytes, and each of them starts the 30 s again.
-    for _ in range(3):
-        loop.later(31)
+    loop.later(31)
     assert len(port) == 0
 
 

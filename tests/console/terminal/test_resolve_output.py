@@ -39,7 +39,7 @@ def test_lines_are_written_at_once_and_nothing_else() -> None:
 
 
 def test_a_bar_gives_way_to_lines_on_the_same_terminal() -> None:
-    """And is there again after them, however soon that is."""
+    """The bar is drawn again after them at once."""
     screen = Terminal()
     results = Results(screen, screen, "/dev/null")
     for number in range(5):
