@@ -37,10 +37,15 @@ def test_servers(tmp_path: Path) -> None:
         "# made by something\n; and a comment\n"
         "search example.test\n"
         "nameserver 192.0.2.53\nnameserver 2001:db8::53 # second\n"
+        "nameserver 192.0.2.54;third\n"
         "nameserver 192.0.2.53\nnameserver\nnameserver fe80::1%eth0\nnameserver name.test\n"
         "options timeout:1\n"
     )
-    assert system_servers(path) == [("192.0.2.53", 53), ("2001:db8::53", 53)]
+    assert system_servers(path) == [
+        ("192.0.2.53", 53),
+        ("2001:db8::53", 53),
+        ("192.0.2.54", 53),
+    ]
 
 
 def test_the_local_server_where_none_is_named(tmp_path: Path) -> None:

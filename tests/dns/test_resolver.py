@@ -1,5 +1,5 @@
 from collections.abc import Iterator
-from random import SystemRandom
+from random import Random, SystemRandom
 from typing import Any
 
 import pytest
@@ -495,6 +495,58 @@ def test_an_answer_from_another_server_of_ours(world: World) -> None:
     world.turn()
     world.turn()
     assert (it.stats()["rejected"], it.in_flight) == (1, 1)
+
+
+def test_packets_that_wait_for_a_step_are_bounded(world: World) -> None:
+    server = world.server()
+    server.script("www.test", ns.all_of(*[ns.wrong_id] * 100))
+    it = world.resolver()
+    it.ask("www.test", world.now)
+    it.step(world.now)
+    world.poller.wait(0.1)
+    port = server.sources[0][1]
+    for _ in range(20):
+        for _ in range(100):
+            server.send(b"x" * 12, port)
+        for _ in range(3):
+            world.poller.wait(0)
+    assert len(it._questions._ports.waiting) == 1024
+
+
+def test_questions_under_the_same_id_and_port_are_told_apart(world: World) -> None:
+    """The second one takes another id, though the generator repeats itself for a while."""
+
+    class Repeating(Random):
+        drawn = 0
+
+        def randbytes(self, n: int) -> bytes:
+            self.drawn += 1
+            return bytes(n) if self.drawn == 1 else super().randbytes(n)
+
+    world.server({"a.test": ["192.0.2.1"], "b.test": ["192.0.2.2"]})
+    it = world.resolver(rng=Repeating(1))
+    for name in ("a.test", "b.test"):
+        it.ask(name, world.now)
+    assert sorted(world.run()) == [found("a.test", "192.0.2.1"), found("b.test", "192.0.2.2")]
+    assert it.stats()["resent"] == 0
+    assert len(set(world.servers[0].ids)) == 2
+
+
+def test_a_step_sends_a_bounded_number_of_questions(world: World) -> None:
+    it = world.resolver(in_flight=1000, send_queue=1000)
+    for number in range(600):
+        it.ask(f"n{number}.test", world.now)
+    sent = []
+    for _ in range(3):
+        it.step(world.now)
+        sent.append(it.stats()["sent"])
+    assert sent == [256, 512, 600]
+
+
+def test_a_name_that_only_ends_like_localhost_is_asked_for(world: World) -> None:
+    world.server({"xlocalhost": ["192.0.2.1"]})
+    world.resolver()
+    assert world.resolve("xlocalhost") == found("xlocalhost", "192.0.2.1")
 
 
 def test_a_flood_of_packets_is_read_in_portions(world: World) -> None:

@@ -119,6 +119,30 @@ def test_case_once_kept_is_known_for_good() -> None:
     assert server.keeps_case
 
 
+def test_case_is_not_kept_any_more_after_eight_replies_without_it() -> None:
+    """In a row: a reply that keeps it begins the count anew."""
+    server = Servers([("192.0.2.1", 53)], 1.0).first(0)
+    for _ in range(2):
+        server.heard(1, 0.5, kept_case=True)
+        for now in range(7):
+            server.missed(now, lost_case=True)
+        assert server.keeps_case
+    server.missed(8, lost_case=True)
+    assert not server.keeps_case
+
+
+def test_a_server_that_answered_again_begins_with_a_short_rest() -> None:
+    server = Servers([("192.0.2.1", 53)], 1.0).first(0)
+    for start in (0, 100):
+        server.asked(start)
+        server.heard(start, start, kept_case=False)
+        for _ in range(8):
+            server.missed(start + 10, lost_case=False)
+        assert server.resting_until == start + 11
+        server.asked(start + 20)
+        assert server.resting_until == start + 22
+
+
 def test_the_round_trip_time_is_a_moving_mean() -> None:
     server = Servers([("192.0.2.1", 53)], 1.0).first(0)
     server.heard(1, 0.9, kept_case=False)

@@ -153,7 +153,7 @@ def test_thousands_of_addresses() -> None:
     started = process_time()
     reply = decode(packet)
     assert process_time() - started < 0.2
-    assert reply.addresses == ("192.0.2.1",) * wire.MAX_ADDRESSES
+    assert reply.addresses == ("192.0.2.1",) * 16
 
 
 def test_a_chain_of_aliases_is_followed_for_a_while() -> None:
@@ -219,6 +219,29 @@ def test_owners_that_are_no_names(owner: bytes) -> None:
             decode(packet)
 
 
+def test_a_name_has_at_most_sixteen_pointers() -> None:
+    """As many as a name may reasonably have; each leads to the one before."""
+    at = 12 + len(QUESTION) + 12
+    for count, read in ((15, True), (16, False)):
+        chain = b"\xc0\x0c" + b"".join(
+            struct.pack("!H", 0xC000 | at + 2 * number) for number in range(count - 1)
+        )
+        records = [
+            b"\xc0\x0c" + struct.pack("!HHIH", wire.SOA, 1, 300, len(chain)) + chain,
+            struct.pack("!H", 0xC000 | at + 2 * (count - 1)) + RECORD_A[2:],
+        ]
+        packet = bytearray(raw(QUESTION, records[0] + records[1], answers=0))
+        packet[8:10], packet[10:12] = b"\0\0", b"\0\2"
+        assert (_read_or_none(bytes(packet)) is not None) is read
+
+
+def _read_or_none(packet: bytes) -> wire.Reply | None:
+    try:
+        return decode(packet)
+    except wire.WireError:
+        return None
+
+
 def test_pointers_to_pointers_cost_no_time() -> None:
     chain = b"".join(struct.pack("!H", 0xC000 | at) for at in range(0x24, 0x3F00, 2))
     start = b"\xc0\x0c" + struct.pack("!HHIH", 16, 1, 300, len(chain) + 2) + b"\xc0\x0c" + chain
@@ -269,6 +292,15 @@ def test_odd_and_long_is_refused() -> None:
     text = b"\xc0\x0c" + struct.pack("!HHIH", 16, 1, 300, 2) + b"\x01x"
     with pytest.raises(wire.WireError):
         decode(raw(QUESTION, text * 65, answers=65))
+    for size, read in ((4096, True), (4097, False)):
+        strings = b"\x01x" * 2040 + b"\x00"
+        strings = strings[: size - 12 - len(QUESTION) - 12 - 2]
+        filled = len(strings) - len(strings) % 2
+        strings = strings[:filled] + b"\x00" * (size - 12 - len(QUESTION) - 12 - filled)
+        text = b"\xc0\x0c" + struct.pack("!HHIH", 16, 1, 300, len(strings)) + strings
+        packet = raw(QUESTION, text, answers=1)
+        assert len(packet) == size
+        assert (_read_or_none(packet) is not None) is read
 
 
 def test_an_answer_is_one_to_its_question_only() -> None:
