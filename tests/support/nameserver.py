@@ -1,9 +1,9 @@
-"""A name server on loopback that misbehaves as told.
+"""A name server on loopback that can misbehave.
 
-It has one UDP and one TCP socket of the same port and answers from `zone`; a script is a
-list of actions for the successive datagrams that ask for a name, and the last action goes
-on for ever. With a poller it is driven by the test's own loop, without one by `step`.
-`PlainServer` answers without dnspython, for tests that ask many thousand questions.
+It has a UDP and a TCP socket at the same port and answers from `zone`. A script is a list of
+actions for successive datagrams that ask for a name; the last action is repeated. With a poller
+the test's loop drives the server, otherwise `step` does. `PlainServer` answers without dnspython,
+for tests with many thousand questions.
 """
 
 import select
@@ -29,7 +29,7 @@ _GARBAGE = bytes(range(7, 99))
 
 
 class NameServer:
-    """Addresses are text in `zone[name]`, aliases a name that ends with a dot.
+    """Answers from `zone`: name -> addresses, or an alias that ends with a dot.
 
     A name without an entry does not exist; one with an empty entry has no records.
     """
@@ -38,23 +38,23 @@ class NameServer:
         self, zone: dict[str, list[str]] | None = None, poller: Poller | None = None
     ) -> None:
         self.zone = zone or {}
-        #: (name, type) of each datagram and each TCP message that asked, in their order.
+        #: (name, type) of each question, in order: by datagram, and by TCP.
         self.asked: list[tuple[str, str]] = []
         self.asked_by_tcp: list[tuple[str, str]] = []
-        #: The datagrams, where they came from, and under which id.
+        #: Datagrams, their sources and their IDs.
         self.packets: list[bytes] = []
         self.sources: list[tuple[str, int]] = []
         self.ids: list[int] = []
-        #: Silent as a machine that is off.
+        #: Whether it ignores everything, like a machine that is off.
         self.down = False
         self.drop_share = 0.0
-        #: "answer", "silent", "cut", "garbage", "drip" (a byte at a time), or one of the
-        #: answers that are none: "wrong_id", "wrong_question", "truncate".
+        #: "answer", "silent", "cut", "garbage", "drip" (a byte at a time), or an invalid
+        #: answer: "wrong_id", "wrong_question", "truncate".
         self.tcp_mode = "answer"
-        #: How the question comes back: "kept" as it was asked, "lower" case, or "mixed",
-        #: now one and now the other, as from several machines behind one address.
+        #: Letter case of the question in replies: "kept", "lower", or "mixed" (one or the other
+        #: at random, as from several machines behind one address).
         self.case = "kept"
-        #: Aliases and their target's addresses in one answer, or one alias at a time.
+        #: Whether a reply has the alias and the addresses of its target, or only the alias.
         self.follows_aliases = True
         self._scripts: dict[str, list[Action]] = {}
         self._late: list[tuple[bytes, tuple[str, int]]] = []
@@ -71,7 +71,7 @@ class NameServer:
         self._scripts[name] = list(actions)
 
     def release(self) -> None:
-        """Send the answers that `late` kept back."""
+        """Send the answers that `late` has stored."""
         for packet, source in self._late:
             self._udp.sendto(packet, source)
         self._late.clear()
@@ -86,7 +86,7 @@ class NameServer:
             self._unwatch(sock)
 
     def step(self) -> None:
-        """Serve what has come in; for a server without a poller."""
+        """Serve all pending messages; for a server without a poller."""
         connections = [(tcp, self._on_connection) for tcp, _ in self._connections.values()]
         for sock, handle in [(self._udp, self._on_udp), (self._tcp, self._on_tcp), *connections]:
             if sock.fileno() >= 0 and select.select([sock], [], [], 0)[0]:
@@ -159,13 +159,13 @@ class NameServer:
     def _by_tcp(self, query: dns.message.Message) -> bytes:
         if self.tcp_mode == "garbage":
             return _GARBAGE
-        (reply,) = _NO_ANSWERS.get(self.tcp_mode, answer)(self, query)
+        (reply,) = _INVALID.get(self.tcp_mode, answer)(self, query)
         return self._spelled(reply)
 
     def _drip(self, tcp: socket.socket, unsent: bytearray) -> None:
-        """A byte in each turn of the poll loop."""
+        """Send a byte in each turn of the poll loop."""
         assert self._poller is not None
-        # Or the kernel would wait for more, to send it together.
+        # Otherwise the kernel would collect several bytes.
         tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
         def send_one(_fd: int, _events: int) -> None:
@@ -177,7 +177,7 @@ class NameServer:
         self._poller.register(tcp.fileno(), WRITE, send_one)
 
     def reply(self, query: dns.message.Message) -> dns.message.Message:
-        """What the zone has to say."""
+        """The reply by the zone."""
         reply = dns.message.make_response(query, recursion_available=True)
         name, kind = _asked(query)
         for _ in range(30):
@@ -206,32 +206,32 @@ class NameServer:
         self._elsewhere.sendto(packet, self.sources[-1])
 
     def send(self, packet: bytes, port: int) -> None:
-        """Send something that nobody asked for, from the address that answers come from."""
+        """Send an unsolicited packet from the server's address."""
         self._udp.sendto(packet, ("127.0.0.1", port))
 
 
 class PlainServer(NameServer):
-    """Knows all names, and has no scripts; it takes some microseconds for an answer.
+    """Answers for all names, without scripts, in some microseconds.
 
-    A name's address follows from its spelling (`address_of`), so that a false one shows.
+    The address of a name depends on its letters (`address_of`), so tests notice a false one.
     """
 
     def _serve(self, packet: bytes) -> Iterable[bytes]:
         return () if self._is_lost() else [self._spelled(plain_answer(packet))]
 
     def answer_all(self) -> None:
-        """What it should have answered while it was `down`."""
+        """Answer all packets received while it was `down`."""
         for packet, source in zip(self.packets, self.sources, strict=True):
             self._udp.sendto(plain_answer(packet), source)
 
     def forget(self) -> None:
-        """All questions so far."""
+        """Discard all questions so far."""
         for kept in (self.packets, self.sources, self.ids):
             kept.clear()
 
 
 def plain_answer(packet: bytes, address: str | None = None) -> bytes:
-    """An answer to the A question `packet`: the true one, or with this `address`."""
+    """A reply to the A question `packet`, with the right address or with `address`."""
     section = packet[12:]
     packed = _address(section[:-4]) if address is None else socket.inet_aton(address)
     record = b"\xc0\x0c" + struct.pack("!HHIH", 1, 1, 300, 4) + packed
@@ -239,7 +239,7 @@ def plain_answer(packet: bytes, address: str | None = None) -> bytes:
 
 
 def address_of(name: str) -> str:
-    """The address that a `PlainServer` has for `name`."""
+    """The address of `name` at a `PlainServer`."""
     labels = (bytes((len(label),)) + label.encode() for label in name.split("."))
     return socket.inet_ntoa(_address(b"".join(labels) + b"\0"))
 
@@ -249,7 +249,7 @@ def _address(name: bytes) -> bytes:
 
 
 def _with_question(packet: bytes, change: Callable[[bytes], bytes]) -> bytes:
-    """`packet` with a change to the name in its question, which stays as long."""
+    """`packet` with the name in its question changed, without a change of its length."""
     end = packet.find(b"\0", 12)
     return packet[:12] + change(packet[12:end]) + packet[end:]
 
@@ -261,7 +261,7 @@ def _asked(query: dns.message.Message) -> tuple[str, str]:
 
 
 def _add(reply: dns.message.Message, name: str, kind: str, values: list[str]) -> None:
-    """One record set for each value: dnspython shuffles what is within one."""
+    """Add one record set for each value, because dnspython shuffles within a set."""
     reply.answer += [dns.rrset.from_text(name + ".", 300, "IN", kind, value) for value in values]
 
 
@@ -303,7 +303,7 @@ def twice(server: NameServer, query: dns.message.Message) -> list[bytes]:
 
 
 def late(server: NameServer, query: dns.message.Message) -> list[bytes]:
-    """Kept back until `release`."""
+    """Store the answer until `release`."""
     server.keep(server.reply(query).to_wire())
     return []
 
@@ -315,7 +315,7 @@ def truncate(_server: NameServer, query: dns.message.Message) -> list[bytes]:
 
 
 def truncated_garbage(server: NameServer, query: dns.message.Message) -> list[bytes]:
-    """TC set, and a body that counts records which are not there."""
+    """TC set, and counts of records that are missing."""
     packet = bytearray(truncate(server, query)[0])
     packet[6:8] = b"\x00\x09"
     return [bytes(packet) + b"\xc0\xff\xc0"]
@@ -327,7 +327,7 @@ def wrong_id(server: NameServer, query: dns.message.Message) -> list[bytes]:
 
 
 def wrong_question(server: NameServer, query: dns.message.Message) -> list[bytes]:
-    """The right id, and an answer about another name."""
+    """The right ID with an answer about another name."""
     other = dns.message.make_query("other.test.", "A", id=query.id)
     reply = dns.message.make_response(other)
     _add(reply, "other.test", "A", [FALSE_ADDRESS])
@@ -335,7 +335,7 @@ def wrong_question(server: NameServer, query: dns.message.Message) -> list[bytes
 
 
 def wrong_type(_server: NameServer, query: dns.message.Message) -> list[bytes]:
-    """The right id and name, and an answer to the question for its mail server."""
+    """The right ID and name with an answer to another question, for MX."""
     name = query.question[0].name
     reply = dns.message.make_response(dns.message.make_query(name, "MX", id=query.id))
     _add(reply, name.to_text(omit_final_dot=True), "A", [FALSE_ADDRESS])
@@ -343,20 +343,20 @@ def wrong_type(_server: NameServer, query: dns.message.Message) -> list[bytes]:
 
 
 def wrong_source(server: NameServer, query: dns.message.Message) -> list[bytes]:
-    """A perfect answer with a false address, from another port of this machine."""
+    """A valid answer with a false address, from another port of this machine."""
     server.send_from_elsewhere(false_answer(server, query)[0])
     return []
 
 
 def false_answer(_server: NameServer, query: dns.message.Message) -> list[bytes]:
-    """Perfect but for the address."""
+    """A valid answer with a false address."""
     reply = dns.message.make_response(query)
     _add(reply, query.question[0].name.to_text(omit_final_dot=True), "A", [FALSE_ADDRESS])
     return [reply.to_wire()]
 
 
 def respelled(action: Action, change: Callable[[bytes], bytes]) -> Action:
-    """What `action` sends, with a change to the name in its question."""
+    """`action` with the name in the question of its replies changed."""
 
     def respell(server: NameServer, query: dns.message.Message) -> list[bytes]:
         return [_with_question(packet, change) for packet in action(server, query)]
@@ -365,7 +365,7 @@ def respelled(action: Action, change: Callable[[bytes], bytes]) -> Action:
 
 
 def with_records_of(name: str) -> Action:
-    """The true answer, and in each of its sections a false address of another name."""
+    """The right answer, with a false address of another name in each section."""
 
     def add(server: NameServer, query: dns.message.Message) -> list[bytes]:
         reply = server.reply(query)
@@ -377,7 +377,7 @@ def with_records_of(name: str) -> Action:
 
 
 def alias_and_false_glue(target: str) -> Action:
-    """An alias, and the false address of its target where no answer is: beside it."""
+    """An alias, with a false address of its target in the other sections."""
 
     def add(_server: NameServer, query: dns.message.Message) -> list[bytes]:
         reply = dns.message.make_response(query)
@@ -391,13 +391,13 @@ def alias_and_false_glue(target: str) -> Action:
 
 
 def garbage(_server: NameServer, query: dns.message.Message) -> list[bytes]:
-    """The right id and question, and then nonsense."""
+    """The right ID and question, followed by garbage."""
     good = dns.message.make_response(query).to_wire()
     return [good[:2] + b"\x81\x80\x00\x01\x00\x03\x00\x00\x00\x00" + good[12:] + _GARBAGE]
 
 
 def echo(_server: NameServer, query: dns.message.Message) -> list[bytes]:
-    """The question sent back."""
+    """Send the question back."""
     return [query.to_wire()]
 
 
@@ -411,12 +411,12 @@ def error(rcode: dns.rcode.Rcode) -> Action:
 
 
 def bare_formerr(_server: NameServer, query: dns.message.Message) -> list[bytes]:
-    """A header and no question, as from a server that could not read it."""
+    """A header without a question, as from a server that could not read it."""
     return [struct.pack("!HHHHHH", query.id, 0x8181, 0, 0, 0, 0)]
 
 
 def all_of(*actions: Action) -> Action:
-    """What all of them send, in their order, for one question."""
+    """The replies of all `actions` in order, for one question."""
 
     def run(server: NameServer, query: dns.message.Message) -> Iterator[bytes]:
         for action in actions:
@@ -431,7 +431,7 @@ formerr = error(dns.rcode.FORMERR)
 notimp = error(dns.rcode.NOTIMP)
 nxdomain = error(dns.rcode.NXDOMAIN)
 
-_NO_ANSWERS: dict[str, Action] = {
+_INVALID: dict[str, Action] = {
     "wrong_id": wrong_id,
     "wrong_question": wrong_question,
     "truncate": truncate,

@@ -1,7 +1,7 @@
 """A small web, described by the test that needs it and served in the poll loop of the crawl.
 
-A reply is whole and right; what can be said of it is how long it takes. For servers that
-are as bad as they like see `webserver`.
+Replies are complete and valid; a test chooses their content and delay. See `webserver` for
+servers that misbehave.
 """
 
 import socket
@@ -14,22 +14,22 @@ from larbinpy.demo.server import bind_all
 from larbinpy.loop.poller import READ, WRITE, Poller
 from tests.support.nameserver import Action
 
-#: Addresses that the web answers at; the first is that of a host nothing else is said about.
+#: Addresses of the web; the first is the default for hosts.
 ADDRESSES = ("127.0.0.1", "127.0.0.2", "127.0.0.3")
 
 
 @dataclass
 class Answer:
-    """What is at one place of the web."""
+    """The reply of one place of the web."""
 
     body: bytes = b""
     type: str = "text/html"
     status: int = 200
     #: Whole header lines.
     headers: tuple[str, ...] = ()
-    #: Seconds that it takes.
+    #: Seconds until it is sent.
     delay: float = 0.0
-    #: It is held back until this is true; looked at once a turn.
+    #: The reply waits until this is true; it is checked once a turn.
     until: Callable[[], bool] = lambda: True
 
     def wire(self) -> bytes:
@@ -70,13 +70,13 @@ class Asked:
 
 
 def at_once(requests: Iterable[Asked]) -> int:
-    """How many of `requests` were open at the same time, at most."""
+    """The greatest number of `requests` that were open at the same time."""
     requests = list(requests)
     return max(sum(b.time <= a.time < b.answered for b in requests) for a in requests)
 
 
 class Web:
-    """The description of a small web, which any number of crawls may visit.
+    """The description of a small web, for any number of crawls.
 
     A place is a host and a path: "a.test/x". In links "//b.test/x" gets the web's port.
     A place that is not described is a 404, so every robots.txt allows all.
@@ -87,9 +87,9 @@ class Web:
         for sock in self.sockets:
             sock.listen(100)
             sock.setblocking(False)
-        #: The answers to the first, second... request; the last goes on for ever.
+        #: Place -> answers to the first, second ... request; the last is repeated.
         self.places: dict[str, list[Answer]] = {}
-        #: Addresses by name, and what the name server does when asked (see `nameserver`).
+        #: Name -> addresses, and name -> actions of the name server (see `nameserver`).
         self.zone: dict[str, list[str]] = {}
         self.scripts: dict[str, list[Action]] = {}
 

@@ -1,8 +1,7 @@
 """An HTTP server that plays scripts, in the same poll loop as the client under test.
 
-No threads and no sleeps: every socket is on the test's `Poller`, and each turn of the
-loop does one bit of work. What is sent is bytes as given, so servers may be as bad as
-they like.
+There are no threads and no sleeps: every socket is on the test's `Poller`, and each turn of the
+loop does one step. Scripts send raw bytes, so a server can misbehave in any way.
 """
 
 import contextlib
@@ -27,7 +26,7 @@ from larbinpy.url import Url
 class Act(Enum):
     """Steps of a script that send nothing."""
 
-    #: Read one request head; what it was is in `WebServer.requests`.
+    #: Read one request head into `WebServer.requests`.
     REQUEST = auto()
     #: Close with FIN, or with RST; the end of a script closes, too.
     CLOSE = auto()
@@ -38,7 +37,7 @@ class Act(Enum):
 
 @dataclass(frozen=True)
 class Drip:
-    """`data` at `size` bytes a turn."""
+    """Send `data` at `size` bytes a turn."""
 
     data: bytes
     size: int = 1
@@ -46,14 +45,14 @@ class Drip:
 
 @dataclass(frozen=True)
 class Endless:
-    """`data` over and over, as long as the client takes it."""
+    """Send `data` repeatedly until the client closes."""
 
     data: bytes
 
 
 @dataclass(frozen=True)
 class Until:
-    """Wait for `condition`, looked at once a turn."""
+    """Wait for `condition`, which is checked once a turn."""
 
     condition: Callable[[], bool]
 
@@ -63,7 +62,7 @@ Script = Iterable[Step]
 
 
 class WebServer:
-    """Plays `scripts`: the first connection the first, and the last for all that follow."""
+    """Plays `scripts`, one a connection; all further connections get the last one."""
 
     def __init__(
         self,
@@ -110,7 +109,7 @@ class WebServer:
 
 
 class Connection:
-    """One connection and where it is in its script."""
+    """One connection and its position in its script."""
 
     def __init__(
         self, server: WebServer, poller: Poller, sock: socket.socket, script: Script
@@ -134,7 +133,7 @@ class Connection:
         self._socket.close()
 
     def _finish(self) -> None:
-        """Say goodbye, and take in what was not read: else the kernel would reset."""
+        """Shut down, and read pending data; otherwise the kernel would reset the connection."""
         with contextlib.suppress(OSError, ValueError):
             if isinstance(self._socket, ssl.SSLSocket):
                 self._socket.unwrap()
@@ -162,7 +161,7 @@ class Connection:
             self._poller.register(fd, WRITE, self._ready)
         except BlockingIOError:
             pass
-        except OSError:  # the client has gone, or does not like our certificate
+        except OSError:  # The client has closed, or rejects the certificate.
             self.close()
 
     def _play(self) -> None:
@@ -204,7 +203,7 @@ class Connection:
 
 
 def reply(body: bytes = b"", *headers: str, status: str = "200 OK") -> bytes:
-    """A proper reply, with the length of its body."""
+    """A valid reply with a Content-Length."""
     lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers]
     return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + body
 
@@ -215,12 +214,12 @@ def once(*steps: Step) -> Script:
 
 
 def anything(_type: str) -> Outcome | None:
-    """An `accept` that takes every page."""
+    """An `accept` for every page."""
     return None
 
 
 class Loop:
-    """A poller and a fetcher, turned by hand; `skip` makes time pass."""
+    """A poller and a fetcher, turned by the test; `skip` advances the clock."""
 
     #: A page on loopback needs some ten turns.
     MOST_TURNS = 100_000
@@ -252,7 +251,7 @@ class Loop:
         self._skipped += seconds
 
     def turn(self, patience: float = 0.05) -> list[Page]:
-        """One turn, with at most `patience` seconds of waiting."""
+        """Run one turn, which waits for at most `patience` seconds."""
         deadline = self.fetcher.deadline
         self.poller.wait(patience if deadline is None else min(deadline - self.now, patience))
         return self.fetcher.step(self.now)
@@ -262,7 +261,7 @@ class Loop:
         self.fetcher.start(request, self.now)
 
     def finish(self, number: int = 1) -> list[Page]:
-        """Turn until `number` pages have come."""
+        """Run turns until `number` pages have arrived."""
         pages: list[Page] = []
         for _ in range(self.MOST_TURNS):
             pages += self.turn()
