@@ -1,6 +1,7 @@
 """The tables of sites: the busiest, the slowest, and those that are left alone."""
 
 import heapq
+from typing import Any
 
 from larbinpy.frontier.named_site import NamedSite, State
 from larbinpy.frontier.view import FrontierView
@@ -9,7 +10,7 @@ from larbinpy.frontier.view import FrontierView
 _TABLE = 20
 
 
-def site_tables(view: FrontierView, now: float) -> dict[str, object]:
+def site_tables(view: FrontierView, now: float) -> dict[str, Any]:
     """The number of sites, the busiest, the slowest, and those that are left alone."""
     notable = view.notable()
     closed = [site for site in view.closed() if site.state is State.CLOSED]

@@ -7,9 +7,9 @@ from larbinpy.url import Url
 SIZES = FrontierSizes(watched_directly=10, watch_step=7, watch_kept=3)
 
 
-def some(count):
+def some(count: int) -> dict[NamedSite, None]:
     """Sites of which the n-th has n URLs."""
-    sites = {}
+    sites: dict[NamedSite, None] = {}
     for number in range(count):
         site = NamedSite(f"http://s{number}.test", Pace(Waits(0, 60)), UrlTotals())
         park(site, number)
@@ -17,19 +17,19 @@ def some(count):
     return sites
 
 
-def park(site, count):
+def park(site: NamedSite, count: int) -> None:
     for _ in range(count):
         site.park(Url(site.key + "/", 1))
 
 
-def test_few_are_all_found():
+def test_few_are_all_found() -> None:
     sites = some(10)
     it = Watch(SIZES)
     it.step(sites.keys(), 0.0)
     assert it.found(sites.keys()) == list(sites)
 
 
-def test_of_many_the_busiest_and_the_left_alone_are_found_in_a_round():
+def test_of_many_the_busiest_and_the_left_alone_are_found_in_a_round() -> None:
     sites = some(100)
     paused = list(sites)[5]
     paused.state, paused.tries = State.WAITING, 1
@@ -45,7 +45,7 @@ def test_of_many_the_busiest_and_the_left_alone_are_found_in_a_round():
     assert repr(it) == f"<Watch 4 found, {100 - 7} to look at>"
 
 
-def test_of_many_the_slowest_are_found_in_a_round():
+def test_of_many_the_slowest_are_found_in_a_round() -> None:
     sites = some(100)
     for number, site in list(enumerate(sites))[10:20]:
         site.pace.usual = float(number)
@@ -56,7 +56,7 @@ def test_of_many_the_slowest_are_found_in_a_round():
     assert slow == {19, 18, 17, 0}
 
 
-def test_what_changes_is_seen_in_the_next_round():
+def test_what_changes_is_seen_in_the_next_round() -> None:
     sites = some(100)
     first = next(iter(sites))
     it = Watch(SIZES)

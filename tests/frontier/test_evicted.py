@@ -5,7 +5,7 @@ from larbinpy.outcome import Outcome
 from tests.support.frontiers import together
 
 
-def test_times_that_have_passed_are_dropped_bit_by_bit():
+def test_times_that_have_passed_are_dropped_bit_by_bit() -> None:
     times = ExpiringTimes(10)
     times.update((str(number), float(number)) for number in range(100))
     for _ in range(10):
@@ -16,7 +16,7 @@ def test_times_that_have_passed_are_dropped_bit_by_bit():
     assert together(pauses([], times, 97)) == {"98": 98.0, "99": 99.0}
 
 
-def test_times_may_change_between_the_steps():
+def test_times_may_change_between_the_steps() -> None:
     times = ExpiringTimes(1)
     times.update(a=1.0, b=1.0, c=9.0)
     times.expire(2.0)
@@ -31,7 +31,7 @@ def test_times_may_change_between_the_steps():
     times.expire(100.0)
 
 
-def test_those_who_come_back_are_not_counted_again():
+def test_those_who_come_back_are_not_counted_again() -> None:
     counter = DistinctCounter()
     keys = [f"http://s{number}.test" for number in range(5000)]
     for key in keys:
@@ -48,17 +48,17 @@ def test_those_who_come_back_are_not_counted_again():
     assert repr(counter) == f"<DistinctCounter {counter.count}>"
 
 
-def test_without_anything_forgotten_the_count_takes_no_room():
+def test_without_anything_forgotten_the_count_takes_no_room() -> None:
     counter = DistinctCounter()
     counter.add("a")
     assert not counter._evicted
 
 
-def test_evicted_keys_take_two_megabytes():
+def test_evicted_keys_take_two_megabytes() -> None:
     assert DistinctCounter()._evicted.size_bytes == pytest.approx(2 << 20, rel=0.01)
 
 
-def test_verdicts_last_for_their_time():
+def test_verdicts_last_for_their_time() -> None:
     verdicts = ClosedSites()
     verdicts.put("http://a.test", Outcome.NO_DNS, 10.0)
     verdicts.put("http://b.test", Outcome.TIMEOUT, 20.0)

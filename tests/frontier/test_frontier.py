@@ -3,6 +3,7 @@ import os
 import tempfile
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from larbinpy.dns.lookup import Answer
+from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.named_site import State
 from larbinpy.frontier.saved import saved_by
 from larbinpy.frontier.sizes import DEFAULT_SIZES
@@ -31,6 +33,7 @@ from tests.support.frontiers import (
     in_memory,
     links,
     make_frontier,
+    named,
     owed,
     queued,
     registry_of,
@@ -45,14 +48,14 @@ PARENT = Url(HERE, 3)
 
 
 @pytest.fixture
-def frontier(tmp_path):
+def frontier(tmp_path: Path) -> Frontier:
     return make_frontier(tmp_path)
 
 
-# What comes in.
+# URLs come in.
 
 
-def test_a_seed_is_queued_once(frontier):
+def test_a_seed_is_queued_once(frontier: Frontier) -> None:
     assert frontier.seed(" HTTP://A.test/#x ") is None
     assert frontier.seed(HERE) is Outcome.URL_DUP
     assert frontier.seed(HERE, again=True) is None
@@ -61,23 +64,23 @@ def test_a_seed_is_queued_once(frontier):
 
 
 @pytest.mark.parametrize("text", ["", "nonsense", "ftp://a.test/", "http://a.test:25/", "http://"])
-def test_a_seed_that_cannot_be_crawled_is_refused(frontier, text):
+def test_a_seed_that_cannot_be_crawled_is_refused(frontier: Frontier, text: str) -> None:
     assert frontier.seed(text) is Outcome.BAD_URL
     assert frontier.owed == 0
 
 
-def test_a_seeds_depth_and_priority_are_the_operators(frontier):
+def test_a_seeds_depth_and_priority_are_the_operators(frontier: Frontier) -> None:
     frontier.seed(HERE, depth=0, priority=True)
     [url] = queued(frontier)
     assert (url.depth, url.priority) == (0, True)
 
 
-def test_scope_does_not_bind_seeds(tmp_path):
+def test_scope_does_not_bind_seeds(tmp_path: Path) -> None:
     frontier = make_frontier(tmp_path, limit_to_domain=("fr",), get_cgi=False)
     assert frontier.seed("http://a.test/?x") is None
 
 
-def test_links_are_taken_once_and_know_their_parent(frontier):
+def test_links_are_taken_once_and_know_their_parent(frontier: Frontier) -> None:
     found = links("http://a.test/1", "http://b.test/", "http://a.test/1")
     assert frontier.admit(PARENT, found, 0.0) == ["a.test", "b.test"]
     assert frontier.admit(PARENT, found, 0.0) == []
@@ -88,7 +91,7 @@ def test_links_are_taken_once_and_know_their_parent(frontier):
     assert frontier.view.refused == {Outcome.URL_DUP: 4}
 
 
-def test_the_names_that_links_will_want(tmp_path):
+def test_the_names_that_links_will_want(tmp_path: Path) -> None:
     """Each once; not those whose address is known, or whose site is to be left alone."""
     names = {"dead.test": "nxdomain"}
     world = World(make_frontier(tmp_path, address_time=50.0, retries=0), names=names)
@@ -103,7 +106,7 @@ def test_the_names_that_links_will_want(tmp_path):
     assert world.frontier.admit(PARENT, found, world.now + 3600) == ["b.test", "dead.test"]
 
 
-def test_links_out_of_scope_are_counted_and_not_remembered(tmp_path):
+def test_links_out_of_scope_are_counted_and_not_remembered(tmp_path: Path) -> None:
     frontier = make_frontier(tmp_path, no_external_links=True)
     found = links("http://b.test/", "http://a.test" + "/x" * 50)
     assert frontier.admit(PARENT, found, 0.0) == []
@@ -117,7 +120,7 @@ def test_links_out_of_scope_are_counted_and_not_remembered(tmp_path):
     assert frontier.view.urls_seen == 0
 
 
-def test_images_are_links_only_where_they_are_wanted(tmp_path):
+def test_images_are_links_only_where_they_are_wanted(tmp_path: Path) -> None:
     image = [Link("http://a.test/i.png", Kind.IMAGE)]
     assert make_frontier(tmp_path).admit(PARENT, image, 0.0) == []
     frontier = make_frontier(tmp_path, get_image=True)
@@ -125,14 +128,14 @@ def test_images_are_links_only_where_they_are_wanted(tmp_path):
     assert queued(frontier)[0].depth == 0
 
 
-def test_what_is_searched_for_goes_first(tmp_path):
+def test_what_is_searched_for_goes_first(tmp_path: Path) -> None:
     frontier = make_frontier(tmp_path, privileged_extensions=(".mp3",))
     frontier.admit(PARENT, links("http://a.test/a.mp3", "http://a.test/b"), 0.0)
     assert [url.href for url in queued(frontier) if url.priority] == ["http://a.test/a.mp3"]
     assert frontier.view.queues()["priority"] == 1
 
 
-def test_a_redirect_costs_no_depth_and_keeps_priority_and_seed(frontier):
+def test_a_redirect_costs_no_depth_and_keeps_priority_and_seed(frontier: Frontier) -> None:
     parent = Url(HERE, 0, hops=2, priority=True, seed=True)
     frontier.admit(parent, links("http://b.test/"), 0.0, redirect=True)
     assert queued(frontier) == [
@@ -140,13 +143,13 @@ def test_a_redirect_costs_no_depth_and_keeps_priority_and_seed(frontier):
     ]
 
 
-def test_links_of_a_redirected_page_count_hops_anew(frontier):
+def test_links_of_a_redirected_page_count_hops_anew(frontier: Frontier) -> None:
     frontier.admit(Url(HERE, 3, hops=9, seed=True), links("http://b.test/"), 0.0)
     assert queued(frontier) == [Url("http://b.test/", 2, via=HERE)]
 
 
-def test_a_chain_of_redirects_ends(tmp_path):
-    def step(number):
+def test_a_chain_of_redirects_ends(tmp_path: Path) -> None:
+    def step(number: int) -> Any:
         location = {"location": f"http://a.test/{number + 1}"}
         return {"status": 302, "headers": location}
 
@@ -159,7 +162,7 @@ def test_a_chain_of_redirects_ends(tmp_path):
     assert world.frontier.view.refused[Outcome.ERR_30X] == 1
 
 
-def test_a_redirect_to_itself_ends(tmp_path):
+def test_a_redirect_to_itself_ends(tmp_path: Path) -> None:
     replies = {HERE: {"status": 301, "headers": {"location": HERE}}}
     world = World(make_frontier(tmp_path), replies=replies)
     world.frontier.seed(HERE)
@@ -167,7 +170,7 @@ def test_a_redirect_to_itself_ends(tmp_path):
     assert world.pages() == [HERE]
 
 
-def test_lock_site_follows_where_a_seed_itself_leads(tmp_path):
+def test_lock_site_follows_where_a_seed_itself_leads(tmp_path: Path) -> None:
     replies = {
         HERE: {"status": 301, "headers": {"location": "http://www.a.test/"}},
         "http://www.a.test/": {"links": ["http://www.a.test/x", "http://b.test/"]},
@@ -178,7 +181,7 @@ def test_lock_site_follows_where_a_seed_itself_leads(tmp_path):
     assert world.pages() == [HERE, "http://www.a.test/", "http://www.a.test/x"]
 
 
-def test_lock_site_is_about_all_seeds(tmp_path):
+def test_lock_site_is_about_all_seeds(tmp_path: Path) -> None:
     replies = {
         HERE: {"links": ["http://b.test/1", "http://c.test/", "https://a.test/2"]},
         "http://b.test/1": {"links": [f"{HERE}3", "http://c.test/"]},
@@ -197,7 +200,7 @@ def test_lock_site_is_about_all_seeds(tmp_path):
     assert world.frontier.seed_hosts == {"a.test", "b.test"}
 
 
-def test_lock_site_does_not_follow_where_a_link_leads(tmp_path):
+def test_lock_site_does_not_follow_where_a_link_leads(tmp_path: Path) -> None:
     replies = {
         HERE: {"links": [f"{HERE}link"]},
         f"{HERE}link": {"status": 301, "headers": {"location": "http://b.test/"}},
@@ -209,11 +212,11 @@ def test_lock_site_does_not_follow_where_a_link_leads(tmp_path):
     assert world.frontier.view.refused[Outcome.OUT_SITE] == 1
 
 
-def requisite(url):
+def requisite(url: str) -> list[Link]:
     return [Link(url, Kind.REQUISITE)]
 
 
-def test_requisites_of_requisites_end(tmp_path):
+def test_requisites_of_requisites_end(tmp_path: Path) -> None:
     """Style sheets may import each other without end, and cost no depth."""
     frontier = make_frontier(tmp_path, any_type=True)
     parent = Url(HERE, 0)
@@ -229,10 +232,10 @@ def test_requisites_of_requisites_end(tmp_path):
     assert frontier.view.refused[Outcome.ERR_30X] == 1
 
 
-# What goes out.
+# URLs go out.
 
 
-def test_urls_leave_the_store_in_batches(frontier):
+def test_urls_leave_the_store_in_batches(frontier: Frontier) -> None:
     for number in range(250):
         frontier.seed(f"http://a.test/{number}")
     for left in (150, 50, 0):
@@ -241,24 +244,24 @@ def test_urls_leave_the_store_in_batches(frontier):
         assert frontier.owed == 250
 
 
-def test_fates_are_owed_until_they_are_written_down(tmp_path):
+def test_fates_are_owed_until_they_are_written_down(tmp_path: Path) -> None:
     frontier = make_frontier(tmp_path, retries=0)
     for number in range(3):
         frontier.seed(f"http://a.test/{number}")
     frontier.sequence(0.0)
-    frontier.resolved(Answer(frontier.next_name()[0], (), "nxdomain"), 0.0)
+    frontier.resolved(Answer(named(frontier), (), "nxdomain"), 0.0)
     frontier.admit(PARENT, links("http://a.test/link"), 0.0)
     assert (frontier.owed, len(in_memory(frontier))) == (4, 3)
     frontier.sequence(0.0)
     assert frontier.owed == len(in_memory(frontier)) == 4
 
-    def write_down(room):
+    def write_down(room: Any) -> None:
         for page in frontier.decided(MANY):
             if len(written) == room:
                 raise OSError("disk full")
             written.append((page.url.href, page.outcome))
 
-    written = []
+    written: list[tuple[str, Outcome]] = []
     with pytest.raises(OSError):
         write_down(2)
     assert frontier.owed == len(in_memory(frontier)) == 2
@@ -272,12 +275,12 @@ def test_fates_are_owed_until_they_are_written_down(tmp_path):
     ]
 
 
-def test_fates_come_no_more_than_asked_for_and_wake_the_engine(tmp_path):
+def test_fates_come_no_more_than_asked_for_and_wake_the_engine(tmp_path: Path) -> None:
     frontier = make_frontier(tmp_path, retries=0)
     for number in range(5):
         frontier.seed(f"http://a.test/{number}")
     frontier.sequence(0.0)
-    frontier.resolved(Answer(frontier.next_name()[0], (), "nxdomain"), 0.0)
+    frontier.resolved(Answer(named(frontier), (), "nxdomain"), 0.0)
     for most, left in ((0, 5), (2, 3), (2, 1), (2, 0)):
         assert frontier.deadline(9.0, can_open=False, can_ask=False) == 9.0
         assert len(list(frontier.decided(most))) <= most
@@ -285,7 +288,7 @@ def test_fates_come_no_more_than_asked_for_and_wake_the_engine(tmp_path):
     assert frontier.deadline(9.0, can_open=True, can_ask=True) is None
 
 
-def test_a_full_disk_loses_no_link(tmp_path):
+def test_a_full_disk_loses_no_link(tmp_path: Path) -> None:
     frontier = make_frontier(tmp_path, sizes=StoreSizes(lines=2))
     found = [f"http://a.test/{number}" for number in range(7)]
     frontier.admit(PARENT, links(*found), 0.0)
@@ -301,19 +304,20 @@ def test_a_full_disk_loses_no_link(tmp_path):
     frontier.close()
 
 
-def test_the_deadline_is_now_while_there_is_work(frontier):
+def test_the_deadline_is_now_while_there_is_work(frontier: Frontier) -> None:
     assert frontier.deadline(7.0, can_open=True, can_ask=True) is None
     frontier.seed(HERE)
     assert frontier.deadline(7.0, can_open=False, can_ask=False) == 7.0
     frontier.sequence(7.0)
     assert frontier.deadline(7.0, can_open=True, can_ask=True) == 7.0
     assert frontier.deadline(7.0, can_open=True, can_ask=False) is None
-    frontier.resolved(Answer(frontier.next_name()[0], ("198.51.100.1",), None), 7.0)
-    assert frontier.deadline(8.0, can_open=True, can_ask=True) <= 8.0
+    frontier.resolved(Answer(named(frontier), ("198.51.100.1",), None), 7.0)
+    due = frontier.deadline(8.0, can_open=True, can_ask=True)
+    assert due is not None and due <= 8.0
     assert frontier.deadline(8.0, can_open=False, can_ask=True) is None
 
 
-def test_a_hot_site_does_not_hold_up_the_others(tmp_path):
+def test_a_hot_site_does_not_hold_up_the_others(tmp_path: Path) -> None:
     frontier = make_frontier(tmp_path, max_urls=4, least=30)
     world = World(frontier, names={f"{name}.test": (name,) for name in "habc"})
     for number in range(50):
@@ -332,7 +336,7 @@ def test_a_hot_site_does_not_hold_up_the_others(tmp_path):
     assert all(later - earlier >= 30 for earlier, later in itertools.pairwise(times))
 
 
-def resumed(folder, waits, now, **settings):
+def resumed(folder: Path, waits: Any, now: float, **settings: Any) -> World:
     """A world that goes on at `now` after another run with these waits."""
     world = World(make_frontier(folder, **settings), now=now)
     world.frontier.leave_alone({key: now + wait for key, wait in waits.items()})
@@ -340,7 +344,7 @@ def resumed(folder, waits, now, **settings):
     return world
 
 
-def test_waits_survive_a_restart(tmp_path):
+def test_waits_survive_a_restart(tmp_path: Path) -> None:
     replies = {HERE: {"status": 503, "headers": {"retry-after": "400"}}}
     world = World(make_frontier(tmp_path), replies=replies)
     world.frontier.seed(HERE)
@@ -361,9 +365,12 @@ def test_waits_survive_a_restart(tmp_path):
 
 
 @pytest.mark.parametrize("wait_by", ["ip", "site", "both"])
-def test_an_address_asked_just_before_a_restart_is_left_alone_after_it(tmp_path, wait_by):
-    names = {f"{name}.test": ("198.51.100.1",) for name in "abc"} | {"c.test": ("198.51.100.3",)}
-    settings = {"wait_by": wait_by, "least": 30}
+def test_an_address_asked_just_before_a_restart_is_left_alone_after_it(
+    tmp_path: Path, wait_by: str
+) -> None:
+    names: dict[str, tuple[str, ...] | str] = {"a.test": ("198.51.100.1",)}
+    names |= {"b.test": ("198.51.100.1",), "c.test": ("198.51.100.3",)}
+    settings: dict[str, Any] = {"wait_by": wait_by, "least": 30}
     world = World(make_frontier(tmp_path, **settings), names)
     world.frontier.seed(HERE)
     world.run(world.now + 10)
@@ -376,7 +383,7 @@ def test_an_address_asked_just_before_a_restart_is_left_alone_after_it(tmp_path,
     for name in "abc":
         again.frontier.seed(f"http://{name}.test/")
     again.run()
-    first = {}
+    first: dict[str, float] = {}
     for start in again.starts:
         key = start.href.split("/")[2] if wait_by == "site" else start.address
         first.setdefault(key, start.at)
@@ -387,7 +394,7 @@ def test_an_address_asked_just_before_a_restart_is_left_alone_after_it(tmp_path,
     assert set(first.values()) == {9000.0}
 
 
-def test_repr_shows_the_counts(frontier):
+def test_repr_shows_the_counts(frontier: Frontier) -> None:
     frontier.seed(HERE)
     assert "in_memory=0" in repr(frontier) and "'ordinary': 1" in repr(frontier)
 
@@ -432,21 +439,25 @@ MOST = 60.0
 class Log(SavedPart):
     """A crawl log without a disk."""
 
-    def __init__(self):
-        self.lines = []
+    def __init__(self) -> None:
+        self.lines: list[str] = []
 
-    def cut(self):
+    def cut(self) -> Any:
         return {"length": len(self.lines)}
 
-    def sync(self):
+    def sync(self) -> None:
         pass
 
-    def load(self, mark):
+    def load(self, mark: Any) -> None:
         del self.lines[mark["length"] :]
 
 
 #: Blocks of two URLs, few of them to a file.
 SMALL = StoreSizes(lines=2, file_size=200, site_lines=2, most_tails=550)
+
+
+#: The URLs that are owed and those that are decided.
+Moment = tuple[Counter[str], set[str]]
 
 
 class Crawl(RuleBasedStateMachine):
@@ -456,6 +467,7 @@ class Crawl(RuleBasedStateMachine):
     """
 
     sizes = DEFAULT_SIZES
+    frontier: Frontier
 
     @initialize(
         wait_by=st.sampled_from(["ip", "site", "both"]),
@@ -463,7 +475,7 @@ class Crawl(RuleBasedStateMachine):
         retries=st.integers(0, 3),
         max_urls=st.integers(1, 8),
     )
-    def begin(self, **settings):
+    def begin(self, **settings: Any) -> None:
         self.temporary = tempfile.TemporaryDirectory()
         self.root = Path(self.temporary.name)
         self.settings = settings | {
@@ -477,26 +489,27 @@ class Crawl(RuleBasedStateMachine):
         self.folder = Folder(self.root)
         self.log = Log()
         self.now = 100.0
-        self.owed = Counter()
-        self.decided = set()
-        self.frontier = None
+        self.owed: Counter[str] = Counter()
+        self.decided: set[str] = set()
         self.renew()
-        self.begun = {}
+        self.begun: dict[str, float] = {}
 
-    def renew(self):
+    def renew(self) -> None:
         """Another run, without a state."""
-        if self.frontier is not None:
+        if hasattr(self, "frontier"):
             self.frontier.close()
         self.frontier = make_frontier(self.root, frontier_sizes=self.sizes, **self.settings)
         self.saved = saved_by(self.frontier, self.log)
         self.checkpoints = Checkpoints(self.folder, self.saved, 5.0)
-        self.cut = self.committed = None
-        self.asked, self.flights = [], []
+        self.cut: Moment | None = None
+        self.committed: Moment | None = None
+        self.asked: list[str] = []
+        self.flights: list[tuple[Url, str]] = []
 
-    # What happens.
+    # The rules.
 
     @rule(url=URLS, priority=st.booleans(), depth=st.integers(0, 3))
-    def seed(self, url, priority, depth):
+    def seed(self, url: str, priority: bool, depth: int) -> None:
         refused = self.frontier.seed(url, priority=priority, depth=depth)
         known = url in self.owed or url in self.decided
         assert refused is (Outcome.URL_DUP if known else None)
@@ -504,7 +517,7 @@ class Crawl(RuleBasedStateMachine):
             self.owed[url] += 1
 
     @rule(urls=st.lists(URLS, min_size=1, max_size=12), depth=st.integers(0, 3))
-    def link(self, urls, depth):
+    def link(self, urls: Any, depth: int) -> None:
         new = {u for u in urls if u not in self.owed and u not in self.decided} if depth else set()
         parent = Url("http://d.test/", depth)
         names = self.frontier.admit(parent, links(*urls), self.now)
@@ -512,11 +525,11 @@ class Crawl(RuleBasedStateMachine):
         self.owed.update(new)
 
     @rule()
-    def sequence(self):
+    def sequence(self) -> None:
         self.frontier.sequence(self.now)
 
     @rule()
-    def ask(self):
+    def ask(self) -> None:
         while question := self.frontier.next_name():
             name, refresh = question
             assert name in HOSTS and name not in self.asked
@@ -525,7 +538,7 @@ class Crawl(RuleBasedStateMachine):
 
     @precondition(lambda self: self.asked)
     @rule(data=st.data(), answer=ANSWERS)
-    def answer(self, data, answer):
+    def answer(self, data: st.DataObject, answer: Any) -> None:
         name = data.draw(st.sampled_from(self.asked))
         self.asked.remove(name)
         if isinstance(answer, str):
@@ -534,7 +547,7 @@ class Crawl(RuleBasedStateMachine):
             self.frontier.resolved(Answer(name, answer, None), self.now)
 
     @rule()
-    def open(self):
+    def open(self) -> None:
         due = self.frontier.take(self.now)
         if due is None:
             return
@@ -550,16 +563,17 @@ class Crawl(RuleBasedStateMachine):
         site = self.frontier.view.site(url.href)
         if url.robots_for is None:
             assert url.href in self.owed
-            assert site.rules is not None and site.rules.allowed(AGENT, url.href)
+            assert site is not None and site.rules is not None
+            assert site.rules.allowed(AGENT, url.href)
 
     @precondition(lambda self: self.flights)
     @rule(data=st.data(), page=PAGES, rules=RULES)
-    def land(self, data, page, rules):
+    def land(self, data: st.DataObject, page: dict[str, Any], rules: Any) -> None:
         flight = data.draw(st.sampled_from(self.flights))
         self.flights.remove(flight)
         self.came_home(flight[0], rules if flight[0].robots_for else page)
 
-    def came_home(self, url, said):
+    def came_home(self, url: Url, said: dict[str, Any]) -> None:
         page = reply(url, **said)
         if url.robots_for is None:
             if not self.frontier.finished(page, self.now, WALL):
@@ -574,14 +588,14 @@ class Crawl(RuleBasedStateMachine):
             assert len(found) == 1 and found[0].endswith("/map.xml")
             self.owed.update(found)
 
-    def decide(self, url):
+    def decide(self, url: Url) -> None:
         assert self.owed[url.href] == 1
         del self.owed[url.href]
         self.decided.add(url.href)
         self.log.lines.append(url.href)
 
     @rule(number=st.integers(0, 4))
-    def write_down(self, number):
+    def write_down(self, number: int) -> None:
         """As far as the disk has room; the rest is still owed."""
         for page in self.frontier.decided(MANY):
             assert isinstance(page.outcome, Outcome)
@@ -591,20 +605,20 @@ class Crawl(RuleBasedStateMachine):
             self.decide(page.url)
 
     @rule(seconds=st.sampled_from([0.5, 2.0, 5.0, 30.0, 3600.0, 25 * 3600.0]))
-    def wait(self, seconds):
+    def wait(self, seconds: float) -> None:
         self.now += seconds
 
     @rule()
-    def save(self):
+    def save(self) -> None:
         self.checkpoints.save(self.now)
         self.committed = self.moment()
         assert Counter(url.href for url in self.folder.owed()) == self.owed
 
-    def moment(self):
+    def moment(self) -> Moment:
         return self.owed.copy(), self.decided.copy()
 
     @rule(steps=st.integers(1, 7))
-    def checkpoint(self, steps):
+    def checkpoint(self, steps: Any) -> None:
         """A bit of one, which is of the moment of its first step."""
         for _ in range(steps):
             if not self.checkpoints.under_way:
@@ -615,7 +629,7 @@ class Crawl(RuleBasedStateMachine):
                 self.committed = self.cut
 
     @rule(is_saved=st.booleans())
-    def restart(self, is_saved):
+    def restart(self, is_saved: Any) -> None:
         """Another run goes on; without a save it is that of a kill."""
         if is_saved:
             self.save()
@@ -623,29 +637,30 @@ class Crawl(RuleBasedStateMachine):
         if self.committed is None and not self.folder.exists:
             return
         self.renew()
-        # Who was asked just before is not asked sooner for that: `begun` goes on.
+        # A restart does not let an address be asked earlier: `begun` goes on.
         ended = self.folder.load(self.saved, self.now)
         self.frontier.resume(self.now, ended=ended)
         found = Counter(owed(self.frontier))
         self.committed = next(each for each in moments if each and each[0] == found)
-        self.owed, self.decided = (each.copy() for each in self.committed)
+        owed_then, decided_then = self.committed
+        self.owed, self.decided = owed_then.copy(), decided_then.copy()
         assert self.decided == set(self.log.lines)
         assert self.frontier.owed == len(found)
-        # What is known and not owed is in the log.
+        # URLs that are seen and not owed are in the log.
         assert self.frontier.view.urls_seen == len(self.owed.keys() | self.decided)
 
-    # What must hold.
+    # The invariants.
 
-    def everything(self):
+    def everything(self) -> list[Url]:
         return [*queued(self.frontier), *in_memory(self.frontier)]
 
     @invariant()
-    def nothing_is_lost_and_nothing_is_twice(self):
+    def nothing_is_lost_and_nothing_is_twice(self) -> None:
         assert Counter(url.href for url in self.everything()) == self.owed
         assert self.frontier.owed == len(self.owed)
 
     @invariant()
-    def counts_are_right(self):
+    def counts_are_right(self) -> None:
         frontier = self.frontier
         sequencer, store = sequencer_of(frontier), store_of(frontier)
         memory = in_memory(frontier)
@@ -659,7 +674,7 @@ class Crawl(RuleBasedStateMachine):
         assert sum(frontier.view.queues().values()) >= frontier.owed - to_tell
 
     @invariant()
-    def sites_are_in_order(self):
+    def sites_are_in_order(self) -> None:
         sites = registry_of(self.frontier)
         assert set(sites.active()) == {site for site in sites if site.held or site.in_flight}
         assert +sites.states == Counter(site.state for site in sites)
@@ -672,7 +687,7 @@ class Crawl(RuleBasedStateMachine):
             flying = sum(1 for url, _ in self.flights if url.site == site.key)
             assert site.in_flight == flying
 
-    def teardown(self):
+    def teardown(self) -> None:
         """Time goes on and answers come: everything is decided in the end."""
         if not hasattr(self, "frontier"):
             return
@@ -704,11 +719,11 @@ class Crawl(RuleBasedStateMachine):
 
 
 @pytest.fixture
-def quick(monkeypatch):
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """No waiting for the disk."""
     monkeypatch.setattr(os, "fsync", lambda fd: None)
 
 
 @pytest.mark.usefixtures("quick")
-class TestCrawl(Crawl.TestCase):
+class TestCrawl(Crawl.TestCase):  # type: ignore[misc, valid-type]
     settings = settings(max_examples=60, stateful_step_count=60, deadline=None)

@@ -1,25 +1,33 @@
 """How a site comes to its address and its robots.txt, and what its failures lead to."""
 
 import itertools
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from larbinpy.dns.address import is_public
 from larbinpy.dns.lookup import Answer
 from larbinpy.fetch.robots import MAX_SIZE, Rules
-from larbinpy.frontier.named_site import State
+from larbinpy.frontier.frontier import Frontier
+from larbinpy.frontier.named_site import NamedSite, State
 from larbinpy.outcome import Outcome
+from larbinpy.page import Page
 from larbinpy.url import Url
 from tests.support.frontiers import (
     DEAD,
     MANY,
     SILENT,
     WALL,
+    MakeWorld,
     World,
     links,
     make_frontier,
+    named,
     registry_of,
     reply,
+    site_in,
+    taken,
 )
 
 ROBOTS = "http://a.test/robots.txt"
@@ -28,10 +36,16 @@ DENY = b"User-agent: *\nDisallow: /\n"
 
 
 @pytest.fixture
-def world(tmp_path):
+def world(tmp_path: Path) -> MakeWorld:
     """A function that makes a world around a frontier with seeds."""
 
-    def make(*seeds, names=None, replies=None, latency=0.1, **settings):
+    def make(
+        *seeds: str,
+        names: dict[str, Any] | None = None,
+        replies: dict[str, Any] | None = None,
+        latency: float = 0.1,
+        **settings: Any,
+    ) -> World:
         frontier = make_frontier(tmp_path, **settings)
         for seed in seeds:
             assert frontier.seed(seed) is None
@@ -40,11 +54,13 @@ def world(tmp_path):
     return make
 
 
-def site_of(world, key="http://a.test"):
-    return world.frontier.view.site(f"{key}/")
+def site_of(world: World, key: str = "http://a.test") -> NamedSite:
+    site = world.frontier.view.site(f"{key}/")
+    assert site is not None
+    return site
 
 
-def test_the_way_of_a_site(world):
+def test_the_way_of_a_site(world: MakeWorld) -> None:
     here = world(PAGE)
     here.run()
     assert here.asked == [("a.test", False)]
@@ -58,14 +74,14 @@ def test_the_way_of_a_site(world):
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 451, 200, 204])
-def test_without_a_robots_txt_everything_is_allowed(world, status):
+def test_without_a_robots_txt_everything_is_allowed(world: MakeWorld, status: int) -> None:
     here = world(PAGE, replies={ROBOTS: {"status": status}})
     here.run()
     assert here.outcomes() == {PAGE: Outcome.SUCCESS}
     assert here.frontier.view.robots_fetched == 1
 
 
-def test_without_rules_everything_is_allowed(world):
+def test_without_rules_everything_is_allowed(world: MakeWorld) -> None:
     here = world(PAGE, replies={ROBOTS: {"body": b"User-agent: larbinpy\nDisallow: /private"}})
     here.frontier.sequence(here.now)
     sites, site = here.frontier.view, site_of(here)
@@ -78,7 +94,7 @@ def test_without_rules_everything_is_allowed(world):
 @pytest.mark.parametrize(
     "more", [{}, {"outcome": Outcome.TOO_BIG, "truncated": "length"}, {"truncated": "disconnect"}]
 )
-def test_robots_txt_is_obeyed(world, more):
+def test_robots_txt_is_obeyed(world: MakeWorld, more: Any) -> None:
     body = b"User-agent: larbinpy\nDisallow: /private\n"
     other = "http://a.test/private/x"
     here = world(PAGE, other, replies={ROBOTS: {"body": body, **more}})
@@ -88,7 +104,9 @@ def test_robots_txt_is_obeyed(world, more):
 
 
 @pytest.mark.parametrize("half", [b"Disallow: /", b"Allow: /closed"])
-def test_half_a_rule_at_the_end_of_a_cut_robots_txt_does_not_count(world, half):
+def test_half_a_rule_at_the_end_of_a_cut_robots_txt_does_not_count(
+    world: MakeWorld, half: Any
+) -> None:
     """Half of "Disallow: /private" would forbid everything."""
     text = b"User-agent: *\nDisallow: /closed\n"
     body = text + b"#" * (MAX_SIZE - len(text) - len(half) - 1) + b"\n" + half
@@ -100,7 +118,7 @@ def test_half_a_rule_at_the_end_of_a_cut_robots_txt_does_not_count(world, half):
     assert here.outcomes() == {PAGE: Outcome.SUCCESS, closed: Outcome.FORBIDDEN_ROBOTS}
 
 
-def test_robots_txt_is_not_asked_for_when_it_is_ignored(world):
+def test_robots_txt_is_not_asked_for_when_it_is_ignored(world: MakeWorld) -> None:
     here = world(PAGE, replies={ROBOTS: {"body": DENY}}, ignore_robots=True)
     here.run()
     assert [start.href for start in here.starts] == [PAGE]
@@ -118,7 +136,9 @@ def test_robots_txt_is_not_asked_for_when_it_is_ignored(world):
     ],
     ids=str,
 )
-def test_an_unreachable_robots_txt_forbids_after_three_more_tries(world, failure):
+def test_an_unreachable_robots_txt_forbids_after_three_more_tries(
+    world: MakeWorld, failure: dict[str, Any]
+) -> None:
     here = world(PAGE, replies={ROBOTS: failure})
     here.run()
     assert here.outcomes() == {PAGE: Outcome.FORBIDDEN_ROBOTS}
@@ -130,13 +150,15 @@ def test_an_unreachable_robots_txt_forbids_after_three_more_tries(world, failure
 
 
 @pytest.mark.parametrize("failure", [{"status": 503}, {"status": 429}, DEAD, SILENT], ids=str)
-def test_a_robots_txt_that_comes_in_time_is_obeyed(world, failure):
+def test_a_robots_txt_that_comes_in_time_is_obeyed(
+    world: MakeWorld, failure: dict[str, Any]
+) -> None:
     here = world(PAGE, replies={ROBOTS: [failure, failure, {"body": b""}]})
     here.run()
     assert here.outcomes() == {PAGE: Outcome.SUCCESS}
 
 
-def test_robots_txt_waits_for_what_the_server_asks(world):
+def test_robots_txt_waits_for_what_the_server_asks(world: MakeWorld) -> None:
     busy = {"status": 503, "headers": {"retry-after": "400"}}
     here = world(PAGE, replies={ROBOTS: [busy, {"body": b""}]})
     here.run()
@@ -144,7 +166,9 @@ def test_robots_txt_waits_for_what_the_server_asks(world):
     assert second.at >= first.at + 400
 
 
-def test_what_was_forbidden_for_want_of_robots_txt_is_asked_for_after_a_while(world):
+def test_what_was_forbidden_for_want_of_robots_txt_is_asked_for_after_a_while(
+    world: MakeWorld,
+) -> None:
     here = world(PAGE, replies={ROBOTS: [{"status": 500}] * 4 + [{"body": b""}]})
     here.run()
     frontier, parent = here.frontier, Url("http://b.test/", 5)
@@ -157,7 +181,7 @@ def test_what_was_forbidden_for_want_of_robots_txt_is_asked_for_after_a_while(wo
     assert here.outcomes()["http://a.test/later"] is Outcome.SUCCESS
 
 
-def test_nobody_at_the_robots_txt_is_nobody_at_the_site(world):
+def test_nobody_at_the_robots_txt_is_nobody_at_the_site(world: MakeWorld) -> None:
     here = world(PAGE, replies={ROBOTS: DEAD})
     here.run()
     assert here.outcomes() == {PAGE: Outcome.NO_CONNECTION}
@@ -166,7 +190,7 @@ def test_nobody_at_the_robots_txt_is_nobody_at_the_site(world):
     assert here.frontier.view.robots_fetched == 0, "nobody replied"
 
 
-def test_bad_tls_is_final(world):
+def test_bad_tls_is_final(world: MakeWorld) -> None:
     here = world(
         "https://a.test/",
         replies={"https://a.test/robots.txt": {"status": 0, "outcome": Outcome.BAD_TLS}},
@@ -176,7 +200,7 @@ def test_bad_tls_is_final(world):
     assert len(here.starts) == 1
 
 
-def moved(*steps, last=None):
+def moved(*steps: str, last: Any = None) -> dict[str, Any]:
     """Replies by which robots.txt moves from step to step."""
     replies = {ROBOTS: {"status": 301, "headers": {"location": steps[0]}}}
     for here, there in itertools.pairwise(steps):
@@ -186,7 +210,7 @@ def moved(*steps, last=None):
     return replies
 
 
-def test_five_redirects_of_robots_txt_are_followed(world):
+def test_five_redirects_of_robots_txt_are_followed(world: MakeWorld) -> None:
     steps = [f"http://a.test/{number}/robots.txt" for number in range(5)]
     here = world(PAGE, replies=moved(*steps, last={"body": DENY}))
     here.run()
@@ -194,7 +218,7 @@ def test_five_redirects_of_robots_txt_are_followed(world):
     assert here.outcomes() == {PAGE: Outcome.FORBIDDEN_ROBOTS}
 
 
-def test_more_redirects_of_robots_txt_are_none(world):
+def test_more_redirects_of_robots_txt_are_none(world: MakeWorld) -> None:
     steps = [f"http://a.test/{number}/robots.txt" for number in range(6)]
     here = world(PAGE, replies=moved(*steps, last={"body": DENY}))
     here.run()
@@ -202,21 +226,21 @@ def test_more_redirects_of_robots_txt_are_none(world):
     assert here.outcomes() == {PAGE: Outcome.SUCCESS}
 
 
-def test_a_redirect_loop_ends(world):
+def test_a_redirect_loop_ends(world: MakeWorld) -> None:
     here = world(PAGE, replies=moved(ROBOTS))
     here.run()
     assert [start.href for start in here.starts] == [ROBOTS] * 6 + [PAGE]
 
 
 @pytest.mark.parametrize("location", ["file:///etc/passwd", "http://a.test:25/", "http://", ""])
-def test_a_redirect_to_nowhere_is_no_robots_txt(world, location):
+def test_a_redirect_to_nowhere_is_no_robots_txt(world: MakeWorld, location: Any) -> None:
     replies = {ROBOTS: {"status": 301, "headers": {"location": location} if location else {}}}
     here = world(PAGE, replies=replies)
     here.run()
     assert here.outcomes() == {PAGE: Outcome.SUCCESS}
 
 
-def test_robots_txt_may_be_on_another_site(world):
+def test_robots_txt_may_be_on_another_site(world: MakeWorld) -> None:
     there = "https://b.test/robots.txt"
     here = world(PAGE, replies=moved(there, last={"body": DENY}))
     here.run()
@@ -224,7 +248,7 @@ def test_robots_txt_may_be_on_another_site(world):
     assert here.outcomes() == {PAGE: Outcome.FORBIDDEN_ROBOTS}
 
 
-def test_two_sites_may_hold_each_others_robots_txt(world):
+def test_two_sites_may_hold_each_others_robots_txt(world: MakeWorld) -> None:
     there, page = "http://b.test/robots.txt", "http://b.test/page"
     replies = moved(there) | {there: {"status": 301, "headers": {"location": ROBOTS}}}
     here = world(PAGE, page, replies=replies)
@@ -244,7 +268,9 @@ def test_two_sites_may_hold_each_others_robots_txt(world):
     ],
     ids=str,
 )
-def test_a_robots_txt_that_is_unreachable_elsewhere_forbids(world, names, answer):
+def test_a_robots_txt_that_is_unreachable_elsewhere_forbids(
+    world: MakeWorld, names: dict[str, Any], answer: Any
+) -> None:
     """It says nothing against the site itself, which answers."""
     replies = moved("https://b.test/robots.txt", last=answer)
     here = world(
@@ -257,14 +283,16 @@ def test_a_robots_txt_that_is_unreachable_elsewhere_forbids(world, names, answer
     assert here.outcomes() == {PAGE: Outcome.FORBIDDEN_ROBOTS}
 
 
-def test_a_robots_txt_elsewhere_may_come_later(world):
+def test_a_robots_txt_elsewhere_may_come_later(world: MakeWorld) -> None:
     there = "http://b.test/robots.txt"
     here = world(PAGE, replies=moved(there, last=[{"status": 500}] * 3 + [{"body": b""}]))
     here.run()
     assert here.outcomes() == {PAGE: Outcome.SUCCESS}
 
 
-def test_many_sites_may_send_us_to_one_robots_txt(world, monkeypatch):
+def test_many_sites_may_send_us_to_one_robots_txt(
+    world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As parked domains do: the work must not grow with their square."""
     hosts = [f"h{number}.test" for number in range(30)]
     there = "http://b.test/robots.txt"
@@ -279,7 +307,7 @@ def test_many_sites_may_send_us_to_one_robots_txt(world, monkeypatch):
     assert len(site_of(here, "http://b.test").waiting) == 31
     here.names["b.test"] = ("203.0.113.1",)
 
-    def compared(self, other):
+    def compared(self: Any, other: Any) -> None:
         pytest.fail("a URL was searched for")
 
     monkeypatch.setattr(Url, "__eq__", compared)
@@ -287,7 +315,7 @@ def test_many_sites_may_send_us_to_one_robots_txt(world, monkeypatch):
     assert set(here.outcomes().values()) == {Outcome.SUCCESS}
 
 
-def test_a_chain_of_sites_falls_without_depth(world):
+def test_a_chain_of_sites_falls_without_depth(world: MakeWorld) -> None:
     """Each sends us to the next one's robots.txt; the last one is not there."""
     keys = [f"http://h{number}.test" for number in range(400)]
     replies = {
@@ -307,12 +335,12 @@ def test_a_chain_of_sites_falls_without_depth(world):
     assert len(outcomes) == 399
 
 
-def test_robots_txt_is_kept_for_a_day(world):
+def test_robots_txt_is_kept_for_a_day(world: MakeWorld) -> None:
     here = world(PAGE, address_time=10**9)
     here.run()
     parent = Url("http://b.test/", 5)
 
-    def fetch(path):
+    def fetch(path: str) -> Any:
         here.frontier.admit(parent, links(f"http://a.test/{path}"), here.now)
         here.run()
         return [start.href for start in here.starts].count(ROBOTS)
@@ -326,7 +354,7 @@ def test_robots_txt_is_kept_for_a_day(world):
     assert here.outcomes()["http://a.test/after"] is Outcome.FORBIDDEN_ROBOTS
 
 
-def test_new_rules_bind_urls_that_came_before(world):
+def test_new_rules_bind_urls_that_came_before(world: MakeWorld) -> None:
     here = world(PAGE, address_time=10**9, least=100, most=1000)
     here.run(here.now + 1000)
     here.now += 24 * 3600
@@ -338,14 +366,16 @@ def test_new_rules_bind_urls_that_came_before(world):
     assert here.outcomes()["http://a.test/c"] is Outcome.SUCCESS
 
 
-def test_a_retry_does_not_ask_the_rules_about_the_others_again(world, monkeypatch):
+def test_a_retry_does_not_ask_the_rules_about_the_others_again(
+    world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pages = [f"http://a.test/{number}" for number in range(20)]
     rules = {"body": b"User-agent: *\nDisallow: /no\n"}
     here = world(*pages, replies={ROBOTS: rules, pages[0]: [{"status": 500}, {}]}, least=5)
     asked = []
     allowed = Rules.allowed
 
-    def watch(self, agent, url):
+    def watch(self: Any, agent: Any, url: str) -> Any:
         asked.append(url)
         return allowed(self, agent, url)
 
@@ -356,7 +386,7 @@ def test_a_retry_does_not_ask_the_rules_about_the_others_again(world, monkeypatc
 
 
 @pytest.mark.parametrize(("asked", "gap"), [(b"3", 3), (b"100000", 60), (b"0.1", 1), (b"x", 1)])
-def test_crawl_delay_is_kept_within_max_wait(world, asked, gap):
+def test_crawl_delay_is_kept_within_max_wait(world: MakeWorld, asked: Any, gap: Any) -> None:
     body = b"User-agent: *\nCrawl-delay: " + asked
     pages = [f"http://a.test/{number}" for number in range(4)]
     here = world(*pages, replies={ROBOTS: {"body": body}}, least=1, most=60, latency=0)
@@ -366,13 +396,15 @@ def test_crawl_delay_is_kept_within_max_wait(world, asked, gap):
         assert later - earlier == pytest.approx(gap)
 
 
-def sitemap(depth, *, address="http://a.test/map.xml"):
+def sitemap(depth: int, *, address: str = "http://a.test/map.xml") -> Any:
     body = f"Sitemap: {address}\nSitemap: /relative.xml\nSitemap: ftp://x/\n".encode()
     return {ROBOTS: {"body": body}}, depth
 
 
 @pytest.mark.parametrize(("depth", "found"), [(2, 1), (1, 0)])
-def test_sitemaps_are_links_of_the_page_that_goes_deepest(world, depth, found):
+def test_sitemaps_are_links_of_the_page_that_goes_deepest(
+    world: MakeWorld, depth: int, found: Any
+) -> None:
     replies, _ = sitemap(depth)
     here = world(replies=replies)
     here.frontier.seed(PAGE, depth=depth)
@@ -380,7 +412,7 @@ def test_sitemaps_are_links_of_the_page_that_goes_deepest(world, depth, found):
     depths = {}
     take = here.frontier.take
 
-    def watch(now):
+    def watch(now: float) -> Any:
         due = take(now)
         if due:
             depths[due[0].href] = due[0].depth
@@ -393,7 +425,7 @@ def test_sitemaps_are_links_of_the_page_that_goes_deepest(world, depth, found):
     assert here.outcomes()["http://a.test/map.xml"] is Outcome.SUCCESS
 
 
-def test_a_sitemap_is_not_fetched_for_pages_without_depth(world):
+def test_a_sitemap_is_not_fetched_for_pages_without_depth(world: MakeWorld) -> None:
     replies, _ = sitemap(0)
     here = world(replies=replies)
     here.frontier.seed(PAGE, depth=0)
@@ -402,7 +434,7 @@ def test_a_sitemap_is_not_fetched_for_pages_without_depth(world):
     assert here.frontier.view.refused[Outcome.TOO_DEEP] == 2
 
 
-def test_sitemaps_are_within_scope(world):
+def test_sitemaps_are_within_scope(world: MakeWorld) -> None:
     replies, _ = sitemap(3, address="http://other.test/map.xml")
     here = world(PAGE, replies=replies, lock_site=True)
     here.run()
@@ -426,7 +458,7 @@ PUBLIC = "93.184.215.14"
 
 
 @pytest.mark.parametrize("addresses", PRIVATE)
-def test_private_addresses_are_not_asked(world, addresses):
+def test_private_addresses_are_not_asked(world: MakeWorld, addresses: Any) -> None:
     here = world(PAGE, names={"a.test": addresses}, permit=is_public)
     here.run()
     assert here.outcomes() == {PAGE: Outcome.PRIVATE_ADDRESS}
@@ -434,7 +466,7 @@ def test_private_addresses_are_not_asked(world, addresses):
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "0x7f.1", "2130706433", "127.1"])
-def test_private_addresses_in_urls_are_not_asked(world, host):
+def test_private_addresses_in_urls_are_not_asked(world: MakeWorld, host: str) -> None:
     here = world(f"http://{host}/", permit=is_public)
     here.frontier.sequence(here.now)
     name, _ = here.frontier.next_name()
@@ -444,14 +476,14 @@ def test_private_addresses_in_urls_are_not_asked(world, host):
     assert here.starts == []
 
 
-def test_only_the_public_ones_of_several_addresses_are_asked(world):
+def test_only_the_public_ones_of_several_addresses_are_asked(world: MakeWorld) -> None:
     here = world(PAGE, names={"a.test": ("10.0.0.1", PUBLIC, "::1")}, permit=is_public)
     here.run()
     assert {start.address for start in here.starts} == {PUBLIC}
     assert site_of(here).addresses == (PUBLIC,)
 
 
-def test_private_addresses_behind_links_redirects_and_sitemaps(world):
+def test_private_addresses_behind_links_redirects_and_sitemaps(world: MakeWorld) -> None:
     body = b"Sitemap: http://private.test/map.xml\n"
     replies = {
         ROBOTS: {"body": body},
@@ -475,7 +507,7 @@ def test_private_addresses_behind_links_redirects_and_sitemaps(world):
     assert {url.rpartition("/")[2] for url in private} == {"map.xml", "link", "redirect"}
 
 
-def test_a_name_that_turns_private_is_refused_from_then_on(world):
+def test_a_name_that_turns_private_is_refused_from_then_on(world: MakeWorld) -> None:
     here = world(PAGE, names={"a.test": (PUBLIC,)}, permit=is_public)
     here.run()
     here.names["a.test"] = ("127.0.0.1",)
@@ -490,7 +522,9 @@ def test_a_name_that_turns_private_is_refused_from_then_on(world):
 
 
 @pytest.mark.parametrize("reason", ["nxdomain", "timeout", "servfail"])
-def test_a_name_without_an_address_is_asked_for_three_more_times(world, reason):
+def test_a_name_without_an_address_is_asked_for_three_more_times(
+    world: MakeWorld, reason: Any
+) -> None:
     here = world(PAGE, names={"a.test": reason})
     here.run()
     assert here.outcomes() == {PAGE: Outcome.NO_DNS}
@@ -499,7 +533,7 @@ def test_a_name_without_an_address_is_asked_for_three_more_times(world, reason):
     assert here.now >= 5000 + 3 * 15
 
 
-def test_an_address_is_used_for_its_time(world):
+def test_an_address_is_used_for_its_time(world: MakeWorld) -> None:
     here = world(PAGE, address_time=100)
     here.run()
     resolved_at = here.starts[0].at
@@ -510,7 +544,7 @@ def test_an_address_is_used_for_its_time(world):
         assert len(here.asked) == asked
 
 
-def test_an_old_address_is_better_than_none(world):
+def test_an_old_address_is_better_than_none(world: MakeWorld) -> None:
     here = world(PAGE, address_time=100)
     here.run()
     here.names["a.test"] = "timeout"
@@ -520,7 +554,7 @@ def test_an_old_address_is_better_than_none(world):
     assert here.outcomes()["http://a.test/later"] is Outcome.SUCCESS
 
 
-def test_an_old_address_is_used_until_the_next_try_only(world):
+def test_an_old_address_is_used_until_the_next_try_only(world: MakeWorld) -> None:
     here = world(PAGE, address_time=100, retry_wait=15)
     here.run()
     here.names["a.test"] = "timeout"
@@ -532,7 +566,7 @@ def test_an_old_address_is_used_until_the_next_try_only(world):
         assert len(here.asked) == asked
 
 
-def test_sites_of_one_host_ask_for_its_name_once(world):
+def test_sites_of_one_host_ask_for_its_name_once(world: MakeWorld) -> None:
     urls = ["http://a.test/", "https://a.test/", "http://a.test:8080/"]
     here = world(*urls)
     here.frontier.sequence(here.now)
@@ -553,7 +587,9 @@ def test_sites_of_one_host_ask_for_its_name_once(world):
     [DEAD, SILENT, {"status": 500}, {"status": 200, "outcome": Outcome.EARLY_STOP}],
     ids=str,
 )
-def test_a_failed_url_is_tried_three_more_times_with_a_fresh_address(world, failure):
+def test_a_failed_url_is_tried_three_more_times_with_a_fresh_address(
+    world: MakeWorld, failure: dict[str, Any]
+) -> None:
     here = world(PAGE, replies={PAGE: failure})
     here.run()
     outcome = failure.get("outcome", Outcome.ERR_50X)
@@ -567,28 +603,28 @@ def test_a_failed_url_is_tried_three_more_times_with_a_fresh_address(world, fail
 
 
 @pytest.mark.parametrize("status", [404, 410, 403, 304])
-def test_a_final_outcome_is_not_tried_again(world, status):
+def test_a_final_outcome_is_not_tried_again(world: MakeWorld, status: int) -> None:
     here = world(PAGE, replies={PAGE: {"status": status}})
     here.run()
     assert here.pages() == [PAGE]
     assert here.fates[0].attempt == 1
 
 
-def test_a_failed_url_goes_to_the_tail(world):
+def test_a_failed_url_goes_to_the_tail(world: MakeWorld) -> None:
     pages = [f"http://a.test/{number}" for number in range(4)]
     here = world(*pages, replies={pages[0]: [{"status": 500}, {}]}, least=6)
     here.run()
     assert here.pages() == [*pages, pages[0]]
 
 
-def test_a_success_after_failures(world):
+def test_a_success_after_failures(world: MakeWorld) -> None:
     here = world(PAGE, replies={PAGE: [DEAD, SILENT, {"status": 503}, {}]})
     here.run()
     assert here.fates == [(PAGE, Outcome.SUCCESS, 4, "")]
 
 
 @pytest.mark.parametrize("retries", [0, 1, 7])
-def test_the_number_of_tries_is_the_operators(world, retries):
+def test_the_number_of_tries_is_the_operators(world: MakeWorld, retries: int) -> None:
     here = world(
         PAGE,
         "http://b.test/",
@@ -607,7 +643,9 @@ TWO = ("198.51.100.1", "198.51.100.2")
 
 @pytest.mark.parametrize("failure", [DEAD, SILENT], ids=["refused", "silent"])
 @pytest.mark.parametrize("target", [ROBOTS, PAGE])
-def test_a_dead_address_is_left_for_the_next_one(world, failure, target):
+def test_a_dead_address_is_left_for_the_next_one(
+    world: MakeWorld, failure: dict[str, Any], target: Any
+) -> None:
     """The resolver says the same again; the retry must not go to the dead one again."""
     alive = {"status": 404} if target == ROBOTS else {}
     here = world(
@@ -621,7 +659,7 @@ def test_a_dead_address_is_left_for_the_next_one(world, failure, target):
     assert asked == list(TWO)
 
 
-def test_an_address_that_serves_is_kept_when_the_answers_order_changes(world):
+def test_an_address_that_serves_is_kept_when_the_answers_order_changes(world: MakeWorld) -> None:
     here = world(PAGE, names={"a.test": TWO}, address_time=10)
     here.run()
     here.names["a.test"] = TWO[::-1]
@@ -631,7 +669,7 @@ def test_an_address_that_serves_is_kept_when_the_answers_order_changes(world):
     assert {start.address for start in here.starts} == {TWO[0]}
 
 
-def test_a_fresh_address_replaces_the_old_one(world):
+def test_a_fresh_address_replaces_the_old_one(world: MakeWorld) -> None:
     here = world(PAGE, names={"a.test": (TWO[0],)}, replies={PAGE: [DEAD, {}]})
     here.run(here.now + 1)
     here.names["a.test"] = (TWO[1],)
@@ -640,12 +678,12 @@ def test_a_fresh_address_replaces_the_old_one(world):
     assert here.outcomes() == {PAGE: Outcome.SUCCESS}
 
 
-def many(count):
+def many(count: int) -> list[str]:
     return [f"http://a.test/{number}" for number in range(count)]
 
 
 @pytest.mark.parametrize("failure", [DEAD, SILENT], ids=["refused", "silent"])
-def test_a_site_that_is_gone_is_given_up(world, failure):
+def test_a_site_that_is_gone_is_given_up(world: MakeWorld, failure: dict[str, Any]) -> None:
     pages = many(40)
     here = world(*pages, replies=dict.fromkeys(pages, failure), least=0)
     here.run()
@@ -655,7 +693,7 @@ def test_a_site_that_is_gone_is_given_up(world, failure):
     assert site_of(here).state is State.CLOSED
 
 
-def test_an_answer_between_shows_that_the_site_is_there(world):
+def test_an_answer_between_shows_that_the_site_is_there(world: MakeWorld) -> None:
     pages = many(40)
     replies = {page: {"status": 404} if i % 10 == 9 else DEAD for i, page in enumerate(pages)}
     here = world(*pages, replies=replies, retries=0)
@@ -663,7 +701,7 @@ def test_an_answer_between_shows_that_the_site_is_there(world):
     assert len(here.pages()) == 40
 
 
-def test_what_is_known_of_a_site_decides_its_links_at_once(world):
+def test_what_is_known_of_a_site_decides_its_links_at_once(world: MakeWorld) -> None:
     here = world(
         "http://a.test/",
         "http://b.test/",
@@ -685,7 +723,7 @@ def test_what_is_known_of_a_site_decides_its_links_at_once(world):
     assert {fate.attempt for fate in here.fates if fate.href in found} == {0}
 
 
-def test_a_stale_address_is_no_fast_outcome(world):
+def test_a_stale_address_is_no_fast_outcome(world: MakeWorld) -> None:
     """The rules in force still bind, but only once the site is open again."""
     here = world(PAGE, replies={ROBOTS: {"body": b"User-agent: *\nDisallow: /no"}})
     here.run()
@@ -699,7 +737,7 @@ def test_a_stale_address_is_no_fast_outcome(world):
     assert here.outcomes()["http://a.test/no/2"] is Outcome.FAST_ROBOTS
 
 
-def test_a_fast_outcome_costs_no_more_than_a_batch_a_turn(world):
+def test_a_fast_outcome_costs_no_more_than_a_batch_a_turn(world: MakeWorld) -> None:
     here = world(PAGE, names={"a.test": "nxdomain"}, retries=0)
     here.run()
     found = [f"http://a.test/{number}" for number in range(250)]
@@ -710,7 +748,7 @@ def test_a_fast_outcome_costs_no_more_than_a_batch_a_turn(world):
         assert [page.outcome for page in fates] == [Outcome.FAST_NO_DNS] * decided
 
 
-def test_a_closed_site_is_tried_again_after_an_hour(world):
+def test_a_closed_site_is_tried_again_after_an_hour(world: MakeWorld) -> None:
     here = world(PAGE, names={"a.test": "nxdomain"})
     here.run()
     here.frontier.seed("http://a.test/soon")
@@ -723,7 +761,7 @@ def test_a_closed_site_is_tried_again_after_an_hour(world):
     assert here.outcomes()["http://a.test/later"] is Outcome.SUCCESS
 
 
-def test_a_site_that_is_tried_again_has_all_its_tries_again(world):
+def test_a_site_that_is_tried_again_has_all_its_tries_again(world: MakeWorld) -> None:
     here = world(PAGE, names={"a.test": "nxdomain"})
     here.run()
     here.now += 3600
@@ -732,39 +770,40 @@ def test_a_site_that_is_tried_again_has_all_its_tries_again(world):
     assert len(here.asked) == 8
 
 
-def test_what_comes_home_after_its_site_was_given_up(world):
+def test_what_comes_home_after_its_site_was_given_up(world: MakeWorld) -> None:
     pages = many(14)
-    frontier = make_frontier_flying(world, pages)
-    urls = frontier.flown
+    frontier, urls = make_frontier_flying(world, pages)
+
+    def decided() -> list[Page]:
+        return list(frontier.decided(MANY))
+
     for url in urls[:12]:
         frontier.finished(reply(url, **DEAD), 10.0, WALL)
-    assert frontier.view.site("http://a.test/").state is State.CLOSED
-    assert len(frontier.decided_now()) == 12
+    assert site_in(frontier, "http://a.test/").state is State.CLOSED
+    assert len(decided()) == 12
     assert frontier.finished(reply(urls[12]), 11.0, WALL)
     assert not frontier.finished(reply(urls[13], **DEAD), 11.0, WALL)
     frontier.sequence(26.0)
     # It was asked for and failed by itself, so its fate is no fast one.
-    assert [(page.url, page.outcome) for page in frontier.decided_now()] == [
+    assert [(page.url, page.outcome) for page in decided()] == [
         (urls[12], Outcome.SUCCESS),
         (urls[13], Outcome.NO_CONNECTION),
     ]
     assert frontier.owed == 0
 
 
-def make_frontier_flying(world, pages):
-    """A frontier with all `pages` in flight at once."""
-    frontier = world(*pages, connexions=len(pages), ignore_robots=True).frontier
+def make_frontier_flying(world: MakeWorld, pages: list[str]) -> tuple[Frontier, list[Url]]:
+    """A frontier with all `pages` in flight at once, and their URLs."""
+    frontier: Frontier = world(*pages, connexions=len(pages), ignore_robots=True).frontier
     frontier.sequence(1.0)
-    frontier.resolved(Answer(frontier.next_name()[0], ("198.51.100.1",), None), 1.0)
-    frontier.flown = [frontier.take(1.0)[0] for _ in pages]
-    frontier.decided_now = lambda: list(frontier.decided(MANY))
-    return frontier
+    frontier.resolved(Answer(named(frontier), ("198.51.100.1",), None), 1.0)
+    return frontier, [taken(frontier, 1.0) for _ in pages]
 
 
 # Counts.
 
 
-def test_the_sites_with_urls_and_their_states(world):
+def test_the_sites_with_urls_and_their_states(world: MakeWorld) -> None:
     here = world(
         PAGE,
         "http://b.test/",
@@ -785,7 +824,7 @@ def test_the_sites_with_urls_and_their_states(world):
     assert list(sites.closed) == [b]
 
 
-def test_a_site_is_active_while_it_holds_the_robots_txt_of_another(world):
+def test_a_site_is_active_while_it_holds_the_robots_txt_of_another(world: MakeWorld) -> None:
     here = world("http://b.test/", least=20)
     here.run()
     here.replies |= moved("http://b.test/robots.txt", last={"body": b""})
@@ -796,13 +835,13 @@ def test_a_site_is_active_while_it_holds_the_robots_txt_of_another(world):
     assert registry_of(here.frontier).active() == [site_of(here), site_of(here, "http://b.test")]
 
 
-def test_repr(world):
+def test_repr(world: MakeWorld) -> None:
     here = world(PAGE)
     here.run()
     assert repr(here.frontier).startswith("<Frontier <SiteLifecycle <SiteRegistry 1 sites, ")
 
 
-def test_a_crowd_is_let_in_bit_by_bit(world):
+def test_a_crowd_is_let_in_bit_by_bit(world: MakeWorld) -> None:
     """Each URL is matched with all rules, and sockets must not wait for all of them."""
     here = world(PAGE, names={"a.test": ("198.51.100.1",)})
     found = [f"http://a.test/{number}" for number in range(350)]
@@ -820,7 +859,7 @@ def test_a_crowd_is_let_in_bit_by_bit(world):
     assert len(here.outcomes()) == 351
 
 
-def test_a_crawl_delay_counts_from_the_robots_txt(world):
+def test_a_crawl_delay_counts_from_the_robots_txt(world: MakeWorld) -> None:
     body = b"User-agent: *\nCrawl-delay: 20\n"
     here = world(PAGE, replies={ROBOTS: {"body": body}}, least=1)
     here.run()
@@ -832,14 +871,14 @@ def test_a_crawl_delay_counts_from_the_robots_txt(world):
 
 
 @pytest.mark.parametrize("state", [State.RESOLVING, State.WAITING])
-def test_timeouts_in_another_state_do_not_close_the_site(world, state):
+def test_timeouts_in_another_state_do_not_close_the_site(world: MakeWorld, state: State) -> None:
     """A dozen end while its address is looked up, or while its robots.txt is waited for."""
     frontier = world(*many(12), connexions=13).frontier
     frontier.sequence(1.0)
-    answer = Answer(frontier.next_name()[0], ("198.51.100.1",), None)
+    answer = Answer(named(frontier), ("198.51.100.1",), None)
     frontier.resolved(answer, 1.0)
-    frontier.robots_done(reply(frontier.take(1.0)[0], body=b""), 1.0, WALL)
-    flown = [frontier.take(1.0)[0] for _ in range(12)]
+    frontier.robots_done(reply(taken(frontier, 1.0), body=b""), 1.0, WALL)
+    flown = [taken(frontier, 1.0) for _ in range(12)]
     # Address and robots.txt are out of date by then.
     now = 25 * 3600.0
     frontier.seed("http://a.test/later")
@@ -847,8 +886,8 @@ def test_timeouts_in_another_state_do_not_close_the_site(world, state):
     if state is State.WAITING:
         frontier.next_name()
         frontier.resolved(answer, now)
-        frontier.robots_done(reply(frontier.take(now)[0], **SILENT), now, WALL)
-    site = frontier.view.site("http://a.test/")
+        frontier.robots_done(reply(taken(frontier, now), **SILENT), now, WALL)
+    site = site_in(frontier, "http://a.test/")
     for url in flown:
         assert not frontier.finished(reply(url, **SILENT), now, WALL)
     assert (site.state, site.silence) == (state, 12)
@@ -858,7 +897,7 @@ def test_timeouts_in_another_state_do_not_close_the_site(world, state):
     assert len(here.outcomes()) == 13
 
 
-def test_the_rules_of_a_site_do_not_bind_the_robots_txt_of_another(world):
+def test_the_rules_of_a_site_do_not_bind_the_robots_txt_of_another(world: MakeWorld) -> None:
     """A robots.txt was redirected to a site that forbids everything, and waits there."""
     there = "http://b.test/robots.txt"
     replies = {there: {"body": DENY}}
@@ -869,10 +908,9 @@ def test_the_rules_of_a_site_do_not_bind_the_robots_txt_of_another(world):
     frontier.seed("http://b.test/later")
     frontier.seed(PAGE)
     frontier.sequence(here.now)
-    names = dict([frontier.next_name(), frontier.next_name()])
-    assert names.keys() == {"a.test", "b.test"}
+    assert {named(frontier), named(frontier)} == {"a.test", "b.test"}
     frontier.resolved(Answer("a.test", ("::1",), None), here.now)
-    robots, _ = frontier.take(here.now)
+    robots = taken(frontier, here.now)
     moved_there = reply(robots, 301, headers={"location": "http://b.test/robots-of-a.txt"})
     frontier.robots_done(moved_there, here.now, WALL)
     assert site_of(here, "http://b.test").state is State.RESOLVING

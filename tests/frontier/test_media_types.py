@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from larbinpy.frontier.media_types import Types
@@ -8,20 +10,20 @@ FEEDS = ["application/rss+xml", "application/atom+xml", "application/rdf+xml"]
 OTHERS = ["image/png", "audio/mpeg", "application/pdf", "text/css", "text/plain", "audio"]
 
 
-def refused(types, *media_types, url="http://a.test/x"):
+def refused(types: Any, *media_types: str, url: str = "http://a.test/x") -> Any:
     return [m for m in media_types if types.refuse(url, m) is Outcome.BAD_TYPE]
 
 
 @pytest.mark.parametrize("any_type", [False, True])
 @pytest.mark.parametrize("get_image", [False, True])
-def test_pages_and_feeds_are_always_taken(any_type, get_image):
+def test_pages_and_feeds_are_always_taken(any_type: bool, get_image: bool) -> None:
     types = Types(any_type=any_type, get_image=get_image, specific=())
     assert refused(types, *PAGES, *FEEDS) == []
 
 
-def test_others_are_taken_where_asked_for():
-    def others(**more):
-        wanted = {"any_type": False, "get_image": False, "specific": ()} | more
+def test_others_are_taken_where_asked_for() -> None:
+    def others(**more: Any) -> Any:
+        wanted: dict[str, Any] = {"any_type": False, "get_image": False, "specific": ()} | more
         return refused(Types(**wanted), *OTHERS)
 
     assert others() == OTHERS
@@ -32,7 +34,7 @@ def test_others_are_taken_where_asked_for():
 
 
 @pytest.fixture
-def plain():
+def plain() -> Any:
     """Nothing but pages."""
     return Types(any_type=False, get_image=False, specific=())
 
@@ -44,7 +46,7 @@ SITEMAPS = ["application/gzip", "application/x-gzip", "application/octet-stream"
 @pytest.mark.parametrize(
     "name", ["sitemap.xml.gz", "sitemap.txt", "Sitemap-7.gz", "all.xml.gz", "a/my_sitemap?page=2"]
 )
-def test_sitemaps_by_name(plain, media_type, name):
+def test_sitemaps_by_name(plain: Any, media_type: Any, name: str) -> None:
     assert plain.refuse(f"http://a.test/{name}", media_type) is None
 
 
@@ -52,16 +54,16 @@ def test_sitemaps_by_name(plain, media_type, name):
 @pytest.mark.parametrize(
     "name", ["archive.gz", "robots.txt", "sitemap/", "sitemaps/a.gz", "a.gz?x=/sitemap.xml.gz"]
 )
-def test_what_is_not_called_a_sitemap_is_none(plain, media_type, name):
+def test_what_is_not_called_a_sitemap_is_none(plain: Any, media_type: Any, name: str) -> None:
     assert plain.refuse(f"http://a.test/{name}", media_type) is Outcome.BAD_TYPE
 
 
 @pytest.mark.parametrize("media_type", ["image/png", "application/pdf", "text/css"])
-def test_a_name_alone_is_no_sitemap(plain, media_type):
+def test_a_name_alone_is_no_sitemap(plain: Any, media_type: Any) -> None:
     assert plain.refuse("http://a.test/sitemap.xml.gz", media_type) is Outcome.BAD_TYPE
 
 
-def test_only_what_was_named_is_specific():
+def test_only_what_was_named_is_specific() -> None:
     types = Types(any_type=True, get_image=True, specific=["audio/", "video/mp4"])
     assert types.specific("audio/ogg") and types.specific("video/mp4")
     assert not types.specific("image/png") and not types.specific("")

@@ -1,5 +1,6 @@
 import itertools
 import re
+from typing import Any
 
 import pytest
 
@@ -10,11 +11,11 @@ from larbinpy.url import Url
 
 
 @pytest.fixture
-def site():
+def site() -> NamedSite:
     return NamedSite("https://[2001:db8::1]:8443", Pace(Waits(30, 600)), UrlTotals())
 
 
-def drawn():
+def drawn() -> list[tuple[tuple[State, Event], State]]:
     """The arrows of the picture: NEW --wanted--> RESOLVING."""
     arrow = r"(?=\b([A-Z]+) -+([a-z_]+)-+> ([A-Z]+)\b)"
     return [
@@ -23,7 +24,7 @@ def drawn():
     ]
 
 
-def test_the_picture_shows_the_table():
+def test_the_picture_shows_the_table() -> None:
     assert dict(drawn()) == TRANSITIONS
     assert len(drawn()) == len(TRANSITIONS), "an arrow is drawn twice"
 
@@ -31,7 +32,7 @@ def test_the_picture_shows_the_table():
 @pytest.mark.parametrize(
     ("state", "event"), list(itertools.product(State, Event)), ids=lambda value: value.name
 )
-def test_only_what_is_in_the_table_may_happen(site, state, event):
+def test_only_what_is_in_the_table_may_happen(site: NamedSite, state: State, event: Event) -> None:
     site.state = state
     if (state, event) in TRANSITIONS:
         site.on(event)
@@ -42,7 +43,7 @@ def test_only_what_is_in_the_table_may_happen(site, state, event):
         assert site.state is state
 
 
-def reachable(start):
+def reachable(start: Any) -> set[State]:
     found = {start}
     while True:
         more = {then for (state, _), then in TRANSITIONS.items() if state in found} - found
@@ -51,13 +52,13 @@ def reachable(start):
         found |= more
 
 
-def test_no_state_is_a_dead_end():
+def test_no_state_is_a_dead_end() -> None:
     assert reachable(State.NEW) == set(State)
     for state in set(State) - {State.NEW}:
         assert reachable(state) == set(State) - {State.NEW}
 
 
-def test_a_site_knows_its_host_and_what_it_holds(site):
+def test_a_site_knows_its_host_and_what_it_holds(site: NamedSite) -> None:
     assert site.host == "[2001:db8::1]"
     urls = [Url(f"{site.key}/{number}", 1) for number in range(3)]
     site.use_addresses(("198.51.100.1",))
@@ -72,7 +73,7 @@ def test_a_site_knows_its_host_and_what_it_holds(site):
 
 
 @pytest.mark.parametrize("state", State)
-def test_a_site_is_idle_when_nothing_is_under_way(site, state):
+def test_a_site_is_idle_when_nothing_is_under_way(site: NamedSite, state: State) -> None:
     site.state = state
     at_rest = state in (State.NEW, State.OPEN, State.CLOSED)
     assert site.idle is at_rest
@@ -87,7 +88,7 @@ def test_a_site_is_idle_when_nothing_is_under_way(site, state):
     assert not site.idle
 
 
-def test_what_people_are_told(site):
+def test_what_people_are_told(site: NamedSite) -> None:
     site.wait_until(107.5)
     site.park(Url(f"{site.key}/", 1))
     assert site.describe(100.0) == {

@@ -1,6 +1,7 @@
 import math
 import time
 from email.utils import formatdate
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,21 +16,26 @@ URL = Url("http://a.test/", 0)
 WALL = 1_700_000_000.0
 
 
-def page(status=200, first_byte=0.1, outcome=Outcome.SUCCESS, retry_after=None):
+def page(
+    status: int = 200,
+    first_byte: float = 0.1,
+    outcome: Outcome = Outcome.SUCCESS,
+    retry_after: str | None = None,
+) -> Page:
     headers = [] if retry_after is None else [("retry-after", retry_after)]
     return Page(URL, outcome, status, headers, first_byte_ms=round(first_byte * 1000))
 
 
-def pace(least=1.0, most=60.0):
+def pace(least: float = 1.0, most: float = 60.0) -> Pace:
     return Pace(Waits(least, most))
 
 
-def test_the_delay_is_the_operators_wait():
+def test_the_delay_is_the_operators_wait() -> None:
     assert pace(30).delay == 30
     assert pace(0).delay == 0
 
 
-def test_a_crawl_delay_slows_within_max_wait_and_never_hurries():
+def test_a_crawl_delay_slows_within_max_wait_and_never_hurries() -> None:
     ours = pace(1, 60)
     ours.crawl_delay(10)
     assert (ours.least, ours.delay) == (10, 10)
@@ -42,14 +48,14 @@ def test_a_crawl_delay_slows_within_max_wait_and_never_hurries():
 
 
 @pytest.mark.parametrize("asked", [math.nan, math.inf, -math.inf, -5.0])
-def test_no_number_in_robots_txt_breaks_the_bounds(asked):
+def test_no_number_in_robots_txt_breaks_the_bounds(asked: Any) -> None:
     ours = pace(1, 60)
     ours.crawl_delay(asked)
     assert 1 <= ours.delay <= 60
 
 
 @pytest.mark.parametrize("outcome", [Outcome.TIMEOUT, Outcome.NO_CONNECTION, Outcome.EARLY_STOP])
-def test_a_refusal_doubles_the_delay_and_good_answers_take_it_back(outcome):
+def test_a_refusal_doubles_the_delay_and_good_answers_take_it_back(outcome: Outcome) -> None:
     ours = pace(1, 60)
     delays = []
     for _ in range(8):
@@ -64,7 +70,7 @@ def test_a_refusal_doubles_the_delay_and_good_answers_take_it_back(outcome):
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_too_many_requests_is_a_refusal(status):
+def test_too_many_requests_is_a_refusal(status: int) -> None:
     ours = pace(0, 60)
     ours.answered(page(status, outcome=Outcome.ERR_40X))
     assert ours.delay == 0.25
@@ -72,7 +78,7 @@ def test_too_many_requests_is_a_refusal(status):
     assert ours.delay == 0.5
 
 
-def test_a_slow_answer_raises_the_delay_to_its_time():
+def test_a_slow_answer_raises_the_delay_to_its_time() -> None:
     ours = pace(1, 60)
     for _ in range(3):
         ours.answered(page(first_byte=0.2))
@@ -83,20 +89,20 @@ def test_a_slow_answer_raises_the_delay_to_its_time():
     assert ours.delay == 3
 
 
-def test_the_first_answer_is_no_slow_one():
+def test_the_first_answer_is_no_slow_one() -> None:
     ours = pace(1, 60)
     ours.answered(page(first_byte=20))
     assert ours.delay == 1
 
 
-def test_noise_is_not_slowness():
+def test_noise_is_not_slowness() -> None:
     ours = pace(0, 60)
     ours.answered(page(first_byte=0.01))
     ours.answered(page(first_byte=0.4))
     assert ours.delay == 0
 
 
-def test_a_site_that_became_slower_is_not_punished_for_one_bad_moment():
+def test_a_site_that_became_slower_is_not_punished_for_one_bad_moment() -> None:
     ours = pace(0, 60)
     ours.answered(page(first_byte=0.1))
     ours.answered(page(first_byte=50))
@@ -105,7 +111,7 @@ def test_a_site_that_became_slower_is_not_punished_for_one_bad_moment():
     assert ours.delay <= 1
 
 
-def test_a_change_of_the_bounds_is_a_change_for_all():
+def test_a_change_of_the_bounds_is_a_change_for_all() -> None:
     waits = Waits(30, 600)
     paces = [Pace(waits) for _ in range(2)]
     waits.least = 1
@@ -121,7 +127,9 @@ OUTCOMES = st.sampled_from(list(Outcome))
     st.none() | st.floats(allow_nan=True),
     st.lists(st.tuples(OUTCOMES, st.sampled_from([0, 200, 404, 429, 503]), st.floats(0, 900))),
 )
-def test_the_delay_is_always_within_its_bounds(least, most, asked, answers):
+def test_the_delay_is_always_within_its_bounds(
+    least: float, most: float, asked: Any, answers: Any
+) -> None:
     ours = Pace(Waits(least, max(least, most)))
     ours.crawl_delay(asked)
     for outcome, status, seconds in answers:
@@ -154,11 +162,11 @@ def test_the_delay_is_always_within_its_bounds(least, most, asked, answers):
         ("Tue, 99 Foo 2023", None),
     ],
 )
-def test_retry_after(value, seconds):
+def test_retry_after(value: Any, seconds: float) -> None:
     assert retry_after(value, WALL) == seconds
 
 
-def test_dates_without_a_zone_are_gmt(monkeypatch):
+def test_dates_without_a_zone_are_gmt(monkeypatch: pytest.MonkeyPatch) -> None:
     """asctime's format (RFC 9110, 5.6.7) must not be read as our local time."""
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     time.tzset()
@@ -181,12 +189,12 @@ def test_dates_without_a_zone_are_gmt(monkeypatch):
         st.sampled_from(["GMT", "+9999999999", "-0000", ""]),
     )
 )
-def test_no_text_breaks_retry_after(text):
+def test_no_text_breaks_retry_after(text: str) -> None:
     seconds = retry_after(text, WALL)
     assert seconds is None or seconds >= 0
 
 
-def test_hold_for():
+def test_hold_for() -> None:
     ours = pace(1, 60)
     refusal = page(503, outcome=Outcome.ERR_50X)
     ours.answered(refusal)

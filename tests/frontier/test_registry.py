@@ -1,6 +1,8 @@
 """Which sites stay, which are let go, and what comes back with them."""
 
 import os
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -19,12 +21,15 @@ from tests.support.frontiers import (
     MANY,
     SILENT,
     WALL,
+    MakeWorld,
     World,
     addresses_of,
     links,
     make_frontier,
+    named,
     registry_of,
     reply,
+    taken,
     together,
 )
 
@@ -38,10 +43,17 @@ EXPENSIVE = FrontierSizes(idle_sites=2, expensive_robots=10, expensive_total=60)
 
 
 @pytest.fixture
-def world(tmp_path):
+def world(tmp_path: Path) -> MakeWorld:
     """A function that makes a world in which two idle sites are kept."""
 
-    def make(*seeds, names=None, replies=None, latency=0.1, frontier_sizes=SMALL, **settings):
+    def make(
+        *seeds: str,
+        names: dict[str, Any] | None = None,
+        replies: dict[str, Any] | None = None,
+        latency: float = 0.1,
+        frontier_sizes: FrontierSizes = SMALL,
+        **settings: Any,
+    ) -> World:
         frontier = make_frontier(tmp_path, frontier_sizes=frontier_sizes, **settings)
         for seed in seeds:
             assert frontier.seed(seed) is None
@@ -50,7 +62,7 @@ def world(tmp_path):
     return make
 
 
-def visit(here, *urls):
+def visit(here: World, *urls: str) -> None:
     """Crawl to the end, one URL after the other."""
     for url in urls:
         here.frontier.admit(PARENT, links(url), here.now)
@@ -58,15 +70,15 @@ def visit(here, *urls):
         here.frontier.sequence(here.now)
 
 
-def others(count=3, start=0):
+def others(count: int = 3, start: Any = 0) -> list[str]:
     return [f"http://o{number}.test/" for number in range(start, start + count)]
 
 
-def here_now(here):
+def here_now(here: World) -> set[str]:
     return {site.key for site in here.frontier.view.sites()}
 
 
-def test_the_last_used_of_the_idle_sites_stay(world):
+def test_the_last_used_of_the_idle_sites_stay(world: MakeWorld) -> None:
     here = world()
     visit(here, HERE, "http://b.test/", f"{HERE}2", "http://c.test/", f"{HERE}3")
     assert here_now(here) == {"http://a.test", "http://c.test"}
@@ -77,7 +89,7 @@ def test_the_last_used_of_the_idle_sites_stay(world):
     assert robots.count("http://b.test/robots.txt") == 2
 
 
-def test_states_and_counts_go_with_them(world):
+def test_states_and_counts_go_with_them(world: MakeWorld) -> None:
     here = world()
     visit(here, *others(9))
     sites = registry_of(here.frontier)
@@ -88,7 +100,7 @@ def test_states_and_counts_go_with_them(world):
     assert site_tables(here.frontier.view, here.now)["total"] == 9
 
 
-def test_a_wait_comes_back_with_the_site(world):
+def test_a_wait_comes_back_with_the_site(world: MakeWorld) -> None:
     body = b"User-agent: *\nCrawl-delay: 500\n"
     here = world(replies={ROBOTS: {"body": body}}, most=1000)
     visit(here, HERE)
@@ -105,7 +117,7 @@ def test_a_wait_comes_back_with_the_site(world):
     assert "http://a.test" not in sites.left_alone
 
 
-def test_a_wait_that_a_site_requested_comes_back_with_it(world):
+def test_a_wait_that_a_site_requested_comes_back_with_it(world: MakeWorld) -> None:
     """A shorter waitDuration does not shorten it."""
     slow = {"status": 429, "headers": {"retry-after": "300"}}
     names = {f"o{number}.test": (f"198.51.100.{2 + number}",) for number in range(3)}
@@ -125,7 +137,7 @@ def test_a_wait_that_a_site_requested_comes_back_with_it(world):
     assert here.starts[-1].at >= asked + 300
 
 
-def test_waits_that_have_passed_are_dropped(world):
+def test_waits_that_have_passed_are_dropped(world: MakeWorld) -> None:
     here = world(*others(30), least=20, wait_by="site")
     here.run()
     here.frontier.sequence(here.now)
@@ -147,7 +159,9 @@ def test_waits_that_have_passed_are_dropped(world):
     ],
     ids=["no name", "dead", "no robots.txt", "silent"],
 )
-def test_a_verdict_stays_behind(world, names, robots, verdict, fast):
+def test_a_verdict_stays_behind(
+    world: MakeWorld, names: dict[str, Any] | None, robots: Any, verdict: Any, fast: Any
+) -> None:
     here = world(names=names, replies={ROBOTS: robots})
     visit(here, HERE)
     closed_at = here.now
@@ -156,7 +170,8 @@ def test_a_verdict_stays_behind(world, names, robots, verdict, fast):
     assert here.outcomes()[HERE] is verdict
     assert "http://a.test" not in here_now(here)
     assert not registry_of(frontier).wants_address("http://a.test", here.now)
-    assert url_status.refusal(frontier.view, f"{HERE}x", here.now)["reason"] == verdict.value
+    refusal = url_status.refusal(frontier.view, f"{HERE}x", here.now)
+    assert refusal is not None and refusal["reason"] == verdict.value
     assert site_tables(frontier.view, here.now)["by_state"]["closed"] == 1
     asked, started = len(here.asked), len(here.starts)
     visit(here, f"{HERE}soon")
@@ -172,7 +187,7 @@ def test_a_verdict_stays_behind(world, names, robots, verdict, fast):
     assert site_tables(frontier.view, here.now)["by_state"]["closed"] == 0
 
 
-def test_closed_sites_are_let_go_before_others(world):
+def test_closed_sites_are_let_go_before_others(world: MakeWorld) -> None:
     here = world(names={f"o{number}.test": "nxdomain" for number in range(20)}, retries=0)
     visit(here, HERE, "http://b.test/", *others(20))
     assert here_now(here) == {"http://a.test", "http://b.test"}
@@ -181,7 +196,7 @@ def test_closed_sites_are_let_go_before_others(world):
     assert len(told) == 20 and {each["reason"] for each in told} == {"noDNS"}
 
 
-def test_a_redirect_of_robots_txt_to_a_site_that_was_given_up(world):
+def test_a_redirect_of_robots_txt_to_a_site_that_was_given_up(world: MakeWorld) -> None:
     there = "http://b.test/robots.txt"
     here = world(
         names={"b.test": "nxdomain"},
@@ -196,7 +211,7 @@ def test_a_redirect_of_robots_txt_to_a_site_that_was_given_up(world):
     assert len(here.asked) == asked + 1
 
 
-def test_a_site_stays_while_its_robots_txt_is_fetched_elsewhere(world):
+def test_a_site_stays_while_its_robots_txt_is_fetched_elsewhere(world: MakeWorld) -> None:
     there = "http://b.test/robots.txt"
     replies = {
         ROBOTS: {"status": 301, "headers": {"location": there}},
@@ -208,7 +223,7 @@ def test_a_site_stays_while_its_robots_txt_is_fetched_elsewhere(world):
     assert here.outcomes()[f"{HERE}no"] is Outcome.FORBIDDEN_ROBOTS
 
 
-def test_a_site_stays_while_it_waits_for_another_try(world):
+def test_a_site_stays_while_it_waits_for_another_try(world: MakeWorld) -> None:
     here = world(HERE, replies={HERE: [{"status": 500}, {}]}, retry_wait=1000)
     here.run(here.now + 1)
     for number in range(5):
@@ -222,7 +237,7 @@ def test_a_site_stays_while_it_waits_for_another_try(world):
 # Rules that are expensive.
 
 
-def test_rules_that_were_dropped_are_asked_for_again(world):
+def test_rules_that_were_dropped_are_asked_for_again(world: MakeWorld) -> None:
     body = b"User-agent: *\nDisallow: /no\n"
     robots = [ROBOTS, "http://b.test/robots.txt"]
     replies = {url: {"body": body + b"Disallow: /%d" % n} for n, url in enumerate(robots)}
@@ -232,8 +247,8 @@ def test_rules_that_were_dropped_are_asked_for_again(world):
     assert here.outcomes()[f"{HERE}no"] is Outcome.FAST_ROBOTS
 
 
-def test_a_crowd_whose_rules_are_dropped_while_it_is_let_in(world):
-    """Who is not in yet waits for the rules to be fetched again."""
+def test_a_crowd_whose_rules_are_dropped_while_it_is_let_in(world: MakeWorld) -> None:
+    """URLs that are not admitted yet wait until the rules are fetched again."""
     body = b"User-agent: *\nDisallow: /1\n"
     robots = [ROBOTS, "http://b.test/robots.txt"]
     replies = {url: {"body": body + b"Disallow: /x%d" % n} for n, url in enumerate(robots)}
@@ -250,7 +265,7 @@ def test_a_crowd_whose_rules_are_dropped_while_it_is_let_in(world):
     assert forbidden == {url for url in found if url.startswith(f"{HERE}1")}
 
 
-def test_dropped_rules_are_fetched_before_more_urls_are_admitted(world):
+def test_dropped_rules_are_fetched_before_more_urls_are_admitted(world: MakeWorld) -> None:
     """The site waits with most of its URLs when another one's robots.txt displaces its own."""
     names = {"b.test": ("198.51.100.2",)}
     here = world(names=names, frontier_sizes=EXPENSIVE)
@@ -261,7 +276,7 @@ def test_dropped_rules_are_fetched_before_more_urls_are_admitted(world):
         frontier.sequence(here.now)
     while question := frontier.next_name():
         frontier.resolved(Answer(question[0], names.get(question[0], ("::1",)), None), here.now)
-    robots = [frontier.take(here.now)[0] for _ in range(2)]
+    robots = [taken(frontier, here.now) for _ in range(2)]
     assert [url.host for url in robots] == ["a.test", "b.test"]
     for url in robots:
         body = b"User-agent: *\nDisallow: /1\nDisallow: /only-%s\n" % url.host.encode()
@@ -280,7 +295,7 @@ def test_dropped_rules_are_fetched_before_more_urls_are_admitted(world):
 # The work of one turn.
 
 
-def test_a_name_with_many_ports_is_answered_bit_by_bit(world):
+def test_a_name_with_many_ports_is_answered_bit_by_bit(world: MakeWorld) -> None:
     urls = [f"http://a.test:{port}/" for port in range(20_000, 20_500)]
     here = world(*urls, ignore_robots=True)
     frontier = here.frontier
@@ -297,7 +312,7 @@ def test_a_name_with_many_ports_is_answered_bit_by_bit(world):
     assert set(here.outcomes().values()) == {Outcome.SUCCESS}
 
 
-def test_waits_that_end_together_end_bit_by_bit(world):
+def test_waits_that_end_together_end_bit_by_bit(world: MakeWorld) -> None:
     here = world(*others(500))
     frontier = here.frontier
     for _ in range(5):
@@ -313,14 +328,14 @@ def test_waits_that_end_together_end_bit_by_bit(world):
     assert set(here.outcomes().values()) == {Outcome.SUCCESS}
 
 
-def test_a_site_with_many_urls_is_given_up_at_once(world):
+def test_a_site_with_many_urls_is_given_up_at_once(world: MakeWorld) -> None:
     urls = [f"{HERE}{number}" for number in range(300)]
     here = world(*urls, ignore_robots=True, connexions=12)
     frontier = here.frontier
     for _ in range(10):
         frontier.sequence(here.now)
-    frontier.resolved(Answer(frontier.next_name()[0], ("198.51.100.1",), None), here.now)
-    flown = [frontier.take(here.now)[0] for _ in range(12)]
+    frontier.resolved(Answer(named(frontier), ("198.51.100.1",), None), here.now)
+    flown = [taken(frontier, here.now) for _ in range(12)]
     for url in flown:
         frontier.finished(reply(url, **DEAD), here.now, WALL)
     assert len(list(frontier.decided(MANY))) == 300
@@ -346,7 +361,7 @@ class SmallCrawl(Crawl):
     )
 
     @invariant()
-    def urls_are_counted_where_they_are(self):
+    def urls_are_counted_where_they_are(self) -> None:
         self.frontier.resize(2)
         sites = registry_of(self.frontier)
         waiting = sum(len(site.waiting) + len(site.retries) for site in sites)
@@ -355,17 +370,17 @@ class SmallCrawl(Crawl):
         assert all(len(one) or one.in_flight for one in addresses_of(self.frontier))
 
     @invariant()
-    def the_idle_are_known(self):
+    def the_idle_are_known(self) -> None:
         sites = registry_of(self.frontier)
         sites.active()
         assert {site for site in sites if site in sites._idle} == {s for s in sites if s.idle}
 
 
 @pytest.fixture
-def small(monkeypatch):
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda fd: None)
 
 
 @pytest.mark.usefixtures("small")
-class TestSmallCrawl(SmallCrawl.TestCase):
+class TestSmallCrawl(SmallCrawl.TestCase):  # type: ignore[misc, valid-type]
     settings = settings(max_examples=40, stateful_step_count=50, deadline=None)

@@ -1,17 +1,17 @@
 import pytest
 
 from larbinpy.fetch.robots import Rules
-from larbinpy.frontier.robots_cache import RobotsCache
+from larbinpy.frontier.robots_cache import PackedRobots, RobotsCache
 
 AGENT = "larbinpy/0.1"
 BODY = b"User-agent: *\nDisallow: /no\nAllow: /no/but\nCrawl-delay: 3\n"
 
 
-def keep(cache, body):
+def keep(cache: RobotsCache, body: bytes) -> PackedRobots:
     return cache.keep(body, Rules.parse(body))
 
 
-def test_what_is_kept_says_what_it_said():
+def test_what_is_kept_says_what_it_said() -> None:
     cache = RobotsCache(1)
     kept = [keep(cache, BODY.replace(b"/no", b"/%d" % number)) for number in range(5)]
     for _ in range(2):
@@ -35,7 +35,7 @@ def test_what_is_kept_says_what_it_said():
         b"User-agent: *\nDisallow: /no # Sitemap: not one\nSitemap",
     ],
 )
-def test_to_keep_it_changes_nothing(body):
+def test_to_keep_it_changes_nothing(body: bytes) -> None:
     rules = Rules.parse(body)
     cache = RobotsCache(0)
     kept = cache.keep(body, rules)
@@ -46,30 +46,35 @@ def test_to_keep_it_changes_nothing(body):
     assert not kept.allowed(AGENT, "http://a.test/no")
 
 
-def test_matchers_used_lately_are_not_made_again(monkeypatch):
+def test_matchers_used_lately_are_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     cache = RobotsCache(10)
     one, two = (keep(cache, BODY.replace(b"/no", path)) for path in (b"/1", b"/2"))
     keep(cache, BODY.replace(b"/no", b"/3"))
-    made = []
+    made: list[bytes] = []
     parse = Rules.parse
-    monkeypatch.setattr(Rules, "parse", lambda body: made.append(body) or parse(body))
+
+    def watch(body: bytes) -> Rules:
+        made.append(body)
+        return parse(body)
+
+    monkeypatch.setattr(Rules, "parse", watch)
     assert two.allowed(AGENT, "http://a.test/") and made == []
     assert one.allowed(AGENT, "http://a.test/") and len(made) == 1
 
 
-def test_sites_with_the_same_text_share_it():
+def test_sites_with_the_same_text_share_it() -> None:
     cache = RobotsCache()
     kept = [keep(cache, BODY + b"Sitemap: http://%d.test/map.xml" % n) for n in range(9)]
     assert len(set(map(id, kept))) == 1
     assert repr(cache) == "<RobotsCache 1 matchers, 4 lines>"
 
 
-def test_it_takes_little_room():
+def test_it_takes_little_room() -> None:
     body = BODY + b"".join(b"Disallow: /private/section-%d/\n" % n for n in range(40))
     assert keep(RobotsCache(), body).size < len(body) / 5
 
 
-def test_nothing_and_everything():
+def test_nothing_and_everything() -> None:
     cache = RobotsCache()
     assert keep(cache, b"") is cache.allow_all
     assert keep(cache, b"\nSitemap: http://a.test/x\n") is cache.allow_all

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,13 +15,15 @@ INSIDE = "http://a.test/b/c.html"
 OUTSIDE = "http://b.test/"
 
 
-def refuse(url, *, redirect=False, kind=Kind.PAGE, via=HERE, **settings):
+def refuse(
+    url: str, *, redirect: bool = False, kind: Kind = Kind.PAGE, via: str = HERE, **settings: Any
+) -> Outcome | None:
     scope = Scope(scope_settings(**settings))
     scope.seed_hosts.add("a.test")
     return scope.refuse(Candidate(url, via, redirect, kind))
 
 
-def test_without_rules_everything_may_be_wanted():
+def test_without_rules_everything_may_be_wanted() -> None:
     for url in (INSIDE, OUTSIDE, "https://b.test/cgi-bin/x?y=z", "http://[2001:db8::1]/"):
         assert refuse(url) is None
 
@@ -34,26 +38,26 @@ def test_without_rules_everything_may_be_wanted():
         "/calendar" + "/next" * 100 + "?day=1",
     ],
 )
-def test_traps(path):
+def test_traps(path: str) -> None:
     assert refuse(f"http://a.test{path}") is Outcome.TRAP
 
 
 @pytest.mark.parametrize(
     "path", ["/x" * 6, "/a/a/b/b/c/c/d/d", "/" + "/".join(map(str, range(40))), "//////////////"]
 )
-def test_what_is_no_trap(path):
+def test_what_is_no_trap(path: str) -> None:
     assert refuse(f"http://a.test{path}") is None
 
 
-def test_queries_need_get_cgi():
+def test_queries_need_get_cgi() -> None:
     assert refuse(HERE + "?a", get_cgi=False) is Outcome.BAD_URL
     assert refuse(HERE + "?a", get_cgi=True) is None
     assert refuse(INSIDE, get_cgi=False) is None
 
 
 @pytest.mark.parametrize("domain", ["fr", ".fr", "FR", "fr."])
-def test_limit_to_domain_takes_whole_labels(domain):
-    def outside(host):
+def test_limit_to_domain_takes_whole_labels(domain: str) -> None:
+    def outside(host: str) -> Any:
         return refuse(f"http://{host}/", limit_to_domain=("org", domain)) is Outcome.OUT_SITE
 
     assert not outside("site.fr")
@@ -67,41 +71,44 @@ def test_limit_to_domain_takes_whole_labels(domain):
     assert outside("192.0.2.1")
 
 
-def test_limit_to_a_site_takes_its_subdomains():
+def test_limit_to_a_site_takes_its_subdomains() -> None:
     assert refuse("http://www.a.test/", limit_to_domain=("a.test",)) is None
     assert refuse("http://ba.test/", limit_to_domain=("a.test",)) is Outcome.OUT_SITE
     assert refuse("http://test/", limit_to_domain=("a.test",)) is Outcome.OUT_SITE
 
 
-def test_the_domain_limit_binds_redirects_too():
-    more = {"redirect": True, "limit_to_domain": ("a.test",)}
+def test_the_domain_limit_binds_redirects_too() -> None:
+    more: dict[str, Any] = {"redirect": True, "limit_to_domain": ("a.test",)}
     assert refuse(OUTSIDE, **more) is Outcome.OUT_SITE
 
 
 @pytest.mark.parametrize("name", ["x.jpg", "x.JPG", "x.tar.gz", "x.jpg?y=.html"])
-def test_forbidden_extensions(name):
+def test_forbidden_extensions(name: str) -> None:
     assert refuse(HERE + name, forbidden_extensions=(".jpg", ".tar.gz")) is Outcome.BAD_TYPE
 
 
 @pytest.mark.parametrize("name", ["", "x.html", "a.jpg/", "x.jpg.html", "x?y=z.jpg", "jpg"])
-def test_what_no_extension_forbids(name):
+def test_what_no_extension_forbids(name: str) -> None:
     assert refuse(HERE + name, forbidden_extensions=(".jpg",)) is None
 
 
-def test_pages_and_sitemaps_are_never_forbidden():
+def test_pages_and_sitemaps_are_never_forbidden() -> None:
     forbidden = (".html", ".htm", ".xml", ".gz", "/")
     for name in ("", "a.html", "a.htm", "sitemap.xml", "sitemap.xml.gz"):
         assert refuse(HERE + name, forbidden_extensions=forbidden) is None
     assert refuse(HERE + "a.gz", forbidden_extensions=forbidden) is Outcome.BAD_TYPE
 
 
-def test_what_is_searched_for_is_not_forbidden():
-    settings = {"forbidden_extensions": (".mp3", ".pdf"), "privileged_extensions": (".MP3",)}
+def test_what_is_searched_for_is_not_forbidden() -> None:
+    settings: dict[str, Any] = {
+        "forbidden_extensions": (".mp3", ".pdf"),
+        "privileged_extensions": (".MP3",),
+    }
     assert refuse(HERE + "a.mp3", **settings) is None
     assert refuse(HERE + "a.pdf", **settings) is Outcome.BAD_TYPE
 
 
-def test_lock_site_stays_on_the_host():
+def test_lock_site_stays_on_the_host() -> None:
     assert refuse(INSIDE, lock_site=True) is None
     assert refuse("https://a.test:444/", lock_site=True) is None
     assert refuse(OUTSIDE, lock_site=True) is Outcome.OUT_SITE
@@ -109,7 +116,7 @@ def test_lock_site_stays_on_the_host():
     assert refuse(INSIDE, lock_site=True, via=OUTSIDE) is None
 
 
-def test_without_seeds_lock_site_lets_nothing_pass():
+def test_without_seeds_lock_site_lets_nothing_pass() -> None:
     scope = Scope(scope_settings(lock_site=True))
     inside = Candidate(INSIDE, HERE, redirect=False)
     assert scope.refuse(inside) is Outcome.OUT_SITE
@@ -117,43 +124,45 @@ def test_without_seeds_lock_site_lets_nothing_pass():
     assert scope.refuse(inside) is None
 
 
-def test_no_external_links_lets_redirects_pass():
+def test_no_external_links_lets_redirects_pass() -> None:
     assert refuse(INSIDE, no_external_links=True) is None
     assert refuse(OUTSIDE, no_external_links=True) is Outcome.OUT_SITE
     assert refuse(OUTSIDE, no_external_links=True, redirect=True) is None
 
 
-def test_another_port_of_the_host_is_not_external():
+def test_another_port_of_the_host_is_not_external() -> None:
     """noExternalLinks and depthBySite go by the host, as Larbin's do."""
     assert refuse("http://a.test:8080/", no_external_links=True) is None
     assert refuse("https://a.test/", no_external_links=True, via="http://a.test:81/") is None
     assert depth("http://a.test:8080/", 3, depth_by_site=True) == 2
 
 
-def depth(url, here, *, redirect=False, kind=Kind.PAGE, **settings):
+def depth(
+    url: str, here: int, *, redirect: bool = False, kind: Kind = Kind.PAGE, **settings: Any
+) -> int:
     scope = Scope(scope_settings(**settings))
     return scope.depth(Candidate(url, HERE, redirect, kind), here)
 
 
-def test_depth_counts_down():
+def test_depth_counts_down() -> None:
     assert depth(INSIDE, 3) == 2
     assert depth(OUTSIDE, 3) == 2
     assert depth(INSIDE, 0) == -1
 
 
-def test_redirects_and_what_a_page_shows_cost_no_depth():
+def test_redirects_and_what_a_page_shows_cost_no_depth() -> None:
     assert depth(INSIDE, 0, redirect=True) == 0
     assert depth(INSIDE, 0, kind=Kind.IMAGE) == 0
     assert depth(OUTSIDE, 0, kind=Kind.REQUISITE) == 0
 
 
-def test_with_depth_by_site_another_host_starts_afresh():
+def test_with_depth_by_site_another_host_starts_afresh() -> None:
     assert depth(OUTSIDE, 0, depth_by_site=True, depth_in_site=7) == 7
     assert depth(INSIDE, 3, depth_by_site=True, depth_in_site=7) == 2
 
 
-def test_which_kinds_are_followed():
-    def kinds(url="http://a.test/x.mp3", **settings):
+def test_which_kinds_are_followed() -> None:
+    def kinds(url: str = "http://a.test/x.mp3", **settings: Any) -> Any:
         scope = Scope(scope_settings(**settings))
         return [link.kind for link in scope.followed([Link(url, kind) for kind in Kind])]
 
@@ -164,7 +173,7 @@ def test_which_kinds_are_followed():
     assert kinds("http://a.test/x?.mp3", privileged_extensions=(".mp3",)) == [Kind.PAGE]
 
 
-def test_repr_names_the_rules():
+def test_repr_names_the_rules() -> None:
     scope = Scope(scope_settings(get_cgi=False, limit_to_domain=("fr",)))
     assert repr(scope) == "<Scope ['trap', 'getCGI', 'limitToDomain']>"
 
@@ -189,11 +198,13 @@ EVERY_RULE = {
         ("http://c.test/", "noExternalLinks"),
     ],
 )
-def test_each_rule_is_known_by_its_keyword(url, rule):
+def test_each_rule_is_known_by_its_keyword(url: str, rule: str) -> None:
     scope = Scope(scope_settings(**EVERY_RULE))
     scope.seed_hosts |= {"a.test", "c.test"}
     candidate = Candidate(url, HERE, redirect=False)
-    outcome, refusing = scope.refusing(candidate)
+    refused = scope.refusing(candidate)
+    assert refused is not None
+    outcome, refusing = refused
     assert (outcome, refusing.name) == (scope.refuse(candidate), rule)
     assert rule.lower() in {"trap", *SETTINGS}
 
@@ -202,11 +213,11 @@ def test_each_rule_is_known_by_its_keyword(url, rule):
     ("requisites", "binding"),
     [("site", [OUTSIDE, "http://a.com/"]), ("everywhere", [])],
 )
-def test_which_rules_bind_what_pages_need_to_be_shown(requisites, binding):
+def test_which_rules_bind_what_pages_need_to_be_shown(requisites: Any, binding: Any) -> None:
     scope = Scope(scope_settings(**EVERY_RULE, requisites=requisites))
     scope.seed_hosts.add("a.test")
 
-    def bound(url):
+    def bound(url: str) -> Any:
         candidate = Candidate(url, HERE, redirect=False, kind=Kind.IMAGE, requisite=True)
         return scope.refuse(candidate) is not None
 
@@ -219,7 +230,7 @@ LABEL = st.text("ab-1", min_size=1, max_size=3)
 
 
 @given(st.lists(LABEL, min_size=1, max_size=4), st.lists(LABEL, min_size=1, max_size=2))
-def test_limit_to_domain_is_a_comparison_of_labels(host, domain):
+def test_limit_to_domain_is_a_comparison_of_labels(host: str, domain: str) -> None:
     url = f"http://{'.'.join(host)}/"
     within = host[-len(domain) :] == domain
     expected = None if within else Outcome.OUT_SITE

@@ -1,7 +1,9 @@
 import errno
 import tempfile
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -19,39 +21,39 @@ MANY = 10**6
 
 
 @pytest.fixture
-def store(tmp_path):
+def store(tmp_path: Path) -> Iterator[Store]:
     opened = Store(tmp_path)
     yield opened
     opened.close()
 
 
-def url(site, number=0, *, priority=False):
+def url(site: str, number: int = 0, *, priority: bool = False) -> Url:
     return Url(f"http://{site}.test/{number}", 3, priority=priority)
 
 
-def put(sequencer, sites, *, priority=False):
+def put(sequencer: Sequencer, sites: Any, *, priority: bool = False) -> None:
     """A URL of each of `sites`, numbered from 0."""
     for number, site in enumerate(sites):
         sequencer.put(url(site, number, priority=priority))
 
 
-def take_all(sequencer):
-    taken = []
+def take_all(sequencer: Sequencer) -> list[Url]:
+    taken: list[Url] = []
     while sequencer.can_take:
         taken += sequencer.take(MANY)
     assert list(sequencer.take(MANY)) == []
     return taken
 
 
-def sites(urls):
+def sites(urls: Iterable[Url]) -> str:
     return "".join(each.host[0] for each in urls)
 
 
-def numbers(urls):
+def numbers(urls: Iterable[Url]) -> list[int]:
     return [int(each.href.rsplit("/", 1)[1]) for each in urls]
 
 
-def waiting(store):
+def waiting(store: Store) -> int:
     lengths = store.lengths()
     return lengths["priority_wait"] + lengths["ordinary_wait"]
 
@@ -60,7 +62,7 @@ def waiting(store):
     ("max_urls", "share"),
     [(10_000, 400), (415, 400), (414, 399), (40, 25), (20, 10), (2, 1), (1, 1), (0, 1)],
 )
-def test_a_sites_share_leaves_room_in_its_queue(store, max_urls, share):
+def test_a_sites_share_leaves_room_in_its_queue(store: Store, max_urls: int, share: int) -> None:
     sequencer = Sequencer(store, max_urls)
     put(sequencer, "a" * (share + 5))
     assert numbers(take_all(sequencer)) == list(range(share))
@@ -73,7 +75,7 @@ def test_a_sites_share_leaves_room_in_its_queue(store, max_urls, share):
     assert LIMIT > 1
 
 
-def test_priority_goes_first_and_each_queue_in_its_order(store):
+def test_priority_goes_first_and_each_queue_in_its_order(store: Store) -> None:
     sequencer = Sequencer(store, 100)
     put(sequencer, "aaa")
     put(sequencer, "bbb", priority=True)
@@ -82,7 +84,7 @@ def test_priority_goes_first_and_each_queue_in_its_order(store):
     assert numbers(taken) == [0, 1, 2] * 2
 
 
-def test_no_more_is_taken_than_was_asked_for(store):
+def test_no_more_is_taken_than_was_asked_for(store: Store) -> None:
     sequencer = Sequencer(store, 100)
     put(sequencer, "abcdefg")
     assert sites(sequencer.take(3)) == "abc"
@@ -92,7 +94,7 @@ def test_no_more_is_taken_than_was_asked_for(store):
     assert sequencer.in_memory == 6 == sequencer.by_site.total()
 
 
-def test_a_hot_site_stands_in_nobodys_way(store):
+def test_a_hot_site_stands_in_nobodys_way(store: Store) -> None:
     sequencer = Sequencer(store, 4)
     put(sequencer, "h" * 100 + "abab")
     assert sorted(sites(take_all(sequencer))) == sorted("hhabab")
@@ -102,7 +104,7 @@ def test_a_hot_site_stands_in_nobodys_way(store):
     assert sites(take_all(sequencer)) == "c"
 
 
-def test_a_hot_site_that_waits_stands_in_nobodys_way(store):
+def test_a_hot_site_that_waits_stands_in_nobodys_way(store: Store) -> None:
     sequencer = Sequencer(store, 2)
     put(sequencer, "hhhaaabbb")
     taken = take_all(sequencer)
@@ -115,7 +117,7 @@ def test_a_hot_site_that_waits_stands_in_nobodys_way(store):
     assert store.lengths()["ordinary_wait"] == 4
 
 
-def test_a_hungry_site_is_served_when_half_of_its_share_is_used_up(store):
+def test_a_hungry_site_is_served_when_half_of_its_share_is_used_up(store: Store) -> None:
     sequencer = Sequencer(store, 20)
     put(sequencer, "h" * 40)
     taken = take_all(sequencer)
@@ -131,7 +133,7 @@ def test_a_hungry_site_is_served_when_half_of_its_share_is_used_up(store):
     assert sequencer.by_site == {"http://h.test": 10}
 
 
-def test_urls_of_a_site_stay_in_their_order(store):
+def test_urls_of_a_site_stay_in_their_order(store: Store) -> None:
     """Room that comes free is not for those who come later."""
     sequencer = Sequencer(store, 8)
     put(sequencer, "h" * 6)
@@ -151,7 +153,7 @@ def test_urls_of_a_site_stay_in_their_order(store):
     assert numbers(sequencer.take(1)) == [7]
 
 
-def test_urls_with_priority_wait_before_the_others(store):
+def test_urls_with_priority_wait_before_the_others(store: Store) -> None:
     sequencer = Sequencer(store, 2)
     for number in range(3):
         sequencer.put(url("h", number))
@@ -164,7 +166,7 @@ def test_urls_with_priority_wait_before_the_others(store):
     assert order == [(True, 0), (True, 1), (True, 2), (False, 0), (False, 1), (False, 2)]
 
 
-def test_what_waited_and_what_comes_after_take_turns(store):
+def test_what_waited_and_what_comes_after_take_turns(store: Store) -> None:
     """Else a hot site would take each place that it frees, for ever, or none of them."""
     sequencer = Sequencer(store, 40)
     put(sequencer, "h" * 75)
@@ -180,7 +182,7 @@ def test_what_waited_and_what_comes_after_take_turns(store):
         assert name in served
 
 
-def test_all_hungry_sites_come_to_their_share(store):
+def test_all_hungry_sites_come_to_their_share(store: Store) -> None:
     sequencer = Sequencer(store, 4)
     put(sequencer, "abcd" * 10)
     for _ in range(10):
@@ -191,7 +193,7 @@ def test_all_hungry_sites_come_to_their_share(store):
     assert len(store) == 0
 
 
-def test_memory_is_bounded(store):
+def test_memory_is_bounded(store: Store) -> None:
     sequencer = Sequencer(store, 100, FrontierSizes(ram_urls=3))
     put(sequencer, "abcde")
     taken = take_all(sequencer)
@@ -203,7 +205,7 @@ def test_memory_is_bounded(store):
     assert sites(take_all(sequencer)) == "d"
 
 
-def test_memory_is_bounded_however_long_urls_are(store):
+def test_memory_is_bounded_however_long_urls_are(store: Store) -> None:
     """A URL may have 8,000 characters, and the page that it was found on as many."""
     sequencer = Sequencer(store, 100, FrontierSizes(ram_size=1500))
     for name in "abcde":
@@ -224,7 +226,7 @@ def test_memory_is_bounded_however_long_urls_are(store):
     assert sites(take_all(sequencer)) == "efg"
 
 
-def test_shares_shrink_as_the_memory_fills_with_long_urls(store):
+def test_shares_shrink_as_the_memory_fills_with_long_urls(store: Store) -> None:
     """So that it ends with many sites then, too."""
     sequencer = Sequencer(store, 10_000, FrontierSizes(ram_size=20_000))
     first = url("a")
@@ -239,7 +241,7 @@ def test_shares_shrink_as_the_memory_fills_with_long_urls(store):
 @pytest.mark.parametrize(
     ("in_memory", "share"), [(0, 400), (250, 300), (500, 200), (900, 39), (970, 16), (980, 16)]
 )
-def test_shares_shrink_as_the_memory_fills(store, in_memory, share):
+def test_shares_shrink_as_the_memory_fills(store: Store, in_memory: int, share: int) -> None:
     sequencer = Sequencer(store, 10_000, FrontierSizes(ram_urls=1000))
     for number in range(in_memory):
         sequencer.put(url(f"s{number}"))
@@ -250,7 +252,7 @@ def test_shares_shrink_as_the_memory_fills(store, in_memory, share):
     assert sequencer.by_site["http://h.test"] == share
 
 
-def test_many_sites_are_in_memory_when_it_is_full(store):
+def test_many_sites_are_in_memory_when_it_is_full(store: Store) -> None:
     sequencer = Sequencer(store, 10_000, FrontierSizes(ram_urls=1000))
     for number in range(40):
         put(sequencer, [f"s{number}"] * 500)
@@ -262,7 +264,7 @@ def test_many_sites_are_in_memory_when_it_is_full(store):
     assert loads == sorted(loads, reverse=True)
 
 
-def test_the_work_of_one_turn_is_bounded(store):
+def test_the_work_of_one_turn_is_bounded(store: Store) -> None:
     sequencer = Sequencer(store, 2)
     put(sequencer, "h" * 3500 + "a")
     assert sites(sequencer.take(100)) == "h"
@@ -279,7 +281,7 @@ def test_the_work_of_one_turn_is_bounded(store):
     }
 
 
-def test_counts_are_forgotten_with_the_last_url(store):
+def test_counts_are_forgotten_with_the_last_url(store: Store) -> None:
     sequencer = Sequencer(store, 100)
     sequencer.put(url("a"))
     [taken] = sequencer.take(MANY)
@@ -290,7 +292,7 @@ def test_counts_are_forgotten_with_the_last_url(store):
     assert repr(sequencer) == f"<Sequencer in_memory=0 {store!r}>"
 
 
-def test_to_ask_is_not_to_count(store):
+def test_to_ask_is_not_to_count(store: Store) -> None:
     sequencer = Sequencer(store, 100)
     put(sequencer, "abc")
     list(sequencer.take(1))
@@ -298,7 +300,7 @@ def test_to_ask_is_not_to_count(store):
     assert set(sequencer.by_site) == {"http://a.test"}
 
 
-def test_an_empty_sequencer(store):
+def test_an_empty_sequencer(store: Store) -> None:
     sequencer = Sequencer(store, 100)
     assert not sequencer.can_take
     assert list(sequencer.take(10)) == []
@@ -306,7 +308,7 @@ def test_an_empty_sequencer(store):
 
 
 @pytest.mark.parametrize("nth", [1, 2, 3, 4, 5, 6])
-def test_what_was_given_before_an_error_counts(tmp_path, nth):
+def test_what_was_given_before_an_error_counts(tmp_path: Path, nth: int) -> None:
     store = Store(tmp_path, StoreSizes(lines=2))
     sequencer = Sequencer(store, 100)
     put(sequencer, "abcdef")
@@ -323,14 +325,14 @@ def test_what_was_given_before_an_error_counts(tmp_path, nth):
     assert numbers([*given, *sequencer.take(MANY)]) == list(range(6))
 
 
-def test_who_waited_at_a_save_waits_after_it(tmp_path):
+def test_who_waited_at_a_save_waits_after_it(tmp_path: Path) -> None:
     store = Store(tmp_path, StoreSizes(site_lines=2))
     sequencer = Sequencer(store, 6)
     put(sequencer, "h" * 8)
     assert numbers(take_all(sequencer)) == [0, 1, 2]
     again = Store(tmp_path)
     again.load(store.cut())
-    # What was with the site, and one that was to be written with the next of the site.
+    # URLs that were at the site, and one that waited to be written with the next of its site.
     assert again.lengths()["ordinary"] == 4
     assert again.lengths()["ordinary_wait"] == 4
     later = Sequencer(again, 6)
@@ -357,7 +359,7 @@ class Gate(RuleBasedStateMachine):
     """URLs come, go to their sites and are done, on a disk that fails now and then."""
 
     @initialize(max_urls=st.integers(1, 20))
-    def begin(self, max_urls):
+    def begin(self, max_urls: int) -> None:
         self.temporary = tempfile.TemporaryDirectory()
         self.folder = Path(self.temporary.name)
         self.max_urls = max_urls
@@ -365,14 +367,14 @@ class Gate(RuleBasedStateMachine):
         self.store = Store(self.folder, SMALL)
         self.sequencer = Sequencer(self.store, max_urls, SIZES)
         self.most = max(1, max_urls - min(LIMIT, max_urls // 2))
-        self.owed = set()
-        self.out = []
+        self.owed: set[str] = set()
+        self.out: list[Url] = []
         self.count = 0
-        self.last = {}
-        self.mixed = set()
+        self.last: dict[tuple[str, bool], int] = {}
+        self.mixed: set[tuple[str, bool]] = set()
 
     @rule(sites=st.lists(st.sampled_from(SITES), min_size=1, max_size=12), priority=st.booleans())
-    def put(self, sites, priority):
+    def put(self, sites: Any, priority: bool) -> None:
         for site in sites:
             self.count += 1
             each = url(site, self.count, priority=priority)
@@ -380,7 +382,7 @@ class Gate(RuleBasedStateMachine):
             self.owed.add(each.href)
 
     @rule(most=st.integers(1, 20))
-    def take(self, most):
+    def take(self, most: int) -> None:
         before = waiting(self.store)
         taken = 0
         for each in self.sequencer.take(most):
@@ -391,7 +393,7 @@ class Gate(RuleBasedStateMachine):
         assert taken <= most
         assert waiting(self.store) <= before + SIZES.moves
 
-    def in_order(self, each):
+    def in_order(self, each: Url) -> None:
         """URLs of a site and a kind come in the order in which they were put."""
         lane = each.site, each.priority
         [number] = numbers([each])
@@ -400,7 +402,7 @@ class Gate(RuleBasedStateMachine):
             self.last[lane] = number
 
     @rule(most=st.integers(1, 20), nth=st.integers(1, 6), torn=st.booleans())
-    def take_from_a_bad_disk(self, most, nth, torn):
+    def take_from_a_bad_disk(self, most: int, nth: int, torn: bool) -> None:
         """Nothing is lost or doubled, and the same call may be made again."""
         self.disk.fail(nth, torn=torn)
         with self.disk.under("open", "pread", "pwrite"):
@@ -415,19 +417,19 @@ class Gate(RuleBasedStateMachine):
 
     @precondition(lambda self: self.out)
     @rule(data=st.data(), number=st.integers(1, 8))
-    def done(self, data, number):
+    def done(self, data: st.DataObject, number: int) -> None:
         for _ in range(min(number, len(self.out))):
             each = self.out.pop(data.draw(st.integers(0, len(self.out) - 1)))
             self.sequencer.done(each)
             self.owed.remove(each.href)
 
     @rule()
-    def spill(self):
+    def spill(self) -> None:
         self.store.spill()
 
     @rule()
-    def restart(self):
-        """What was with the sites comes again, after what waits of its site."""
+    def restart(self) -> None:
+        """URLs that were at the sites come again, after those set aside."""
         mark = self.store.cut()
         self.store.close()
         self.store = Store(self.folder, SMALL)
@@ -439,13 +441,13 @@ class Gate(RuleBasedStateMachine):
         self.mixed = {(each.site, each.priority) for each in urls}
 
     @invariant()
-    def nothing_is_lost_and_nothing_is_twice(self):
+    def nothing_is_lost_and_nothing_is_twice(self) -> None:
         queued = [decode(line).href for line in self.store.lines()]
         assert Counter([*queued, *(each.href for each in self.out)]) == Counter(self.owed)
         assert len(self.store) == len(queued)
 
     @invariant()
-    def counts_are_right(self):
+    def counts_are_right(self) -> None:
         sequencer = self.sequencer
         assert sequencer.in_memory == len(self.out) <= SIZES.ram_urls
         assert sequencer.by_site == Counter(each.site for each in self.out)
@@ -453,7 +455,7 @@ class Gate(RuleBasedStateMachine):
         assert max(sequencer.by_site.values(), default=0) <= min(self.most, SIZES.share)
 
     @invariant()
-    def who_waits_and_has_little_is_hungry(self):
+    def who_waits_and_has_little_is_hungry(self) -> None:
         """Little is half of a share: of the least one, as shares grow while nobody looks."""
         sequencer = self.sequencer
         little = min(self.most, SIZES.least_share) // 2
@@ -464,13 +466,13 @@ class Gate(RuleBasedStateMachine):
             assert sequencer.can_take
 
     @invariant()
-    def the_gate_tells_why_it_is_shut(self):
+    def the_gate_tells_why_it_is_shut(self) -> None:
         is_open, reason = self.sequencer.gate()
         assert bool(reason) != is_open
         if not is_open:
             assert not self.sequencer.can_take
 
-    def teardown(self):
+    def teardown(self) -> None:
         """All URLs come out in the end."""
         if not hasattr(self, "store"):
             return
@@ -490,5 +492,5 @@ class Gate(RuleBasedStateMachine):
         self.temporary.cleanup()
 
 
-class TestGate(Gate.TestCase):
+class TestGate(Gate.TestCase):  # type: ignore[misc, valid-type]
     settings = settings(max_examples=60, stateful_step_count=40, deadline=None)

@@ -1,18 +1,28 @@
 """A shorter waitDuration: nobody sleeps on, and what sites asked for stays."""
 
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.sizes import FrontierSizes
-from tests.support.frontiers import World, make_frontier, registry_of
+from tests.support.frontiers import MakeWorld, World, make_frontier, registry_of
 
 SLOW = {"status": 429, "headers": {"retry-after": "300"}}
 
 
 @pytest.fixture
-def make(tmp_path):
-    made = []
+def make(tmp_path: Path) -> Iterator[MakeWorld]:
+    made: list[Frontier] = []
 
-    def make(*seeds, replies=None, names=None, **settings):
+    def make(
+        *seeds: str,
+        replies: dict[str, Any] | None = None,
+        names: dict[str, Any] | None = None,
+        **settings: Any,
+    ) -> World:
         frontier = make_frontier(tmp_path, **settings)
         made.append(frontier)
         for seed in seeds:
@@ -24,17 +34,17 @@ def make(tmp_path):
         frontier.close()
 
 
-def shorten(world, least):
+def shorten(world: World, least: float) -> None:
     registry_of(world.frontier)._waits.least = least
     world.frontier.shorten_waits(world.now)
 
 
-def times(world, host="a.test"):
+def times(world: World, host: str = "a.test") -> list[float]:
     return [s.at for s in world.starts if host in s.href and "robots" not in s.href]
 
 
 @pytest.mark.parametrize("wait_by", ["ip", "site", "both"])
-def test_a_wait_that_was_scheduled_is_shortened(make, wait_by):
+def test_a_wait_that_was_scheduled_is_shortened(make: MakeWorld, wait_by: str) -> None:
     seeds = [f"http://a.test/{number}" for number in range(3)]
     world = make(*seeds, least=3600, wait_by=wait_by)
     world.run(world.now + 3610)
@@ -45,7 +55,7 @@ def test_a_wait_that_was_scheduled_is_shortened(make, wait_by):
     assert times(world)[1:] == [pytest.approx(now + 2), pytest.approx(now + 4.1)]
 
 
-def test_a_wait_that_is_shorter_still_is_kept(make):
+def test_a_wait_that_is_shorter_still_is_kept(make: MakeWorld) -> None:
     world = make("http://a.test/1", "http://a.test/2", least=10)
     world.run(world.now + 19.5)
     assert len(times(world)) == 1
@@ -55,7 +65,7 @@ def test_a_wait_that_is_shorter_still_is_kept(make):
     assert times(world)[1] == pytest.approx(first + 10.1)
 
 
-def test_what_a_site_asked_for_stays(make):
+def test_what_a_site_asked_for_stays(make: MakeWorld) -> None:
     robots = {"body": b"User-agent: *\nCrawl-delay: 50"}
     world = make(
         "http://a.test/1", "http://a.test/2", "http://b.test/1", "http://b.test/2",
@@ -71,7 +81,7 @@ def test_what_a_site_asked_for_stays(make):
     assert times(world, "b.test")[1] == pytest.approx(now + 50)
 
 
-def test_addresses_without_anything_to_do_are_hastened_too(make):
+def test_addresses_without_anything_to_do_are_hastened_too(make: MakeWorld) -> None:
     world = make("http://a.test/1", least=1000)
     world.run()
     shorten(world, 2)
@@ -81,7 +91,7 @@ def test_addresses_without_anything_to_do_are_hastened_too(make):
     assert times(world)[1] <= now + 2
 
 
-def test_of_very_many_some_at_a_time(make):
+def test_of_very_many_some_at_a_time(make: MakeWorld) -> None:
     hosts = [f"h{number}.test" for number in range(10)]
     seeds = [f"http://{host}/{number}" for host in hosts for number in range(2)]
     names = {host: (f"198.51.100.{number}",) for number, host in enumerate(hosts)}

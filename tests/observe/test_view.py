@@ -1,26 +1,34 @@
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from larbinpy.dns.lookup import Answer
+from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.sizes import FrontierSizes
 from larbinpy.observe.site_tables import site_tables
-from tests.support.frontiers import DEAD, WALL, World, make_frontier, reply
+from tests.support.frontiers import DEAD, WALL, MakeWorld, World, make_frontier, named, reply, taken
 
 HERE = "http://a.test/"
 ROBOTS = "http://a.test/robots.txt"
 
 
 @pytest.fixture
-def frontier(tmp_path):
+def frontier(tmp_path: Path) -> Frontier:
     return make_frontier(tmp_path)
 
 
 @pytest.fixture
-def world(tmp_path):
+def world(tmp_path: Path) -> MakeWorld:
     """A function that makes a world around a frontier with seeds."""
 
-    def make(*seeds, names=None, replies=None, **settings):
+    def make(
+        *seeds: str,
+        names: dict[str, Any] | None = None,
+        replies: dict[str, Any] | None = None,
+        **settings: Any,
+    ) -> World:
         frontier = make_frontier(tmp_path, **settings)
         for seed in seeds:
             assert frontier.seed(seed) is None
@@ -32,7 +40,7 @@ def world(tmp_path):
 # Queues and the gate.
 
 
-def test_queues_count_urls_where_they_are(frontier):
+def test_queues_count_urls_where_they_are(frontier: Frontier) -> None:
     for number in range(4):
         frontier.seed(f"http://a.test/{number}")
     frontier.seed("http://b.test/", priority=True)
@@ -41,9 +49,9 @@ def test_queues_count_urls_where_they_are(frontier):
     frontier.sequence(0.0)
     assert frontier.view.queues()["named_sites"] == 5
     for _ in range(2):
-        name, _ = frontier.next_name()
+        name = named(frontier)
         frontier.resolved(Answer(name, (name,), None), 0.0)
-    first, _ = frontier.take(0.0)
+    first = taken(frontier, 0.0)
     frontier.robots_done(reply(first, 404), 0.0, WALL)
     frontier.take(0.0)
     queues = frontier.view.queues()
@@ -51,7 +59,7 @@ def test_queues_count_urls_where_they_are(frontier):
     assert queues["named_sites"] + queues["ip_sites"] + queues["in_flight"] >= 5
 
 
-def test_queues_count_what_waits_for_room(tmp_path):
+def test_queues_count_what_waits_for_room(tmp_path: Path) -> None:
     frontier = make_frontier(tmp_path, max_urls=4)
     for number in range(5):
         frontier.seed(f"http://a.test/{number}")
@@ -69,7 +77,7 @@ def test_queues_count_what_waits_for_room(tmp_path):
     frontier.close()
 
 
-def test_the_gate(tmp_path):
+def test_the_gate(tmp_path: Path) -> None:
     frontier = make_frontier(tmp_path, max_urls=2)
     assert frontier.view.gate() == (True, "")
     for number in range(3):
@@ -80,7 +88,7 @@ def test_the_gate(tmp_path):
     frontier.close()
 
 
-def test_the_gate_of_a_full_memory(tmp_path):
+def test_the_gate_of_a_full_memory(tmp_path: Path) -> None:
     frontier = make_frontier(tmp_path, frontier_sizes=FrontierSizes(ram_urls=1))
     for number in range(3):
         frontier.seed(f"http://a.test/{number}")
@@ -92,7 +100,7 @@ def test_the_gate_of_a_full_memory(tmp_path):
 # Sites.
 
 
-def test_sites_without_any(frontier):
+def test_sites_without_any(frontier: Frontier) -> None:
     states = ["new", "resolving", "robots", "open", "waiting", "closed"]
     assert site_tables(frontier.view, 0.0) == {
         "total": 0,
@@ -103,7 +111,7 @@ def test_sites_without_any(frontier):
     }
 
 
-def test_sites_by_state_and_the_busiest_first(world):
+def test_sites_by_state_and_the_busiest_first(world: MakeWorld) -> None:
     seeds = [HERE, *[f"http://b.test/{number}" for number in range(3)], "http://c.test/"]
     here = world(*seeds, names={"c.test": "nxdomain"}, least=60)
     here.run(here.now + 5)
@@ -118,7 +126,7 @@ def test_sites_by_state_and_the_busiest_first(world):
     json.dumps(told)
 
 
-def test_the_slowest_of_those_that_have_urls_come_first(world):
+def test_the_slowest_of_those_that_have_urls_come_first(world: MakeWorld) -> None:
     hosts = "abcd"
     seeds = [f"http://{name}.test/{number}" for name in hosts for number in range(3)]
     names = {f"{name}.test": (f"198.51.100.{at}",) for at, name in enumerate(hosts)}
@@ -135,14 +143,14 @@ def test_the_slowest_of_those_that_have_urls_come_first(world):
     ]
 
 
-def test_sites_that_are_done_are_not_busy(world):
+def test_sites_that_are_done_are_not_busy(world: MakeWorld) -> None:
     here = world(HERE)
     here.run()
     told = site_tables(here.frontier.view, here.now)
     assert (told["total"], told["busiest"], told["suspended"]) == (1, [], [])
 
 
-def test_tables_have_an_end(world):
+def test_tables_have_an_end(world: MakeWorld) -> None:
     here = world(*[f"http://s{number}.test/" for number in range(50)], retries=0)
     here.names = {f"s{number}.test": "nxdomain" for number in range(50)}
     here.frontier.sequence(here.now)
@@ -152,7 +160,7 @@ def test_tables_have_an_end(world):
     assert (told["by_state"]["closed"], len(told["suspended"])) == (50, 20)
 
 
-def test_of_very_many_sites_the_busiest_are_found_after_some_turns(world):
+def test_of_very_many_sites_the_busiest_are_found_after_some_turns(world: MakeWorld) -> None:
     busy = [f"http://s7.test/{number}" for number in range(30)]
     sizes = FrontierSizes(watched_directly=50)
     here = world(*[f"http://s{number}.test/" for number in range(300)], *busy, frontier_sizes=sizes)
@@ -167,12 +175,12 @@ def test_of_very_many_sites_the_busiest_are_found_after_some_turns(world):
     assert here.frontier.view.queues()["named_sites"] == 330
 
 
-def suspended(here):
+def suspended(here: World) -> list[tuple[str, float, str]]:
     told = site_tables(here.frontier.view, here.now)["suspended"]
     return [(each["site"], each["until_s"], each["reason"]) for each in told]
 
 
-def test_why_sites_are_left_alone(world):
+def test_why_sites_are_left_alone(world: MakeWorld) -> None:
     here = world(
         HERE,
         "http://b.test/",
@@ -197,7 +205,7 @@ def test_why_sites_are_left_alone(world):
     assert len(told) == 3
 
 
-def test_a_closed_site_is_told_once_until_it_may_be_tried_again(world):
+def test_a_closed_site_is_told_once_until_it_may_be_tried_again(world: MakeWorld) -> None:
     here = world(HERE, names={"a.test": "nxdomain"}, retries=0)
     here.run()
     assert suspended(here) == [("http://a.test", 3600.0, "noDNS")]
@@ -208,12 +216,12 @@ def test_a_closed_site_is_told_once_until_it_may_be_tried_again(world):
     assert suspended(here) == [("http://a.test", 3600.0, "noDNS")]
 
 
-def test_a_site_given_up_while_asked_is_told_once(world):
+def test_a_site_given_up_while_asked_is_told_once(world: MakeWorld) -> None:
     pages = [f"{HERE}{number}" for number in range(13)]
     frontier = world(*pages, connexions=13, ignore_robots=True).frontier
     frontier.sequence(1.0)
-    frontier.resolved(Answer(frontier.next_name()[0], ("198.51.100.1",), None), 1.0)
-    flown = [frontier.take(1.0)[0] for _ in pages]
+    frontier.resolved(Answer(named(frontier), ("198.51.100.1",), None), 1.0)
+    flown = [taken(frontier, 1.0) for _ in pages]
     for url in flown[:12]:
         frontier.finished(reply(url, **DEAD), 10.0, WALL)
     told = site_tables(frontier.view, 10.0)

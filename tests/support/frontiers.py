@@ -9,6 +9,7 @@ from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.ip_registry import IPSiteRegistry
 from larbinpy.frontier.ip_sites import IPSites
 from larbinpy.frontier.lifecycle import SiteLifecycle, SiteSettings
+from larbinpy.frontier.named_site import NamedSite
 from larbinpy.frontier.politeness import Waits
 from larbinpy.frontier.registry import SiteRegistry
 from larbinpy.frontier.scope import Scope, ScopeSettings
@@ -117,8 +118,36 @@ def addresses_of(frontier: Frontier) -> IPSiteRegistry:
 
 
 def pool_of(frontier: Frontier) -> int | None:
-    """How many requests may be in flight at once."""
+    """The most requests in flight."""
     return frontier._ip_sites._pool
+
+
+def site_in(frontier: Frontier, href: str) -> NamedSite:
+    """The site of `href`, which is in memory."""
+    site = frontier.view.site(href)
+    assert site is not None
+    return site
+
+
+def taken(frontier: Frontier, now: float) -> Url:
+    """A URL that may be fetched at `now`."""
+    due = frontier.take(now)
+    assert due is not None
+    return due[0]
+
+
+def named(frontier: Frontier) -> str:
+    """A name that is to be looked up."""
+    question = frontier.next_name()
+    assert question is not None
+    return question[0]
+
+
+def deadline(frontier: Frontier, now: float, *, can_open: bool, can_ask: bool) -> float:
+    """When it next has something to do; it has."""
+    time = frontier.deadline(now, can_open=can_open, can_ask=can_ask)
+    assert time is not None
+    return time
 
 
 def in_memory(frontier: Frontier) -> list[Url]:
@@ -265,6 +294,9 @@ class World:
         return [start.href for start in self.starts if not start.href.endswith("/robots.txt")]
 
 
-#: A request that found nobody there.
-DEAD = {"status": 0, "outcome": Outcome.NO_CONNECTION}
-SILENT = {"status": 0, "outcome": Outcome.TIMEOUT}
+#: Makes a `World` around a frontier with the seeds that it is called with.
+MakeWorld = Callable[..., Any]
+
+#: A request that no server answered.
+DEAD: dict[str, Any] = {"status": 0, "outcome": Outcome.NO_CONNECTION}
+SILENT: dict[str, Any] = {"status": 0, "outcome": Outcome.TIMEOUT}
