@@ -1,6 +1,6 @@
-"""A web that means harm: host -> what it answers, and how each of its URLs must end.
+"""A hostile web: host -> its replies, and the expected outcome of each URL.
 
-All of it is crawled in one go, so that every evil must leave the others their share.
+One crawl visits all hosts, so no host may keep the others from being crawled.
 """
 
 import gzip
@@ -12,7 +12,7 @@ from random import Random
 from tests.support.crawling import Asked, html, missing, moved, ok
 from tests.support.webserver import Act, Endless, Step, Until, reply
 
-#: The settings that bound what is done to the crawl (bytes, s, tries).
+#: Settings that limit the effect of hostile hosts (bytes, s, tries).
 MAX_SIZE = 500_000
 TIMEOUT = 1.5
 RETRIES = 1
@@ -24,7 +24,7 @@ Page = Iterable[Step] | bytes
 
 
 def pause(seconds: float) -> Until:
-    """Nothing for so long, while all else goes on."""
+    """Send nothing for `seconds`; other connections go on."""
     end = time.monotonic() + seconds
     return Until(lambda: time.monotonic() >= end)
 
@@ -37,11 +37,11 @@ def drip(data: bytes, every: float) -> Iterator[Step]:
 
 @dataclass
 class Host:
-    """`pages` by path: bytes, steps, or what makes them. `ends` are outcomes by path."""
+    """`pages`: path -> bytes, steps, or a function for them. `ends`: path -> outcome."""
 
     pages: Mapping[str, Page | Callable[[], Page]]
     ends: dict[str, str] = field(default_factory=dict)
-    #: Where the crawl enters.
+    #: Paths where the crawl begins.
     seeds: tuple[str, ...] = ("/",)
 
     def answer(self, path: str) -> Iterable[Step]:
@@ -51,7 +51,7 @@ class Host:
 
 
 def _alone(*steps: Step, outcome: str) -> Host:
-    """A host of one page, `steps`."""
+    """A host with one page, sent by `steps`."""
     return Host({"/": steps}, {"/": outcome})
 
 
@@ -79,11 +79,11 @@ BODIES = {
         OK + b"Content-Length: 99999999999999999999\r\n\r\n<p>", Act.CLOSE, outcome="success"
     ),
     "negative": _alone(OK + b"Content-Length: -1\r\n\r\n<p>", Act.CLOSE, outcome="success"),
-    # A reply without a head is one of HTTP/0.9.
+    # A reply without a head is HTTP/0.9.
     "not-http": _alone(b"SSH-2.0-OpenSSH_9.2p1\r\n", Act.CLOSE, outcome="success"),
 }
 
-# A drip of headers or body may also be all that a robots.txt is.
+# The robots.txt of a host may also be a drip of headers or body.
 ROBOTS = {
     "robots-endless": Host(
         {"/robots.txt": [OK + b"\r\n", Endless(b"Disallow: /x\n" * 999)], "/": html()},
@@ -130,7 +130,7 @@ REDIRECTS = {
     ),
 }
 
-#: Links that try to leave the mirror's folder; all of them are pages.
+#: Links that try to leave the mirror's folder; all lead to pages.
 _DOTS = [
     *("/../../../../../../tmp/evil", "/%2e%2e/%2e%2e/%2E%2E/evil", "/..%2f..%2f..%2fevil"),
     *("/..\\..\\..\\evil", "/..%5c..%5cevil", "/a%00b", "/%00", "//", "///etc/passwd", "/~root"),
@@ -220,12 +220,12 @@ HOSTS: dict[str, Host] = {
     for group in (BODIES, ROBOTS, REDIRECTS, PATHS, LINKS, NO_HTML)
     for name, host in group.items()
 }
-#: Paths of dots.test answer for themselves, whatever they are called.
+#: dots.test sends a page for every path.
 _ANY_PATH = {"dots.test", "split.test", "shout.test"}
 
 
 def answer(asked: Asked) -> Iterable[Step]:
-    """The answer of the hostile web."""
+    """The reply of the hostile web."""
     host = HOSTS[asked.host]
     if asked.host in _ANY_PATH and asked.path not in ("/", "/robots.txt"):
         return [html(text="caught")]

@@ -1,4 +1,4 @@
-"""Prometheus text taken apart by Prometheus' own parser, and checked as its promtool does."""
+"""Reads Prometheus text with Prometheus' own parser, and checks it as promtool does."""
 
 import re
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-#: Of the base units' relatives that promtool knows, those that a name may be tempted to use.
+#: Units that promtool rejects in names in favour of base units; the likely ones.
 _OTHER_UNITS = {
     "milliseconds", "microseconds", "nanoseconds", "minutes", "hours", "days", "ms", "s", "us",
     "kilobytes", "megabytes", "kb", "mb", "bits", "percent",
@@ -17,7 +17,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 def read(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
-    """The samples by name and labels; raises AssertionError where promtool would complain."""
+    """Name and labels -> sample. Raises AssertionError if promtool would report an error."""
     assert text.endswith("\n")
     families = list(text_string_to_metric_families(text))
     names = [family.name for family in families]
@@ -44,7 +44,7 @@ def _lint(family: Metric) -> None:
         _lint_histogram(family.samples, name)
         return
     for sample in family.samples:
-        # The parser takes _total from the names of families.
+        # The parser removes _total from the names of families.
         assert sample.name == name + ("_total" if family.type == "counter" else ""), sample
         assert not sample.name.endswith(("_count", "_sum", "_bucket")), sample
         assert "le" not in sample.labels, sample
@@ -62,7 +62,7 @@ def _lint_histogram(samples: Iterable[Sample], name: str) -> None:
     assert counts == sorted(counts), f"{name}: buckets hold what those before them hold"
     [[count], [total]] = parts["_count"], parts["_sum"]
     assert counts[-1] == count.value, name
-    # No more than fits below the bounds, and no less than lies above them.
+    # The sum is at least that of the lower bounds of all samples.
     least = sum(
         low * (after - before)
         for low, before, after in zip(bounds[:-1], counts[:-1], counts[1:], strict=True)

@@ -1,4 +1,4 @@
-"""The fixtures `web` and `crawl`; a pytest plugin, to be named by the tests that want them."""
+"""The fixtures `web` and `crawl`, a pytest plugin for the tests that name it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.support.smallworld import Worlds
 
 @pytest.fixture
 def web() -> Iterator[Web]:
-    """A web with nothing in it."""
+    """An empty web."""
     web = Web()
     yield web
     web.close()

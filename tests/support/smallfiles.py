@@ -1,4 +1,4 @@
-"""A system that refuses to let files grow: as good as a full disk, and no root is needed."""
+"""A limit on the size of files, which acts like a full disk and needs no root."""
 
 import resource
 from collections.abc import Iterator
@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def small_files(size: int) -> Iterator[None]:
-    """No file grows past `size` bytes here.
+    """No file grows beyond `size` bytes in the block.
 
-    As short as can be: the limit binds the whole process, and with it the file that the
-    test runner's own output may go to.
+    Keep the block short: the limit holds for the whole process, including the file to which the
+    test runner may write its output.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
