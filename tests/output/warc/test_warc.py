@@ -308,6 +308,39 @@ def go_on(make: Outputs, mark: Any) -> WarcOutput:
     return output
 
 
+def test_an_index_is_synced_before_its_journal_goes(
+    tmp_path: Path, outputs: Outputs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = outputs()
+    output.loaded(page(1))
+    synced: list[tuple[str, bool]] = []
+
+    def fsync(fd: int) -> None:
+        has_journal = bool(names_of(tmp_path, ".cdxj.open"))
+        synced.append((os.readlink(f"/proc/self/fd/{fd}"), has_journal))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    output.close()
+    [index] = tmp_path.glob("*.cdxj")
+    assert (str(index), True) in synced
+    assert not names_of(tmp_path, ".cdxj.open")
+
+
+def test_a_file_that_grows_again_has_no_index(tmp_path: Path, outputs: Outputs) -> None:
+    output = outputs()
+    output.loaded(page(1))
+    mark = output.cut()
+    output.loaded(page(2))
+    output.close()
+    [name] = names_of(tmp_path, ".cdxj")
+    output = go_on(outputs, mark)
+    assert names_of(tmp_path, ".warc.gz.open") == names_of(tmp_path, ".cdxj.open") == {name}
+    assert not names_of(tmp_path, ".cdxj")
+    output.close()
+    assert numbers(tmp_path) == [1]
+    check_indexes(tmp_path)
+
+
 def test_after_a_kill_pages_since_the_mark_are_there_once(tmp_path: Path, outputs: Outputs) -> None:
     output = outputs()
     output.loaded(page(1))
