@@ -10,6 +10,7 @@ from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.parse import MAX_LINKS, Parsed, links, read
 from larbinpy.parse.feeds import MAX_DECODED, gunzip
+from larbinpy.parse.xml import mended
 from larbinpy.url import Url
 
 HERE = "http://h.example/dir/doc"
@@ -218,6 +219,18 @@ def test_gunzip_joins_members_and_reads_up_to_a_fault() -> None:
     assert b"".join(gunzip(whole + b"junk")) == b"onetwo"
     assert b"".join(gunzip(gzip.compress(b"x" * 99)[:-9])).startswith(b"x")
     assert b"".join(gunzip(b"\x1f\x8b\x08junk")) == b""
+
+
+def test_gunzip_reads_eight_members() -> None:
+    members = [gzip.compress(b"%d" % number) for number in range(10)]
+    assert b"".join(gunzip(b"".join(members))) == b"01234567"
+
+
+def test_ampersands_are_mended_up_to_a_bound() -> None:
+    """Each costs a copy; no honest feed has more."""
+    text = b"&amp; & &lt; &#38; &#x26; &copy; "
+    assert mended(text) == b"&#38; &#38; &lt; &#38; &#x26; &copy; "
+    assert mended(b"<x>" + b"& " * 100_010).count(b"&#38;") == 100_000
 
 
 def test_gunzip_ends_at_its_limit() -> None:
