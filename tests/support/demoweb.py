@@ -1,4 +1,4 @@
-"""Fixtures that serve the demo web; conftest.py takes them in as a pytest plugin."""
+"""Fixtures that serve the demo web; a pytest plugin of conftest.py."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack

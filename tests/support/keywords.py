@@ -1,4 +1,4 @@
-"""Which keywords have a test of their effect."""
+"""The tests of the effect of each keyword."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -12,7 +12,7 @@ TESTED: dict[str, list[str]] = {row.keyword: [] for row in SETTINGS.values()}
 
 
 def effect_of(*keywords: str) -> Callable[[_Test], _Test]:
-    """Mark a test as one of the effect of `keywords`: without that effect it would fail."""
+    """Mark a test that fails without the effect of `keywords`."""
 
     def mark(test: _Test) -> _Test:
         assert test.__name__.startswith("test_"), test
