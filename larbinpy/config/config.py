@@ -115,7 +115,7 @@ class Config:
     )
     print_stats: bool = setting("printStats", SWITCH, False, "print statistics every 8 s")
     fetch_info: bool = setting("fetchInfo", SWITCH, False, "print a line for each URL fetched")
-    debug: bool = setting("debug", SWITCH, False, "print debug messages")
+    debug: bool = setting("debug", SWITCH, False, "print the state of the crawler every second")
 
     wait_duration: float = setting(
         "waitDuration", duration(), 30.0, "time between two requests to one server", live=True
@@ -220,13 +220,13 @@ class Config:
     )
     dns_cache_size: int = setting("dnsCacheSize", count(1, 10**9), 50000, "names in the DNS cache")
     dns_negative_size: int = setting(
-        "dnsNegativeSize", count(1, 10**9), 10**6, "names in the cache of those that do not exist"
+        "dnsNegativeSize", count(1, 10**9), 10**6, "names cached as not existing"
     )
     dns_cache_time: float = setting(
-        "dnsCacheTime", duration(), 1800.0, "longest time that a name stays in the cache"
+        "dnsCacheTime", duration(), 1800.0, "how long an address is used, whatever its TTL"
     )
     dns_send_queue: int = setting(
-        "dnsSendQueue", count(1, 10**6), 1024, "DNS queries that may wait to be sent"
+        "dnsSendQueue", count(1, 10**6), 1024, "names that may wait to be asked for"
     )
     dns_timeout: float = setting("dnsTimeout", duration(0.001), 1.0, "timeout of a DNS query")
 
