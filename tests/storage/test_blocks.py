@@ -59,7 +59,7 @@ def everything(folder: Path) -> dict[str, bytes]:
 def load(
     folder: Path, mark: Any, sizes: StoreSizes | None = None
 ) -> tuple[Blocks, dict[int, list[str]]]:
-    """The blocks at a cut, and by position what is owed of each."""
+    """The blocks at a cut, and by position the lines owed of each."""
     blocks = Blocks(folder, sizes or StoreSizes())
     found = list(blocks.load(through_json(mark)))
     owed = {position: blocks.owed(position) for position, _, _ in found}
@@ -96,7 +96,7 @@ def test_places_grow_from_file_to_file_and_after_a_load(blocks: Blocks, tmp_path
     assert positions == sorted(set(positions))
 
 
-def test_what_left_is_owed_no_more(blocks: Blocks) -> None:
+def test_a_line_that_left_is_no_longer_owed(blocks: Blocks) -> None:
     position = blocks.append("-", lines(*range(5)))
     places = [place for place, _ in blocks.read(position)]
     for place in (places[1], places[4], places[0]):
@@ -133,7 +133,7 @@ def test_all_lines_of_the_largest_block_leave_one_by_one(blocks: Blocks) -> None
 
 @pytest.mark.parametrize("site", ["http://a.test", "http://[::1]:8080", LONG_HOST])
 def test_a_queue_is_named_by_any_site(blocks: Blocks, tmp_path: Path, site: str) -> None:
-    """URLs have 8000 characters, and all of them may be the host."""
+    """A URL has at most 8000 characters, and its host may take nearly all of them."""
     position = blocks.append(f"+{site}", [f"{site}/ 1 0 0 -"])
     blocks.append("-", lines(1))
     assert texts(blocks.read(position)) == [f"{site}/ 1 0 0 -"]
@@ -217,9 +217,7 @@ def test_the_file_that_grows_stays(blocks: Blocks, tmp_path: Path) -> None:
 
 
 @small
-def test_what_a_cut_names_is_kept_though_later_blocks_are_not_in_it(
-    blocks: Blocks, tmp_path: Path
-) -> None:
+def test_files_begun_after_a_cut_survive_its_tidy(blocks: Blocks, tmp_path: Path) -> None:
     """Files begun between a cut and its commit are needed by the next one."""
     blocks.append("-", lines(1))
     mark = blocks.cut()
@@ -255,7 +253,7 @@ def test_clear_deletes_its_files_and_nothing_else(blocks: Blocks, tmp_path: Path
         blocks.append("-", lines(number))
     others = ["state.json", "urls.txt", "urls.1", "urls.x.00000001", "urls.0000000\u00b2"]
     for name in others:
-        (tmp_path / name).write_text("somebody else's")
+        (tmp_path / name).write_text("not ours")
     Blocks(tmp_path).clear()
     Blocks(tmp_path).clear()
     assert files(tmp_path) == sorted(others)
@@ -293,7 +291,7 @@ def test_blocks_finish_in_any_order(blocks: Blocks, tmp_path: Path) -> None:
     assert len(files(tmp_path)) == 1
 
 
-def test_a_cut_is_of_its_moment(blocks: Blocks, tmp_path: Path) -> None:
+def test_later_changes_are_not_in_a_cut(blocks: Blocks, tmp_path: Path) -> None:
     first = blocks.append("-", lines(1, 2))
     places = [place for place, _ in blocks.read(first)]
     mark = blocks.cut()
@@ -335,7 +333,7 @@ def spoilt(header: bytes) -> Iterator[bytes]:
 
 
 def read_all(folder: Path, mark: Any) -> list[tuple[str, list[str]]]:
-    """What a crawl reads that goes on at `mark`: queue and lines of each block."""
+    """The queue and lines of each block, as a crawl resumed at `mark` reads them."""
     blocks = Blocks(folder)
     found = list(blocks.load(through_json(mark)))
     read = [(queue, texts(blocks.read(position))) for position, queue, _ in found]
@@ -344,7 +342,7 @@ def read_all(folder: Path, mark: Any) -> list[tuple[str, list[str]]]:
 
 
 def test_every_flipped_bit_is_found_out(blocks: Blocks, tmp_path: Path) -> None:
-    """In the header and in the text, at the latest when the block is read."""
+    """Damage to header or text is found at the latest when the block is read."""
     blocks.append("-http://a.test", lines(1, 2))
     blocks.append("-", lines(3))
     mark = blocks.cut()
@@ -355,7 +353,7 @@ def test_every_flipped_bit_is_found_out(blocks: Blocks, tmp_path: Path) -> None:
     for wrong in spoilt(whole):
         path.write_bytes(wrong)
         try:
-            # A checksum in capitals is as good.
+            # Upper-case hexadecimal digits are accepted.
             assert read_all(tmp_path, mark) == rightly
             assert wrong.lower() == whole
         except (OSError, ValueError):
@@ -380,7 +378,7 @@ def test_every_flipped_bit_is_found_out(blocks: Blocks, tmp_path: Path) -> None:
         b"\n",
     ],
 )
-def test_what_is_no_header_is_damage(blocks: Blocks, tmp_path: Path, header: bytes) -> None:
+def test_an_invalid_header_is_damage(blocks: Blocks, tmp_path: Path, header: bytes) -> None:
     blocks.append("-", lines(1))
     path = tmp_path / "urls.00000016"
     path.write_bytes(header + b"line 1\n")
@@ -406,7 +404,7 @@ def test_a_block_that_is_damaged_later_is_an_error_and_opens_nothing(
 
 
 def marked(blocks: Blocks) -> Any:
-    """A mark of two files, one block open of which the first line left."""
+    """A mark of two files with one open block, whose first line is no longer owed."""
     for number in range(3):
         blocks.append("-", lines(number, number + 1))
     position = blocks.append("-", lines(7, 8, 9))
@@ -472,10 +470,10 @@ def test_a_file_that_is_short_or_missing_is_refused(blocks: Blocks, tmp_path: Pa
 @pytest.mark.parametrize("torn", [False, True])
 @pytest.mark.parametrize("loaded", [False, True])
 @small
-def test_a_block_that_cannot_be_written_is_none(
+def test_a_failed_write_adds_no_block(
     blocks: Blocks, tmp_path: Path, loaded: bool, torn: bool
 ) -> None:
-    """Whatever fails of it: the blocks are as they were, and it can be written again."""
+    """After a failure of any operation the blocks are unchanged, and the next try works."""
     written = {}
     for number in range(4):
         written[blocks.append("-", lines(number))] = lines(number)
@@ -517,10 +515,10 @@ def test_a_write_in_pieces_is_whole(
 
 @pytest.mark.parametrize("nth", [1, 2, 3, 4])
 @small
-def test_a_sync_that_failed_is_made_good(
+def test_after_a_failed_sync_the_next_one_syncs_all(
     blocks: Blocks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nth: int
 ) -> None:
-    """Each file, and the folder with their names, before anybody relies on them."""
+    """The next sync covers each file, and the folder with their names."""
     for number in range(6):
         blocks.append("-", lines(number))
     synced = []
@@ -557,6 +555,6 @@ def test_a_place_takes_no_more_memory_in_an_old_crawl(blocks: Blocks) -> None:
     [{"lines": 0}, {"lines": 1025}, {"site_lines": 1025}, {"file_size": 0}, {"file_size": 2**26}],
     ids=str,
 )
-def test_sizes_that_no_place_has_room_for_are_refused(wrong: dict[str, int]) -> None:
+def test_sizes_too_large_for_a_place_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="a block"):
         StoreSizes(**wrong)

@@ -8,7 +8,7 @@ MANY = 100_000
 
 
 @given(st.lists(st.text()), st.sampled_from([0.5, 1e-2, 1e-6]))
-def test_what_was_added_is_found(texts: list[str], error: float) -> None:
+def test_an_added_text_is_found(texts: list[str], error: float) -> None:
     bloom = BloomFilter(1 + len(texts), error)
     for text in texts:
         bloom.add(text)
@@ -20,7 +20,7 @@ def test_what_was_added_is_found(texts: list[str], error: float) -> None:
 def test_a_full_filter_errs_as_often_as_it_was_made_for(
     error: float, least: int, most: int
 ) -> None:
-    """Bounds of five standard deviations of so many independent mistakes."""
+    """The bounds are five standard deviations of that many independent errors."""
     bloom = BloomFilter(110_000, error)
     for number in range(bloom.capacity):
         bloom.add(f"www{number}.gone.test")
@@ -29,7 +29,7 @@ def test_a_full_filter_errs_as_often_as_it_was_made_for(
 
 @pytest.mark.parametrize("capacity", [100, 1000, 10_000])
 def test_a_small_filter_does_not_err_in_a_few(capacity: int) -> None:
-    """0.1 mistakes are allowed on average; five come once in ten million runs."""
+    """0.1 errors are expected; five happen once in ten million runs."""
     bloom = BloomFilter(capacity)
     for number in range(bloom.capacity):
         bloom.add(f"www{number}.gone.test")
@@ -64,7 +64,7 @@ def test_clearing_takes_out_everything() -> None:
 
 
 def test_places_past_32_bits_are_used() -> None:
-    """Of 4,000 places one in 240 is there."""
+    """4,000 bits are set, and one in 240 of all lies beyond 2^32."""
     bloom = BloomFilter(150_000_000)
     for number in range(200):
         bloom.add(str(number))
@@ -74,6 +74,6 @@ def test_places_past_32_bits_are_used() -> None:
 
 
 @pytest.mark.parametrize(("capacity", "error"), [(0, 0.1), (-1, 0.1), (10, 0), (10, 1), (10, 2)])
-def test_a_filter_that_cannot_be_is_refused(capacity: int, error: float) -> None:
+def test_invalid_sizes_are_refused(capacity: int, error: float) -> None:
     with pytest.raises(ValueError, match="no filter"):
         BloomFilter(capacity, error)

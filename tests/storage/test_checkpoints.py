@@ -15,7 +15,7 @@ from tests.support.frontiers import make_frontier
 
 
 class Part(SavedPart):
-    """A part of the state that notes what is asked of it."""
+    """A part of the state that records the calls of its methods."""
 
     def __init__(self, name: str, calls: list[str]) -> None:
         self.name = name
@@ -34,7 +34,7 @@ class Part(SavedPart):
 
 
 class Disk:
-    """The disk of the outputs, which takes so many looks."""
+    """The disk of the outputs; it is done after `looks` checks of `done`."""
 
     def __init__(self, looks: int, calls: list[str], error: OSError | None = None) -> None:
         self.looks = looks
@@ -81,7 +81,7 @@ def seed(frontier: Frontier, *numbers: int) -> None:
 
 
 def saved(folder: Path) -> list[int] | None:
-    """The numbers of the URLs that the state on disk owes; None where there is none."""
+    """The numbers of the URLs that the state on disk owes; None without a state."""
     try:
         return sorted(int(url.href[-1]) for url in State(folder).owed())
     except StateError:
@@ -114,7 +114,7 @@ def test_the_first_is_due_at_once_and_the_others_every_so_often(checkpoints: Che
 def test_one_counts_with_its_last_steps_and_not_before(
     checkpoints: Checkpoints, frontier: Frontier, tmp_path: Path
 ) -> None:
-    """What is done meanwhile is not part of it."""
+    """Changes made between its steps are not part of it."""
     checkpoints.begin(0.0)
     assert saved(tmp_path) is None, "to begin is no step"
     seed(frontier, 3)
@@ -142,7 +142,7 @@ def test_each_step_waits_for_the_disk_once_at_most(
         with FaultyDisk().under("fsync") as disk:
             checkpoints.step()
         waits.append(disk.count)
-    # The last but one is the manifest's: its file and its folder.
+    # The manifest takes two, for its file and its folder.
     assert waits == [0, 0, 1, 1, 0, 0, 0, 2, 0]
 
 
@@ -168,7 +168,7 @@ def test_a_step_without_one_under_way_does_nothing(
     assert repr(checkpoints) == "<Checkpoints one under way>"
 
 
-def test_to_begin_while_one_is_under_way_is_to_go_on(
+def test_to_begin_while_one_is_under_way_changes_nothing(
     checkpoints: Checkpoints, frontier: Frontier, tmp_path: Path
 ) -> None:
     checkpoints.begin(0.0)
@@ -201,7 +201,7 @@ def test_a_save_while_one_is_under_way_is_whole(
 def test_after_an_error_in_a_step_none_is_under_way(
     checkpoints: Checkpoints, frontier: Frontier, tmp_path: Path
 ) -> None:
-    """The next begins when it is due, and has all that this one should have had."""
+    """The next begins when it is due, and holds all that the failed one should have held."""
     checkpoints.save(0.0)
     seed(frontier, 3)
     nth, now = 1, 10.0
@@ -241,7 +241,7 @@ def test_an_error_in_a_save_leaves_none_under_way(
 
 
 def test_only_the_last_is_ended(checkpoints: Checkpoints, tmp_path: Path) -> None:
-    """So that nobody is asked too soon by the run after a kill."""
+    """The run after a kill must know that it was a kill, to leave addresses alone."""
     for ended in (False, True, False):
         checkpoints.save(0.0, ended=ended)
         text = (tmp_path / "state.json").read_text()
@@ -270,7 +270,7 @@ Make = Callable[..., Checkpoints]
 
 @pytest.fixture
 def with_outputs(frontier: Frontier, tmp_path: Path, calls: list[str]) -> Make:
-    """A function that makes checkpoints of a crawl with outputs on such a disk."""
+    """A function that makes checkpoints of a crawl with outputs, on a disk of the test."""
 
     def make(disk: Disk | None = None) -> Checkpoints:
         log, outputs = Part("log", calls), Part("outputs", calls)
@@ -284,14 +284,14 @@ def test_the_pages_are_on_the_disk_before_the_state_counts(
 ) -> None:
     checkpoints = with_outputs(Disk(3, calls))
     checkpoints.begin(0.0)
-    hurried, seen = [], []
+    at_once, seen = [], []
     while checkpoints.under_way:
-        hurried.append(checkpoints.deadline == -inf)
+        at_once.append(checkpoints.deadline == -inf)
         seen.append(saved(tmp_path))
         checkpoints.step()
     assert calls == ["log cut", "outputs cut", "disk begin", "log sync", "outputs sync"]
-    # While the disk is busy the crawl need not hurry back.
-    assert hurried == [
+    # While the disk is busy, the next step is not due at once.
+    assert at_once == [
         True,
         True,
         False,
@@ -334,7 +334,7 @@ def test_a_page_that_cannot_be_written_ends_the_checkpoint(
     assert saved(tmp_path) is None
 
 
-def test_the_log_and_the_outputs_take_up_what_they_said(
+def test_the_log_and_the_outputs_get_their_marks_back(
     with_outputs: Make, calls: list[str], tmp_path: Path
 ) -> None:
     with_outputs().save(0.0)
@@ -348,11 +348,11 @@ def test_the_log_and_the_outputs_take_up_what_they_said(
     assert calls == ["log load"]
 
 
-# What people ask for
+# Checkpoints on request.
 
 
 def steps_of(saving: Iterator[bool | None], checkpoints: Checkpoints) -> tuple[int, bool]:
-    """How many steps were made until there was an answer, and the answer."""
+    """The number of steps until there was an answer, and the answer."""
     for count, answer in enumerate(saving):
         if answer is not None:
             return count, answer
@@ -380,7 +380,7 @@ def test_save_now_holds_what_came_after_the_cut_of_another(
     assert saved(tmp_path) == [0, 1, 2, 3]
 
 
-def test_two_who_ask_at_once_share_one(
+def test_two_requests_at_once_share_one(
     checkpoints: Checkpoints, frontier: Frontier, tmp_path: Path, calls: list[str]
 ) -> None:
     first, second = (checkpoints.save_now(lambda: 100.0) for _ in range(2))
@@ -394,7 +394,7 @@ def test_two_who_ask_at_once_share_one(
     assert answer is True
 
 
-def test_save_now_where_it_fails(checkpoints: Checkpoints) -> None:
+def test_save_now_reports_a_failure(checkpoints: Checkpoints) -> None:
     saving = checkpoints.save_now(lambda: 100.0)
     assert next(saving) is None
     disk = FaultyDisk()

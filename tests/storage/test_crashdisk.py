@@ -1,4 +1,4 @@
-"""The disk that fails when it is told to: what it passes on, and what it leaves."""
+"""The disk with faults on demand: calls that it passes on, and files that it leaves."""
 
 import errno
 import os
@@ -24,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def left(tmp_path: Path) -> Callable[..., dict[str, bytes]]:
-    """What a disk holds after a power cut: bytes by path."""
+    """The content of a disk after a power cut: bytes by path."""
     count = iter(range(10**9))
 
     def look(disk: CrashDisk, keep: str | Random) -> dict[str, bytes]:
@@ -115,7 +115,7 @@ def test_afterwards_it_is_gone(folder: Path) -> None:
         ("bytes", {"old": b"old+"}),
     ],
 )
-def test_what_was_not_synced_may_vanish(
+def test_unsynced_changes_may_be_lost(
     keep: str, expected: dict[str, bytes], folder: Path, left: Callable[..., dict[str, bytes]]
 ) -> None:
     with CrashDisk(folder) as disk:
@@ -125,7 +125,7 @@ def test_what_was_not_synced_may_vanish(
     assert content(folder) == {"old": b"old+", "new": b"new"}
 
 
-def test_what_was_synced_stays(folder: Path, left: Callable[..., dict[str, bytes]]) -> None:
+def test_synced_changes_stay(folder: Path, left: Callable[..., dict[str, bytes]]) -> None:
     with CrashDisk(folder) as disk:
         write(folder / "new", b"new", sync=True)
         sync(folder)
@@ -194,7 +194,7 @@ def test_chance_keeps_the_order_of_names(
     assert found == {"", "a", "ab", "abc"}
 
 
-def test_what_an_fsync_could_not_save_no_other_saves(
+def test_pages_of_a_failed_fsync_are_lost_for_the_next(
     folder: Path, left: Callable[..., dict[str, bytes]]
 ) -> None:
     with CrashDisk(folder) as disk:
@@ -210,7 +210,7 @@ def test_what_an_fsync_could_not_save_no_other_saves(
     assert content(folder)["old"] == b"old-lost-kept"
 
 
-def test_operations_fail_as_told(folder: Path) -> None:
+def test_operations_fail_on_demand(folder: Path) -> None:
     with CrashDisk(folder) as disk:
         disk.fail(2, "write", times=2)
         with closing(LineFile(folder / "lines")) as file:
@@ -247,7 +247,7 @@ def test_nothing_is_done_after_the_cut(after: bool, folder: Path) -> None:
         disk.cut(2, "open", "write", after=after)
         fd = os.open(folder, os.O_RDONLY)
         try:
-            # It unlinks what it made when anything goes wrong.
+            # It unlinks the file that it made if anything fails.
             create("new", [b"1", b"2"], folder=fd)
         finally:
             os.close(fd)
@@ -266,7 +266,7 @@ def test_a_file_that_the_cut_opened_is_closed(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["old", "new"])
-def test_a_change_behind_its_back_is_found_out(name: str, folder: Path) -> None:
+def test_an_unseen_change_is_detected(name: str, folder: Path) -> None:
     with pytest.raises(AssertionError, match=f"'{name}'"), CrashDisk(folder):
         (folder / name).write_bytes(b"changed")
     with CrashDisk(folder, besides=["lock"]):
@@ -288,7 +288,7 @@ def test_descriptors_of_before_and_copies_are_known(
         os.fsync(fd)
         os.close(copy)
         os.close(fd)
-        # The same number, closed by others without our knowledge, and given to another file.
+        # The same number, closed unseen by other code and reused for another file.
         opened = os.open(folder / "old", os.O_RDONLY)
         with open(opened, "rb"):
             pass
@@ -317,9 +317,7 @@ def test_a_whole_folder_can_be_synced(folder: Path, left: Callable[..., dict[str
         assert left(disk, "none") == {"old": b"old", "sub/a": b"3", "b": b"2"}
 
 
-def test_somebody_may_watch_each_operation(
-    folder: Path, left: Callable[..., dict[str, bytes]]
-) -> None:
+def test_each_operation_can_be_watched(folder: Path, left: Callable[..., dict[str, bytes]]) -> None:
     found = []
 
     def watch(operation: Operation) -> None:

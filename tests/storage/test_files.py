@@ -143,8 +143,8 @@ def test_lines_are_written_all_or_none(tmp_path: Path) -> None:
     assert (tmp_path / "lines").read_bytes() == b"first\nsecond\n"
 
 
-def test_what_a_sync_failed_to_write_is_written_again(tmp_path: Path) -> None:
-    """As often as it fails, and nothing before it."""
+def test_after_a_failed_sync_the_end_is_written_again(tmp_path: Path) -> None:
+    """After each failure, and nothing before the end is written."""
     (tmp_path / "lines").write_bytes(b"old\n" * 1000)
     with CrashDisk(tmp_path) as disk:
         file = LineFile(tmp_path / "lines")
@@ -163,7 +163,7 @@ def test_what_a_sync_failed_to_write_is_written_again(tmp_path: Path) -> None:
     assert len((tmp_path / "lines").read_bytes()) == 4000 + 600 + 3 * len("0 again\n")
 
 
-def test_what_is_cut_off_and_written_anew_is_written_again(tmp_path: Path) -> None:
+def test_after_a_cut_the_new_end_is_written_again(tmp_path: Path) -> None:
     (tmp_path / "lines").write_bytes(b"old\n" * 2)
     with CrashDisk(tmp_path) as disk:
         file = LineFile(tmp_path / "lines")
@@ -203,7 +203,7 @@ def test_a_reserve_takes_room_and_gives_it_back(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_a_reserve_that_was_left_behind_is_used_again(tmp_path: Path) -> None:
+def test_a_reserve_left_by_a_kill_is_used_again(tmp_path: Path) -> None:
     path = tmp_path / "reserve"
     Reserve(path, 1000)
     Reserve(path, 100_000).release()

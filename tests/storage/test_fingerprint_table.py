@@ -12,12 +12,12 @@ from larbinpy.storage.fingerprint_table import FingerprintTable, _widths
 from larbinpy.storage.sizes import TABLE_SIZES, TableSizes
 
 TOP = 2**64 - 1
-#: Some anywhere, many in the lowest region and the highest, so that runs meet both ends.
+#: Many lie in the lowest and the highest region, so that runs reach both ends of the table.
 PRINTS = st.integers(0, 20) | st.integers(TOP - 20, TOP) | st.integers(0, TOP)
 BATCHES = st.lists(st.lists(PRINTS, max_size=20), max_size=40)
 
 
-#: So that a handful of fingerprints does what millions do.
+#: Sizes with which a handful of fingerprints has the effects of millions.
 TINY = TableSizes(region_bits=2, width=1, tail=2, growth=1)
 
 
@@ -86,7 +86,7 @@ class TestTiny:
             assert (7 in table) == (7 in model)
 
     @given(BATCHES, st.lists(PRINTS, max_size=20))
-    def test_it_says_what_add_would_and_adds_nothing(
+    def test_absent_says_what_add_would_and_adds_nothing(
         self, batches: list[list[int]], asked: list[int]
     ) -> None:
         table = FingerprintTable(TINY)
@@ -134,7 +134,7 @@ class TestTiny:
         restored = copy(table, lambda: later and table.add([later.pop()]), size=16)
         assert len(restored) == len(model)
         assert all(f in restored for f in model)
-        # What came meanwhile is in it or not; added again, with all that follows, it is.
+        # The image may lack those added meanwhile; added again, as from the log, they are there.
         for f in during:
             fill(restored, [f])
         restored.recount(len(model | set(during)))
@@ -208,7 +208,7 @@ def image_of(table: FingerprintTable) -> bytes:
     ],
     ids=["empty", "short", "magic", "cut", "long", "width", "moves", "moved"],
 )
-def test_what_is_no_image_is_refused(change: Callable[[bytes], bytes]) -> None:
+def test_an_invalid_image_is_refused(change: Callable[[bytes], bytes]) -> None:
     table = FingerprintTable()
     table.add([1, 2, 3])
     data = change(image_of(table))
@@ -216,7 +216,7 @@ def test_what_is_no_image_is_refused(change: Callable[[bytes], bytes]) -> None:
         restore(data)
 
 
-def test_what_was_put_off_is_made_up_for_little_by_little(random_prints: list[int]) -> None:
+def test_postponed_growth_is_spread_over_calls(random_prints: list[int]) -> None:
     table, moves = FingerprintTable(TableSizes(batch=100)), []
     for start in range(0, 60_000, 100):
         table.add(random_prints[start : start + 100])

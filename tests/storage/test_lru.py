@@ -1,7 +1,7 @@
 from larbinpy.storage.lru import LruBudget
 
 
-def test_the_oldest_are_over_first() -> None:
+def test_the_least_recently_used_are_evicted_first() -> None:
     budget: LruBudget[str] = LruBudget(3)
     for key in "abcde":
         budget.use(key)
@@ -21,7 +21,7 @@ def test_costs_add_up_and_change() -> None:
     budget.use("c", 3)
     assert list(budget.surplus()) == ["a"]
     budget.discard("b")
-    budget.discard("nobody")
+    budget.discard("absent")
     assert (budget.total, repr(budget)) == (3, "<LruBudget 3 of 10, 1 keys>")
 
 
@@ -33,7 +33,7 @@ def test_the_last_one_stays_whatever_it_costs() -> None:
     assert list(budget.surplus()) == []
 
 
-def test_some_go_first_although_they_are_new() -> None:
+def test_a_new_key_can_be_the_first_to_go() -> None:
     budget: LruBudget[str] = LruBudget(2)
     budget.use("a")
     budget.use("b")

@@ -36,14 +36,14 @@ from tests.support.warcs import captures, warcs
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    # The disk's account tells what is durable; the real disk takes long.
+    # `CrashDisk` decides what is durable, and the real disk would take long.
     monkeypatch.setattr(os, "fsync", lambda fd: None)
     with small_parts():
         yield
 
 
 class Disk:
-    """Brings the pages to the disk below, at once."""
+    """Makes the pages durable on the disk below, at once."""
 
     error = None
     done = True
@@ -59,27 +59,27 @@ class Disk:
 
 
 class Zeros(Random):
-    """Chance that leaves zeros for garbage, as file systems do with a journal."""
+    """Random numbers with zeros for garbage, as file systems with a journal leave."""
 
     def randbytes(self, n: int) -> bytes:
         return bytes(n)
 
 
 class Cuts:
-    """Cuts the power of a crawl as often as wanted, and looks at what is left."""
+    """Cuts the power of a crawl repeatedly, and checks what is left each time."""
 
     def __init__(self, room: Path, crawl: ValueCrawl, disk: CrashDisk, *, number: int = 0) -> None:
         self._room = room
         self._crawl = crawl
         self._disk = disk
         self._number = number
-        #: Of each cut: was the last state taken up that counted, or one that was begun later?
+        #: For each cut: 0 if the last committed state was found, 1 or more for a later one.
         self.found: list[int] = []
 
     def cut(self, keeps: Iterable[str] = EXTREMES, *, seeds: int = 1) -> None:
-        """What may be left now, in several ways; one in twelve is gone on with to the end."""
+        """Check several possible remains of a power cut now; finish the crawl of one in twelve."""
         self._number += 1
-        # With other garbage there an index of pages would not be ours any more.
+        # With other garbage the index of the pages would be that of another crawl.
         chance = Zeros if self._crawl.pages else Random
         dice: Iterator[Keep] = (chance(f"{self._number} {seed}") for seed in range(seeds))
         ways: list[Keep] = [*keeps, *dice]
@@ -98,7 +98,7 @@ class Cuts:
         crawl = ValueCrawl(left, random, pages=self._crawl.pages)
         try:
             assert crawl.state.exists or NOTHING in saves
-            # What a scratch left undone is done by the next.
+            # A scratch that was interrupted is repeated.
             crawl.scratch = self._crawl.scratch and not crawl.state.exists
             crawl.open()
             self.found.append(saves.index(crawl.saves[0]))
@@ -112,7 +112,7 @@ class Cuts:
 
 @pytest.fixture
 def room(tmp_path: Path) -> Iterator[Path]:
-    """A folder in memory, where there is such a thing: these are ten thousands of files."""
+    """A folder in memory if possible, as there are tens of thousands of files."""
     memory = "/dev/shm"
     where = memory if os.access(memory, os.W_OK) else tmp_path
     with TemporaryDirectory(dir=where) as name:
@@ -149,7 +149,7 @@ def test_a_power_cut_at_any_point_leaves_the_old_state_or_the_new(
         crawl.close()
     cuts.cut(seeds=0)
     assert {0, 1} <= set(cuts.found)
-    # There was all of that to go wrong.
+    # All of these operations were among those interrupted.
     changed = {(operation.kind, Path(operation.path).suffix) for operation in disk.operations}
     assert changed >= {("unlink", ".table"), ("unlink", ".log"), ("unlink", ".00000018")}
     assert crawl.had_images
@@ -170,8 +170,8 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-#: How a disk fails, and at what: once, for a while, in a checkpoint and the next, in the middle
-#: of a write.
+#: Ways for a disk to fail, each with the kinds of operations: once, for a while, in one checkpoint
+#: and the next, in the middle of a write.
 WAYS: dict[str, tuple[list[str], dict[str, int]]] = {
     "once": ([], {}),
     "for a while": ([], {"times": 5}),
@@ -203,7 +203,7 @@ def test_after_a_failure_at_any_point_the_next_checkpoint_counts(
 
 
 def go_on_until_saved(crawl: ValueCrawl, disk: CrashDisk, cuts: Cuts) -> int:
-    """To the first checkpoint after the errors, of which there were so many, or the second."""
+    """Go on to the first checkpoint after an error, or to the second one; the number of errors."""
     errors = saved = 0
     for _ in range(100):
         try:
@@ -216,7 +216,7 @@ def go_on_until_saved(crawl: ValueCrawl, disk: CrashDisk, cuts: Cuts) -> int:
                     cuts.cut(["none"], seeds=1)
             continue
         if is_saved:
-            # Now it has to be there, whatever failed before.
+            # It must be on the disk now, whatever failed before.
             with disk.away():
                 cuts.cut(["none"], seeds=0)
             saved += 1
@@ -273,7 +273,7 @@ def test_a_scratch_that_failed_at_any_point_is_made_again(
 
 # The outputs of a crawl, as it assembles them.
 
-#: Of which two fill a WARC file.
+#: Pages before the power cut; two fill a WARC file.
 PAGES = 3
 
 
@@ -320,7 +320,7 @@ def kept_bodies(folder: Path, mode: str) -> list[bytes]:
 def test_pages_before_a_checkpoint_survive_a_power_cut(
     mode: str, room: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In WARC mode these are two files, of which one is complete."""
+    """In WARC mode there are two files, of which one is complete."""
     spawn = os.posix_spawnp
     with parts_on_disk(folder, mode, Start.REFUSE) as parts, CrashDisk(folder) as disk:
 
@@ -335,7 +335,7 @@ def test_pages_before_a_checkpoint_survive_a_power_cut(
             parts.output.loaded(page_of(number))
         parts.saving.save()
         if mode != "warc":
-            # The making of an index, which the next page begins, is not seen by `CrashDisk`.
+            # In WARC mode the next page starts to build an index, which `CrashDisk` does not see.
             parts.output.loaded(page_of(PAGES))
         keeps: list[Keep] = [*EXTREMES, *map(Random, range(12))]
         for keep in keeps:

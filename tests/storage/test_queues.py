@@ -12,7 +12,7 @@ from larbinpy.storage.queues import Backlogs, Fifo
 from larbinpy.storage.sizes import StoreSizes
 from tests.support.faultydisk import CHANGES, READS, FaultyDisk
 
-#: Blocks of three lines, of two where they are a site's; five wait in memory for more.
+#: Blocks have three lines, those of a site two; five lines set aside fit into memory.
 SMALL = StoreSizes(lines=3, site_lines=2, line_cost=100, most_tails=550, forget=2, most_read=350)
 
 
@@ -111,7 +111,7 @@ def test_first_in_first_out(fifo: Fifo, before: str) -> None:
     assert list(fifo.lines()) == []
 
 
-def test_to_look_takes_nothing(fifo: Fifo) -> None:
+def test_listing_takes_nothing(fifo: Fifo) -> None:
     put(fifo, *names(10))
     fifo.spill()
     fifo.take()
@@ -148,8 +148,8 @@ def test_one_block_is_in_memory_whatever_the_length(fifo: Fifo) -> None:
         assert len(fifo) == left
 
 
-def test_what_is_taken_has_its_place_in_a_block(fifo: Fifo, blocks: Blocks) -> None:
-    """Also where it was in memory alone: it is owed from there."""
+def test_a_line_taken_has_a_place_in_a_block(fifo: Fifo, blocks: Blocks) -> None:
+    """Lines that were only in memory are written first, as they are owed from a block."""
     put(fifo, *names(4))
     taken = [take(fifo) for _ in range(4)]
     assert [place > 0 for place, _ in taken] == [True] * 4
@@ -160,13 +160,15 @@ def test_what_is_taken_has_its_place_in_a_block(fifo: Fifo, blocks: Blocks) -> N
     assert repr(blocks) == "<Blocks 0 in 1 files, 0 open>"
 
 
-def test_another_run_begins_with_what_is_owed(fifo: Fifo, blocks: Blocks, tmp_path: Path) -> None:
+def test_a_resumed_run_begins_with_the_lines_owed(
+    fifo: Fifo, blocks: Blocks, tmp_path: Path
+) -> None:
     put(fifo, *names(7))
     fifo.write()
     places = [take(fifo)[0] for _ in range(3)]
     blocks.leave(places[0])
     blocks.leave(places[2])
-    # The first block is finished but for its second line, the second one is not read.
+    # The first block owes its second line, and the second block has not been read.
     again = Blocks(tmp_path, SMALL)
     later = Fifo(again, "-")
     for position, _, owed in again.load(blocks.cut()):
@@ -178,8 +180,8 @@ def test_another_run_begins_with_what_is_owed(fifo: Fifo, blocks: Blocks, tmp_pa
 
 
 @pytest.mark.parametrize("call", ["spill", "write", "take"])
-def test_what_came_at_once_is_not_moved_for_each_block(fifo: Fifo, call: str) -> None:
-    """Ten million seeds would be moved ten thousand times: a list moves all that is left."""
+def test_a_long_tail_is_not_moved_for_each_block(fifo: Fifo, call: str) -> None:
+    """Deleting from the front of a list moves the rest, for each block of ten million seeds."""
     moved = 0
 
     class Tail(list[str]):
@@ -217,7 +219,7 @@ def test_a_full_disk_loses_and_doubles_nothing_of_a_fifo(fifo: Fifo, call: str) 
     assert taken + take_all(fifo) == names(8)
 
 
-# What was set aside.
+# URLs set aside.
 
 
 def test_without_any_url_set_aside(waiting: Waiting) -> None:
@@ -242,7 +244,7 @@ def test_urls_of_a_site_stay_in_their_order(waiting: Waiting, count: int) -> Non
 
 
 def test_urls_may_come_while_others_are_taken(waiting: Waiting) -> None:
-    """At all three places where they can be: read, in blocks and not written yet."""
+    """In all three places: read, in blocks, and not written yet."""
     urls = []
     taken = []
     for _ in range(30):
@@ -253,7 +255,7 @@ def test_urls_may_come_while_others_are_taken(waiting: Waiting) -> None:
     assert taken + waiting.take_all("a") == urls
 
 
-def test_what_is_written_is_owed_from_there_and_no_more_from_where_it_was(
+def test_a_line_written_again_is_owed_from_its_new_place_only(
     waiting: Waiting, blocks: Blocks
 ) -> None:
     waiting.put("a")
@@ -262,7 +264,7 @@ def test_what_is_written_is_owed_from_there_and_no_more_from_where_it_was(
     waiting.put("a")
     assert blocks.cut()["open"][source].bit_count() == owed - 2
     assert list(waiting.backlogs.lines()) == names(2)
-    # Nothing of a short rest is written.
+    # A rest that fills no block is not written.
     waiting.put("a")
     assert blocks.cut()["open"][source].bit_count() == owed - 2
 
@@ -270,7 +272,7 @@ def test_what_is_written_is_owed_from_there_and_no_more_from_where_it_was(
 def test_few_lines_wait_in_memory_however_many_sites_there_are(
     waiting: Waiting, blocks: Blocks
 ) -> None:
-    """Those that began to wait first are written first, though their blocks are not full."""
+    """The oldest tails are written first, in blocks that are not full."""
     backlogs = waiting.backlogs
     for number in range(50):
         waiting.put(f"site{number}")
@@ -285,7 +287,7 @@ def test_few_lines_wait_in_memory_however_many_sites_there_are(
 
 @sized(most_tails=10_000)
 def test_few_bytes_wait_in_memory_however_long_the_lines_are(blocks: Blocks) -> None:
-    """Short lines that began to wait before make no room for long ones, one by one."""
+    """Writing one older short line for each new long one would not be enough."""
     lines = [f"short{number}" for number in range(90)]
     lines += [f"{number}{'long' * 100}" for number in range(90)]
     waiting = Waiting(blocks, lines)
@@ -298,8 +300,8 @@ def test_few_bytes_wait_in_memory_however_long_the_lines_are(blocks: Blocks) -> 
 
 
 @sized(most_tails=1)
-def test_what_disks_that_failed_left_in_memory_goes(blocks: Blocks) -> None:
-    """Also where a site had nothing else that waits."""
+def test_lines_left_in_memory_by_failed_writes_are_written_later(blocks: Blocks) -> None:
+    """Also for a site with no other line that waits."""
     waiting = Waiting(blocks, names(20))
     disk = FaultyDisk()
     for number in range(10):
@@ -318,11 +320,11 @@ def test_the_numbers_of_blocks_that_were_read_are_forgotten(waiting: Waiting) ->
     site = waiting.backlogs._sites["a"]
     for left in range(39, 0, -1):
         waiting.backlogs.take("a")
-        # Two lines each, and as many more that were read.
+        # There are two lines in each, and as many numbers again of blocks that were read.
         assert len(site._unread) <= left + 3
 
 
-def test_another_run_has_all_that_was_set_aside(
+def test_a_resumed_run_has_all_lines_set_aside(
     waiting: Waiting, blocks: Blocks, tmp_path: Path
 ) -> None:
     for site in "aaaabbc":
@@ -366,7 +368,7 @@ def test_a_full_disk_loses_and_doubles_nothing_that_was_set_aside(
 
 @sized(lines=1000, most_tails=10**9)
 def test_a_disk_that_is_full_for_long_makes_no_block_too_large(blocks: Blocks) -> None:
-    """A block's lines have ten bits in their places."""
+    """The line has ten bits in a place."""
     fifo = Fifo(blocks, "-")
     put(fifo, *names(1500))
     fifo.write()
@@ -383,7 +385,7 @@ def test_a_disk_that_is_full_for_long_makes_no_block_too_large(blocks: Blocks) -
     assert [backlogs.take("a")[1] for _ in range(1501)] == [*names(1500), "last"]
 
 
-def test_what_cannot_be_read_is_not_taken(waiting: Waiting) -> None:
+def test_a_line_that_cannot_be_read_is_not_taken(waiting: Waiting) -> None:
     for _ in range(6):
         waiting.put("a")
     taken = []
@@ -402,7 +404,7 @@ def test_what_cannot_be_read_is_not_taken(waiting: Waiting) -> None:
 
 @sized(site_lines=8)
 def test_few_lines_are_kept_of_blocks_that_were_begun(waiting: Waiting) -> None:
-    """However many sites have their turn before others are done with a block."""
+    """However many sites have begun a block and not finished it."""
     sites = [f"site{number}" for number in range(30)]
     urls = {site: [waiting.put(site) for _ in range(8)] for site in sites}
     backlogs = waiting.backlogs

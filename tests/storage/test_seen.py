@@ -20,7 +20,7 @@ from larbinpy.storage.sizes import SeenSizes, TableSizes
 TOP = 2**64 - 1
 PRINTS = st.integers(0, 20) | st.integers(TOP - 20, TOP) | st.integers(0, TOP)
 BATCHES = st.lists(st.lists(PRINTS, max_size=20), max_size=20)
-#: So that a handful of fingerprints does what millions do.
+#: Sizes with which a handful of fingerprints has the effects of millions.
 SMALL = SeenSizes(
     batch=4,
     waiting=3,
@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def commit(seen: Seen) -> Any:
-    """A checkpoint; the mark as it comes back from the manifest."""
+    """Make a checkpoint; the mark as it is read from the manifest."""
     mark = json.loads(json.dumps(seen.cut()))
     seen.sync()
     seen.tidy(mark)
@@ -56,7 +56,7 @@ def files(folder: Path) -> list[str]:
 
 
 def make_image(seen: Seen) -> Any:
-    """Steps and checkpoints until the state has one, and no more; the mark."""
+    """Make steps and checkpoints until the state has an image; the mark."""
     while (mark := commit(seen))["table"] is None:
         seen.step()
     while seen._to_remove:
@@ -116,7 +116,7 @@ class TestSet:
 
 
 class Disk:
-    """Knows what a power cut leaves: what was synced, under the names that were synced."""
+    """After a power cut it has the bytes that were synced, under the names that were synced."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -138,7 +138,7 @@ class Disk:
 
 
 class Crawl:
-    """A `Seen` beside the set that it must be, and the set of the last commit."""
+    """A `Seen`, the set that it must equal, and that set at the last commit."""
 
     def __init__(self, folder: Path, disk: Disk) -> None:
         self.folder, self.disk = folder, disk
@@ -189,7 +189,7 @@ class Crawl:
         assert not any(f in self.seen for f in absent)
 
     def end(self) -> None:
-        """Leaves nothing that the last commit does not name."""
+        """No file is left that the last commit does not name."""
         self.check()
         self.steps(100)
         self.commit(tidy=True)
@@ -248,7 +248,7 @@ class TestFiles:
         again = load(folder, commit(loaded))
         assert len(again) == 3 and 7 in again
 
-    def test_what_a_later_cut_wrote_is_cut_off(self, folder: Path) -> None:
+    def test_bytes_of_a_later_cut_are_cut_off(self, folder: Path) -> None:
         seen = Seen(folder, "seen", SMALL)
         seen.add([1])
         mark = commit(seen)
@@ -308,7 +308,7 @@ class TestFiles:
         names = {"seen.000001.log", "seen.000010.log", "seen.000011.table"}
         assert set(files(folder)) <= names
 
-    def test_what_comes_while_an_image_is_made_is_counted_once(self, folder: Path) -> None:
+    def test_a_fingerprint_added_while_an_image_is_made_counts_once(self, folder: Path) -> None:
         seen = Seen(folder, "seen", SMALL)
         seen.add(range(1, 30))
         while commit(seen)["table"] is None:
@@ -338,7 +338,7 @@ class TestFiles:
         seen.clear()
         assert set(before) - set(files(folder)) == {"seen.000002.log", "seen.000003.table"}
 
-    def test_large_files_go_bit_by_bit(self, folder: Path) -> None:
+    def test_large_files_are_removed_in_steps(self, folder: Path) -> None:
         seen = Seen(folder, "seen", SMALL)
         seen.add([1])
         mark = commit(seen)
@@ -416,7 +416,7 @@ class TestDamage:
 
 
 class Fault:
-    """Lets `budget` bytes through to the disk, then says that it is full."""
+    """Passes `budget` bytes on to the disk, then reports that it is full."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
         self.budget = 10**9
@@ -502,7 +502,7 @@ class TestFaults:
         last = make_image(seen)
         assert len(load(folder, last)) == 59
 
-    def test_what_waits_is_written_by_a_later_step(
+    def test_after_a_failed_step_a_later_one_writes(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         disk = Fault(monkeypatch, "pwrite")
@@ -515,7 +515,7 @@ class TestFaults:
         seen.step()
         assert len(load(folder, commit(seen))) == 4
 
-    def test_what_a_sync_failed_to_write_is_written_again(
+    def test_after_a_failed_sync_the_log_is_written_again(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         seen = Seen(folder, "seen", SMALL)
@@ -581,7 +581,7 @@ class TestFaults:
         assert len(load(folder, make_image(seen))) == 59
 
     @pytest.mark.parametrize("name", ["unlink", "truncate"])
-    def test_what_cannot_be_removed_is_tried_again(
+    def test_a_failed_removal_is_tried_again(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, name: str
     ) -> None:
         seen = Seen(folder, "seen", SMALL)

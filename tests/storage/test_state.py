@@ -35,7 +35,7 @@ from tests.support.frontiers import (
     together,
 )
 
-#: Blocks of four URLs, of two where they are a site's, and files of few blocks.
+#: Blocks have four URLs, those of a site two, and files few blocks.
 SMALL = StoreSizes(lines=4, file_size=300, site_lines=2)
 make_frontier = partial(frontiers.make_frontier, sizes=SMALL)
 
@@ -72,7 +72,7 @@ def save(
 
 @pytest.fixture
 def frontier(tmp_path: Path) -> Iterator[Frontier]:
-    """One that owes eleven URLs: in blocks, at both ends of queues, set aside, with a site."""
+    """A frontier that owes eleven URLs, at all places where a URL can be."""
     frontier = make_frontier(tmp_path, max_urls=6)
     for url in urls(*range(10)):
         frontier.seed(url)
@@ -110,7 +110,7 @@ def test_a_saved_crawl_goes_on(frontier: Frontier, tmp_path: Path) -> None:
     again.close()
 
 
-def test_what_had_left_the_queues_comes_first(tmp_path: Path) -> None:
+def test_urls_that_had_left_the_queues_come_first(tmp_path: Path) -> None:
     frontier = make_frontier(tmp_path)
     for href in urls(*range(8)):
         frontier.seed(href)
@@ -123,7 +123,7 @@ def test_what_had_left_the_queues_comes_first(tmp_path: Path) -> None:
         each.close()
 
 
-def test_a_url_keeps_its_standing(tmp_path: Path) -> None:
+def test_a_url_keeps_its_fields(tmp_path: Path) -> None:
     frontier = make_frontier(tmp_path)
     there = Url("http://a.test/x?y", 2, "http://b.test/", 0, 3, True, True)
     sequencer_of(frontier).put(there)
@@ -149,7 +149,7 @@ def test_a_wait_goes_on_from_when_the_state_is_loaded(tmp_path: Path) -> None:
 
 
 def test_after_a_kill_no_address_is_asked_before_wait_duration(tmp_path: Path) -> None:
-    """Whom it asked since it last saved, the state does not know."""
+    """The state does not know which addresses were asked after it was saved."""
     frontier = make_frontier(tmp_path, least=30)
     frontier.seed("http://a.test/")
     save(State(tmp_path), frontier)
@@ -187,7 +187,7 @@ def test_scratch_forgets_all(frontier: Frontier, tmp_path: Path) -> None:
     state, log = State(tmp_path), Log()
     state.lock()
     save(state, frontier)
-    (tmp_path / "notes.txt").write_text("somebody else's")
+    (tmp_path / "notes.txt").write_text("not ours")
     fresh = make_frontier(tmp_path)
     for _ in range(2):
         state.clear(saved_by(fresh, log))
@@ -210,8 +210,8 @@ def test_half_of_a_scratch_is_no_state(frontier: Frontier, tmp_path: Path, nth: 
         assert owed(load(tmp_path)) == owed(frontier)
 
 
-def test_who_only_looks_changes_nothing(frontier: Frontier, tmp_path: Path) -> None:
-    """The torn ends that a kill leaves are seen past, and stay."""
+def test_listing_owed_urls_changes_nothing(frontier: Frontier, tmp_path: Path) -> None:
+    """The torn ends of files that a kill leaves are ignored, and stay."""
     save(State(tmp_path), frontier)
     for path in tmp_path.iterdir():
         if path.name != "state.json":
@@ -238,7 +238,7 @@ def saved_files(folder: Path) -> list[str]:
 
 
 def damages(data: bytes) -> dict[str, bytes]:
-    """Ways in which the bytes of a file can be wrong."""
+    """Damaged versions of the bytes of a file, by kind of damage."""
     middle = bytearray(data)
     middle[len(middle) // 2] ^= 0xFF
     return {"torn": data[:-5], "empty": b"", "flipped": bytes(middle), "noise": b"\x00\xff" * 40}
@@ -251,7 +251,7 @@ def one_line(error: pytest.ExceptionInfo[BaseException]) -> str:
 
 
 def take_up(folder: Path) -> list[str]:
-    """What the next run knows and does with it: all URLs that it owes."""
+    """The URLs that a resumed run owes, sorted."""
     frontier = load(folder)
     try:
         return sorted(url.href for url in map(Url, owed(frontier), [0] * frontier.owed))
@@ -261,10 +261,10 @@ def take_up(folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("kind", ["torn", "empty", "flipped", "noise", "missing"])
 def test_every_damaged_file_is_one_error(frontier: Frontier, tmp_path: Path, kind: str) -> None:
-    """Of the queues' files it is found out at the latest when the place is read."""
+    """Damage to the files of the queues is found at the latest when the block is read."""
     frontier.seed("http://c.test/" + "x" * 100)
     save(State(tmp_path), frontier)
-    rightly = owed(frontier)
+    expected = owed(frontier)
     tried = 0
     for name in saved_files(tmp_path):
         path = tmp_path / name
@@ -274,8 +274,8 @@ def test_every_damaged_file_is_one_error(frontier: Frontier, tmp_path: Path, kin
         else:
             path.write_bytes(damages(whole)[kind])
         try:
-            # What nobody needs any more may be damaged.
-            assert take_up(tmp_path) == rightly
+            # Finished blocks are not read, so their damage has no effect.
+            assert take_up(tmp_path) == expected
             assert kind == "flipped" and name.startswith("urls.")
         except StateError:
             with pytest.raises(StateError) as error:
@@ -287,7 +287,7 @@ def test_every_damaged_file_is_one_error(frontier: Frontier, tmp_path: Path, kin
         path.write_bytes(whole)
         tried += 1
     assert tried >= 5
-    assert take_up(tmp_path) == rightly
+    assert take_up(tmp_path) == expected
 
 
 WRONG: tuple[Any, ...] = (7, [], {}, None, "x")
@@ -355,7 +355,7 @@ def test_every_wrong_manifest_is_one_error(tmp_path: Path, text: str) -> None:
         one_line(error)
 
 
-def test_a_damaged_queue_is_one_error_for_those_who_only_look(
+def test_a_damaged_queue_is_one_error_when_owed_urls_are_listed(
     frontier: Frontier, tmp_path: Path
 ) -> None:
     save(State(tmp_path), frontier)
@@ -368,7 +368,7 @@ def test_a_damaged_queue_is_one_error_for_those_who_only_look(
         assert "damaged" in one_line(error)
 
 
-# Whatever goes wrong with the disk, at whatever moment.
+# A failure of the disk at each of its operations.
 
 UNIVERSE = [*urls(*range(60)), *(f"http://b.test/{number}" for number in range(60))]
 FINGERPRINTS = {url: fingerprint(url) for url in UNIVERSE}
@@ -393,7 +393,7 @@ class Crawl:
         return self
 
     def known(self) -> Known:
-        """What a checkpoint has to hold: the URLs that are owed, and those that were seen."""
+        """The content of a checkpoint: the URLs that are owed, and those that were seen."""
         seen = seen_of(self.frontier)
         urls = {url for url, number in FINGERPRINTS.items() if number in seen}
         assert len(seen) == len(urls)
@@ -423,7 +423,7 @@ class Crawl:
             pass
 
     def die(self) -> None:
-        """What the system does when a process ends: what is in memory is gone."""
+        """End as a killed process does: the content of the memory is lost."""
         self.frontier.close()
         self.log._waiting.clear()
         self.log.close()
@@ -437,7 +437,7 @@ def fate(url: Url) -> Fate:
 
 
 def each_point(tmp_path: Path) -> Iterator[tuple[Crawl, FaultyDisk, Known, dict[str, Any]]]:
-    """A crawl each for every operation on the disk, until none is left to go wrong.
+    """A crawl for each operation on the disk that can fail.
 
     Writes may go wrong in the middle, too. Yields the crawl, its disk, what its last
     checkpoint holds, and the point.
@@ -461,13 +461,13 @@ def each_point(tmp_path: Path) -> Iterator[tuple[Crawl, FaultyDisk, Known, dict[
 
 
 def found(folder: Path) -> Known:
-    """What another run takes up, whole and as a state that was saved."""
+    """The content of the state that a resumed run loads, after checks that it is whole."""
     crawl = Crawl(folder).load()
     known, logged = crawl.known(), crawl.logged()
     assert set(known[0].values()) == {1}
-    # Else a URL would never be fetched: it was seen, and nobody has it.
+    # Otherwise a URL that was seen and is in no queue would never be fetched.
     assert known[1] == known[0].keys() | logged
-    # The first thing that it does is to save, and its end may be near as well.
+    # A resumed run begins with a checkpoint, and may end directly after it.
     crawl.save()
     crawl.die()
     again = Crawl(folder).load()
@@ -482,7 +482,7 @@ def no_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def save_while_working(crawl: Crawl) -> None:
-    """What is done between the steps is not part of a checkpoint."""
+    """Changes between the steps are not part of a checkpoint."""
     steps = crawl.state.checkpoint(crawl.saved, 0.0)
     for number, _ in enumerate(steps):
         if number in (0, 3):
@@ -505,7 +505,7 @@ def test_a_kill_at_any_point_leaves_the_old_state_or_the_new(
         assert known in (old, new)
         states.append((point["nth"], known == new))
         assert disk.struck or known == new
-    # Once it counts it counts.
+    # No later failure undoes a checkpoint that counts.
     found_new = [is_new for _, is_new in sorted(states)]
     assert found_new == sorted(found_new)
     assert set(found_new) == {False, True}
@@ -534,7 +534,7 @@ def test_after_a_full_disk_the_same_crawl_goes_on_and_saves(
     tmp_path: Path, no_fsync: None, act: Act
 ) -> None:
     for crawl, disk, _, point in each_point(tmp_path):
-        # The write that failed is taken back, unless that fails as well.
+        # A failed write is cut off again, unless that fails too.
         disk.fail(**point, times=1 if point["torn"] else 3)
         before = crawl.known()
         with disk.under(*CHANGES):
@@ -624,7 +624,7 @@ sys.stdin.read()
     state.unlock()
 
 
-def test_a_folder_that_cannot_be_had_is_the_systems_error(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_raises_the_systems_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError):
         State(tmp_path / "file").lock()

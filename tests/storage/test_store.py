@@ -17,7 +17,7 @@ from larbinpy.storage.sizes import StoreSizes
 from larbinpy.storage.store import Place, Store, decode, encode
 from larbinpy.url import Url, resolve
 
-#: Blocks of three lines, of two where they are a site's, and two or so to a file.
+#: Blocks have three lines, those of a site two, and files some two blocks.
 SMALL = StoreSizes(lines=3, file_size=150, site_lines=2, most_tails=700, forget=2, most_read=500)
 
 
@@ -76,13 +76,13 @@ def test_a_seed_has_no_parent() -> None:
     assert decode(encode(Url("http://a.test/", 0))) == Url("http://a.test/", 0)
 
 
-def test_a_place_is_no_part_of_what_a_url_is() -> None:
+def test_urls_are_equal_whatever_their_place() -> None:
     assert decode("http://a.test/ 1 0 0 -", 77).place == 77
     assert decode("http://a.test/ 1 0 0 -", 77) == decode("http://a.test/ 1 0 0 -")
 
 
 @pytest.mark.parametrize("line", ["", "a 0 0 0", "a 0 0 0 - -", "a x 0 0 -", "a 0 x 0 -"])
-def test_what_is_no_line_is_refused(line: str) -> None:
+def test_an_invalid_line_is_refused(line: str) -> None:
     with pytest.raises(ValueError):
         decode(line)
 
@@ -143,7 +143,7 @@ def loaded(folder: Path, mark: Any) -> Store:
     return store
 
 
-def test_what_was_with_a_site_comes_back_before_all_else(store: Store, tmp_path: Path) -> None:
+def test_urls_that_were_with_a_site_come_back_first(store: Store, tmp_path: Path) -> None:
     for number in range(8):
         store.put(url(number))
     with_site = [take(store.ordinary) for _ in range(4)]
@@ -159,16 +159,14 @@ def test_what_was_with_a_site_comes_back_before_all_else(store: Store, tmp_path:
 
 @pytest.fixture
 def one_file(tmp_path: Path) -> Iterator[Store]:
-    """A store of which no block is gone because its file is."""
+    """A store with one file, which is never deleted."""
     opened = Store(tmp_path, replace(SMALL, file_size=1 << 20))
     yield opened
     opened.close()
 
 
-def test_what_left_after_one_that_is_owed_does_not_come_back(
-    one_file: Store, tmp_path: Path
-) -> None:
-    """A slow site's URL stays while those after it are done, through two runs."""
+def test_decided_urls_after_an_owed_one_do_not_come_back(one_file: Store, tmp_path: Path) -> None:
+    """A URL of a slow site stays while those after it are decided, through two runs."""
     store = one_file
     for number in range(9):
         store.put(url(number))
@@ -184,7 +182,7 @@ def test_what_left_after_one_that_is_owed_does_not_come_back(
     second.close()
 
 
-def test_what_left_a_sites_queue_does_not_come_back_either(one_file: Store, tmp_path: Path) -> None:
+def test_decided_urls_of_a_sites_queue_do_not_come_back(one_file: Store, tmp_path: Path) -> None:
     store = one_file
     for number in range(9):
         store.put(url(number))
@@ -202,14 +200,14 @@ def test_what_left_a_sites_queue_does_not_come_back_either(one_file: Store, tmp_
     store.close()
 
 
-def test_what_was_set_aside_goes_on_waiting(store: Store, tmp_path: Path) -> None:
+def test_urls_set_aside_go_on_waiting(store: Store, tmp_path: Path) -> None:
     for number in range(6):
         store.put(url(number, "ab"[number % 2], priority=number % 3 == 0))
     for queue in (store.priority, store.ordinary):
         while len(queue):
             set_aside(store, take(queue))
     again = loaded(tmp_path, store.cut())
-    # Two of each in blocks of theirs, the others are owed from where they were read.
+    # Two URLs of each site are in its blocks; the others are owed from where they were read.
     assert Counter(again.lines()) == Counter(store.lines())
     assert list(again.waiting_sites()) == ["http://a.test", "http://b.test"]
     assert again.lengths() == {
@@ -230,7 +228,7 @@ def test_a_site_of_any_length_may_wait(store: Store, tmp_path: Path) -> None:
     assert hrefs(again.lines()) == [url(number, site).href for number in range(4)]
 
 
-def test_tidy_keeps_what_the_save_and_the_queues_need(store: Store, tmp_path: Path) -> None:
+def test_tidy_keeps_the_files_that_mark_and_queues_need(store: Store, tmp_path: Path) -> None:
     for number in range(12):
         store.put(url(number))
     first = store.cut()
@@ -265,7 +263,7 @@ def test_clear_deletes_all_blocks_and_nothing_else(store: Store, tmp_path: Path)
     store.cut()
     assert len(files(tmp_path)) > 1
     (tmp_path / "state.json").write_text("{}")
-    (tmp_path / "urls.txt").write_text("somebody else's")
+    (tmp_path / "urls.txt").write_text("not ours")
     Store(tmp_path, SMALL).clear()
     assert files(tmp_path) == ["state.json", "urls.txt"]
 
@@ -298,10 +296,10 @@ Order = tuple[dict[bool, list[Url]], dict[tuple[bool, str], list[Url]]]
 
 
 class Queues(RuleBasedStateMachine):
-    """A Store does what deques do, whatever is spilled, cut and loaded.
+    """A Store behaves as deques do, however it is spilled, cut and loaded.
 
-    The model keeps in `out` what left the queues and is still owed. After a load, that is
-    in the queues again: which one is the store's affair, but none is lost or twice.
+    In the model, `out` holds the URLs that left the queues and are still owed. A load puts them
+    back into any of the queues; none may be lost or doubled.
     """
 
     @initialize()
@@ -382,7 +380,7 @@ class Queues(RuleBasedStateMachine):
     @precondition(lambda self: self.committed)
     @rule()
     def crash(self) -> None:
-        """Another run goes on from the last cut that was committed."""
+        """Another run resumes from the last committed cut."""
         assert self.committed is not None
         mark, owed, (fifos, waits) = self.committed
         self.store.close()
@@ -394,8 +392,8 @@ class Queues(RuleBasedStateMachine):
         self.out = []
         for priority in (False, True):
             lines = [decode(line) for line in self.fifo(priority).lines()]
-            # In the order in which they came, so that what had left comes first; those
-            # that had not are all here.
+            # URLs keep the order in which they were put, so those that had left come first,
+            # and all those that had not left are there.
             assert [number_of(each) for each in lines] == sorted(number_of(each) for each in lines)
             rest = fifos[priority]
             assert lines[len(lines) - len(rest) :] == rest
@@ -445,7 +443,7 @@ class Queues(RuleBasedStateMachine):
 
     @invariant()
     def memory_is_bounded(self) -> None:
-        """But for what was put since the last turn."""
+        """Only lines put since the last turn may be more."""
         for fifo in (self.store.priority, self.store.ordinary):
             assert len(fifo._head) < 3
         for wait in (self.store.priority_wait, self.store.ordinary_wait):
@@ -470,12 +468,12 @@ class Queues(RuleBasedStateMachine):
 
 
 def number_of(url: Url) -> int:
-    """The number under which it was put."""
+    """The number in the path of `url`."""
     return int(url.href.rsplit("/", 1)[1])
 
 
 def wait_urls(wait: Backlogs, site: str) -> list[Url]:
-    """What is set aside of a site, without taking it."""
+    """The URLs set aside of a site, without taking them."""
     urls = map(decode, wait.lines())
     return [url for url in urls if url.site == site]
 
@@ -485,11 +483,11 @@ class TestQueues(Queues.TestCase):  # type: ignore[misc, valid-type]
     settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 
 
-# Looking for one.
+# Searching.
 
 
 def found(store: Store, href: str) -> tuple[Place | None, int]:
-    """Where `href` is, and the steps that it took to find it."""
+    """The position of `href`, and the number of steps that the search took."""
     search, steps = store.find(href), 0
     while True:
         try:
@@ -499,7 +497,7 @@ def found(store: Store, href: str) -> tuple[Place | None, int]:
         steps += 1
 
 
-def test_what_left_a_block_and_what_is_decided_is_not_found_there(tmp_path: Path) -> None:
+def test_urls_that_left_or_are_decided_are_not_found_in_a_block(tmp_path: Path) -> None:
     store = Store(tmp_path, StoreSizes(lines=10))
     for number in range(30):
         store.put(Url(f"http://a.test/{number}", 5))
@@ -513,7 +511,7 @@ def test_what_left_a_block_and_what_is_decided_is_not_found_there(tmp_path: Path
         while True:
             next(search)
     assert end.value.value is None
-    # What is with its site is owed from where it was.
+    # URLs with their site are owed from their block.
     assert store._blocks.search(taken[17].place >> 10, "http://a.test/17 ") == (4, 1)
     for url in taken[16:]:
         store.leave(url.place)

@@ -1,4 +1,4 @@
-"""Files brought to the disk beside the loop: the child process, and the checkpoint that waits."""
+"""Bringing files to the disk in a child process, and the checkpoint that waits for it."""
 
 import errno
 import json
@@ -23,7 +23,7 @@ from tests.support.webserver import Step, Until
 
 pytest_plugins = ["tests.support.crawlworld"]
 
-#: For a machine that is stuck (s).
+#: Longest wait for an event, on a busy machine (s).
 PATIENCE = 30.0
 
 
@@ -48,7 +48,7 @@ def live(fd: str) -> bool:
 
 @pytest.fixture
 def children(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """The processes that were begun; at the end there must be nothing left of them."""
+    """The ids of the processes that were started; none may be left at the end."""
     begun: list[int] = []
     spawn = os.posix_spawnp
 
@@ -64,7 +64,7 @@ def children(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
 
 class Command:
-    """A `sync` of the test's own: it notes how it was called, and may wait or fail."""
+    """A command `sync` of the test: it records its arguments, and may wait or fail."""
 
     def __init__(self, folder: Path, *lines: str) -> None:
         folder.mkdir()
@@ -79,17 +79,17 @@ class Command:
     def calls(self) -> list[str]:
         return self._calls.read_text().splitlines() if self._calls.exists() else []
 
-    def let_go(self, status: int = 0) -> None:
-        """Let the one that waits end."""
+    def end(self, status: int = 0) -> None:
+        """Let the command that waits end."""
         os.write(self._gate, b"%d\n" % status)
 
     def close(self) -> None:
         os.close(self._gate)
 
 
-#: Waits for the test to say how it ends.
+#: Waits until `end`.
 HELD = 'read status < gate; exit "$status"'
-#: All but the first, which is that of the start.
+#: Returns at once for the checkpoint at the start.
 LATER = "[ $(wc -l < calls) -gt 1 ] || exit 0"
 
 Make = Callable[..., Command]
@@ -128,7 +128,7 @@ def test_the_command_of_this_system(tmp_path: Path, poller: Poller, children: li
     assert repr(syncing) == "<Syncing 1 folders done>"
 
 
-def test_what_is_called(
+def test_the_folders_are_arguments_of_the_command(
     tmp_path: Path,
     poller: Poller,
     children: list[int],
@@ -144,7 +144,7 @@ def test_what_is_called(
     assert sync.calls == [f"-f {tmp_path}/-out {tmp_path}"]
 
 
-def test_its_end_ends_the_wait_of_the_loop(
+def test_the_loop_wakes_when_the_child_ends(
     tmp_path: Path, poller: Poller, children: list[int], command: Make
 ) -> None:
     sync = command(HELD)
@@ -152,8 +152,8 @@ def test_its_end_ends_the_wait_of_the_loop(
     syncing.begin(1)
     assert poller.wait(0) == 0
     assert not syncing.done
-    sync.let_go()
-    # One wait, which is as long as it takes.
+    sync.end()
+    # A single wait, however long.
     assert poller.wait(PATIENCE) == 1
     assert syncing.done
     assert syncing.error is None
@@ -165,14 +165,14 @@ def test_waiting_without_the_loop(
     sync = command(HELD)
     syncing = Syncing(poller, [tmp_path])
     syncing.begin(1)
-    sync.let_go(2)
+    sync.end(2)
     syncing.wait()
     assert syncing.done
     assert syncing.error is not None
     syncing.wait()
 
 
-def test_nothing_is_done_where_there_is_nothing(poller: Poller, children: list[int]) -> None:
+def test_without_folders_nothing_is_done(poller: Poller, children: list[int]) -> None:
     syncing = Syncing(poller, [])
     syncing.begin(1)
     syncing.begin(2)
@@ -180,7 +180,7 @@ def test_nothing_is_done_where_there_is_nothing(poller: Poller, children: list[i
     assert children == []
 
 
-def test_nothing_is_done_where_nothing_was_written(
+def test_without_new_pages_nothing_is_done(
     tmp_path: Path, poller: Poller, children: list[int]
 ) -> None:
     syncing = Syncing(poller, [tmp_path])
@@ -191,24 +191,24 @@ def test_nothing_is_done_where_nothing_was_written(
 
 
 def test_one_at_a_time(tmp_path: Path, poller: Poller, children: list[int], command: Make) -> None:
-    """One that began before does not know of what was written since."""
+    """A child that is under way may miss bytes written since it began."""
     sync = command(HELD)
     syncing = Syncing(poller, [tmp_path])
     syncing.begin(1)
-    sync.let_go()
+    sync.end()
     syncing.begin(2)
     assert len(children) == 2
     assert not syncing.done
-    sync.let_go()
+    sync.end()
     wait(poller, syncing)
     assert syncing.error is None
 
 
 @pytest.mark.parametrize("line", ["exit 1", "kill -KILL $$"])
-def test_a_failure_is_for_good(
+def test_a_failure_is_final(
     line: str, tmp_path: Path, poller: Poller, children: list[int], command: Make
 ) -> None:
-    """The system tells of a page that it lost only once."""
+    """The system reports a lost page only once."""
     command(line)
     syncing = Syncing(poller, [tmp_path])
     syncing.begin(1)
@@ -224,7 +224,7 @@ def test_a_failure_is_for_good(
 
 @pytest.fixture
 def by_itself(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The calls of sync(2), which is not made."""
+    """The calls of sync(2), which do nothing."""
     calls: list[str] = []
     monkeypatch.setattr(os, "sync", lambda: calls.append("sync"))
     return calls
@@ -255,7 +255,7 @@ def test_a_program_that_collects_all_children(
     assert by_itself == ["sync"]
 
 
-def test_a_kernel_that_cannot_tell_of_its_end(
+def test_a_kernel_without_pidfd_open(
     tmp_path: Path, poller: Poller, children: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(pid: int) -> int:
@@ -272,7 +272,7 @@ def test_a_kernel_that_cannot_tell_of_its_end(
 
 
 class Outputs(SavedPart):
-    """Some, as a part of the state; `calls` is shared with the disk."""
+    """Outputs as a part of the state; `calls` is shared with the disk."""
 
     def __init__(self, calls: list[str]) -> None:
         self.calls = calls
@@ -290,7 +290,7 @@ class Outputs(SavedPart):
 
 
 class Disk:
-    """One that takes as long as the test wants it to."""
+    """A disk that is busy until the test ends it."""
 
     def __init__(self, calls: list[str]) -> None:
         self.calls = calls
@@ -302,7 +302,7 @@ class Disk:
         self.done = False
 
     def wait(self) -> None:
-        raise AssertionError("nobody waits for it")
+        raise AssertionError("the test makes all steps")
 
 
 @pytest.fixture
@@ -368,7 +368,7 @@ def test_outputs_that_are_not_whole_are_damage(tmp_path: Path, log: CrawlLog) ->
     frontier.close()
 
 
-def test_checkpoints_are_in_no_hurry_while_they_wait(
+def test_checkpoints_are_not_due_while_they_wait_for_the_disk(
     tmp_path: Path, log: CrawlLog, poller: Poller, children: list[int], command: Make
 ) -> None:
     sync = command(HELD)
@@ -384,7 +384,7 @@ def test_checkpoints_are_in_no_hurry_while_they_wait(
         checkpoints.step()
         assert checkpoints.under_way
         assert checkpoints.deadline != -inf
-    sync.let_go()
+    sync.end()
     wait(poller, syncing)
     for _ in range(20):
         checkpoints.step()
@@ -392,14 +392,14 @@ def test_checkpoints_are_in_no_hurry_while_they_wait(
     assert not checkpoints.under_way
     assert manifest(tmp_path)["outputs"] == {"pages": 0}
 
-    # And one that is wanted at once is, whatever is under way.
+    # A checkpoint that is wanted at once is made, whatever is under way.
     outputs.mark = 1
     checkpoints.begin(5.0)
     checkpoints.step()
     checkpoints.step()
     outputs.mark = 2
-    sync.let_go()
-    sync.let_go()
+    sync.end()
+    sync.end()
     checkpoints.save(6.0, ended=True)
     assert len(children) == 3
     assert manifest(tmp_path)["outputs"] == {"pages": 2}
@@ -410,7 +410,7 @@ def test_checkpoints_are_in_no_hurry_while_they_wait(
 
 
 class Site:
-    """A page with links to others, of which the last is not answered before `open`."""
+    """A page with links to others; the last one is answered once `open` is set."""
 
     def __init__(self, world: World, *settings: str) -> None:
         self.open = False
@@ -449,7 +449,7 @@ class Site:
 
 
 def test_killed_and_resumed_in_save_mode(world: World) -> None:
-    """What came after the last checkpoint is there once in the end."""
+    """Pages fetched again after the last checkpoint are saved once in the end."""
     site = Site(world, "outputMode save canReload off")
     for flags in ((), ("--resume",), ("--resume",)):
         crawler = world.crawl(*flags)
@@ -463,8 +463,8 @@ def test_killed_and_resumed_in_save_mode(world: World) -> None:
     assert site.web.count("/0") == 4
 
 
-def test_the_crawl_goes_on_while_the_disk_takes_its_time(world: World, command: Make) -> None:
-    """Without it no state is saved, and no time of the processor is spent on waiting."""
+def test_the_crawl_goes_on_while_the_disk_is_slow(world: World, command: Make) -> None:
+    """No state is saved before it is done, and waiting takes no processor time."""
     sync = command(LATER, HELD)
     site = Site(world, "debug")
     crawler = world.crawl()
@@ -476,9 +476,9 @@ def test_the_crawl_goes_on_while_the_disk_takes_its_time(world: World, command: 
     world.until(lambda: len(world.fates) == 7)
     assert (world.state / "state.json").read_bytes() == saved
     assert len(sync.calls) == 2
-    # For the one that waits, and for that at the end.
-    sync.let_go()
-    sync.let_go()
+    # For the checkpoint that waits, and for the last one.
+    sync.end()
+    sync.end()
     assert world.finish(crawler) == 0
     assert world.reported()["cpu_s"] < 0.9
     assert len(sync.calls) == 3
@@ -488,7 +488,7 @@ def test_the_crawl_goes_on_while_the_disk_takes_its_time(world: World, command: 
 def test_a_disk_that_loses_pages_ends_the_crawl(
     world: World, command: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the state of before, as nobody knows which pages are whole."""
+    """The earlier state stays, as it is unknown which pages are whole."""
     path = os.environ["PATH"]
     command(LATER, "exit 1")
     site = Site(world)
@@ -504,22 +504,22 @@ def test_a_disk_that_loses_pages_ends_the_crawl(
     assert set(world.outcomes()) == site.urls
 
 
-def test_signals_are_not_for_the_child(world: World, command: Make) -> None:
-    """Ctrl-C on a terminal and the end of a service come to all processes of the crawl."""
+def test_the_child_ignores_signals(world: World, command: Make) -> None:
+    """Ctrl-C on a terminal and the end of a service signal all processes of the crawl."""
     sync = command(HELD)
     Site(world)
     crawler = world.crawl()
     world.until(lambda: len(sync.calls) == 1)
     for number in (signal.SIGHUP, signal.SIGINT):
         os.killpg(crawler.process.pid, number)
-    sync.let_go()
-    sync.let_go()
+    sync.end()
+    sync.end()
     assert world.finish(crawler) == 11
     assert crawler.err == ""
 
 
 @pytest.mark.parametrize("mode", ["none", "stats"])
-def test_no_file_no_child(mode: str, world: World, command: Make) -> None:
+def test_without_files_there_is_no_child(mode: str, world: World, command: Make) -> None:
     sync = command("exit 1")
     site = Site(world, f"outputMode {mode}")
     site.open = True

@@ -1,4 +1,4 @@
-"""A disk that fails when it is told to, and that shows what a power cut leaves of a folder.
+"""A disk that fails on demand, and that shows the remains of a folder after a power cut.
 
 `CrashDisk` lies between the code under test and one real folder: it replaces the functions
 of `os` by which files are changed, lets them do their work, and keeps account of what is
