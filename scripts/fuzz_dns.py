@@ -1,4 +1,4 @@
-"""Long runs of what the tests do for a moment: see `dnsfuzz` and `forgery` among them."""
+"""Long runs of two short tests: `tests/support/dnsfuzz.py` and `forgery.py`."""
 
 import argparse
 import os

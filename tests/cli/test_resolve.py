@@ -21,23 +21,23 @@ pytest_plugins = ["tests.support.crawlworld"]
 
 
 class Terminal:
-    """What comes to a terminal."""
+    """A terminal, and the text written to it."""
 
     def __init__(self, world: World) -> None:
         self._master, self.slave = pty.openpty()
         self._poller = world.poller
-        self._said = bytearray()
+        self._text = bytearray()
         world.poller.register(self._master, READ, self._read)
 
     def _read(self, fd: int, _events: int) -> None:
         try:
-            self._said += os.read(fd, 1 << 16)
-        except OSError:  # EIO: nobody has the other end any more
+            self._text += os.read(fd, 1 << 16)
+        except OSError:  # EIO: the other end is closed
             self._poller.unregister(fd)
 
     @property
-    def said(self) -> str:
-        return self._said.decode()
+    def text(self) -> str:
+        return self._text.decode()
 
     def close(self) -> None:
         self._poller.unregister(self._master)
@@ -80,7 +80,7 @@ def names(world: World, *lines: str) -> str:
 
 
 def catches(crawler: Crawler, number: int) -> bool:
-    """Has the process said what it does about this signal?"""
+    """Whether the process handles this signal."""
     status = Path(f"/proc/{crawler.process.pid}/status").read_text()
     (caught,) = re.findall(r"^SigCgt:\s*(\w+)", status, re.MULTILINE)
     return bool(int(caught, 16) >> (number - 1) & 1)
@@ -92,7 +92,7 @@ def processor_time(crawler: Crawler) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-# What it says.
+# Output.
 
 
 def test_results_and_a_summary(world: World, resolve: Resolve) -> None:
@@ -126,7 +126,7 @@ def test_names_come_from_standard_input_too(world: World, resolve: Resolve) -> N
         assert len(crawler.out.splitlines()) == 300
 
 
-def test_results_come_as_they_are_known(world: World, resolve: Resolve) -> None:
+def test_results_are_written_as_they_arrive(world: World, resolve: Resolve) -> None:
     """Not at the end, and not when some buffer is full."""
     crawler = resolve(names(world, "n1.test", "dead.test", "n2.test"))
     world.until(lambda: crawler.out.count("\n") == 2)
@@ -174,21 +174,21 @@ def test_a_bar_where_standard_error_is_a_terminal(
 ) -> None:
     crawler = resolve(names(world), stderr=terminal.slave)
     assert world.finish(crawler) == 0
-    world.until(lambda: "resent" in terminal.said)
-    assert "300/300" in terminal.said
+    world.until(lambda: "resent" in terminal.text)
+    assert "300/300" in terminal.text
     assert len(crawler.out.splitlines()) == 300
 
 
-def test_a_bar_without_an_end_where_nobody_knows_it(
+def test_a_bar_without_a_total_for_a_pipe(
     world: World, resolve: Resolve, terminal: Terminal
 ) -> None:
     names(world)
     world.finish(resolve(shell='cat names | "$@"', stderr=terminal.slave))
-    world.until(lambda: "resent" in terminal.said)
-    assert "300 names [" in terminal.said
+    world.until(lambda: "resent" in terminal.text)
+    assert "300 names [" in terminal.text
     known = resolve(shell='"$@" < names', stderr=terminal.slave)
     world.finish(known)
-    world.until(lambda: "300/300" in terminal.said)
+    world.until(lambda: "300/300" in terminal.text)
 
 
 def test_results_and_bar_on_one_terminal_leave_each_other_whole(
@@ -196,11 +196,11 @@ def test_results_and_bar_on_one_terminal_leave_each_other_whole(
 ) -> None:
     crawler = resolve(names(world), stdout=terminal.slave, stderr=terminal.slave)
     assert world.finish(crawler) == 0
-    world.until(lambda: "resent" in terminal.said)
-    shown = [line.rpartition("\r")[2] for line in terminal.said.split("\r\n")]
+    world.until(lambda: "resent" in terminal.text)
+    shown = [line.rpartition("\r")[2] for line in terminal.text.split("\r\n")]
     assert sum(line.endswith(".test 192.0.2.1") for line in shown) == 300
     assert sum(bool(re.fullmatch(r"n\d+\.test 192\.0\.2\.1", line)) for line in shown) == 300
-    assert "300/300" in terminal.said
+    assert "300/300" in terminal.text
 
 
 def test_no_bar_elsewhere(world: World, resolve: Resolve) -> None:
@@ -209,21 +209,21 @@ def test_no_bar_elsewhere(world: World, resolve: Resolve) -> None:
     assert crawler.err.count("\n") == 1 and "\r" not in crawler.err
 
 
-# How it ends.
+# Exit status.
 
 
-def test_4_where_no_name_has_an_address(world: World, resolve: Resolve) -> None:
+def test_4_if_no_name_has_an_address(world: World, resolve: Resolve) -> None:
     crawler = resolve(names(world, "none.test", "a b"))
     assert world.finish(crawler) == 4
     assert "0 resolved, 2 failed" in crawler.err
 
 
-def test_0_where_there_is_no_name(world: World, resolve: Resolve) -> None:
+def test_0_for_no_names(world: World, resolve: Resolve) -> None:
     assert world.finish(resolve("/dev/null")) == 0
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["missing"], "missing: cannot be read: No such file or directory"),
         (["."], "cannot be read: Is a directory"),
@@ -235,29 +235,29 @@ def test_0_where_there_is_no_name(world: World, resolve: Resolve) -> None:
         (["--cache", "1000000001", "/dev/null"], "--cache: 1000000001 is not between 0 and"),
     ],
 )
-def test_2_where_the_usage_is_wrong(
-    world: World, resolve: Resolve, arguments: list[str], told: str
+def test_2_for_wrong_usage(
+    world: World, resolve: Resolve, arguments: list[str], message: str
 ) -> None:
     crawler = resolve(*arguments)
     assert world.finish(crawler) == 2
-    assert told in one_line(crawler)
+    assert message in one_line(crawler)
 
 
 def test_2_where_the_file_may_not_be_read_and_a_bar_would_count_it(
     world: World, resolve: Resolve, terminal: Terminal
 ) -> None:
     assert world.finish(resolve("missing", stderr=terminal.slave)) == 2
-    world.until(lambda: "cannot be read" in terminal.said)
-    assert "Traceback" not in terminal.said
+    world.until(lambda: "cannot be read" in terminal.text)
+    assert "Traceback" not in terminal.text
 
 
-def test_3_where_the_disk_is_full(world: World, resolve: Resolve) -> None:
+def test_3_for_a_full_disk(world: World, resolve: Resolve) -> None:
     crawler = resolve(names(world), shell='"$@" > /dev/full')
     assert world.finish(crawler) == 3
     assert "No space left" in one_line(crawler)
 
 
-def test_0_where_the_reader_leaves(world: World, resolve: Resolve) -> None:
+def test_0_if_the_reader_of_the_output_leaves(world: World, resolve: Resolve) -> None:
     file = names(world, *(f"n{n % 300}.test" for n in range(20_000)))
     crawler = resolve(file, shell='{ "$@"; echo "status $?" >&2; } | head -n 1')
     world.finish(crawler)
@@ -266,7 +266,7 @@ def test_0_where_the_reader_leaves(world: World, resolve: Resolve) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_11_where_a_signal_ends_it_and_what_is_known_is_told(
+def test_11_where_a_signal_ends_it_and_known_results_are_printed(
     world: World, resolve: Resolve, number: int
 ) -> None:
     crawler = resolve(names(world, "n1.test", "dead.test", "n2.test"))

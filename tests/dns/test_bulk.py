@@ -12,7 +12,7 @@ from tests.support.nameserver import NameServer
 
 
 class Clock:
-    """Moves when the poller waits in vain."""
+    """Moves when the poller finds nothing ready."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -22,7 +22,7 @@ class Clock:
 
 
 class ImpatientPoller(Poller):
-    """Waits for what is on its way, and lets the rest of the time pass on the clock only."""
+    """Waits for packets on their way; the rest of the time passes on the clock only."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class Bench:
             address_time=1800.0,
         )
         self.written: list[str] = []
-        self.told = 0
+        self.reported = 0
         #: Called once a turn.
         self.watch: Callable[[], object] = lambda: None
         self.summary = Summary()
@@ -66,11 +66,11 @@ class Bench:
             self._tell,
             as_json=as_json,
         )
-        assert self.told == len(self.written)
+        assert self.reported == len(self.written)
         return self.written
 
     def _tell(self, names: int) -> None:
-        self.told += names
+        self.reported += names
         self.watch()
 
 
@@ -126,13 +126,13 @@ def test_bad_lines(bench: Bench, line: str, shown: str, as_json: bool) -> None:
     assert bench.server.asked == []
 
 
-def test_a_name_again_and_again(bench: Bench) -> None:
+def test_a_repeated_name(bench: Bench) -> None:
     assert bench.run(["www.test"] * 500) == ["www.test 192.0.2.1"] * 500
     assert len(bench.server.asked) == 1
     assert bench.summary.cached > 0
 
 
-def test_only_what_is_in_flight_is_held(bench: Bench) -> None:
+def test_only_names_in_flight_are_held(bench: Bench) -> None:
     """The input is read no further ahead of the output than the resolver has room for."""
     bench.server.zone.update({f"n{n}.test": ["192.0.2.9"] for n in range(1000)})
 

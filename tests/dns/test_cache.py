@@ -109,7 +109,7 @@ NAMES = [
 ]
 
 
-def test_names_are_told_apart_by_every_part() -> None:
+def test_names_differ_by_every_part() -> None:
     cache = NameCache(len(NAMES))
     for number, name in enumerate(NAMES):
         cache.put(name, number_as_address(number), 1800, 0)
@@ -193,7 +193,7 @@ def test_absences_are_forgotten_when_no_more_fit() -> None:
     assert cache.stats()["absent"] == 1
 
 
-def test_what_was_said_last_holds() -> None:
+def test_the_latest_entry_holds() -> None:
     cache = NameCache(10)
     cache.put_failure("a.test", "timeout", 0)
     cache.put("a.test", ONE, 1800, 1)
@@ -243,7 +243,9 @@ def test_a_failure_is_kept_for_a_short_time() -> None:
 
 
 @pytest.mark.parametrize("addresses", [ONE, TWO])
-def test_the_last_addresses_serve_for_a_day_while_asking_fails(addresses: tuple[str, ...]) -> None:
+def test_the_last_addresses_are_used_for_a_day_while_lookups_fail(
+    addresses: tuple[str, ...],
+) -> None:
     cache = NameCache(10)
     cache.put("a.test", addresses, 1800, 0)
     assert cache.put_failure("a.test", "timeout", 1000) == Known(addresses, None)
@@ -270,11 +272,11 @@ def test_failures_are_bounded_and_the_oldest_go_first() -> None:
     assert len(cache) == 10_001
 
 
-# -- all of it
+# -- against a model
 
 
 class Model:
-    """What the cache promises, in the plainest way; exact while all times are whole minutes."""
+    """A plain model of the cache; exact while all times are whole minutes."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -365,7 +367,7 @@ def test_the_order_of_use_is_exact(size: int, turns: list[tuple[bool, str]]) -> 
         assert {other for other in NAMES if other in cache._found} == order.keys()
 
 
-def test_many_names_pushed_out_and_taken_back() -> None:
+def test_many_names_evicted_and_added_again() -> None:
     cache = NameCache(1000)
     for number in range(5000):
         cache.put(f"www{number}.example.test", number_as_address(number), 1800, 0)
@@ -399,7 +401,7 @@ def test_stats() -> None:
     assert repr(cache) == "<NameCache 2 found, 1 failed, <BloomFilter 1 of 1000>>"
 
 
-# -- what it costs
+# -- cost
 
 COUNT = 200_000
 
@@ -421,7 +423,7 @@ def test_a_name_costs_at_most_40_bytes(full: tuple[NameCache, list[str], float])
     assert grown / COUNT <= 40
 
 
-def test_a_look_up_takes_its_time_whatever_the_size(
+def test_a_lookup_takes_the_same_time_at_any_size(
     full: tuple[NameCache, list[str], float],
 ) -> None:
     """Some 2 us; the bound only notices a search through many names."""

@@ -28,7 +28,7 @@ def names(count: int) -> list[str]:
 
 
 def truth(count: int) -> dict[str, Answer]:
-    """What `PlainServer` has about `names`."""
+    """The answers of a `PlainServer` for `names`."""
     return {name: found(name, address_of(name)) for name in names(count)}
 
 
@@ -81,8 +81,8 @@ def test_five_bad_servers_and_a_good_one(world: World) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_whatever_comes_instead_of_an_answer(world: World, seed: int) -> None:
-    """Each question meets another fault, or two; a true answer comes for most."""
+def test_all_faults_in_place_of_replies(world: World, seed: int) -> None:
+    """Each question gets another fault, or two; most get a true reply in the end."""
     faults = [
         ns.drop,
         ns.twice,
@@ -115,7 +115,7 @@ def test_whatever_comes_instead_of_an_answer(world: World, seed: int) -> None:
     assert world.resolve_all(expected) == expected
 
 
-# -- records that nobody asked for
+# -- records of other names
 
 
 def test_records_of_other_names_are_not_believed(world: World) -> None:
@@ -135,8 +135,8 @@ def test_the_end_of_an_alias_counts_in_the_answer_only(world: World) -> None:
     assert server.asked == [("www.test", "A"), ("bank.test", "A")]
 
 
-def test_an_alias_leaves_nothing_behind_about_its_end(world: World) -> None:
-    """Who answers for a name may say where it leads, but only for those who ask for it."""
+def test_an_alias_caches_nothing_about_its_target(world: World) -> None:
+    """The server of a name decides its target, but not the addresses of that target for others."""
     liar = world.server({"evil.test": ["bank.test."], "bank.test": [FALSE_ADDRESS]})
     world.resolver()
     assert world.resolve("evil.test") == found("evil.test", FALSE_ADDRESS)
@@ -148,7 +148,7 @@ def test_an_alias_leaves_nothing_behind_about_its_end(world: World) -> None:
 
 
 def spellings(server: NameServer) -> dict[bytes, list[bytes]]:
-    """The questions as they came, by their lower case and in their order."""
+    """The questions as received, in order, by their lower-case name."""
     found = defaultdict(list)
     for packet in server.packets:
         found[packet[12:].lower()].append(packet[12:])
@@ -177,7 +177,7 @@ def test_any_answer_shows_that_the_case_is_kept(world: World, name: str) -> None
 
 
 def test_an_answer_to_a_question_in_lower_case_shows_nothing(world: World) -> None:
-    """Otherwise the servers that do not keep it would not be believed from then on."""
+    """Otherwise replies of servers that do not keep it would be rejected from then on."""
     server = world.server()
     server.case = "lower"
     server.script("www.test", *[ns.drop] * 3, ns.answer)

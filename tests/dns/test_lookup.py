@@ -41,7 +41,7 @@ def test_ipv6_is_asked_for_where_there_is_no_ipv4() -> None:
     assert it.answered(reply("2001:db8::1"), 2) is Verdict.FOUND
 
 
-def test_neither() -> None:
+def test_a_name_without_any_address() -> None:
     it = lookup()
     it.answered(reply(soa=60), 2)
     assert it.answered(reply(soa=90), 2) is Verdict.ABSENT
@@ -63,7 +63,7 @@ def test_an_alias_followed_to_its_end_is_asked_for_ipv6() -> None:
     assert it.section == wire.question("b.test", wire.AAAA)
 
 
-def test_aliases_from_answer_to_answer_end() -> None:
+def test_aliases_from_reply_to_reply_are_bounded() -> None:
     it = lookup()
     questions = 0
     while it.answered(reply(alias=f"n{questions}.test"), 1) is Verdict.ASK:
@@ -114,7 +114,7 @@ def test_more_servers_than_tries() -> None:
     assert it.answered(reply(rcode=5), 100) is Verdict.FAILED
 
 
-def test_tries_end_and_so_does_patience() -> None:
+def test_tries_and_time_are_bounded() -> None:
     it = lookup()
     it.tries = TRIES - 1
     assert it.timed_out(10, 1.0) is Verdict.NEXT

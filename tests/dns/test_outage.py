@@ -1,11 +1,11 @@
-"""Name servers that die: for a minute, or for good. Whole crawls, by a clock that leaps."""
+"""Name servers that die: for a minute, or for good. Whole crawls, by a simulated clock."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import pytest
 
-from larbinpy.dns import outage as told
+from larbinpy.dns.outage import Outage
 from tests.support.nameserver import NameServer, PlainServer, address_of
 from tests.support.resolverworld import World as Names
 from tests.support.resolverworld import found
@@ -33,7 +33,7 @@ def chain(web: Web) -> set[str]:
     return set(web.places)
 
 
-class Outage:
+class DyingServer:
     """A name server that is off from `dies` to `returns`, and the questions that come to it."""
 
     def __init__(self, dies: float, returns: float = float("inf")) -> None:
@@ -55,7 +55,7 @@ class Outage:
         return [self.rate[second] for second in range(int(self._dies), int(self._returns))]
 
 
-def check_cap(outage: Outage, connexions: int) -> None:
+def check_cap(outage: DyingServer, connexions: int) -> None:
     """The most that a dead server is asked, however many names wait for it.
 
     First questions leave whether or not it answers, `dnsConnexions` for each `dnsTimeout`
@@ -70,7 +70,7 @@ def check_cap(outage: Outage, connexions: int) -> None:
 
 
 def known_pages(world: World, since: float, until: float) -> int:
-    """How many pages of known.test were asked for between these times."""
+    """Number of requests for pages of known.test between these times."""
     times = [
         asked.time - world.started for asked in world.pages_asked if asked.host == "known.test"
     ]
@@ -78,7 +78,7 @@ def known_pages(world: World, since: float, until: float) -> int:
 
 
 def test_a_minute_without_names_costs_no_url(chain: set[str], crawl: Worlds) -> None:
-    outage = Outage(DIES, RETURNS)
+    outage = DyingServer(DIES, RETURNS)
     world = crawl(*PACE, seeds=["known.test/0"], watch=outage.watch)
     assert world.fetched == chain
     # Names that are known go on being fetched at their pace.
@@ -87,7 +87,7 @@ def test_a_minute_without_names_costs_no_url(chain: set[str], crawl: Worlds) -> 
     # server is known to be dead, or by which it is found out that it is alive again.
     assert max(outage.during()) <= 4
     assert sum(outage.during()) < 1.5 * (RETURNS - DIES)
-    # And soon after it all are found.
+    # And soon after the outage all are found.
     assert world.elapsed < RETURNS + 40
 
 
@@ -95,10 +95,8 @@ def lines_of(world: World) -> list[str]:
     return world.stderr.getvalue().splitlines()
 
 
-def test_people_are_told_when_no_server_answers_and_when_one_does_again(
-    chain: set[str], crawl: Worlds
-) -> None:
-    outage = Outage(DIES, RETURNS)
+def test_an_outage_and_its_end_are_printed(chain: set[str], crawl: Worlds) -> None:
+    outage = DyingServer(DIES, RETURNS)
     world = crawl(*PACE, seeds=["known.test/0"], watch=outage.watch)
     host, port = world.names.address
     assert lines_of(world) == [
@@ -107,9 +105,9 @@ def test_people_are_told_when_no_server_answers_and_when_one_does_again(
     ]
 
 
-def test_a_wrong_name_server_is_told_of_soon(web: Web, crawl: Worlds) -> None:
+def test_a_wrong_name_server_is_reported_soon(web: Web, crawl: Worlds) -> None:
     web.pages("a.test/")
-    outage = Outage(0)
+    outage = DyingServer(0)
     when: list[float] = []
 
     def watch(world: World) -> None:
@@ -121,22 +119,24 @@ def test_a_wrong_name_server_is_told_of_soon(web: Web, crawl: Worlds) -> None:
     assert 5 < when[0] < 15
 
 
-def test_a_crawl_whose_server_answers_says_nothing_of_it(chain: set[str], crawl: Worlds) -> None:
+def test_a_crawl_without_an_outage_prints_nothing_about_servers(
+    chain: set[str], crawl: Worlds
+) -> None:
     assert lines_of(crawl(*PACE, seeds=["known.test/0"])) == []
 
 
-def test_old_addresses_serve_where_nobody_can_be_asked(chain: set[str], crawl: Worlds) -> None:
-    outage = Outage(DIES, RETURNS)
+def test_expired_addresses_are_used_during_an_outage(chain: set[str], crawl: Worlds) -> None:
+    outage = DyingServer(DIES, RETURNS)
     world = crawl(*PACE, "dnsCacheTime 10", seeds=["known.test/0"], watch=outage.watch)
     assert world.fetched == chain
     assert known_pages(world, DIES, RETURNS) >= 30
 
 
 def test_many_names_wait_for_the_server(web: Web, crawl: Worlds) -> None:
-    """A page of 300 links just before: what is asked in the outage is capped all the same."""
+    """A page of 300 links just before: the questions in the outage are bounded all the same."""
     web.page("known.test/", *[f"//host{number}.test/" for number in range(300)], delay=DIES + 1)
     web.pages(*[f"host{number}.test/" for number in range(300)])
-    outage = Outage(DIES, RETURNS)
+    outage = DyingServer(DIES, RETURNS)
     lines = ["dnsConnexions 20", "waitBy site"]
     world = crawl(*lines, seeds=["known.test/"], watch=outage.watch)
     assert world.fetched == set(web.places)
@@ -160,16 +160,16 @@ def test_one_of_two_servers_dies_for_good(
         host, port = seconds[-1].address
         return [f"dnsServer {host}:{port}"]
 
-    def run(outage: Outage) -> World:
+    def run(outage: DyingServer) -> World:
         return crawl(*PACE, seeds=["known.test/0"], prepare=with_another, watch=outage.watch)
 
-    well = run(Outage(float("inf")))
-    outage = Outage(DIES)
+    well = run(DyingServer(float("inf")))
+    outage = DyingServer(DIES)
     world = run(outage)
     assert world.fetched == well.fetched == chain
     assert world.elapsed < 1.05 * well.elapsed
     assert known_pages(world, DIES, RETURNS) >= 58
-    # Where it seems dead it is asked once in five seconds, on top of a few names at first.
+    # While it seems dead it is asked once in five seconds, after a few names at first.
     assert sum(outage.rate[second] for second in range(int(DIES), PAGES)) < 30
 
 
@@ -181,8 +181,8 @@ def server(answered: int, lost: int, resting: bool = False) -> dict[str, object]
 
 
 def words(*looks: list[dict[str, object]]) -> list[str]:
-    """What is said at each of `looks`, one second after the other."""
-    it = told.Outage()
+    """The lines printed at each of `looks`, one second after the other."""
+    it = Outage()
     return [" ".join(it.look(servers, now))[:8] for now, servers in enumerate(looks)]
 
 
@@ -196,11 +196,11 @@ def test_one_server_that_is_awake_is_enough() -> None:
     assert words(*looks) == [""] * 20
 
 
-def test_silence_where_nobody_asks_is_no_outage() -> None:
+def test_silence_without_questions_is_no_outage() -> None:
     assert words([server(1, 0)], *([server(1, 8, True)] for n in range(20))) == [""] * 21
 
 
-def test_an_outage_is_told_once_and_taken_back() -> None:
+def test_an_outage_is_reported_once_and_so_is_its_end() -> None:
     looks = [*([server(1, n, True)] for n in range(10)), [server(2, 10)], [server(2, 10)]]
     assert words([server(1, 0)], *looks) == [*[""] * 6, "no name ", *[""] * 4, "name ser", ""]
 
@@ -225,10 +225,10 @@ def test_one_of_two_servers_is_dead_from_the_start(names: Names) -> None:
 
 
 def test_a_server_is_dead_for_a_minute_and_thousands_of_names_wait(names: Names) -> None:
-    """Who asked for them asks again, until there is an answer."""
+    """The caller asks again until there is an answer."""
     server = names.server(kind=PlainServer)
     it = names.resolver(in_flight=100, send_queue=100)
-    outage = Outage(0, 60)
+    outage = DyingServer(0, 60)
     owed = {f"host{number}.test": None for number in range(5000)}
     answered = 0
     while owed:

@@ -16,7 +16,7 @@ def world() -> Iterator[World]:
         yield it
 
 
-# -- what is known without asking
+# -- answers without a question
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_no_question_is_sent_for(world: World, name: str, answer: Answer) -> Non
     assert world.servers[0].asked == []
 
 
-# -- the ordinary ways
+# -- ordinary answers
 
 
 @pytest.mark.parametrize(
@@ -89,14 +89,14 @@ def test_aliases_one_at_a_time(world: World, name: str, reason: str | None, ques
     assert len(world.servers[0].asked) == questions
 
 
-def test_the_cache_answers_until_its_time_is_over(world: World) -> None:
+def test_the_cache_answers_until_the_entry_expires(world: World) -> None:
     it = world.resolver()
     world.resolve("www.test")
     assert it.ask("WWW.test", world.now + 1799) == found("WWW.test", "192.0.2.1")
     assert it.ask("www.test", world.now + 1800) is None
 
 
-def test_refresh_passes_over_the_cache(world: World) -> None:
+def test_refresh_ignores_the_cache(world: World) -> None:
     world.server(dict(ZONE))
     world.resolver()
     world.resolve("www.test")
@@ -110,7 +110,8 @@ def test_a_failure_is_remembered(world: World) -> None:
     it = world.resolver()
     world.resolve("none.test")
     assert it.ask("none.test", world.now + 1) == failed("none.test", "nxdomain")
-    # Its time is the cache's own; the zone's SOA says 120 s, which holds for a name that is.
+    # An absence is kept for the cache's own time; the 120 s of the zone's SOA are for a name
+    # without addresses.
     assert it.ask("none.test", world.now + 3599) == failed("none.test", "nxdomain")
     assert it.ask("none.test", world.now + 3600) is None
     world.run()
@@ -148,7 +149,7 @@ def test_in_flight_and_queue_are_bounded(world: World) -> None:
     assert (it.in_flight, it.queued, it.room) == (0, 0, 60)
 
 
-def test_how_long_look_ups_take_is_counted(world: World) -> None:
+def test_the_durations_of_lookups_are_counted(world: World) -> None:
     server = world.server()
     server.script("www.test", ns.drop, ns.answer)
     it = world.resolver()
@@ -231,7 +232,7 @@ def test_addresses_from_name_servers_are_reported_once(world: World) -> None:
     assert it.reported == []
 
 
-def test_what_is_expected_comes_behind_what_is_asked_for(world: World) -> None:
+def test_expected_names_come_after_those_asked_for(world: World) -> None:
     zone = {f"{kind}{n}.test": ["192.0.2.1"] for kind in "ab" for n in range(20)}
     server = world.server(zone)
     it = world.resolver(in_flight=4)
@@ -243,7 +244,7 @@ def test_what_is_expected_comes_behind_what_is_asked_for(world: World) -> None:
     assert [name[0] for name, _ in server.asked] == ["a"] * 20 + ["b"] * 20
 
 
-def test_what_is_expected_takes_half_of_the_places(world: World) -> None:
+def test_expected_names_take_half_of_the_places(world: World) -> None:
     world.server().down = True
     it = world.resolver(in_flight=10)
     it.expect([f"n{n}.test" for n in range(50)], world.now)
@@ -255,14 +256,14 @@ def test_what_is_expected_takes_half_of_the_places(world: World) -> None:
     assert it.in_flight == 10
 
 
-def test_what_is_expected_has_bounds(world: World) -> None:
+def test_expected_names_are_bounded(world: World) -> None:
     it = world.resolver(send_queue=30)
     it.expect([f"n{n}.test" for n in range(100)], world.now)
     assert it.stats()["early"] == 30
     assert it.room == 30
 
 
-def test_what_needs_no_question_is_not_expected(world: World) -> None:
+def test_a_name_that_needs_no_question_is_not_expected(world: World) -> None:
     it = world.resolver()
     world.resolve("www.test")
     it.ask("many.test", world.now)
@@ -344,7 +345,7 @@ def test_dead_names_do_not_hold_up_the_others(world: World) -> None:
 
 
 def test_a_live_name_among_many_dead_ones(world: World) -> None:
-    """Names that nobody answers for make a server look dead, not a first question wait."""
+    """Names that no server answers for make it look dead, but no first question waits for that."""
     server = world.server({"www.test": ["192.0.2.1"]})
     it = world.resolver()
     for number in range(60):
@@ -372,7 +373,7 @@ def test_a_server_that_is_dead_for_a_minute(world: World) -> None:
         if world.now >= 1060 and server.down:
             server.down, sent_down = False, len(server.asked)
         if world.now < 1060:
-            # What is known goes on meanwhile, also where a fresh look fails.
+            # Cached names are answered meanwhile, even if a refresh fails.
             assert it.ask("n0.test", world.now) == found("n0.test", "192.0.2.1")
         world.turn()
         owed -= {answer.name for answer in world.answers if answer.reason is None}
@@ -384,7 +385,7 @@ def test_a_server_that_is_dead_for_a_minute(world: World) -> None:
     assert server.asked.count(("n1.test", "A")) < 20
 
 
-def test_an_expired_address_serves_while_asking_fails(world: World) -> None:
+def test_an_expired_address_is_used_while_lookups_fail(world: World) -> None:
     server = world.server()
     world.resolver()
     world.resolve("www.test")
@@ -394,7 +395,7 @@ def test_an_expired_address_serves_while_asking_fails(world: World) -> None:
     assert len(server.asked) > 1
 
 
-# -- servers that will not
+# -- errors of servers
 
 
 @pytest.mark.parametrize(
@@ -428,7 +429,7 @@ def test_a_servfail_that_passes(world: World) -> None:
     assert world.now == 1001.5
 
 
-# -- packets that are no answer
+# -- packets that do not count
 
 
 @pytest.mark.parametrize(
@@ -458,7 +459,7 @@ def test_five_bad_packets_and_then_the_right_one(world: World) -> None:
     assert it.stats()["rejected"] == 5
 
 
-def test_an_answer_twice_counts_once(world: World) -> None:
+def test_a_repeated_reply_counts_once(world: World) -> None:
     world.server().script("www.test", ns.twice)
     it = world.resolver()
     assert world.resolve("www.test") == found("www.test", "192.0.2.1")
@@ -467,7 +468,7 @@ def test_an_answer_twice_counts_once(world: World) -> None:
     assert (it.stats()["rejected"], it.stats()["answered"]) == (1, 1)
 
 
-def test_a_late_answer_is_no_answer(world: World) -> None:
+def test_a_late_reply_does_not_count(world: World) -> None:
     server = world.server()
     server.script("www.test", ns.late)
     it = world.resolver()
@@ -480,7 +481,7 @@ def test_a_late_answer_is_no_answer(world: World) -> None:
     assert it.ask("www.test", world.now) == failed("www.test", "timeout")
 
 
-def test_an_answer_from_another_server_of_ours(world: World) -> None:
+def test_a_reply_from_another_of_our_servers(world: World) -> None:
     """The id and the port are right, but not the server that was asked."""
     one, two = world.server(), world.server()
     it = world.resolver()
@@ -513,8 +514,8 @@ def test_packets_that_wait_for_a_step_are_bounded(world: World) -> None:
     assert len(it._questions._ports.waiting) == 1024
 
 
-def test_questions_under_the_same_id_and_port_are_told_apart(world: World) -> None:
-    """The second one takes another id, though the generator repeats itself for a while."""
+def test_no_two_questions_have_the_same_id_and_port(world: World) -> None:
+    """The second takes another id, even if the generator repeats itself for a while."""
 
     class Repeating(Random):
         drawn = 0
@@ -635,8 +636,8 @@ def test_close_leaves_nothing_open(world: World) -> None:
     assert len(world.poller._callbacks) == before - 65
 
 
-def test_questions_are_random_by_the_systems_generator(world: World) -> None:
-    """Ids, ports and letter case that another process can foretell protect from nothing."""
+def test_questions_use_the_systems_random_generator(world: World) -> None:
+    """Predictable ids, ports and letter case give no protection."""
     address = world.server().address
     options: dict[str, Any] = {
         "in_flight": 1,

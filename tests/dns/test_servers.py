@@ -110,7 +110,7 @@ def test_stats() -> None:
     ]
 
 
-def test_case_once_kept_is_known_for_good() -> None:
+def test_a_server_that_kept_the_case_once_keeps_it() -> None:
     server = Servers([("192.0.2.1", 53)], 1.0).first(0)
     server.heard(1, 0.5, kept_case=False)
     assert not server.keeps_case

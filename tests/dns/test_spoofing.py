@@ -1,4 +1,4 @@
-"""What a forger has to guess is spread as widely as it can be, and guesses do not count.
+"""Ids, ports and letter case are as random as they can be, and forged replies do not count.
 
 The bounds are such that a right implementation misses each of them once in ten million
 runs: the dice are the system's, as in a crawl.
@@ -64,7 +64,7 @@ def test_ids_are_uniform(asked: PlainServer) -> None:
     assert is_uniform((ident & 255 for ident in asked.ids), 256)
 
 
-def test_ids_say_nothing_about_the_next(asked: PlainServer) -> None:
+def test_an_id_does_not_predict_the_next(asked: PlainServer) -> None:
     steps = [(after - before) % 65536 for before, after in pairwise(asked.ids)]
     assert is_uniform((step >> 8 for step in steps), 256)
     # 0.3 of each are expected.
@@ -78,7 +78,7 @@ def test_ports_are_uniform(asked: PlainServer) -> None:
     assert is_uniform(ports, len(set(ports)))
 
 
-def test_ports_say_nothing_about_the_next_nor_about_the_id(asked: PlainServer) -> None:
+def test_a_port_predicts_neither_the_next_nor_the_id(asked: PlainServer) -> None:
     ports = [port for _, port in asked.sources]
     assert is_uniform(pairwise(ports), len(set(ports)) ** 2)
     together = zip(ports, (ident >> 12 for ident in asked.ids), strict=True)
@@ -86,7 +86,7 @@ def test_ports_say_nothing_about_the_next_nor_about_the_id(asked: PlainServer) -
 
 
 def test_the_case_is_uniform(asked: PlainServer) -> None:
-    """Each letter of "www.host" is capital in half of the questions, whatever the others are."""
+    """Each letter of "www.host" is upper case in half of the questions, independently."""
     letters = [packet[13:16] + packet[17:21] for packet in asked.packets]
     capitals = (tuple(octet < 0x60 for octet in name) for name in letters)
     assert is_uniform(capitals, 2**7)
@@ -94,7 +94,7 @@ def test_the_case_is_uniform(asked: PlainServer) -> None:
     assert is_uniform(zip(together, (ident >> 12 for ident in asked.ids), strict=True), 2 * 16)
 
 
-def test_two_resolvers_throw_different_dice() -> None:
+def test_two_resolvers_draw_different_numbers() -> None:
     with World() as one, World() as two:
         servers = [ask_many(world, 2000) for world in (one, two)]
         ids, others = (server.ids for server in servers)
@@ -161,7 +161,7 @@ def test_answers_to_a_port_that_was_replaced_meanwhile_count(world: World) -> No
     ask_in_vain(world, server, names)
     ports = world.it.stats()["ports"]
     for _ in range(9):
-        # Nobody's time is up before a whole second is.
+        # No question times out before a whole second has passed.
         world.now += 0.11
         assert world.it.step(world.now) == []
     assert world.it.stats()["ports"] > ports

@@ -18,7 +18,7 @@ SOA = "ns.test. hostmaster.test. 1 3600 600 86400 120"
 
 
 def section_in(packet: bytes) -> bytes:
-    """The question section of a message that has one; ours where there is none."""
+    """The question section of a message that has one; else ours."""
     pos = 12
     while pos < len(packet) and packet[pos] in range(1, 64):
         pos += packet[pos] + 1
@@ -28,7 +28,7 @@ def section_in(packet: bytes) -> bytes:
 
 
 def decode(packet: bytes, section: bytes | None = None) -> wire.Reply:
-    """What `packet` says about its own question; the short way must say the same."""
+    """The reply to the packet's own question; `plain` must agree."""
     section = section or section_in(packet)
     addresses = wire.plain(packet, section)
     reply = wire.decode(packet, section)
@@ -220,7 +220,7 @@ def test_owners_that_are_no_names(owner: bytes) -> None:
 
 
 def test_a_name_has_at_most_sixteen_pointers() -> None:
-    """As many as a name may reasonably have; each leads to the one before."""
+    """Each leads to the one before."""
     at = 12 + len(QUESTION) + 12
     for count, read in ((15, True), (16, False)):
         chain = b"\xc0\x0c" + b"".join(

@@ -183,7 +183,7 @@ def test_redirects_are_not_followed(loop: Loop) -> None:
 
 
 @pytest.mark.parametrize("status", [401, 407])
-def test_no_credentials_for_anybody(
+def test_credentials_are_never_sent(
     loop: Loop, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / ".netrc").write_text("machine site.test login me password secret\n")
@@ -344,7 +344,7 @@ def test_bond_width_holds_small_pages_back(make_loop: MakeLoop) -> None:
 
 
 def test_time_that_a_page_is_held_back_is_not_its_own(make_loop: MakeLoop) -> None:
-    """Neither does it count what went by before the page was asked for."""
+    """Nor does time count that passed before the page was asked for."""
     loop = make_loop(bond_width=10)
     server = loop.serve(once(reply(bytes(5_000_000))), once(Act.HANG))
     loop.start(server.url(), max_size=5_000_000)
@@ -400,7 +400,7 @@ def test_bytes_from_before_a_bond_width_are_not_charged(make_loop: MakeLoop) -> 
     assert "0 held back" in repr(loop.fetcher)
 
 
-def test_bond_width_spins_not(make_loop: MakeLoop) -> None:
+def test_bond_width_does_not_spin(make_loop: MakeLoop) -> None:
     """While everything is held back, nothing is ready."""
     loop = make_loop(bond_width=10)
     server = loop.serve(once(reply(bytes(5_000_000))))
@@ -436,7 +436,7 @@ def test_bond_width_can_be_changed(make_loop: MakeLoop) -> None:
     assert [len(page.body) for page in loop.finish(3)] == [3_000_000] * 3
 
 
-def test_bond_width_holds_for_what_began_without_one(make_loop: MakeLoop) -> None:
+def test_bond_width_holds_for_a_page_that_began_without_one(make_loop: MakeLoop) -> None:
     loop = make_loop()
     server = loop.serve(once(reply(bytes(30_000_000))))
     loop.start(server.url(), max_size=30_000_000)
@@ -512,7 +512,7 @@ def test_the_hosts_that_a_cookie_goes_to(
 
 
 def cookies_sent_with_each(loop: Loop, *given: str) -> list[int]:
-    """How many cookies each request has, where each reply sets the next of `given`."""
+    """Number of cookies in each request, if each reply sets the next of `given`."""
     server = loop.serve(*(once(reply(b"", f"Set-Cookie: {cookie}")) for cookie in given))
     for _ in given:
         loop.fetch(server.url())
@@ -592,7 +592,7 @@ def check_reply(page: Page, expect: dict[str, Any], raw: bytes, request: bytes) 
 @pytest.mark.parametrize(
     "coding", ["gzip", "deflate", "br", "junk", "zstd", ", ".join(["gzip"] * 12)]
 )
-def test_a_coding_that_is_a_lie_is_not_believed_twice(loop: Loop, coding: str) -> None:
+def test_a_wrong_coding_is_ignored_the_second_time(loop: Loop, coding: str) -> None:
     server = loop.serve(once(reply(b"plain text, no coding", f"Content-Encoding: {coding}")))
     assert loop.fetch(server.url()).outcome is Outcome.EARLY_STOP
     page = loop.fetch(server.url())
@@ -604,7 +604,7 @@ def test_a_coding_that_is_a_lie_is_not_believed_twice(loop: Loop, coding: str) -
     assert head(server.requests[3])[1]["accept-encoding"] == "deflate, gzip, br"
 
 
-def test_a_coding_that_fails_at_the_end_is_believed_again(loop: Loop) -> None:
+def test_a_coding_that_fails_at_the_end_is_not_ignored(loop: Loop) -> None:
     """There was a body, so the header is right."""
     coded = gzip.compress(b"text " * 100_000)
     server = loop.serve(once(reply(coded[:-8] + b"checksum", "Content-Encoding: gzip")))

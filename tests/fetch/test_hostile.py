@@ -1,4 +1,4 @@
-"""Replies that mean harm: each ends, in bounded memory and time, with one outcome."""
+"""Malicious replies: each ends, in bounded memory and time, with one outcome."""
 
 import gzip
 import resource
@@ -137,7 +137,7 @@ def test_lengths_that_are_invalid(loop: Loop, length: bytes) -> None:
 @pytest.mark.parametrize(
     "size", [b"-1", b"80000000", b"ffffffffffffffff", b"f" * 17, b"f" * 100_000, b"zz", b""]
 )
-def test_chunk_sizes_that_are_lies(loop: Loop, size: bytes) -> None:
+def test_chunk_sizes_that_are_wrong(loop: Loop, size: bytes) -> None:
     server = loop.serve(once(CHUNKED + size + b"\r\nhello\r\n0\r\n\r\n"))
     page = loop.fetch(server.url(), max_size=1000)
     assert (page.outcome, page.status) == (Outcome.EARLY_STOP, 200)
@@ -197,14 +197,14 @@ def test_a_port_without_a_listener(loop: Loop) -> None:
 
 
 @pytest.mark.parametrize("url", ["http://a'b.test/", "http://a*b.test/", "http://site.test:99999/"])
-def test_hosts_that_no_one_has(loop: Loop, url: str) -> None:
+def test_invalid_hosts(loop: Loop, url: str) -> None:
     assert loop.fetch(canonical(url)).outcome is Outcome.BAD_URL
 
 
 @pytest.mark.parametrize(
     "url", ["file:///etc/passwd", "ftp://h.test/", "gopher://h.test/", "dict://h/"]
 )
-def test_other_schemes_are_not_spoken(loop: Loop, url: str) -> None:
+def test_other_schemes_are_refused(loop: Loop, url: str) -> None:
     page = loop.fetch(url)
     assert (page.status, page.body) == (0, b"")
     assert page.outcome is not Outcome.SUCCESS

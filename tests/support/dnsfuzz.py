@@ -1,4 +1,4 @@
-"""DNS messages with faults in them, and a second opinion on what they say.
+"""DNS messages with faults in them, and dnspython as a second opinion.
 
 `scripts/fuzz-dns messages` runs millions of them; the tests, some thousands.
 """
@@ -79,7 +79,7 @@ def sound(packet: bytes) -> Case:
 
 
 def honest() -> list[Case]:
-    """What servers send when nothing is wrong: of each kind one."""
+    """Replies of servers without any fault, one of each kind."""
     chain = [(f"n{i}.test.", "CNAME", f"n{i + 1}.test.") for i in range(9)]
     web = [("www.test.", "CNAME", "Web.Test."), ("web.test.", "A", "192.0.2.1")]
     long = "www." + ".".join(["x" * 60] * 3) + ".test"
@@ -111,7 +111,7 @@ def honest() -> list[Case]:
 
 
 def large() -> list[Case]:
-    """The most that fits into 65,535 octets, of what is the most work."""
+    """The messages that take the most work within 65,535 octets."""
     section = wire.question("www.test", wire.A)
     record = b"\xc0\x0c" + struct.pack("!HHIH", 1, 1, 300, 4) + b"\xc0\x00\x02\x01"
     labels = b"\1x" * 120 + b"\0"
@@ -130,7 +130,7 @@ def large() -> list[Case]:
 
 
 def foreign(packets: Iterable[bytes]) -> list[Case]:
-    """Packets of others: as they are, and as answers to a question of ours."""
+    """Packets of other suites: as they are, and as replies to a question of ours."""
     section = wire.question("www.test", wire.A)
     cases = []
     for packet in packets:
@@ -254,7 +254,7 @@ class Mutator:
         packet[self._dice.randrange(len(packet)) :] = other[self._dice.randrange(len(other)) :]
 
     def _mend(self, packet: bytearray, case: Case) -> None:
-        """What must be right for a reader to go on: flags and question."""
+        """Repair flags and question, without which a decoder would not go on."""
         packet[2:4] = bytes((0x81, 0x80 | packet[3] & 0xF if len(packet) > 3 else 0x80))
         packet[4:6] = b"\0\1"
         packet[12 : 12 + len(case.section)] = case.section
@@ -265,21 +265,21 @@ class Mutator:
 
 @dataclass
 class Tally:
-    """Judges messages, and what came of them."""
+    """Judges messages, and counts the results."""
 
     #: The decoder under test, and CPU seconds after which a message counts as one without end.
     decode: Callable[[bytes, bytes], wire.Reply] = wire.decode
     patience: float = HANG
     messages: int = 0
-    #: Those that were no `WireError`.
+    #: Messages that raised no `WireError`.
     accepted: int = 0
-    #: Those of them that dnspython was asked about.
+    #: Those of them that were compared with dnspython.
     compared: int = 0
     #: CPU seconds: of all decoding, and of the slowest message.
     spent: float = 0.0
     slowest: float = 0.0
     slowest_case: Case | None = None
-    #: What must not be: what is wrong, and about which message.
+    #: Each fault found, and its message.
     findings: list[tuple[str, Case]] = field(default_factory=list)
 
     def run(self, cases: Iterable[Case], compare_each: int) -> None:
@@ -324,7 +324,7 @@ class Tally:
             self.slowest, self.slowest_case = taken, case
 
     def _read(self, case: Case) -> wire.Reply | None:
-        """The reply, as both decoders read it; None where it is none."""
+        """The reply, as both decoders read it; None for a `WireError`."""
         plain = wire.plain(*case)
         try:
             reply = self.decode(*case)
@@ -415,7 +415,7 @@ def check_meaning(case: Case, reply: wire.Reply) -> None:
 
 
 def _walk(packet: bytes) -> int:
-    """Where the answers end; raises unless all records are there, and nothing else."""
+    """The offset at which the answers end; raises unless exactly all records are there."""
     parser = dns.wire.Parser(packet)
     parser.seek(4)
     questions, *counts = parser.get_struct("!HHHH")
@@ -446,8 +446,8 @@ def _check_addresses(parsed: dns.message.Message, reply: wire.Reply) -> None:
         assert (reply.cnames, reply.addresses) == (wire.MAX_CNAMES + 1, ())
         return
     known = {ip_address(rdata.address) for rdata in found or ()}
-    told = {ip_address(text) for text in reply.addresses}
-    assert told <= known
+    addresses = {ip_address(text) for text in reply.addresses}
+    assert addresses <= known
     assert len(reply.addresses) >= min(len(known), wire.MAX_ADDRESSES)
     assert reply.cnames == steps
     assert reply.target == name.canonicalize().to_wire()

@@ -1,4 +1,4 @@
-"""Forged answers, as many as wanted, to questions whose true answers are kept back.
+"""Forged answers, as many as wanted, to questions whose true replies are held back.
 
 Each is right but for one of the things that an answer has to match (RFC 5452 section 9.1),
 so that a resolver which passes over any of them is caught at once, not once in a million.
@@ -20,7 +20,7 @@ _BURST = 128
 
 @dataclass
 class Question:
-    """One that left the resolver: the message, and the port it came from."""
+    """A question that left the resolver: the message, and the port it came from."""
 
     packet: bytes
     port: int
@@ -37,10 +37,10 @@ class Question:
 
 @dataclass
 class Outcome:
-    """What came of `sent` forgeries."""
+    """The results of `sent` forgeries."""
 
     sent: int
-    #: How many the resolver counted as no answer.
+    #: Those that the resolver rejected.
     rejected: int
     #: Names that ended in the false address, in an answer or in the cache, or in none at all.
     fooled: list[str]
@@ -48,7 +48,7 @@ class Outcome:
 
 
 class Forger:
-    """Knows the names asked for and everything else, but in each packet gets one thing wrong."""
+    """Knows the names asked for and all the rest, but one thing in each packet is wrong."""
 
     def __init__(self, server: PlainServer, dice: Random) -> None:
         self._server = server
@@ -96,7 +96,7 @@ class Forger:
             self._another_port(question)
 
     def _anothers_id(self, question: Question) -> None:
-        """Somebody waits for this id at this port, but for another name."""
+        """The id and the port of another question."""
         other = self._another()
         if other.packet != question.packet:
             self._server.send(question.answer(other.id), other.port)
@@ -168,7 +168,7 @@ def _make_known_that_case_is_kept(world: World) -> None:
 
 
 def ask_in_vain(world: World, server: PlainServer, names: Sequence[str]) -> None:
-    """Until all questions have come to the server, which keeps silent about them."""
+    """Turn until all questions have reached the server, which does not reply."""
     server.down = True
     server.forget()
     for name in names:

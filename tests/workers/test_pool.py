@@ -324,7 +324,7 @@ def test_copies_that_are_read_at_the_same_time(web: Web, crawl: Worlds) -> None:
 
 
 def test_a_full_disk_while_pages_are_read_beside(web: Web, crawl: Worlds) -> None:
-    """What could not be put out is read once more, and nothing is lost or output twice."""
+    """A page that could not be output is read once more, and none is lost or output twice."""
     web.page("a.test/", *[f"/{n}" for n in range(1, 30)])
     web.pages(*[f"a.test/{n}" for n in range(1, 30)])
     tried: Counter[str] = Counter()
