@@ -56,7 +56,7 @@ def test_of_many_the_slowest_are_found_in_a_round() -> None:
     assert slow == {19, 18, 17, 0}
 
 
-def test_what_changes_is_seen_in_the_next_round() -> None:
+def test_changes_are_seen_in_the_next_round() -> None:
     sites = some(100)
     first = next(iter(sites))
     it = Watch(SIZES)

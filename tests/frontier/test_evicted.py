@@ -31,7 +31,7 @@ def test_times_may_change_between_the_steps() -> None:
     times.expire(100.0)
 
 
-def test_those_who_come_back_are_not_counted_again() -> None:
+def test_keys_that_come_back_are_not_counted_again() -> None:
     counter = DistinctCounter()
     keys = [f"http://s{number}.test" for number in range(5000)]
     for key in keys:
@@ -58,14 +58,14 @@ def test_evicted_keys_take_two_megabytes() -> None:
     assert DistinctCounter()._evicted.size_bytes == pytest.approx(2 << 20, rel=0.01)
 
 
-def test_verdicts_last_for_their_time() -> None:
-    verdicts = ClosedSites()
-    verdicts.put("http://a.test", Outcome.NO_DNS, 10.0)
-    verdicts.put("http://b.test", Outcome.TIMEOUT, 20.0)
-    assert verdicts.get("http://a.test", 9.9) is Outcome.NO_DNS
-    assert verdicts.get("http://a.test", 10.0) is None
-    verdicts.put("http://a.test", Outcome.TIMEOUT, 30.0)
-    assert verdicts.get("http://a.test", 10.0) is Outcome.TIMEOUT
-    assert verdicts.get("http://c.test", 0.0) is None
-    verdicts.expire(20.0)
-    assert len(verdicts) == 1
+def test_closed_last_for_their_time() -> None:
+    closed = ClosedSites()
+    closed.put("http://a.test", Outcome.NO_DNS, 10.0)
+    closed.put("http://b.test", Outcome.TIMEOUT, 20.0)
+    assert closed.get("http://a.test", 9.9) is Outcome.NO_DNS
+    assert closed.get("http://a.test", 10.0) is None
+    closed.put("http://a.test", Outcome.TIMEOUT, 30.0)
+    assert closed.get("http://a.test", 10.0) is Outcome.TIMEOUT
+    assert closed.get("http://c.test", 0.0) is None
+    closed.expire(20.0)
+    assert len(closed) == 1

@@ -128,7 +128,7 @@ def test_images_are_links_only_where_they_are_wanted(tmp_path: Path) -> None:
     assert queued(frontier)[0].depth == 0
 
 
-def test_what_is_searched_for_goes_first(tmp_path: Path) -> None:
+def test_privileged_extensions_go_first(tmp_path: Path) -> None:
     frontier = make_frontier(tmp_path, privileged_extensions=(".mp3",))
     frontier.admit(PARENT, links("http://a.test/a.mp3", "http://a.test/b"), 0.0)
     assert [url.href for url in queued(frontier) if url.priority] == ["http://a.test/a.mp3"]
@@ -354,7 +354,7 @@ def test_waits_survive_a_restart(tmp_path: Path) -> None:
     assert 390 < waits["http://a.test"] <= 400
     again = resumed(tmp_path, waits, 9000.0)
     again.frontier.seed("http://b.test/")
-    # Those that were not met before the next stop go on waiting after it.
+    # Waits that have not ended by the next stop go on after it.
     assert together(again.frontier.waits(9000.0, ended=True)) == waits
     later = together(again.frontier.waits(9100.0, ended=True))
     assert later == {"http://a.test": pytest.approx(waits["http://a.test"] - 100)}

@@ -243,14 +243,14 @@ def test_a_withdrawn_site_is_not_asked() -> None:
     assert ground.take(0) is not None
 
 
-def test_what_is_to_be_first_is_asked_first() -> None:
+def test_a_url_added_first_is_fetched_first() -> None:
     ground = Ground()
     site = ground.add("a", 2)
     ground.ip_sites.add(site, Url("http://a.test/robots.txt", 0), first=True)
     assert ground.take(0) == Url("http://a.test/robots.txt", 0)
 
 
-def test_a_shorter_wait_set_by_people_counts_from_the_next_request() -> None:
+def test_a_shorter_wait_duration_counts_from_the_next_request() -> None:
     ground = Ground(least=30)
     ground.add("a", 3)
     assert ground.fetch(0) == "a"
@@ -277,7 +277,7 @@ def test_repr() -> None:
 # Addresses that have nothing to ask.
 
 
-def test_an_address_with_nothing_to_do_is_let_go_but_not_its_wait() -> None:
+def test_an_idle_address_is_evicted_but_its_wait_is_kept() -> None:
     ground = Ground(least=10)
     ground.add("a")
     assert ground.fetch(100) == "a"
@@ -303,7 +303,7 @@ def test_an_address_stays_while_a_request_is_in_flight() -> None:
     assert (len(ground.ip_sites.registry), ground.ip_sites.registry.left_alone) == (0, {ONE: 15})
 
 
-def test_an_address_that_a_site_moves_away_from_is_let_go() -> None:
+def test_an_address_that_its_last_site_leaves_is_evicted() -> None:
     ground = Ground(least=10)
     site = ground.add("a", 2)
     ground.fetch(0)
@@ -390,7 +390,7 @@ def test_the_share_grows_with_the_pool() -> None:
     ],
     ids=str,
 )
-def test_who_is_proven(end: Any, proven: Any) -> None:
+def test_a_site_is_proven_by_its_last_answer(end: Any, proven: Any) -> None:
     """A byte a second holds a request as long as none."""
     ground = Ground(least=0, pool=2)
     site = ground.add("a", 3)
@@ -416,7 +416,7 @@ def test_a_site_that_falls_silent_counts_with_the_unproven() -> None:
     assert ground.take(6) is None
 
 
-def test_at_one_address_those_who_answer_pass_those_who_do_not() -> None:
+def test_at_one_address_proven_sites_pass_unproven_ones() -> None:
     ground = Ground(least=1, pool=2)
     ground.add("a", 1)
     assert ground.fetch(0) == "a"
@@ -480,7 +480,7 @@ def test_silent_sites_cannot_hold_the_whole_pool() -> None:
     st.sampled_from([0.0, 2.0]),
     st.sampled_from([None, 1, 4]),
 )
-def test_nobody_is_asked_too_often_and_nothing_is_forgotten(
+def test_no_server_is_asked_too_often_and_no_url_is_lost(
     seed: int, wait_by: str, connexions: int, least: float, pool: int | None
 ) -> None:
     """Random sites, addresses, answers and moves; time goes on by the deadlines alone."""

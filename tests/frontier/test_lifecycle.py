@@ -158,7 +158,7 @@ def test_a_robots_txt_that_comes_in_time_is_obeyed(
     assert here.outcomes() == {PAGE: Outcome.SUCCESS}
 
 
-def test_robots_txt_waits_for_what_the_server_asks(world: MakeWorld) -> None:
+def test_robots_txt_waits_as_long_as_the_server_requests(world: MakeWorld) -> None:
     busy = {"status": 503, "headers": {"retry-after": "400"}}
     here = world(PAGE, replies={ROBOTS: [busy, {"body": b""}]})
     here.run()
@@ -166,7 +166,7 @@ def test_robots_txt_waits_for_what_the_server_asks(world: MakeWorld) -> None:
     assert second.at >= first.at + 400
 
 
-def test_what_was_forbidden_for_want_of_robots_txt_is_asked_for_after_a_while(
+def test_a_site_without_a_reachable_robots_txt_is_tried_again_later(
     world: MakeWorld,
 ) -> None:
     here = world(PAGE, replies={ROBOTS: [{"status": 500}] * 4 + [{"body": b""}]})
@@ -181,13 +181,13 @@ def test_what_was_forbidden_for_want_of_robots_txt_is_asked_for_after_a_while(
     assert here.outcomes()["http://a.test/later"] is Outcome.SUCCESS
 
 
-def test_nobody_at_the_robots_txt_is_nobody_at_the_site(world: MakeWorld) -> None:
+def test_a_site_whose_robots_txt_does_not_connect_is_closed(world: MakeWorld) -> None:
     here = world(PAGE, replies={ROBOTS: DEAD})
     here.run()
     assert here.outcomes() == {PAGE: Outcome.NO_CONNECTION}
     assert len(here.starts) == 4
     assert here.fates[0].attempt == 4
-    assert here.frontier.view.robots_fetched == 0, "nobody replied"
+    assert here.frontier.view.robots_fetched == 0, "no server replied"
 
 
 def test_bad_tls_is_final(world: MakeWorld) -> None:
@@ -683,7 +683,7 @@ def many(count: int) -> list[str]:
 
 
 @pytest.mark.parametrize("failure", [DEAD, SILENT], ids=["refused", "silent"])
-def test_a_site_that_is_gone_is_given_up(world: MakeWorld, failure: dict[str, Any]) -> None:
+def test_a_site_that_no_longer_answers_is_closed(world: MakeWorld, failure: dict[str, Any]) -> None:
     pages = many(40)
     here = world(*pages, replies=dict.fromkeys(pages, failure), least=0)
     here.run()
@@ -701,7 +701,7 @@ def test_an_answer_between_shows_that_the_site_is_there(world: MakeWorld) -> Non
     assert len(here.pages()) == 40
 
 
-def test_what_is_known_of_a_site_decides_its_links_at_once(world: MakeWorld) -> None:
+def test_the_standing_of_a_site_decides_its_links_at_once(world: MakeWorld) -> None:
     here = world(
         "http://a.test/",
         "http://b.test/",
@@ -770,7 +770,7 @@ def test_a_site_that_is_tried_again_has_all_its_tries_again(world: MakeWorld) ->
     assert len(here.asked) == 8
 
 
-def test_what_comes_home_after_its_site_was_given_up(world: MakeWorld) -> None:
+def test_requests_that_end_after_their_site_was_closed(world: MakeWorld) -> None:
     pages = many(14)
     frontier, urls = make_frontier_flying(world, pages)
 

@@ -54,7 +54,9 @@ def test_sitemaps_by_name(plain: Any, media_type: Any, name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["archive.gz", "robots.txt", "sitemap/", "sitemaps/a.gz", "a.gz?x=/sitemap.xml.gz"]
 )
-def test_what_is_not_called_a_sitemap_is_none(plain: Any, media_type: Any, name: str) -> None:
+def test_other_names_of_those_types_are_not_sitemaps(
+    plain: Any, media_type: Any, name: str
+) -> None:
     assert plain.refuse(f"http://a.test/{name}", media_type) is Outcome.BAD_TYPE
 
 
@@ -63,7 +65,7 @@ def test_a_name_alone_is_no_sitemap(plain: Any, media_type: Any) -> None:
     assert plain.refuse("http://a.test/sitemap.xml.gz", media_type) is Outcome.BAD_TYPE
 
 
-def test_only_what_was_named_is_specific() -> None:
+def test_only_the_configured_types_are_specific() -> None:
     types = Types(any_type=True, get_image=True, specific=["audio/", "video/mp4"])
     assert types.specific("audio/ogg") and types.specific("video/mp4")
     assert not types.specific("image/png") and not types.specific("")

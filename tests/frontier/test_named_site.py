@@ -7,6 +7,7 @@ import pytest
 from larbinpy.frontier import named_site
 from larbinpy.frontier.named_site import TRANSITIONS, Event, NamedSite, State, UrlTotals
 from larbinpy.frontier.politeness import Pace, Waits
+from larbinpy.outcome import Outcome
 from larbinpy.url import Url
 
 
@@ -32,7 +33,9 @@ def test_the_picture_shows_the_table() -> None:
 @pytest.mark.parametrize(
     ("state", "event"), list(itertools.product(State, Event)), ids=lambda value: value.name
 )
-def test_only_what_is_in_the_table_may_happen(site: NamedSite, state: State, event: Event) -> None:
+def test_only_transitions_of_the_table_are_legal(
+    site: NamedSite, state: State, event: Event
+) -> None:
     site.state = state
     if (state, event) in TRANSITIONS:
         site.on(event)
@@ -88,7 +91,7 @@ def test_a_site_is_idle_when_nothing_is_under_way(site: NamedSite, state: State)
     assert not site.idle
 
 
-def test_what_people_are_told(site: NamedSite) -> None:
+def test_the_description_of_a_site(site: NamedSite) -> None:
     site.wait_until(107.5)
     site.park(Url(f"{site.key}/", 1))
     assert site.describe(100.0) == {
@@ -102,3 +105,138 @@ def test_what_people_are_told(site: NamedSite) -> None:
         "fetched": 0,
         "failed": 0,
     }
+
+
+# How URLs move.
+
+
+def urls_of(site: NamedSite, count: int) -> list[Url]:
+    return [Url(f"{site.key}/{number}", 1) for number in range(count)]
+
+
+def opened(site: NamedSite) -> NamedSite:
+    """`site`, with an address and OPEN."""
+    site.use_addresses(("198.51.100.1",))
+    for event in (Event.WANTED, Event.ADDRESS, Event.RULES):
+        site.on(event)
+    return site
+
+
+def totals(site: NamedSite) -> tuple[int, int]:
+    return site.totals.waiting, site.totals.ready
+
+
+def test_urls_are_admitted_in_order_and_some_at_a_time(site: NamedSite) -> None:
+    urls = urls_of(site, 5)
+    for url in urls:
+        site.park(url)
+    assert totals(site) == (5, 0)
+    with pytest.raises(AssertionError):
+        site.admit(3)
+    opened(site).count_try()
+    assert site.admit(3) == urls[:3]
+    assert (site.waiting, site.tries, totals(site)) == (urls[3:], 0, (2, 0))
+    assert site.admit(3) == urls[3:]
+    assert (site.admit(3), totals(site)) == ([], (0, 0))
+
+
+def test_only_the_robots_txt_of_others_is_fetched_before_the_rules_are_known(
+    site: NamedSite,
+) -> None:
+    page, robots = Url(f"{site.key}/", 1), Url(f"{site.key}/r", 0, robots_for="http://b.test")
+    for url in (page, robots):
+        site.park(url)
+    for event in (Event.WANTED, Event.ADDRESS):
+        site.on(event)
+    assert site.admit_robots() == [robots]
+    assert (site.admit_robots(), site.waiting, totals(site)) == ([], [page], (1, 0))
+
+
+def test_a_ready_url_is_taken_and_lands(site: NamedSite) -> None:
+    first, second = urls_of(site, 2)
+    with pytest.raises(AssertionError):
+        site.make_ready(first)
+    opened(site).make_ready(second)
+    site.make_ready(first, first=True)
+    assert totals(site) == (0, 2)
+    assert site.take() is first
+    assert (site.in_flight, totals(site)) == (1, (0, 1))
+    site.landed()
+    assert (site.in_flight, site.asked) == (0, 1)
+    with pytest.raises(AssertionError):
+        site.landed()
+
+
+def test_ready_urls_are_put_back_before_those_that_wait(site: NamedSite) -> None:
+    first, second, third = urls_of(site, 3)
+    opened(site).make_ready(first)
+    site.make_ready(second)
+    site.park(third)
+    site.put_back()
+    assert (site.waiting, site.ready, totals(site)) == ([first, second, third], [], (3, 0))
+    site.enlisted = True
+    with pytest.raises(AssertionError):
+        site.put_back()
+
+
+def test_a_failed_url_comes_back_when_due_and_wants_a_fresh_address(site: NamedSite) -> None:
+    [url] = urls_of(site, 1)
+    site.trust_address(500.0)
+    site.postpone(url, 30.0)
+    assert (site.next_retry(29.9), site.refresh, totals(site)) == (None, False, (1, 0))
+    assert site.next_retry(30.0) is url
+    assert (site.refresh, site.address_until, totals(site)) == (True, 30.0, (0, 0))
+    assert site.next_retry(1000.0) is None
+
+
+def test_a_closed_site_gives_all_its_urls_away(site: NamedSite) -> None:
+    waiting, failed = urls_of(site, 2)
+    failed.attempt = 3
+    site.park(waiting)
+    site.postpone(failed, 30.0)
+    site.use_addresses(("198.51.100.1",))
+    assert [site.count_try(), site.count_try()] == [1, 2]
+    for event in (Event.WANTED, Event.GIVE_UP):
+        site.on(event)
+    assert site.close(Outcome.NO_CONNECTION, 900.0) == [waiting, failed]
+    assert (waiting.attempt, failed.attempt) == (2, 3)
+    assert (site.verdict, site.until, site.tries) == (Outcome.NO_CONNECTION, 900.0, 0)
+    assert (site.addresses, site.held, totals(site)) == ((), 0, (0, 0))
+
+
+def test_a_ready_url_is_not_lost_when_a_site_is_drained(site: NamedSite) -> None:
+    opened(site).make_ready(*urls_of(site, 1))
+    with pytest.raises(AssertionError):
+        site.drain()
+
+
+def test_no_wait_ends_before_the_site_allows(site: NamedSite) -> None:
+    site.wait_until(50.0)
+    site.wait_until(40.0)
+    assert site.next_at == 50.0
+    site.shorten_wait(20.0)
+    assert site.next_at == 20.0
+    site.hold_until(70.0)
+    site.hold_until(60.0)
+    site.shorten_wait(30.0)
+    assert (site.next_at, site.held_until) == (70.0, 70.0)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status", "silence"),
+    [
+        (Outcome.TIMEOUT, 0, 2),
+        (Outcome.NO_CONNECTION, 0, 2),
+        (Outcome.TIMEOUT, 200, 0),
+        (Outcome.ERR_50X, 503, 0),
+        (Outcome.SUCCESS, 200, 0),
+        (Outcome.EARLY_STOP, 0, 1),
+    ],
+)
+def test_a_reply_ends_the_silence(
+    site: NamedSite, outcome: Outcome, status: int, silence: int
+) -> None:
+    site.count_page(Outcome.TIMEOUT, 0)
+    site.count_page(outcome, status)
+    success = outcome is Outcome.SUCCESS
+    assert (site.fetched, site.failed, site.silence) == (success, 2 - success, silence)

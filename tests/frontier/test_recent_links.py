@@ -8,36 +8,36 @@ def links(*numbers: int) -> list[Link]:
     return [Link(f"http://a.test/{number}", Kind.PAGE) for number in numbers]
 
 
-def learn(familiar: RecentLinks, *numbers: int) -> None:
-    familiar.learn(link.url for link in links(*numbers))
+def learn(recent: RecentLinks, *numbers: int) -> None:
+    recent.learn(link.url for link in links(*numbers))
 
 
-def test_what_was_learned_is_known() -> None:
-    familiar = RecentLinks(8)
-    learn(familiar, 1, 2)
-    assert familiar.others(links(3, 1, 4, 2)) == links(3, 4)
+def test_learned_links_are_known() -> None:
+    recent = RecentLinks(8)
+    learn(recent, 1, 2)
+    assert recent.others(links(3, 1, 4, 2)) == links(3, 4)
 
 
-def test_what_is_not_named_any_more_is_forgotten() -> None:
-    familiar = RecentLinks(8)
-    learn(familiar, *range(4))
-    assert familiar.others(links(0, 1, 2, 3)) == []
-    learn(familiar, *range(4, 8))
-    learn(familiar, *range(8, 12))
-    assert familiar.others(links(0, 1, 2, 3)) == links(0, 1, 2, 3)
+def test_links_that_are_not_repeated_are_forgotten() -> None:
+    recent = RecentLinks(8)
+    learn(recent, *range(4))
+    assert recent.others(links(0, 1, 2, 3)) == []
+    learn(recent, *range(4, 8))
+    learn(recent, *range(8, 12))
+    assert recent.others(links(0, 1, 2, 3)) == links(0, 1, 2, 3)
 
 
-def test_what_is_named_again_and_again_stays() -> None:
-    familiar = RecentLinks(8)
-    learn(familiar, 0)
+def test_repeated_links_stay() -> None:
+    recent = RecentLinks(8)
+    learn(recent, 0)
     for number in range(1, 100):
-        learn(familiar, number)
-        assert familiar.others(links(0)) == []
+        learn(recent, number)
+        assert recent.others(links(0)) == []
 
 
 def test_there_are_never_more_than_so_many() -> None:
-    familiar = RecentLinks(8)
+    recent = RecentLinks(8)
     for number in range(100):
-        learn(familiar, number, number + 1)
-        familiar.others(links(*range(number)))
-        assert len(familiar) <= 8 + 2
+        learn(recent, number, number + 1)
+        recent.others(links(*range(number)))
+        assert len(recent) <= 8 + 2

@@ -1,4 +1,4 @@
-"""Which sites stay, which are let go, and what comes back with them."""
+"""Which sites stay in memory, which are evicted, and which of their properties come back."""
 
 import os
 from pathlib import Path
@@ -187,13 +187,13 @@ def test_a_verdict_stays_behind(
     assert site_tables(frontier.view, here.now)["by_state"]["closed"] == 0
 
 
-def test_closed_sites_are_let_go_before_others(world: MakeWorld) -> None:
+def test_closed_sites_are_evicted_first(world: MakeWorld) -> None:
     here = world(names={f"o{number}.test": "nxdomain" for number in range(20)}, retries=0)
     visit(here, HERE, "http://b.test/", *others(20))
     assert here_now(here) == {"http://a.test", "http://b.test"}
     assert site_tables(here.frontier.view, here.now)["by_state"]["closed"] == 20
-    told = site_tables(here.frontier.view, here.now)["suspended"]
-    assert len(told) == 20 and {each["reason"] for each in told} == {"noDNS"}
+    held = site_tables(here.frontier.view, here.now)["suspended"]
+    assert len(held) == 20 and {each["reason"] for each in held} == {"noDNS"}
 
 
 def test_a_redirect_of_robots_txt_to_a_site_that_was_given_up(world: MakeWorld) -> None:
@@ -247,7 +247,7 @@ def test_rules_that_were_dropped_are_asked_for_again(world: MakeWorld) -> None:
     assert here.outcomes()[f"{HERE}no"] is Outcome.FAST_ROBOTS
 
 
-def test_a_crowd_whose_rules_are_dropped_while_it_is_let_in(world: MakeWorld) -> None:
+def test_urls_whose_rules_are_dropped_while_they_are_admitted(world: MakeWorld) -> None:
     """URLs that are not admitted yet wait until the rules are fetched again."""
     body = b"User-agent: *\nDisallow: /1\n"
     robots = [ROBOTS, "http://b.test/robots.txt"]

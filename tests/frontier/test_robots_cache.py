@@ -11,7 +11,7 @@ def keep(cache: RobotsCache, body: bytes) -> PackedRobots:
     return cache.keep(body, Rules.parse(body))
 
 
-def test_what_is_kept_says_what_it_said() -> None:
+def test_packed_rules_say_the_same() -> None:
     cache = RobotsCache(1)
     kept = [keep(cache, BODY.replace(b"/no", b"/%d" % number)) for number in range(5)]
     for _ in range(2):
@@ -35,7 +35,7 @@ def test_what_is_kept_says_what_it_said() -> None:
         b"User-agent: *\nDisallow: /no # Sitemap: not one\nSitemap",
     ],
 )
-def test_to_keep_it_changes_nothing(body: bytes) -> None:
+def test_packing_changes_nothing(body: bytes) -> None:
     rules = Rules.parse(body)
     cache = RobotsCache(0)
     kept = cache.keep(body, rules)
@@ -69,7 +69,7 @@ def test_sites_with_the_same_text_share_it() -> None:
     assert repr(cache) == "<RobotsCache 1 matchers, 4 lines>"
 
 
-def test_it_takes_little_room() -> None:
+def test_packed_rules_take_little_room() -> None:
     body = BODY + b"".join(b"Disallow: /private/section-%d/\n" % n for n in range(40))
     assert keep(RobotsCache(), body).size < len(body) / 5
 

@@ -45,7 +45,7 @@ def test_traps(path: str) -> None:
 @pytest.mark.parametrize(
     "path", ["/x" * 6, "/a/a/b/b/c/c/d/d", "/" + "/".join(map(str, range(40))), "//////////////"]
 )
-def test_what_is_no_trap(path: str) -> None:
+def test_deep_or_repetitive_paths_below_the_limits(path: str) -> None:
     assert refuse(f"http://a.test{path}") is None
 
 
@@ -88,7 +88,7 @@ def test_forbidden_extensions(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "x.html", "a.jpg/", "x.jpg.html", "x?y=z.jpg", "jpg"])
-def test_what_no_extension_forbids(name: str) -> None:
+def test_endings_that_are_not_forbidden(name: str) -> None:
     assert refuse(HERE + name, forbidden_extensions=(".jpg",)) is None
 
 
@@ -99,7 +99,7 @@ def test_pages_and_sitemaps_are_never_forbidden() -> None:
     assert refuse(HERE + "a.gz", forbidden_extensions=forbidden) is Outcome.BAD_TYPE
 
 
-def test_what_is_searched_for_is_not_forbidden() -> None:
+def test_privileged_extensions_are_not_forbidden() -> None:
     settings: dict[str, Any] = {
         "forbidden_extensions": (".mp3", ".pdf"),
         "privileged_extensions": (".MP3",),
@@ -150,7 +150,7 @@ def test_depth_counts_down() -> None:
     assert depth(INSIDE, 0) == -1
 
 
-def test_redirects_and_what_a_page_shows_cost_no_depth() -> None:
+def test_redirects_and_requisites_cost_no_depth() -> None:
     assert depth(INSIDE, 0, redirect=True) == 0
     assert depth(INSIDE, 0, kind=Kind.IMAGE) == 0
     assert depth(OUTSIDE, 0, kind=Kind.REQUISITE) == 0
@@ -213,7 +213,7 @@ def test_each_rule_is_known_by_its_keyword(url: str, rule: str) -> None:
     ("requisites", "binding"),
     [("site", [OUTSIDE, "http://a.com/"]), ("everywhere", [])],
 )
-def test_which_rules_bind_what_pages_need_to_be_shown(requisites: Any, binding: Any) -> None:
+def test_which_rules_bind_requisites(requisites: Any, binding: Any) -> None:
     scope = Scope(scope_settings(**EVERY_RULE, requisites=requisites))
     scope.seed_hosts.add("a.test")
 

@@ -94,7 +94,7 @@ def test_no_more_is_taken_than_was_asked_for(store: Store) -> None:
     assert sequencer.in_memory == 6 == sequencer.by_site.total()
 
 
-def test_a_hot_site_stands_in_nobodys_way(store: Store) -> None:
+def test_a_hot_site_does_not_delay_others(store: Store) -> None:
     sequencer = Sequencer(store, 4)
     put(sequencer, "h" * 100 + "abab")
     assert sorted(sites(take_all(sequencer))) == sorted("hhabab")
@@ -104,7 +104,7 @@ def test_a_hot_site_stands_in_nobodys_way(store: Store) -> None:
     assert sites(take_all(sequencer)) == "c"
 
 
-def test_a_hot_site_that_waits_stands_in_nobodys_way(store: Store) -> None:
+def test_a_hot_site_that_waits_does_not_delay_others(store: Store) -> None:
     sequencer = Sequencer(store, 2)
     put(sequencer, "hhhaaabbb")
     taken = take_all(sequencer)
@@ -134,7 +134,7 @@ def test_a_hungry_site_is_served_when_half_of_its_share_is_used_up(store: Store)
 
 
 def test_urls_of_a_site_stay_in_their_order(store: Store) -> None:
-    """Room that comes free is not for those who come later."""
+    """URLs that were set aside get free places before later ones."""
     sequencer = Sequencer(store, 8)
     put(sequencer, "h" * 6)
     taken = take_all(sequencer)
@@ -166,7 +166,7 @@ def test_urls_with_priority_wait_before_the_others(store: Store) -> None:
     assert order == [(True, 0), (True, 1), (True, 2), (False, 0), (False, 1), (False, 2)]
 
 
-def test_what_waited_and_what_comes_after_take_turns(store: Store) -> None:
+def test_waiting_and_new_urls_alternate(store: Store) -> None:
     """Else a hot site would take each place that it frees, for ever, or none of them."""
     sequencer = Sequencer(store, 40)
     put(sequencer, "h" * 75)
@@ -308,7 +308,7 @@ def test_an_empty_sequencer(store: Store) -> None:
 
 
 @pytest.mark.parametrize("nth", [1, 2, 3, 4, 5, 6])
-def test_what_was_given_before_an_error_counts(tmp_path: Path, nth: int) -> None:
+def test_urls_taken_before_an_error_count(tmp_path: Path, nth: int) -> None:
     store = Store(tmp_path, StoreSizes(lines=2))
     sequencer = Sequencer(store, 100)
     put(sequencer, "abcdef")
@@ -325,7 +325,7 @@ def test_what_was_given_before_an_error_counts(tmp_path: Path, nth: int) -> None
     assert numbers([*given, *sequencer.take(MANY)]) == list(range(6))
 
 
-def test_who_waited_at_a_save_waits_after_it(tmp_path: Path) -> None:
+def test_urls_set_aside_are_set_aside_after_a_restart(tmp_path: Path) -> None:
     store = Store(tmp_path, StoreSizes(site_lines=2))
     sequencer = Sequencer(store, 6)
     put(sequencer, "h" * 8)
@@ -455,8 +455,8 @@ class Gate(RuleBasedStateMachine):
         assert max(sequencer.by_site.values(), default=0) <= min(self.most, SIZES.share)
 
     @invariant()
-    def who_waits_and_has_little_is_hungry(self) -> None:
-        """Little is half of a share: of the least one, as shares grow while nobody looks."""
+    def sites_that_wait_and_have_little_are_hungry(self) -> None:
+        """Little is half of the least share, because shares grow between two turns."""
         sequencer = self.sequencer
         little = min(self.most, SIZES.least_share) // 2
         for site in self.store.waiting_sites():

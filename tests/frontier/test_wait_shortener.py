@@ -1,4 +1,4 @@
-"""A shorter waitDuration: nobody sleeps on, and what sites asked for stays."""
+"""A shorter waitDuration: old waits are shortened, those that sites requested stay."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,7 +65,7 @@ def test_a_wait_that_is_shorter_still_is_kept(make: MakeWorld) -> None:
     assert times(world)[1] == pytest.approx(first + 10.1)
 
 
-def test_what_a_site_asked_for_stays(make: MakeWorld) -> None:
+def test_waits_that_a_site_requested_stay(make: MakeWorld) -> None:
     robots = {"body": b"User-agent: *\nCrawl-delay: 50"}
     world = make(
         "http://a.test/1", "http://a.test/2", "http://b.test/1", "http://b.test/2",
@@ -81,7 +81,7 @@ def test_what_a_site_asked_for_stays(make: MakeWorld) -> None:
     assert times(world, "b.test")[1] == pytest.approx(now + 50)
 
 
-def test_addresses_without_anything_to_do_are_hastened_too(make: MakeWorld) -> None:
+def test_waits_of_idle_addresses_are_shortened_too(make: MakeWorld) -> None:
     world = make("http://a.test/1", least=1000)
     world.run()
     shorten(world, 2)

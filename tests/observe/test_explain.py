@@ -93,8 +93,8 @@ def test_a_url_on_its_way(world: MakeWorld, ask: Ask) -> None:
     frontier = here.frontier
 
     def facts(url: str, *keys: str) -> Any:
-        told = ask(frontier, url, here.now)
-        return (told["state"], *[told.get(key) for key in keys])
+        answer = ask(frontier, url, here.now)
+        return (answer["state"], *[answer.get(key) for key in keys])
 
     assert facts(HERE) == ("never seen",)
     frontier.seed(HERE)
@@ -111,39 +111,39 @@ def test_a_url_on_its_way(world: MakeWorld, ask: Ask) -> None:
     here.turn()
     assert facts(HERE, "address", "attempt") == ("in flight", "198.51.100.1", 0)
     assert facts("http://a.test/2", "waits_for") == ("ready", "politeness")
-    told = ask(frontier, "http://a.test/no", here.now)
-    assert (told["state"], told["reason"]) == ("refused", "forbiddenRobots")
-    assert (told["rule"], told["line"]) == ("robots.txt", "Disallow: /no")
-    assert told["site"]["state"] == "open"
+    answer = ask(frontier, "http://a.test/no", here.now)
+    assert (answer["state"], answer["reason"]) == ("refused", "forbiddenRobots")
+    assert (answer["rule"], answer["line"]) == ("robots.txt", "Disallow: /no")
+    assert answer["site"]["state"] == "open"
 
 
 def test_a_url_that_failed_is_to_be_tried_again(world: MakeWorld, ask: Ask) -> None:
     here = world(HERE, replies={HERE: {"status": 500}})
     here.run(here.now + 5)
-    told = ask(here.frontier, HERE, here.now)
-    assert (told["state"], told["attempt"]) == ("to be tried again", 1)
-    assert 0 < told["in_s"] <= 15
+    answer = ask(here.frontier, HERE, here.now)
+    assert (answer["state"], answer["attempt"]) == ("to be tried again", 1)
+    assert 0 < answer["in_s"] <= 15
 
 
 def test_a_site_that_is_asked_to_leave_alone(world: MakeWorld, ask: Ask) -> None:
     slow = {"status": 429, "headers": {"retry-after": "300"}}
     here = world(HERE, "http://a.test/2", replies={HERE: slow}, least=1)
     here.run(here.now + 5)
-    told = ask(here.frontier, "http://a.test/2", here.now)
-    assert (told["state"], told["waits_for"]) == ("ready", "pause")
-    assert 290 < told["in_s"] < 300
+    answer = ask(here.frontier, "http://a.test/2", here.now)
+    assert (answer["state"], answer["waits_for"]) == ("ready", "pause")
+    assert 290 < answer["in_s"] < 300
 
 
 def test_a_site_whose_robots_txt_fails(world: MakeWorld, ask: Ask) -> None:
     here = world(HERE, replies={ROBOTS: {"status": 500}})
     here.run(here.now + 5)
-    told = ask(here.frontier, HERE, here.now)
-    assert (told["state"], told["waits_for"]) == ("waiting", "retryWait")
-    assert "try 1" in told["why"]
+    answer = ask(here.frontier, HERE, here.now)
+    assert (answer["state"], answer["waits_for"]) == ("waiting", "retryWait")
+    assert "try 1" in answer["why"]
     here.run(here.now + 60)
-    told = ask(here.frontier, f"{HERE}x", here.now)
-    assert (told["reason"], told["rule"]) == ("forbiddenRobots", "robots.txt")
-    assert 3000 < told["in_s"] <= 3600
+    answer = ask(here.frontier, f"{HERE}x", here.now)
+    assert (answer["reason"], answer["rule"]) == ("forbiddenRobots", "robots.txt")
+    assert 3000 < answer["in_s"] <= 3600
 
 
 def test_the_address_is_busy_or_the_turn_is_near(world: MakeWorld, ask: Ask) -> None:
@@ -151,14 +151,14 @@ def test_the_address_is_busy_or_the_turn_is_near(world: MakeWorld, ask: Ask) -> 
     here.run(here.now + 0.15)
     here.turn()
     assert ask(here.frontier, HERE, here.now)["state"] == "in flight"
-    told = ask(here.frontier, f"{HERE}2", here.now)
-    assert (told["state"], told["waits_for"]) == ("ready", "connexion")
+    answer = ask(here.frontier, f"{HERE}2", here.now)
+    assert (answer["state"], answer["waits_for"]) == ("ready", "connexion")
     # Nobody takes a URL that may go.
     here.run(here.now + 0.1)
     here.frontier.seed(f"{HERE}3")
     here.frontier.sequence(here.now + 1)
-    told = ask(here.frontier, f"{HERE}3", here.now + 1)
-    assert (told["state"], told["waits_for"]) == ("ready", "connexion")
+    answer = ask(here.frontier, f"{HERE}3", here.now + 1)
+    assert (answer["state"], answer["waits_for"]) == ("ready", "connexion")
 
 
 # In the store.
@@ -174,8 +174,8 @@ def test_urls_of_every_queue(tmp_path: Path, world: MakeWorld, ask: Ask) -> None
         frontier.seed(f"http://c.test/{number}")
 
     def place(url: str) -> Any:
-        told = ask(frontier, url, here.now)
-        return told.get("queue"), told.get("ahead")
+        answer = ask(frontier, url, here.now)
+        return answer.get("queue"), answer.get("ahead")
 
     assert place("http://b.test/30") == ("priority", 30)
     assert place("http://a.test/30") == ("ordinary", 30 + 35)
@@ -186,9 +186,9 @@ def test_urls_of_every_queue(tmp_path: Path, world: MakeWorld, ask: Ask) -> None
     frontier.sequence(here.now)
     assert place("http://a.test/30") == ("ordinary_wait", 28)
     assert place("http://b.test/2") == ("priority_wait", 0)
-    told = ask(frontier, "http://a.test/30", here.now)
-    assert (told["state"], told["waits_for"]) == ("queued", "room")
-    assert "2 URLs in memory" in told["why"]
+    answer = ask(frontier, "http://a.test/30", here.now)
+    assert (answer["state"], answer["waits_for"]) == ("queued", "room")
+    assert "2 URLs in memory" in answer["why"]
     # The same text as a part of others is none.
     assert ask(frontier, "http://a.test/3", here.now)["ahead"] == 1
 
@@ -207,8 +207,8 @@ def test_a_url_that_moves_on_while_it_is_looked_for(world: MakeWorld, ask: Ask) 
     for number in range(100):
         here.frontier.seed(f"http://a.test/{number}")
     store_of(here.frontier).spill()
-    told = ask(here.frontier, "http://a.test/95", here.now, here.turn)
-    assert told["state"] in {"waiting", "ready"}
+    answer = ask(here.frontier, "http://a.test/95", here.now, here.turn)
+    assert answer["state"] in {"waiting", "ready"}
 
 
 def test_a_url_whose_fate_is_decided_while_it_is_looked_for(
@@ -245,12 +245,12 @@ def test_a_url_that_is_decided(world: MakeWorld, ask: Ask, log: CrawlLog) -> Non
     here = world(HERE)
     here.run()
     write(log, HERE, Outcome.ERR_40X, status=404)
-    told = ask(here.frontier, HERE, here.now)
-    assert (told["state"], told["reason"], told["seen"]) == ("decided", "err40X", True)
-    assert told["fate"]["ts"].startswith("2023-")
-    assert "HTTP 404" in told["why"]
+    answer = ask(here.frontier, HERE, here.now)
+    assert (answer["state"], answer["reason"], answer["seen"]) == ("decided", "err40X", True)
+    assert answer["fate"]["ts"].startswith("2023-")
+    assert "HTTP 404" in answer["why"]
     log.flush()
-    assert ask(here.frontier, HERE, here.now) == told
+    assert ask(here.frontier, HERE, here.now) == answer
     # The last word counts.
     write(log, HERE, status=200)
     assert ask(here.frontier, HERE, here.now)["reason"] == "success"
@@ -288,7 +288,7 @@ def test_a_server_cannot_make_a_line_too_long_to_be_found(
     assert ask(here.frontier, HERE, here.now)["reason"] == "success"
 
 
-def test_what_only_looks_like_the_line_of_a_url_is_none(
+def test_lines_that_only_resemble_the_line_of_a_url(
     world: MakeWorld, ask: Ask, log: CrawlLog
 ) -> None:
     here = world(HERE)
@@ -324,12 +324,16 @@ def test_the_rule_that_ended_a_url(
     here = world(HERE, replies={ROBOTS: {"body": b"User-agent: *\nDisallow: /"}})
     here.run()
     write(log, HERE, outcome, headers=[("content-type", "image/png")])
-    told = ask(here.frontier, HERE, here.now)
-    assert (told["state"], told["reason"], told.get("rule")) == ("decided", outcome.value, rule)
-    assert why in told["why"]
+    answer = ask(here.frontier, HERE, here.now)
+    assert (answer["state"], answer["reason"], answer.get("rule")) == (
+        "decided",
+        outcome.value,
+        rule,
+    )
+    assert why in answer["why"]
 
 
-def test_what_is_known_beyond_the_outcome(world: MakeWorld, ask: Ask, log: CrawlLog) -> None:
+def test_details_beyond_the_outcome(world: MakeWorld, ask: Ask, log: CrawlLog) -> None:
     here = world(HERE)
     here.run()
     write(log, HERE, Outcome.NO_DNS, detail="servfail")
@@ -340,8 +344,8 @@ def test_what_is_known_beyond_the_outcome(world: MakeWorld, ask: Ask, log: Crawl
 
 
 def test_no_url(world: MakeWorld, ask: Ask) -> None:
-    told = ask(world().frontier, "nonsense", 0.0)
-    assert (told["url"], told["state"], told["reason"]) == ("nonsense", "refused", "badURL")
+    answer = ask(world().frontier, "nonsense", 0.0)
+    assert (answer["url"], answer["state"], answer["reason"]) == ("nonsense", "refused", "badURL")
 
 
 @pytest.mark.parametrize(
@@ -360,16 +364,16 @@ def test_the_rule_that_would_leave_a_url_out(
 ) -> None:
     rules = {"get_cgi": False, "lock_site": True, "forbidden_extensions": (".zip",)}
     here = world(HERE, limit_to_domain=("test",), **rules)
-    told = ask(here.frontier, url, here.now)
-    assert told["seen"] is False
+    answer = ask(here.frontier, url, here.now)
+    assert answer["seen"] is False
     if outcome is None:
-        assert (told["state"], "reason" in told) == ("never seen", False)
+        assert (answer["state"], "reason" in answer) == ("never seen", False)
     else:
-        found = (told["state"], told["reason"], told["rule"])
+        found = (answer["state"], answer["reason"], answer["rule"])
         assert found == ("refused", outcome.value, rule)
 
 
-def test_what_leaves_out_links_of_some_pages_only(world: MakeWorld, ask: Ask) -> None:
+def test_rules_that_leave_out_links_of_some_pages_only(world: MakeWorld, ask: Ask) -> None:
     here = world(HERE, no_external_links=True)
     assert "noExternalLinks" in ask(here.frontier, "http://b.test/", here.now)["why"]
     assert "depthInSite" not in ask(here.frontier, "http://b.test/", here.now)["why"]
@@ -377,19 +381,19 @@ def test_what_leaves_out_links_of_some_pages_only(world: MakeWorld, ask: Ask) ->
     assert "depthInSite" in ask(here.frontier, "http://b.test/", here.now)["why"]
 
 
-def test_what_the_operator_gave_is_not_called_refused(world: MakeWorld, ask: Ask) -> None:
+def test_seeds_are_not_called_refused(world: MakeWorld, ask: Ask) -> None:
     """Scope does not bind seeds."""
     here = world("http://a.test/?x", get_cgi=False)
-    told = ask(here.frontier, "http://a.test/?x", here.now)
-    assert (told["state"], told["seen"]) == ("queued", True)
+    answer = ask(here.frontier, "http://a.test/?x", here.now)
+    assert (answer["state"], answer["seen"]) == ("queued", True)
 
 
 def test_links_of_a_closed_site_would_be_left_out_for_a_while(world: MakeWorld, ask: Ask) -> None:
     here = world(HERE, names={"a.test": "nxdomain"})
     here.run()
-    told = ask(here.frontier, f"{HERE}x", here.now)
-    assert (told["state"], told["reason"], told["rule"]) == ("refused", "noDNS", "site")
-    assert 0 < told["in_s"] <= 3600
+    answer = ask(here.frontier, f"{HERE}x", here.now)
+    assert (answer["state"], answer["reason"], answer["rule"]) == ("refused", "noDNS", "site")
+    assert 0 < answer["in_s"] <= 3600
     assert ask(here.frontier, f"{HERE}x", here.now + 3600)["state"] == "never seen"
 
 
@@ -411,7 +415,7 @@ def test_rules_that_are_out_of_date_refuse_nothing(world: MakeWorld, ask: Ask) -
         ("off", "http://a.test/s.css?v=1", False),
     ],
 )
-def test_what_pages_need_is_not_called_refused_for_good(
+def test_requisites_are_not_called_refused_for_good(
     tmp_path: Path, requisites: Any, url: str, fetched: Any
 ) -> None:
     frontier = make_frontier(tmp_path, lock_site=True, get_cgi=False, requisites=requisites)

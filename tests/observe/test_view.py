@@ -59,7 +59,7 @@ def test_queues_count_urls_where_they_are(frontier: Frontier) -> None:
     assert queues["named_sites"] + queues["ip_sites"] + queues["in_flight"] >= 5
 
 
-def test_queues_count_what_waits_for_room(tmp_path: Path) -> None:
+def test_queues_count_urls_set_aside(tmp_path: Path) -> None:
     frontier = make_frontier(tmp_path, max_urls=4)
     for number in range(5):
         frontier.seed(f"http://a.test/{number}")
@@ -115,15 +115,15 @@ def test_sites_by_state_and_the_busiest_first(world: MakeWorld) -> None:
     seeds = [HERE, *[f"http://b.test/{number}" for number in range(3)], "http://c.test/"]
     here = world(*seeds, names={"c.test": "nxdomain"}, least=60)
     here.run(here.now + 5)
-    told = site_tables(here.frontier.view, here.now)
-    assert told["total"] == 3
-    assert (told["by_state"]["waiting"], told["by_state"]["closed"]) == (1, 0)
-    assert sum(told["by_state"].values()) == 3
-    busiest = told["busiest"]
+    shown = site_tables(here.frontier.view, here.now)
+    assert shown["total"] == 3
+    assert (shown["by_state"]["waiting"], shown["by_state"]["closed"]) == (1, 0)
+    assert sum(shown["by_state"].values()) == 3
+    busiest = shown["busiest"]
     assert busiest[0] == here.frontier.view.site("http://b.test/").describe(here.now)
     assert [each["site"] for each in busiest[:1]] == ["http://b.test"]
     assert {each["site"] for each in busiest} == {f"http://{name}.test" for name in "abc"}
-    json.dumps(told)
+    json.dumps(shown)
 
 
 def test_the_slowest_of_those_that_have_urls_come_first(world: MakeWorld) -> None:
@@ -146,8 +146,8 @@ def test_the_slowest_of_those_that_have_urls_come_first(world: MakeWorld) -> Non
 def test_sites_that_are_done_are_not_busy(world: MakeWorld) -> None:
     here = world(HERE)
     here.run()
-    told = site_tables(here.frontier.view, here.now)
-    assert (told["total"], told["busiest"], told["suspended"]) == (1, [], [])
+    shown = site_tables(here.frontier.view, here.now)
+    assert (shown["total"], shown["busiest"], shown["suspended"]) == (1, [], [])
 
 
 def test_tables_have_an_end(world: MakeWorld) -> None:
@@ -156,8 +156,8 @@ def test_tables_have_an_end(world: MakeWorld) -> None:
     here.frontier.sequence(here.now)
     assert len(site_tables(here.frontier.view, here.now)["busiest"]) == 20
     here.run()
-    told = site_tables(here.frontier.view, here.now)
-    assert (told["by_state"]["closed"], len(told["suspended"])) == (50, 20)
+    shown = site_tables(here.frontier.view, here.now)
+    assert (shown["by_state"]["closed"], len(shown["suspended"])) == (50, 20)
 
 
 def test_of_very_many_sites_the_busiest_are_found_after_some_turns(world: MakeWorld) -> None:
@@ -169,15 +169,15 @@ def test_of_very_many_sites_the_busiest_are_found_after_some_turns(world: MakeWo
     for _ in range(2 * 300 // 50):
         here.now += 0.02
         here.frontier.sequence(here.now)
-    told = site_tables(here.frontier.view, here.now)
-    assert (told["total"], len(told["busiest"])) == (300, 20)
-    assert (told["busiest"][0]["site"], told["busiest"][0]["waiting"]) == ("http://s7.test", 31)
+    shown = site_tables(here.frontier.view, here.now)
+    assert (shown["total"], len(shown["busiest"])) == (300, 20)
+    assert (shown["busiest"][0]["site"], shown["busiest"][0]["waiting"]) == ("http://s7.test", 31)
     assert here.frontier.view.queues()["named_sites"] == 330
 
 
 def suspended(here: World) -> list[tuple[str, float, str]]:
-    told = site_tables(here.frontier.view, here.now)["suspended"]
-    return [(each["site"], each["until_s"], each["reason"]) for each in told]
+    shown = site_tables(here.frontier.view, here.now)["suspended"]
+    return [(each["site"], each["until_s"], each["reason"]) for each in shown]
 
 
 def test_why_sites_are_left_alone(world: MakeWorld) -> None:
@@ -196,16 +196,16 @@ def test_why_sites_are_left_alone(world: MakeWorld) -> None:
     )
     begun = here.now
     here.run(begun + 10)
-    told = suspended(here)
-    assert ("http://b.test", 30.0, "try 1 failed") in told
-    assert [each[2] for each in told if each[0] == "http://a.test"] == ["try 1 failed"]
-    [c] = [each for each in told if each[0] == "http://c.test"]
+    shown = suspended(here)
+    assert ("http://b.test", 30.0, "try 1 failed") in shown
+    assert [each[2] for each in shown if each[0] == "http://a.test"] == ["try 1 failed"]
+    [c] = [each for each in shown if each[0] == "http://c.test"]
     assert (c[2], 185 < c[1] < 200) == ("asked for a pause", True)
     # d waits no longer than anybody.
-    assert len(told) == 3
+    assert len(shown) == 3
 
 
-def test_a_closed_site_is_told_once_until_it_may_be_tried_again(world: MakeWorld) -> None:
+def test_a_closed_site_is_shown_once_until_it_may_be_tried_again(world: MakeWorld) -> None:
     here = world(HERE, names={"a.test": "nxdomain"}, retries=0)
     here.run()
     assert suspended(here) == [("http://a.test", 3600.0, "noDNS")]
@@ -216,7 +216,7 @@ def test_a_closed_site_is_told_once_until_it_may_be_tried_again(world: MakeWorld
     assert suspended(here) == [("http://a.test", 3600.0, "noDNS")]
 
 
-def test_a_site_given_up_while_asked_is_told_once(world: MakeWorld) -> None:
+def test_a_site_closed_during_a_request_is_shown_once(world: MakeWorld) -> None:
     pages = [f"{HERE}{number}" for number in range(13)]
     frontier = world(*pages, connexions=13, ignore_robots=True).frontier
     frontier.sequence(1.0)
@@ -224,6 +224,6 @@ def test_a_site_given_up_while_asked_is_told_once(world: MakeWorld) -> None:
     flown = [taken(frontier, 1.0) for _ in pages]
     for url in flown[:12]:
         frontier.finished(reply(url, **DEAD), 10.0, WALL)
-    told = site_tables(frontier.view, 10.0)
-    assert [each["in_flight"] for each in told["busiest"]] == [1]
-    assert [each["reason"] for each in told["suspended"]] == ["noConnection"]
+    shown = site_tables(frontier.view, 10.0)
+    assert [each["in_flight"] for each in shown["busiest"]] == [1]
+    assert [each["reason"] for each in shown["suspended"]] == ["noConnection"]
