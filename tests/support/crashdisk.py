@@ -1,14 +1,14 @@
 """A disk that fails on demand, and that shows the remains of a folder after a power cut.
 
-`CrashDisk` lies between the code under test and one real folder: it replaces the functions
-of `os` by which files are changed, lets them do their work, and keeps account of what is
-durable (`platter` has the rules). `crashes` cuts the power at every operation in turn.
+`CrashDisk` lies between the code under test and one real folder: it replaces the functions of
+`os` that change files, passes the calls on, and records which changes are durable (`platter` has
+the rules). `crashes` cuts the power at every operation in turn.
 
-Reading goes to the real folder. What changes it by other ways than `os` (a file object, a
-mapping, another process) is not seen, but found out: `check` compares the folder with
-the account, and is called when the disk is taken away.
+Reads go to the real folder. Changes by other means than `os` (a file object, a mapping, another
+process) are not seen, but detected: `check` compares the folder with the record, and is called
+when the disk is removed.
 
-Nothing is synced in truth: the real disk's durability decides nothing here, and takes long.
+Nothing is really synced: the durability of the real disk does not matter, and takes long.
 """
 
 import errno
@@ -27,19 +27,19 @@ from tests.support.platter import EXTREMES, File, Folder, Keep, Node, Platter
 
 
 class PowerCut(BaseException):
-    """The power is gone. Not an Exception: no code under test may catch it and go on."""
+    """A power cut. It is no Exception, so that no code under test catches it and goes on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Something done to the folder. Kinds: open (that may create or empty a file), write,
-    truncate, allocate, fsync, syncfs, rename, unlink, mkdir, rmdir."""
+    """A change of the folder. Kinds: open (which may create or empty a file), write, truncate,
+    allocate, fsync, syncfs, rename, unlink, mkdir, rmdir."""
 
     number: int
     kind: str
-    #: Relative to the folder; of a rename the new one.
+    #: Relative to the folder; the new path of a rename.
     path: str
-    #: Bytes to write, length to have.
+    #: Bytes to write, or the new length.
     size: int = 0
 
     def __str__(self) -> str:
@@ -48,7 +48,7 @@ class Operation:
 
 @dataclass(slots=True)
 class _Fault:
-    """What happens when `left` more operations of `kinds` (of all, where empty) have begun."""
+    """A fault of the operation after which `left` is 0, counting `kinds` (if empty, all)."""
 
     kinds: frozenset[str]
     left: int
@@ -67,21 +67,21 @@ class _Fault:
 
 @dataclass(frozen=True, slots=True)
 class _Handle:
-    """What a descriptor leads to."""
+    """The node of a descriptor."""
 
     node: Node
     path: str
-    #: Device and inode: the number may have been closed and given to others unnoticed.
+    #: Device and inode: the descriptor may have been closed unseen, and its number reused.
     identity: tuple[int, int]
 
 
 class CrashDisk:
     """The disk below `folder`, while it is entered as a context manager.
 
-    A `PowerCut` ends the context quietly; from the cut on nothing reaches the folder, which
-    then holds what a kill at that moment leaves. `remains` builds what a power cut leaves, as
-    often as wanted. Files named in `besides` are not watched at all. With `eager_names` the
-    fsync of a file saves its name too, as on ext4.
+    A `PowerCut` ends the context without an error. From then on nothing reaches the folder,
+    which holds what a kill at that moment leaves. `remains` builds what a power cut leaves, and
+    can be called repeatedly. Files named in `besides` are ignored. With `eager_names` the fsync
+    of a file saves its name too, as on ext4.
     """
 
     def __init__(
@@ -95,11 +95,11 @@ class CrashDisk:
         self._faults: list[_Fault] = []
         self._real: dict[str, Any] = {}
         self._ours: dict[str, Any] = {}
-        #: All that was begun, what failed or met the power cut included.
+        #: All operations begun, also those that failed or were cut.
         self.operations: list[Operation] = []
-        #: Called before each, when those before it are done; `away`.
+        #: Called before each operation, with the disk `away`.
         self.watch: Callable[[Operation], object] = lambda operation: None
-        #: Was the power cut?
+        #: Whether the power was cut.
         self.dark = False
 
     def __repr__(self) -> str:
@@ -127,11 +127,11 @@ class CrashDisk:
         self._faults.append(_Fault(frozenset(kinds), nth, times, error, short=short))
 
     def heal(self) -> None:
-        """Nothing goes wrong any more."""
+        """Remove all faults."""
         self._faults.clear()
 
     def remains(self, target: Path, keep: Keep) -> Path:
-        """Build in `target`, a new folder, what the disk holds after a power cut now."""
+        """Build the content of the disk after a power cut now in `target`, a new folder."""
         self._platter.remains(target, keep)
         return target
 
@@ -145,7 +145,7 @@ class CrashDisk:
 
     @contextmanager
     def away(self) -> Iterator[None]:
-        """For looking at what remains: out of the way, for as long as the context is entered."""
+        """Do not intercept calls while the context lasts, for checks of the remains."""
         _lay(self._real)
         try:
             yield
@@ -153,7 +153,7 @@ class CrashDisk:
             _lay(self._ours)
 
     def check(self) -> None:
-        """AssertionError where the folder was changed behind the disk's back."""
+        """Raise AssertionError if the folder was changed unseen."""
         differences = self._platter.differences()
         assert not differences, f"changed by other means than os: {differences}"
 
@@ -214,7 +214,7 @@ class CrashDisk:
         raise PowerCut(str(operation))
 
     def _inside(self, path: Any, dir_fd: int | None = None) -> str | None:
-        """`path` relative to the folder; None where it leads elsewhere."""
+        """`path` relative to the folder; None for paths outside it."""
         base = os.getcwd() if dir_fd is None else os.readlink(f"/proc/self/fd/{dir_fd}")
         parent, name = os.path.split(os.path.normpath(os.path.join(base, os.fsdecode(path))))
         full = os.path.join(os.path.realpath(parent), name)
@@ -222,7 +222,7 @@ class CrashDisk:
         return os.path.relpath(full, self._top) if inside else None
 
     def _handle(self, fd: int) -> _Handle | None:
-        """What a descriptor leads to, where that is in the folder."""
+        """The node of a descriptor, if it is in the folder."""
         status = os.fstat(fd)
         identity = status.st_dev, status.st_ino
         known = self._handles.get(fd)
@@ -234,7 +234,7 @@ class CrashDisk:
         if path is None:
             return None
         node = self._platter.node(path)
-        assert node is not None, f"{path}: made behind the disk's back"
+        assert node is not None, f"{path}: made unseen"
         self._handles[fd] = _Handle(node, path, identity)
         return self._handles[fd]
 
@@ -257,7 +257,7 @@ class CrashDisk:
             if fd >= 0:
                 self._real["close"](fd)
             raise
-        # Known from now on, also when it has lost its name.
+        # The handle stays known after the file has lost its name.
         self._handle(fd)
         return fd
 
@@ -285,7 +285,7 @@ class CrashDisk:
             return int(self._real[name](fd, data, *where))
         file, path = found
         if fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_APPEND:
-            # Linux appends then whatever offset pwrite names.
+            # Linux ignores the offset of pwrite then, and appends.
             offset = os.fstat(fd).st_size
         elif offset is None:
             offset = os.lseek(fd, 0, os.SEEK_CUR)
@@ -296,7 +296,7 @@ class CrashDisk:
         return count
 
     def _truncate(self, path: Any, length: int) -> None:
-        """truncate and ftruncate, as the former takes descriptors, too."""
+        """truncate and ftruncate; the former takes descriptors, too."""
         if isinstance(path, int):
             found = self._file(path)
         else:
@@ -389,11 +389,11 @@ def _lay(functions: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """One way for a power cut to end."""
+    """The remains after one power cut."""
 
-    #: The operation that was not done any more, and what was kept of those before it.
+    #: The operation that was interrupted, and which earlier changes were kept.
     label: str
-    #: What it leaves; to be used up, as it is deleted afterwards.
+    #: The remains; tests may change them, as they are deleted afterwards.
     folder: Path
     disk: CrashDisk
 

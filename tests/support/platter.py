@@ -1,12 +1,12 @@
-"""What a disk holds of a folder: which bytes and which names are durable, which are not yet.
+"""A model of a disk: the bytes and names of a folder that are durable, and those that are not yet.
 
-By these rules a power cut leaves
+After a power cut the disk holds
 
-- of a file the bytes of its last fsync, and of what was written since then nothing, all,
-  the first part (torn anywhere, its tail perhaps garbage), or some pages;
-- of a folder the names of its last fsync, and of the later changes nothing, all or the first
-  few. A rename is one change, also from folder to folder. As in POSIX the fsync of a file
-  does not save its name.
+- for a file: the bytes of its last fsync, and of those written later none, all, the first part
+  (torn anywhere, its tail perhaps garbage), or some pages;
+- for a folder: the names of its last fsync, and of the later changes none, all or the first few.
+  A rename is one change, also from one folder to another. As in POSIX, the fsync of a file does
+  not save its name.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,11 +15,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-#: What a disk writes in one piece.
+#: Bytes that a disk writes as a unit.
 PAGE = 512
 
-#: What becomes of all that was not made durable: lost, kept (as a kill keeps it), names kept
-#: and bytes lost, bytes kept and names lost, or as chance wants, one by one.
+#: The fate of all changes that are not durable: lost, kept (as by a kill), names kept and bytes
+#: lost, bytes kept and names lost; or random, for each change.
 Keep = str | Random
 EXTREMES = ("none", "all", "names", "bytes")
 
@@ -29,7 +29,7 @@ Edit = tuple[int, bytes | None]
 
 @dataclass(eq=False, slots=True)
 class File:
-    """A file as its readers see it, as it is durable, and how one becomes the other."""
+    """A file: the bytes that readers see, the durable bytes, and the changes between them."""
 
     now: bytearray = field(default_factory=bytearray)
     held: bytes = b""
@@ -46,9 +46,9 @@ class File:
         self.pending.clear()
 
     def forsake(self) -> None:
-        """An fsync failed: readers go on to see what it should have saved, no later one saves it.
+        """An fsync failed: readers still see the bytes, but no later fsync saves them.
 
-        So do ext4 and XFS, as pages count as clean after the failure was told.
+        ext4 and XFS behave so: they take the pages for clean once the failure was reported.
         """
         self.pending.clear()
 
@@ -99,14 +99,14 @@ def _apply(content: bytearray, edits: Iterable[Edit]) -> None:
 
 @dataclass(eq=False, slots=True)
 class Folder:
-    """A folder as its readers see it and as it is durable."""
+    """A folder: the names that readers see, and the durable names."""
 
     now: "dict[str, Node]" = field(default_factory=dict)
     held: "dict[str, Node]" = field(default_factory=dict)
 
 
 Node = File | Folder
-#: A change of names that is made as one: folder, name, and what has it now (None: nothing).
+#: An atomic change of names: folder, name, and the node that has the name now.
 Change = tuple[tuple[Folder, str, Node | None], ...]
 
 
@@ -115,13 +115,13 @@ def _touched(change: Change) -> set[Folder]:
 
 
 class Platter:
-    """The account of one folder, `top`, which is durable as it is found."""
+    """The model of the folder `top`, whose content at first is durable."""
 
     def __init__(self, top: str, besides: Iterable[str] = ()) -> None:
         self._top = Path(top)
         self._besides = frozenset(besides)
         self._root = self._scan(self._top)
-        #: Changes of names that are not durable, in their order.
+        #: Changes of names that are not durable, oldest first.
         self._journal: list[Change] = []
 
     def _scan(self, path: Path) -> Folder:
@@ -138,20 +138,20 @@ class Platter:
         return folder
 
     def differences(self) -> list[str]:
-        """Where the real folder is not as it should be."""
+        """The paths at which the real folder differs from the model."""
         return list(_differences(self._root, self._scan(self._top)))
 
     # Names.
 
     def node(self, path: str) -> Node | None:
-        """What is at `path` (relative; "." is the top)."""
+        """The node at `path` (relative; "." is the top)."""
         node: Node | None = self._root
         for name in Path(path).parts:
             node = node.now.get(name) if isinstance(node, Folder) else None
         return node
 
     def below(self, node: Node) -> Iterator[Node]:
-        """`node` and, where it is a folder, all that is in it."""
+        """`node` and, if it is a folder, all nodes below it."""
         yield node
         if isinstance(node, Folder):
             for inner in node.now.values():
@@ -160,11 +160,11 @@ class Platter:
     def place(self, path: str) -> tuple[Folder, str]:
         """The folder of `path`, and the name in it."""
         parent = self.node(str(Path(path).parent))
-        assert isinstance(parent, Folder), f"{path}: its folder was made behind our back"
+        assert isinstance(parent, Folder), f"{path}: its folder was made unseen"
         return parent, Path(path).name
 
     def link(self, path: str, node: Node | None) -> None:
-        """Let `path` lead to `node`, or nowhere."""
+        """Give the name `path` to `node`, or remove the name."""
         self._change(((*self.place(path), node),))
 
     def rename(self, old: str, new: str) -> None:
@@ -201,7 +201,7 @@ class Platter:
     # After a power cut.
 
     def remains(self, target: Path, keep: Keep) -> None:
-        """Build in `target`, a new folder, what is left after a power cut."""
+        """Build the content after a power cut in `target`, a new folder."""
         names = self._names(keep)
         pending = [(self._root, target)]
         while pending:
@@ -217,7 +217,7 @@ class Platter:
         """The names that each folder has after a power cut."""
         names = {folder: dict(folder.held) for folder in self._folders()}
         count = len(self._journal)
-        #: How many more changes each folder takes.
+        #: The number of further changes that each folder keeps.
         room = dict.fromkeys(names, count if keep in ("all", "names") else 0)
         if isinstance(keep, Random):
             room = {f: keep.choice([0, count, keep.randrange(count + 1)]) for f in names}
@@ -230,7 +230,7 @@ class Platter:
         return names
 
     def _folders(self) -> Iterable[Folder]:
-        """All there are or may be again, in an order that is the same each time."""
+        """All folders that exist or may exist after a power cut, in a reproducible order."""
         found: dict[Folder, None] = {}
         pending: list[Node | None] = [self._root]
         pending += [node for change in self._journal for _, _, node in change]

@@ -1,9 +1,8 @@
-"""A crawl without a network, a clock or a process: what it writes is all there is to it.
+"""A crawl without network, clock or process, of which only the files are real.
 
-`ValueCrawl` fetches `WEB`, a few dozen pages, in a folder: frontier, crawl log, saved pages
-and checkpoints are the real ones, wired and called as the engine does. Pages come in an order
-that a seed decides. Beside them it keeps its own account of what was done, and what of it
-each checkpoint has to hold.
+`ValueCrawl` fetches `WEB`, a few dozen pages, in a folder. Frontier, crawl log, saved pages and
+checkpoints are the real ones, connected and called as the engine does it. A seed decides the
+order of pages. It also keeps an account of what was done, and of what each checkpoint must hold.
 """
 
 import json
@@ -33,8 +32,8 @@ from larbinpy.storage.state import State
 from larbinpy.url import Url, fingerprint, hash64
 from tests.support.frontiers import MANY, WALL, digests_of, links, make_frontier, owed, seen_of
 
-#: So that a few dozen URLs do what millions do: several files of queues, images of the table
-#: of seen that grows, and deletions of both.
+#: Sizes with which a few dozen URLs have the effects of millions: several files of queues, a table
+#: of fingerprints that grows and its images, and deletions of both.
 SIZES = StoreSizes(lines=4, file_size=250, site_lines=2, most_read=500)
 SEEN_SIZES = SeenSizes(
     batch=4,
@@ -50,13 +49,13 @@ SEEN_SIZES = SeenSizes(
 @contextmanager
 def small_parts() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        # What is left after a power cut are copies, with numbers of their own.
+        # The remains of a power cut are copies, so their inodes differ.
         patch.setattr(LineFile, "number", 1)
         yield
 
 
 def _address(host: str) -> str:
-    """An address for each site, as an address is asked once at a time."""
+    """A different address for each site, as an address serves one request at a time."""
     return f"198.51.100.{ord(host[0])}"
 
 
@@ -75,7 +74,7 @@ def _page(host: str, number: int) -> str:
     return f"http://{host}.test/{number}"
 
 
-#: What each page links to.
+#: The links of each page.
 WEB = _web(a=16, b=5, c=3, gone=2, d=6)
 _SEEDS = (_page("a", 0), _page("b", 0), _page("d", 0))
 FINGERPRINTS = {href: fingerprint(href) for href in WEB}
@@ -84,7 +83,7 @@ _MOST_TURNS = 500
 
 
 def _fetched(url: Url) -> Page:
-    """What comes of a request: some pages are missing, some come with the second try."""
+    """The reply to a request: some pages are missing, some succeed at the second try."""
     number = int(url.href.rpartition("/")[2])
     if number % 10 == 9:
         return Page(url, Outcome.ERR_40X, status=404)
@@ -99,12 +98,12 @@ def _body(href: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What a crawl did, or what its files say of it."""
+    """The work of a crawl, as it was done or as its files show it."""
 
     seen: frozenset[str]
-    #: In the crawl log, in its order.
+    #: The URLs in the crawl log, in its order.
     decided: tuple[str, ...]
-    #: In the index of the saved pages, in its order.
+    #: The URLs in the index of the saved pages, in its order.
     saved: tuple[str, ...]
 
     @property
@@ -113,7 +112,7 @@ class Account:
 
     @property
     def is_whole(self) -> bool:
-        """Was all that there is decided, once?"""
+        """Whether each URL of the web was decided once."""
         return self.seen == frozenset(WEB) and sorted(self.decided) == sorted(WEB)
 
 
@@ -121,14 +120,14 @@ NOTHING = Account(frozenset(), (), ())
 
 
 def _is_good(href: str) -> bool:
-    """Does its page come in the end?"""
+    """Whether its last try succeeds."""
     last = _fetched(Url(href, 0, attempt=1))
     return _UNRESOLVED not in href and last.outcome is Outcome.SUCCESS
 
 
 @dataclass
 class ValueCrawl:
-    """One run of the crawl, from its beginning or from where the last in `folder` was saved.
+    """A run of the crawl, from the beginning or from the state saved in `folder`.
 
     `disk` brings the pages to the disk, as `larbinpy.storage.syncing` does.
     """
@@ -164,13 +163,13 @@ class ValueCrawl:
         self._seen: set[str] = set()
         self._decided: list[str] = []
         self._saved: list[str] = []
-        #: Did a checkpoint name an image of seen?
+        #: Whether a checkpoint named an image of seen.
         self.had_images = False
-        #: The last checkpoint that counts, and those begun since.
+        #: The accounts of the last committed checkpoint and of those begun since.
         self.saves: list[Account] = [NOTHING]
 
     def open(self) -> None:
-        """Begin, or go on with what was saved."""
+        """Begin, or resume the saved state."""
         if self.scratch:
             self.saves.append(NOTHING)
             self.state.clear(self.parts)
@@ -187,7 +186,7 @@ class ValueCrawl:
             self._seen.add(href)
 
     def close(self) -> None:
-        """What the system does at the end of a process: what waits in memory is gone."""
+        """End as a killed process does: the content of the memory is lost."""
         self.frontier.close()
         self.log._waiting.clear()
         self.log.close()
@@ -196,21 +195,21 @@ class ValueCrawl:
     # The account.
 
     def account(self) -> Account:
-        """What was done, by the account of who did it."""
+        """The work done, as this object recorded it."""
         return Account(frozenset(self._seen), tuple(self._decided), tuple(self._saved))
 
     def found(self) -> Account:
-        """What was done, by what was taken up; AssertionError where the parts disagree."""
+        """The work done, as the loaded state shows it; AssertionError if its parts disagree."""
         seen = seen_of(self.frontier)
         known = {href for href, number in FINGERPRINTS.items() if number in seen}
-        assert len(seen) == len(known), "seen holds what nobody found"
+        assert len(seen) == len(known), "seen holds URLs that were not found"
         lines = (self.folder / "crawl.jsonl").read_bytes().splitlines()
         decided = [json.loads(line)["url"] for line in lines]
         assert len(decided) == len(set(decided)), "decided twice"
-        # Else a URL would never be fetched: it was seen, and nobody has it.
+        # Otherwise a URL that was seen and is in no queue would never be fetched.
         account = Account(frozenset(known), tuple(decided), tuple(self._index()))
         assert owed(self.frontier) == account.owed, "not each is queued or decided"
-        # Nor be kept: its page would pass for a duplicate.
+        # Otherwise a page would be taken for a duplicate of itself.
         good, digests = list(filter(_is_good, decided)), digests_of(self.frontier)
         assert len(digests) == len(good)
         assert all(hash64(_body(href)) in digests for href in good)
@@ -218,7 +217,7 @@ class ValueCrawl:
         return account
 
     def _index(self) -> Iterator[str]:
-        """What was saved, in order; each of these pages is whole."""
+        """The URLs of the saved pages, in order, after a check that the pages are whole."""
         for folder in sorted((self.folder / "pages").glob("d*")):
             lines = (folder / "index").read_text().splitlines()
             for line in lines:
@@ -246,7 +245,7 @@ class ValueCrawl:
         raise AssertionError(f"no end: {self.frontier!r}")
 
     def turn(self) -> None:
-        """A turn of the engine. After an OSError the next goes on."""
+        """A turn of the engine. After an OSError the next turn goes on."""
         self.now += 1.0
         frontier = self.frontier
         frontier.sequence(self.now)
@@ -270,7 +269,7 @@ class ValueCrawl:
             self.log.flush()
 
     def _land(self, page: Page) -> None:
-        """As the engine does: a page that cannot be saved is still owed."""
+        """Take a page as the engine does: if it cannot be saved, it is still owed."""
         href = page.url.href
         if page.outcome is Outcome.SUCCESS:
             assert not self.frontier.is_duplicate([hash64(page.body)])
@@ -290,7 +289,7 @@ class ValueCrawl:
     # Checkpoints.
 
     def save_some(self) -> bool:
-        """A step of a checkpoint; was it the last one?"""
+        """Make a step of a checkpoint; whether it was the last one."""
         if not self.checkpoints.under_way:
             self.checkpoints.begin(self.now)
             self.saves.append(self.account())
@@ -298,7 +297,7 @@ class ValueCrawl:
         return self._count()
 
     def save(self, *, ended: bool = False) -> None:
-        """A whole checkpoint."""
+        """Make a whole checkpoint."""
         self.saves.append(self.account())
         self.checkpoints.save(self.now, ended=ended)
         self._count()
