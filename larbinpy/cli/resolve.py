@@ -26,7 +26,7 @@ from larbinpy.dns.bulk import resolve_names
 from larbinpy.loop.clock import clock
 from larbinpy.loop.poller import Poller
 
-#: As many as dnsCacheSize takes.
+#: The upper bound of dnsCacheSize.
 _MOST_NAMES = 10**9
 
 
@@ -49,7 +49,7 @@ def resolve(file: str, servers: tuple[str, ...], as_json: bool, parallel: str, c
             load_config(None, [], more=[("dnsServer", server) for server in servers]),
             dns_connexions=at_once,
             dns_send_queue=at_once,
-            # A crawl always has a cache, and its setting no 0.
+            # dnsCacheSize itself does not allow 0, as a crawl always has a cache.
             dns_cache_size=option_value("--cache", cache, count(0, _MOST_NAMES)),
         )
         with (
@@ -60,7 +60,7 @@ def resolve(file: str, servers: tuple[str, ...], as_json: bool, parallel: str, c
         ):
             started = clock()
             try:
-                # As Ctrl-C: timeout(1), for one, sends it.
+                # Like Ctrl-C; timeout(1), for example, sends SIGTERM.
                 signal.signal(signal.SIGTERM, signal.default_int_handler)
                 summary = resolve_names(
                     arriving_lines(source.fileno(), poller),

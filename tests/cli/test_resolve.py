@@ -64,7 +64,7 @@ def resolve(world: World) -> Resolve:
     world.names.script("dead.test", drop)
 
     def start(*arguments: str, shell: str = "", **streams: int) -> Crawler:
-        command = (*LARBINPY, "resolve", "--server", f"{host}:{port}")
+        command: tuple[str, ...] = (*LARBINPY, "resolve", "--server", f"{host}:{port}")
         if shell:
             command = ("sh", "-c", shell, "sh", *command)
         return world.start(*arguments, command=command, **streams)
@@ -77,6 +77,11 @@ def names(world: World, *lines: str) -> str:
     file = world.folder / "names"
     file.write_text("\n".join(lines or (f"n{n}.test" for n in range(300))) + "\n")
     return str(file)
+
+
+def until_lines(world: World, crawler: Crawler, number: int) -> None:
+    """Turn until so many lines of output have come."""
+    world.until(lambda: crawler.out.count("\n") == number)
 
 
 def catches(crawler: Crawler, number: int) -> bool:
@@ -160,7 +165,7 @@ def test_a_cache_of_0_is_none(world: World, resolve: Resolve, cache: str, asked:
     for known in range(1, 4):
         give.write(b"n1.test\nnone.test\n")
         give.flush()
-        world.until(lambda known=known: crawler.out.count("\n") == 2 * known)
+        until_lines(world, crawler, 2 * known)
     give.close()
     assert world.finish(crawler) == 0
     assert len(world.names.asked) == asked
@@ -283,7 +288,7 @@ def test_results_come_while_names_still_do(world: World, resolve: Resolve) -> No
     for text, known in ((b"n1.test\n\nn2", 1), (b".test\nn3.test\r\n", 3), (b"n4.test\n", 4)):
         give.write(text)
         give.flush()
-        world.until(lambda known=known: crawler.out.count("\n") == known)
+        until_lines(world, crawler, known)
     give.write(b"n5.test")
     give.close()
     assert world.finish(crawler) == 0

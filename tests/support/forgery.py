@@ -14,7 +14,7 @@ from larbinpy.dns.cache import NameCache
 from tests.support.nameserver import FALSE_ADDRESS, PlainServer, address_of, plain_answer
 from tests.support.resolverworld import World
 
-#: Forgeries sent before the resolver reads them: what the kernel keeps for one socket.
+#: Forgeries sent before the resolver reads them: as many as the kernel keeps for one socket.
 _BURST = 128
 
 
@@ -30,7 +30,7 @@ class Question:
         return int.from_bytes(self.packet[:2], "big")
 
     def answer(self, ident: int | None = None, section: bytes | None = None) -> bytes:
-        """A false answer, the id or the question of which is another one."""
+        """A false reply, with another id or another question."""
         packet = (self.id if ident is None else ident).to_bytes(2, "big") + self.packet[2:12]
         return plain_answer(packet + (section or self.packet[12:]), FALSE_ADDRESS)
 
@@ -42,7 +42,7 @@ class Outcome:
     sent: int
     #: Those that the resolver rejected.
     rejected: int
-    #: Names that ended in the false address, in an answer or in the cache, or in none at all.
+    #: Names with the false address, in an answer or in the cache, or without an answer.
     fooled: list[str]
     resolved: int
 

@@ -1,4 +1,4 @@
-"""A resolver among name servers of ours, and a clock that leaps."""
+"""A resolver, loopback name servers and a simulated clock."""
 
 from collections.abc import Callable, Iterable
 from random import Random
@@ -11,7 +11,7 @@ from larbinpy.dns.resolver import Resolver
 from larbinpy.loop.poller import Poller
 from tests.support.nameserver import NameServer
 
-#: A test that takes more turns than this will not end.
+#: A test that takes more turns than this is taken to be endless.
 MOST_TURNS = 20_000
 
 ZONE = {
@@ -31,7 +31,7 @@ ZONE = {
 
 
 class World:
-    """A resolver, its name servers and a clock that moves when nothing else does."""
+    """A resolver, its name servers, and a clock that moves when no packet is on its way."""
 
     def __init__(self) -> None:
         self.poller = Poller()
@@ -67,7 +67,7 @@ class World:
         send_queue: int = 100,
         rng: Random | None = None,
     ) -> Resolver:
-        """One that throws known dice, or those of `rng`."""
+        """A resolver with a seeded generator, or with `rng`."""
         servers = [server.address for server in self.servers or [self.server()]]
         self.it = Resolver(
             self.poller,
@@ -86,7 +86,10 @@ class World:
         return self.it.in_flight + self.it.queued == 0
 
     def turn(self, until: Callable[[], bool] = lambda: False) -> bool:
-        """Step; then let the servers answer, or move to the next deadline. True at the end."""
+        """Step; then let the servers answer, or move the clock to the next deadline.
+
+        Returns whether `until` holds.
+        """
         self.answers += self.it.step(self.now)
         if until():
             return True
@@ -112,7 +115,7 @@ class World:
         return answer
 
     def resolve_all(self, names: Iterable[str]) -> dict[str, Answer]:
-        """Ask for all `names` as there is room; each is to be new, and to get one answer."""
+        """Ask for all `names` as there is room; each must be new and get exactly one answer."""
         waiting = list(names)[::-1]
         found: dict[str, Answer] = {}
         while waiting or not self.is_idle():
