@@ -324,7 +324,7 @@ def _naming(keyword: str, port: int) -> Iterator[None]:
 def _open_progress(
     config: Config, mode: str, terminal: Terminal, around: Surroundings
 ) -> list[Progress]:
-    """The kinds of progress that somebody sees."""
+    """The kinds of progress that are shown."""
     shown: list[Progress] = [] if mode == "none" else [terminal]
     if config.print_stats:
         printed = PrintStats(around.stdout, config.limit_time)

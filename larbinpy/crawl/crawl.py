@@ -27,7 +27,7 @@ class Crawl:
 
     `output` is a plug of your own (`larbinpy.output.Output`), called beside those of
     outputMode. `seeds` come on top of startUrl. `progress` is auto, bar, log or none.
-    `clock`, `wall`, `poller` and `tuning` are for tests; a poller is closed by who made it.
+    `clock`, `wall`, `poller` and `tuning` are for tests; the caller closes a given `poller`.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class Crawl:
             folders = f"outputDir {self._config.output_dir} or stateDir {self._config.state_dir}"
             self._display.say(printable(disk_error(error, folders, saved=self._save_at_last())))
         except Exception:
-            # A bug, here or in a plug: its traceback is wanted, and so is the crawl.
+            # A bug, here or in a plug: save the crawl, and show the traceback.
             self._save_at_last()
             raise
         self._display.show(ending.reason)
@@ -208,7 +208,7 @@ class Crawl:
 
 
 def failures(outcomes: Counter[Outcome]) -> str:
-    """How the URLs of a crawl without a page ended, and what may help."""
+    """The most frequent outcomes of a crawl without a page, and a hint."""
     ended = outcomes.most_common(3)
     text = ", ".join(f"{outcome.words} ({count})" for outcome, count in ended if count)
     if outcomes[Outcome.PRIVATE_ADDRESS]:

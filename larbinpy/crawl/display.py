@@ -32,7 +32,7 @@ class Display:
         self._terminal.say(status_line(self._status(None)))
 
     def show(self, state: str | None = None) -> None:
-        """Bring progress up to date; a snapshot is made only if somebody sees it."""
+        """Bring progress up to date; a snapshot is made only if one is shown."""
         if self._shown:
             snapshot = self._status(state)
             for progress in self._shown:

@@ -134,10 +134,10 @@ class Engine:
 
     @property
     def _openable(self) -> int:
-        """How many requests may be opened, so that limitPage is reached and not exceeded.
+        """The number of requests that may be opened, so that limitPage is not exceeded.
 
-        A page that is still to be read keeps the place of its connexion: if reading is slower
-        than fetching, pages would pile up.
+        A page that waits to be read counts as a busy handle: if reading is slower than
+        fetching, pages would pile up.
         """
         mode = self._mode
         if mode.paused or mode.draining or self._stalled:

@@ -37,7 +37,7 @@ class Stats:
         self.refusals: deque[Fate] = deque(maxlen=_RECENT)
         self.history = History(started)
         self._before: Counter[str] = Counter()
-        #: Of all requests, those of robots.txt included.
+        #: Durations of all requests, those for robots.txt included.
         self.fetches = Histogram(FETCH)
         self.turns = Histogram(TURN)
         self.lag = 0.0

@@ -1,4 +1,4 @@
-"""How long things take: counts by fixed bounds, cheap enough to count everything."""
+"""Histograms of durations: counts by fixed bounds, cheap enough for every request."""
 
 from bisect import bisect_left
 from collections.abc import Sequence

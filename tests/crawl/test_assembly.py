@@ -100,7 +100,7 @@ def taken_port() -> Iterator[int]:
         yield sock.getsockname()[1]
 
 
-# What an earlier crawl has left.
+# The files of an earlier crawl.
 
 
 def test_seeds_are_queued(assemble: Assembler) -> None:
@@ -142,7 +142,7 @@ def test_a_folder_is_for_one_crawl(assemble: Assembler) -> None:
 
 
 @pytest.mark.parametrize("keyword", ["input_port", "http_port"])
-def test_what_refuses_comes_before_an_old_crawl_is_forgotten(
+def test_a_port_refuses_before_an_old_crawl_is_forgotten(
     assemble: Assembler, taken_port: int, keyword: str
 ) -> None:
     port: Any = {keyword: taken_port}
@@ -324,7 +324,7 @@ def test_the_status_page_outlives_the_crawl_where_there_is_one(assemble: Assembl
     assert parts.stopping.step(0.0, stop=True, at_once=False)
 
 
-def test_nobody_sees_a_snapshot_that_is_not_wanted(assemble: Assembler) -> None:
+def test_no_snapshot_is_made_that_nobody_sees(assemble: Assembler) -> None:
     parts = assemble(seeds=SEEDS)
     taken: list[int] = []
     parts.snapshots.take = lambda *args: taken.append(1)  # type: ignore[assignment,method-assign]

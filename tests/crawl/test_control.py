@@ -1,4 +1,4 @@
-"""The console's verbs, each said to a crawl that runs, and what comes of it. Times in seconds."""
+"""The commands of the console, each sent to a running crawl. Times in seconds."""
 
 import errno
 from typing import Any
@@ -20,7 +20,7 @@ pytest_plugins = ["tests.support.smallcrawls"]
 
 
 class Operator:
-    """Says commands to a crawl's input port at given times, each in a session of its own."""
+    """Sends commands to the input port at given times, each in a session of its own."""
 
     def __init__(self, crawl: Worlds) -> None:
         self.crawls = crawl
@@ -28,7 +28,7 @@ class Operator:
         self._said: list[tuple[float, Client]] = []
 
     def at(self, seconds: float, *commands: str) -> Client:
-        """Say `commands` when the crawl has run for `seconds`."""
+        """Send `commands` when the crawl has run for `seconds`."""
         client = Client(self.crawls, self._port, "console", *commands, "quit")
         self._said.append((seconds, client))
         return client
@@ -189,7 +189,7 @@ def test_pause_and_resume(chain: Web, operator: Operator) -> None:
     assert [said.answers[1]["state"] for said in (paused, resumed)] == ["paused", "running"]
 
 
-def test_what_is_in_flight_at_a_pause_is_kept(web: Web, operator: Operator) -> None:
+def test_transfers_in_flight_at_a_pause_are_kept(web: Web, operator: Operator) -> None:
     web.page("a.test/", "/next", delay=20)
     web.pages("a.test/next")
     operator.at(5, "pause")
@@ -226,7 +226,7 @@ def test_add(chain: Web, operator: Operator) -> None:
     assert world.fetched >= {"b.test/", "b.test/below", "a.test/9"}
 
 
-def test_what_was_added_is_saved_at_once(chain: Web, crawl: Worlds) -> None:
+def test_added_seeds_are_saved_at_once(chain: Web, crawl: Worlds) -> None:
     """No page brings a seed back that a kill took."""
     operator = Operator(crawl)
     added = operator.at(25, f"add {chain.url('b.test/')}")
@@ -276,7 +276,7 @@ def test_explain_while_the_crawl_is_paused(chain: Web, operator: Operator) -> No
 
 
 def test_explain_where_the_store_is_damaged(web: Web, operator: Operator) -> None:
-    """What one asks about is no reason to end."""
+    """A failed search does not end the crawl."""
     places = [f"a.test/{n}" for n in range(130)]
     web.page("a.test/", *[f"//{place}" for place in places])
 
@@ -368,7 +368,7 @@ def test_stop_saves_what_is_owed_for_the_next_run(chain: Web, operator: Operator
     chain.page("a.test/3", "/4", delay=5)
     world = operator.crawl(*CHAIN, seeds=SEED)
     assert said.answers[0] == {"ok": True}
-    # What was in flight came home first.
+    # Transfers in flight were completed first.
     assert world.fetched == {f"a.test/{n}" for n in range(4)}
     assert (world.code, world.crawl.report["stop_reason"]) == (11, "stopped")
     assert owed(world) == [chain.url("a.test/4")]
@@ -390,7 +390,7 @@ def test_stop_gives_up_what_takes_longer_than_ten_seconds(web: Web, operator: Op
 
 
 def test_watch_until_the_crawl_ends(chain: Web, crawl: Worlds) -> None:
-    """Who only looks is no reason to stay, and is told the last fate, too."""
+    """Watchers do not keep a crawl running; they get its last fate, too."""
     port = free_port()
     watching = [Client(crawl, port, "console", f"watch {word}") for word in ("/9", "SUCCESS")]
 
@@ -432,7 +432,7 @@ def test_post_control(chain: Web, crawl: Worlds) -> None:
     assert (right.answers[0]["state"], right.answers[0]["reason"]) == ("decided", "success")
     assert wrong.said.startswith(b"HTTP/1.1 401 ")
     assert len(world.fetched) == 10
-    # What was good for this crawl is gone with it.
+    # The token is withdrawn with the crawl.
     assert not (world.folder / "state/token").exists()
 
 

@@ -25,7 +25,7 @@ def crawled(demo_process: Serving, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture(scope="module")
 def requests(crawled: Crawled, demo_process: Serving) -> list[tuple[str, int]]:
-    """What the server saw of `crawled`; asked for before another crawl comes."""
+    """The requests of `crawled` as the server saw them, before another crawl."""
     return demo_process.requests()
 
 

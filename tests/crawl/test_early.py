@@ -14,7 +14,7 @@ from tests.support.smallworld import World, Worlds
 
 pytest_plugins = ["tests.support.smallcrawls"]
 
-#: How long the page takes that keeps the others in the store (s).
+#: Duration of the page that keeps the others in the store (s).
 LONG = 20.0
 #: One URL at a time leaves the store.
 NARROW = Tuning(frontier=FrontierSizes(ram_urls=1))
@@ -77,7 +77,7 @@ def test_names_of_links_that_are_not_followed_are_not_asked_for(web: Web, crawl:
     assert crawl("depthInSite 0").names.asked == [("a.test", "A")]
 
 
-def test_nobody_asks_for_names_that_the_proxy_looks_up(web: Web, crawl: Worlds) -> None:
+def test_names_that_the_proxy_looks_up_are_not_asked_for(web: Web, crawl: Worlds) -> None:
     web.page("a.test/", "//b.test/")
     web.pages("b.test/")
     world = crawl(f"proxy {ADDRESSES[2]} {web.port}")
@@ -85,7 +85,7 @@ def test_nobody_asks_for_names_that_the_proxy_looks_up(web: Web, crawl: Worlds) 
     assert (world.names.asked, world.snapshot("dns")["early"]) == ([], 0)
 
 
-def test_what_the_site_knows_already_is_not_asked_for(web: Web, crawl: Worlds) -> None:
+def test_names_that_the_site_knows_are_not_asked_for(web: Web, crawl: Worlds) -> None:
     """Even where the cache has forgotten it."""
     links = [f"/{number}" for number in range(3)]
     web.page("a.test/", "//b.test/", "/0")

@@ -1,4 +1,4 @@
-"""When a crawl ends, and why."""
+"""The end of a crawl, and its reason."""
 
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -49,13 +49,13 @@ def test_it_ends_when_all_work_is_done() -> None:
     assert case.stopping.ending is Ending.FINISHED
 
 
-def test_who_stops_a_crawl_that_is_done_finds_it_finished() -> None:
+def test_a_stop_of_a_crawl_that_is_done_finds_it_finished() -> None:
     done, idle = Case(), Case(owed=0)
     assert not done.step(0.0)
     for case in (done, idle):
         case.finish()
         assert case.step(1.0, stop=True)
-    # An idle one never had anything to do, which is no end of its own.
+    # An idle one never had anything to do.
     assert (done.stopping.ending, idle.stopping.ending) == (Ending.FINISHED, Ending.STOPPED)
 
 
@@ -70,7 +70,7 @@ def test_a_limit_lets_what_is_in_flight_come_home() -> None:
         assert case.stopping.ending is ending
 
 
-def test_what_does_not_come_home_is_waited_for_some_seconds() -> None:
+def test_transfers_that_hang_are_waited_for_some_seconds() -> None:
     case = Case()
     assert not case.step(0.0, stop=True)
     assert not case.step(GRACE - 0.1, stop=True)
@@ -78,7 +78,7 @@ def test_what_does_not_come_home_is_waited_for_some_seconds() -> None:
     assert case.stopping.ending is Ending.STOPPED
 
 
-def test_who_is_in_a_hurry_does_not_wait() -> None:
+def test_a_second_signal_does_not_wait() -> None:
     case = Case()
     assert case.step(0.0, stop=True, at_once=True)
     assert case.stopping.ending is Ending.FORCED

@@ -123,7 +123,7 @@ def test_requests_are_bounded_by_the_handles(setup: Setup) -> None:
 
 
 def test_pages_that_are_still_to_be_read_hold_back_requests(tmp_path: Path) -> None:
-    """Where reading is slower than fetching, pages must not pile up in memory."""
+    """If reading is slower than fetching, pages must not pile up in memory."""
     setup = Setup(tmp_path, size=4, pages=1)
     setup.seed(40)
     most = 0

@@ -164,7 +164,7 @@ def test_a_resumed_crawl_that_gets_no_page_is_no_failure(crawl: Worlds, web: Web
 def test_after_a_clean_end_only_servers_that_were_asked_are_left_alone(
     crawl: Worlds, web: Web
 ) -> None:
-    """After a kill all are, as nobody knows which were asked."""
+    """After a kill all are, as any of them may have been asked."""
     web.page("a.test/", "//b.test/")
     web.pages("b.test/")
     web.zone |= {"a.test": [ADDRESSES[0]], "b.test": [ADDRESSES[1]]}

@@ -1,4 +1,4 @@
-"""What is left to do when a crawl has ended, in slices; and what is said of a disk."""
+"""The last work of the outputs when a crawl has ended, in slices."""
 
 import errno
 from collections.abc import Iterator
@@ -53,7 +53,7 @@ def test_after_a_full_disk_it_begins_anew() -> None:
     assert work.done == [0, 1, 2, *range(10)]
 
 
-def test_who_says_stop_waits_ten_seconds_at_most() -> None:
+def test_a_stop_waits_ten_seconds_at_most() -> None:
     work = Work()
     finishing = Finishing(work, work.clock)
     assert not finishing.step(100.0, stop=True)

@@ -182,7 +182,7 @@ def test_credentials_go_nowhere(world: World) -> None:
     assert "secret" not in crawler.out + crawler.err
 
 
-#: V8: ways to write this machine and other addresses that are nobody's business. The first
+#: V8: spellings of loopback and other private addresses. The first
 #: are all 127.0.0.1 or ::1, where the test listens.
 _OURS = [
     *("127.0.0.1", "0x7f.1", "2130706433", "127.1", "0177.0.0.1", "localhost", "0", "0.0.0.0"),
@@ -193,7 +193,7 @@ _OTHERS = [
     *("[fd00::1]", "[fe80::1]", "100.64.0.1", "169.254.169.254", "192.0.0.8", "198.18.0.1"),
     *("224.0.0.1", "240.0.0.1", "10.0.0.1", "172.16.0.1", "192.168.0.1", "255.255.255.255"),
 ]
-#: An address of this machine that the crawl is told to take for a public one.
+#: An address of this machine that counts as public in this test.
 _PUBLIC = "127.0.77.1"
 _PERMITTING = f"""
 import sys
@@ -249,7 +249,7 @@ def test_private_addresses_are_not_asked(world: World) -> None:
     for way in ("by-seed", "by-link", "by-redirect", "by-map"):
         assert len([url for url in refused if url.endswith(way)]) >= 20, way
     assert {url for url in outcomes if "/by-" in url} == refused
-    # Who names a private address as the place of its rules has given none.
+    # A robots.txt at a private address counts as unreachable.
     robots = {outcome for url, outcome in outcomes.items() if url.startswith("http://robots-")}
     assert robots == {"forbiddenRobots"}
 
@@ -275,7 +275,7 @@ class Library:
 
     def __init__(self, world: World) -> None:
         self.books = {f"/{n}": f"<p>{n}".encode() * (200_000 // 5) for n in range(50)}
-        #: A book that nobody gets as yet.
+        #: A book that is not served yet.
         self.closed = ""
         self.web = world.web(self._answer, "library.test")
         self.site = f"library.test:{self.web.port}"
@@ -288,7 +288,7 @@ class Library:
         return [Until(lambda: asked.path != self.closed), ok(self.books[asked.path])]
 
     def check_files(self, world: World) -> None:
-        """What is there is whole."""
+        """All files are whole."""
         for file in world.files() - {f"{self.site}/index.html"}:
             path = file.removeprefix(self.site)
             assert (world.out / file).read_bytes() == self.books[path], file
@@ -386,7 +386,7 @@ def test_disk_that_others_fill(world: World, small_disk: Path) -> None:
 
 
 def test_full_disk_of_the_state(world: World, small_disk: Path) -> None:
-    """What cannot be saved is fetched again, from the last state that could."""
+    """Pages after the last saved state are fetched again."""
     world.state = small_disk / "state"
     library = Library(world)
     world.conf(f"startUrl {library.web.url()} stateDir {world.state}")

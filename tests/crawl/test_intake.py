@@ -1,4 +1,4 @@
-"""The way of a page to reader, output and frontier, with values: order, refusals, what follows."""
+"""The way of a page to reader, output and frontier, with values: its order, and refusals."""
 
 import errno
 from collections.abc import Callable, Sequence
@@ -69,7 +69,7 @@ class Fates:
 
 
 class Refresher(NoRefresh):
-    """Notes what it is told; a 304 becomes a page with a body."""
+    """Notes its calls; makes a page of a 304."""
 
     def __init__(self) -> None:
         self.errors: list[OSError] = []
@@ -184,7 +184,7 @@ def test_a_page_goes_to_the_output_and_its_links_to_the_frontier(case: Case) -> 
     assert (page.charset, page.links) == ("utf-8", ["http://a.test/next", "http://b.test/"])
     assert case.outcomes == {"/": "success"}
     assert owed(case.frontier) == ["http://a.test/next", "http://b.test/"]
-    # Of a.test the address is known.
+    # The address of a.test is known.
     assert case.names.expected == ["b.test"]
     assert (case.stats.success, case.stats.links, case.intake.busy) == (1, 2, 0)
 
@@ -203,7 +203,7 @@ def test_a_failure_is_tried_again_and_then_reported(case: Case) -> None:
     assert case.outcomes == {"/": "err50X"}
 
 
-def test_what_sent_no_reply_is_none(case: Case) -> None:
+def test_without_a_reply_there_is_no_output(case: Case) -> None:
     [url] = case.fly("/")
     case.land(url, 0, outcome=Outcome.TIMEOUT)
     case.intake.step()
@@ -318,7 +318,7 @@ def test_an_unchanged_page_whose_body_is_on_the_disk_is_no_copy_of_another(tmp_p
     assert len(case.refresher.notes) == 2
 
 
-# What pages and settings say about keeping and following.
+# Pages and settings that forbid keeping or following.
 
 
 @pytest.mark.parametrize("ignored", [False, True])

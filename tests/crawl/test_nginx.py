@@ -23,7 +23,7 @@ from tests.support.crawling import free_port
 
 DOCS = Path("/usr/share/doc/python3-doc/html")
 HOSTS = [f"127.1.0.{n}" for n in range(1, 21)]
-#: Where wget2 goes.
+#: The address that wget2 asks.
 OTHER = "127.1.0.21"
 #: Seconds; nginx starts in milliseconds.
 PATIENCE = 20

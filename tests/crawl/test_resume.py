@@ -1,4 +1,4 @@
-"""Crawls that are stopped, and go on: signals, exit statuses, reports, what people are told."""
+"""Crawls that are stopped and resumed: signals, exit statuses, reports, messages."""
 
 import json
 import signal
@@ -195,7 +195,7 @@ def test_hup_reopens_the_log(world: World, gate: Gate) -> None:
 
 
 def test_reader_of_stdout_may_leave(world: World, gate: Gate) -> None:
-    """``larbinpy crawl | head``: what is told is lost, what is crawled is not."""
+    """``larbinpy crawl | head``: the lines are lost, the pages are not."""
     command = ["sh", "-c", '"$@" | head -n 1', "sh", *LARBINPY]
     gate.open = True
     crawler = world.run(command=command)
@@ -207,7 +207,9 @@ def test_reader_of_stdout_may_leave(world: World, gate: Gate) -> None:
 
 @pytest.mark.parametrize("streams", ["<&- >&- 2>&-", ">/dev/full 2>/dev/full", "2>&-"])
 @pytest.mark.parametrize("progress", ["bar", "log"])
-def test_nobody_needs_to_listen(world: World, gate: Gate, streams: str, progress: str) -> None:
+def test_closed_streams_do_not_matter(
+    world: World, gate: Gate, streams: str, progress: str
+) -> None:
     """Closed and full streams, as of a service: the crawl is the same."""
     gate.open = True
     command = ["sh", "-c", f'exec "$@" {streams}', "sh", *LARBINPY]
@@ -298,7 +300,7 @@ def test_report_counts_the_memory_of_the_crawl_alone(world: World, gate: Gate) -
     assert 10 << 20 < world.reported()["peak_rss_bytes"] < 200 << 20
 
 
-def test_limit_page_is_met_and_not_passed(world: World, gate: Gate) -> None:
+def test_limit_page_is_reached_and_not_exceeded(world: World, gate: Gate) -> None:
     gate.open = True
     assert world.run("--set", "limitPage=3").process.returncode == 0
     report = world.reported()

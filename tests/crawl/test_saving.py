@@ -98,7 +98,7 @@ def test_seeds_that_come_during_a_checkpoint_are_in_the_next() -> None:
     assert case.step(2.0) == [1.0, 2.0]
 
 
-def test_what_was_decided_last_is_saved_at_once() -> None:
+def test_the_last_fates_are_saved_at_once() -> None:
     case = Case()
     assert case.step(1.0, all_decided=True) == []
     case.decide()

@@ -85,7 +85,7 @@ def test_every_page_is_there_as_it_was_saved(crawled: Crawled) -> None:
     assert pages > 300
 
 
-def test_what_failed_with_a_reply_is_there_and_so_are_redirects_and_robots(
+def test_failures_with_a_reply_redirects_and_robots_are_archived(
     crawled: Crawled,
 ) -> None:
     found = captures(*warcs(crawled.out)).keys()
@@ -103,9 +103,9 @@ def test_names_requests_and_links_are_there(crawled: Crawled) -> None:
     assert kinds.count("request") == kinds.count("response") + kinds.count("revisit")
     assert kinds.count("metadata") == kinds.count("request")
     assert kinds.count("revisit") > 10
-    told = {record.url: record.lines[1:] for record in found if record.kind == "resource"}
-    assert len(told) > 20
-    assert all(line.split(" ")[1:3] == ["IN", "A"] for rows in told.values() for line in rows)
+    resources = {record.url: record.lines[1:] for record in found if record.kind == "resource"}
+    assert len(resources) > 20
+    assert all(line.split(" ")[1:3] == ["IN", "A"] for rows in resources.values() for line in rows)
     links = [line for r in found if r.kind == "metadata" for line in r.lines if "outlink" in line]
     assert len(links) > 1000
     requests = [record for record in found if record.kind == "request"]
@@ -155,18 +155,18 @@ def test_pywb_replays_it_as_it_was(crawled: Crawled, archive: str) -> None:
     wrong = []
     for line in lines(crawled.out):
         key, stamp, fields = line.split(" ", 2)
-        told = json.loads(fields)
+        capture = json.loads(fields)
         # It tells apart neither /a from /A nor /a/, and does not follow a page to itself.
         if keys.count(key) > 1 or key.startswith("dns:") or key.endswith("/self"):
             continue
         try:
-            reply = opener.open(f"{archive}/{stamp}id_/{told['url']}", timeout=20)
+            reply = opener.open(f"{archive}/{stamp}id_/{capture['url']}", timeout=20)
         except urllib.error.HTTPError as error:
             reply = error
         with reply:
             digest = "sha1:" + base64.b32encode(sha1(reply.read()).digest()).decode()
-        if (str(reply.status), digest) != (told["status"], told["digest"]):
-            wrong.append(told["url"])
+        if (str(reply.status), digest) != (capture["status"], capture["digest"]):
+            wrong.append(capture["url"])
     # A line break in a path is nothing that it can be asked for.
     assert [url for url in wrong if "%0A" not in url] == []
 
@@ -176,7 +176,7 @@ def test_killed_and_gone_on_with_each_page_is_there_once(tmp_path: Path) -> None
     test = KillTest(tmp_path, 1500, ["early", "save", "late"], seed=7, interval=1.0, conf=conf)
     checker = test.run()
     out = tmp_path / "mirror"
-    # What this test is not told about.
+    # Names that are not in this test.
     left = [finding for finding in checker.findings if " files were left behind: " in finding]
     assert checker.findings == left
     assert sum(life.beyond for life in checker.lives) > 0
@@ -232,7 +232,7 @@ def test_copies_are_there_as_revisits(web: Web, crawl: Worlds) -> None:
     assert kinds == ["revisit", "request", "metadata"]
 
 
-def test_what_asks_not_to_be_kept_is_not_there(web: Web, crawl: Worlds) -> None:
+def test_pages_that_ask_not_to_be_kept_are_not_archived(web: Web, crawl: Worlds) -> None:
     web.page("a.test/", "/private")
     web.places["a.test/private"] = [Answer(b"<meta name=robots content=noindex>secret")]
     found = captures(*warcs(crawl("outputMode warc").folder / "out"))
@@ -240,13 +240,13 @@ def test_what_asks_not_to_be_kept_is_not_there(web: Web, crawl: Worlds) -> None:
     assert web.url("a.test/private") not in found
 
 
-def test_addresses_that_no_name_server_told_are_not_there(web: Web, crawl: Worlds) -> None:
+def test_addresses_without_a_name_server_are_not_archived(web: Web, crawl: Worlds) -> None:
     web.page("a.test/", f"http://127.0.0.2:{web.port}/")
     found = found_in(crawl("outputMode warc"))
     assert [r.url for r in found if r.kind == "resource"] == ["dns:a.test"]
 
 
-def test_addresses_are_of_when_a_name_server_told_them(web: Web, crawl: Worlds) -> None:
+def test_addresses_have_the_date_of_the_answer(web: Web, crawl: Worlds) -> None:
     """Not of when they were wanted, which for names of links may be much later."""
     web.page("a.test/", "//slow.test/", "//b.test/", "//b.test/2")
     web.pages("slow.test/", delay=20)

@@ -1,6 +1,6 @@
-"""Each keyword of larbin.conf has an effect: a crawl with it ends otherwise than one without.
+"""Each keyword of larbin.conf has an effect: a crawl with it differs from one without.
 
-The tests are in test_keywords_*.py by theme; here is what keeps them complete.
+The tests are in this folder, by theme; the first one here checks that they are complete.
 """
 
 from importlib import import_module
@@ -15,13 +15,13 @@ pytest_plugins = ["tests.support.smallcrawls"]
 
 
 def test_every_keyword_has_a_test_of_its_effect() -> None:
-    for path in Path(__file__).parent.glob("test_keywords_*.py"):
-        import_module(path.stem)
+    for path in Path(__file__).parent.glob("test_*.py"):
+        import_module(f"tests.keywords.{path.stem}")
     assert set(TESTED) == {row.keyword for row in SETTINGS.values()}
     assert [keyword for keyword, tests in TESTED.items() if not tests] == []
 
 
-# Who we are.
+# The name of the crawler.
 
 
 @effect_of("From")
@@ -55,7 +55,7 @@ def test_cookies_are_sent_back_where_they_came_from(web: Web, crawl: Worlds) -> 
     assert {asked.headers.get("cookie") for asked in crawl().asked} == {None}
 
 
-# Where it begins.
+# The first URLs.
 
 
 @effect_of("startUrl")

@@ -33,7 +33,7 @@ def test_limit_time_is_in_minutes(endless: Web, crawl: Worlds) -> None:
 
 
 @effect_of("limitPage")
-def test_limit_page_is_met_and_not_exceeded(endless: Web, crawl: Worlds) -> None:
+def test_limit_page_is_reached_and_not_exceeded(endless: Web, crawl: Worlds) -> None:
     for limit in (1, 7):
         world = crawl(f"limitPage {limit}", "maxConnexionsBySite 10")
         assert len(world.fetched) == len(world.pages_asked) == limit
@@ -108,7 +108,7 @@ def test_timeout_connect_is_the_time_to_reach_a_server(web: Web, crawl: Worlds) 
     """By real time, as libcurl counts it."""
     web.zone["a.test"] = ["127.0.0.1"]
     with socket.create_server(("127.0.0.1", 0), backlog=0) as deaf:
-        # It accepts none; when its backlog is full, the kernel lets nobody else in.
+        # It accepts none; when its backlog is full, the kernel drops further connections.
         port = deaf.getsockname()[1]
         fillers = [socket.socket() for _ in range(3)]
         for filler in fillers:

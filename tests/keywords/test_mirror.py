@@ -115,7 +115,7 @@ def test_requisites_obey_robots_txt_and_forbidden_extensions(dressed: Web, crawl
 
 
 def test_requisites_are_still_wanted_after_a_kill(dressed: Web, crawl: Worlds) -> None:
-    """What is queued is known to be one."""
+    """A queued URL is known as a requisite."""
     lines = "requisites everywhere lockSite depthInSite 1"
     first = crawl(f"{lines} limitPage 3")
     assert len(first.fetched) == 3
@@ -126,7 +126,7 @@ def test_requisites_are_still_wanted_after_a_kill(dressed: Web, crawl: Worlds) -
 # Refreshing.
 
 
-def test_what_did_not_change_is_not_sent_again_and_its_links_count(web: Web, crawl: Worlds) -> None:
+def test_unchanged_pages_are_not_sent_again_and_their_links_count(web: Web, crawl: Worlds) -> None:
     web.page("a.test/", "/x", headers=(TAG,))
     since = "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT"
     web.page("a.test/x", "/y", headers=(since,))
@@ -266,8 +266,9 @@ def test_rewriting_is_a_part_of_resume(
     web.pages("a.test/x", "a.test/y")
 
     def killed(_mirror: BrowsableMirror) -> Iterator[None]:
-        """Not before it is saved that nothing else is left to do."""
+        """Killed once the state says that no URL is owed; each step takes a turn."""
         while [*State(crawl.world.folder / "state").owed()]:
+            crawl.world.clock.now += 0.03
             yield
         raise KeyboardInterrupt
 

@@ -21,7 +21,7 @@ pytest_plugins = ["tests.support.smallcrawls"]
 
 
 def times_asked(world: World) -> Counter[str]:
-    """How often the name server was asked for each name."""
+    """Name -> number of questions to the name server."""
     return Counter(name for name, _ in world.names.asked)
 
 
@@ -101,7 +101,7 @@ class Reluctant:
         self._before = self._kept
 
 
-#: Nobody asks again while a `Reluctant` keeps an answer back.
+#: No question is repeated while a `Reluctant` keeps an answer back.
 PATIENT = "dnsTimeout 10"
 
 
@@ -213,7 +213,7 @@ def test_a_proxy_is_not_asked_for_private_addresses(web: Web, crawl: Worlds) -> 
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A certificate for a.test that nobody but itself vouches for, and its key."""
+    """A self-signed certificate for a.test, and its key."""
     openssl = shutil.which("openssl")
     if openssl is None:
         pytest.skip("no openssl to make a certificate with")

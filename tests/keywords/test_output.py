@@ -99,7 +99,7 @@ def test_a_crawl_goes_on_from_its_state_dir(web: Web, crawl: Worlds, tmp_path: P
 
 @effect_of("canReload")
 def test_can_reload_saves_the_state_while_crawling(web: Web, crawl: Worlds) -> None:
-    """What another process would go on from, had this one been killed at the last page."""
+    """The state that another process would resume, had this one been killed at the last page."""
     web.page("a.test/0", "/1", "/2", "/3")
     web.pages("a.test/1", "a.test/2", "a.test/3")
 

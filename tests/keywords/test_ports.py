@@ -26,7 +26,7 @@ def port() -> int:
 
 
 def visit(web: Web, crawl: Worlds, client: Client, *lines: str) -> bytes:
-    """What `client` is told by a crawl that waits for it before its last page."""
+    """The lines to `client` of a crawl that waits for it before its last page."""
     web.page("a.test/", "/last")
     web.pages("a.test/last", until=client.done)
     crawl(*lines)
@@ -113,7 +113,7 @@ def test_a_crawl_with_an_input_port_waits_for_its_first_url(
 
     assert crawl(f"inputPort {port}", seeds=[], watch=watch).fetched == {"b.test/"}
     assert set(states) == {"waiting"}
-    # With nobody to wait for there is nothing to do.
+    # Without visitors there is nothing to do.
     assert crawl(seeds=[]).elapsed < 2
 
 
@@ -132,13 +132,13 @@ def test_input_host_is_the_address_of_the_input_port(web: Web, crawl: Worlds, po
 
 
 def last_page(crawl: Worlds, port: int, *lines: str) -> dict[str, Any]:
-    """What the status page says ten minutes after the start; the crawl is then told to stop."""
+    """The status page ten minutes after the start; then a signal stops the crawl."""
     page = Client(crawl, port, *request("/status.json"))
-    told: list[bool] = []
+    stopped: list[bool] = []
 
     def watch(world: World) -> None:
-        if world.elapsed > 600 and page.done() and not told:
-            told.append(True)
+        if world.elapsed > 600 and page.done() and not stopped:
+            stopped.append(True)
             os.kill(os.getpid(), signal.SIGTERM)
 
     crawl(f"httpPort {port}", *lines, watch=watch)
@@ -164,7 +164,7 @@ def test_high_level_web_server_stays_up_when_the_crawl_has_ended(
     lines = ["waitDuration 10", limit]
     snapshot = last_page(crawl, port, *lines, "highLevelWebServer")
     assert (snapshot["state"], snapshot["totals"]["success"]) == (state, pages)
-    # Being told to go away is no interruption: the crawl had ended.
+    # This stop is no interruption: the crawl had ended.
     assert (crawl.world.code, crawl.world.crawl.report["stop_reason"]) == (0, reason)
     assert crawl.world.stderr.getvalue() == ""
     assert last_page(crawl, port, *lines) == {}
@@ -173,7 +173,7 @@ def test_high_level_web_server_stays_up_when_the_crawl_has_ended(
 
 
 @effect_of("highLevelWebServer")
-def test_what_stays_up_has_saved_its_state(web: Web, crawl: Worlds, port: int) -> None:
+def test_a_crawl_that_stays_up_has_saved_its_state(web: Web, crawl: Worlds, port: int) -> None:
     web.page("a.test/", "/1", "/2")
     web.pages("a.test/1", "a.test/2")
     owed: list[list[str]] = []

@@ -67,7 +67,7 @@ def test_limit_to_domain_compares_whole_labels(web: Web, crawl: Worlds) -> None:
     assert both.fetched == {"a.test/", "www.b.test/", "b.test/", "c.other/"}
 
 
-# How deep.
+# Depth.
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_depth_by_site_begins_anew_on_each_site(long_way: Web, crawl: Worlds) ->
     assert by_site.fetched == from_seed.fetched | {"b.test/0", "b.test/1", "b.test/2"}
 
 
-# What kinds.
+# Kinds of links.
 
 
 @effect_of("getCGI")
@@ -152,7 +152,7 @@ def test_any_type_fetches_everything(many_kinds: Web, crawl: Worlds) -> None:
     world = crawl("anyType")
     assert world.fetched == PAGES | PICTURES | {"a.test/book.pdf", "a.test/notes.txt"}
     assert crawl().outcomes["a.test/notes.txt"] == "badType"
-    # Servers that look at it are told.
+    # Servers that look at the Accept header see it.
     assert {request.headers["accept"] for request in world.asked} == {"*/*"}
 
 
@@ -197,7 +197,7 @@ def test_page_no_duplicate_treats_equal_pages_as_one(web: Web, crawl: Worlds) ->
     assert with_it.fetched == without.fetched - {"a.test/two"} == with_it.kept
 
 
-# What must not be asked for.
+# URLs that must not be requested.
 
 
 @effect_of("ignoreRobots")

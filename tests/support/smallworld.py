@@ -1,8 +1,8 @@
 """Whole crawls in one process and in next to no time: a `Crawl`, its web and its names.
 
-All three are driven by the crawl's own poll loop, and its clock is ours: where nobody has
-anything to do it jumps to when somebody will. So a crawl that waits for an hour ends within
-milliseconds, and what the servers saw can be compared with the time that a keyword asks for.
+All three are driven by the crawl's own poll loop and by a clock that leaps: when no socket is
+ready, it jumps to the next deadline. So a crawl that waits for an hour ends within
+milliseconds, and the times of requests can be compared with the settings.
 """
 
 import io
@@ -27,7 +27,7 @@ from tests.support.smallweb import Asked, Server, Web
 
 #: A crawl that takes more turns than this will not end.
 MOST_TURNS = 50_000
-#: What a turn takes by our clock, so that time passes even for one who never waits (s).
+#: Duration of a turn by our clock, so that time passes in a crawl that never waits (s).
 TURN = 1e-5
 #: All parties are in this process, so what comes at all comes at once; real time (s).
 _MOMENT = 0.001
@@ -54,9 +54,9 @@ class Clock:
 
 
 class LeapingPoller(Poller):
-    """Where no socket is ready, the wait is over at once and its time has passed.
+    """If no socket is ready, the clock leaps to the end of the wait.
 
-    Without `leaps` it waits; that is for what libcurl measures by a clock of its own.
+    Without `leaps` it waits, for durations that libcurl measures by its own clock.
     """
 
     def __init__(self, clock: Clock, each_turn: Callable[[], float], leaps: bool) -> None:
@@ -84,10 +84,10 @@ class LeapingPoller(Poller):
 
 
 class Client:
-    """Says something to a port of the crawl, and takes in the reply.
+    """Sends lines to a port of the crawl and reads the reply.
 
-    It connects when it is first asked whether it is done, so that being done can be made
-    the condition (`Answer.until`) on which the crawl goes on.
+    It connects at the first call of `done`, so that `done` can be the condition
+    (`Answer.until`) on which the crawl goes on.
     """
 
     def __init__(self, crawl: "Worlds", port: int, *lines: str, host: str = "127.0.0.1") -> None:
@@ -97,7 +97,7 @@ class Client:
         self._unsent = "".join(f"{line}\r\n" for line in lines).encode()
         self.said = b""
         self.refused = False
-        #: Say goodbye after the last line, in place of waiting until the crawl does.
+        #: Close after the last line, in place of waiting until the crawl does.
         self.hang_up = False
         self._socket: socket.socket | None = None
         self._ended = False
@@ -138,7 +138,7 @@ class Client:
             self._end()
 
     def finish(self) -> None:
-        """Take in what the crawl said at its end, once it is over."""
+        """Read the last lines of the crawl, once it is over."""
         if self._socket is not None:
             self._socket.setblocking(True)
             while data := self._socket.recv(1 << 16):
@@ -158,13 +158,13 @@ class Client:
 
     @property
     def answers(self) -> list[dict[str, Any]]:
-        """The JSON lines among what was said."""
+        """The JSON lines of the reply."""
         lines = self.said.decode().splitlines()
         return [json.loads(line) for line in lines if line.startswith("{")]
 
 
 class Pages:
-    """The output plug of the tests: it keeps what it is given."""
+    """The output plug of the tests: it keeps the bodies."""
 
     def __init__(self) -> None:
         self.bodies: dict[str, bytes] = {}
@@ -184,7 +184,7 @@ class Pages:
 
 @dataclass
 class World:
-    """One crawl of a web: while it runs, and what is left of it."""
+    """One crawl of a web, while it runs and afterwards."""
 
     web: Web
     folder: Path
@@ -331,7 +331,7 @@ class Worlds:
 
 
 def free_port() -> int:
-    """A port of loopback that nobody listens at."""
+    """A free port of loopback."""
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         port: int = sock.getsockname()[1]
