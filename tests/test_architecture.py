@@ -159,9 +159,10 @@ def assigned_to_sites(tree: ast.AST) -> list[str]:
         for target in changed:
             for each in target.elts if isinstance(target, ast.Tuple) else [target]:
                 inner = each.value if isinstance(each, ast.Subscript) else each
-                is_slot = isinstance(inner, ast.Attribute) and inner.attr in NamedSite.__slots__
-                if is_slot and ast.unparse(inner.value) in ("site", "owner", "other"):
-                    found.append(f"line {node.lineno}: {ast.unparse(node)}")
+                if not isinstance(inner, ast.Attribute) or inner.attr not in NamedSite.__slots__:
+                    continue
+                if ast.unparse(inner.value) in ("site", "owner", "other"):
+                    found.append(f"line {target.lineno}: {ast.unparse(node)}")
     return found
 
 

@@ -14,6 +14,8 @@ from larbinpy.config import SETTINGS, Config, load
 from larbinpy.frontier.named_site import TRANSITIONS, Event, State
 from larbinpy.outcome import Outcome
 
+pytestmark = pytest.mark.slow
+
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "setup.cfg").exists())
 README = ROOT / "README.md"
 PAGES = [README, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -14,6 +14,8 @@ from tests.support.checkout import ROOT
 from tests.support.crawling import Asked, World, html, missing, ok, one_line
 from tests.support.webserver import Act, Step, reply
 
+pytestmark = pytest.mark.slow
+
 PAGES = 40
 
 #: Called with options; returns the messages of `mirror` and its settings.

@@ -25,6 +25,7 @@ from larbinpy.parse import Parsed, read
 from larbinpy.url import Url, canonical, resolve
 
 pytest_plugins = ["tests.support.demoweb"]
+pytestmark = pytest.mark.slow
 
 PORT = 8080
 WEB = build(PORT)

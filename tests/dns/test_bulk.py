@@ -10,6 +10,8 @@ from larbinpy.loop.poller import Poller
 from tests.support import nameserver as ns
 from tests.support.nameserver import NameServer
 
+pytestmark = pytest.mark.slow
+
 
 class Clock:
     """Moves when the poller finds nothing ready."""

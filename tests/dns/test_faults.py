@@ -16,6 +16,8 @@ from tests.support import nameserver as ns
 from tests.support.nameserver import FALSE_ADDRESS, NameServer, PlainServer, address_of
 from tests.support.resolverworld import World, failed, found
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def world() -> Iterator[World]:

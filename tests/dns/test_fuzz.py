@@ -31,6 +31,8 @@ from tests.support.dnsfuzz import (
 )
 from tests.support.suites import suite
 
+pytestmark = pytest.mark.slow
+
 
 def judged(cases: list[Case]) -> Tally:
     tally = Tally()

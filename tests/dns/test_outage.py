@@ -13,6 +13,7 @@ from tests.support.smallweb import ADDRESSES, Web
 from tests.support.smallworld import World, Worlds
 
 pytest_plugins = ["tests.support.smallcrawls"]
+pytestmark = pytest.mark.slow
 
 PAGES = 100
 #: By the crawl's clock, in seconds from its start.

@@ -13,6 +13,8 @@ from experiments.transferring import Plan, carry_out, measure
 
 from tests.support.checkout import ROOT
 
+pytestmark = pytest.mark.slow
+
 WAIT = 0.05
 SIZE = 3000
 WAYS = ["loop", "threads"]

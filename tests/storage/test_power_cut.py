@@ -33,6 +33,8 @@ from tests.support.platter import EXTREMES, Keep
 from tests.support.valuecrawl import NOTHING, ValueCrawl, small_parts
 from tests.support.warcs import captures, warcs
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:

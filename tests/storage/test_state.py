@@ -35,6 +35,8 @@ from tests.support.frontiers import (
     together,
 )
 
+pytestmark = pytest.mark.slow
+
 #: Blocks have four URLs, those of a site two, and files few blocks.
 SMALL = StoreSizes(lines=4, file_size=300, site_lines=2)
 make_frontier = partial(frontiers.make_frontier, sizes=SMALL)

@@ -22,6 +22,7 @@ from tests.support.frontiers import make_frontier
 from tests.support.webserver import Step, Until
 
 pytest_plugins = ["tests.support.crawlworld"]
+pytestmark = pytest.mark.slow
 
 #: Longest wait for an event, on a busy machine (s).
 PATIENCE = 30.0

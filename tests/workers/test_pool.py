@@ -27,6 +27,7 @@ from tests.support.smallweb import Answer, Web
 from tests.support.smallworld import Pages, Worlds
 
 pytest_plugins = ["tests.support.demoweb", "tests.support.smallcrawls"]
+pytestmark = pytest.mark.slow
 
 AGENT = "larbinpy/1"
 #: As the real program, but for a page that it does not survive.

@@ -14,6 +14,8 @@ from larbinpy.loop.poller import Poller
 from tests.support.browser import Browser, Tab
 from tests.support.snapshots import hostile, snapshot
 
+pytestmark = pytest.mark.slow
+
 #: All that may happen to markup in crawled text, tried at once.
 PAYLOAD = (
     "<script>alert(1)</script><img src=//evil.example/i onerror=alert(2)>"

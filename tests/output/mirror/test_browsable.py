@@ -25,6 +25,8 @@ from larbinpy.url import Url, canonical
 from tests.output.mirror.test_mirror import killed_at, near_urls, victim
 from tests.support.smallfiles import small_files
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["victim"]  # a fixture
 
 PLAIN = MirrorSettings()

@@ -15,6 +15,7 @@ from tests.support.smallweb import Answer, Web
 from tests.support.smallworld import Worlds
 
 pytest_plugins = ["tests.support.smallcrawls"]
+pytestmark = pytest.mark.slow
 
 _TYPES = {".html": "text/html", ".css": "text/css", ".gif": "image/gif", ".woff2": "font/woff2"}
 
