@@ -124,7 +124,7 @@ class Host:
     resources: dict[str, Resource] = field(default_factory=dict)
     #: Generates the resources that are not listed: the endless part of a trap.
     endless: Callable[["Host", str], Resource | None] | None = None
-    #: Where the endless part begins.
+    #: Prefixes of the paths in the endless part.
     endless_prefixes: tuple[str, ...] = ()
 
     def find(self, path: str) -> Resource:

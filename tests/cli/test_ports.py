@@ -22,9 +22,10 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(main, arguments)
 
 
-def found(kind: str, *given: object) -> tuple[str, int]:
-    config_file, host, port = (*given, None, None, None)[:3]
-    with port_of(kind, config_file, host, port) as address:  # type: ignore[arg-type]
+def found(
+    kind: str, config_file: str | None = None, host: str | None = None, port: int | None = None
+) -> tuple[str, int]:
+    with port_of(kind, config_file, host, port) as address:
         return address
 
 

@@ -70,7 +70,11 @@ class _State(Enum):
 
 
 class InputSession:
-    """One connection to the input port, as bytes in and bytes out."""
+    """One connection to the input port, as bytes in and bytes out.
+
+    Its 25 methods are the ten of `Session`, and one for each kind of line and each end of the
+    protocol.
+    """
 
     def __init__(self, verbs: Verbs) -> None:
         self._verbs = verbs
