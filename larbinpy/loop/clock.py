@@ -1,11 +1,11 @@
-"""The two clocks of the program. Deciders do not read them: times are arguments."""
+"""The two clocks of the program. Code that decides does not read them: times are arguments."""
 
 import time
 from collections.abc import Callable
 
 Clock = Callable[[], float]
 
-#: Seconds that never go back; used for all times but those shown to people.
+#: Seconds of a clock that never goes back, for everything that is measured or scheduled.
 clock: Clock = time.monotonic
-#: Unix time, for people and for dates in headers.
+#: Unix time, for display, logs and dates in headers.
 wall: Clock = time.time

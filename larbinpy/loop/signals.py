@@ -57,12 +57,12 @@ class Signals:
         return sum(self._counts[number] for number in _STOP)
 
     def take_status(self) -> bool:
-        """Was there a SIGUSR1 since the last call? It asks for a status line."""
+        """Whether a SIGUSR1, which asks for a status line, arrived since the last call."""
         return self._counts.pop(signal.SIGUSR1, 0) > 0
 
     @property
     def reopen(self) -> bool:
-        """Was there a SIGHUP since `reopened`? It asks to reopen the log."""
+        """Whether a SIGHUP, which asks to reopen the log, arrived since the last `reopened`."""
         return self._counts[signal.SIGHUP] > 0
 
     def reopened(self) -> None:

@@ -9,7 +9,7 @@ from typing import TypeVar
 _T = TypeVar("_T")
 Steps = Generator[None, None, _T]
 
-#: Characters in a step: a thousand references, of 10 us each, at most.
+#: Characters handled in a step. They hold at most a thousand references, of 10 us each.
 _STEP = 8 * 1024
 
 

@@ -8,9 +8,9 @@ from larbinpy.stats.histogram import FETCH, TURN, Histogram
 from larbinpy.stats.history import History
 from larbinpy.stats.usage import rss_bytes
 
-#: Fates of each kind that the status page shows.
+#: Entries in each list of recent URLs that the status page shows.
 _RECENT = 50
-#: Seconds that a rate is taken over.
+#: Seconds over which a rate is averaged.
 _SPAN = 10
 
 _FAULTS = having(Trait.FAULT)
@@ -22,7 +22,7 @@ class Stats:
     """All that the engine counts."""
 
     def __init__(self, started: float, wall: float) -> None:
-        #: By the engine's clock, and as Unix time.
+        #: Time of the start, by the engine's clock and as Unix time.
         self.started = started
         self.started_wall = wall
         #: Replies to requests for pages; those of robots.txt are the frontier's count.
@@ -31,9 +31,9 @@ class Stats:
         self.bytes_received = 0
         self.outcomes: Counter[Outcome] = Counter()
         self.recent: deque[Fate] = deque(maxlen=_RECENT)
-        #: The last ones that failed.
+        #: The last URLs that failed.
         self.failures: deque[Fate] = deque(maxlen=_RECENT)
-        #: The last ones that a robots.txt refused.
+        #: The last URLs that a robots.txt refused.
         self.refusals: deque[Fate] = deque(maxlen=_RECENT)
         self.history = History(started)
         self._before: Counter[str] = Counter()
@@ -41,7 +41,7 @@ class Stats:
         self.fetches = Histogram(FETCH)
         self.turns = Histogram(TURN)
         self.lag = 0.0
-        # The longest turn until the last second, and since.
+        # The longest turn before the last call of `second`, and since then.
         self._lag_before = self._lag_lately = 0.0
 
     def __repr__(self) -> str:
@@ -52,13 +52,13 @@ class Stats:
         return self.outcomes[Outcome.SUCCESS]
 
     def received(self, page: Page) -> None:
-        """A transfer ended."""
+        """Count a transfer that has ended."""
         self.bytes_received += page.received
         self.fetches.observe(page.ms / 1000)
         self.pages += page.url.robots_for is None and page.status > 0
 
     def decided(self, outcome: Outcome, fate: Fate) -> None:
-        """The fate of a URL is decided."""
+        """Count a URL whose outcome is decided."""
         self.outcomes[outcome] += 1
         self.recent.append(fate)
         if Trait.ROBOTS in outcome.traits:
@@ -67,15 +67,16 @@ class Stats:
             self.failures.append(fate)
 
     def turn_took(self, seconds: float) -> None:
-        """A turn kept the sockets waiting for so long."""
+        """Count a turn of the loop, during which sockets had to wait."""
         self.turns.observe(seconds)
         self.lag += (seconds - self.lag) / 50
         if seconds > self._lag_lately:
             self._lag_lately = seconds
 
     def second(self, now: float, names: int, queued: int, busy: int) -> None:
-        """Once a second: `names` were answered since the start, `queued` URLs wait, `busy`
-        transfers run.
+        """Extend the history; to be called once a second.
+
+        `names` were answered since the start, `queued` URLs wait, and `busy` transfers run.
         """
         totals = {
             "pages": self.pages,
@@ -99,6 +100,6 @@ class Stats:
         return max(self._lag_before, self._lag_lately)
 
     def rates(self) -> dict[str, float]:
-        """Per second, over the last ten."""
+        """Counts per second, averaged over the last ten seconds."""
         rates = self.history.rates(_SPAN)
         return {name: rates.get(name, 0.0) for name in _RATES}

@@ -7,9 +7,9 @@ class CrawlState(Enum):
     """The state of a running crawl; the values are those of `state` in a snapshot."""
 
     RUNNING = "running"
-    #: Nothing is left to do; the crawl stays for the people at its ports.
+    #: Nothing is left to do; the crawl stays up for the users of its ports.
     WAITING = "waiting"
-    #: By `pause`: no request is opened.
+    #: After the command `pause`: no request is opened.
     PAUSED = "paused"
     #: Only what is in flight, and the last work of the outputs, is finished.
     STOPPING = "stopping"

@@ -3,8 +3,8 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 
-#: Upper bounds in seconds: for one request from its start to its end, one name from the
-#: question of the crawl to the answer, one turn of the loop.
+#: Upper bounds in seconds for the durations of a request, of a name lookup (from the crawl's
+#: question to the answer) and of a turn of the loop.
 FETCH = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 NAME = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0)
 TURN = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)

@@ -23,7 +23,7 @@ class Span:
 SPANS = (Span("minute", 1, 60), Span("hour", 60, 60), Span("day", 900, 96))
 #: The cell that is being filled is shown once this share of its time is over.
 _WORTH = 0.25
-#: A cell may be so much shorter (s): the clock is not read at exact seconds.
+#: Seconds by which a cell may be shorter, as the clock is not read at exact seconds.
 _SLACK = 0.05
 
 
@@ -58,7 +58,7 @@ class _Ring:
             self._end()
 
     def _end(self) -> None:
-        # After a process was stopped for an hour, the cells of that hour are filled.
+        # If the process was suspended (SIGSTOP) for an hour, all cells of that hour are filled.
         times = min(max(round(self._elapsed / self.span.step), 1), self.span.cells)
         for name, value in self._current().items():
             cells = self._cells.setdefault(name, deque(maxlen=self.span.cells))
@@ -103,7 +103,7 @@ class History:
             ring.add(elapsed, counts, levels, peaks)
 
     def rates(self, seconds: int) -> dict[str, float]:
-        """Means over the last `seconds`, or over those that there are."""
+        """Means over the last `seconds`, or over fewer if the crawl is younger."""
         last = self._rings[0].last(seconds)
         return {name: round(sum(cells) / len(cells), 2) for name, cells in last.items()}
 

@@ -2,17 +2,17 @@
 
     store       the queues of URLs: ordinary and priority, and those set aside by site
     queues      a FIFO, and the backlogs of sites
-    blocks      lines of URLs in files that only grow, and which of them are still owed; block: the
-                file format
+    blocks      lines of URLs in files that only grow, and a bit for each that is still needed;
+                block: the file format
     seen        the set of URLs seen, with its log and images; fingerprint_table: its memory
     sizes       how large blocks, files, tables and images are
     state       what all parts of a saved crawl have in common, and the manifest that commits them
     checkpoints the schedule of checkpoints, which are made in steps
-    syncing     brings the files of the outputs to the disk without blocking the loop
-    files       files that are whole or absent; files to which lines are appended
+    syncing     flushes the files of the outputs to the disk without blocking the loop
+    files       files that are complete or absent; files to which lines are appended
     bloom, lru  a Bloom filter; a budget for cached things
 
-These are files of our own, and neither SQLite nor LMDB, for reasons that were measured:
+larbinpy has file formats of its own instead of SQLite or LMDB, for reasons that were measured:
 `scripts/experiments/frontier engines` gives all three the same URLs under the same sequencer, with
 a durable checkpoint in the loop after every 125,000 new URLs (five seconds at 1,000 pages a
 second). SQLite has a write-ahead log, a cache of 256 MB and a table without rowids; LMDB keeps the
@@ -32,17 +32,18 @@ fingerprints packed. Medians of three rounds:
       bytes in memory, on disk                     15, 26   16, 29   49, 37
       reopened, ms                                    781        1        1
 
-The queues do not decide it: SQLite would add 25 us to a page with 25 new links, and a page costs
-760 us. The set of URLs seen does. Fingerprints are random, so nearly every page of a B-tree changes
-between two checkpoints, and 4 kB are written for each. At ten million URLs a checkpoint of SQLite
-writes 145 MB and stops the loop for a quarter of a second (LMDB: 73 MB, 0.1 s), and the checks of
-100 links cost 285 us instead of 60 (LMDB: 147). Here a checkpoint appends eight bytes for each new
-URL and the table is written a little at a time: 10 MB, and no turn above 14 ms.
+The queues do not decide the choice: SQLite would add 25 us to a page with 25 new links, and a page
+costs 760 us. The set of URLs seen does. Fingerprints are random, so nearly every page of a B-tree
+changes between two checkpoints, and 4 kB are written for each. At ten million URLs a checkpoint of
+SQLite writes 145 MB and stops the loop for a quarter of a second (LMDB: 73 MB, 0.1 s), and the
+checks of 100 links cost 285 us instead of 60 (LMDB: 147). Here a checkpoint appends eight bytes for
+each new URL and the table is written a little at a time: 10 MB, and no turn above 14 ms.
 
 Up to about a million URLs SQLite or LMDB would be good enough: no turn above 50 ms, and 9 % or 4 %
-more CPU for a page; at ten million they are not. Both reopen at once, where seen reads its table
-again, and both can outgrow the memory, where seen takes 1.5 GB for 100 million URLs. SQLite would
+more CPU for a page; at ten million they are not. Both reopen at once, whereas seen reads its table
+again. Both can outgrow the memory, whereas seen takes 1.5 GB for 100 million URLs. SQLite would
 also save code: some 320 lines instead of 1,560, without priorities, search and checksums.
 
-The experiment takes half an hour; `--queued` and `--urls` set other sizes, `--quick` shows it work.
+The experiment takes half an hour; `--queued` and `--urls` set other sizes, `--quick` is a short
+trial.
 """

@@ -16,8 +16,8 @@ from zlib import crc32
 from larbinpy.errors import DamagedError
 from larbinpy.storage.sizes import LINE_BITS
 
-# Bytes read to find a header. It holds a queue's name, which may be that of a site: this is
-# hardly ever long, and never longer than a URL.
+# Bytes read to find the end of a header; the second number is tried if the first is too small.
+# A header has the name of a queue, which may be a site: rarely long, never longer than a URL.
 _HEADER_SIZES = (512, 8192)
 
 
@@ -90,5 +90,5 @@ def _checksum(lines: int, queue: str, text: bytes) -> int:
 
 
 def damaged(path: Path) -> DamagedError:
-    """The error for a file that does not hold what was written."""
+    """The error for a file whose content is not what was written."""
     return DamagedError(errno.EIO, "damaged", str(path))

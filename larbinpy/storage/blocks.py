@@ -1,5 +1,8 @@
 """Blocks: lines of URLs in files that only grow, and a record of which lines are still owed.
 
+A line is *owed* while its URL must not be lost: until the outcome of the URL is decided, or the
+URL has been written to another block.
+
 A block is the unit of reading and writing: lines that share a queue, under a header with
 their number, size and checksum. Nothing in a file is ever changed. The state of a block is kept
 in memory, with a bit for each line, and is part of each checkpoint's mark:
@@ -7,7 +10,7 @@ in memory, with a bit for each line, and is part of each checkpoint's mark:
     unread    its queue has not reached it yet
     open      read; some of its URLs are owed: with their sites, in flight, or on their way
               to another block
-    finished  none of its URLs is owed, which takes one bit
+    finished  none of its URLs is owed; this state takes a single bit
 
 A file whose blocks are all finished is deleted once no committed mark names it. So the cost of
 a checkpoint is that of the changes since the last one and of a copy of these bits; it does not
@@ -37,8 +40,8 @@ from larbinpy.storage.sizes import LINE_BITS, OFFSET_BITS, STORE_SIZES, StoreSiz
 # offset (25), and the file. The smallest block takes more than 16 bytes, so 21 bits are enough.
 _NUMBER_BITS = 21
 _FILE_SHIFT = _NUMBER_BITS + OFFSET_BITS
-# From this file on a place has more than 60 bits, and its int takes more memory. Starting here,
-# half a million places take as much memory in a young crawl as in an old one.
+# The number of the first file. Places in it have more than 60 bits, so that their ints take more
+# memory. Starting at 1, a young crawl would need less memory than an old one.
 _FIRST_FILE = 16
 
 
@@ -104,12 +107,12 @@ class Blocks:
     # -- writing and reading
 
     def append(self, queue: str, lines: Sequence[str]) -> int:
-        """Write a block, which is unread; its position. After an OSError no block was added."""
+        """Write an unread block; return its position. After an OSError no block was added."""
         block = packed(queue, lines)
         fd = self._growing()
         file = self._files[self._last]
         position = _position(self._last, file.length, file.blocks)
-        # The next write overwrites what a failed one left beyond the end.
+        # The next write overwrites anything that a failed write left beyond the end.
         write_at(fd, block, file.length)
         file.add(len(block))
         return position
@@ -128,8 +131,8 @@ class Blocks:
         elif self._fd is None:
             self._fd = os.open(self._path(self._last), os.O_RDWR)
             self._tail = Tail(self._files[self._last].length)
-            # Drop what a killed crawl wrote after its last checkpoint. If this fails, it is
-            # overwritten.
+            # Drop blocks that a killed crawl wrote after its last checkpoint. If this fails,
+            # they are overwritten.
             os.ftruncate(self._fd, self._files[self._last].length)
         return self._fd
 
@@ -226,7 +229,7 @@ class Blocks:
         return file is not None and (file.needed > 0 or number == self._last)
 
     def sync(self) -> None:
-        """Bring to the disk all blocks written so far."""
+        """Flush all blocks written so far to the disk."""
         if self._has_new_files:
             sync_folder(self._folder)
             self._has_new_files = False
@@ -240,7 +243,7 @@ class Blocks:
             self._tail.start = self._files[self._last].length
 
     def load(self, mark: BlocksMark) -> Iterator[tuple[int, str, int]]:
-        """Take up the blocks at a cut: position, queue and number of owed lines of each.
+        """Load the blocks as of a cut: position, queue and number of owed lines of each.
 
         Finished blocks are left out. Raises OSError or ValueError if a file has changed.
         """
@@ -328,7 +331,7 @@ def _bits(number: int, count: int) -> Iterator[bool]:
 
 
 def _owed(bits: int, lines: int) -> int:
-    """How many of `lines` are owed by `bits`; ValueError if these cannot be of an open block."""
+    """The number of set `bits` of a block of `lines`; ValueError if it cannot be an open block."""
     if not 0 < bits < 1 << lines:
         raise ValueError(f"no block of {lines} lines is owed as {bits:x}")
     return bits.bit_count()

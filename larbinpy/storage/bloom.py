@@ -39,7 +39,7 @@ class BloomFilter:
         self.clear()
 
     def __len__(self) -> int:
-        """How many texts were added, without those that were false positives by then."""
+        """The number of texts added, without those that were found before they were added."""
         return self._added
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""The schedule of checkpoints, which are made in steps so that the crawl is not held up."""
+"""The schedule of checkpoints, which are made in steps so that the crawl does not stop."""
 
 from collections.abc import Callable, Iterator
 
@@ -6,7 +6,7 @@ from larbinpy.storage.state import Saved, State
 
 
 class Checkpoints:
-    """Makes a checkpoint of `saved` every so many seconds, one at a time.
+    """Makes a checkpoint of `saved` every `every` seconds, one at a time.
 
     A step of a checkpoint waits for the disk at most once.
     """
@@ -31,7 +31,7 @@ class Checkpoints:
 
     @property
     def deadline(self) -> float:
-        """The time of the next step: -inf for at once, inf while it waits for a disk."""
+        """The time of the next step: -inf for at once, inf while a sync is under way."""
         if self._steps is None:
             return self._begun_at + self._every
         return float("-inf") if self._at_once else float("inf")
@@ -60,9 +60,10 @@ class Checkpoints:
             self._saved = self._begun
 
     def save_now(self, clock: Callable[[], float]) -> Iterator[bool | None]:
-        """Have a checkpoint of the present state made, whose steps others call.
+        """Begin a checkpoint of the present state, and wait for it.
 
-        Yields None until it has ended, then whether it is on the disk.
+        Yields None until it has ended, then whether it is on the disk. Between two yields the
+        caller must let `step` be called.
         """
         # A checkpoint that is under way may have made its cut earlier, so it is not enough.
         wanted = self._begun + 1

@@ -1,4 +1,4 @@
-"""Files that are whole or absent, after a full disk and after a kill at any moment.
+"""Files that are complete or absent, after a full disk and after a kill at any moment.
 
 A file is written under a temporary name and renamed, which is atomic by POSIX. A file to which
 lines are appended has one writer; the part of a line that a failed write leaves is cut off at
@@ -74,7 +74,7 @@ def find_folder(folder: int, path: str) -> int:
 
 
 def create(name: str, chunks: Iterable[bytes], *, folder: int, sync: bool = False) -> None:
-    """Write `chunks` to a new file, in place of one of that name that a kill has left.
+    """Write `chunks` to a new file; replaces a file of that name, which a kill may have left.
 
     If anything fails, here or in `chunks`, the file is removed and the exception is raised.
     With `sync` the bytes are on the disk on return, but not the name.
@@ -130,7 +130,7 @@ def _write_all(fd: int, data: bytes) -> None:
 
 
 def sync_folder(path: str | os.PathLike[str]) -> None:
-    """Bring the names in the folder `path` to the disk."""
+    """Flush the names in the folder `path` to the disk."""
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(folder)
@@ -149,12 +149,12 @@ class Tail:
     __slots__ = ("_in_doubt", "start")
 
     def __init__(self, start: int = 0) -> None:
-        #: All bytes before it are on the disk.
+        #: All bytes before this offset are on the disk.
         self.start = start
         self._in_doubt = False
 
     def sync(self, fd: int) -> None:
-        """Bring the end of `fd`, open for reading and writing, to the disk.
+        """Flush the end of `fd`, open for reading and writing, to the disk.
 
         Raises `OSError`; it may be called again then.
         """
@@ -188,7 +188,7 @@ def write_at(fd: int, data: bytes | memoryview, offset: int) -> None:
 
 
 class AppendFile:
-    """A file to which whole pieces are appended, by one writer at a time.
+    """A file to which complete pieces are appended, by one writer at a time.
 
     Opening takes an flock: a second writer gets `BlockingIOError`. With a `folder` descriptor
     symbolic links are not followed.
@@ -200,7 +200,7 @@ class AppendFile:
             flags |= os.O_NOFOLLOW
         self.name = os.fspath(name)
         self._fd = os.open(name, flags, 0o666, dir_fd=folder)
-        # The end of the whole pieces, if a torn one after them could not be cut off.
+        # The end of the complete pieces, if a torn one after them could not be cut off.
         self._torn_at: int | None = None
         try:
             self._lock()
@@ -217,7 +217,7 @@ class AppendFile:
             raise BlockingIOError(error.errno, "another crawl is writing it", self.name) from None
 
     def _mend(self) -> None:
-        """Cut off the last piece if a kill has torn it, for formats that show that."""
+        """Cut off a last piece that a kill has torn, if the format allows it to be recognised."""
 
     def write(self, piece: bytes) -> None:
         """Append `piece`, all of it or, with an `OSError`, nothing."""
@@ -235,7 +235,7 @@ class AppendFile:
             raise
 
     def sync(self) -> None:
-        """Bring what was written to the disk. Raises `OSError`; it may be called again then."""
+        """Flush everything written to the disk. Raises `OSError`; it may be called again then."""
         self._tail.sync(self._fd)
         self._tail.start = self.size
 
@@ -245,7 +245,7 @@ class AppendFile:
 
     @property
     def size(self) -> int:
-        """Bytes of the whole pieces."""
+        """Bytes of the complete pieces."""
         return os.fstat(self._fd).st_size if self._torn_at is None else self._torn_at
 
     @property
@@ -286,7 +286,7 @@ class LineFile(AppendFile):
 
 
 class Reserve:
-    """Bytes reserved on a disk for when it is full; none if there is too little room."""
+    """Bytes reserved for when the disk is full; none if there is too little room already."""
 
     def __init__(self, path: str | os.PathLike[str], size: int = _RESERVE) -> None:
         self._path = path
@@ -300,7 +300,7 @@ class Reserve:
             self.release()
 
     def release(self) -> None:
-        """Free the bytes, for what must be written now."""
+        """Free the bytes, so that the state can be written."""
         with suppress(OSError):
             os.unlink(self._path)
 

@@ -149,7 +149,7 @@ class FingerprintTable:
         return self._count > self._room * 9 // 8
 
     def grow(self) -> None:
-        """Move some regions if `full`, which takes some milliseconds at most.
+        """Move some regions if the table is `full`; takes a few milliseconds at most.
 
         MemoryError leaves the table unchanged.
         """
@@ -160,7 +160,7 @@ class FingerprintTable:
             self._move(self._first)
             self._give_back()
             self._room = int((self._end - self._bases[self._first]) * _LOAD)
-            # Four times as often as keeps up with the additions.
+            # Moves come four times as often as is needed to keep up with the additions.
             since = max(self._move_at, self._count - self._sizes.batch)
             self._move_at = since + (self._room - room + 3) // 4
 
@@ -174,7 +174,7 @@ class FingerprintTable:
         self._bases[region], self._widths[region] = base, width
         self._end = base + width
         self._moves += 1
-        # A list, as its items are read and set in a third of the time of a memoryview's.
+        # A list: reading and setting its items takes a third of the time of a memoryview's.
         places = [0] * (width + len(moved))
         for f in moved:
             slot = f % width
@@ -219,7 +219,7 @@ class FingerprintTable:
         return slot
 
     def _make_room(self, slots: int) -> None:
-        """Have memory for at least `slots`. Unused memory only costs addresses."""
+        """Make room for at least `slots`. Unused memory only costs address space."""
         if slots <= len(self._slots):
             return
         self._slots.release()

@@ -46,7 +46,7 @@ class Fifo:
         self._head: deque[tuple[int, str]] = deque()
         self.unread: deque[int] = deque()
         self._tail: list[str] = []
-        #: Number of URLs. Calling `len` costs ten times as much.
+        #: Number of URLs; an attribute, because calling `len` takes ten times as long.
         self.length = 0
 
     def __len__(self) -> int:
@@ -112,7 +112,7 @@ class Fifo:
 class _Backlog:
     """The URLs set aside of one site: first those in blocks, then those not yet written.
 
-    There are many backlogs, and most are short, so they have no deques, which take 600 bytes.
+    Most backlogs are short and there are many, so they use lists: a deque takes 600 bytes.
     """
 
     __slots__ = ("_at", "_blocks", "_from", "_unread", "head", "tail")
@@ -226,7 +226,7 @@ class Backlogs:
             self._write(site)
         elif self._in_tails > self._most_tails:
             self._write(next(iter(self._tails)))
-            # The line written may have been short, and the one put is long.
+            # The lines written may have been shorter than the line just put.
             if self._in_tails > self._most_tails and backlog.tail:
                 self._write(site)
 

@@ -124,7 +124,7 @@ class Seen:
             self._table.grow()
 
     def step(self) -> None:
-        """Do some 2 ms of the work that is too long for one turn.
+        """Do some 2 ms of work: write, begin or continue an image, or remove files.
 
         Raises `OSError`. An image that cannot be written is given up, as the log suffices; the
         next one is begun after as many new fingerprints as usual.
@@ -146,7 +146,7 @@ class Seen:
         extent, pieces = self._new_extent(), self._table.image(self._sizes.piece)
         self._image = _Image(extent, segment["number"], pieces)
         self._image_at = self._next_image()
-        # The first piece at once: it holds the number of fingerprints when the segment begins.
+        # The first piece at once: it has the number of fingerprints as the segment begins.
         self._write_image(self._image)
 
     def _write_image(self, image: _Image) -> None:
@@ -193,9 +193,9 @@ class Seen:
         )
 
     def sync(self) -> None:
-        """Bring to the disk what `cut` wrote. Raises `OSError`; it may be called again then.
+        """Flush to the disk what `cut` wrote. Raises `OSError`; it may be called again then.
 
-        A complete image is brought there too; it is part of the state from the next cut on.
+        A complete image is flushed, too; it is part of the state from the next cut on.
         """
         for name, tail in sorted(self._unsynced.items()):
             with _opened(self._folder / name, os.O_RDWR) as fd:
@@ -250,9 +250,9 @@ class Seen:
             os.unlink(self._folder / name)
 
     def load(self, mark: Mark) -> None:
-        """Take up the state `mark`, and cut off what was written after it.
+        """Load the state `mark`, and cut off what was written after it.
 
-        The set must be new. Raises `ValueError` or `OSError` if the files are not whole; the set
+        The set must be new. Raises `ValueError` or `OSError` if the files are damaged; the set
         is not usable then.
         """
         base = mark["table"]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-#: Bits that a line's place in a queue has for the line, and for where its block begins.
+#: Bits of a line's place for the number of the line, and for the offset of its block.
 LINE_BITS = 10
 OFFSET_BITS = 25
 
@@ -13,11 +13,11 @@ class StoreSizes:
 
     #: Lines that a block holds at most.
     lines: int = 1000
-    #: Bytes after which a new file is begun: as much is kept on disk for one URL that waits long.
+    #: Bytes after which a new file is begun. One URL that waits long keeps a file of this size.
     file_size: int = 1 << OFFSET_BITS
     #: URLs of one site that are written together.
     site_lines: int = 50
-    #: Bytes that a line takes in memory beside its characters, of which it may have 16,000.
+    #: Bytes that a line takes in memory besides its characters (16,000 at most).
     line_cost: int = 150
     #: Bytes of URLs set aside that wait in memory for more of their site, all sites together:
     #: some 200,000 URLs. They are owed from where they were read. With more sites than this,
@@ -25,8 +25,8 @@ class StoreSizes:
     most_tails: int = 50_000_000
     #: Bytes of the sites' blocks in memory, all sites together; the others are read again.
     most_read: int = 25_000_000
-    #: Numbers of blocks that were read are given back when there are at least this many, and
-    #: half of all.
+    #: A backlog drops the positions of blocks that were read once there are at least this many,
+    #: and they are half of all.
     forget: int = 16
 
     def __post_init__(self) -> None:
@@ -40,15 +40,15 @@ class StoreSizes:
 class TableSizes:
     """Sizes of a table of fingerprints."""
 
-    #: There are 2 to this many regions. At a hundred million fingerprints one of 4,096 holds
-    #: 24,000, which take some 4 ms to move; more regions make more work while there are few
-    #: fingerprints.
+    #: The table has 2**region_bits regions. At a hundred million fingerprints each of 4,096
+    #: regions holds 24,000, which take some 4 ms to move. More regions would make more work
+    #: while there are few fingerprints.
     region_bits: int = 12
     #: Slots of the first region at first; the last has almost twice as many.
     width: int = 8
     #: Slots behind the last region, for runs that go over its end.
     tail: int = 64
-    #: Fingerprints that come between two calls of `grow` at most.
+    #: Most fingerprints that are added between two calls of `grow`.
     batch: int = 1024
     #: Slots that one `grow` moves, in whole regions but at least one.
     growth: int = 8192
@@ -69,10 +69,11 @@ class SeenSizes:
     image_share: int = 40
     #: Bytes of an image written in a step, which take a millisecond.
     piece: int = 1 << 19
-    #: Bytes after which the system is asked to begin writing them to the disk, and to drop
-    #: earlier ones from its cache: so the fsync at the end is short, and other files stay cached.
+    #: Bytes after which the system is asked to write them to the disk and to drop earlier ones
+    #: from its cache. This keeps the final fsync short and other files cached.
     write_back: int = 8 << 20
-    #: Removing a gigabyte takes a third of a second, so a file is shortened by this in a step.
+    #: Bytes by which a large file is shortened in a step before it is removed: removing a
+    #: gigabyte at once takes a third of a second.
     cut_off: int = 8 << 20
     table: TableSizes = TableSizes()
 

@@ -1,8 +1,8 @@
-"""The state that a crawl leaves on disk, so that another run can go on where it stopped.
+"""The state of a crawl on disk, from which another run continues.
 
 Most parts of the state are files that grow. At a checkpoint each part returns its *mark*, which
 says how much of its files counts; once all of that is on the disk, `state.json`, which holds
-the marks, is replaced in one rename. So there is always one whole state, the old or the new.
+the marks, is replaced in one rename. So there is always one complete state, old or new.
 Anything in a file beyond its mark is the torn end of a crawl that was killed.
 """
 
@@ -25,8 +25,8 @@ _MANIFEST = "state.json"
 #: Errors that a damaged or foreign state can cause while it is loaded.
 _DAMAGE = (OSError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError)
 _FORMAT = 3
-#: Entries of the manifest encoded at once. The objects that a thousand entries make on the way
-#: stay in the processor's cache, which takes a third of the time of encoding all at once.
+#: Entries of the manifest encoded at once. The temporary objects of a thousand entries fit into
+#: the processor's cache; encoding all entries at once takes three times as long.
 _ENTRIES = 1000
 #: Characters of the manifest encoded in one step.
 _LONG = 200_000
@@ -47,15 +47,15 @@ class SavedPart(Protocol):
     """
 
     def cut(self) -> Any:
-        """Write what is in memory; the mark, a JSON-able value. Raises `OSError`."""
+        """Write what is in memory; return the mark, a JSON-able value. Raises `OSError`."""
 
     def sync(self) -> None:
-        """Bring to the disk what `cut` wrote. Raises `OSError`."""
+        """Flush to the disk what `cut` wrote. Raises `OSError`."""
 
     def load(self, mark: Any) -> None:
-        """Go on from `mark`: everything after it will happen again.
+        """Continue from `mark`: everything after it will happen again.
 
-        Raises `OSError` or `ValueError` where the files do not hold what was marked.
+        Raises `OSError` or `ValueError` if the files lack something that was marked.
         """
 
     def tidy(self, mark: Any) -> None:
@@ -74,18 +74,18 @@ class SavedValue(Protocol):
         """The value, JSON-able, or a generator that returns it.
 
         A generator runs after the files are synced, one step of the checkpoint for each of its
-        yields. `ended` says that no server is asked after this checkpoint.
+        yields. `ended`: no request is sent after this checkpoint.
         """
 
     def load(self, value: Any, now: float) -> None:
-        """Take up a saved value. Raises `ValueError`, `TypeError` or `AttributeError`."""
+        """Load a saved value. Raises `ValueError`, `TypeError` or `AttributeError`."""
 
 
 class Disk(Protocol):
-    """Brings to the disk the files of a part that are too many to be synced one by one."""
+    """Flushes the files of a part that are too many to be synced one by one."""
 
     def begin(self, written: object) -> None:
-        """Begin; there is nothing to do if `written`, the part's mark, is that of last time."""
+        """Begin; does nothing if `written`, the part's mark, is the same as last time."""
 
     @property
     def done(self) -> bool:
@@ -93,7 +93,7 @@ class Disk(Protocol):
 
     @property
     def error(self) -> OSError | None:
-        """Why what was written may not be on the disk."""
+        """The error because of which the files may not be on the disk."""
 
     def wait(self) -> None:
         """Return when `done`."""
@@ -106,7 +106,7 @@ class Saved:
     #: In the order in which they are cut and synced. They are loaded in the opposite order.
     parts: dict[str, SavedPart]
     values: Mapping[str, SavedValue] = field(default_factory=dict)
-    #: By the key of the part whose files they bring to the disk, which is done before any sync.
+    #: By the key of the part whose files they flush; this is done before any sync.
     disks: Mapping[str, Disk] = field(default_factory=dict)
 
 
@@ -132,7 +132,7 @@ class State:
         return (self._folder / _MANIFEST).exists()
 
     def lock(self) -> None:
-        """Make the folder and keep others out until `unlock` or the end of the process."""
+        """Make the folder and lock it until `unlock` or the end of the process."""
         make_folder(self._folder)
         lock = (self._folder / "lock").open("a+")
         try:
@@ -153,9 +153,9 @@ class State:
             self._lock = None
 
     def clear(self, saved: Saved) -> None:
-        """Delete the saved crawl (--scratch). The manifest goes first, so no half of it is left."""
+        """Delete the saved crawl (--scratch), the manifest first: no partial state is left."""
         (self._folder / _MANIFEST).unlink(missing_ok=True)
-        # Otherwise a power cut may bring the manifest back without the files that it names.
+        # Without this, a power cut may restore the manifest without the files that it names.
         sync_folder(self._folder)
         for key in reversed(saved.parts):
             saved.parts[key].clear()
@@ -164,10 +164,9 @@ class State:
         """Save the state in steps, each with one wait for the disk at most.
 
         The first step is the cut: changes between the steps are not part of this checkpoint.
-        It counts from the last step on; after an OSError or a power cut before that, the
-        previous one does. A step yields whether the next one has something to do at once;
-        False means that it waits for a disk of `saved`. `ended` says that no server is asked
-        after this.
+        The new checkpoint is valid after the last step; after an OSError or a power cut before
+        that, the previous one is. A step yields True if the next one can begin at once, False
+        while a disk of `saved` is being synced. `ended`: no request is sent after this.
         """
         marks: dict[str, Any] = {key: part.cut() for key, part in saved.parts.items()}
         values: dict[str, Any] = {
@@ -175,7 +174,7 @@ class State:
         }
         yield True
         for key, disk in saved.disks.items():
-            # Before the syncs: most of what they wait for is on the disk then.
+            # Before the syncs, which then find most of their bytes on the disk.
             yield from _brought_to(disk, marks[key])
         for part in saved.parts.values():
             part.sync()
@@ -196,9 +195,9 @@ class State:
             part.tidy(marks[key])
 
     def load(self, saved: Saved, now: float) -> bool:
-        """Take up the saved state; whether no server was asked after it was saved.
+        """Load the saved state; return whether no request was sent after it was saved.
 
-        Raises `StateError` where the state is not whole.
+        Raises `StateError` if the state is damaged.
         """
         manifest = self._manifest()
         try:
@@ -228,7 +227,7 @@ class State:
         return manifest
 
     def owed(self) -> Iterator[Url]:
-        """The URLs that a stopped crawl still owes."""
+        """The URLs that a stopped crawl still has to fetch."""
         store = Store(self._folder)
         try:
             store.load(self._manifest()["store"])

@@ -1,4 +1,4 @@
-"""The store: the URLs that are known and not yet with their site, in queues on disk.
+"""The store: the URLs that were not yet given to their sites, in queues on disk.
 
 A new URL goes to the tail of a FIFO, ordinary or with priority. If its site has as many URLs in
 memory as allowed when its turn comes, the URL is set aside in a queue of its site, which is read
@@ -63,7 +63,7 @@ class Store:
         self.priority = Fifo(self._blocks, _PRIORITY)
         self.ordinary = Fifo(self._blocks, _ORDINARY)
         self.priority_wait = Backlogs(self._blocks, _PRIORITY)
-        #: To be called with the place of a URL that left a queue when its fate is decided.
+        #: To be called with the place of a URL that left a queue, when its outcome is decided.
         self.leave = self._blocks.leave
         self.ordinary_wait = Backlogs(self._blocks, _ORDINARY)
 
@@ -110,7 +110,7 @@ class Store:
         fifo.put(encode(url))
 
     def spill(self) -> None:
-        """Write the lines that need not be in memory."""
+        """Write to disk the lines that need not be in memory."""
         self.priority.spill()
         self.ordinary.spill()
 
@@ -126,7 +126,7 @@ class Store:
     # -- checkpoints
 
     def cut(self) -> BlocksMark:
-        """Write the lines that are only in memory; the mark, which holds after `sync`."""
+        """Write the lines that are only in memory; return the mark, valid after `sync`."""
         self.priority.write()
         self.ordinary.write()
         return self._blocks.cut()
@@ -135,7 +135,7 @@ class Store:
         self._blocks.sync()
 
     def load(self, mark: BlocksMark) -> None:
-        """Take up the queues at a cut; OSError or ValueError if a file is not whole.
+        """Load the queues as of a cut; OSError or ValueError if a file is damaged.
 
         URLs that had left a queue for their site are at the head of that queue again.
         """

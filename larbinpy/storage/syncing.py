@@ -1,4 +1,4 @@
-"""Bringing whole file systems to the disk without blocking the loop.
+"""Flushes whole file systems to the disk without blocking the loop.
 
 Pages are written without fsync, which takes 0.2 to 5 ms and would halve the speed of a crawl. A
 checkpoint needs all of them on the disk. syncfs(2) does that with one wait, but it may take
@@ -13,13 +13,14 @@ from collections.abc import Iterable
 
 from larbinpy.loop.poller import READ, Poller
 
-#: Ctrl-C and the end of a service signal all processes of a crawl, which then saves its state.
+#: Ctrl-C and the end of a service send these to all processes of a crawl. The child blocks
+#: them, because the crawl needs it to save its state.
 _NOT_FOR_THE_CHILD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SILENT = tuple((os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in range(3))
 
 
 class Syncing:
-    """Brings the file systems of `folders` to the disk, with one child process at a time.
+    """Flushes the file systems of `folders` to the disk, with one child process at a time.
 
     Invariants: either `done` or a child runs; with an `error` no child is started. The system
     reports only once that a page could not be written, so after a failure the content of the
@@ -45,7 +46,7 @@ class Syncing:
         return self._child is None
 
     def begin(self, written: object) -> None:
-        """Begin, unless `written`, which stands for all that was written, is that of last time."""
+        """Begin, unless `written`, a mark of everything written, is the same as last time."""
         self.wait()
         if not self._folders or self.error or written == self._synced:
             return
@@ -59,7 +60,7 @@ class Syncing:
                 setsigmask=_NOT_FOR_THE_CHILD,
             )
         except OSError:
-            # There is no such command, or no room for a process: sync(2) does the same, but
+            # There is no such command, or no process can be made. sync(2) does the same, but
             # blocks the loop.
             os.sync()
             return
@@ -85,9 +86,9 @@ class Syncing:
         try:
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         except ChildProcessError:
-            # The program collects or ignores all its children, so the child's result is lost.
+            # Other code of this process collected the child, so its result is lost.
             os.sync()
             return
         if status:
-            reason = f"not brought to the disk (sync -f: {status})"
+            reason = f"not flushed to the disk (sync -f: {status})"
             self.error = OSError(errno.EIO, reason, ", ".join(self._folders))
