@@ -48,7 +48,7 @@ class Names(Protocol):
 class ProxyNames:
     """Names of a crawl by proxy, which looks them up itself: no server is asked.
 
-    The answer for a name that needs no look-up (an address, the hosts file) is the
+    The answer for a name that needs no lookup (an address, the hosts file) is the
     resolver's, so that a private address is refused all the same.
     """
 

@@ -4,7 +4,7 @@
     saved           the parts of it that a saved state holds
 
     admission       which seeds and links become URLs    scope   the rules: domain, depth, ...
-    recent_links    the most linked URLs, which need no look-up among the seen ones
+    recent_links    the most linked URLs, which need no lookup among the seen ones
     media_types     which media types are fetched
     sequencer       which URLs leave the store, and when (isGet)
 

@@ -13,7 +13,7 @@ class RecentLinks:
     """Some seen URLs, by their text: the most recently linked ones.
 
     Links that a site's pages have in common are on each of them, and a fingerprint costs ten
-    times as much as a look-up here. "Efficient URL caching for World Wide Web crawling"
+    times as much as a lookup here. "Efficient URL caching for World Wide Web crawling"
     (Broder, Najork and Wiener, 2003) finds four links of five with as many entries, whichever
     way the most recent ones are found. Here there are two halves: when the younger one is
     full, the elder one is dropped.

@@ -1,4 +1,4 @@
-"""Memory and look-up time of a name in the cache and in simpler tables.
+"""Memory and lookup time of a name in the cache and in simpler tables.
 
     python -m experiments.cachecost KIND COUNT
 
@@ -22,7 +22,7 @@ from experiments.runs import PYTHON, resident_memory, run
 from larbinpy.dns import NameCache
 
 _DAY = 86400.0
-# Look-ups in a round, and rounds. The fastest round counts: other programs slow down the rest.
+# Lookups in a round, and rounds. The fastest round counts: other programs slow down the rest.
 _LOOK_UPS = 100_000
 _ROUNDS = 7
 

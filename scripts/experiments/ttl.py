@@ -1,7 +1,7 @@
 """Questions saved and stale answers caused by a minimum TTL, in a simulated crawl of some days.
 
 All caches see the same names at the same times; each has another minimum. There is no network
-and no real clock: a day takes as long as its look-ups.
+and no real clock: a day takes as long as its lookups.
 """
 
 import math
@@ -51,7 +51,7 @@ _MOVE_TIME = 30 * _DAY
 
 ABOUT = f"""\
 A simulated crawl looks up names with Zipf popularity (exponent {names.EXPONENT}, drawn from
-{names.HOSTS:,} hosts, each look-up independent of the last) at random times. The cache keeps an
+{names.HOSTS:,} hosts, each lookup independent of the last) at random times. The cache keeps an
 address for its TTL, or for the minimum if that is longer; "30 for all" keeps every address for
 30 minutes. The cache counts in minutes, so shorter times are a minute, too. A TTL of 0 is not
 kept unless there is a minimum.
@@ -65,7 +65,7 @@ would no longer give it."""
 
 
 class Host:
-    """The record of a host at its name server, as of the last look-up."""
+    """The record of a host at its name server, as of the last lookup."""
 
     __slots__ = ("_asked_at", "_rate", "address", "spread", "ttl")
 
@@ -113,14 +113,14 @@ class Tried:
 
 
 def run(out: Path, *, quick: bool, days: float, rate: float, size: int) -> str:
-    """`rate` look-ups a second for `days`, with caches of `size` names; returns the tables."""
+    """`rate` lookups a second for `days`, with caches of `size` names; returns the tables."""
     if quick:
         days = min(days, 0.1)
     count = round(days * _DAY * rate)
     tried = [Tried(label, kept, NameCache(size, 1000, _DAY)) for label, kept in _policies().items()]
-    say(f"  {count:,} look-ups in {len(tried)} caches")
+    say(f"  {count:,} lookups in {len(tried)} caches")
     crawl(tried, names.zipf(count), rate)
-    scale = f"{days:g} days with {rate:g} look-ups a second, caches of {size:,} names."
+    scale = f"{days:g} days with {rate:g} lookups a second, caches of {size:,} names."
     return _report(out, tried, f"{ABOUT}\n\n{scale}")
 
 
@@ -161,7 +161,7 @@ def _results(tried: list[Tried]) -> Table:
     table = Table(
         "Minimum TTL",
         "minutes",
-        "look-ups",
+        "lookups",
         "questions",
         "answered by the cache, %",
         "stale, % of all answers",

@@ -200,7 +200,7 @@ def test_a_proxy_gets_all_requests_and_looks_up_the_names(web: Web, crawl: World
 
 @effect_of("proxy")
 def test_a_proxy_is_not_asked_for_private_addresses(web: Web, crawl: Worlds) -> None:
-    """Not even for its own, nor by a name that needs no look-up."""
+    """Not even for its own, nor by a name that needs no lookup."""
     own = f"http://{ADDRESSES[2]}:8000/admin"
     web.page("a.test/", own, "http://10.0.0.1/", "http://localhost/")
     world = crawl(f"proxy {ADDRESSES[2]} {web.port}", "allowPrivate off")

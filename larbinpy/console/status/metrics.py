@@ -49,7 +49,7 @@ _METRICS = (
     Metric("queue_urls", "gauge", "URLs by queue.", "queues", None, "queue"),
     Metric("gate_open", "gauge", "1 while the gate to the store is open.", "gate", "open"),
     Metric("sites_by_state", "gauge", "Sites by state.", "sites", "by_state", "state"),
-    Metric("dns_asked_total", "counter", "Look-ups.", "dns", "asked"),
+    Metric("dns_asked_total", "counter", "Lookups.", "dns", "asked"),
     Metric("dns_sent_total", "counter", "Queries sent.", "dns", "sent"),
     Metric("dns_resent_total", "counter", "Queries sent again.", "dns", "resent"),
     Metric("dns_answered_total", "counter", "Replies accepted.", "dns", "answered"),
@@ -58,7 +58,7 @@ _METRICS = (
     Metric("dns_rejected_total", "counter", "Packets that match no query.", "dns", "rejected"),
     Metric("dns_in_flight", "gauge", "Names being looked up.", "dns", "in_flight"),
     Metric("dns_queued", "gauge", "Names waiting to be looked up.", "dns", "queued"),
-    Metric("dns_early_total", "counter", "Look-ups in advance.", "dns", "early"),
+    Metric("dns_early_total", "counter", "Lookups in advance.", "dns", "early"),
     Metric("dns_overdue", "gauge", "Names with a repeated query.", "dns", "overdue"),
     Metric("dns_ports", "gauge", "UDP ports in use.", "dns", "ports"),
     Metric("dns_cache_addresses", "gauge", "Names in the cache.", "dns.cache", "names"),
@@ -97,7 +97,7 @@ _PROCESS_METRICS = (
 #: Name, help, key of the histogram in the snapshot.
 _HISTOGRAMS = (
     ("fetch_duration_seconds", "Durations of requests.", "fetch"),
-    ("dns_lookup_duration_seconds", "Durations of name look-ups.", "dns"),
+    ("dns_lookup_duration_seconds", "Durations of name lookups.", "dns"),
     ("loop_lag_seconds", "Durations of turns of the loop.", "turn"),
 )
 

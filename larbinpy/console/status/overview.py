@@ -161,7 +161,7 @@ def no_plots(_snapshot: Snapshot) -> Html:
 def histograms(snapshot: Snapshot) -> Html:
     """Durations as bars."""
     found = group(snapshot, "histograms")
-    titles = {"fetch": "Requests", "dns": "Name look-ups", "turn": "Turns of the loop"}
+    titles = {"fetch": "Requests", "dns": "Name lookups", "turn": "Turns of the loop"}
     parts = [
         el("div", el("h3", titles.get(name, label(name))), charts.distribution(group(found, name)))
         for name in found

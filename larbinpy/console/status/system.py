@@ -30,8 +30,8 @@ def names(snapshot: Snapshot) -> Html:
         el("div", draw(snapshot, RATES[-1], default_span(snapshot)), class_="plots"),
         listing(
             {
-                "Median look-up time": within(took, 0.5),
-                "95 % of look-ups": within(took, 0.95),
+                "Median lookup time": within(took, 0.5),
+                "95 % of lookups": within(took, 0.95),
                 **dns,
             }
         ),

@@ -1,4 +1,4 @@
-"""WARC files: requests, replies and name look-ups as they were, for replay software.
+"""WARC files: requests, replies and name lookups as they were, for replay software.
 
 ``warc``     the output (outputMode warc)
 ``records``  the records of a page, as bytes

@@ -98,7 +98,7 @@ class Records:
         return Record(self._record("warcinfo", self._info, _FIELDS, block, named))
 
     def look_up(self, name: str, date: str, addresses: Iterable[str]) -> Record:
-        """Return a name look-up as text/dns (RFC 4027), in the form of RFC 2540, section 2.2."""
+        """Return a name lookup as text/dns (RFC 4027), in the form of RFC 2540, section 2.2."""
         stamp = "".join(filter(str.isdigit, date))[:14]
         rows = (f"{name}. IN {'AAAA' if ':' in ip else 'A'} {ip}\n" for ip in addresses)
         block = "".join((f"{stamp}\n", *rows)).encode()

@@ -3,7 +3,7 @@
 A fetch is a response, its request, and metadata: how the URL was found, how long the fetch took
 and the links of the page. A payload that came before is not stored twice: a revisit record
 refers to the first one, as long as that is remembered. Replies that are no pages are stored as
-well, since replaying a site needs its redirects, and so is each robots.txt. A name look-up is
+well, since replaying a site needs its redirects, and so is each robots.txt. A name lookup is
 stored before the first capture of its host.
 
 A resumed crawl fetches the pages again that came since its last checkpoint, so their records
