@@ -51,8 +51,11 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name's module on first use: importing `larbinpy.dns.wire` alone, as the
-    frontier does through `lookup`, must not load sockets."""
+    """Load the module of a public name on its first use.
+
+    The frontier imports `larbinpy.dns.lookup`, and with it this module; that must not load
+    sockets.
+    """
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

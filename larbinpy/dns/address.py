@@ -41,8 +41,8 @@ _NOT_PUBLIC_6 = [
     )
 ]
 
-# Prefixes whose packets go on to an IPv4 address within the address, and the position of that
-# one (bits from the right).
+# Prefixes of IPv6 addresses that embed the IPv4 address to which their packets are forwarded, and
+# its position (bits from the right).
 _EMBEDDING = [
     (IPv6Network("::ffff:0:0/96"), 0),  # mapped, RFC 4291
     (IPv6Network("64:ff9b::/96"), 0),  # NAT64, RFC 6052

@@ -33,7 +33,7 @@ class Sent:
     due: float
     #: Number of the try, from 0.
     rung: int
-    #: A reply came that was right in all but its case.
+    #: Whether a reply arrived that matched except for its letter case.
     lost_case: bool = False
 
 
@@ -66,7 +66,7 @@ class Awaited:
 
     @property
     def deadline(self) -> float | None:
-        """When the first of them times out."""
+        """The time of the first timeout; None if nothing is awaited."""
         dues = [next(iter(rung.values())).due for rung in self._rungs if rung]
         return min(dues, default=None)
 
@@ -95,7 +95,7 @@ class Awaited:
             del self._by_key[sent.key]
 
     def expired(self, now: float) -> Iterator[Sent]:
-        """Remove those that have timed out, one by one."""
+        """Remove the tries that have timed out, one by one."""
         for rung in self._rungs:
             while rung:
                 sent = next(iter(rung.values()))

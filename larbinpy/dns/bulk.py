@@ -86,7 +86,7 @@ class _Work:
         self._summary = Summary()
         #: Output lines to be written.
         self.lines: list[str] = []
-        #: The input had no name available the last time.
+        #: Whether the input had no name available at the last call of `ask`.
         self.starved = False
 
     @property

@@ -74,7 +74,7 @@ class NameCache:
         return f"<NameCache {len(self._found)} found, {len(self._failed)} failed, {self._absent}>"
 
     def get(self, name: str, now: float) -> Known | None:
-        """The entry for `name` if it has not expired; None if it must be asked for."""
+        """The entry for `name` if it has not expired; None if a server must be asked."""
         known = self._found.get(name, now)
         if known is not None:
             return known
@@ -82,7 +82,7 @@ class NameCache:
         if failure is not None and now < failure.until:
             self._stale_served += failure.known.reason is None
             return failure.known
-        # A name in the table, even if expired, was found after any absence.
+        # A name that is in the table, even expired, was found to exist later than any absence.
         if now < self._absent_until and name in self._absent and name not in self._found:
             return _ABSENT
         return None
@@ -134,7 +134,7 @@ class NameCache:
             self._failed.popitem(last=False)
 
     def stats(self) -> dict[str, int]:
-        """The current state; and since the start, names `evicted` and expired addresses served.
+        """The current state, and counts since the start (`evicted`, `stale_served`).
 
         `bytes` is the memory of the `names`, `absent_bytes` that of a full filter.
         """
@@ -162,11 +162,11 @@ _write = _ROW.pack_into
 _WORDS = _ROW.size // 4
 _OLDER, _NEWER, _FOLLOWING = 4, 5, 6
 
-# The code of all top levels after the first 4095; fewer exist.
+# The code of all top-level domains after the first 4095; fewer exist.
 _LAST_CODE = 0xFFF
 # The largest number of 16 bits: on the 45th day.
 _LAST_MINUTE = 0xFFFF
-# As many as have words with numbers of 32 bits.
+# The most rows whose words can be numbered with 32 bits.
 _MOST_NAMES = 0xFFFFFFFF // _WORDS
 _MOST_ADDRESSES = 16
 
@@ -181,13 +181,12 @@ _make = tuple.__new__
 class _Table:
     """Addresses of at most `size` names, 36 bytes each; the least recently used is evicted.
 
-    A name is identified by 76 bits, as in the dual name cache: a code of 12 bits for its top
-    level and a hash of 64. The dual name cache has two hashes of 32 bits, for the second level
-    and for the rest, so that 32 bits have to distinguish all names that begin with "www", or end
-    in "co.uk": of a million such names, a hundred share their key with another. One hash of the
-    whole name has no collision among a million names in all likelihood. Python keys its hash
-    anew in each process, so that others cannot choose names that collide, unless PYTHONHASHSEED
-    is set.
+    A name is identified by 76 bits: a code of 12 bits for its top-level domain, and a hash of 64
+    bits of the whole name, which most likely has no collision among a million names. (The dual
+    name cache also takes 76 bits, but hashes the second level and the rest to 32 bits each. Then
+    32 bits have to distinguish all names that begin with "www" or end with "co.uk", and of a
+    million such names a hundred share their key with another.) Python keys its hash anew in each
+    process, so attackers cannot choose names that collide, unless PYTHONHASHSEED is set.
 
     The rows are in one piece of memory, which the system allocates page by page as they are
     used. A row is identified by the number of its first word, so that a view of the words that
@@ -291,7 +290,7 @@ class _Table:
             self._drop(row)
 
     def _code(self, top: str) -> int:
-        """The code of a top level; a new one gets the next code while there are any."""
+        """The code of a top-level domain; a new one gets the next code while there are any."""
         code = self._codes.get(top)
         if code is None:
             code = len(self._codes)  # never more than the last
@@ -312,8 +311,8 @@ class _Table:
     def _minute(self, time: float, now: float) -> int:
         """The minute `time` seconds from `now`, counted from when the table was last empty.
 
-        When the count reaches its end, the table is cleared: every name is asked for once more
-        in 45 days. To continue the count, all rows would have to be rewritten.
+        When the count reaches its end, after 45 days, the table is cleared. To continue the
+        count, all rows would have to be rewritten.
         """
         if self._names and now - self._start > 60 * (_LAST_MINUTE - 1):
             self._clear()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from larbinpy.dns.wire import host_name
 
-#: The server that a system without any uses (resolv.conf(5)).
+#: The server to use if the system names none (resolv.conf(5)).
 _DEFAULT_SERVERS = [("127.0.0.1", 53)]
 
 

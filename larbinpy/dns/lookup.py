@@ -21,8 +21,8 @@ _PATIENCE = 60
 _NXDOMAIN = 3
 _REASONS = {1: "formerr", 2: "servfail", 4: "notimp", 5: "refused"}
 
-# Errors that may be over after a while (RFC 9520 section 2); the others are about us or the
-# question.
+# Errors that may pass after a while (RFC 9520 section 2); the others concern this client or the
+# question, and will be repeated.
 _PASSING = frozenset({"servfail", "truncated"})
 
 
@@ -83,7 +83,7 @@ class Lookup:
         self.addresses: tuple[str, ...] = ()
         self.cnames = 0
         self.negative_ttl: float | None = None
-        #: When it was first asked for.
+        #: The time at which it was first asked for.
         self.born = now
         self._question(name, wire.A)
 

@@ -3,23 +3,21 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-# A burst of loss is over by then (s), and a user who waits begins to wonder.
+# Seconds of silence before it is reported: longer than a burst of packet loss.
 _PATIENCE = 5.0
 
-# So many questions lost before any reply came are not due to dead names: the server is not the
-# right one, or the network is down. Later, the servers' rests show it.
+# If this many questions are lost before the first reply, dead names are not the reason: the server
+# is not a name server, or the network is down. After the first reply, an outage shows when all
+# servers rest.
 _FEW = 3
 
 
 class Outage:
-    """Watches the name servers and reports changes.
-
-    It reports by turns that none answers and that one answers again.
-    """
+    """Watches the name servers and reports when none answers, and when one answers again."""
 
     def __init__(self) -> None:
         self._answered = 0
-        #: When they first seemed silent, and how many questions were lost by then.
+        #: The time at which all servers first seemed silent, and the questions lost by then.
         self._silent: tuple[float, int] | None = None
         self._reported = False
 

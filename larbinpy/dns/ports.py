@@ -25,7 +25,7 @@ COUNT = 64
 # are new at any time.
 _LIFE = 64.0
 
-# Bytes of replies that the kernel holds while a page is parsed; it may cut this to its own limit.
+# Size of the sockets' buffers: replies wait there while a page is parsed. The kernel may reduce it.
 _BUFFER = 1 << 20
 
 # Replies without EDNS have at most 512 octets; some servers send more all the same.
@@ -88,14 +88,14 @@ class Ports:
             self._replace(self._next, now)
             self._next = (self._next + 1) % COUNT
         else:
-            # All are new: no more is due, however long ago the last call was.
+            # All ports were just replaced, so none is due, however long ago the last call was.
             self._renewal = now + _LIFE / COUNT
         while self._retired and self._retired[0][0] <= now:
             self._close(self._retired.popleft()[1])
 
     def _replace(self, place: int, now: float) -> None:
         for family, ports in self._by_family.items():
-            # Without a free descriptor the old port stays for another round.
+            # If there is no free descriptor, the old port stays for another round.
             with suppress(OSError):
                 fresh = self._open(family)
                 self._retired.append((now + self._linger, ports[place]))
@@ -106,7 +106,7 @@ class Ports:
         return family_of(server) in self._by_family
 
     def pick(self, family: int, number: int) -> int:
-        """The port to ask a server of `family` from, by a random octet."""
+        """The port from which to ask a server of `family`, chosen by the random octet `number`."""
         return self._by_family[family][number % COUNT]
 
     def send(self, port: int, message: bytes, server: Address) -> None:
@@ -116,9 +116,9 @@ class Ports:
     def flush(self) -> None:
         """Send all queued messages.
 
-        They are sent together, because a busy server need not be woken for every question. A
-        full buffer or a missing route counts as a lost packet: the question times out, and
-        another server is asked.
+        They are sent together, so that a busy server is not woken for every question. A full
+        buffer or a missing route counts as a lost packet: the question times out, and another
+        server is asked.
         """
         for port, message, server in self._leaving:
             try:

@@ -57,7 +57,7 @@ class Questions:
     def __repr__(self) -> str:
         return f"<Questions {self._awaited!r}, {len(self._streams)} by TCP>"
 
-    # -- out
+    # -- sending
 
     def ask(self, lookup: Lookup, now: float) -> None:
         """Queue the question of `lookup`; the next `flush` sends it."""
@@ -81,7 +81,7 @@ class Questions:
         """Send all queued questions."""
         self._ports.flush()
 
-    # -- back
+    # -- receiving
 
     def take(self, now: float) -> list[Ended]:
         """Process replies and timeouts, and ask again as needed.
@@ -175,7 +175,7 @@ class Questions:
         else:
             self._send(lookup, server, now)
 
-    # -- how it stands
+    # -- state
 
     @property
     def fresh(self) -> int:
@@ -193,7 +193,7 @@ class Questions:
 
     @property
     def deadline(self) -> float | None:
-        """When to call `take`: a time in the past for at once, None for never."""
+        """The time at which to call `take`: 0 for at once, None for never."""
         if self._ports.waiting or any(stream.ended for stream in self._streams):
             return 0.0
         dues = [stream.due for stream in self._streams]

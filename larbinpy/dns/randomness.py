@@ -6,8 +6,10 @@ _DRAWN = 8192
 
 
 class RandomBytes:
-    """Octets of `rng`, drawn many at a time: asking the system for those of each question would
-    cost more than writing the question."""
+    """Octets of `rng`, drawn many at a time.
+
+    Asking the system for a few octets takes longer than writing a whole question.
+    """
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
@@ -15,7 +17,7 @@ class RandomBytes:
         self._used = 0
 
     def take(self, count: int) -> bytes:
-        """`count` octets that are given out once only."""
+        """The next `count` octets; none is returned twice."""
         start = self._used
         self._used = start + count
         if self._used > len(self._drawn):

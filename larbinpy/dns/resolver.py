@@ -22,8 +22,8 @@ from larbinpy.stats.histogram import NAME, Histogram
 # Questions sent in one step: about 2 ms of work, so that the other stages get their turn.
 _BATCH = 256
 
-# A name that no server answers for is asked again for 23 timeouts. Such names do not keep others
-# from being asked, up to so many for each name that may be in its first wait; they do while no
+# A name that no server answers for is asked again, for 23 timeouts in all. Such names do not delay
+# others unless there are more than this many for each name that may be in its first wait, or no
 # server answers at all.
 _OVERDUE = 16
 
@@ -38,8 +38,8 @@ class Resolver:
     seconds. Names of `hosts`, literal addresses and names that cannot exist are answered without
     a question. Ids, ports and letter case come from `rng`, by default the system's generator.
 
-    A name is in `_lookups` from `ask` to its answer, and in exactly one of `_queue` and
-    `_questions`. A name in `_early` is in none of them.
+    A name is in `_lookups` from `ask` to its answer; during that time it is in exactly one of
+    `_queue` and `_questions`. A name in `_early` is in none of the three.
     """
 
     def __init__(
@@ -223,7 +223,7 @@ class Resolver:
         for spelling in lookup.spellings:
             self._answers.append(Answer(spelling, addresses, reason))
 
-    # -- around it
+    # -- statistics and end
 
     def stats(self) -> dict[str, Any]:
         """Counts since the start, and the current state.

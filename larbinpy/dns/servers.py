@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 Address = tuple[str, int]
 
-# Questions lost in a row, and silence in units of the timeout, before a server rests: a few
-# dead names or a burst of loss do not make a dead server.
+# A server rests after this many questions lost in a row, and this long a silence (in units of the
+# timeout). Both are needed: a few dead names or a burst of loss are no sign of a dead server.
 _LOSSES = 8
 _SILENCE = 3
 
@@ -20,9 +20,9 @@ _SILENCE = 3
 # the server is down still notices its return.
 _LONGEST_REST = 5
 
-# After so many questions whose only reply was right in all but its case, a server counts as one
-# that no longer keeps the case. A forger would have to guess as many ids and ports while the
-# server itself is silent.
+# After this many questions whose only reply matched except for its letter case, the server counts
+# as one that does not keep the case (any more). To forge this, an attacker would have to guess as
+# many ids and ports while the server itself is silent.
 _CASES_LOST = 8
 
 # Weight of the latest round-trip time in the mean (RFC 6298 section 2).
@@ -91,7 +91,7 @@ class Server:
         self.resting_until = float("-inf")
 
     def missed(self, now: float, *, lost_case: bool) -> None:
-        """Count a timeout; `lost_case`: a reply came that was right in all but its case."""
+        """Count a timeout; `lost_case`: a reply arrived that matched except for its case."""
         self.lost += 1
         self._cases_lost += lost_case
         if self._cases_lost >= _CASES_LOST:
@@ -138,7 +138,7 @@ class Servers:
         return awake or min(self._all, key=lambda server: server.resting_until)
 
     def after(self, server: Server, now: float) -> Server | None:
-        """The next server to ask after `server`, which comes last itself; None while all rest."""
+        """The next server that does not rest; `server` itself comes last. None while all rest."""
         return self._awake_from(self._all.index(server) + 1, now)
 
     def any_awake(self, now: float) -> bool:
