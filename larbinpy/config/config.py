@@ -4,8 +4,8 @@ The fields of `Config` are the one table of settings. The file, the environment,
 live changes, check-config and the manual are all driven by it: a new setting is one field
 here, plus the code that uses it.
 
-Keywords are Larbin's where Larbin had them. Some defaults are more polite than in its code;
-they are those of the study that measured it (30 s between requests).
+Keywords are Larbin's where Larbin had them. Some defaults are more polite than Larbin's; they
+come from the study that measured Larbin (30 s between requests).
 """
 
 import os
@@ -78,10 +78,8 @@ class Config:
     output_mode: tuple[str, ...] = setting(
         "outputMode", MODES, (), "outputs of pages: 0 none, 1 save, 2 mirror, 3 stats, warc"
     )
-    output_dir: str = setting("outputDir", FOLDER, "save", "directory for pages")
-    state_dir: str = setting(
-        "stateDir", FOLDER, "state", "directory for the queues and the log of the crawl"
-    )
+    output_dir: str = setting("outputDir", FOLDER, "save", "folder for pages")
+    state_dir: str = setting("stateDir", FOLDER, "state", "folder for the queues and the crawl log")
     rewrite_links: bool = setting(
         "rewriteLinks", SWITCH, False, "rewrite links so that a mirror browses offline"
     )
@@ -95,7 +93,7 @@ class Config:
         "lowerCaseNames",
         SWITCH,
         False,
-        "name the files of such a mirror for a disk that ignores case",
+        "use only lower-case file names in a mirror with rewriteLinks",
     )
     can_reload: bool = setting(
         "canReload", SWITCH, False, "save the state every second instead of every 5 s"
@@ -114,7 +112,7 @@ class Config:
         "highLevelWebServer", SWITCH, False, "keep the status page open after the end of the crawl"
     )
     print_stats: bool = setting("printStats", SWITCH, False, "print statistics every 8 s")
-    fetch_info: bool = setting("fetchInfo", SWITCH, False, "print a line for each URL fetched")
+    fetch_info: bool = setting("fetchInfo", SWITCH, False, "print a line for each finished URL")
     debug: bool = setting("debug", SWITCH, False, "print the state of the crawler every second")
 
     wait_duration: float = setting(
@@ -138,23 +136,21 @@ class Config:
         "retryWait", duration(), 15.0, "time before a failed URL is tried again"
     )
 
-    lock_site: bool = setting("lockSite", SWITCH, False, "stay on the sites of the seeds")
+    lock_site: bool = setting("lockSite", SWITCH, False, "stay on the hosts of the seeds")
     depth_in_site: int = setting(
         "depthInSite", count(0, MOST_DEPTH), 5, "how many links to follow from a seed"
     )
-    depth_by_site: bool = setting(
-        "depthBySite", SWITCH, False, "count the depth from 0 again on each site"
-    )
+    depth_by_site: bool = setting("depthBySite", SWITCH, False, "count the depth anew on each host")
     no_external_links: bool = setting(
-        "noExternalLinks", SWITCH, False, "do not follow links to other sites"
+        "noExternalLinks", SWITCH, False, "do not follow links to other hosts"
     )
     limit_to_domain: tuple[str, ...] = settings(
-        "limitToDomain", DOMAIN, "fetch only from hosts whose names have one of these ends"
+        "limitToDomain", DOMAIN, "fetch only from hosts in these domains"
     )
     forbidden_extensions: tuple[str, ...] = settings(
         "forbiddenExtensions",
         EXTENSION,
-        "do not fetch URLs whose file names have one of these ends",
+        "do not fetch URLs with these file name extensions",
     )
     get_cgi: bool = setting("getCGI", SWITCH, False, "also fetch URLs with a query")
     get_image: bool = setting("getImage", SWITCH, False, "also fetch images")
@@ -163,7 +159,7 @@ class Config:
         "requisites",
         choice("off", "site", "everywhere"),
         "off",
-        "also fetch images, styles and scripts of pages: from which sites",
+        "whether to fetch images, styles and scripts of pages, and from which hosts",
     )
     specific_search: bool = setting(
         "specificSearch", SWITCH, False, "keep only files of the types in specificSet"
@@ -213,7 +209,10 @@ class Config:
 
     # A DNS query ID has 16 bits.
     dns_connexions: int = setting(
-        "dnsConnexions", count(1, 65535), 1000, "DNS queries at the same time"
+        "dnsConnexions",
+        count(1, 65535),
+        1000,
+        "names that may wait for the answer to their first DNS query",
     )
     dns_server: tuple[tuple[str, int], ...] = settings(
         "dnsServer", SERVER, "name server to use instead of the system's; repeatable"
@@ -226,7 +225,7 @@ class Config:
         "dnsCacheTime", duration(), 1800.0, "how long an address is used, whatever its TTL"
     )
     dns_send_queue: int = setting(
-        "dnsSendQueue", count(1, 10**6), 1024, "names that may wait to be asked for"
+        "dnsSendQueue", count(1, 10**6), 1024, "names that may wait for their first DNS query"
     )
     dns_timeout: float = setting("dnsTimeout", duration(0.001), 1.0, "timeout of a DNS query")
 
@@ -260,7 +259,7 @@ def load(
 def check(
     path: str | None, environ: Mapping[str, str], overrides: Iterable[tuple[str, str]]
 ) -> list[ConfigError]:
-    """All errors, where `load` raises the first."""
+    """All errors in a configuration; `load` raises only the first."""
     wrong: list[ConfigError] = []
 
     def report(error: ConfigError) -> None:
@@ -303,7 +302,7 @@ def _consistent(config: Config) -> Config:
 
 
 def _text(name: str) -> str:
-    """The text of a file; bytes that are not UTF-8 pass, as comments may contain them."""
+    """The text of a file; bytes that are not UTF-8 are accepted, as comments may contain them."""
     try:
         with open(name, "rb") as file:
             data = file.read(_MAX_FILE + 1)
@@ -321,7 +320,7 @@ def _text(name: str) -> str:
 
 
 def in_environment(environ: Mapping[str, str]) -> list[str]:
-    """The names of the variables that set something."""
+    """The names of the environment variables that set a keyword."""
     return [name for name, text in environ.items() if name.startswith(_ENVIRONMENT) and text]
 
 
@@ -396,7 +395,7 @@ def texts(config: Config) -> dict[str, str]:
 
 
 def describe(config: Config) -> list[str]:
-    """`config` as lines of a file that means the same, defaults included.
+    """`config` as lines of an equivalent larbin.conf, defaults included.
 
     Each line has the help of its setting as a comment, and its default if it differs.
     """

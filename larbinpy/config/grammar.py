@@ -6,8 +6,8 @@ for a switch, all up to "end" for a list ("end end" for a list of pairs). A repe
 adds to a list and replaces other values. Additions: a switch may be followed by on or off,
 and "#" within quotes is part of the word.
 
-An error names the file and the line. If a keyword stands where a value is expected, the
-value or the "end" was forgotten; it is reported there and not many lines later.
+An error names the file and the line. If a keyword stands where a value is expected, the value
+or the "end" was forgotten: the error names the line of the keyword that lacks it.
 """
 
 import re
@@ -20,7 +20,8 @@ from larbinpy.errors import UserError
 
 Table = Mapping[str, Setting]
 
-# Larbin's blanks only; an unclosed quote is a word of its own, which is refused.
+# Only Larbin's blanks count. A quote that is not closed becomes part of a bare word, which
+# `_split` refuses.
 _WORD = re.compile(r'(?P<comment>#[^\n]*)|"(?P<quoted>[^"\n]*)"|(?P<bare>[^ \t\r\n#]+)|(?P<end>\n)')
 _WORD_ALONE = re.compile(r'"(?P<quoted>[^"\n]*)"|(?P<bare>[^ \t\r\n]+)')
 
@@ -119,7 +120,7 @@ def _read_setting(
 ) -> int:
     """Read a keyword and its value; returns the line of a value of one word, else 0.
 
-    `finished` is the result for the setting before it.
+    `finished` is what this function returned for the previous setting.
     """
     word = words.take()
     assert word is not None
@@ -167,7 +168,7 @@ def _items(row: Setting, words: _Words, table: Table) -> Iterator[list[str]]:
 
 
 def _value(row: Setting, words: _Words, table: Table, start: int) -> str:
-    """The next word, which must not be the keyword of the next line or the end of the file."""
+    """The next word. An error if it is a keyword on a later line, or the end of the file."""
     word = words.peek()
     forgotten = word is None or (
         word.line > start and not word.quoted and word.text.lower() in table
