@@ -4,7 +4,7 @@ import sys
 
 
 def main() -> None:
-    """Run the commands; Ctrl-C while they are still being loaded is no traceback either."""
+    """Run the commands. Ctrl-C prints no traceback, even while modules are being loaded."""
     try:
         from larbinpy.cli import main as commands
 

@@ -1,3 +1,3 @@
-"""The version, where building the package finds it without importing anything else."""
+"""The version; the build reads it from here without importing anything else."""
 
 __version__ = "0.1.0"

@@ -7,7 +7,7 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class DamagedError(OSError):
-    """A part of the saved state is not what was written; trying again cannot help."""
+    """A part of the saved state differs from what was written; trying again cannot help."""
 
 
 class UserError(Exception):
@@ -15,7 +15,7 @@ class UserError(Exception):
 
 
 def what_failed(error: OSError) -> str:
-    """One line: the file, if it is known, and what was wrong with it."""
+    """One line: the file, if it is known, and the error."""
     where = f"{error.filename}: " if error.filename else ""
     return f"{where}{error.strerror or error}"
 
@@ -27,6 +27,6 @@ def disk_error(error: OSError, folders: str, *, saved: bool) -> str:
     """
     if isinstance(error, DamagedError):
         return f"{what_failed(error)}; --scratch starts anew"
-    remedy = "make room" if error.errno in FULL else "mend that"
-    since = "" if saved else " from where it was last saved, as its end could not be"
-    return f"{what_failed(error)}, below {folders}; {remedy} and go on with --resume{since}"
+    remedy = "make room" if error.errno in FULL else "repair the cause"
+    since = "" if saved else " from the last save, as the end of the crawl could not be saved"
+    return f"{what_failed(error)}, below {folders}; {remedy} and continue with --resume{since}"

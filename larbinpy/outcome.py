@@ -1,12 +1,12 @@
-"""Outcomes: how a URL can end, and the one table from which everything about them follows."""
+"""Outcomes: how a URL can end, and the one table of their names, texts and traits."""
 
 from enum import Enum, Flag, auto
 
 
 class Trait(Flag):
-    """Properties of an outcome. The rest of the program asks for these, never for a list."""
+    """Properties of outcomes. Other modules test for a property, never for a list of outcomes."""
 
-    #: Another try may end differently: back to the tail of the site, after retryWait.
+    #: Another try may end differently: the URL goes back to the tail of its site, for retryWait.
     RETRIED = auto()
     #: No server answered in time at the address.
     UNREACHABLE = auto()
@@ -14,11 +14,11 @@ class Trait(Flag):
     OVERLOADED = auto()
     #: The network or the server failed; the status page counts these as failures.
     FAULT = auto()
-    #: The URL was wanted, and was not to be had; the last line of a crawl counts these.
+    #: The URL was wanted and could not be fetched; the last line of a crawl counts these.
     MISSED = auto()
     #: A robots.txt forbids the URL.
     ROBOTS = auto()
-    #: Part of any healthy crawl, so that it is not listed among what went wrong.
+    #: Part of any healthy crawl, so it is not listed among the failures.
     ORDINARY = auto()
     #: A mirror is complete without the URL.
     SPARED = auto()
@@ -30,14 +30,13 @@ _PASSING = _FAULT | Trait.RETRIED
 
 
 class Outcome(Enum):
-    """The fate of a URL. The names are Larbin's FetchError, and five of our own.
+    """The way in which a URL ended. The names are those of Larbin's FetchError, and five more.
 
-    A row is the name for programs, the words for people, the traits, and the name of the
-    outcome that later URLs of the site get without a fetch, where there is one (Larbin's
-    fast outcomes).
+    A row has the name for programs, the text for users, and the traits. If later URLs of the
+    site get another outcome without a fetch (Larbin's fast outcomes), its name is last.
 
-    A failed TLS handshake is not retried, because one that was cut off, and may succeed
-    next time, is a noConnection.
+    A failed TLS handshake (badTLS) is not retried. A handshake that was cut off may succeed next
+    time; it is a noConnection.
     """
 
     _value_: str
@@ -58,7 +57,7 @@ class Outcome(Enum):
     BAD_TYPE = "badType", "its type is not wanted", Trait.ORDINARY
     TOO_BIG = "tooBig", "it is larger than maxPageSize", Trait.MISSED
     ERR_30X = "err30X", "it redirects to another URL", Trait.ORDINARY | Trait.SPARED
-    ERR_40X = "err40X", "the server has no such page for us", Trait.MISSED
+    ERR_40X = "err40X", "the server refused it or lacks it", Trait.MISSED
     EARLY_STOP = "earlyStop", "the reply was cut off", _PASSING | Trait.OVERLOADED
     DUPLICATE = (
         "duplicate",
@@ -66,10 +65,10 @@ class Outcome(Enum):
         Trait.ORDINARY | Trait.SPARED,
     )
     FAST_ROBOTS = "fastRobots", "robots.txt refuses it", Trait.ROBOTS
-    FAST_NO_CONN = "fastNoConn", "its site did not connect recently", Trait.MISSED
-    FAST_NO_DNS = "fastNoDns", "its site had no address recently", Trait.MISSED
+    FAST_NO_CONN = "fastNoConn", "its site could not be reached recently", Trait.MISSED
+    FAST_NO_DNS = "fastNoDns", "its host had no address recently", Trait.MISSED
     TOO_DEEP = "tooDeep", "it is further than depthInSite from the seeds"
-    URL_DUP = "urlDup", "already seen"
+    URL_DUP = "urlDup", "it was seen before"
     OUT_SITE = "outSite", "it is on a host that is not wanted"
     ERR_50X = "err50X", "the server had an error", _PASSING
     BAD_TLS = "badTLS", "the certificate or the handshake failed", _FAULT
@@ -79,7 +78,7 @@ class Outcome(Enum):
         "its address is not a public one (allowPrivate)",
         Trait.MISSED,
     )
-    TRAP = "trap", "it looks endless"
+    TRAP = "trap", "it looks like a spider trap"
 
     def __new__(
         cls, name: str, words: str, traits: Trait = _NONE, later: str | None = None
@@ -93,7 +92,7 @@ class Outcome(Enum):
 
     @property
     def for_later(self) -> "Outcome":
-        """The outcome of a site's later URLs, once this one closed the site."""
+        """The outcome of new URLs of a site that this outcome has closed."""
         return self if self._later is None else _BY_NAME[self._later]
 
 
@@ -101,12 +100,12 @@ _BY_NAME = {outcome.value: outcome for outcome in Outcome}
 
 
 def having(trait: Trait) -> frozenset[Outcome]:
-    """All outcomes that have `trait`: for callers that ask often and keep the answer."""
+    """All outcomes that have `trait`, for callers that test for it often."""
     return frozenset(outcome for outcome in Outcome if trait in outcome.traits)
 
 
 def in_words(name: str) -> str:
-    """The words for the outcome of that name; the name itself where there is no such outcome."""
+    """The text for the outcome called `name`; `name` itself if there is no such outcome."""
     outcome = _BY_NAME.get(name)
     return name if outcome is None else outcome.words
 
@@ -117,17 +116,17 @@ _RETRIED = having(Trait.RETRIED)
 
 
 def asks_for_less(status: int) -> bool:
-    """Does the server say with this status that it gets too many requests?"""
+    """Whether the server says by this status that it gets too many requests."""
     return status in _HOLDING
 
 
 def is_retried(outcome: Outcome, status: int = 0) -> bool:
-    """Is another try worthwhile? `status` is the HTTP status, 0 for none."""
+    """Whether another try is worthwhile; `status` is the HTTP status, 0 for none."""
     return outcome in _RETRIED or status in _HOLDING
 
 
 def of_status(status: int) -> Outcome:
-    """The outcome that an HTTP status means for the page behind it."""
+    """The outcome of a page that was answered with this HTTP status."""
     if 200 <= status < 300:
         return Outcome.SUCCESS
     if 300 <= status < 400:

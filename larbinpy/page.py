@@ -40,7 +40,7 @@ class Page:
     first_byte_ms: int = 0
     #: Bytes on the wire, headers included.
     received: int = 0
-    #: One short line for people, if the outcome alone does not say enough.
+    #: One short line with the reason, if the outcome alone does not give it.
     detail: str = ""
     #: Canonical URLs of all kinds that the page links to, once it is parsed.
     links: list[str] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Page:
 
     @property
     def not_modified(self) -> bool:
-        """Does the server say that it has not changed since the last fetch?"""
+        """Whether the server says that the page has not changed since the last fetch."""
         return self.status == HTTPStatus.NOT_MODIFIED
 
     @property
@@ -85,7 +85,7 @@ class Page:
 
 @dataclass(slots=True)
 class Fate:
-    """One line of the crawl log: how a URL ended. Units as in `Page`."""
+    """The final record of a URL: a line of the crawl log. Units as in `Page`."""
 
     ts: str
     url: str
@@ -97,13 +97,13 @@ class Fate:
     via: str | None
     ip: str | None
     ms: int
-    #: Which try this was, from 1; 0 if the fate was decided without one.
+    #: Which try this was, from 1; 0 if no request was made.
     attempt: int
     detail: str = ""
 
     @classmethod
     def of(cls, page: Page, wall: float) -> "Fate":
-        """Return the fate of the URL of `page`, decided at the Unix time `wall`."""
+        """Return the record for the URL of `page`, decided at the Unix time `wall`."""
         url = page.url
         return cls(
             ts=timestamp(wall, "milliseconds"),

@@ -92,7 +92,7 @@ def resolve(text: str, base: str | None = None) -> str | None:
 
 
 def fault(text: str) -> str:
-    """Return why `resolve` refuses `text`, for messages; empty if it does not."""
+    """Return the reason why `resolve` refuses `text`, for messages; empty if it does not."""
     if resolve(text) is not None:
         return ""
     href = parse(text)
@@ -108,9 +108,9 @@ def fault(text: str) -> str:
 class Base:
     """A URL that many references are resolved against.
 
-    Most references are plain: neither the URL standard nor our spelling changes them. They are
-    appended to the base's origin or one of its folders, in a third of the time that `resolve`
-    takes, which does the others.
+    Most references are plain: neither the URL standard nor the canonical spelling changes them.
+    They are appended to the base's origin or to one of its folders, in a third of the time that
+    the function `resolve` takes. That function resolves all others.
     """
 
     __slots__ = ("_folders", "_origin", "url")
@@ -164,7 +164,7 @@ class Base:
 
 @lru_cache(1 << 14)
 def _is_plain(origin: str) -> bool:
-    """Is `origin` ``http[s]://host[:port]``, spelled canonically, and can it be crawled?"""
+    """Whether `origin` is a canonical ``http[s]://host[:port]`` that can be crawled."""
     return resolve(f"{origin}/") == f"{origin}/"
 
 
@@ -194,7 +194,7 @@ def fingerprint(url: str) -> int:
 
 
 def fingerprints(urls: Iterable[str]) -> list[int]:
-    """Return the `fingerprint` of each of `urls`, in four fifths of the time."""
+    """Return the `fingerprint` of each of `urls`; 20 % faster than one by one."""
     digests = [blake2b(url.encode(), digest_size=8).digest() for url in urls]
     return list(struct.unpack(f"<{len(digests)}Q", b"".join(digests)))
 

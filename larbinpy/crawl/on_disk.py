@@ -71,7 +71,7 @@ def locked(folder: Path, start: Start, closing: ExitStack) -> State:
     state.lock()
     if start is Start.REFUSE and state.exists:
         raise StateError(
-            f"{folder}: holds a crawl already; --resume goes on with it, --scratch forgets it"
+            f"{folder}: holds a crawl already; --resume continues it, --scratch deletes it"
         )
     return state
 

@@ -5,7 +5,7 @@ import pycurl
 from larbinpy.fetch.transfer import Taker
 from larbinpy.url import Url
 
-#: Bytes of a cookie besides its line and its URL, whose host and path it holds.
+#: Estimated bytes of a cookie besides its header line and its URL, of which it has host and path.
 _EACH = 200
 _SET_COOKIE = b"set-cookie:"
 #: libcurl ignores longer ones.
@@ -23,12 +23,12 @@ class Jar:
         self._most = most
         self._share = pycurl.CurlShare()
         self._share.setopt(pycurl.SH_SHARE, pycurl.LOCK_DATA_COOKIE)
-        # Never used for a transfer: it gives access to the jar itself.
+        # This handle makes no transfer; it gives access to the jar.
         self._curl = pycurl.Curl()
         self.hand(self._curl)
         #: Bytes of the cookies in the jar.
         self._size = 0
-        # Hashes of host and name: a cookie that is sent again replaces the old one.
+        # Hashes of host and name of all cookies: one that is sent again replaces the old one.
         self._known: set[int] = set()
 
     def __repr__(self) -> str:
@@ -55,7 +55,7 @@ class Jar:
             self._size += size
 
     def trim(self) -> None:
-        """Empty the jar if it is full; not from within a callback of libcurl."""
+        """Empty the jar if it is full. Must not be called from a callback of libcurl."""
         if self._size > self._most:
             self._curl.setopt(pycurl.COOKIELIST, "ALL")
             self._known.clear()

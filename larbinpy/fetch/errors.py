@@ -10,7 +10,7 @@ _PROXY = 97
 _CLIENT_CERTIFICATE = 98
 _TOO_LARGE = 100
 
-#: Every other error cut the reply short: earlyStop.
+#: All other errors mean that the reply was cut short: earlyStop.
 _OUTCOMES: dict[int, Outcome] = {
     pycurl.E_URL_MALFORMAT: Outcome.BAD_URL,
     pycurl.E_COULDNT_RESOLVE_HOST: Outcome.NO_DNS,
@@ -39,8 +39,9 @@ _CUT_HANDSHAKE = "unexpected eof"
 def meaning(code: int, message: str, os_errno: int) -> Outcome:
     """The outcome for libcurl's `code`; `os_errno` is that of the last system call.
 
-    A handshake that was cut says nothing about the peer's certificate or protocol. libcurl
-    reports it under the same code, with a system error or OpenSSL's end of file.
+    A TLS handshake that was cut off is a noConnection, because it says nothing about the peer's
+    certificate or protocol. libcurl reports it under the same code as a failed one, with a
+    system error or with OpenSSL's message about an end of file.
     """
     if code == pycurl.E_SSL_CONNECT_ERROR and (os_errno or _CUT_HANDSHAKE in message):
         return Outcome.NO_CONNECTION

@@ -26,11 +26,11 @@ from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.url import Url
 
-# Seconds between two looks for pages that have timed out: they get tens of seconds.
+# Seconds between two checks for pages that have timed out; timeouts are tens of seconds.
 _SWEEP = 1.0
 
-# Each handle may have one idle connection beside the one in use: servers close idle ones after
-# some seconds, and each takes a descriptor.
+# Each handle may have one idle connection besides the one in use. More would cost descriptors and
+# gain little, because servers close idle connections after some seconds.
 CONNECTIONS_PER_HANDLE = 2
 
 _DETAIL = 200
@@ -71,7 +71,7 @@ class Fetcher:
         self._sweep_at = 0.0
         self._now = 0.0
         self._throttle: Throttle | None = None
-        # Handles with received bytes that the throttle was not charged for.
+        # Handles that received bytes for which the throttle was not charged yet.
         self._heard: set[pycurl.Curl] = set()
         self._paused: set[pycurl.Curl] = set()
         self._waiting: list[pycurl.Curl] = []
@@ -155,7 +155,8 @@ class Fetcher:
             self._free.append(self._handle())
         while len(self._free) > self.free:
             self._free.pop().close()
-        # With fewer than are in flight libcurl would search its pool after each transfer.
+        # If this were less than the number in flight, libcurl would search its pool after each
+        # transfer.
         self._multi.setopt(pycurl.M_MAXCONNECTS, handles * CONNECTIONS_PER_HANDLE)
 
     def limit(self, rate: float, now: float) -> None:
@@ -309,8 +310,8 @@ class Fetcher:
     def _brake(self) -> None:
         """Charge the bytes just received, and pause all transfers if the bucket is empty.
 
-        Not from within the write callback: libcurl would go on decoding into a buffer of its own,
-        without our limit.
+        Must not be called from the write callback: libcurl would continue decoding into a buffer
+        of its own, without the limit on page sizes.
         """
         if self._throttle is None:
             return
@@ -319,7 +320,7 @@ class Fetcher:
             self._charge(curl, _received(curl))
         if self._throttle.exhausted:
             for curl in self._busy.keys() - self._paused:
-                with suppress(pycurl.error):  # it has no connection, not yet or no longer
+                with suppress(pycurl.error):  # it has no connection yet, or none any more
                     curl.pause(pycurl.PAUSE_RECV)
                     self._paused.add(curl)
 
@@ -348,7 +349,7 @@ def _received(curl: pycurl.Curl) -> int:
 
 
 def printable_detail(message: str) -> str:
-    """libcurl's error message as one short line, as it may quote the server."""
+    """libcurl's error message, which may quote the server, as one short printable line."""
     message = message[:_DETAIL]
     if message.isprintable():
         return message

@@ -1,7 +1,7 @@
 """libcurl's options for a request, in one place.
 
-An option is either common to all requests and set once for a handle, or single and set for every
-request, whatever its value. So no option of one request is left over for the next.
+An option is either *common*, set once for a handle, or *single*, set for every request whatever
+its value. So no option of one request remains in force for the next.
 """
 
 from collections.abc import Callable
@@ -37,8 +37,8 @@ def common(settings: FetchSettings) -> list[tuple[int, object]]:
         (pycurl.PATH_AS_IS, 1),
         (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS),
         (pycurl.HTTP09_ALLOWED, 1),
-        # Requests have addresses and no names. libcurl would cache each for a minute all the
-        # same, and go through the cache whenever a connection ends.
+        # Requests have addresses and no names. Even so, libcurl would cache each for a minute,
+        # and search the cache whenever a connection ends.
         (pycurl.DNS_CACHE_TIMEOUT, 0),
         (pycurl.CONNECTTIMEOUT_MS, round(settings.timeout_connect * 1000)),
         (pycurl.USERAGENT, settings.user_agent),
@@ -75,14 +75,15 @@ def single(setopt: Setter, request: Request, settings: FetchSettings, leniency: 
     """Set the options of one request. `leniency` is the error with which it failed before, or 0."""
     setopt(pycurl.URL, request.url.href.encode())
     if settings.proxy_url is None:
-        # For any host and port: libcurl has nothing to look up. Through a proxy it would only
-        # force a tunnel to an address instead of a host that the proxy resolves itself.
+        # Connect to this address for any host and port, so that libcurl resolves nothing. With
+        # a proxy the option is left out: it would force a tunnel to an address, but the proxy
+        # resolves hosts itself.
         setopt(pycurl.CONNECT_TO, [f"::{_bracketed(request.address)}:"])
     as_sent = leniency == pycurl.E_BAD_CONTENT_ENCODING
     # Empty: offer all codings that libcurl was built with: gzip, deflate, br.
     setopt(pycurl.ENCODING, "identity" if as_sent else "")
     setopt(pycurl.HTTP_CONTENT_DECODING, not as_sent)
-    # The body then ends with the connection.
+    # Without a usable Content-Length, the body ends with the connection.
     to_the_end = leniency == WEIRD_SERVER_REPLY
     setopt(pycurl.IGNORE_CONTENT_LENGTH, to_the_end)
     closing = ["Connection: close"] if to_the_end else []

@@ -16,7 +16,7 @@ _UNRESERVED = frozenset(
 _DECODED = _UNRESERVED | frozenset(b"=")
 _SPELLING = [chr(code) if code in _DECODED else f"%{code:02X}" for code in range(256)]
 
-# Escapes and characters to be respelled. "/" and "%" stay as they are, and "*" in a pattern.
+# Escapes and characters to be respelled. "/", "%" and, in a pattern, "*" are not changed.
 _OTHER_IN_PATH = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9._~/=%-]").sub
 _OTHER_IN_PATTERN = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9._~/=%*-]").sub
 
@@ -80,7 +80,7 @@ class PathRules:
         return f"<PathRules {len(self._rules)}>"
 
     def deciding(self, path: str) -> Rule | None:
-        """The rule that decides about `path`, in the spelling of `path_of`; None for none."""
+        """The rule that decides about `path`, in the spelling of `path_of`; None if none does."""
         rules = self._rules if path.startswith(self._prefixes) else self._others
         for rule in rules:
             if rule.matches(path):
@@ -103,7 +103,7 @@ def rules_of(value: str, line: str, *, allows: bool) -> list[Rule]:
 
 def _rule(value: str, line: str, allows: bool) -> Rule:
     if value.startswith(("http://", "https://")):
-        value = f"/{value}"  # as a path, which is all that rules are compared with
+        value = f"/{value}"  # rules are compared with paths, so an absolute URL is taken as one
     text = value.removesuffix("$")
     to_end = text != value
     pattern = _OTHER_IN_PATTERN(_spelling, text)

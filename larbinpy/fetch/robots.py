@@ -1,11 +1,11 @@
-"""robots.txt as a value: who may fetch what (RFC 9309), and how often.
+"""robots.txt as a value: which agent may fetch which URL (RFC 9309), and how often.
 
 Bytes become ASCII lines, unknown lines are dropped, and for one agent only the lines of its own
 groups become rules, which bounds the work: n agents over m rules cost n + m lines, not n * m.
 
-Protego, a library for the same, keeps the rule sets of all agents, tied to its parser in
-reference cycles: a crawl of many sites would keep the garbage collector busy all the time. It is
-the reference in the tests.
+The library Protego does the same, but keeps the rules of all agents, in reference cycles with its
+parser: in a crawl of many sites, this would keep the garbage collector busy. The tests use it as
+the reference.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _KNOWN = re.compile(
 )
 _OTHER_FIELD = re.compile(r"[^:]*:(?:\s|$)")
 
-# A product token (RFC 9309, 2.2.1) with what a robots.txt may add to it.
+# The product token (RFC 9309, 2.2.1) at the beginning of a user-agent line; the rest is ignored.
 _TOKEN = re.compile(r"[A-Za-z_-]*")
 
 _EVERYONE = "*"
@@ -55,10 +55,10 @@ class Rules:
     __slots__ = ("_groups", "_lines", "sitemaps")
 
     def __init__(self, lines: list[tuple[str | None, str]], sitemaps: list[str]) -> None:
-        # An agent's token and "" for a line that names one, else None and the line.
+        # For a user-agent line, the token and ""; for any other line, None and the line.
         self._lines = lines
         self._groups: dict[str, _Group] = {}
-        #: Values of the Sitemap lines, as they are written but for percent-encoding.
+        #: Values of the Sitemap lines, unchanged except for percent-encoding.
         self.sitemaps = sitemaps
 
     def __repr__(self) -> str:
@@ -66,9 +66,9 @@ class Rules:
 
     @classmethod
     def parse(cls, body: bytes) -> Rules:
-        """Read a robots.txt, of which `MAX_SIZE` bytes count; anything else has no rules.
+        """Read the first `MAX_SIZE` bytes of a robots.txt; a body of another kind has no rules.
 
-        Never raises. For a body that was cut before, pass its `whole_lines`.
+        Never raises. If the body was cut off already, pass its `whole_lines`.
         """
         lines: list[tuple[str | None, str]] = []
         sitemaps = []
@@ -96,9 +96,9 @@ class Rules:
         return self._group(product_token(agent)).delay
 
     def forbidding(self, agent: str, url: str) -> str | None:
-        """The line by which `agent` may not fetch `url`; None where it may.
+        """The line that forbids `agent` to fetch `url`; None if it may fetch it.
 
-        It is as written but for percent-encoding.
+        The line is unchanged except for percent-encoding.
         """
         rule = self._forbidding(agent, url)
         return None if rule is None else rule.line
@@ -117,7 +117,7 @@ class Rules:
         return self._groups[token]
 
     def _own(self, token: str) -> Iterator[str]:
-        """The lines of the groups that count for `token`."""
+        """The lines of the groups that apply to `token`."""
         names = {name for name, _ in self._lines if name}
         wanted = token if token in names else _EVERYONE
         group: set[str] = set()
@@ -151,8 +151,8 @@ class _Group:
                 allows = field == "allow"
                 wildcards += value.count("*")
                 if "*" in value and wildcards > _MAX_WILDCARDS:
-                    # Up to its first "*" a Disallow forbids more than was meant; an Allow cut
-                    # there would let in more.
+                    # A Disallow is cut at its first "*", and so forbids more than was meant. An
+                    # Allow cut there would allow more, so it is dropped.
                     value = "" if allows else value.partition("*")[0]
                 if value:
                     rules += rules_of(value, line, allows=allows)
@@ -166,7 +166,7 @@ def _field(line: str) -> tuple[str, str]:
         return "", ""
     value = match["value"].partition("#")[0].strip()
     if match["colon"] is None:
-        # A colon that ends a word is the one between name and value, and the name no known one.
+        # If a later word ends with a colon, that word is the name of a field, not a known one.
         if _OTHER_FIELD.match(value):
             return "", ""
         value = " ".join(value.split())
@@ -182,8 +182,10 @@ def _delay(value: str, otherwise: float | None) -> float | None:
 
 
 def whole_lines(body: bytes) -> bytes:
-    """A `body` that was cut somewhere, up to its last line end: half a rule would forbid, or
-    allow, more than the whole."""
+    """A `body` that was cut off, up to its last line end.
+
+    Half a rule would forbid, or allow, more than the complete one.
+    """
     return body[: max(body.rfind(b"\n"), body.rfind(b"\r"), 0)]
 
 

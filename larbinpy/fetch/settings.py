@@ -19,7 +19,7 @@ class FetchSettings:
     #: Simultaneous transfers.
     handles: int
     user_agent: str
-    #: The most that `Fetcher.resize` allows, as descriptors are limited.
+    #: The most transfers that `Fetcher.resize` allows, because descriptors are limited.
     most_handles: int = 100_000
     #: The From header; empty for none (RFC 9110, 10.1.2).
     sender: str = ""
@@ -37,8 +37,8 @@ class FetchSettings:
     #: Bytes of cookies beyond which the jar is emptied. libcurl keeps most cookies forever, and
     #: may go through all of them for each request: 4 MB are some 15,000 ordinary ones.
     most_cookies: int = 4_000_000
-    #: URLs remembered for a more lenient request. Beyond that the oldest is forgotten, and only
-    #: fails once more.
+    #: URLs remembered for a more lenient request. If there are more, the oldest is forgotten, so
+    #: that its next request fails, too.
     most_lenient: int = 1000
     #: PEM file of the authorities to trust instead of the system's.
     ca_file: str | None = None
@@ -53,10 +53,10 @@ class Request:
     """A page to fetch."""
 
     url: Url
-    #: Numeric and already checked; IPv6 with or without brackets. No other is contacted.
+    #: Numeric and already checked; IPv6 with or without brackets. No other address is contacted.
     address: str
     accept: Accept
-    #: Bytes of the decoded body that are kept at most.
+    #: Most bytes of the decoded body that are kept.
     max_size: int
     #: Header lines for this request only.
     headers: Sequence[str] = ()

@@ -1,15 +1,15 @@
 """The limit on bytes per second: a token bucket over all transfers (bondWidth)."""
 
-# Paused transfers go on once the bucket has a tenth of a second's worth. With less, each would be
-# woken for a few bytes; with more, bytes would arrive in bursts.
+# Paused transfers resume once the bucket has the bytes of a tenth of a second. With less, each
+# would be woken for a few bytes; with more, bytes would arrive in bursts.
 _WORTHWHILE = 0.1
 
 
 class Throttle:
     """A bucket filled with `rate` bytes per second that holds one second's worth.
 
-    Received bytes cannot be returned, so spending may leave a debt, which the following seconds
-    pay: over time no more than `rate` is received.
+    Bytes are charged after they were received, so the bucket may be overdrawn. The following
+    seconds make up for that: over time no more than `rate` is received.
     """
 
     def __init__(self, rate: float, now: float) -> None:

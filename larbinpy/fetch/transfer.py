@@ -30,7 +30,7 @@ _SWITCHING = 101
 
 
 class Transfer:
-    """The reply to one request; `complete` once all its final headers were read.
+    """The reply to one request; `complete` once all headers of the final reply were read.
 
     From then on, the body cannot change the outcome of a reply that is not 2xx, and headers do
     not change (later ones are trailers).

@@ -83,7 +83,7 @@ def test_a_site_is_mirrored_and_then_refreshed(world: World) -> None:
     assert '<a href="p7.html">' in files(world)["index.html"]
     assert '<link rel=stylesheet href="s.css">' in files(world)["p7.html"]
     assert "1 could not be fetched:" in first.out
-    assert f"{web.url('/gone')} (on {web.url()}): the server has no such page for us" in first.out
+    assert f"{web.url('/gone')} (on {web.url()}): the server refused it or lacks it" in first.out
     before = files(world)
     site.asked.clear()
     second = world.larbinpy(*mirror(world, web.url()))

@@ -111,7 +111,7 @@ def test_seeds_are_queued(assemble: Assembler) -> None:
 
 def test_an_earlier_crawl_is_not_touched_unless_that_is_wanted(assemble: Assembler) -> None:
     assemble.crawl_once(*SEEDS)
-    with pytest.raises(StateError, match="--resume goes on with it, --scratch forgets it"):
+    with pytest.raises(StateError, match="--resume continues it, --scratch deletes it"):
         assemble()
     assemble.close()
     assert assemble.owed() == [*SEEDS]

@@ -219,7 +219,7 @@ def test_add(chain: Web, operator: Operator) -> None:
         "ok": False,
         "accepted": 1,
         "refused": [
-            {"url": chain.url("a.test/0"), "reason": "already seen"},
+            {"url": chain.url("a.test/0"), "reason": "it was seen before"},
             {"url": "ftp://b.test/", "reason": "not a URL that can be crawled"},
         ],
     }

@@ -123,7 +123,7 @@ def test_a_crawl_on_a_full_disk_stops_at_once_and_says_why(crawl: Worlds, signal
 
     world = crawl("ignoreRobots", output=Full(), watch=stop)
     assert (world.code, world.crawl.report["stop_reason"]) == (3, "disk")
-    assert "make room and go on with --resume" in world.stderr.getvalue()
+    assert "make room and continue with --resume" in world.stderr.getvalue()
     # Not when the disk is to be tried again the next time.
     assert world.elapsed - stopped[0] < 0.5
     state = State(world.folder / "state")

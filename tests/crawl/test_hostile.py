@@ -377,7 +377,7 @@ def test_disk_that_others_fill(world: World, small_disk: Path) -> None:
     world.until(lambda: WAITS in crawler.err)
     crawler.signal(signal.SIGTERM)
     assert world.finish(crawler) == 3
-    assert "make room and go on with --resume\n" in crawler.err
+    assert "make room and continue with --resume\n" in crawler.err
     assert len(world.outcomes()) == 11
     subprocess.run(["mount", "-o", "remount,size=40m", small_disk], check=True)
     assert world.run("--resume").process.returncode == 0

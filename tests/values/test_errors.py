@@ -13,18 +13,18 @@ FOLDERS = "outputDir out or stateDir state"
         (
             OSError(errno.ENOSPC, "No space left", "a"),
             True,
-            f"a: No space left, below {FOLDERS}; make room and go on with --resume",
+            f"a: No space left, below {FOLDERS}; make room and continue with --resume",
         ),
         (
             OSError(errno.EIO, "Input/output error"),
             True,
-            f"Input/output error, below {FOLDERS}; mend that and go on with --resume",
+            f"Input/output error, below {FOLDERS}; repair the cause and continue with --resume",
         ),
         (
             OSError(errno.EDQUOT, "Quota exceeded", "a"),
             False,
-            f"a: Quota exceeded, below {FOLDERS}; make room and go on with --resume from where "
-            "it was last saved, as its end could not be",
+            f"a: Quota exceeded, below {FOLDERS}; make room and continue with --resume from the "
+            "last save, as the end of the crawl could not be saved",
         ),
         (DamagedError(errno.EIO, "damaged", "a"), True, "a: damaged; --scratch starts anew"),
     ],
