@@ -1,25 +1,25 @@
-"""The frontier DECIDES what is fetched next.
+"""The frontier: it decides which URL is fetched next, and when.
 
-    frontier        the whole, as the engine uses it     view    what others may read of it
-    saved           the parts of it that a saved state holds
+    frontier        the frontier as the engine uses it   view    its read-only side, for others
+    saved           the parts of it that are saved
 
     admission       which seeds and links become URLs    scope   the rules: domain, depth, ...
-    recent_links    the most linked URLs, which need no lookup among the seen ones
+    recent_links    seen URLs that many pages link to, for a faster check
     media_types     which media types are fetched
     sequencer       which URLs leave the store, and when (isGet)
 
     named_site      one site: its queues and its states
-    lifecycle       how sites come to an address and to robots.txt, and back after failures
+    lifecycle       leads each site to an address and a robots.txt, and handles failures
     name_requests   the sites that wait for an address
     site_rules      the rules of robots.txt in force     robots_cache   robots.txt, compressed
-    registry        which sites are in memory            evicted        what remains of others
-    busiest         the sites worth showing
+    registry        which sites are in memory            evicted        what is kept of others
+    busiest         the sites that the status page shows
 
-    ip_site         one address: when it may be asked, and which of its sites is next
+    ip_site         one address: when its next request may be sent, and for which of its sites
     ip_registry     which addresses have something to do
     ip_sites        the schedule of all addresses, and the requests in flight
     politeness      how the delay between two requests adapts
-    wait_shortener  a shorter waitDuration takes effect
+    wait_shortener  shortens waits when waitDuration becomes shorter
 
     sizes           how much is kept in memory and done in one turn
 

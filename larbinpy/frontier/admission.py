@@ -26,7 +26,7 @@ class Admission:
         self._depth_in_site = depth_in_site
         #: Links left out or already seen, by outcome, since the start.
         self.refused: Counter[Outcome] = Counter()
-        #: Whether seeds were taken that had been seen, so that a URL may have two fates.
+        #: Whether seeds were taken that had been seen, so that a URL may end twice.
         self.has_repeats = False
 
     def __repr__(self) -> str:
@@ -42,9 +42,9 @@ class Admission:
         return fingerprint(href) in self._seen
 
     def seed(self, text: str, *, depth: int | None, priority: bool, again: bool) -> Url | Outcome:
-        """The URL of a seed; the outcome where it is refused.
+        """The URL of a seed, or the outcome that refuses it.
 
-        Scope does not bind the operator; `again` takes even a URL that was seen.
+        The rules of scope do not apply to seeds; `again` takes even a URL that was seen.
         """
         href = resolve(text.strip())
         if href is None:
@@ -61,7 +61,7 @@ class Admission:
         """The URLs of those `links` of a page that are wanted and new."""
         if redirect and parent.seed:
             self.seed_hosts.update(host_of(link.url) for link in links)
-        # Most links were seen before, so that is checked first: it costs a seventh of all.
+        # Most links were seen before, so this is checked first: it takes a seventh of the time.
         links = self._scope.followed(links)
         unseen = self._unseen(links)
         wanted, candidates = [], []
@@ -82,13 +82,13 @@ class Admission:
         links = self._recent.others(links)
         keys = fingerprints(link.url for link in links)
         unseen = self._seen.unseen(keys)
-        # Not the new ones: most URLs that are linked once are never linked again.
+        # Only seen URLs are remembered: most URLs that are linked once are never linked again.
         seen = compress(links, map(not_, unseen))
         self._recent.learn(link.url for link in seen)
         return list(compress(zip(links, keys, strict=True), unseen))
 
     def _in_scope(self, parent: Url, link: Link, redirect: bool) -> Url | Outcome:
-        # Like redirects, requisites cost no depth, and must not go on for ever.
+        # Like redirects, requisites cost no depth, so their number in a row is bounded.
         hop = redirect or link.kind is not Kind.PAGE
         if hop and parent.hops >= _MAX_HOPS:
             return Outcome.ERR_30X if redirect else Outcome.TOO_DEEP

@@ -1,4 +1,4 @@
-"""The sites worth showing among many, found bit by bit."""
+"""The busiest, slowest and suspended sites among many, found in small steps."""
 
 import heapq
 from collections.abc import Collection
@@ -8,10 +8,11 @@ from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 
 
 class Watch:
-    """Goes round the sites that have URLs, and keeps the busiest, the slowest and those on hold.
+    """Examines the sites that have URLs in turn, and keeps those that the status page shows.
 
-    Looking at a hundred thousand sites takes as long as ten pages, so with that many the
-    view is as old as the last round: 40 s with fifty steps a second.
+    These are the busiest, the slowest and the suspended ones. Examining a hundred thousand sites
+    takes as long as ten pages, so it is spread over steps; with fifty steps a second the result
+    is up to 40 s old.
     """
 
     def __init__(self, sizes: FrontierSizes = DEFAULT_SIZES) -> None:
@@ -28,7 +29,7 @@ class Watch:
         return f"<Watch {len(self._found)} found, {len(self._round)} to look at>"
 
     def step(self, active: Collection[NamedSite], now: float) -> None:
-        """Look at the next of the `active` sites."""
+        """Examine the next few of the `active` sites."""
         if len(active) <= self._directly:
             self._round.clear()
             return
@@ -46,7 +47,7 @@ class Watch:
             self._held += [site for site in some if site.suspension(now) is not None]
 
     def found(self, active: Collection[NamedSite]) -> list[NamedSite]:
-        """The `active` sites that may be the busiest, the slowest or on hold."""
+        """The `active` sites that may be the busiest, the slowest or suspended."""
         if len(active) <= self._directly:
             return list(active)
         return [site for site in self._found if site in active]

@@ -1,7 +1,7 @@
-"""The little that remains of sites and addresses evicted from memory.
+"""The little that is kept of sites and addresses that were evicted from memory.
 
-One that is needed again comes back with the time until which it is to be left alone. Each
-entry is kept only while it matters.
+The time before which a site or address gets no request ("left alone") outlives its eviction.
+Each entry is kept only until that time.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,18 +11,18 @@ from larbinpy.frontier.sizes import DEFAULT_SIZES
 from larbinpy.outcome import Outcome
 from larbinpy.storage.bloom import BloomFilter
 
-#: Entries in one piece of what is left alone (10 ms).
+#: Entries that `pauses` yields at a time (10 ms).
 _PAUSES = 50_000
-#: Evicted keys recognised when they come back, in 2 MiB: with a million of them one new key in
-#: 230 is taken for one that comes back, with five million one in 5.
+#: Capacity of the filter of evicted keys (2 MiB), and its error when full: after a million
+#: evictions one new key in 230 is mistaken for an evicted one, after five million one in 5.
 _EVICTED, _EVICTED_ERROR = 5_000_000, 0.2
 
 
 class ExpiringTimes(dict[str, float]):
     """Times by key, each dropped some time after it has passed.
 
-    `expire` goes round all entries, `step` of them at each call, and keeps no order of its
-    own: an entry costs no more than in a dict.
+    `expire` examines all entries in turn, `step` of them at each call. So an entry takes no more
+    memory than in a dict, as no order has to be kept.
     """
 
     def __init__(self, step: int = DEFAULT_SIZES.expiry_step) -> None:
@@ -31,7 +31,7 @@ class ExpiringTimes(dict[str, float]):
         self._round: list[str] = []
 
     def expire(self, now: float) -> None:
-        """Drop times that have passed, among the next entries."""
+        """Examine the next entries, and drop those whose time has passed."""
         if not self._round:
             self._round = list(self)
         for key in self._round[-self._step :]:
@@ -41,7 +41,7 @@ class ExpiringTimes(dict[str, float]):
 
 
 class Waiting(Protocol):
-    """A site or an address, left alone until some time."""
+    """A site or an address that gets no request before some time."""
 
     @property
     def key(self) -> str: ...
@@ -53,7 +53,10 @@ class Waiting(Protocol):
 def pauses(
     here: Iterable[Waiting], gone: Mapping[str, float], after: float
 ) -> Iterator[dict[str, float]]:
-    """The keys that are left alone beyond the time `after`, and until when; some at a time."""
+    """The keys that get no request until a time beyond `after`, with that time; some at a time.
+
+    `here` are in memory, `gone` are evicted.
+    """
     those = list(here)
     for start in range(0, len(those), _PAUSES):
         some = those[start : start + _PAUSES]
@@ -72,16 +75,16 @@ class DistinctCounter:
         return f"<DistinctCounter {self.count}>"
 
     def add(self, key: str) -> None:
-        """Count `key`, which is new or comes back."""
+        """Count `key`, unless it was evicted before."""
         self.count += not (self._evicted and key in self._evicted)
 
     def forget(self, key: str) -> None:
-        """`key` is evicted; it does not count again when it comes back."""
+        """Note that `key` is evicted, so that it is not counted again when it comes back."""
         self._evicted.add(key)
 
 
 class ClosedSites:
-    """Why evicted sites are closed, and until when."""
+    """The verdicts of evicted sites that are closed, and until when."""
 
     def __init__(self, step: int = DEFAULT_SIZES.expiry_step) -> None:
         self._step = step
@@ -94,13 +97,13 @@ class ClosedSites:
         self._closed.setdefault(verdict, ExpiringTimes(self._step))[key] = until
 
     def get(self, key: str, now: float) -> Outcome | None:
-        """Why the site `key` is closed at `now`; None where it is not, as far as is known."""
+        """The verdict of the site `key` if it is known to be closed at `now`, else None."""
         for verdict, closed in self._closed.items():
             if closed.get(key, now) > now:
                 return verdict
         return None
 
     def expire(self, now: float) -> None:
-        """Drop times that have passed, among the next entries of each verdict."""
+        """Examine the next entries of each verdict, and drop those whose time has passed."""
         for closed in self._closed.values():
             closed.expire(now)

@@ -1,8 +1,8 @@
-"""The frontier: decides what is fetched next. No socket, no clock; files by store and seen.
+"""The frontier: decides which URL is fetched next, without sockets or clocks.
 
-The engine passes it values (links, answers of the resolver, finished pages) and `now`, in
-seconds of any clock that does not go back; it returns names to resolve, requests to open,
-and URLs whose fate is decided.
+The engine passes in values (links, answers of the resolver, finished pages) and `now`, in
+seconds of any clock that does not go back. The frontier returns names to resolve, requests to
+open, and URLs whose outcome is decided. Only its parts `store` and `seen` use files.
 """
 
 from collections import deque
@@ -30,12 +30,11 @@ from larbinpy.url import Url, resolve
 class Frontier:
     """All URLs between being found and being decided.
 
-    Invariant: a URL is in a queue of the store, in one of its NamedSite, in flight, or waits
-    for its fate to be written; the sequencer counts all those that left the store's queues.
+    Invariant: a URL is in a queue of the store, in a queue of its NamedSite, in flight, or
+    decided and waiting to be logged. The sequencer counts all URLs that left the store's queues.
 
-    Its parts are its own: others call its methods, and read the rest through `view`. (A method
-    for each thing that the engine, the console and the saved state do with it: more than
-    twenty, of a few lines each.)
+    Other packages call its methods, and read the rest through `view`. (There are more than twenty
+    short methods: one for each thing that the engine, the console and the saved state need.)
     """
 
     def __init__(
@@ -62,7 +61,7 @@ class Frontier:
         self._admission = Admission(scope, seen, depth_in_site)
         self._retries = retries
         self._sizes = sizes
-        # Pages whose fetch decided the fate of their URLs, which is to be written.
+        # Pages whose fetch decided the outcome of their URLs, which is to be logged.
         self._fetched: deque[Page] = deque()
         self._shortener: WaitShortener | None = None
         #: The read-only side, for others.
@@ -83,9 +82,9 @@ class Frontier:
         priority: bool = False,
         again: bool = False,
     ) -> Outcome | None:
-        """Take a URL from the operator; the outcome where it is refused.
+        """Take a URL from the operator; the outcome if it is refused, else None.
 
-        Scope does not bind the operator; `again` fetches even a URL that was seen.
+        The rules of scope do not apply to seeds; `again` fetches even a URL that was seen.
         """
         url = self._admission.seed(text, depth=depth, priority=priority, again=again)
         if not isinstance(url, Url):
@@ -98,7 +97,7 @@ class Frontier:
     ) -> list[str]:
         """Take the `links` of a page that are wanted and new.
 
-        Returns the hosts of these whose addresses will be needed, each once.
+        Returns the hosts of these whose addresses are not known, each once.
         """
         new = self._admission.links(parent, links, redirect=redirect)
         for url in new:
@@ -113,13 +112,13 @@ class Frontier:
         return any(digest in self._digests for digest in digests)
 
     def remember(self, digests: Sequence[int]) -> None:
-        """Take a page for a duplicate that has one of these digests, from now on."""
+        """Treat later pages with one of these digests as duplicates."""
         self._digests.add(digests)
 
-    # They go to their sites, to the fetcher, and come back.
+    # URLs go to their sites and to the fetcher, and come back.
 
     def sequence(self, now: float) -> None:
-        """Let URLs out of the store, to their NamedSites, while the gate is open."""
+        """Move URLs from the store to their NamedSites while the gate is open."""
         self._store.spill()
         self._seen.step()
         self._digests.step()
@@ -139,14 +138,13 @@ class Frontier:
         self._sites.resolved(answer, now)
 
     def take(self, now: float) -> tuple[Url, str] | None:
-        """A URL that may be fetched now, and the address to ask; None while there is none."""
+        """A URL that may be fetched now, and the address to use; None while there is none."""
         return self._ip_sites.take(now)
 
     def robots_done(self, page: Page, now: float, wall: float) -> None:
-        """Take the end of a robots.txt's fetch.
+        """Process the reply to a request for a robots.txt.
 
-        The sitemaps it names count as links of the page that is allowed to go deepest
-        among those waiting for it.
+        The sitemaps that it names count as links of the waiting URL with the greatest depth.
         """
         site = self._sites.registry.get(page.url.robots_for or "")
         depth = max((url.depth for url in site.waiting), default=-1) if site else -1
@@ -156,9 +154,9 @@ class Frontier:
         self.admit(Url(page.url.href, depth), links, now)
 
     def finished(self, page: Page, now: float, wall: float) -> bool:
-        """Take the end of a page's fetch; True where it decides the fate of the URL.
+        """Process a fetched page; return whether this decides the outcome of the URL.
 
-        Then `decided` returns it. Otherwise the URL is back at the tail of its NamedSite, to
+        If so, `decided` returns it. Otherwise the URL goes back to the tail of its NamedSite, to
         be tried again.
         """
         url = page.url
@@ -170,13 +168,13 @@ class Frontier:
         return not retry
 
     def decided(self, most: int) -> Iterator[Page]:
-        """At most `most` pages whose fate is decided, by their fetch or without one.
+        """At most `most` pages whose outcome is decided, by their fetch or without one.
 
-        Each is owed until the next is requested, so that none is lost when it cannot be
-        written.
+        Each one remains owed until the next is taken from the iterator, so that none is lost if
+        it cannot be logged.
         """
         for _ in range(most):
-            # Pages first, because they take room.
+            # Fetched pages first, because they take memory.
             queue = self._fetched or self._sites.decided
             if not queue:
                 break
@@ -200,7 +198,7 @@ class Frontier:
         return min((time for time in times if time is not None), default=None)
 
     def shorten_waits(self, now: float) -> None:
-        """waitDuration has become shorter: no wait of the old length goes on."""
+        """waitDuration has become shorter: shorten all waits of the old length."""
         self._shorten(WaitShortener(self._sites.registry, self._ip_sites, self._sizes), now)
 
     def _shorten(self, shortener: WaitShortener, now: float) -> None:
@@ -228,10 +226,11 @@ class Frontier:
         return self._admission.seed_hosts
 
     def waits(self, now: float, *, ended: bool) -> Iterator[dict[str, float]]:
-        """Seconds for which sites and addresses are still to be left alone.
+        """Seconds for which sites and addresses must still be left alone, in pieces.
 
-        In pieces; for a key in several of them the longest counts. After a kill all addresses
-        rest for waitDuration, so unless the crawl has `ended` only longer waits are returned.
+        For a key in several pieces the longest wait counts. A crawl that resumes after a kill
+        first leaves all addresses alone for waitDuration. So only longer waits are returned,
+        unless the crawl has `ended`.
         """
         sites, addresses = self._sites.registry, self._ip_sites.registry
         after = now if ended else now + addresses.wait_duration
@@ -239,15 +238,15 @@ class Frontier:
             yield {key: round(time - now, 3) for key, time in pauses.items()}
 
     def leave_alone(self, until: Mapping[str, float]) -> None:
-        """Leave sites and addresses alone until the times given by their keys."""
+        """Send no request to these sites and addresses (by key) before the given times."""
         self._sites.registry.left_alone.update(until)
         self._ip_sites.registry.left_alone.update(until)
 
     def resume(self, now: float, *, ended: bool) -> None:
-        """Go on with a loaded state, after which no server was asked if `ended`."""
+        """Continue with a loaded state; `ended`: no request was sent after it was saved."""
         self._sequencer.resume()
         if not ended:
-            # Any address may have been asked between that checkpoint and the kill.
+            # Any address may have got a request between that checkpoint and the kill.
             self._ip_sites.registry.let_rest(now)
 
     def close(self) -> None:

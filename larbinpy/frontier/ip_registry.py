@@ -1,4 +1,4 @@
-"""Which addresses have something to do, and how long each of the others is to be left alone."""
+"""Which addresses have something to do, and until when each of the others is left alone."""
 
 from collections.abc import Iterator
 
@@ -12,8 +12,8 @@ from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 class IPSiteRegistry:
     """The addresses that have sites in rotation or requests in flight.
 
-    Of the others only the time until which they are to be left alone is kept, while it lasts.
-    With waitBy "site" each site counts as an address of its own.
+    For other addresses only the time before which they get no request is kept, until it has
+    passed. With waitBy "site" each site counts as an address of its own.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class IPSiteRegistry:
         self._wait_by = wait_by
         self._connexions = connexions
         self._ip_sites: dict[str, IPSite] = {}
-        #: Times until which addresses that are not here are to be left alone.
+        #: For addresses that are not in this registry: the time before which they get no request.
         self.left_alone = ExpiringTimes(sizes.expiry_step)
         self._distinct = DistinctCounter()
         self._rest_until = 0.0
@@ -58,7 +58,7 @@ class IPSiteRegistry:
         return site.key if self._wait_by == "site" else site.addresses[0]
 
     def obtain(self, site: NamedSite) -> IPSite:
-        """The address that `site` is asked at; made, or brought back, if need be."""
+        """The IPSite for requests to `site`, made if it is missing."""
         key = self._key(site)
         ip_site = self._ip_sites.get(key)
         if ip_site is None:
@@ -68,11 +68,11 @@ class IPSiteRegistry:
         return ip_site
 
     def behind(self, site: NamedSite) -> IPSite | None:
-        """The address that `site` is asked at, while there is something to do for it."""
+        """The IPSite for requests to `site`; None while its address has nothing to do."""
         return self._ip_sites.get(self._key(site)) if site.addresses else None
 
     def evict_idle(self, ip_site: IPSite) -> None:
-        """Forget an address that has nothing to do, but not its wait."""
+        """Evict an address if it has nothing to do; its wait is kept."""
         if not len(ip_site) and not ip_site.in_flight:
             del self._ip_sites[ip_site.key]
             self._distinct.forget(ip_site.key)
@@ -82,22 +82,22 @@ class IPSiteRegistry:
     # Waits.
 
     def has_own_wait(self, site: NamedSite) -> bool:
-        """Whether `site` has waits of its own, beside those of its address."""
+        """Whether `site` has waits of its own, besides those of its address."""
         return self._wait_by != "ip" or site.pace.delay > self._waits.least
 
     def wait_of(self, site: NamedSite) -> float:
-        """Until when the address of `site` is to be left alone."""
+        """The time before which the address of `site` gets no request."""
         if not site.addresses:
             return 0.0
         ip_site = self.behind(site)
         return self.left_alone.get(self._key(site), 0.0) if ip_site is None else ip_site.next_at
 
     def let_rest(self, now: float) -> None:
-        """Ask no address for waitDuration: each may have been asked just before `now`."""
+        """Send no request for waitDuration: any address may have got one just before `now`."""
         self._rest_until = now + self._waits.least
 
     def shorten_left_alone(self, now: float) -> None:
-        """Let no address that has nothing to do wait for longer than waitDuration from `now`."""
+        """Limit the waits of addresses that have nothing to do to waitDuration from `now`."""
         end = now + self._waits.least
         self._rest_until = min(self._rest_until, end)
         for key, until in self.left_alone.items():
@@ -108,5 +108,5 @@ class IPSiteRegistry:
         self.left_alone.expire(now)
 
     def pauses(self, after: float) -> Iterator[dict[str, float]]:
-        """The addresses that are to be left alone beyond the time `after`, and until when."""
+        """The addresses that get no request until a time beyond `after`, with that time."""
         yield from pauses(self._ip_sites.values(), self.left_alone, after)

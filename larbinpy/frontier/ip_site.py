@@ -1,4 +1,4 @@
-"""IPSite: when one address may be asked, and which of its sites is next."""
+"""IPSite: when the next request to one address may be sent, and which of its sites is next."""
 
 import heapq
 
@@ -6,11 +6,11 @@ from larbinpy.frontier.named_site import NamedSite
 
 
 class Rotation:
-    """Sites behind one address, taken in turn so that none is preferred.
+    """Sites at one address, taken in turn so that none is preferred.
 
-    A heap orders them by the time from which they may be asked again, which is no earlier
-    than their last request, so the rotation is fair. An entry whose site was held meanwhile
-    goes back with its new time.
+    A heap orders them by the time of their next request at the earliest. It is no earlier than
+    their last request, so the rotation is fair. If that time of a site has become later, its
+    entry is corrected when it comes to the top.
     """
 
     __slots__ = ("_heap", "ip_site", "scheduled_at")
@@ -37,7 +37,7 @@ class Rotation:
         heapq.heapify(self._heap)
 
     def place(self) -> tuple[float, int] | None:
-        """When the first site may be asked by its own waits, and its rank among equals."""
+        """The time from which the first site may get a request, and its rank among equals."""
         heap = self._heap
         while heap and heap[0][0] < heap[0][2].next_at:
             _, order, site = heap[0]
@@ -45,20 +45,21 @@ class Rotation:
         return heap[0][:2] if heap else None
 
     def ready_at(self) -> float | None:
-        """When the next request may leave; None without one, or without a free connexion."""
+        """When the next request may be sent; None if there is none, or no free connection."""
         place = self.place() if self.ip_site.free else None
         return None if place is None else max(self.ip_site.next_at, place[0])
 
     def take(self) -> NamedSite:
-        """The first site, out of the rotation."""
+        """Remove the first site from the rotation, and return it."""
         return heapq.heappop(self._heap)[2]
 
 
 class IPSite:
-    """The standing of one address.
+    """One address: its sites, its requests in flight, and the time of the next request.
 
-    Its queue is made of its sites' `ready` queues. Proven and unproven sites have a rotation
-    each, so that proven ones pass while unproven ones must wait.
+    Its queue consists of the `ready` queues of its sites. A site is *proven* if a server answered
+    its last request. Proven and unproven sites have a rotation each, so that proven sites are not
+    held up when unproven ones must wait.
     """
 
     __slots__ = ("in_flight", "key", "limit", "next_at", "proven", "unproven")
@@ -68,7 +69,7 @@ class IPSite:
         #: maxConnexionsBySite.
         self.limit = limit
         self.in_flight = 0
-        #: Not asked before this time.
+        #: No request is sent before this time.
         self.next_at = 0.0
         self.proven = Rotation(self)
         self.unproven = Rotation(self)
@@ -81,47 +82,47 @@ class IPSite:
 
     @property
     def free(self) -> bool:
-        """Is a connexion free?"""
+        """Whether another request may be in flight."""
         return self.in_flight < self.limit
 
     def rotation(self, site: NamedSite) -> Rotation:
-        """The one that `site` belongs to."""
+        """The rotation that `site` belongs to."""
         return self.proven if site.proven else self.unproven
 
     def enlist(self, site: NamedSite, order: int) -> None:
-        """Take `site` into rotation; it has ready URLs and is in none yet."""
+        """Put `site` into its rotation; it must have ready URLs and be in no rotation."""
         assert site.ready and not site.enlisted, site
         site.enlisted = True
         self.rotation(site).put(site, order)
 
     def dismiss(self, site: NamedSite) -> None:
-        """Take `site` out of rotation."""
+        """Remove `site` from its rotation."""
         self.rotation(site).remove(site)
         site.enlisted = False
 
     def shorten_wait(self, time: float) -> None:
-        """Wait until `time` at most; the waits of some sites are shorter now, too."""
+        """Wait until `time` at most; to be called after the waits of its sites were shortened."""
         self.next_at = min(self.next_at, time)
         self.proven.renew()
         self.unproven.renew()
 
     def wait_until(self, time: float) -> None:
-        """No request before `time`."""
+        """Send no request before `time`."""
         if time > self.next_at:
             self.next_at = time
 
     def disband(self) -> None:
-        """Drop the rotations, which point back here.
+        """Drop the rotations, which refer back to this object.
 
-        Without the cycle all are freed at once rather than by the garbage collector. This
-        happens once for each request that is the only one of its address.
+        Without the reference cycle the memory is freed at once instead of by the garbage
+        collector. Addresses with a single request make this frequent.
         """
         del self.proven, self.unproven
 
     def take(self, *, unproven: bool) -> NamedSite:
-        """The site whose turn it is, out of rotation, for one request; one site is ready.
+        """Remove the site whose turn it is from its rotation, for one request; return it.
 
-        Unproven sites have their turn only with `unproven`.
+        At least one site must be ready. Unproven sites are considered only if `unproven`.
         """
         proven, other = self.proven.place(), self.unproven.place() if unproven else None
         others_turn = proven is None or (other is not None and other < proven)
@@ -131,5 +132,5 @@ class IPSite:
         return site
 
     def landed(self) -> None:
-        """A request has ended: its connexion is free."""
+        """Count the end of a request, which frees its connection."""
         self.in_flight -= 1

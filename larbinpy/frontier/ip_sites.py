@@ -1,4 +1,4 @@
-"""The schedule of all addresses, and what is in flight."""
+"""The schedule of all addresses, and the requests in flight."""
 
 import heapq
 from collections.abc import Iterator
@@ -14,19 +14,19 @@ from larbinpy.outcome import asks_for_less
 from larbinpy.page import Page
 from larbinpy.url import Url
 
-#: One in this many of the requests that may be in flight may go to an unproven site. Servers
-#: that accept and never answer hold each request for the whole of timeoutPage.
+#: At most one in this many requests in flight may go to an unproven site, because servers that
+#: accept a connection and never answer hold each request for the whole of timeoutPage.
 _UNPROVEN = 2
-#: Without any wait, a site is asked this many times before others have their turn: its
-#: connection is still open, and a new one costs more than all else about a request.
+#: If waitDuration is 0, a site gets this many requests before others have their turn: its
+#: connection is still open, and a new one costs more than everything else about a request.
 _RUN = 10
 
 
 class Schedule:
-    """All rotations of one kind that have something to ask, by the time when they may.
+    """All rotations of one kind (proven or unproven) with requests to send, by their time.
 
     Larbin's okSites. A rotation is here iff it has sites and its address has a free
-    connexion. An entry that is not the rotation's latest is skipped when it comes up.
+    connection. An entry that is not the rotation's latest is skipped when it comes to the top.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Schedule:
         return f"<Schedule {len(self._heap)} entries>"
 
     def add(self, rotation: Rotation) -> None:
-        """Schedule `rotation` for when it may be asked, if it has something to ask."""
+        """Schedule `rotation` for the time of its next request, if it has one."""
         ready_at = rotation.ready_at()
         if ready_at is None:
             return
@@ -46,7 +46,7 @@ class Schedule:
             heapq.heappush(self._heap, (ready_at, next(self._order), rotation))
 
     def first(self, now: float) -> float | None:
-        """From when the first rotation may be asked, if it may at `now`; it is on top then."""
+        """The time of the first rotation if it is due at `now`, which is then on top; else None."""
         while self._heap and self._heap[0][0] <= now:
             entered_at, _, rotation = self._heap[0]
             ready_at = rotation.ready_at() if entered_at == rotation.scheduled_at else None
@@ -66,7 +66,7 @@ class Schedule:
 
     @property
     def deadline(self) -> float | None:
-        """When the first rotation may be asked, or earlier."""
+        """The time of the first rotation, or an earlier one; None if there is none."""
         return self._heap[0][0] if self._heap else None
 
 
@@ -81,10 +81,10 @@ class Flight(NamedTuple):
 
 
 class IPSites:
-    """Lets sites be asked at their addresses when politeness allows; knows what is in flight.
+    """Chooses the next request as politeness allows, and knows the requests in flight.
 
-    Waits count from the start of a request and once more from its end, because the server
-    saw it at some moment in between.
+    A wait begins at the start of a request and again at its end, because the server saw the
+    request at some moment in between.
     """
 
     def __init__(
@@ -122,12 +122,12 @@ class IPSites:
 
     @property
     def _has_share(self) -> bool:
-        """May one more request go to an unproven site?"""
+        """Whether one more request may go to an unproven site."""
         return self._pool is None or self._unproven_flights < max(1, self._pool // _UNPROVEN)
 
     @property
     def deadline(self) -> float | None:
-        """When the next URL may go, or earlier; None where it waits for a request to end."""
+        """The time of the next request, or an earlier one; None if one must end before it."""
         schedules = (self._proven, self._unproven) if self._has_share else (self._proven,)
         times = [schedule.deadline for schedule in schedules]
         return min((time for time in times if time is not None), default=None)
@@ -135,7 +135,7 @@ class IPSites:
     # Sites come and go.
 
     def add(self, site: NamedSite, url: Url, *, first: bool = False) -> None:
-        """Make `url` ready to be asked of its site, which has an address."""
+        """Make `url` ready to be requested; its site has an address."""
         site.make_ready(url, first=first)
         self._enlist(site)
 
@@ -164,19 +164,19 @@ class IPSites:
             self.registry.evict_idle(ip_site)
 
     def move(self, site: NamedSite, addresses: tuple[str, ...]) -> None:
-        """Give `site` its addresses; with another first one it moves to that IPSite."""
+        """Give `site` its addresses; if the first one is different, it moves to that IPSite."""
         if site.addresses and addresses[0] != site.addresses[0]:
             self._dismiss(site)
         site.use_addresses(addresses)
         self._enlist(site)
 
     def try_next_address(self, site: NamedSite) -> None:
-        """Ask `site` at its next address, where it has several."""
+        """Send the next requests for `site` to its next address, if it has several."""
         if len(site.addresses) > 1:
             self.move(site, site.addresses[1:] + site.addresses[:1])
 
     def shorten_wait(self, ip_site: IPSite, now: float) -> None:
-        """Let no wait of an address and of its sites last longer than one from `now`."""
+        """Limit the wait of an address to waitDuration from `now`."""
         if ip_site in self.registry:
             ip_site.shorten_wait(now + self._waits.least)
             self._reschedule(ip_site)
@@ -184,7 +184,7 @@ class IPSites:
     # Requests leave and end.
 
     def take(self, now: float) -> tuple[Url, str] | None:
-        """A URL that may be fetched now, and the address to ask; None while there is none."""
+        """A URL that may be fetched now, and the address to use; None while there is none."""
         ip_site = self._next(now)
         if ip_site is None:
             return None
@@ -199,7 +199,7 @@ class IPSites:
         return url, site.addresses[0]
 
     def _next(self, now: float) -> IPSite | None:
-        """The address that has waited longest since it may be asked."""
+        """The address that has been due for the longest time."""
         proven_at = self._proven.first(now)
         unproven_at = self._unproven.first(now) if self._has_share else None
         if unproven_at is not None and (proven_at is None or unproven_at < proven_at):
@@ -207,13 +207,13 @@ class IPSites:
         return None if proven_at is None else self._proven.take()
 
     def landed(self, page: Page, now: float, wall: float) -> NamedSite:
-        """Take the end of a request: its connexion is free, its site answered in some way."""
+        """Process the end of a request: free its connection, and adapt the waits of its site."""
         flight = self._flights.pop(id(page.url))
         site, ip_site = flight.site, flight.ip_site
         self._unproven_flights -= not flight.proven
         ip_site.landed()
         site.pace.answered(page)
-        # By the number of requests before this one.
+        # Before `site.landed`, so that this request is not counted yet.
         self._hold_back(site, ip_site, now)
         site.landed()
         if asks_for_less(page.status):
@@ -224,7 +224,7 @@ class IPSites:
         return site
 
     def _prove(self, site: NamedSite, *, proven: bool) -> None:
-        """Count `site` with those that answer, or with the others."""
+        """Move `site` to the proven sites or to the others."""
         if proven is site.proven:
             return
         ip_site = self.registry.obtain(site) if site.enlisted else None

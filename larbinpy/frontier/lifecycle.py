@@ -1,4 +1,4 @@
-"""How each NamedSite comes to an address and its rules, and back after failures."""
+"""Leads each NamedSite to an address and to its robots.txt, and handles failures on the way."""
 
 import heapq
 from collections import deque
@@ -24,11 +24,11 @@ from larbinpy.url import Url, resolve, site_of
 _ROBOTS_HOPS = 5
 #: RFC 9309, 2.4: robots.txt is not used for longer than a day.
 _RULES_TIME = 24 * 3600.0
-#: A closed site, or one whose robots.txt cannot be fetched, is left alone this long (s).
+#: A closed site, or one whose robots.txt cannot be fetched, gets no request for this long (s).
 _CLOSED_TIME = 3600.0
-#: Requests in a row without any answer after which a site counts as gone.
+#: Requests in a row without any answer after which a site is closed.
 _DEAD_AFTER = 12
-#: Expired times, and the sites to show, are looked for this often (s), not at each turn.
+#: Seconds between two calls of `SiteRegistry.look_around`, which is not needed in every turn.
 _LOOKING = 0.02
 
 
@@ -43,17 +43,17 @@ class SiteSettings:
     #: How long an address is used before it is looked up again.
     address_time: float
     ignore_robots: bool
-    #: Whether requests may be sent to an address at all.
+    #: Whether requests may be sent to an address at all (allowPrivate).
     permit: Callable[[str], bool]
 
 
 class SiteLifecycle:
     """Leads URLs through their NamedSites to the IPSites.
 
-    Has a registry, which knows the sites, and leads each through the states of `named_site`:
-    `names` holds those in RESOLVING, the timers those in WAITING. URLs whose fate is decided
-    on the way wait in `decided`. (Each arrow of the picture in `named_site`, and each way in
-    which robots.txt may be answered, is a method; so there are more than twenty.)
+    It leads each site of its registry through the states of `named_site`: `names` holds the sites
+    in RESOLVING, the timers those in WAITING. URLs whose outcome is decided on the way wait in
+    `decided`. (There are more than twenty methods, because each transition in the picture of
+    `named_site` and each kind of reply to a request for robots.txt has one.)
     """
 
     def __init__(
@@ -68,10 +68,10 @@ class SiteLifecycle:
         self.names = NameRequests(sizes)
         self._timers: list[tuple[float, int, NamedSite]] = []
         self._order = count()
-        # OPEN sites of which some URLs still wait.
+        # OPEN sites with URLs that were not made ready yet.
         self._admitting: deque[NamedSite] = deque()
         self._look_at = float("-inf")
-        #: URLs whose fate is decided without a fetch, and that fate.
+        #: URLs whose outcome is decided without a fetch, as pages with that outcome.
         self.decided: deque[Page] = deque()
         self.robots_fetched = 0
         self.retried = 0
@@ -84,7 +84,7 @@ class SiteLifecycle:
     def join(self, url: Url, now: float) -> None:
         """Give `url` to its site: ready if the site is OPEN, else waiting.
 
-        The verdict on a closed site decides a new URL at once.
+        If the site is closed, the URL ends at once with the site's verdict.
         """
         key = url.site
         verdict = self.registry.verdict(key, now)
@@ -102,7 +102,7 @@ class SiteLifecycle:
                 self._to_resolve(site, Event.STALE)
 
     def _make_ready(self, site: NamedSite, url: Url, refusal: Outcome, now: float) -> None:
-        # The robots.txt of another site is a request of that site, and no rule binds it.
+        # A robots.txt that another site was redirected to is exempt from the rules.
         if url.robots_for is None and not self.rules.allows(site, url.href):
             self._decide(url, refusal, now)
             self.registry.touch(site)
@@ -110,7 +110,7 @@ class SiteLifecycle:
             self._ip_sites.add(site, url)
 
     def _decide(self, url: Url, outcome: Outcome, now: float, detail: str = "") -> None:
-        """The fate of a URL that is in no queue: `outcome`, without (another) fetch."""
+        """End a URL that is in no queue with `outcome`, without (another) fetch."""
         if url.robots_for is None:
             self.decided.append(Page(url, outcome, detail=detail))
             return
@@ -138,7 +138,7 @@ class SiteLifecycle:
             else:
                 self._give_up(site, Outcome.PRIVATE_ADDRESS, now)
         elif site.addresses:
-            # An address that served until now is better than none, but not for long.
+            # No new address is known: the old one is used a little longer.
             self._arrived(site, site.addresses, now + settings.retry_wait, now)
         else:
             self._setback(site, Event.NO_ADDRESS, Outcome.NO_DNS, now, answer.reason)
@@ -146,7 +146,7 @@ class SiteLifecycle:
     def _arrived(
         self, site: NamedSite, addresses: tuple[str, ...], until: float, now: float
     ) -> None:
-        """The site has an address; next is its robots.txt, unless one is in force."""
+        """Take the addresses of a site; its robots.txt comes next, unless one is in force."""
         self._ip_sites.move(site, _from_current(site, addresses))
         site.trust_address(until)
         self.registry.on(site, Event.ADDRESS)
@@ -163,12 +163,12 @@ class SiteLifecycle:
     # robots.txt.
 
     def _ask_robots(self, site: NamedSite, robots: Url) -> None:
-        """Fetch a robots.txt before all else; `site` has an address."""
+        """Fetch a robots.txt from `site` before its other URLs; `site` has an address."""
         self.registry.engage(site)
         self._ip_sites.add(site, robots, first=True)
 
     def robots_done(self, page: Page, now: float, wall: float) -> list[str]:
-        """Take the end of a robots.txt's fetch (RFC 9309, 2.3.1); the sitemaps it names."""
+        """Process the reply to a robots.txt request (RFC 9309, 2.3.1); return its sitemaps."""
         self.landed(page, now, wall)
         self.robots_fetched += page.status > 0
         owner = self.registry.get(page.url.robots_for or "")
@@ -204,9 +204,11 @@ class SiteLifecycle:
             self.join(robots, now)
 
     def _no_robots(self, site: NamedSite, robots: Url, outcome: Outcome, now: float) -> None:
-        """Unreachable: wait and ask again; then refuse the site, or close it as gone.
+        """Handle a robots.txt that cannot be fetched: try again after a wait.
 
-        A failure of another site, to which a redirect led, says nothing about this one.
+        If all tries fail, the site is closed if it cannot be connected to; otherwise all its URLs
+        are forbidden for a while. If a redirect led to another site, the failure of that site says
+        nothing about this one.
         """
         own = robots.site == site.key
         if own and outcome in UNREACHABLE:
@@ -227,13 +229,13 @@ class SiteLifecycle:
         self.rules.put(site, rules, until, delay)
         self.registry.on(site, Event.RULES)
         if site.pace.least > self._settings.waits.least:
-            # The robots.txt itself was a request.
+            # The request for robots.txt counts for the delay, too.
             site.wait_until(now + site.pace.least)
         self._ip_sites.withdraw(site)
         self._admit(site, now)
 
     def _admit(self, site: NamedSite, now: float) -> None:
-        """From waiting to ready; of many URLs only some now, as each is matched with rules."""
+        """Make waiting URLs ready; only some at a time, because matching rules takes time."""
         for url in site.admit(self._most_admitted):
             self._make_ready(site, url, Outcome.FORBIDDEN_ROBOTS, now)
         if site.waiting:
@@ -242,23 +244,23 @@ class SiteLifecycle:
     # Requests end.
 
     def landed(self, page: Page, now: float, wall: float) -> NamedSite:
-        """Take the end of a request; the site that it went to."""
+        """Process the end of a request; return the site that it went to."""
         site = self._ip_sites.landed(page, now, wall)
         if not site.in_flight:
             self.registry.touch(site)
         return site
 
     def page_done(self, page: Page, now: float, wall: float, *, retry: bool) -> None:
-        """Take the end of a page's fetch; with `retry` its URL goes back to its site.
+        """Process a fetched page; with `retry` its URL goes back to its site.
 
-        An open site that has not answered a dozen requests in a row is closed.
+        An OPEN site that has not answered `_DEAD_AFTER` requests in a row is closed.
         """
         site = self.landed(page, now, wall)
         site.count_page(page.outcome, page.status)
         if retry:
             self._retry(site, page.url, page.outcome, now)
         silent = not page.status and page.outcome in UNREACHABLE
-        # In other states its name or robots.txt is being fetched already, and decides.
+        # In other states, the lookup or the robots.txt under way decides about the site.
         if silent and site.silence >= _DEAD_AFTER and site.state is State.OPEN:
             self._give_up(site, page.outcome, now)
 
@@ -277,7 +279,7 @@ class SiteLifecycle:
     def _setback(
         self, site: NamedSite, event: Event, outcome: Outcome, now: float, detail: str = ""
     ) -> None:
-        """A step towards OPEN failed: wait and try it again, or give the site up."""
+        """Handle a failed step towards OPEN: try again after a wait, or close the site."""
         if site.count_try() > self._settings.retries:
             self._give_up(site, outcome, now, detail)
             return
@@ -301,13 +303,13 @@ class SiteLifecycle:
 
     @property
     def deadline(self) -> float | None:
-        """When the first wait after a failure ends; in the past while there is more to do."""
+        """The time when the first wait after a failure ends; 0 while there is more to do."""
         if self._admitting or self.names.has_arrivals:
             return 0.0
         return self._timers[0][0] if self._timers else None
 
     def wake(self, now: float) -> None:
-        """Go on with sites whose wait is over or whose turn it is, and evict idle ones."""
+        """Continue with sites whose wait is over or whose turn it is, and evict idle ones."""
         for site, answer in self.names.arrivals(self._most_wakes):
             self._answered(site, answer, now)
         if self._admitting:
@@ -326,7 +328,7 @@ class SiteLifecycle:
         if site.state is not State.OPEN or not site.waiting:
             return
         if site.rules is None:
-            # They were dropped meanwhile, to make room.
+            # Its rules were dropped meanwhile, to save memory.
             self._to_resolve(site, Event.STALE)
         else:
             self._admit(site, now)
@@ -342,9 +344,10 @@ class SiteLifecycle:
 
 
 def _from_current(site: NamedSite, addresses: tuple[str, ...]) -> tuple[str, ...]:
-    """`addresses` from the one that `site` uses, because resolvers return them in any order.
+    """`addresses`, rotated so that the one in use by `site` comes first.
 
-    So a site stays where it is served, and does not return to an address that is dead.
+    Name servers return addresses in any order. So a site keeps an address that works, and does
+    not return to a dead one.
     """
     if not site.addresses or site.addresses[0] not in addresses:
         return addresses

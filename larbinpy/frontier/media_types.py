@@ -33,7 +33,7 @@ class Types:
         self._specific = tuple(prefix.lower() for prefix in specific)
 
     def refuse(self, url: str, media_type: str) -> Outcome | None:
-        """badType where `media_type` (lower case, no parameters) is not wanted."""
+        """badType if `media_type` (lower case, no parameters) is not wanted, else None."""
         if self._any_type or media_type in _PAGES or self.specific(media_type):
             return None
         if self._get_image and media_type.startswith("image/"):
@@ -41,11 +41,11 @@ class Types:
         return None if _may_be_sitemap(url, media_type) else Outcome.BAD_TYPE
 
     def specific(self, media_type: str) -> bool:
-        """Is it one of the types of specificSet?"""
+        """Whether it is one of the types of specificSet."""
         return bool(self._specific) and media_type.startswith(self._specific)
 
 
 def _may_be_sitemap(url: str, media_type: str) -> bool:
-    """By its type and its name together, because neither is enough alone."""
+    """Whether type and name together suggest a sitemap; neither is enough alone."""
     file = url.partition("?")[0].rpartition("/")[2].lower()
     return media_type in _SITEMAPS and ("sitemap" in file or file.endswith(".xml.gz"))

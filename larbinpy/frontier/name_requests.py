@@ -26,16 +26,16 @@ class NameRequests:
 
     @property
     def has_names(self) -> bool:
-        """Is there a name to look up?"""
+        """Whether there is a name to look up."""
         return bool(self._unresolved)
 
     @property
     def has_arrivals(self) -> bool:
-        """Are there sites of an answered name that have not gone on yet?"""
+        """Whether sites of an answered name still wait for their turn."""
         return bool(self._arriving)
 
     def put(self, site: NamedSite) -> None:
-        """`site` needs its name looked up."""
+        """Queue `site` for a lookup of its host."""
         self._unresolved.append(site)
 
     def next_name(self) -> tuple[str, bool] | None:
@@ -50,12 +50,12 @@ class NameRequests:
         return None
 
     def answered(self, answer: Answer) -> list[NamedSite]:
-        """The sites that go on at once with `answer`; the others follow by `arrivals`."""
+        """The sites that `answer` is given to at once; `arrivals` returns the others later."""
         sites = self._asking.pop(answer.name, [])
         self._arriving.extend((site, answer) for site in sites[self._at_once :])
         return sites[: self._at_once]
 
     def arrivals(self, most: int) -> Iterator[tuple[NamedSite, Answer]]:
-        """At most `most` sites that go on now, each with the answer to its name."""
+        """At most `most` of the sites that wait for their turn, each with the answer."""
         for _ in range(min(most, len(self._arriving))):
             yield self._arriving.popleft()

@@ -34,12 +34,12 @@ class State(Enum):
     OPEN = auto()
     #: A step failed and will be tried again.
     WAITING = auto()
-    #: Given up; `verdict` says what its URLs end with.
+    #: Given up for a while; its URLs end with the outcome `verdict`.
     CLOSED = auto()
 
 
 class Event(Enum):
-    #: A URL came.
+    #: A URL arrived.
     WANTED = auto()
     #: An address is known.
     ADDRESS = auto()
@@ -55,7 +55,7 @@ class Event(Enum):
     GIVE_UP = auto()
 
 
-#: The whole life of a site. A pair that is not here is an error in the program.
+#: All transitions of a site. A pair that is missing is an error in the program.
 TRANSITIONS: dict[tuple[State, Event], State] = {
     (State.NEW, Event.WANTED): State.RESOLVING,
     (State.RESOLVING, Event.ADDRESS): State.ROBOTS,
@@ -74,7 +74,7 @@ _AT_REST = frozenset({State.NEW, State.OPEN, State.CLOSED})
 
 
 class UrlTotals:
-    """URLs in the queues of all sites together. Changed by NamedSite alone."""
+    """URLs in the queues of all sites together. Only NamedSite changes it."""
 
     __slots__ = ("ready", "waiting")
 
@@ -88,7 +88,7 @@ class UrlTotals:
 
 
 class NamedSite:
-    """The queues and the standing of one site. Decides nothing about others.
+    """The queues and the state of one site.
 
     A URL of the site is in exactly one of `waiting` (needs address or robots.txt), `retries`
     (failed, until its time), `ready` (may go when politeness allows) or in flight. It moves:
@@ -105,9 +105,9 @@ class NamedSite:
         next_retry     retries, its head      outside
         drain          waiting, retries       outside    ready is empty
 
-    These methods alone change the queues, and keep `totals` true. Nothing outside this class
-    assigns to a site but its IPSite, which sets `enlisted`: the site is in the IPSite's
-    rotation iff `ready` is not empty. (The many methods are short, because each transition
+    Only these methods change the queues; they also update `totals`. No other code assigns to
+    attributes of a site, except that its IPSite sets `enlisted`: the site is in the IPSite's
+    rotation iff `ready` is not empty. (The methods are many and short, because each transition
     of the site and each move of a URL has one.)
 
     Most sites hold no more than a few URLs, so the queues are lists: an empty deque takes 600
@@ -155,9 +155,9 @@ class NamedSite:
         self.retries: list[tuple[float, Url]] = []
         self.ready: list[Url] = []
         self.in_flight = 0
-        #: The last request that ended was answered by a server.
+        #: Whether a server answered the last request that ended.
         self.proven = False
-        #: The one in use first; the others are tried when it does not connect.
+        #: The first one is in use; the others are tried if it cannot be connected to.
         self.addresses: tuple[str, ...] = ()
         self.address_until = 0.0
         self.rules: PackedRobots | None = None
@@ -166,14 +166,14 @@ class NamedSite:
         self.tries = 0
         #: Requests in a row that no server answered.
         self.silence = 0
-        #: The next answer must come from a name server, not from the cache.
+        #: Whether the next lookup must ask a name server instead of the cache.
         self.refresh = False
         #: When WAITING or CLOSED ends.
         self.until = 0.0
         self.verdict = Outcome.NO_DNS
-        #: In the rotation of an IPSite, which alone sets this.
+        #: Whether it is in the rotation of an IPSite; only the IPSite sets this.
         self.enlisted = False
-        #: Requests that ended, those for robots.txt included.
+        #: Requests that have ended, including those for robots.txt.
         self.asked = 0
         self.fetched = 0
         self.failed = 0
@@ -192,7 +192,7 @@ class NamedSite:
         self.totals.waiting += 1
 
     def admit(self, most: int) -> list[Url]:
-        """Take out the first `most` waiting URLs of an OPEN site; its tries begin anew."""
+        """Remove and return the first `most` waiting URLs of an OPEN site; reset its `tries`."""
         assert self.state is State.OPEN, self
         self.tries = 0
         urls = self.waiting[:most]
@@ -201,7 +201,7 @@ class NamedSite:
         return urls
 
     def admit_robots(self) -> list[Url]:
-        """Take out the robots.txt files of other sites that wait here, where redirects led."""
+        """Remove and return waiting URLs that are the robots.txt of other sites (redirects)."""
         assert self.state is State.ROBOTS, self
         robots = [url for url in self.waiting if url.robots_for is not None]
         if robots:
@@ -210,7 +210,7 @@ class NamedSite:
         return robots
 
     def make_ready(self, url: Url, *, first: bool = False) -> None:
-        """Let `url` be fetched when politeness allows; before all others if `first`."""
+        """Queue `url` to be fetched when politeness allows; before all others if `first`."""
         assert self.addresses, self
         if first:
             self.ready.insert(0, url)
@@ -219,7 +219,7 @@ class NamedSite:
         self.totals.ready += 1
 
     def put_back(self) -> None:
-        """Let all ready URLs wait again, before those that wait already."""
+        """Move all ready URLs back to the head of the waiting ones."""
         assert not self.enlisted, self
         count = len(self.ready)
         if count:
@@ -229,14 +229,14 @@ class NamedSite:
             self.totals.waiting += count
 
     def take(self) -> Url:
-        """Take the first ready URL, for a request."""
+        """Remove and return the first ready URL, for a request."""
         url = self.ready.pop(0)
         self.totals.ready -= 1
         self.in_flight += 1
         return url
 
     def landed(self) -> None:
-        """A request has ended."""
+        """Count the end of a request."""
         assert self.in_flight, self
         self.in_flight -= 1
         self.asked += 1
@@ -247,7 +247,7 @@ class NamedSite:
         self.totals.waiting += 1
 
     def next_retry(self, now: float) -> Url | None:
-        """Take out the first failed URL if its time has come; it needs a fresh address."""
+        """Remove and return the first failed URL if its time has come; it needs a fresh address."""
         if not self.retries or self.retries[0][0] > now:
             return None
         self.totals.waiting -= 1
@@ -256,7 +256,7 @@ class NamedSite:
         return self.retries.pop(0)[1]
 
     def drain(self) -> list[Url]:
-        """Take out all URLs that wait, failed ones included."""
+        """Remove and return all URLs that wait, including failed ones."""
         assert not self.ready, self
         urls = [*self.waiting, *(url for _, url in self.retries)]
         self.totals.waiting -= len(urls)
@@ -266,7 +266,7 @@ class NamedSite:
     # The way to OPEN and back.
 
     def on(self, event: Event) -> None:
-        """Take `event`; one that the state does not know raises KeyError."""
+        """Make the transition for `event`; KeyError if the state has none for it."""
         self.state = TRANSITIONS[self.state, event]
 
     def use_addresses(self, addresses: tuple[str, ...]) -> None:
@@ -274,31 +274,31 @@ class NamedSite:
         self.addresses = addresses
 
     def trust_address(self, until: float) -> None:
-        """The addresses were looked up; they are used until then."""
+        """Use the addresses, which were just looked up, until the time `until`."""
         self.address_until = until
         self.refresh = False
 
     def use_rules(self, rules: PackedRobots, until: float, delay: float | None) -> None:
-        """Put a robots.txt in force until then, with its Crawl-delay."""
+        """Put a robots.txt in force until the time `until`, with its Crawl-delay."""
         self.rules, self.rules_until = rules, until
         self.pace.crawl_delay(delay)
 
     def drop_rules(self) -> None:
-        """The robots.txt must be fetched again."""
+        """Forget the rules; robots.txt must be fetched again."""
         self.rules, self.rules_until = None, 0.0
 
     def count_try(self) -> int:
-        """A step towards OPEN failed; how many have in a row."""
+        """Count a failed step towards OPEN; return the number of failures in a row."""
         self.tries += 1
         return self.tries
 
     def suspend(self, until: float) -> None:
-        """Leave the site alone until then, after a failure; its name is looked up again."""
+        """Wait until the time `until` after a failure; then the host is looked up again."""
         self.refresh = True
         self.until = until
 
     def close(self, verdict: Outcome, until: float) -> list[Url]:
-        """Give the site up until then; all URLs that waited, which end with `verdict`."""
+        """Close the site until the time `until`; return its URLs, which end with `verdict`."""
         assert self.state is State.CLOSED, self
         urls = self.drain()
         for url in urls:
@@ -310,11 +310,11 @@ class NamedSite:
         return urls
 
     def evict(self) -> None:
-        """The site leaves memory; requests for it are no longer sent anywhere."""
+        """Forget the addresses, because the site leaves memory."""
         self.addresses = ()
 
     def count_page(self, outcome: Outcome, status: int) -> None:
-        """A page was fetched, or was not: `status` is 0 if no server answered."""
+        """Count a fetched or failed page; `status` is 0 if no server answered."""
         if outcome is Outcome.SUCCESS:
             self.fetched += 1
         else:
@@ -325,24 +325,24 @@ class NamedSite:
             self.silence += 1
 
     def prove(self, *, proven: bool) -> None:
-        """Whether a server answered the last request. The site is in no rotation."""
+        """Set whether a server answered the last request. The site must be in no rotation."""
         assert not self.enlisted, self
         self.proven = proven
 
     # Waits.
 
     def wait_until(self, time: float) -> None:
-        """No request before `time`."""
+        """Send no request before `time`."""
         if time > self.next_at:
             self.next_at = time
 
     def hold_until(self, time: float) -> None:
-        """No request before `time`, as the site requested: nothing shortens this wait."""
+        """Send no request before `time`, at the site's request: this wait is never shortened."""
         self.held_until = max(self.held_until, time)
         self.next_at = max(self.next_at, time)
 
     def shorten_wait(self, time: float) -> None:
-        """Wait until `time`, and for as long as the site requested."""
+        """Wait until `time`, or longer if the site requested it."""
         self.next_at = max(self.held_until, time)
 
     # For reading.
@@ -353,16 +353,16 @@ class NamedSite:
 
     @property
     def held(self) -> int:
-        """URLs of this site in memory, those in flight apart."""
+        """Number of URLs of this site in memory, except those in flight."""
         return len(self.waiting) + len(self.retries) + len(self.ready)
 
     @property
     def idle(self) -> bool:
-        """Nothing is to be done for it, and nothing is under way."""
+        """Whether there is nothing to do for the site, and nothing under way."""
         return not (self.in_flight or self.held) and self.state in _AT_REST
 
     def urls(self) -> Iterator[Url]:
-        """All URLs of this site in memory, those in flight apart."""
+        """All URLs of this site in memory, except those in flight."""
         yield from self.ready
         yield from self.waiting
         for _, url in self.retries:
@@ -377,19 +377,19 @@ class NamedSite:
         return self.pace.usual or 0.0
 
     def suspension(self, now: float) -> str | None:
-        """Why no request is sent, ordinary waits apart; None where requests are sent."""
+        """The reason why no requests are sent for a while; None if only ordinary waits apply."""
         if self.state is State.CLOSED and self.until > now:
             return str(self.verdict.value)
         if self.state is State.WAITING:
             return f"try {self.tries} failed"
         wait = self.next_at - now
-        # Most wait for less than any pause, and finding the least takes longer than all else.
+        # First the cheap test, as most waits are short and `least` takes time to compute.
         if wait > 1 and wait > 2 * self.pace.least + 1:
             return "asked for a pause"
         return None
 
     def describe(self, now: float) -> dict[str, object]:
-        """The standing of the site, for the status page and the console."""
+        """The state of the site, for the status page and the console."""
         return {
             "site": self.key,
             "state": self.state.name.lower(),

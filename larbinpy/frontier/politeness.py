@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from larbinpy.outcome import Trait, asks_for_less, having
 from larbinpy.page import Page
 
-#: First delay of an overloaded site that was asked without any (s).
+#: First delay of an overloaded site if there was no delay before (s).
 _FIRST_STEP = 0.25
 #: An answer this many times slower than usual is a sign of overload.
 _SLOW = 3.0
@@ -21,7 +21,7 @@ _OVERLOADED = having(Trait.OVERLOADED)
 
 @dataclass(slots=True)
 class Waits:
-    """The operator's bounds on waiting, in seconds; shared, so that a change is for all sites."""
+    """The configured bounds of waits, in seconds; one object that all sites share."""
 
     #: waitDuration: the least time between two requests.
     least: float
@@ -32,11 +32,11 @@ class Waits:
 class Pace:
     """The delay between two requests to one site, in seconds.
 
-    At least `least` (waitDuration or the site's Crawl-delay, whichever is longer), and plus
-    an added delay that depends on its answers: a refusal or a timeout doubles the delay, and
-    each other answer halves the added part; but after a slow one the delay is no less than
-    the time it took (as Scrapy's AutoThrottle aims at one request in flight per response
-    time). Always least <= delay <= max(least, maxWait).
+    The delay is `least` (waitDuration or the site's Crawl-delay, whichever is longer) plus an
+    extra delay that adapts to the site's answers. A refusal or a timeout doubles the delay. Any
+    other answer halves the extra part, but after a slow answer the delay is no less than the
+    time that it took. (Scrapy's AutoThrottle is similar: it aims at one request in flight per
+    response time.) Always least <= delay <= max(least, maxWait).
     """
 
     __slots__ = ("_asked", "_extra", "_waits", "usual")
@@ -61,11 +61,11 @@ class Pace:
         return max(self.least, min(self.least + self._extra, self._waits.most))
 
     def crawl_delay(self, seconds: float | None) -> None:
-        """Take robots.txt's Crawl-delay, which can only lengthen the delay, up to maxWait."""
+        """Set robots.txt's Crawl-delay, which can only lengthen the delay, up to maxWait."""
         self._asked = seconds or 0.0
 
     def answered(self, page: Page) -> None:
-        """Adapt to the end of a request."""
+        """Adapt the delay to the result of a request."""
         seconds = page.first_byte_ms / 1000
         if page.outcome in _OVERLOADED or asks_for_less(page.status):
             self._extra = self._above_least(max(self.delay * 2, _FIRST_STEP))
@@ -83,10 +83,10 @@ class Pace:
         return max(0.0, min(seconds, self._waits.most) - self.least)
 
     def hold_for(self, page: Page, wall: float) -> float:
-        """Seconds to leave the site alone after a 429 or 503.
+        """Seconds to pause the site after a 429 or 503, at most maxWait.
 
-        Retry-After counts where it is sent (RFC 9110, 10.2.3: seconds or a date, hence
-        the wall clock), within maxWait; else the delay, which has just been doubled.
+        They are those of Retry-After if it was sent (RFC 9110, 10.2.3: seconds or a date, hence
+        the wall clock); else the delay, which has just been doubled.
         """
         asked = retry_after(page.header("retry-after"), wall)
         return min(self.delay if asked is None else asked, self._waits.most)
@@ -104,7 +104,7 @@ def retry_after(value: str | None, wall: float) -> float | None:
 
 
 def _http_date(value: str) -> float | None:
-    # Rare, and email.utils loads socket code, which the frontier has no use for.
+    # Loaded here, as dates are rare and email.utils loads socket code.
     from email.utils import mktime_tz, parsedate_tz
 
     parsed = parsedate_tz(value)

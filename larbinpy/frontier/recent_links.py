@@ -1,22 +1,22 @@
-"""The URLs that pages name most, so that they need not be looked up among all seen ones."""
+"""A cache of the URLs that pages link to most, in front of the set of all URLs seen."""
 
 from collections.abc import Iterable, Sequence
 
 from larbinpy.parse import Link
 
-#: URLs that are kept at most (7 MB), and the length of the longest.
+#: Most URLs that are kept (7 MB), and the length of the longest.
 _MOST = 50_000
 _LONGEST = 256
 
 
 class RecentLinks:
-    """Some seen URLs, by their text: the most recently linked ones.
+    """Some seen URLs, as text: the most recently linked ones.
 
-    Links that a site's pages have in common are on each of them, and a fingerprint costs ten
-    times as much as a lookup here. "Efficient URL caching for World Wide Web crawling"
-    (Broder, Najork and Wiener, 2003) finds four links of five with as many entries, whichever
-    way the most recent ones are found. Here there are two halves: when the younger one is
-    full, the elder one is dropped.
+    Links that a site's pages have in common are on each of them, and computing a fingerprint
+    takes ten times as long as a lookup here. With as many entries, "Efficient URL caching for
+    World Wide Web crawling" (Broder, Najork and Wiener, 2003) reports four hits of five, for
+    several ways to keep the most recent URLs. Here there are two halves: when the younger one
+    is full, the elder one is dropped.
     """
 
     def __init__(self, most: int = _MOST) -> None:
@@ -31,7 +31,7 @@ class RecentLinks:
         return len(self._younger | self._elder)
 
     def others(self, links: Sequence[Link]) -> list[Link]:
-        """The `links` that are not known here."""
+        """The `links` that are not in the cache."""
         younger, elder = self._younger, self._elder
         others = []
         for link in links:
@@ -44,7 +44,7 @@ class RecentLinks:
         return others
 
     def learn(self, urls: Iterable[str]) -> None:
-        """Keep `urls`, which were all seen."""
+        """Add `urls`, which must have been seen."""
         self._younger.update([url for url in urls if len(url) <= _LONGEST])
         if len(self._younger) >= self._half:
             self._elder, self._younger = self._younger, set()

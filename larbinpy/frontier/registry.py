@@ -1,4 +1,4 @@
-"""Which sites are in memory: active ones, idle ones, and what remains of evicted ones."""
+"""The sites in memory, active and idle, and what is kept of evicted ones."""
 
 from collections import Counter, deque
 from collections.abc import Iterator
@@ -19,12 +19,12 @@ _REMEMBERED = 20
 class SiteRegistry:
     """The sites that are in memory.
 
-    A site is here while it has URLs or anything is under way for it. The most recently used
-    idle ones are kept. An evicted site leaves, while it lasts, the time until which it is to
-    be left alone and why it was closed; it comes back when it is needed again.
+    A site is here while it has URLs or anything is under way for it, and the most recently used
+    idle sites are kept. If a site is evicted while it is closed or must be left alone, the reason
+    and the time are kept; it is made again when it gets a URL.
 
-    A site is active iff it has URLs in memory; it is in the budget of idle ones iff nothing is
-    under way for it. Both hold after `settle`, which looks at the sites that were touched.
+    A site is active iff it has URLs in memory; it is in the budget of idle sites iff nothing is
+    under way for it. Both hold after `settle`, which examines the sites that were touched.
     """
 
     def __init__(
@@ -39,12 +39,11 @@ class SiteRegistry:
         self.states: Counter[State] = Counter()
         #: The sites closed most recently.
         self.closed: deque[NamedSite] = deque(maxlen=_REMEMBERED)
-        #: Times until which evicted sites are to be left alone.
+        #: For evicted sites: the time before which they get no request.
         self.left_alone = ExpiringTimes(sizes.expiry_step)
         self._closed_sites = ClosedSites(sizes.expiry_step)
         self._distinct = DistinctCounter()
-        # A set that keeps its order: the sites that have URLs, and of those in `_touched`
-        # some that have run out of them.
+        # An ordered set: the sites that have URLs, and some in `_touched` that have none any more.
         self._active: dict[NamedSite, None] = {}
         self._touched: list[NamedSite] = []
         self._idle: LruBudget[NamedSite] = LruBudget(sizes.idle_sites)
@@ -65,10 +64,11 @@ class SiteRegistry:
     # For the lifecycle.
 
     def obtain(self, key: str, now: float) -> NamedSite:
-        """The site `key`, which is about to get a URL; made, or brought back, if need be."""
+        """The site `key`, which is about to get a URL; made if it is not in memory."""
         site = self._sites.get(key)
         if site is None:
-            # Whether an evicted site requested its wait is no longer known, so it counts as that.
+            # It is not known any more who requested the wait of an evicted site. It is treated
+            # as requested by the site, so that it is not shortened.
             held_until = max(now, self.left_alone.pop(key, now))
             pace = Pace(self._waits)
             site = self._sites[key] = NamedSite(key, pace, self.totals, held_until=held_until)
@@ -78,30 +78,30 @@ class SiteRegistry:
         return site
 
     def engage(self, site: NamedSite) -> None:
-        """`site` is about to get a URL."""
+        """Note that `site` is about to get a URL."""
         self._active[site] = None
         self._idle.discard(site)
 
     def touch(self, site: NamedSite) -> None:
-        """`site` may have become idle."""
+        """Note that `site` may have become idle."""
         self._touched.append(site)
 
     def on(self, site: NamedSite, event: Event) -> None:
-        """Give `site` the event, and count it in its new state."""
+        """Pass `event` to `site`, and count the site in its new state."""
         self.states[site.state] -= 1
         site.on(event)
         self.states[site.state] += 1
         self._touched.append(site)
 
     def verdict(self, key: str, now: float) -> Outcome | None:
-        """The outcome of all URLs of the site `key` while it is closed; None where it is not."""
+        """The outcome of all URLs of the site `key` if it is closed, else None."""
         site = self._sites.get(key)
         if site is None:
             return self._closed_sites.get(key, now)
         return site.verdict if site.state is State.CLOSED and now < site.until else None
 
     def wants_address(self, key: str, now: float) -> bool:
-        """Will the next URL of the site `key` need its name to be looked up?"""
+        """Whether the next URL of the site `key` needs a lookup of its host."""
         site = self._sites.get(key)
         if site is None:
             return self._closed_sites.get(key, now) is None
@@ -114,7 +114,7 @@ class SiteRegistry:
             self._evict(site, now)
 
     def look_around(self, now: float) -> None:
-        """One step of what goes round all sites: expired times, and the sites to show."""
+        """Do a step of the work on all sites: drop expired times, find the sites to show."""
         self._watch.step(self._active.keys(), now)
         self.left_alone.expire(now)
         self._closed_sites.expire(now)
@@ -124,12 +124,12 @@ class SiteRegistry:
             if not (site.held or site.in_flight):
                 self._active.pop(site, None)
             if site.idle and self._sites.get(site.key) is site:
-                # A closed site goes first, because its verdict outlives it.
+                # A closed site is evicted first, because its verdict is kept.
                 self._idle.use(site, first_to_go=site.state is State.CLOSED)
         self._touched.clear()
 
     def _evict(self, site: NamedSite, now: float) -> None:
-        """Forget an idle site, but not for how long it is to be left alone."""
+        """Evict an idle site; keep its wait and its verdict."""
         del self._sites[site.key]
         self.states[site.state] -= 1
         self._distinct.forget(site.key)
@@ -150,7 +150,7 @@ class SiteRegistry:
         return self._distinct.count
 
     def by_state(self) -> dict[State, int]:
-        """The number of sites in each state; evicted ones count while they are closed."""
+        """The number of sites in each state, including evicted sites that are closed."""
         counts = {state: self.states[state] for state in State}
         counts[State.CLOSED] += len(self._closed_sites)
         return counts
@@ -161,10 +161,10 @@ class SiteRegistry:
         return list(self._active)
 
     def notable(self) -> list[NamedSite]:
-        """The active sites that may be the busiest or held; of many, as of the last round."""
+        """The active sites that may be shown; if there are many, as of the last round."""
         self._find_idle()
         return self._watch.found(self._active.keys())
 
     def pauses(self, after: float) -> Iterator[dict[str, float]]:
-        """The sites that are to be left alone beyond the time `after`, and until when."""
+        """The sites that get no request until a time beyond `after`, with that time."""
         yield from pauses(self._sites.values(), self.left_alone, after)

@@ -1,7 +1,7 @@
-"""The robots.txt files in force, of as many sites as there are.
+"""The robots.txt files in force, compressed, for any number of sites.
 
 A matcher takes some 300 bytes a rule, compressed text a sixth of that or less. So each site
-has its robots.txt compressed, and only recently used ones have a matcher as well. Sites with
+has its robots.txt compressed, and only recently used files have a matcher as well. Sites with
 the same text, which is common because it comes from the same software, share both.
 """
 
@@ -15,7 +15,7 @@ from larbinpy.storage.lru import LruBudget
 #: These texts are short or very repetitive: better compression gains nothing.
 _LEVEL = 1
 
-#: Lines that differ between otherwise equal files, and are no rules.
+#: Lines that differ between otherwise equal files and are not needed for matching.
 _SITEMAP = re.compile(rb"^sitemap:[^\r\n]*", re.IGNORECASE | re.MULTILINE)
 
 _NOTHING = b""
@@ -44,7 +44,7 @@ class PackedRobots:
         return not self.packed or self._cache.rules(self).allowed(agent, url)
 
     def forbidding(self, agent: str, url: str) -> str | None:
-        """The line by which `agent` may not fetch `url`; None where it may."""
+        """The line that forbids `agent` to fetch `url`; None if it may fetch it."""
         return self._cache.rules(self).forbidding(agent, url) if self.packed else None
 
 
@@ -78,7 +78,7 @@ class RobotsCache:
         return robots
 
     def rules(self, robots: PackedRobots) -> Rules:
-        """The matcher of a robots.txt, made again if need be."""
+        """The matcher of a robots.txt, made again if it was evicted."""
         ready = self._ready.get(robots.packed)
         if ready is not None:
             self._budget.touch(robots.packed)

@@ -1,4 +1,4 @@
-"""The parts of a crawl's state that the frontier knows: queues, fingerprints, hosts and waits."""
+"""The frontier's parts of the saved state: queues, fingerprints, seed hosts and waits."""
 
 from collections.abc import Generator
 
@@ -20,7 +20,7 @@ class SavedSeedHosts(SavedValue):
 
 
 class SavedWaits(SavedValue):
-    """Seconds for which sites and addresses are still left alone, by their keys."""
+    """Seconds for which sites and addresses must still be left alone, by their keys."""
 
     def __init__(self, frontier: Frontier) -> None:
         self._frontier = frontier
@@ -39,7 +39,7 @@ class SavedWaits(SavedValue):
 def saved_by(
     frontier: Frontier, log: SavedPart, outputs: SavedPart | None = None, disk: Disk | None = None
 ) -> Saved:
-    """The state of a crawl. `disk` brings the files of `outputs` to the disk."""
+    """The saved state of a whole crawl. `disk` flushes the files of `outputs`."""
     written = {} if outputs is None else {"outputs": outputs}
     return Saved(
         # The log first: it must hold every URL that the store no longer owes.

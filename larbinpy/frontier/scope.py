@@ -1,4 +1,4 @@
-"""Scope: the rules that leave URLs out. They are chosen once, from the configuration."""
+"""Scope: the rules that exclude URLs. They are chosen once, from the configuration."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _PAGE_ENDINGS = ("/", ".html", ".htm", ".xml", ".xml.gz")
 # Not frozen: one is made for each new link, and freezing would take six times as long.
 @dataclass(slots=True)
 class Candidate:
-    """The properties of a link that the rules judge."""
+    """The properties of a link that the rules test."""
 
     url: str
     #: The page that has the link.
@@ -33,23 +33,23 @@ class Candidate:
 
     @property
     def external(self) -> bool:
-        """Does it lead to another host?"""
+        """Whether it leads to another host."""
         return host_of(self.url) != host_of(self.via)
 
 
-#: The outcome by which a candidate is left out; None where it may be wanted.
+#: Returns the outcome that excludes a candidate, or None.
 Test = Callable[[Candidate], Outcome | None]
 
 
 class Rule(NamedTuple):
-    """One reason to leave URLs out."""
+    """One reason to exclude URLs."""
 
     #: A keyword of the configuration, or trap.
     name: str
     test: Test
     #: The reason, as the console shows it after the URL.
     why: str
-    #: The values of `requisites` with which the rule does not bind requisites.
+    #: The values of `requisites` with which the rule does not apply to requisites.
     spares: tuple[str, ...] = ()
 
 
@@ -116,7 +116,7 @@ class Scope:
         return f"<Scope {[rule.name for rule in self._rules]}>"
 
     def refuse(self, candidate: Candidate) -> Outcome | None:
-        """The outcome by which `candidate` is left out; None where it may be wanted."""
+        """The outcome that excludes `candidate`; None if no rule does."""
         for rule in self._requisite_rules if candidate.requisite else self._rules:
             outcome = rule.test(candidate)
             if outcome is not None:
@@ -124,7 +124,7 @@ class Scope:
         return None
 
     def refusing(self, candidate: Candidate) -> tuple[Outcome, Rule] | None:
-        """As `refuse` for a link that is no requisite, with the rule that leaves it out."""
+        """As `refuse`, for a link that is not a requisite, together with the rule."""
         for rule in self._rules:
             outcome = rule.test(candidate)
             if outcome is not None:
@@ -132,15 +132,15 @@ class Scope:
         return None
 
     def is_requisite(self, parent: Url, link: Link, redirect: bool) -> bool:
-        """Is a link wanted because the page needs it to be displayed, or redirected from there?"""
+        """Whether a link is a requisite of the page, or where such a requisite redirects to."""
         needed = parent.requisite if redirect else link.kind is not Kind.PAGE
         return needed and self._requisites
 
     def ends_at(self, parent: Url) -> bool:
-        """Are the pages that `parent` links to left alone?
+        """Whether the links of `parent` to other pages are not followed.
 
-        A requisite from another host is not a page of the site: if it is a page at all, it is
-        that host's notice that the image is gone.
+        This holds for a requisite from another host. If it is a page at all, it is not part of
+        the site, but most likely that host's notice that the image is gone.
         """
         return parent.requisite and parent.host not in self.seed_hosts
 
@@ -150,8 +150,9 @@ class Scope:
     def followed(self, links: Iterable[Link]) -> list[Link]:
         """The `links` of kinds that are followed.
 
-        Pages are; images with getImage; all requisites with anyType or `requisites`, because only
-        then their types are fetched; and all that specificSearch looks for.
+        Pages are always followed, images with getImage, and all requisites with anyType or
+        `requisites`, because only then their types are fetched. Links to types that
+        specificSearch looks for are followed, too.
         """
         kinds, privileged = self._kinds, self.privileged
         return [link for link in links if link.kind in kinds or privileged(link.url)]
@@ -167,7 +168,7 @@ class Scope:
         return depth if same_page else depth - 1
 
     def privileged(self, url: str) -> bool:
-        """Does specificSearch look for the extension of `url`?"""
+        """Whether specificSearch looks for the extension of `url`."""
         return bool(self._privileged) and _file(url).endswith(self._privileged)
 
 

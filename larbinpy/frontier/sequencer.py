@@ -1,9 +1,9 @@
 """The sequencer: when URLs leave the store, the *isGet* gate.
 
-Larbin takes a URL, finds its site full and puts it back into a wait queue, over and over.
-Here a URL whose site has its share in memory is set aside with others of that site, and
-comes back when the site has used up half of its share. So memory holds many sites with a
-few URLs each, even if the queues are full of few sites.
+Larbin takes a URL, finds that its site is full, and puts it back into a wait queue, repeatedly.
+Here a URL is set aside, in a queue of its site, if the site has its *share* of URLs in memory.
+It is taken again once half of that share is used up. So memory holds many sites with a few URLs
+each, even if most queued URLs belong to a few sites.
 """
 
 from collections import Counter, OrderedDict
@@ -14,21 +14,21 @@ from larbinpy.storage.queues import Backlogs, Fifo
 from larbinpy.storage.store import Store, decode
 from larbinpy.url import Url, site_of
 
-#: Bytes of a long URL.
+#: Lines with more characters than this are long.
 _LONG = 500
 
-#: Places that a site's queue keeps free below maxUrlsBySite, so that it cannot fill up;
-#: Larbin's limit for ordinary URLs. The study found that it must exceed 1.
+#: Places that a site's queue keeps free below maxUrlsBySite, so that it cannot fill up. The value
+#: is Larbin's limit for ordinary URLs; a study of Larbin found that it must exceed 1.
 LIMIT = 15
 
 
 class Sequencer:
     """Lets URLs out of the store through the gate.
 
-    Invariants: `by_site` counts the URLs in memory of each site, and no count exceeds
-    maxUrlsBySite less the limit. A site with URLs set aside and no more than half of the
-    least share in memory is among the hungry. So `by_site` is also bounded by the share, which
-    is at most 400: larger values of maxUrlsBySite have no effect.
+    Invariants: `by_site` counts the URLs in memory of each site. No count exceeds maxUrlsBySite
+    less LIMIT, nor the share, which is at most 400; so values of maxUrlsBySite above 415 have no
+    effect. A site may get URLs that were set aside while it is *hungry*, which means in `_hungry`.
+    It is in there if it has such URLs and no more than half of the least share in memory.
     """
 
     def __init__(
@@ -41,16 +41,15 @@ class Sequencer:
         self.by_site: Counter[str] = Counter()
         #: URLs at their sites or in flight.
         self.in_memory = 0
-        # Sizes of the long URLs among them, by place, and their sum. The others are not measured,
-        # which would take a tenth of the time spent on them here.
+        # Sizes of the long URLs in memory, by place, and their sum. Other URLs are not measured;
+        # that would add a tenth to the time that they take here.
         self._long: dict[int, int] = {}
         self._size = 0
-        # A set that keeps its order; in a plain dict the first key is slow to find when many
-        # before it were deleted.
+        # An ordered set. In a plain dict, finding the first key is slow after many deletions.
         self._hungry: OrderedDict[str, None] = OrderedDict()
-        # URLs that were set aside and new ones alternate.
+        # Alternates between new URLs and URLs that were set aside.
         self._turn = False
-        # The most URLs of a site in memory, and the URLs that may still be set aside, this turn.
+        # For this turn: the share of a site, and the number of URLs that may still be set aside.
         self._set_share()
         self._moves = sizes.moves
 
@@ -73,7 +72,7 @@ class Sequencer:
     def take(self, most: int) -> Iterator[Url]:
         """At most `most` URLs for their sites; fewer if the gate closes.
 
-        After an OSError nothing was taken but what was given before.
+        After an OSError only the URLs that were yielded before were taken.
         """
         self._moves = self._sizes.moves
         self._set_share()
@@ -117,7 +116,7 @@ class Sequencer:
         return None
 
     def _waited(self) -> Url | None:
-        """A URL that was set aside, of a site that is hungry."""
+        """A URL that was set aside, of a hungry site; None if there is none."""
         store = self._store
         while self._hungry:
             site = next(iter(self._hungry))
@@ -137,14 +136,14 @@ class Sequencer:
 
     @property
     def can_take(self) -> bool:
-        """Can a URL be taken or set aside?"""
+        """Whether a URL can be taken or set aside."""
         if self._is_full:
             return False
         store = self._store
         return bool(store.priority.length or store.ordinary.length or self._hungry)
 
     def done(self, url: Url) -> None:
-        """The fate of `url` is decided: it leaves memory and store."""
+        """Remove `url`, whose outcome is decided, from memory and store."""
         self._store.leave(url.place)
         site = site_of(url.href)
         self.in_memory -= 1

@@ -10,9 +10,9 @@ from larbinpy.storage.lru import LruBudget
 class SiteRules:
     """Puts rules in force at sites and matches URLs with them.
 
-    A site keeps its rules for as long as it is in memory, but an expensive robots.txt only
-    while all expensive ones together stay within their bound: the least recently fetched are
-    dropped first, and are fetched again when a URL needs them.
+    A site keeps its rules as long as it is in memory, with one exception: large robots.txt files
+    together are bounded. The least recently fetched are dropped first, and are fetched again
+    when a URL needs them.
     """
 
     def __init__(self, agent: str, sizes: FrontierSizes = DEFAULT_SIZES) -> None:
@@ -29,7 +29,7 @@ class SiteRules:
         return f"<SiteRules {self._cache!r}, {len(self._expensive)} expensive>"
 
     def pack(self, body: bytes, rules: Rules) -> PackedRobots:
-        """The robots.txt `body` in little room; `rules` is `body` parsed."""
+        """The robots.txt `body`, compressed; `rules` is `body` parsed."""
         return self._cache.keep(body, rules)
 
     def delay(self, rules: Rules) -> float | None:
@@ -39,7 +39,7 @@ class SiteRules:
     def put(
         self, site: NamedSite, rules: PackedRobots, until: float, delay: float | None = None
     ) -> None:
-        """Put `rules` in force at `site`; those of others are dropped where all take too much."""
+        """Put `rules` in force at `site`; drop those of other sites if all are too large."""
         site.use_rules(rules, until, delay)
         self._expensive.discard(site)
         if rules.size > self._threshold:
@@ -48,7 +48,7 @@ class SiteRules:
             other.drop_rules()
 
     def forget(self, site: NamedSite) -> None:
-        """`site` leaves memory."""
+        """Forget `site`, which leaves memory."""
         self._expensive.discard(site)
 
     def allows(self, site: NamedSite, url: str) -> bool:
@@ -56,13 +56,13 @@ class SiteRules:
         return site.rules is None or site.rules.allowed(self._agent, url)
 
     def denies_all(self, site: NamedSite) -> bool:
-        """Whether `site` is refused as its robots.txt could not be fetched."""
+        """Whether all URLs of `site` are forbidden, as its robots.txt could not be fetched."""
         return site.rules is self.deny_all
 
     def forbidding(self, site: NamedSite, url: str) -> str | None:
-        """The line of the robots.txt in force by which `url` may not be fetched.
+        """The line of the robots.txt in force that forbids `url`.
 
-        None where it may, and where the whole site is refused for want of a robots.txt.
+        None if there is none, or if the whole site is forbidden (see `denies_all`).
         """
         if site.rules is None or self.denies_all(site):
             return None

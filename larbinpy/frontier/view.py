@@ -19,10 +19,10 @@ from larbinpy.url import Url, site_of
 
 
 class FrontierView:
-    """Read-only: nothing here changes what is fetched, or when.
+    """Read-only access: nothing here changes which URLs are fetched, or when.
 
-    Sites and addresses come as they are; readers must not call methods that change them. (A
-    method for each question, so there are more than twenty.)
+    Sites and addresses are returned as they are, not copied; callers must not call methods that
+    change them. (There are more than twenty methods, one for each question.)
     """
 
     def __init__(
@@ -67,17 +67,17 @@ class FrontierView:
 
     @property
     def urls_seen(self) -> int:
-        """Different URLs that were taken, in earlier runs too."""
+        """Number of different URLs that were taken, including earlier runs."""
         return len(self._seen)
 
     @property
     def owed(self) -> int:
-        """URLs that are not decided yet."""
+        """Number of URLs whose outcome is not decided yet."""
         return len(self._store) + self._sequencer.in_memory
 
     @property
     def retried(self) -> int:
-        """Tries that were made again, of URLs and on the way to their sites."""
+        """Number of retries: of URLs, name lookups and robots.txt files."""
         return self._sites.retried
 
     @property
@@ -100,7 +100,7 @@ class FrontierView:
 
     @property
     def has_repeats(self) -> bool:
-        """Whether seeds were taken that had been seen, so that a URL may have two fates."""
+        """Whether seeds were taken that had been seen, so that a URL may end twice."""
         return self._admission.has_repeats
 
     # One URL.
@@ -126,11 +126,11 @@ class FrontierView:
         return self._ip_sites.flying()
 
     def to_write(self) -> Iterator[Page]:
-        """Pages whose fate is decided and not written yet."""
+        """Pages whose outcome is decided and not logged yet."""
         return chain(self._fetched, self._sites.decided)
 
     def refusal(self, href: str, now: float) -> Outcome | None:
-        """The outcome of a new URL without a fetch, by the present standing of its site."""
+        """The outcome with which a new URL would end now without a fetch; None for a fetch."""
         verdict = self._sites.registry.verdict(site_of(href), now)
         site = self.site(href)
         if verdict or site is None or now >= site.rules_until or self.allows(site, href):
@@ -168,7 +168,7 @@ class FrontierView:
         return self._sites.registry.by_state()
 
     def address_of(self, site: NamedSite) -> IPSite | None:
-        """The address that `site` is asked at, while there is something to do for it."""
+        """The IPSite for requests to `site`; None while its address has nothing to do."""
         return self._ip_sites.registry.behind(site)
 
     @property

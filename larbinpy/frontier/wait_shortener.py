@@ -1,4 +1,4 @@
-"""When waitDuration becomes shorter, waits of the old length are shortened as well."""
+"""Shortens waits that are under way when waitDuration becomes shorter."""
 
 from larbinpy.frontier.ip_sites import IPSites
 from larbinpy.frontier.named_site import NamedSite
@@ -7,10 +7,10 @@ from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 
 
 class WaitShortener:
-    """Goes round all sites and addresses, some at each step.
+    """Shortens the waits of all sites and addresses, some at each step.
 
-    The time of each last request is not known, but it was before now; so a wait of the new
-    length from now on is polite to all. Waits that robots.txt or a Retry-After requested stay.
+    The time of their last request is not known, but it was before now. So a wait of the new
+    length from now on is polite to all. Waits that robots.txt or Retry-After requested stay.
     """
 
     def __init__(
@@ -18,7 +18,8 @@ class WaitShortener:
     ) -> None:
         self._ip_sites = ip_sites
         self._most = sizes.shortened
-        # An address comes after its sites: it goes by their times, and they by the wait it has.
+        # Sites first: `_shorten` needs the old waits of their addresses, and addresses then sort
+        # their sites by the new times.
         self._sites_left = list(sites)
         self._ip_sites_left = list(ip_sites.registry)
         self.over = False
@@ -41,10 +42,10 @@ class WaitShortener:
             self.over = True
 
     def _shorten(self, site: NamedSite, now: float) -> None:
-        """Let no wait of `site` last longer than one from `now`, but what it requested."""
+        """Limit the wait of `site` to one delay from `now`, except for waits that it requested."""
         until = site.next_at
         registry = self._ip_sites.registry
         if registry.has_own_wait(site):
-            # Until now its address may have waited for longer than the site wants to.
+            # The old wait of its address may have been longer than the site's own.
             until = max(until, registry.wait_of(site))
         site.shorten_wait(min(until, now + site.pace.delay))
