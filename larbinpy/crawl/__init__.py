@@ -1,15 +1,17 @@
 """The crawl itself: its parts, the engine's turn, its control and its end.
 
 crawl         the run from start to exit status
-assembly      from a configuration to the parts, in four steps: network, the frontier,
-              on_disk, people; resolver: what `larbinpy resolve` needs of that
+assembly      makes the parts of a crawl from its configuration, in four steps: network, the
+              frontier, on_disk, the ports and the terminal
+resolver      the resolver alone, for `larbinpy resolve`
 surroundings  clocks, poller, streams, and sizes that no setting changes
 engine        one turn after another through all stages
 requests      the request for a URL
 intake        the way of a page to reader, output and frontier
 mode          what the engine may do now
-control       the commands of people
-saving        when the state is saved; disk_pause: the wait for room
+control       the commands of the console
+saving        when the state is saved
+disk_pause    the pause while the disk is full
 housekeeping  the work of each second; display: progress and lines
 ending        when and why a crawl ends
 single        one URL alone, for `larbinpy fetch`

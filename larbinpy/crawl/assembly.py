@@ -1,6 +1,6 @@
-"""The assembly of a crawl: from a configuration to its parts, each with what it needs of it.
+"""The assembly of a crawl: makes its parts from a configuration and connects them.
 
-Four steps: the network, the frontier, the state on the disk, the people at ports and terminal.
+Four steps: the network, the frontier, the state on the disk, the ports and the terminal.
 """
 
 import os
@@ -52,8 +52,8 @@ from larbinpy.workers.pool import InlineReader, Reader, ReaderPool
 class Assembly:
     """The parts of a crawl.
 
-    All that can refuse comes before anything of an old crawl is touched. Raises ConfigError,
-    StateError or OSError.
+    Every step that can fail comes before the first change to the state of an earlier crawl.
+    Raises ConfigError, StateError or OSError.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Assembly:
 
         # The network.
         network = Network(config, poller, around.closing, around.tuning.open_files)
-        # From here on the number that is possible: for shares of it, and to be shown.
+        # From here on pagesConnexions is the number that the limit of open files permits.
         config = replace(config, pages_connexions=network.fetcher.size)
         self.handles = config.pages_connexions
         reader = _open_reader(config, poller, around.closing)
@@ -90,7 +90,7 @@ class Assembly:
         on_disk = OnDisk(config, state, frontier, own_output, self.mode, self.stats, around)
         output, self.log, self.saving = on_disk.output, on_disk.log, on_disk.saving
 
-        # The people.
+        # The ports and the terminal.
         self.snapshots = Snapshots(
             self.stats,
             frontier.view,
@@ -116,7 +116,7 @@ class Assembly:
         shown = _open_progress(config, progress, terminal, around)
         self.display = Display(terminal, shown, self.control.status)
 
-        # An earlier crawl is changed from here on.
+        # From here on the state of an earlier crawl is changed.
         on_disk.take_up(start, seeds, clock())
         self.reserve = Reserve(folder / "reserve")
         around.closing.callback(self.reserve.release)
@@ -201,7 +201,7 @@ def make_frontier(
     sizes: FrontierSizes = DEFAULT_SIZES,
 ) -> Frontier:
     """The frontier of a crawl, with its queues in `folder`."""
-    # Behind a proxy all sites have one address, which is not theirs.
+    # Behind a proxy all sites seem to have the address of the proxy.
     wait_by = "site" if config.proxy else config.wait_by
     connexions = config.max_connexions_by_site
     ip_sites = IPSites(waits, wait_by, connexions, config.pages_connexions, sizes)
@@ -275,11 +275,11 @@ def _intake_settings(config: Config) -> IntakeSettings:
     )
 
 
-# The people at ports and terminal.
+# The ports and the terminal.
 
 
 class Ports:
-    """The input port and the status server, each if it is configured."""
+    """The input port and the status server; each is None if it is not configured."""
 
     def __init__(
         self, config: Config, poller: Poller, control: Control, closing: ExitStack
@@ -313,7 +313,7 @@ def _open_status_server(
 
 @contextmanager
 def _naming(keyword: str, port: int) -> Iterator[None]:
-    """Name the setting whose port cannot be opened."""
+    """Turn the error of a port that cannot be opened into one that names the setting."""
     try:
         yield
     except OSError as error:

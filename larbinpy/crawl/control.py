@@ -1,4 +1,4 @@
-"""The commands of people to a running crawl: the verbs of the console."""
+"""The commands to a running crawl, from the console or POST /control."""
 
 from dataclasses import replace
 from typing import Any
@@ -18,13 +18,12 @@ from larbinpy.observe.snapshot import Snapshots
 from larbinpy.output.log import CrawlLog
 from larbinpy.page import timestamp
 
-#: The most that all searches together take of a turn, and the pause before they take as much
-#: again (s).
+#: Seconds that all searches together may take in one turn, and the pause after that.
 _SLICE = 0.02
 
 
 class Control:
-    """One method a verb; a returned text is the reason of a refusal."""
+    """One method for each command; a returned text is the reason of a refusal."""
 
     def __init__(
         self,
@@ -50,9 +49,9 @@ class Control:
         self._log = log
         self._clock = clock
         self._wall = wall
-        # The configured one; a longer waitDuration raises it for as long as it is longer.
+        # The configured maxWait. The one in force is longer while waitDuration is longer.
         self._max_wait = config.max_wait
-        #: People who follow the crawl; a sink of fates.
+        #: The clients that follow the crawl (`watch`).
         self.watchers = Watchers()
         self._search_at = 0.0
 
@@ -108,7 +107,7 @@ class Control:
         return None
 
     def explain(self, url: str) -> CommandSteps:
-        """Say where a URL stands; a search on the disk takes some turns, a slice of each."""
+        """Return the status of a URL; a search on the disk takes a slice of several turns."""
         try:
             yield from self._turn_to_search()
             until = self._clock() + _SLICE
@@ -125,7 +124,7 @@ class Control:
             yield {"ok": False, "error": what_failed(error)}
 
     def _turn_to_search(self) -> CommandSteps:
-        """Wait until no other search has the turn, and the last slice is long enough ago."""
+        """Wait until no other search is running and the pause after the last slice is over."""
         while self._clock() < self._search_at:
             yield Wait.TURN
         self._search_at = self._clock() + 2 * _SLICE
@@ -139,14 +138,17 @@ class Control:
         return found
 
     def save(self) -> CommandSteps:
-        """Save all that there is now, while the crawl goes on."""
+        """Save the present state while the crawl continues."""
         for saved in self._saving.save_now():
             if saved is None:
                 yield Wait.EVENT
             elif saved:
                 yield {"ok": True}
             else:
-                yield {"ok": False, "error": "not saved: the disk refuses; it is tried again"}
+                yield {
+                    "ok": False,
+                    "error": "not saved: the disk refused it; it is tried again later",
+                }
 
     def watch(self, word: str) -> Watcher:
         return self.watchers.join(word)

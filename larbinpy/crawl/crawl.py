@@ -25,8 +25,8 @@ from larbinpy.storage.state import Start
 class Crawl:
     """One crawl, from a configuration to an exit status.
 
-    `output` is a plug of your own (`larbinpy.output.Output`), called beside those of
-    outputMode. `seeds` come on top of startUrl. `progress` is auto, bar, log or none.
+    `output` is a plug of your own (`larbinpy.output.Output`), called besides those of
+    outputMode. `seeds` are added to those of startUrl. `progress` is auto, bar, log or none.
     `clock`, `wall`, `poller` and `tuning` are for tests; the caller closes a given `poller`.
     """
 
@@ -61,10 +61,10 @@ class Crawl:
         self.report: dict[str, object] = {}
 
     def run(self) -> int:
-        """Crawl to the end; the exit status.
+        """Crawl to the end; return the exit status.
 
-        Raises ConfigError or StateError before anything starts, OSError if the disk is full
-        by then. Signals are caught if this is the main thread.
+        Raises ConfigError or StateError if the crawl cannot start, and OSError if the disk is
+        full at that time. Signals are caught if this is the main thread.
         """
         with ExitStack() as closing:
             self._signals.catch(closing)
@@ -98,7 +98,7 @@ class Crawl:
             progress=self._progress,
             around=around,
         )
-        # They are queued now, and may be millions.
+        # The seeds are queued now; there may be millions, so the list is freed.
         self._seeds.clear()
         self._signals.wake(poller, closing)
         self._engine = parts.engine
@@ -119,7 +119,7 @@ class Crawl:
             self._display.say(f"pagesConnexions is {few}: the limit of open files (ulimit -n)")
 
     def snapshot(self) -> dict[str, object]:
-        """All that can be seen of the running crawl, as JSON-able values."""
+        """The snapshot of the running crawl that the status page shows, as JSON-able values."""
         return self._control.status()
 
     # Running.
@@ -146,7 +146,7 @@ class Crawl:
         return ending
 
     def _turn(self) -> bool:
-        """One turn, and the work between turns; is the crawl over?"""
+        """One turn of the engine, and the work between turns; True if the crawl is over."""
         try:
             if self._is_to_stop:
                 self._mode.stalled_until = -inf
@@ -188,12 +188,12 @@ class Crawl:
         self._signals.reopened()
         if refused is not None:
             why = printable(what_failed(refused))
-            self._display.say(f"{why}; the log goes on in its old file, SIGHUP tries it again")
+            self._display.say(f"{why}; the log continues in its old file, SIGHUP tries again")
 
     # Ending.
 
     def _save_at_last(self) -> bool:
-        """Save after an error, into the room that was reserved for that; did it work?"""
+        """Save after an error, into the room reserved for that; return whether it worked."""
         self._reserve.release()
         try:
             self._saving.save()

@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 
 from larbinpy.console.terminal.progress import Progress, Terminal, status_line
 
-#: Takes the state that is shown, or None for the one the crawl is in; returns a snapshot.
+#: Returns a snapshot. The argument is shown as its state; None means the actual state.
 Status = Callable[[str | None], dict[str, object]]
 
 
 class Display:
-    """Shows progress and says lines. `shown` are the kinds of progress that are wanted."""
+    """Shows progress and prints messages. `shown` are the configured kinds of progress."""
 
     def __init__(self, terminal: Terminal, shown: Sequence[Progress], status: Status) -> None:
         self._terminal = terminal
@@ -20,19 +20,19 @@ class Display:
         return f"<Display {len(self._shown)} shown>"
 
     def say(self, text: str) -> None:
-        """A line to people."""
+        """Print a message, with the name of the program."""
         self._terminal.say(f"larbinpy: {text}")
 
     def say_plainly(self, line: str) -> None:
-        """A line without the name of the program, of the kind that people asked for."""
+        """Print a line without the name of the program (for `debug`)."""
         self._terminal.say(line)
 
     def say_status(self) -> None:
-        """The crawl in one line (SIGUSR1)."""
+        """Print the status of the crawl in one line (SIGUSR1)."""
         self._terminal.say(status_line(self._status(None)))
 
     def show(self, state: str | None = None) -> None:
-        """Bring progress up to date; a snapshot is made only if one is shown."""
+        """Update the progress; a snapshot is made only if any progress is shown."""
         if self._shown:
             snapshot = self._status(state)
             for progress in self._shown:

@@ -11,15 +11,15 @@ from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
 from larbinpy.output.plug import Refresher
 
-#: Seconds after the first signal for transfers in flight, and then for the last work of the
-#: outputs.
+#: Seconds after the first signal for transfers in flight, and after that for the last work of
+#: the outputs.
 GRACE = 10.0
-#: Length of a slice of that work (s): people may be talking to the crawl meanwhile.
+#: Length of a slice of that work (s); between slices the ports are served.
 _SLICE = 0.02
 
 
 class Finishing:
-    """The last work of a mirror, when its pages have come: a slice each turn."""
+    """The last work of a mirror, rewriting links: a slice in each turn."""
 
     def __init__(self, refresher: Refresher, clock: Clock, grace: float = GRACE) -> None:
         self._refresher = refresher
@@ -27,14 +27,14 @@ class Finishing:
         self._grace = grace
         self._steps: Iterator[None] | None = None
         self._stop_by = float("inf")
-        #: Was it left before it was done? `--resume` does it then.
+        #: Whether it was abandoned before it was done. `--resume` then does it.
         self.left = False
 
     def __repr__(self) -> str:
         return f"<Finishing {'begun' if self._steps else 'not begun'}>"
 
     def step(self, now: float, stop: bool) -> bool:
-        """Go on; is it done, or over because people said `stop` long enough ago?
+        """Do a slice; return whether the work is done, or abandoned `grace` after `stop`.
 
         After an OSError it begins anew.
         """
@@ -57,9 +57,9 @@ class Finishing:
 class Stopping:
     """Leads a crawl to its end: transfers in flight are completed, then the outputs' work.
 
-    `outlives`: the status page stays up when the crawl has ended (highLevelWebServer).
-    `limit_at` is the time of limitTime; infinite for none. `had_work`: the crawl began with
-    something to do.
+    `outlives`: the status page stays up after the crawl (highLevelWebServer). `limit_at` is the
+    time at which limitTime ends the crawl; infinite for none. `had_work`: there were URLs to
+    fetch at the start.
     """
 
     def __init__(
@@ -94,14 +94,14 @@ class Stopping:
         return f"<Stopping {self.ending} {self._finishing!r}>"
 
     def step(self, now: float, *, stop: bool, at_once: bool) -> bool:
-        """Go towards the end if there is reason to; is it reached?
+        """Begin or continue to end the crawl if there is a reason; return whether it is over.
 
-        `stop`: people asked the crawl to stop; `at_once`: they asked twice.
+        `stop`: a stop was requested by a signal or a command; `at_once`: by two signals.
         """
         if at_once:
             self.ending = Ending.FORCED
             return True
-        self._mode.staying = self._awaits_people(stop)
+        self._mode.staying = self._awaits_users(stop)
         if not self._mode.draining:
             self.ending = self._why_to_end(now, stop)
             if self.ending is not None:
@@ -112,7 +112,7 @@ class Stopping:
         return self._mode.over and not self._stays_up(stop)
 
     def _finish(self, now: float, stop: bool) -> bool:
-        """Go on with the last work of the outputs while the disk has room; is it done?"""
+        """Do a slice of the outputs' last work if the disk has room; return whether it is done."""
         stalled = now < self._mode.stalled_until
         done = not stalled and self._finishing.step(now, stop)
         self._mode.until = None if done or stalled else now
@@ -129,11 +129,10 @@ class Stopping:
             return Ending.LIMIT_TIME
         return Ending.FINISHED if done and not self._mode.staying else None
 
-    def _awaits_people(self, stop: bool) -> bool:
-        """With nothing to do, is there a reason to stay?
+    def _awaits_users(self, stop: bool) -> bool:
+        """Whether the crawl stays up even if it has nothing to do.
 
-        With an input port there is: before there was anything to do, and while somebody is
-        connected.
+        With an input port it does until the first URL was added, and while a client is connected.
         """
         self._had_work = self._had_work or self._frontier.owed > 0
         if self._port is not None and (self._port.awaited or not self._had_work):
@@ -141,5 +140,5 @@ class Stopping:
         return self._stays_up(stop)
 
     def _stays_up(self, stop: bool) -> bool:
-        """Does the status page outlive the crawl? Until people say `stop`."""
+        """Whether the status page stays up after the crawl, which it does until `stop`."""
         return self._outlives and not stop

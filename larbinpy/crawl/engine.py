@@ -1,7 +1,7 @@
-"""The engine: one turn of the loop after another. It passes the time to all stages.
+"""The engine: the turn of the loop. It reads the clock and passes the time to all stages.
 
-Larbin's main loop was seven lines, and so is `Engine.turn`: each is a stage, each takes
-a bounded batch, and no stage calls another. They meet at the frontier's queues.
+As in Larbin's main loop, `Engine.turn` has one line for each stage. Each stage takes a bounded
+batch, and none calls another: they exchange URLs through the frontier's queues.
 """
 
 from collections.abc import Sequence
@@ -22,12 +22,12 @@ from larbinpy.stats.counters import Stats
 _NAMES = 200
 #: Requests opened in one turn.
 _REQUESTS = 100
-#: No turn waits longer, so that the work of each second is never late (s).
+#: The longest wait of a turn (s), so that the work of each second is not late.
 _LONGEST_WAIT = 1.0
 
 
 class Listener(Protocol):
-    """A port for people; stepped once a turn for its timeouts."""
+    """A server for users: the input port or the status page. `step` is called once a turn."""
 
     @property
     def deadline(self) -> float | None: ...
@@ -86,21 +86,21 @@ class Engine:
 
     @property
     def idle(self) -> bool:
-        """Nothing is in flight, and no page waits to be read."""
+        """Whether nothing is in flight and no page waits to be read."""
         return self._fetcher.busy == 0 and not self._intake.busy
 
     @property
     def out_of_work(self) -> bool:
-        """No URL is owed any more."""
+        """Whether no URL is left to fetch."""
         return self.idle and self._frontier.owed == 0
 
     @property
     def limit_reached(self) -> bool:
-        """Has the crawl as many pages as limitPage says?"""
+        """Whether the crawl has fetched as many pages as limitPage allows."""
         return 0 < self._mode.limit_page <= self._stats.success
 
     def input(self, now: float) -> None:
-        """People: seeds and commands come in through the poller's callbacks."""
+        """Step the ports; seeds and commands come in through the poller's callbacks."""
         for listener in self._listeners:
             listener.step(now)
 
@@ -177,7 +177,7 @@ class Engine:
 
     @property
     def _awaits_nothing(self) -> bool:
-        """Is the crawl to end, so that no socket is worth waiting for?"""
+        """Whether the crawl can end now, so that the poller must not wait."""
         if self._mode.staying:
             return False
         return self.idle if self._mode.draining else self.out_of_work or self.limit_reached

@@ -10,7 +10,7 @@ from larbinpy.workers.pool import Reader
 
 
 class Housekeeping:
-    """Counts of the second, the log, progress, and changes that people should know."""
+    """Once a second: counts, the crawl log, progress, and messages about servers and readers."""
 
     def __init__(
         self,
@@ -23,7 +23,7 @@ class Housekeeping:
         *,
         debug: object = None,
     ) -> None:
-        """With `debug`, its repr is shown each second."""
+        """The repr of `debug`, unless it is None, is printed each second."""
         self._stats = stats
         self._network = network
         self._frontier = frontier
@@ -39,7 +39,7 @@ class Housekeeping:
         return f"<Housekeeping next at {self._next}>"
 
     def step(self, now: float) -> None:
-        """Do the work if the second is over. Raises OSError if the log cannot be written."""
+        """Do the work if a second has passed. Raises OSError if the log cannot be written."""
         if now < self._next:
             return
         self._next = now + 1.0

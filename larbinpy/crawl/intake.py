@@ -1,4 +1,4 @@
-"""The way of a page from the fetcher to reader, output and frontier."""
+"""Takes fetched pages to the reader, then to the outputs and the frontier."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -16,16 +16,16 @@ from larbinpy.stats.counters import Stats
 from larbinpy.url import Url, hash64
 from larbinpy.workers.pool import Reader
 
-#: Pages taken in one turn, and for how long (s): parsing is the expensive part, some pages
-#: are made to be expensive, and sockets must not wait for it.
+#: Most pages taken in one turn, and most seconds spent on them. Parsing is expensive, some pages
+#: are made to be expensive, and sockets must not wait long.
 PAGES = 32
 SLICE = 0.02
-#: Fates written to the log in one turn.
+#: Most outcomes written to the log in one turn.
 _FATES = 500
 
 
 class FateSink(Protocol):
-    """A place where fates are written: the crawl log, people who watch."""
+    """A receiver of decided URLs: the crawl log, clients that watch, fetchInfo."""
 
     def write(self, fate: Fate) -> None: ...
 
@@ -38,7 +38,7 @@ class Expect(Protocol):
 
 @dataclass(slots=True, frozen=True)
 class IntakeSettings:
-    """The settings that decide what becomes of a page."""
+    """The settings that decide how a page is processed."""
 
     ignore_robots: bool = False
     #: pageNoDuplicate.
@@ -48,10 +48,10 @@ class IntakeSettings:
 
 
 class Intake:
-    """Pages that have arrived, until all that follows from them is done.
+    """Pages that have arrived, until they are read, output and reported to the frontier.
 
-    Invariant: a page reaches the output before anything else is changed by it. If the disk
-    refuses it (OSError), it is the first again, and the next `step` goes on with it.
+    Invariant: a page reaches the output before it changes anything else. If the disk refuses it
+    (OSError), it becomes the first in the queue again, and the next `step` continues with it.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Intake:
         self._clock = clock
         self._wall = wall
         self._pages = pages
-        # Pages that have arrived, each with its contents if it was read already.
+        # Pages that have arrived, each with the result of reading it, or None.
         self._landed: deque[tuple[Page, Parsed | None]] = deque()
 
     def __repr__(self) -> str:
@@ -96,18 +96,18 @@ class Intake:
 
     @property
     def busy(self) -> int:
-        """Pages that have arrived and were not read yet."""
+        """Number of pages that have arrived and were not read yet."""
         return len(self._landed) + self._reader.busy
 
     @property
     def ready(self) -> bool:
-        """Can `step` go on with a page now?"""
+        """Whether `step` can process a page now."""
         return self._can_take_landed or self._reader.ready
 
     def step(self) -> None:
-        """Go on with some pages, and write down the fates that are decided."""
-        # The waits of politeness count from the end of a transfer, which may have come since
-        # the turn began; those of pages read by other processes, from when they are back.
+        """Process some pages, and log the URLs whose outcome is decided."""
+        # Politeness waits from the end of a transfer, which may be later than the beginning of
+        # the turn. For pages read by other processes, it waits from their return.
         now = self._clock()
         enough = now + SLICE
         for done in range(self._pages):
@@ -121,7 +121,7 @@ class Intake:
             self._write_down(page)
 
     def _take_landed(self, now: float) -> bool:
-        """Go on with a page that has arrived, if there is one that can be taken."""
+        """Process a page that has arrived, if one can be taken; return whether it did."""
         if not self._can_take_landed:
             return False
         page, parsed = self._landed.popleft()
@@ -135,7 +135,7 @@ class Intake:
 
     @property
     def _can_take_landed(self) -> bool:
-        """Has a page arrived, and does the reader have room if it must be read?"""
+        """Whether a page has arrived, and the reader has room if the page must be read."""
         if not self._landed or self._reader.room:
             return bool(self._landed)
         page, parsed = self._landed[0]
@@ -143,14 +143,14 @@ class Intake:
         return parsed is not None or not to_read
 
     def _take_read(self, now: float) -> bool:
-        """Go on with a page that another process has read, if there is one."""
+        """Process a page that another process has read, if there is one; return whether it did."""
         found = self._reader.take()
         if found is not None:
             self._finish(*found, now)
         return found is not None
 
     def _finish(self, page: Page, parsed: Parsed | None, now: float) -> None:
-        """Complete a page, or have it read first if it must be."""
+        """Complete a page, or pass it to the reader first if it must be read."""
         if page.outcome is Outcome.SUCCESS:
             digests = self._digests(page)
             if not self._frontier.is_duplicate(digests):
@@ -165,7 +165,7 @@ class Intake:
             self._admit(page.url, redirect_target(page), now, redirect=True)
 
     def _note_refresh(self, page: Page) -> None:
-        """Tell the refresher about a 304 or a redirect; it comes first as the disk may refuse."""
+        """Pass a 304 or a redirect to the refresher. This comes first, as the disk may refuse."""
         try:
             if page.not_modified:
                 self._refresher.unchanged(page)
@@ -177,13 +177,14 @@ class Intake:
             raise
 
     def _digests(self, page: Page) -> list[int]:
-        """The digest by which copies of a page are known; none if its body stayed on the disk."""
+        """The digest that identifies copies of a page; empty if its body was not read."""
         unread = page.not_modified and not page.body
         return [hash64(page.body)] if self._settings.no_duplicate and not unread else []
 
     def _loaded(self, page: Page, parsed: Parsed, digests: list[int], now: float) -> None:
-        """Complete a page that was read. Output comes first: if it fails, the page is still
-        owed, and its digest is still new.
+        """Complete a page that was read.
+
+        Output comes first: if it fails, the page is still owed, and its digest is still new.
         """
         page.charset = parsed.charset
         page.links = [link.url for link in parsed.links]
@@ -200,14 +201,14 @@ class Intake:
         self._admit(page.url, links, now)
 
     def _output_reply(self, page: Page) -> None:
-        """Hand over a reply that is no page to keep."""
+        """Pass a reply that is not a page to keep to the outputs."""
         if page.status:
             self._output(page, self._output_plug.replied)
 
     def _output(
         self, page: Page, put: Callable[[Page], None], parsed: Parsed | None = None
     ) -> None:
-        """A page that the disk refuses is the first again, and is not read a second time."""
+        """Call `put`; if the disk refuses, queue the page again, with `parsed`, as the first."""
         try:
             put(page)
         except OSError:
@@ -217,7 +218,7 @@ class Intake:
     def _admit(
         self, parent: Url, links: Sequence[Link], now: float, *, redirect: bool = False
     ) -> None:
-        """Early asking: names are looked up while their URLs wait in the store."""
+        """Pass links to the frontier; the names of new ones are looked up in advance."""
         names = self._frontier.admit(parent, links, now, redirect=redirect)
         self._names.expect(names, now)
 

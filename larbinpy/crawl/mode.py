@@ -1,4 +1,4 @@
-"""The mode of the engine, which operator, disk and limits change while it runs."""
+"""The mode of the engine, which commands, the disk and limits change while it runs."""
 
 from dataclasses import dataclass
 from math import inf
@@ -8,7 +8,7 @@ from larbinpy.stats.crawl_state import CrawlState
 
 @dataclass(slots=True)
 class Mode:
-    """Set between two turns, or by a command; the engine reads it in each turn."""
+    """Switches and times that are set between two turns; the engine reads them in each turn."""
 
     #: No request is opened.
     paused: bool = False
@@ -18,15 +18,15 @@ class Mode:
     draining: bool = False
     #: All is done, the last work of the outputs included.
     over: bool = False
-    #: With nothing to do the crawl goes on, as people may bring work.
+    #: The crawl stays up even with nothing to do, as clients may add URLs.
     staying: bool = False
     #: limitPage; 0 for none.
     limit_page: int = 0
-    #: No wait of the loop goes beyond this time, as the crawl ends then; None for none.
+    #: The loop wakes at this time, because the crawl may end then; None for no such time.
     until: float | None = None
-    #: When there is work to do between two turns.
+    #: The loop wakes at this time for a step of a checkpoint.
     wake_at: float = inf
-    #: Until then nothing is done that needs room on the disk.
+    #: Before this time nothing is done that needs room on the disk.
     stalled_until: float = -inf
     #: There was no room on the disk at the last try.
     disk_full: bool = False

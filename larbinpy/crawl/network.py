@@ -14,11 +14,11 @@ from larbinpy.fetch.fetcher import CONNECTIONS_PER_HANDLE, Fetcher
 from larbinpy.fetch.settings import FetchSettings
 from larbinpy.loop.poller import Poller
 
-#: Descriptors for all but pages: standard streams, log and lock, a page being written and
-#: its folders, people at the ports, and the resolver's ports: 64 for each address family,
-#: and some that were replaced.
+#: Descriptors besides those of transfers: standard streams, log and lock, a page being written
+#: and its folders, clients of the ports, and the resolver's UDP ports (64 for each address
+#: family, and some that were replaced).
 OTHER_FILES = 250
-#: Open files that are asked of the system, so that pagesConnexions may still grow.
+#: The limit of open files that is at least requested, so that pagesConnexions may still grow.
 _FILES = 1 << 14
 #: Stands for the address of a site that only the proxy knows.
 BY_PROXY = "proxy"
@@ -46,10 +46,10 @@ class Names(Protocol):
 
 
 class ProxyNames:
-    """Names of a crawl by proxy, which looks them up itself: no server is asked.
+    """Replaces the resolver if there is a proxy, which resolves names itself.
 
-    The answer for a name that needs no lookup (an address, the hosts file) is the
-    resolver's, so that a private address is refused all the same.
+    Names that need no name server (addresses, the hosts file) are still answered by the
+    resolver, so that private addresses are refused.
     """
 
     reported: Sequence[Answer] = ()
@@ -73,10 +73,10 @@ class ProxyNames:
 
 
 class Network:
-    """Fetcher and resolver, open until `closing` is. Raises ConfigError or OSError.
+    """Fetcher and resolver, which are closed with `closing`. Raises ConfigError or OSError.
 
-    `open_files` raises the limit of open files to a number, as far as it may be, and returns
-    the limit.
+    `open_files` raises the limit of open files to a number, as far as the system allows, and
+    returns the limit.
     """
 
     def __init__(

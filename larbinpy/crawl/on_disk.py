@@ -26,7 +26,7 @@ from larbinpy.storage.syncing import Syncing
 class OnDisk:
     """The parts of a crawl that are on the disk: outputs, log and checkpoints.
 
-    They are opened without a change to an earlier crawl in the folder, until `take_up`.
+    Opening them changes nothing of an earlier crawl in the folder; `take_up` does.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class OnDisk:
         self.log = CrawlLog(Path(config.state_dir) / "crawl.jsonl")
         closing.callback(_close_after_all, self.log)
         closing.callback(frontier.close)
-        # The disk of the output modes that write files.
+        # The output modes that write files.
         writes = {"save", "mirror", "warc"}.intersection(config.output_mode)
         syncing = Syncing(around.poller, [config.output_dir] if writes else [])
         closing.callback(syncing.wait)
@@ -56,7 +56,7 @@ class OnDisk:
         self.saving = Saving(Checkpoints(state, self._saved, every), mode, stats, around.clock)
 
     def take_up(self, start: Start, seeds: Iterable[str], now: float) -> None:
-        """Forget what an earlier crawl has left, or go on with it; then queue `seeds`."""
+        """Delete the state of an earlier crawl, or continue it; then queue `seeds`."""
         if start is Start.SCRATCH:
             self._state.clear(self._saved)
         elif start is Start.RESUME:
@@ -77,15 +77,15 @@ def locked(folder: Path, start: Start, closing: ExitStack) -> State:
 
 
 def _close_after_all(log: CrawlLog) -> None:
-    """Lines that still wait could not be written, which was reported when it was tried."""
+    """Close the log; lines that could not be written were reported when that was tried."""
     with suppress(OSError):
         log.close()
 
 
 def open_outputs(config: Config, own: Output | None, wall: Clock, warc_file_size: int) -> Outputs:
-    """The plugs of outputMode, and the plug of a program's `own`."""
+    """The plugs of outputMode, and `own`, the plug of the calling program."""
     more = {} if own is None else {"own": own}
-    # An archive of a crawl holds all of its pages, also those that an earlier one has.
+    # An archive holds all pages of its crawl, even those that an earlier crawl has stored.
     conditional = "warc" not in config.output_mode
     whole = "save" in config.output_mode
     browsable = MirrorSettings(config.keep_originals, config.lower_case_names, conditional, whole)

@@ -9,8 +9,8 @@ from larbinpy.outcome import Outcome
 from larbinpy.output.plug import NO_REFRESH, Refresher
 from larbinpy.url import Url
 
-#: RFC 9309, 2.5: at least 500 KiB of a robots.txt are read, whatever maxPageSize is. One
-#: byte beyond the part that counts shows that there is more, so that the last line is half.
+#: RFC 9309, 2.5: at least 500 KiB of a robots.txt are read, whatever maxPageSize is. One byte more
+#: than is used shows whether the file is longer, so that its last line may be incomplete.
 ROBOTS_SIZE = MAX_SIZE + 1
 
 

@@ -1,6 +1,6 @@
 """The resolver of a configuration.
 
-Apart from the assembly, as `larbinpy resolve` must not load a crawler.
+Not in the module `assembly`, so that `larbinpy resolve` does not load a crawler.
 """
 
 from larbinpy.config import Config, ConfigError
@@ -11,9 +11,9 @@ from larbinpy.loop.poller import Poller
 
 
 def make_resolver(config: Config, poller: Poller) -> Resolver:
-    """The resolver; it asks the system's servers where `config` names none.
+    """The resolver; it asks the system's servers if `config` names none.
 
-    Raises ConfigError where there is no server that can be asked.
+    Raises ConfigError if there is no server that can be asked.
     """
     servers = config.dns_server or system_servers()
     try:

@@ -1,4 +1,4 @@
-"""When the state of a crawl is saved: between two turns, a step of a checkpoint each."""
+"""Decides when the state of a crawl is saved, and makes a step of it between two turns."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from larbinpy.storage.checkpoints import Checkpoints
 
 
 class Saving:
-    """Begins checkpoints: on time, at once for seeds of people, and when all is decided."""
+    """Begins checkpoints: at intervals, after seeds were added, and when all URLs are decided."""
 
     def __init__(self, checkpoints: Checkpoints, mode: Mode, stats: Stats, clock: Clock) -> None:
         self._checkpoints = checkpoints
@@ -17,18 +17,18 @@ class Saving:
         self._stats = stats
         self._clock = clock
         self._requested = False
-        # Fates that were decided when the last checkpoint began.
+        # Number of URLs that were decided when the last checkpoint began.
         self._saved_fates = 0
 
     def __repr__(self) -> str:
         return f"<Saving {self._checkpoints!r}>"
 
     def request(self) -> None:
-        """Begin a checkpoint after this turn: people gave seeds that no page brings back."""
+        """Begin a checkpoint after this turn: seeds were added, which no page links to."""
         self._requested = True
 
     def step(self, now: float, *, all_decided: bool) -> None:
-        """Go on with the checkpoint under way, or begin one if there is reason to."""
+        """Continue the checkpoint under way, or begin one if there is a reason."""
         if self._checkpoints.under_way:
             self._checkpoints.step()
         elif self._is_wanted(now, all_decided):
@@ -46,7 +46,7 @@ class Saving:
         return self._stats.outcomes.total()
 
     def save_now(self) -> Iterator[bool | None]:
-        """Have all that there is now saved; yields None until then, then whether it is."""
+        """Save the present state: yields None until this has ended, then whether it worked."""
         return self._checkpoints.save_now(self._clock)
 
     def save(self, *, ended: bool = False) -> None:

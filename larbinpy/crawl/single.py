@@ -24,9 +24,9 @@ from larbinpy.url import Url, resolve
 def fetch_one(text: str, config: Config) -> dict[str, object]:
     """Fetch one URL; the result as JSON-able values.
 
-    No robots.txt is read, no redirect followed, and every type accepted. Only if the headers of
-    a reply contradict its body, it is requested again, and they are ignored then. `size` counts
-    decoded bytes; `truncated` is None, "length" (cut at maxPageSize) or "disconnect".
+    No robots.txt is read, no redirect followed, and every type accepted. If the headers of a
+    reply contradict its body, the page is requested again and these headers are ignored. `size`
+    counts decoded bytes; `truncated` is None, "length" (cut at maxPageSize) or "disconnect".
     """
     href = resolve(text.strip())
     if href is None:

@@ -1,6 +1,6 @@
 """The surroundings of a crawl: clocks, poller and streams, and sizes that no setting changes.
 
-These are constants for a user; a test passes others.
+Users cannot change them; tests pass others.
 """
 
 import resource
@@ -17,7 +17,7 @@ from larbinpy.loop.poller import Poller
 
 
 def raise_open_files(wanted: int) -> int:
-    """Raise the limit of open files to `wanted`, as far as it may be; the limit then."""
+    """Raise the limit of open files to `wanted`, as far as possible; return the new limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit, most = (wanted if n == resource.RLIM_INFINITY else n for n in (soft, hard))
     if limit < wanted:
@@ -30,18 +30,18 @@ def raise_open_files(wanted: int) -> int:
 class Tuning:
     """Sizes of a crawl, times in seconds, and the system calls that it depends on."""
 
-    #: The state is saved this often; a kill then costs so much work, and no URL.
+    #: The state is saved at this interval. A kill costs the work since the last save, and no URL.
     checkpoint: float = 5.0
-    #: And this often with canReload.
+    #: The interval with canReload.
     checkpoint_can_reload: float = 1.0
     pages_a_turn: int = intake.PAGES
     frontier: FrontierSizes = DEFAULT_SIZES
     grace: float = ending.GRACE
     #: Bytes after which the next WARC file is begun (WARC 1.1, Annex C: 10^9).
     warc_file_size: int = 10**9
-    #: Raises the limit of open files to a number, as far as it may be; returns the limit.
+    #: Raises the limit of open files to a number, as far as possible; returns the limit.
     open_files: Callable[[int], int] = raise_open_files
-    #: May an address be asked without allowPrivate?
+    #: Whether requests may be sent to an address without allowPrivate.
     is_public: Callable[[str], bool] = is_public
 
 
@@ -50,7 +50,7 @@ DEFAULT = Tuning()
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The world around a crawl; `closing` closes at the end all that the crawl has opened."""
+    """The surroundings of one crawl; `closing` finally closes everything that it opened."""
 
     poller: Poller
     clock: Clock

@@ -26,7 +26,7 @@ def main(
     """Read pages for the agent on the command line; the process ends at a page that takes
     `longest` seconds (the largest take two)."""
     agent = sys.argv[1]
-    # Loaded modules stay, and a page leaves little garbage behind.
+    # The objects of loaded modules are never garbage, and a page leaves little garbage behind.
     gc.freeze()
     gc.set_threshold(_YOUNG)
     with (

@@ -1,4 +1,4 @@
-"""Messages between the crawl and its worker processes: pages, and what was read of them.
+"""Messages between the crawl and its worker processes: pages, and the results of reading them.
 
 A message is a line of JSON; that of a page is followed by its body. A process that parses pages
 of the web may be compromised by them, so its answers are validated.
@@ -18,7 +18,7 @@ READY = b"ready\n"
 
 _LETTERS = {kind: kind.value[0] for kind in Kind}
 _KINDS = {letter: kind for kind, letter in _LETTERS.items()}
-#: Canonical URLs, one a line, checked as far as code that takes them apart relies on it.
+#: Canonical URLs, one a line; checks the properties that code which splits URLs relies on.
 _HOST = r"(?:\[[0-9a-f:]+\]|[^\x00- :/?#@\[\]\x7f-\U0010ffff]+)(?::[0-9]{1,5})?"
 _URLS = re.compile(rf"(?:https?://{_HOST}/[!-~]{{0,{MAX_LENGTH}}}\n)*+")
 

@@ -15,21 +15,22 @@ from larbinpy.page import Page
 from larbinpy.parse import Parsed, read
 from larbinpy.workers import messages
 
-#: Most pages of a process, so that it need not wait for the loop's next turn, and their bytes,
-#: so that large pages do not pile up.
+#: Most pages given to a process in advance, so that it need not wait for the loop's next turn, and
+#: their most bytes, so that large pages do not pile up.
 AHEAD = 32
 AHEAD_BYTES = 4 << 20
-#: Bytes of answers that wait to be taken, and of the longest answer, which may have 50,000 URLs.
+#: Most bytes of answers that wait to be taken, and of one answer, which may have 50,000 URLs.
 _ANSWERS = 32 << 20
 #: Buffers sent in one call; the kernel accepts a thousand.
 _PIECES = 64
 _RECEIVE = 1 << 18
-#: A page is blamed after so many processes have ended while reading it.
+#: After this many processes have ended while reading a page, the page is taken for the cause.
 _TRIES = 2
 #: Seconds in which a process must have loaded its modules.
 _START = 30.0
 
-#: The program of a process, which finds modules where this process does, as with multiprocessing.
+#: The program of a process. It searches modules in the same folders as this process, as
+#: multiprocessing arranges, too.
 _PROGRAM = "from larbinpy.workers.child import main; main()"
 _FIND = "import sys; sys.path = {path!r}\n"
 #: The terminal sends these to all processes of a crawl; only the crawl itself handles them.
@@ -315,7 +316,7 @@ class ReaderPool:
         """Replace a process that has ended by itself or sent an invalid answer."""
         self._drop(child)
         self.lost += 1
-        if child.ready:  # else its replacement would hardly become ready, either
+        if child.ready:  # otherwise a replacement is unlikely to start, either
             with suppress(OSError):
                 self._start()
             if child.given:
@@ -327,12 +328,12 @@ class ReaderPool:
                 reading.parsed = self._read_here(reading)
 
     def _read_here(self, reading: _Reading) -> Parsed:
-        """Read a page in this process; if it ended another one, only its headers."""
+        """Read a page in this process; only its headers if it has crashed another one."""
         page = reading.page
         if not reading.tries:
             return read(page, self._agent)
         page.detail = "could not be read: a process that tried has ended"
         parsed = read(replace(page, body=b""), self._agent)
-        # The body may forbid to keep it.
+        # The unread body may ask not to be kept.
         parsed.noindex = True
         return parsed
