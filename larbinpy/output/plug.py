@@ -186,11 +186,29 @@ class NullOutput(SavedPart):
         pass
 
 
+class _Delivery:
+    """Calls that a subject still needs, remembered if one of them raises an exception."""
+
+    def __init__(self) -> None:
+        self._subject: object = None
+        self._left: list[Callable[..., None]] = []
+
+    def run(self, calls: list[Callable[..., None]], subject: object, *rest: object) -> None:
+        """Make `calls`; for the subject that was refused last, only those that are left."""
+        left = self._left if subject is self._subject else calls
+        try:
+            while left:
+                left[0](subject, *rest)
+                del left[0]
+        finally:
+            self._subject, self._left = (subject, left) if left else (None, [])
+
+
 class SeveralOutputs(SavedPart):
     """Several outputs as one, called in the order given.
 
-    If one raises an exception, those after it do not get the page; when the page comes again,
-    those before it are not called again. `close` reaches all of them. The durable ones are
+    If one raises an exception, those after it do not get the page or the failure; when it comes
+    again, those before it are not called again. `close` reaches all of them. The durable ones are
     saved in the state under their names.
     """
 
@@ -204,32 +222,22 @@ class SeveralOutputs(SavedPart):
         ]
         #: The output that has pages of an earlier crawl; at most one is used.
         self.refresher = next((p for p in outputs.values() if isinstance(p, Refresher)), NO_REFRESH)
-        #: The page at which one of them failed, and the calls that are left for it.
-        self._refused: tuple[Page, list[Callable[[Page], None]]] | None = None
+        self._pages = _Delivery()
+        # Pages may come between a failure that was refused and its return.
+        self._failures = _Delivery()
 
     def loaded(self, page: Page) -> None:
-        self._call_all(page, [output.loaded for output in self._outputs.values()])
+        self._pages.run([output.loaded for output in self._outputs.values()], page)
 
     def replied(self, page: Page) -> None:
-        self._call_all(page, [output.replied for output in self._listeners])
-
-    def _call_all(self, page: Page, left: list[Callable[[Page], None]]) -> None:
-        if self._refused is not None and self._refused[0] is page:
-            left = self._refused[1]
-        try:
-            while left:
-                left[0](page)
-                del left[0]
-        finally:
-            self._refused = (page, left) if left else None
+        self._pages.run([output.replied for output in self._listeners], page)
 
     def resolved(self, answer: Answer) -> None:
         for output in self._listeners:
             output.resolved(answer)
 
     def failed(self, url: Url, outcome: Outcome) -> None:
-        for output in self._outputs.values():
-            output.failed(url, outcome)
+        self._failures.run([output.failed for output in self._outputs.values()], url, outcome)
 
     def stats(self) -> dict[str, object]:
         return {name: output.stats() for name, output in self._outputs.items()}

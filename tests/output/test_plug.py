@@ -34,6 +34,8 @@ class Recorder:
 
     def failed(self, url: Url, outcome: Outcome) -> None:
         self.calls.append(f"failed {url.href} {outcome.value}")
+        if self.broken:
+            raise OSError("full")
 
     def stats(self) -> dict[str, object]:
         return {"calls": len(self.calls)}
@@ -105,6 +107,24 @@ def test_another_page_than_the_refused_one_reaches_all() -> None:
     several.loaded(Page(Url("http://h/b", 1), Outcome.SUCCESS, 200))
     several.loaded(PAGE)
     assert first == ["loaded http://h/a", "loaded http://h/b", "loaded http://h/a"]
+
+
+def test_a_failure_that_comes_again_goes_on_where_it_was_refused() -> None:
+    """Also if a page comes first."""
+    calls: list[list[str]] = [[], [], []]
+    plugs = [Recorder(calls[0]), Recorder(calls[1], broken=True), Recorder(calls[2])]
+    several = SeveralOutputs({str(number): plug for number, plug in enumerate(plugs)})
+    for _ in range(2):
+        with pytest.raises(OSError, match="full"):
+            several.failed(URL, Outcome.TIMEOUT)
+    plugs[1].broken = False
+    several.loaded(PAGE)
+    several.failed(URL, Outcome.TIMEOUT)
+    failed, loaded = "failed http://h/a timeout", "loaded http://h/a"
+    assert calls == [[failed, loaded], [failed, failed, loaded, failed], [loaded, failed]]
+    # It has reached all now; the next time it is new to all of them.
+    several.failed(URL, Outcome.TIMEOUT)
+    assert [made.count(failed) for made in calls] == [2, 4, 2]
 
 
 def test_only_durable_outputs_are_a_part_of_the_state() -> None:
