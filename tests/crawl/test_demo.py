@@ -14,6 +14,7 @@ from larbinpy.url import split
 from tests.support.crawling import Crawled, crawl_demo
 
 pytest_plugins = ["tests.support.demoweb"]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ from tests.support.smallweb import ADDRESSES, Answer, Web
 from tests.support.smallworld import Pages, World, Worlds
 
 pytest_plugins = ["tests.support.smallcrawls"]
+pytestmark = pytest.mark.slow
 
 GONE = "a.test/gone"
 

@@ -28,6 +28,7 @@ from tests.support.hostileweb import HOSTS, MAX_SIZE, RETRIES, TIMEOUT, answer, 
 from tests.support.webserver import Step, Until, reply
 
 pytest_plugins = ["tests.support.crawlworld"]
+pytestmark = pytest.mark.slow
 
 
 class Hostile:

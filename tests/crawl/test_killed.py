@@ -5,7 +5,11 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.killing import KINDS, KillTest, kinds
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_crawl_is_killed_and_goes_on(tmp_path: Path) -> None:

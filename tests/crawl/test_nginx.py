@@ -21,6 +21,8 @@ from larbinpy.config import load
 from larbinpy.crawl.crawl import Crawl
 from tests.support.crawling import free_port
 
+pytestmark = pytest.mark.slow
+
 DOCS = Path("/usr/share/doc/python3-doc/html")
 HOSTS = [f"127.1.0.{n}" for n in range(1, 21)]
 #: The address that wget2 asks.

@@ -24,6 +24,7 @@ from tests.support.crawling import (
 from tests.support.webserver import Act, Step, Until
 
 pytest_plugins = ["tests.support.crawlworld", "tests.support.demoweb"]
+pytestmark = pytest.mark.slow
 
 #: interface.md, "Files".
 REPORT = [

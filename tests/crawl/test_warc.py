@@ -33,6 +33,7 @@ from tests.support.smallworld import Worlds
 from tests.support.warcs import Found, captures, records, warcs
 
 pytest_plugins = ["tests.support.demoweb", "tests.support.smallcrawls"]
+pytestmark = pytest.mark.slow
 
 #: For pywb to start (s).
 PATIENCE = 30

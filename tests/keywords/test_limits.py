@@ -11,6 +11,7 @@ from tests.support.smallweb import Answer, Web
 from tests.support.smallworld import World, Worlds
 
 pytest_plugins = ["tests.support.smallcrawls"]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from tests.support.smallweb import Answer, Web
 from tests.support.smallworld import World, Worlds
 
 pytest_plugins = ["tests.support.smallcrawls"]
+pytestmark = pytest.mark.slow
 
 MIRROR = "outputMode mirror getImage"
 BROWSE = f"{MIRROR} rewriteLinks"

@@ -18,6 +18,7 @@ from tests.support.smallworld import World, Worlds, free_port
 from tests.support.webserver import Act, WebServer, reply
 
 pytest_plugins = ["tests.support.smallcrawls"]
+pytestmark = pytest.mark.slow
 
 
 def times_asked(world: World) -> Counter[str]:

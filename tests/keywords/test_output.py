@@ -11,6 +11,7 @@ from tests.support.smallweb import Web
 from tests.support.smallworld import World, Worlds
 
 pytest_plugins = ["tests.support.smallcrawls"]
+pytestmark = pytest.mark.slow
 
 SAVED = {"d00000/index", "d00000/f00000", "d00000/f00001"}
 MIRRORED = {"a.test/index.html", "a.test/page.html"}

@@ -7,6 +7,7 @@ from tests.support.smallweb import ADDRESSES, Answer, Web, at_once
 from tests.support.smallworld import World, Worlds
 
 pytest_plugins = ["tests.support.smallcrawls"]
+pytestmark = pytest.mark.slow
 
 FAILS = Answer(status=500)
 

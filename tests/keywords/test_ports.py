@@ -14,6 +14,7 @@ from tests.support.smallweb import ADDRESSES, Web
 from tests.support.smallworld import Client, World, Worlds, free_port
 
 pytest_plugins = ["tests.support.smallcrawls"]
+pytestmark = pytest.mark.slow
 
 
 def request(path: str, host: str = ADDRESSES[0]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from tests.support.smallweb import Answer, Web
 from tests.support.smallworld import World, Worlds
 
 pytest_plugins = ["tests.support.smallcrawls"]
+pytestmark = pytest.mark.slow
 
 PNG = b"\x89PNG\r\n\x1a\n"
 PDF = b"%PDF-1.7\n"

@@ -600,6 +600,7 @@ class TestFaults:
         assert files(folder) == ["seen.000001.log"]
 
 
+@pytest.mark.slow
 def test_without_memory_to_grow_nothing_is_lost(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
