@@ -44,7 +44,7 @@ class Frontier:
         seen: Seen,
         digests: Seen,
         sequencer: Sequencer,
-        sites: SiteLifecycle,
+        lifecycle: SiteLifecycle,
         ip_sites: IPSites,
         *,
         retries: int,
@@ -56,8 +56,11 @@ class Frontier:
         # Bodies seen before, for pageNoDuplicate.
         self._digests = digests
         self._sequencer = sequencer
-        self._sites = sites
+        self._lifecycle = lifecycle
+        self._registry = lifecycle.registry
+        self._names = lifecycle.names
         self._ip_sites = ip_sites
+        self._addresses = ip_sites.registry
         self._admission = Admission(scope, seen, depth_in_site)
         self._retries = retries
         self._sizes = sizes
@@ -66,11 +69,21 @@ class Frontier:
         self._shortener: WaitShortener | None = None
         #: The read-only side, for others.
         self.view = FrontierView(
-            scope, store, seen, sequencer, sites, ip_sites, self._admission, self._fetched
+            scope=scope,
+            store=store,
+            seen=seen,
+            sequencer=sequencer,
+            lifecycle=lifecycle,
+            registry=self._registry,
+            rules=lifecycle.rules,
+            ip_sites=ip_sites,
+            addresses=self._addresses,
+            admission=self._admission,
+            fetched=self._fetched,
         )
 
     def __repr__(self) -> str:
-        return f"<Frontier {self._sites!r} {self._ip_sites!r} {self._sequencer!r}>"
+        return f"<Frontier {self._lifecycle!r} {self._ip_sites!r} {self._sequencer!r}>"
 
     # URLs come in.
 
@@ -103,8 +116,8 @@ class Frontier:
         for url in new:
             self._sequencer.put(url)
         sites = {url.site: url for url in new}
-        registry = self._sites.registry
-        unresolved = (url for site, url in sites.items() if registry.wants_address(site, now))
+        wants_address = self._registry.wants_address
+        unresolved = (url for site, url in sites.items() if wants_address(site, now))
         return list(dict.fromkeys(url.host for url in unresolved))
 
     def is_duplicate(self, digests: Sequence[int]) -> bool:
@@ -122,20 +135,20 @@ class Frontier:
         self._store.spill()
         self._seen.step()
         self._digests.step()
-        self._sites.wake(now)
+        self._lifecycle.wake(now)
         if self._shortener is not None:
             self._shorten(self._shortener, now)
-        join = self._sites.join
+        join = self._lifecycle.join
         for url in self._sequencer.take(self._sizes.batch):
             join(url, now)
 
     def next_name(self) -> tuple[str, bool] | None:
         """A host name to look up, and whether the answer must be fresh; None for none."""
-        return self._sites.names.next_name()
+        return self._names.next_name()
 
     def resolved(self, answer: Answer, now: float) -> None:
         """Take an answer of the resolver to a name of `next_name`."""
-        self._sites.resolved(answer, now)
+        self._lifecycle.resolved(answer, now)
 
     def take(self, now: float) -> tuple[Url, str] | None:
         """A URL that may be fetched now, and the address to use; None while there is none."""
@@ -146,9 +159,9 @@ class Frontier:
 
         The sitemaps that it names count as links of the waiting URL with the greatest depth.
         """
-        site = self._sites.registry.get(page.url.robots_for or "")
+        site = self._registry.get(page.url.robots_for or "")
         depth = max((url.depth for url in site.waiting), default=-1) if site else -1
-        sitemaps = self._sites.robots_done(page, now, wall)
+        sitemaps = self._lifecycle.robots_done(page, now, wall)
         urls = (resolve(text, page.url.href) for text in sitemaps)
         links = [Link(url, Kind.PAGE, nofollow=False) for url in urls if url]
         self.admit(Url(page.url.href, depth), links, now)
@@ -162,7 +175,7 @@ class Frontier:
         url = page.url
         url.attempt += 1
         retry = is_retried(page.outcome, page.status) and url.attempt <= self._retries
-        self._sites.page_done(page, now, wall, retry=retry)
+        self._lifecycle.page_done(page, now, wall, retry=retry)
         if not retry:
             self._fetched.append(page)
         return not retry
@@ -175,7 +188,7 @@ class Frontier:
         """
         for _ in range(most):
             # Fetched pages first, because they take memory.
-            queue = self._fetched or self._sites.decided
+            queue = self._fetched or self._lifecycle.decided
             if not queue:
                 break
             yield queue[0]
@@ -188,18 +201,17 @@ class Frontier:
 
         Names and requests count only while the resolver and the fetcher can take them.
         """
-        sites = self._sites
-        to_write = self._fetched or sites.decided
-        if self._sequencer.can_take or to_write or (can_ask and sites.names.has_names):
+        to_write = self._fetched or self._lifecycle.decided
+        if self._sequencer.can_take or to_write or (can_ask and self._names.has_names):
             return now
         if self._shortener is not None:
             return now
-        times = [sites.deadline, self._ip_sites.deadline if can_open else None]
+        times = [self._lifecycle.deadline, self._ip_sites.deadline if can_open else None]
         return min((time for time in times if time is not None), default=None)
 
     def shorten_waits(self, now: float) -> None:
         """waitDuration has become shorter: shorten all waits of the old length."""
-        self._shorten(WaitShortener(self._sites.registry, self._ip_sites, self._sizes), now)
+        self._shorten(WaitShortener(self._registry, self._ip_sites, self._sizes), now)
 
     def _shorten(self, shortener: WaitShortener, now: float) -> None:
         shortener.step(now)
@@ -214,7 +226,7 @@ class Frontier:
     @property
     def owed(self) -> int:
         """URLs that are not decided yet."""
-        return len(self._store) + self._sequencer.in_memory
+        return self._sequencer.owed
 
     def parts(self) -> dict[str, SavedPart]:
         """The parts of the frontier that save themselves, by their keys in the manifest."""
@@ -232,22 +244,21 @@ class Frontier:
         first leaves all addresses alone for waitDuration. So only longer waits are returned,
         unless the crawl has `ended`.
         """
-        sites, addresses = self._sites.registry, self._ip_sites.registry
-        after = now if ended else now + addresses.wait_duration
-        for pauses in chain(sites.pauses(after), addresses.pauses(after)):
+        after = now if ended else now + self._addresses.wait_duration
+        for pauses in chain(self._registry.pauses(after), self._addresses.pauses(after)):
             yield {key: round(time - now, 3) for key, time in pauses.items()}
 
     def leave_alone(self, until: Mapping[str, float]) -> None:
         """Send no request to these sites and addresses (by key) before the given times."""
-        self._sites.registry.left_alone.update(until)
-        self._ip_sites.registry.left_alone.update(until)
+        self._registry.left_alone.update(until)
+        self._addresses.left_alone.update(until)
 
     def resume(self, now: float, *, ended: bool) -> None:
         """Continue with a loaded state; `ended`: no request was sent after it was saved."""
         self._sequencer.resume()
         if not ended:
             # Any address may have got a request between that checkpoint and the kill.
-            self._ip_sites.registry.let_rest(now)
+            self._addresses.let_rest(now)
 
     def close(self) -> None:
         """Close the files of the store."""

@@ -65,6 +65,11 @@ class Sequencer:
     def _is_full(self) -> bool:
         return self.in_memory >= self._ram_urls or self._size >= self._ram_size
 
+    @property
+    def owed(self) -> int:
+        """Number of URLs that are not decided yet, in the store and in memory."""
+        return len(self._store) + self.in_memory
+
     def put(self, url: Url) -> None:
         """Queue a new URL."""
         self._store.put(url)

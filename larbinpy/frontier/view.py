@@ -5,12 +5,15 @@ from collections.abc import Generator, Iterator, Sequence
 from itertools import chain
 
 from larbinpy.frontier.admission import Admission
+from larbinpy.frontier.ip_registry import IPSiteRegistry
 from larbinpy.frontier.ip_site import IPSite
 from larbinpy.frontier.ip_sites import IPSites
 from larbinpy.frontier.lifecycle import SiteLifecycle
 from larbinpy.frontier.named_site import NamedSite, State
+from larbinpy.frontier.registry import SiteRegistry
 from larbinpy.frontier.scope import Scope
 from larbinpy.frontier.sequencer import Sequencer
+from larbinpy.frontier.site_rules import SiteRules
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.storage.seen import Seen
@@ -27,12 +30,16 @@ class FrontierView:
 
     def __init__(
         self,
+        *,
         scope: Scope,
         store: Store,
         seen: Seen,
         sequencer: Sequencer,
-        sites: SiteLifecycle,
+        lifecycle: SiteLifecycle,
+        registry: SiteRegistry,
+        rules: SiteRules,
         ip_sites: IPSites,
+        addresses: IPSiteRegistry,
         admission: Admission,
         fetched: Sequence[Page],
     ) -> None:
@@ -41,8 +48,11 @@ class FrontierView:
         self._store = store
         self._seen = seen
         self._sequencer = sequencer
-        self._sites = sites
+        self._lifecycle = lifecycle
+        self._registry = registry
+        self._rules = rules
         self._ip_sites = ip_sites
+        self._addresses = addresses
         self._admission = admission
         self._fetched = fetched
 
@@ -53,7 +63,7 @@ class FrontierView:
 
     def queues(self) -> dict[str, int]:
         """URLs by the queue they are in."""
-        totals = self._sites.registry.totals
+        totals = self._registry.totals
         return {
             **self._store.lengths(),
             "named_sites": totals.waiting,
@@ -73,25 +83,25 @@ class FrontierView:
     @property
     def owed(self) -> int:
         """Number of URLs whose outcome is not decided yet."""
-        return len(self._store) + self._sequencer.in_memory
+        return self._sequencer.owed
 
     @property
     def retried(self) -> int:
         """Number of retries: of URLs, name lookups and robots.txt files."""
-        return self._sites.retried
+        return self._lifecycle.retried
 
     @property
     def distinct_sites(self) -> int:
-        return self._sites.registry.distinct
+        return self._registry.distinct
 
     @property
     def distinct_addresses(self) -> int:
-        return self._ip_sites.registry.distinct
+        return self._addresses.distinct
 
     @property
     def robots_fetched(self) -> int:
         """Requests for robots.txt that a server answered."""
-        return self._sites.robots_fetched
+        return self._lifecycle.robots_fetched
 
     @property
     def refused(self) -> Counter[Outcome]:
@@ -127,11 +137,11 @@ class FrontierView:
 
     def to_write(self) -> Iterator[Page]:
         """Pages whose outcome is decided and not logged yet."""
-        return chain(self._fetched, self._sites.decided)
+        return chain(self._fetched, self._lifecycle.decided)
 
     def refusal(self, href: str, now: float) -> Outcome | None:
         """The outcome with which a new URL would end now without a fetch; None for a fetch."""
-        verdict = self._sites.registry.verdict(site_of(href), now)
+        verdict = self._registry.verdict(site_of(href), now)
         site = self.site(href)
         if verdict or site is None or now >= site.rules_until or self.allows(site, href):
             return verdict
@@ -139,39 +149,39 @@ class FrontierView:
 
     def allows(self, site: NamedSite, href: str) -> bool:
         """Whether the robots.txt in force allows `href`; without one, it does."""
-        return self._sites.rules.allows(site, href)
+        return self._rules.allows(site, href)
 
     def forbidding(self, site: NamedSite, href: str) -> str | None:
         """The line of the robots.txt in force that forbids `href`, if there is one."""
-        return self._sites.rules.forbidding(site, href)
+        return self._rules.forbidding(site, href)
 
     # Sites and addresses.
 
     def site(self, href: str) -> NamedSite | None:
         """The site of a URL, while it is in memory."""
-        return self._sites.registry.get(site_of(href))
+        return self._registry.get(site_of(href))
 
     def sites(self) -> Iterator[NamedSite]:
         """All sites in memory."""
-        return iter(self._sites.registry)
+        return iter(self._registry)
 
     def notable(self) -> list[NamedSite]:
         """Sites with URLs that may be the busiest, the slowest or held."""
-        return self._sites.registry.notable()
+        return self._registry.notable()
 
     def closed(self) -> list[NamedSite]:
         """The sites closed most recently; some may be open again."""
-        return list(self._sites.registry.closed)
+        return list(self._registry.closed)
 
     def by_state(self) -> dict[State, int]:
         """The number of sites in each state."""
-        return self._sites.registry.by_state()
+        return self._registry.by_state()
 
     def address_of(self, site: NamedSite) -> IPSite | None:
         """The IPSite for requests to `site`; None while its address has nothing to do."""
-        return self._ip_sites.registry.behind(site)
+        return self._addresses.behind(site)
 
     @property
     def wait_duration(self) -> float:
         """Seconds between two requests to an address."""
-        return self._ip_sites.registry.wait_duration
+        return self._addresses.wait_duration

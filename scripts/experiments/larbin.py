@@ -61,10 +61,7 @@ class MakeFrontier(Protocol):
 
 
 class LarbinSequencer:
-    """Replaces `larbinpy.frontier.sequencer.Sequencer`, with its own queues.
-
-    All URLs that are owed count as in memory, because the store stays empty.
-    """
+    """Replaces `larbinpy.frontier.sequencer.Sequencer`, with its own queues; the store is empty."""
 
     def __init__(self, clock: Clock, *, max_urls_by_site: int, limit: int, period: float) -> None:
         self._clock = clock
@@ -78,7 +75,7 @@ class LarbinSequencer:
         #: Larbin's readWait.
         self._to_read = 0
         self.load: Counter[str] = Counter()
-        self.in_memory = 0
+        self.owed = 0
         #: URLs put back so far.
         self.put_back = 0
 
@@ -87,7 +84,7 @@ class LarbinSequencer:
 
     def put(self, url: Url) -> None:
         self._disk.append(url)
-        self.in_memory += 1
+        self.owed += 1
 
     def take(self, most: int) -> Iterator[Url]:
         """URLs whose sites have room. Ignores `most`: Larbin takes `_PER_TURN` in a turn."""
@@ -122,7 +119,7 @@ class LarbinSequencer:
         return bool(self._to_read or self._disk)
 
     def done(self, url: Url) -> None:
-        self.in_memory -= 1
+        self.owed -= 1
         self.load[url.site] -= 1
 
     def gate(self) -> tuple[bool, str]:

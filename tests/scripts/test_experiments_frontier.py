@@ -73,7 +73,7 @@ def test_larbin_puts_back_urls_of_a_full_site() -> None:
     # One more than four: the one in flight.
     assert world.taken() == 5 + 1
     assert world.sequencer.put_back == 5
-    assert world.sequencer.in_memory == 11
+    assert world.sequencer.owed == 11
     assert not world.sequencer.can_take
 
 
@@ -89,7 +89,7 @@ def test_larbin_reads_the_wait_queue_by_the_clock() -> None:
     world.now = 150.0
     assert world.sequencer.can_take
     assert world.taken() == 5
-    assert world.sequencer.in_memory == 5
+    assert world.sequencer.owed == 5
 
 
 def test_larbin_takes_a_hundred_urls_a_turn_and_stops_after_half_a_period() -> None:

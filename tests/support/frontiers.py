@@ -106,15 +106,15 @@ def sequencer_of(frontier: Frontier) -> Sequencer:
 
 
 def lifecycle_of(frontier: Frontier) -> SiteLifecycle:
-    return frontier._sites
+    return frontier._lifecycle
 
 
 def registry_of(frontier: Frontier) -> SiteRegistry:
-    return frontier._sites.registry
+    return frontier._registry
 
 
 def addresses_of(frontier: Frontier) -> IPSiteRegistry:
-    return frontier._ip_sites.registry
+    return frontier._addresses
 
 
 def pool_of(frontier: Frontier) -> int | None:

@@ -5,18 +5,12 @@ from typing import Any
 import pytest
 
 from larbinpy.dns.lookup import Answer
-from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.sizes import FrontierSizes
 from larbinpy.observe.site_tables import site_tables
 from tests.support.frontiers import DEAD, WALL, MakeWorld, World, make_frontier, named, reply, taken
 
 HERE = "http://a.test/"
 ROBOTS = "http://a.test/robots.txt"
-
-
-@pytest.fixture
-def frontier(tmp_path: Path) -> Frontier:
-    return make_frontier(tmp_path)
 
 
 @pytest.fixture
@@ -37,72 +31,9 @@ def world(tmp_path: Path) -> MakeWorld:
     return make
 
 
-# Queues and the gate.
-
-
-def test_queues_count_urls_where_they_are(frontier: Frontier) -> None:
-    for number in range(4):
-        frontier.seed(f"http://a.test/{number}")
-    frontier.seed("http://b.test/", priority=True)
-    assert frontier.view.queues()["ordinary"] == 4
-    assert frontier.view.queues()["priority"] == 1
-    frontier.sequence(0.0)
-    assert frontier.view.queues()["named_sites"] == 5
-    for _ in range(2):
-        name = named(frontier)
-        frontier.resolved(Answer(name, (name,), None), 0.0)
-    first = taken(frontier, 0.0)
-    frontier.robots_done(reply(first, 404), 0.0, WALL)
-    frontier.take(0.0)
-    queues = frontier.view.queues()
-    assert queues["in_flight"] == 1
-    assert queues["named_sites"] + queues["ip_sites"] + queues["in_flight"] >= 5
-
-
-def test_queues_count_urls_set_aside(tmp_path: Path) -> None:
-    frontier = make_frontier(tmp_path, max_urls=4)
-    for number in range(5):
-        frontier.seed(f"http://a.test/{number}")
-        frontier.seed(f"http://b.test/{number}", priority=True)
-    frontier.sequence(0.0)
-    assert frontier.view.queues() == {
-        "priority": 0,
-        "ordinary": 0,
-        "priority_wait": 3,
-        "ordinary_wait": 3,
-        "named_sites": 4,
-        "ip_sites": 0,
-        "in_flight": 0,
-    }
-    frontier.close()
-
-
-def test_the_gate(tmp_path: Path) -> None:
-    frontier = make_frontier(tmp_path, max_urls=2)
-    assert frontier.view.gate() == (True, "")
-    for number in range(3):
-        frontier.seed(f"http://a.test/{number}")
-    assert frontier.view.gate() == (True, "")
-    frontier.sequence(0.0)
-    assert frontier.view.gate() == (False, "http://a.test has 1 URLs")
-    frontier.close()
-
-
-def test_the_gate_of_a_full_memory(tmp_path: Path) -> None:
-    frontier = make_frontier(tmp_path, frontier_sizes=FrontierSizes(ram_urls=1))
-    for number in range(3):
-        frontier.seed(f"http://a.test/{number}")
-    frontier.sequence(0.0)
-    assert frontier.view.gate() == (False, "1 URLs in memory")
-    frontier.close()
-
-
-# Sites.
-
-
-def test_sites_without_any(frontier: Frontier) -> None:
+def test_sites_without_any(world: MakeWorld) -> None:
     states = ["new", "resolving", "robots", "open", "waiting", "closed"]
-    assert site_tables(frontier.view, 0.0) == {
+    assert site_tables(world().frontier.view, 0.0) == {
         "total": 0,
         "by_state": dict.fromkeys(states, 0),
         "busiest": [],
