@@ -6,13 +6,13 @@
 ``mirror/`` pages under their host and path, and mirrors that browse offline
 ``warc/``   requests and replies in WARC files, each with an index
 ``counts``  counts only
-``log``     ``crawl.jsonl``, a line for each URL whose fate is decided
+``log``     ``crawl.jsonl``, a line for each URL whose outcome is decided
 ``report``  the JSON object of ``--report``
 
 A full or read-only disk raises `OSError`; no output hides it. A file under its final name is
 complete, also after a kill. Pages are not synced one by one but at each checkpoint
-(`larbinpy.storage.syncing`), so a power cut may leave pages incomplete that came since the
-last one; a resumed crawl fetches those again.
+(`larbinpy.storage.syncing`), so a power cut may leave pages incomplete that were written since
+the last checkpoint; a resumed crawl fetches those again.
 """
 
 from larbinpy.output.plug import Output

@@ -6,7 +6,7 @@ from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.url import Url
 
-#: Larbin's rows: 25 of 4096 bytes; the last one takes all larger pages.
+#: Rows of the table of sizes, as in Larbin: 25 of 4096 bytes; the last has all larger pages.
 SIZE_STEP = 4096
 SIZE_ROWS = 25
 

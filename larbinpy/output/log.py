@@ -1,4 +1,4 @@
-"""The crawl log, ``crawl.jsonl``: one JSON object a line for each URL whose fate is decided."""
+"""The crawl log, ``crawl.jsonl``: a JSON object a line for each URL whose outcome is decided."""
 
 import os
 from json.encoder import encode_basestring_ascii as quoted
@@ -11,7 +11,7 @@ from larbinpy.storage.state import SavedPart
 def line(fate: Fate) -> bytes:
     """Return `fate` as a line: printable ASCII, whatever servers sent, and a newline.
 
-    The same text as json makes of `Fate.as_dict`, in a quarter of the time.
+    The text is that of json.dumps for `Fate.as_dict`, made in a quarter of the time.
     """
     text = (
         f'{{"ts": "{fate.ts}", "url": {quoted(fate.url)}, "outcome": "{fate.outcome}", '
@@ -29,10 +29,10 @@ def _or_null(text: str | None) -> str:
 
 
 class CrawlLog(SavedPart):
-    """Appends to the log at `path`; cuts off first what a kill left of a last line.
+    """Appends to the log at `path`; a last line that a kill has torn is cut off first.
 
-    Lines wait in memory until `flush`. After a failed write the file holds whole lines, and
-    the lines that were not written still wait.
+    Lines wait in memory until `flush`. After a failed write the file has complete lines only,
+    and the lines that were not written still wait.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -44,22 +44,22 @@ class CrawlLog(SavedPart):
         self._waiting.append(line(fate))
 
     def flush(self) -> None:
-        """Hand all lines to the system. Raises `OSError`, with no line lost or torn."""
+        """Write all waiting lines. Raises `OSError`, with no line lost or torn."""
         if self._waiting:
             self._file.write(b"".join(self._waiting))
             self._waiting.clear()
 
     def reopen(self) -> OSError | None:
-        """Go on in a new file if the old one was renamed (log rotation).
+        """Continue in a new file if the old one was renamed (log rotation).
 
-        If the new file cannot be opened, returns the error and goes on in the old one. Raises
-        `OSError` if the old one fails.
+        If the new file cannot be opened, returns the error and continues in the old one. Raises
+        `OSError` if writing the old one fails.
         """
         self.flush()
         # No later checkpoint syncs the lines of the old file.
         self._file.sync()
         try:
-            # The same file is not opened again: its lock admits one writer.
+            # If the file was not renamed, it stays open: its lock would refuse a second opening.
             new = None if self._file.is_at(self._path) else LineFile(self._path)
         except OSError as error:
             return error
@@ -72,7 +72,7 @@ class CrawlLog(SavedPart):
 
     @property
     def size(self) -> int:
-        """The number of bytes handed to the system."""
+        """The number of bytes written."""
         return self._file.size
 
     def read(self, size: int, offset: int) -> bytes:
@@ -86,18 +86,18 @@ class CrawlLog(SavedPart):
     # As a part of the state:
 
     def cut(self) -> dict[str, int]:
-        """Hand all lines to the system; return the file's number and length."""
+        """Write all waiting lines; return the file's inode and length."""
         self.flush()
         return {"file": self._file.number, "length": self._file.size}
 
     def sync(self) -> None:
-        """Bring the lines that were handed to the system to the disk."""
+        """Flush the written lines to the disk."""
         self._file.sync()
 
     def load(self, mark: dict[str, int]) -> None:
         """Cut off the lines after a mark: their URLs will be fetched again.
 
-        A file that has taken the place of the marked one is left as it is.
+        If another file has replaced the marked one, it is not changed.
         """
         if self._file.number == mark["file"] and self._file.size > mark["length"]:
             self._file.cut_to(mark["length"])

@@ -47,8 +47,8 @@ def open_output(
             undo.callback(outputs[mode].close)
         undo.pop_all()
     outputs.update(more or {})
-    # Last: if another output fails and the crawl stops, the page comes again, and save mode
-    # alone would keep it twice.
+    # Save mode comes last. If another output fails and the crawl stops, the page is fetched again
+    # later, and only save mode would store it twice.
     if "save" in outputs:
         outputs["save"] = outputs.pop("save")
     return SeveralOutputs(outputs) if outputs else NullOutput()
@@ -71,7 +71,7 @@ def _open(
         case "stats":
             return StatsOutput()
         case "warc" if archive is not None:
-            # Loaded only if it is wanted: nothing else needs half of its libraries.
+            # Loaded only for this mode, because of its libraries.
             from larbinpy.output.warc.warc import WarcOutput
 
             return WarcOutput(directory, archive.about, archive.wall, file_size=archive.file_size)

@@ -14,7 +14,7 @@ from larbinpy.url import Url
 class Output(Protocol):
     """An output of a crawl: the place to add code of your own.
 
-    Write a class with these four methods (it need not inherit from this one) and hand an
+    Write a class with these four methods (it need not inherit from this one) and pass an
     object of it to the crawl::
 
         class Titles:
@@ -35,32 +35,31 @@ class Output(Protocol):
                 pass
 
     All four are called from the loop that also fetches, never at the same time, so they need
-    no lock. The crawl fetches nothing while they run: hand slow work to another process.
+    no lock. The crawl fetches nothing while they run: leave slow work to another process.
 
-    An `OSError` means that the disk refuses. If it is full, the crawl waits for room and calls
-    again with the same page; otherwise it saves its state and stops with exit status 3, and
-    fetches the page again when it is resumed. Any other exception is a bug and ends the crawl
-    with its traceback.
+    An `OSError` means that the disk refused a write. If it is full, the crawl waits for room and
+    calls again with the same page; otherwise it saves its state and stops with exit status 3,
+    and fetches the page again when it is resumed. Any other exception is a bug and ends the
+    crawl with its traceback.
 
-    After a kill or a power cut, pages that came since the last checkpoint, some seconds
-    before, come again. An output that must not keep them twice is a `Durable` one.
+    After a kill or a power cut, the resumed crawl passes the pages since the last checkpoint
+    (some seconds) once more. An output that must not store them twice should be `Durable`.
     """
 
     def loaded(self, page: Page) -> None:
-        """A page came, complete, decoded and parsed. You may keep it: it does not change.
+        """Take a page: complete, decoded and parsed. You may keep the object; it does not change.
 
-        If a mirror is refreshed, a large file that did not change may come without a body:
-        see `Page.body`.
+        When a mirror is refreshed, a large unchanged file may have no body: see `Page.body`.
         """
 
     def failed(self, url: Url, outcome: Outcome) -> None:
-        """The fate of `url` is decided, and there is no page. Retries are not reported."""
+        """Note that `url` ended with `outcome`, without a page. Retries are not reported."""
 
     def stats(self) -> dict[str, object]:
         """Return counts for the status page, fit for JSON. Called about once a second."""
 
     def close(self) -> None:
-        """The crawl is over: release files. Called once; nothing is called after it."""
+        """Release files at the end of the crawl. Called once, after all other methods."""
 
 
 @runtime_checkable
@@ -68,19 +67,19 @@ class Durable(Output, Protocol):
     """An output that is a part of the saved state: one with these three methods as well."""
 
     def cut(self) -> Any:
-        """Return a mark of how much is written, fit for JSON; a different one after more.
+        """Return a mark of how much is written, fit for JSON; it changes with each write.
 
-        Called at each checkpoint; the first comes before the first page.
+        Called at each checkpoint; the first call comes before the first page.
         """
 
     def sync(self) -> None:
         """Sync the files that list the pages. Raises `OSError`."""
 
     def load(self, mark: Any) -> None:
-        """Go on from `mark`; pages after it come again. Called before anything else.
+        """Continue from `mark`; later pages will be passed again. Called before anything else.
 
         Raises `OSError` or `ValueError` if the data up to the mark is damaged, `UserError` if
-        the operator can mend that.
+        the operator can repair that.
         """
 
 
@@ -89,16 +88,16 @@ class ReplyListener(Output, Protocol):
     """An output that gets all replies of servers: one with these two methods as well."""
 
     def replied(self, page: Page) -> None:
-        """A reply came that is no page to keep: an error, a redirect, a robots.txt, a copy.
+        """Take a reply that is not a page to keep: an error, a redirect, a robots.txt, a copy.
 
         Replies of failed tries are included. An `OSError` means the same as in `loaded`.
         """
 
     def resolved(self, answer: Answer) -> None:
-        """A name server has just answered with the addresses of a name. Must not raise `OSError`.
+        """Take an answer that has just come from a name server. Must not raise `OSError`.
 
         The name is in lower case and without a final dot. It may be that of a link, resolved
-        in advance. Names that are in the cache are not reported again.
+        in advance. Names found in the cache are not reported again.
         """
 
 
@@ -107,27 +106,27 @@ class Refresher(Protocol):
     """An output that has pages of an earlier crawl and fetches only those that changed."""
 
     def conditions(self, url: str) -> Sequence[str]:
-        """Return header lines that ask the server for `url` only if it changed."""
+        """Return header lines for a request for `url`, so that it is sent only if it changed."""
 
     def unchanged(self, page: Page) -> None:
-        """Fill in `page`, a reply that nothing changed (304), from the stored page.
+        """Fill in `page`, a reply with status 304, from the stored page.
 
-        Sets outcome and body, which makes it a success. If the stored page is damaged, sets an
-        outcome that makes the crawl fetch the URL again, this time without conditions.
+        Sets outcome and body, so that it becomes a success. If the stored page is damaged, sets
+        an outcome that makes the crawl fetch the URL again, without conditions.
         """
 
     def moved(self, url: str, target: str) -> None:
-        """`url` redirects to `target`."""
+        """Note that `url` redirects to `target`."""
 
     def finish(self) -> Iterator[None]:
-        """Do the work that is left when the crawl has ended, in steps.
+        """Do the work that remains after all pages are fetched, in steps.
 
         The crawl may stop after any step, or at an `OSError`; the work then begins anew.
         """
 
 
 class NoRefresh:
-    """No page is known from an earlier crawl."""
+    """A refresher without pages of an earlier crawl."""
 
     def conditions(self, url: str) -> Sequence[str]:
         return ()
@@ -207,9 +206,9 @@ class _Delivery:
 class SeveralOutputs(SavedPart):
     """Several outputs as one, called in the order given.
 
-    If one raises an exception, those after it do not get the page or the failure; when it comes
-    again, those before it are not called again. `close` reaches all of them. The durable ones are
-    saved in the state under their names.
+    If one raises an exception, those after it do not get the page or the failure; when it is
+    passed again, those before it are not called a second time. `close` closes all of them. The
+    marks of the durable ones are saved in the state under their names.
     """
 
     def __init__(self, outputs: Mapping[str, Output]) -> None:
@@ -223,7 +222,7 @@ class SeveralOutputs(SavedPart):
         #: The output that has pages of an earlier crawl; at most one is used.
         self.refresher = next((p for p in outputs.values() if isinstance(p, Refresher)), NO_REFRESH)
         self._pages = _Delivery()
-        # Pages may come between a failure that was refused and its return.
+        # Apart from pages, because pages may be passed between a refused failure and its repetition.
         self._failures = _Delivery()
 
     def loaded(self, page: Page) -> None:
@@ -250,7 +249,7 @@ class SeveralOutputs(SavedPart):
             output.sync()
 
     def load(self, mark: dict[str, Any]) -> None:
-        """Each output goes on from its part of `mark`, if it has one."""
+        """Each output continues from its part of `mark`, if it has one."""
         for name, output in self._durable.items():
             if name in mark:
                 output.load(mark[name])

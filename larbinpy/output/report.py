@@ -50,10 +50,10 @@ def build_report(
 
 
 def write_report(path: str | os.PathLike[str], report: Mapping[str, object]) -> None:
-    """Write `report` to `path`, whole or not at all. Raises `OSError`.
+    """Write `report` to `path`, completely or not at all. Raises `OSError`.
 
-    Writes into a pipe or a device (``/dev/stdout``), but replaces a file; a link to a file
-    stays a link.
+    A file is replaced; a link to a file stays a link. A pipe or a device (``/dev/stdout``) is
+    written to.
     """
     text = json.dumps(report, indent=2) + "\n"
     if _is_special(path):

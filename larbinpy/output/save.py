@@ -4,10 +4,10 @@
 ``number URL`` for each. Only the index counts: a file gets its line when it is complete, and
 the next page takes the number of a file without a line, which a kill may leave.
 
-A resumed crawl fetches the pages again that came since its last checkpoint, so it removes the
-copies it has of them. Another crawl may have written to the same folder since: each crawl
-puts its name into the file ``.larbinpy-crawl`` before its first page, and removes nothing
-where it finds another name.
+A resumed crawl fetches the pages since its last checkpoint again, so it first removes the copies
+it has of them. Another crawl may have written to the same folder since. Each crawl therefore puts
+its name into the file ``.larbinpy-crawl`` before its first page; a resumed crawl that finds
+another name there removes nothing.
 """
 
 import os
@@ -40,8 +40,8 @@ class SaveMark(TypedDict):
 class SaveOutput:
     """Numbered files below `directory`, which is made if it is missing.
 
-    If the directory has some already, numbering goes on after the last. One crawl at a time
-    writes there; a second is refused with `BlockingIOError`.
+    If the directory has some already, numbering continues after the last. One crawl at a time
+    may write there; a second one gets `BlockingIOError`.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class SaveOutput:
         return sorted(int(m[1]) for name in os.listdir(self._root) if (m := _FOLDER.match(name)))
 
     def _open_from(self, number: int) -> "_Folder":
-        """Open the first folder with room, from `number` on; skip folders of others."""
+        """Open the first folder with room, from `number` on; skip folders of other programs."""
         while True:
             folder = self._open(number)
             if folder is not None and folder.next < self._most:
@@ -119,13 +119,13 @@ class SaveOutput:
         self._current.sync()
 
     def load(self, mark: SaveMark) -> None:
-        """Remove the pages after a mark: they come again, and get their numbers again."""
+        """Remove the pages after a mark: they will be fetched again, and get the same numbers."""
         if self._last_crawl() != mark["crawl"]:
             return
         self._crawl, self._signed = mark["crawl"], True
         self._current.close()
         with ExitStack() as closing:
-            # From the end on: after a kill here the next start finds the rest.
+            # Last folder first: if this is interrupted by a kill, the next start finds the rest.
             for folder in reversed(self._written_since(mark["folder"], closing)):
                 folder.take_back(mark["index"] if folder.number == mark["folder"] else 0)
         self._current = self._open_from(mark["folder"])
@@ -139,10 +139,11 @@ class SaveOutput:
         return ""
 
     def _written_since(self, first: int, closing: ExitStack) -> list["_Folder"]:
-        """Open folder `first` and those begun after it, each when the one before was full.
+        """Open folder `first` and those that this crawl began after it.
 
-        After a power cut an index may have lost lines that the next folder still has, so a
-        folder that is not full ends the row only if the next number is missing, too.
+        A folder is begun when the one before is full, so the series ends at a folder that is not
+        full. But after a power cut an index may have lost lines although the next folder exists;
+        so the series ends there only if the next number is missing, too.
         """
         folders: list[_Folder] = []
         numbers = [number for number in self._numbers() if number >= first]
@@ -178,7 +179,7 @@ class _Folder:
 
     @classmethod
     def open(cls, number: int, fd: int) -> "_Folder | None":
-        """Open the folder behind `fd`; closes `fd` and returns None if the folder is not ours."""
+        """Open the folder `fd`; close it and return None if another program made the folder."""
         with ExitStack() as undo:
             undo.callback(os.close, fd)
             names = set(os.listdir(fd))
@@ -200,7 +201,7 @@ class _Folder:
         return self._index.size
 
     def add(self, url: str, body: bytes) -> None:
-        """Save a page and index it; after an `OSError` neither is done."""
+        """Save a page and index it; after an `OSError` neither was done."""
         name = f"f{self.next:05}"
         create(_PART, (body,), folder=self._fd)
         try:
@@ -221,8 +222,8 @@ class _Folder:
     def take_back(self, length: int) -> None:
         """Remove the pages after the first `length` bytes of the index.
 
-        Raises `ValueError` if it is shorter, unless no page is left: a reader of the pages may
-        have taken the folder away.
+        Raises `ValueError` if it is shorter, unless no page is left: a consumer of the pages may
+        have removed them.
         """
         pages = [name for name in os.listdir(self._fd) if _FILE.match(name)]
         if pages and self.length < length:
@@ -243,7 +244,7 @@ class _Folder:
 
 
 def _following(index: LineFile) -> int | None:
-    """Return the number after the last in `index`; None if the index is not ours."""
+    """Return the number after the last in `index`; None if another program wrote the index."""
     last = -1
     for line in index.lines():
         word, _, _ = line.strip().partition(b" ")

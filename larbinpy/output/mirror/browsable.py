@@ -1,10 +1,10 @@
 """A mirror that browses offline: rewriteLinks.
 
-While the crawl runs, pages are written as they came, and the catalog notes which URL has
-which file (`naming`). Pages in which links are rewritten are also kept as originals
-(`originals`); when the crawl has ended, each is made anew from its original (`relinking`).
+While the crawl runs, pages are written as received, and the catalog records which URL has which
+file (`naming`). Pages whose links will be rewritten are also stored as originals (`originals`).
+When all pages are fetched, each of these is written again from its original (`relinking`).
 
-If a server answers that a page has not changed (304), or the page fails, its file stays.
+If a server answers that a page has not changed (304), or the page fails, its file is kept.
 """
 
 import os
@@ -23,15 +23,15 @@ from larbinpy.storage.files import LineFile, open_folder
 from larbinpy.url import Url, hash64
 
 _LOCK = ".larbinpy-names"
-#: Headers that describe the page or link from it; those of the stored page count on a 304, too.
+#: Headers that describe the page or contain links. For a 304, those of the stored page are used.
 _LASTING = frozenset({"content-type", "etag", "last-modified", "link", "refresh", "x-robots-tag"})
 _LONGEST_HEADER = 2000
 #: Headers with which a server can be asked whether a page has changed, and the request headers.
 _CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
-#: Reading a larger file (bytes) takes more than a few milliseconds. One that did not change is
-#: read only if it may have links.
+#: Bytes of a large file, which takes more than a few milliseconds to read. If it did not change, it
+#: is read only if it may have links.
 _LARGE = 1 << 20
-#: Bytes from which that is decided.
+#: Bytes at the beginning of a file that show whether it may have links.
 _BEGINNING = 1 << 16
 
 
@@ -52,7 +52,7 @@ class MirrorSettings:
 class BrowsableMirror:
     """Pages at HOST[:PORT]/path below `directory`, which is made if it is missing.
 
-    One crawl at a time writes to a mirror; a second is refused with `BlockingIOError`.
+    One crawl at a time may write to a mirror; a second one gets `BlockingIOError`.
     """
 
     def __init__(self, directory: str | os.PathLike[str], settings: MirrorSettings) -> None:
@@ -105,7 +105,7 @@ class BrowsableMirror:
         """Do nothing: the catalog is synced with the pages."""
 
     def load(self, mark: list[int] | int) -> None:
-        """Refuse a mark of a mirror elsewhere, or of a plain mirror, whose mark is a number."""
+        """Refuse the mark of a mirror in another folder, or of a plain mirror (a number)."""
         pages = mark if isinstance(mark, int) else mark[0]
         if pages and self._catalog.is_empty:
             raise UserError(
@@ -147,9 +147,9 @@ class BrowsableMirror:
         )
 
     def _twin(self, entry: Entry) -> Entry | None:
-        """Return the page that has the plainest path for `entry`, if both pages are the same.
+        """Return the page that has the plainest path of `entry`, if both have the same content.
 
-        On most sites ``/`` and ``/index.html`` are the same, and so are http and https.
+        On most sites ``/`` and ``/index.html`` are the same page, and so are http and https.
         """
         twin = self._catalog.at(self._names.plainest(entry.url, entry.type))
         if twin is None or (twin.digest, twin.form) != (entry.digest, entry.form):
@@ -159,7 +159,7 @@ class BrowsableMirror:
     # Refreshing a stored mirror.
 
     def conditions(self, url: str) -> list[str]:
-        """Return header lines that ask for `url` only if it changed; none if it must come."""
+        """Return header lines that ask for `url` only if it changed; none if it must be sent."""
         entry = self._catalog.get(url) if self._settings.conditional else None
         if entry is None or not self._is_there(entry):
             return []
@@ -167,7 +167,7 @@ class BrowsableMirror:
         return [f"{ask}: {values[name]}" for name, ask in _CONDITIONS.items() if name in values]
 
     def unchanged(self, page: Page) -> None:
-        """Turn a 304 into the stored page; if that is damaged, the page must come once more."""
+        """Turn a 304 into the stored page; if that is damaged, have the page fetched again."""
         entry = self._catalog.get(page.url.href) if self._settings.conditional else None
         if entry is None:
             return
@@ -183,7 +183,7 @@ class BrowsableMirror:
         self._catalog.stay(entry.url)
 
     def moved(self, url: str, target: str) -> None:
-        """A redirect: links to `url` lead to the file of `target`."""
+        """Note a redirect: links to `url` will lead to the file of `target`."""
         self._catalog.move(url, target)
 
     def finish(self) -> Iterator[None]:
@@ -196,9 +196,9 @@ class BrowsableMirror:
         return self._tree.size(entry.path) == entry.size
 
     def _stored_body(self, entry: Entry) -> bytes | None:
-        """Return the page as it came, None if its file was changed since or is missing.
+        """Return the page as received; None if its file is missing or was changed.
 
-        For a large file without links only the size is checked; the result is empty then.
+        For a large file without links only the size is checked, and the result is empty.
         """
         if not self._is_there(entry):
             return None
@@ -223,5 +223,5 @@ def _digest(body: bytes) -> bytes:
 
 
 def _is_safe(value: str) -> bool:
-    """Is `value` safe to be sent back in a request header?"""
+    """Whether `value` is safe to be sent back in a request header."""
     return len(value) <= _LONGEST_HEADER and value.isprintable() and value.isascii()

@@ -1,8 +1,8 @@
-"""The catalog of a mirror that browses offline: which URL has which file, and how it came.
+"""The catalog of a mirror that browses offline: which URL has which file, and data about it.
 
-One SQLite file in the mirror's folder, ``.larbinpy-catalog``. All changes since the last
-checkpoint are one transaction: a kill undoes it, and the pages come again, as they do for
-every output. SQLite's page cache bounds the memory, however large the mirror.
+The catalog is an SQLite file in the mirror's folder, ``.larbinpy-catalog``. All changes since the
+last checkpoint are one transaction: a kill undoes it, and a resumed crawl fetches the pages again,
+as for every output. SQLite's page cache bounds the memory, however large the mirror.
 """
 
 import errno
@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS moved (url TEXT PRIMARY KEY, target TEXT NOT NULL) WI
 CREATE TABLE IF NOT EXISTS leaving (old TEXT PRIMARY KEY, new TEXT NOT NULL) WITHOUT ROWID;
 """
 _COLUMNS = "url, path, headers, charset, digest, form, size"
-#: Longer chains of redirects are circles, or none that a crawl would follow.
+#: Longer chains of redirects are loops, or longer than a crawl follows.
 _MAX_HOPS = 10
 #: Pages read at once by `pages`.
 _BATCH = 200
@@ -44,11 +44,11 @@ class Entry:
     headers: list[tuple[str, str]]
     #: The encoding it was read in.
     charset: str | None
-    #: Digest of the body as it came.
+    #: Digest of the body as received.
     digest: bytes
     #: Value of `larbinpy.parse.Form` if links in it are rewritten, else None.
     form: str | None
-    #: Bytes of the body as it came.
+    #: Bytes of the body as received.
     size: int
 
     @property
@@ -97,7 +97,7 @@ class Catalog:
             self._base.executescript(_SCHEMA)
             [[version]] = self._base.execute("PRAGMA user_version")
         self._rewritten = bool(version == 0)
-        #: How often files or redirects changed, so that links must be rewritten.
+        #: Number of changes to files and redirects, after which links must be rewritten.
         self.changes = 0
 
     def __repr__(self) -> str:
@@ -157,7 +157,7 @@ class Catalog:
         return None
 
     def _chain(self, url: str) -> list[str]:
-        """Return the targets of redirects from `url`, the last first, and `url` itself."""
+        """Return the targets of redirects from `url`, the last one first, then `url` itself."""
         chain = [url]
         while len(chain) <= _MAX_HOPS:
             row = self._first("SELECT target FROM moved WHERE url = ?", chain[-1])
@@ -167,7 +167,7 @@ class Catalog:
         return chain[::-1]
 
     def put(self, entry: Entry) -> None:
-        """Enter a page that came, in place of an earlier one of its URL."""
+        """Enter a page; it replaces an earlier one of its URL."""
         values = (entry.url, entry.path, json.dumps(entry.headers), entry.charset, entry.digest)
         self.stay(entry.url)
         self._write(
@@ -226,7 +226,7 @@ class Catalog:
             last = rows[-1][0]
 
     def close(self) -> None:
-        """Commit and close. An empty catalog is removed: it would bar a mirror without it."""
+        """Commit and close. An empty catalog is removed: it would prevent a plain mirror here."""
         try:
             self.commit()
             is_empty = self.is_empty
@@ -243,7 +243,7 @@ def _entry(row: tuple[Any, ...]) -> Entry:
 
 
 def is_rewritten(folder: str | os.PathLike[str]) -> bool:
-    """Are all links of the mirror in `folder` rewritten? True without a catalog."""
+    """Whether all links of the mirror in `folder` are rewritten; True without a catalog."""
     path = Path(folder) / NAME
     if not path.exists():
         return True

@@ -1,7 +1,7 @@
-"""How a file gets into a mirror: a temporary file, and folders entered without following links.
+"""Puts files into a mirror: by a temporary file, and through folders that are no symbolic links.
 
-Both mirrors write this way; they differ in the names that they give. A page is written to one
-temporary file in the mirror's folder and renamed into place, so a file under its final name is
+Both kinds of mirror write this way; they differ in file names. A page is written to one temporary
+file in the mirror's folder and renamed into place, so a file under its final name is
 complete. Each folder is opened relative to the one above it and never through a symbolic link,
 so a link planted in the mirror leads nowhere.
 """
@@ -20,7 +20,7 @@ class Incoming:
 
     def __init__(self, root: int) -> None:
         self._root = root
-        # A kill may have left one, and perhaps no page comes that would replace it.
+        # A kill may have left a temporary file, and perhaps no page will replace it.
         discard(_PART, folder=root)
 
     def __repr__(self) -> str:
@@ -51,9 +51,9 @@ class Incoming:
 def enter(start: int, folders: Sequence[str], make_way: Callable[[int, int], None]) -> int:
     """Descriptor of the folder that `folders` lead to from `start`; missing ones are made.
 
-    Takes over the descriptor `start`. Where a name belongs to something that is no folder,
-    `make_way` renames that: it gets the descriptor of the folder it is in, and the index of
-    the name in `folders`. Raises `OSError`.
+    Takes ownership of the descriptor `start`. If a name belongs to something that is not a folder,
+    `make_way` must rename that: it gets the descriptor of the parent folder and the index of the
+    name in `folders`. Raises `OSError`.
     """
     folder = start
     for index, name in enumerate(folders):

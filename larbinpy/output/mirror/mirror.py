@@ -1,21 +1,22 @@
 """Mirror mode: pages at HOST[:PORT]/path, as their URLs name them.
 
-`paths` gives every URL a plain name and an own name. A URL has its plain name, except:
+`paths` gives every URL a plain name and an *own* name, which no other URL can have. The file of a
+URL has the plain name, except:
 
 - if the plain name is needed as a folder (``/a`` beside ``/a/b``), the page has its own name,
-  ``a#file``; a page that came first is moved there. The order in which they come does not
-  matter.
+  ``a#file``; a page that was written earlier is renamed. The order in which pages arrive does
+  not matter.
 - ``/a/`` and ``/a/index.html`` both have the plain name ``a/index.html``, and http and https
   of one host have that of the host. The URL that comes first keeps the plain name for good,
   the other gets its own: ``a/index.html#folder`` or ``#file``, ``HOST#http`` or
   ``HOST#https``. The file ``.larbinpy-names`` records which came first.
 
-So each URL has one file, a page fetched again replaces only itself, and without such clashes
-every file is where its URL says. Names do not depend on anything that a server sends.
+So each URL has one file, a page that is fetched again replaces only itself, and without such
+clashes every file is where its URL says. Names do not depend on anything that a server sends.
 
-A resumed crawl fetches the pages again that came since its last checkpoint. Nothing has to be
-undone for that: each page replaces itself, and the owner of a name stays the same, as its line
-is written before its page.
+A resumed crawl fetches the pages since its last checkpoint again. Nothing has to be undone for
+that: each page replaces itself, and the owner of a name stays the same, as its line is written
+before its page.
 """
 
 import os
@@ -27,7 +28,7 @@ from larbinpy.page import Page
 from larbinpy.storage.files import LineFile, enter_folder, open_folder
 from larbinpy.url import Url, fingerprint
 
-# Folders of hosts have no leading dot.
+# The name cannot clash with a folder of a host, which has no leading dot.
 _NAMES = ".larbinpy-names"
 
 _RIVAL = {"http": "https", "https": "http", "file": "folder", "folder": "file"}
@@ -101,7 +102,7 @@ class MirrorOutput:
         def make_way(parent: int, index: int) -> None:
             name, page = place.folders[index], place.pages[index]
             path = "/".join((site, *place.folders[: index + 1]))
-            # The page (or planted link) of that name moves to where the page now belongs.
+            # The page (or planted link) that has the name of the folder gets its own name.
             if name == INDEX and not self._holders.holds("file", path):
                 page = f"{INDEX}#folder"
             os.rename(name, page, src_dir_fd=parent, dst_dir_fd=parent)
@@ -109,8 +110,8 @@ class MirrorOutput:
         return site, enter(folder, place.folders, make_way)
 
     def _enter_site(self, place: Place) -> tuple[str, int]:
-        # Anything else than a folder at the top of the mirror is a link or a file of somebody
-        # else, and stays.
+        # If the name belongs to something else than a folder, that is a link or another
+        # program's file; it is not touched.
         if self._holders.take(place.scheme, place.site):
             folder = enter_folder(self._root, place.site)
             if folder is not None:

@@ -1,10 +1,10 @@
 """Which file a URL has in a mirror that browses offline.
 
-A URL gets the plainest name of `paths.browsable` that no other URL has, and keeps it: the
-catalog knows. A file that is in the way of a folder moves aside, as in `mirror`.
+A URL gets the plainest name of `paths.browsable` that no other URL has, and keeps it; the catalog
+stores it. A file whose name is needed for a folder is renamed, as in `mirror`.
 
-Before a file is removed the catalog notes it together with the file that takes its place, in
-one transaction. After a kill the file is either still in use or cleared away at the next start.
+Before a file is removed, the catalog records it together with the file that replaces it, in one
+transaction. So after a kill the file is either still in use, or it is removed at the next start.
 """
 
 from contextlib import suppress
@@ -38,7 +38,7 @@ class Names:
         return self._free(url, media_type)
 
     def free_of_folders(self, entry: Entry) -> str:
-        """Return its path, or another if a power cut left a folder in its place."""
+        """Return the path of `entry`, or a new one if a power cut left a folder in its place."""
         if not self.tree.is_folder(entry.path) or self._catalog.at(entry.path) is None:
             return entry.path
         path = self._free(entry.url, entry.type, but=entry.path)
@@ -66,15 +66,15 @@ class Names:
         return browsable(url, media_type, self._lower_case)
 
     def _make_way(self, path: str) -> None:
-        """Rename whatever is at `path` and is no folder; a page gets its next name."""
+        """Rename the file or link at `path`; a page gets its next name."""
         entry = self._catalog.at(path)
         if entry is None:
             folders, slash, name = path.rpartition("/")
             self.tree.rename(path, folders + slash + beside(name, "#file"))
             return
         new = self._free(entry.url, entry.type, but=path)
-        # Commit first: if a kill comes before the rename, the next start still moves the file.
-        # The other way round, a folder would be in the place of the page for good.
+        # Commit first: if a kill comes before the rename, the next start renames the file. In the
+        # other order, the catalog would keep a path at which there is a folder.
         self._catalog.leave(path, new)
         self._catalog.rename(entry.url, new)
         self._catalog.commit()
@@ -82,7 +82,7 @@ class Names:
         self._catalog.left(path)
 
     def _clear_away(self) -> None:
-        """Finish the moves and removals that the catalog notes and a kill prevented."""
+        """Finish the renames and removals that the catalog records and a kill prevented."""
         for old, new in self._catalog.leaving():
             if self._catalog.at(old) is None and self.tree.size(old) is not None:
                 if self.tree.size(new) is None and not self.tree.is_folder(new):

@@ -1,4 +1,4 @@
-"""The pages as they came, compressed, for a mirror in which their links are rewritten."""
+"""The rewritten pages of a mirror as received, compressed."""
 
 import zlib
 

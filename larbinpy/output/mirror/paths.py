@@ -33,7 +33,7 @@ from hashlib import blake2b
 MAX_NAME = 255
 #: Bytes of a relative path. PATH_MAX is 4096; the rest is for the folder it is relative to.
 MAX_PATH = 3000
-#: Folders below the host's. Each costs a block on disk, and a URL could ask for 4000.
+#: Most folders below the host's. Each takes a block on disk, and a URL could need 4000.
 MAX_DEPTH = 100
 
 INDEX = "index.html"
@@ -64,7 +64,7 @@ class Place:
     """The place of a URL: ``site / folders... / name``, all plain names."""
 
     scheme: str
-    #: ``host[:port]``; then the folder for this scheme if the other scheme has that one.
+    #: ``host[:port]``, and the folder to use if the other scheme has that one.
     site: str
     own_site: str
     folders: tuple[str, ...]

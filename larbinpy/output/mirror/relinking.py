@@ -1,6 +1,6 @@
-"""Rewrites the links of a mirror when its pages have come.
+"""Rewrites the links of a mirror when all its pages are fetched.
 
-Each HTML, XHTML, SVG or CSS file is made anew from its original and the catalog. The result
+Each HTML, XHTML, SVG or CSS file is written again from its original and the catalog. The result
 depends on those two alone, so the work may be interrupted and begun again at any time: a
 resumed crawl and a refreshed mirror end with the same files as one that ran through.
 """
@@ -40,7 +40,7 @@ class Relinking:
     def steps(self) -> Iterator[None]:
         """Rewrite all pages, a page or a part of one in each step.
 
-        Repeats the pass if a page or a redirect came between the steps.
+        Repeats everything if a page or a redirect was entered between the steps.
         """
         seen = -1
         while seen != self._catalog.changes:
@@ -63,7 +63,7 @@ class Relinking:
         )
         body = yield from rewriting(page, relative.to(entry.path))
         if self._catalog.get(entry.url) != entry:
-            return  # It came anew between the steps; the next pass rewrites it.
+            return  # it was fetched again between the steps; the next pass rewrites it
         if self._keep and body != original:
             folders, slash, name = entry.path.rpartition("/")
             kept = folders + slash + beside(name, _KEPT)

@@ -1,6 +1,6 @@
 """The files of a mirror that browses offline, by their paths below its folder.
 
-A file is whole or missing, and no path leads through a symbolic link: see `incoming`.
+A file is complete or missing, and no path leads through a symbolic link: see `incoming`.
 """
 
 import errno
@@ -12,7 +12,7 @@ from stat import S_ISDIR, S_ISREG
 from larbinpy.output.mirror.incoming import Incoming, enter
 from larbinpy.storage.files import discard, find_folder
 
-#: Errors that mean: no file of that name, but a folder, a link or nothing.
+#: Errors that mean that there is no file of that name, but a folder, a link or nothing.
 _NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP)
 
 
@@ -74,7 +74,7 @@ class Tree:
             os.rename(name, last, src_dir_fd=here, dst_dir_fd=there)
 
     def remove(self, path: str, but: str) -> None:
-        """Remove the file `path` unless it is the file `but`, as on a disk that ignores case."""
+        """Remove the file `path`, unless it is the same as `but` (on a disk that ignores case)."""
         if self._stat(path) == self._stat(but):
             return
         with suppress(OSError), self._parent(path) as (folder, name):

@@ -3,15 +3,15 @@
 The key is the URL with its host reversed (SURT), so that sites of one domain are adjacent. It
 ignores differences that seldom matter: it has no ``www.``, no session ids, lower case only, and
 sorted parameters. The Internet Archive's Java code and its Python port, `surt`, define it.
-Replay software computes the key of the URL that a reader asks for, so ours must be equal to the
-letter, oddities included.
+Replay software computes the key of the URL that a user asks for, so the keys must be exactly
+equal to its, including all oddities.
 
 `surt` is not used here: it is under the AGPL, was last released in 2019, takes 14 us for a key
 instead of 5, and imports tldextract and requests (76 ms, 9 MB). It would save 75 lines. The tests
 compare `key` with it on the web platform's URLs and on 10,000 odd ones: no key differs.
 
-While a WARC file grows its lines are in a journal, in the order of their captures. They may
-be more than memory should hold, so an external merge sort makes the index from the journal.
+While a WARC file grows, the lines of its index are in a journal, in the order of the captures.
+They may be too many for memory, so an external merge sort makes the index from the journal.
 """
 
 import heapq
@@ -58,7 +58,7 @@ MERGED_LINES = 1000
 
 
 def key(url: str) -> str:
-    """Return the key of a canonical http or https URL; a dns: URL is its own, in lower case."""
+    """Return the key of a canonical http or https URL, or of a dns: URL (itself, lower case)."""
     if url.startswith("dns:"):
         return url.lower()
     scheme, host, port, rest = split(url)
@@ -98,7 +98,7 @@ def _query_key(query: str) -> str:
 
 
 def _unescaped(text: str) -> bytes:
-    """Return `text` without escapes, also without those that unescaping makes."""
+    """Return `text` without escapes; unescaped repeatedly, as that may produce new escapes."""
     data = text.encode()
     while b"%" in data:
         once = unquote_to_bytes(data)

@@ -1,10 +1,10 @@
 """Makes WARC records of pages: requests and replies, each record a gzip member.
 
-WARC/1.1 (ISO 28500:2017). Heads are kept as they came, to the byte. Bodies are kept decoded, as
-libcurl hands them over; under headers that name a coding no reader could make sense of them.
-So such headers are renamed (``X-Archive-Orig-...``), and Content-Length is that of the decoded
-body. HTTP/2 has no text form: its replies are written like those of HTTP/1.1, and
-``WARC-Protocol`` names the version.
+WARC/1.1 (ISO 28500:2017). Heads are stored exactly as received, with the following exceptions.
+Bodies are stored decoded, as libcurl returns them. Headers that name a coding would then be wrong,
+so they are renamed (``X-Archive-Orig-...``), and Content-Length is that of the decoded body. HTTP/2
+has no text form: its replies are written like those of HTTP/1.1, and ``WARC-Protocol`` names the
+version.
 """
 
 import re
@@ -67,7 +67,7 @@ class Original:
 
 
 def digest(data: bytes) -> str:
-    """Return the SHA-1 of `data` as fields of records spell it."""
+    """Return the SHA-1 of `data` in the form of WARC fields."""
     return "sha1:" + b32encode(sha1(data).digest()).decode()
 
 
@@ -75,7 +75,7 @@ _EMPTY = digest(b"")
 
 
 class Records:
-    """Makes records for the file that `into` or `info` named last."""
+    """Makes records for the file that was last passed to `into` or `info`."""
 
     def __init__(self) -> None:
         self._members = _Members()
@@ -111,8 +111,8 @@ class Records:
     ) -> Iterator[Record]:
         """Yield the records of a fetch: response, request, metadata.
 
-        With `original`, an earlier capture of the same payload, a revisit in place of the
-        response. `payload` is the digest of the body.
+        With `original`, an earlier capture of the same payload, a revisit record takes the place
+        of the response. `payload` is the digest of the body.
         """
         identity = _identity()
         yield self._response(page, date, payload, original, identity)
@@ -153,9 +153,10 @@ class Records:
         if kind in _WHOLE:
             head.append(("WARC-Payload-Digest", whole))
         head += [("Content-Type", type_), ("Content-Length", str(len(block)))]
-        # With no HTTP head to format anew, warcio writes the block as it is. For a revisit it
-        # would only write a head that it formatted itself, as `create_revisit_record` does, and
-        # the head as received (spacing, folded lines, bytes beyond ASCII) would be lost.
+        # warcio gets no parsed HTTP head, so that it writes the block unchanged. For the type
+        # "revisit" it would write only a head that it formats itself (see its
+        # `create_revisit_record`), and the head as received (spacing, folded lines, non-ASCII
+        # bytes) would be lost; so it is passed "response" instead.
         self._writer.write_record(
             ArcWarcRecord(
                 "warc",
@@ -227,7 +228,7 @@ def _mime(page: Page) -> str | None:
 
 
 def _metadata(page: Page) -> bytes:
-    """Return fields on how the page was found and fetched, and its links, as Heritrix has them."""
+    """Return fields on how the page was found and fetched, and its links, as in Heritrix."""
     via = f"via: {page.url.via}\r\n" if page.url.via is not None else ""
     charset = f"charsetForLinkExtraction: {page.charset}\r\n" if page.charset else ""
     links = "".join([f"outlink: {link}\r\n" for link in page.links])

@@ -25,8 +25,8 @@ _NOT_IN_NAMES = re.compile(r"[^\w.-]", re.ASCII)
 
 
 class SeriesMark(TypedDict):
-    """The name of the crawl and the number of its next file; the name and length (bytes) of
-    the file that grows; the names of complete files that may still need their journal."""
+    """The files of a crawl at a checkpoint: its name and the number of its next file; name and
+    length (bytes) of the file that grows; complete files that may still need their journal."""
 
     crawl: str
     number: int
@@ -38,9 +38,10 @@ class SeriesMark(TypedDict):
 class Series:
     """The files of one crawl in `folder`, a descriptor; `about` are fields of their first record.
 
-    A journal is kept until its index is on the disk: until the `sync` of a cut that was made
-    after the index. Complete files may be taken away at any time, their journals, too. The file
-    after `file_size` bytes is a new one; `merged_lines` lines of an index are merged in a step.
+    A journal is kept until its index is on the disk, that is until the `sync` after the first
+    `cut` that followed the index. Complete files and their journals may be removed by other
+    programs at any time. A new file is begun after `file_size` bytes. In one step, `merged_lines`
+    lines of an index are merged.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class Series:
             self._sorted.append(self._unsorted.popleft())
 
     def ready(self, date: str) -> Records:
-        """Open a file to `append` to if there is none; return the maker of its records.
+        """Make sure that a file is open for `append`; return the maker of its records.
 
         Raises `OSError`.
         """
@@ -124,7 +125,7 @@ class Series:
         return growing
 
     def _complete(self) -> None:
-        """Complete the file that grows: it does not change any more."""
+        """Complete the file that grows, and give it its final name."""
         growing = self._growing
         if growing is not None:
             self._rename(growing.name + _WARC + _OPEN, growing.name + _WARC)
@@ -162,7 +163,7 @@ class Series:
         self._sorted.remove(name)
 
     def load(self, mark: SeriesMark) -> None:
-        """Go on at a mark: records after it are cut off, as their pages come again."""
+        """Continue from a mark: cut off later records, whose pages will be fetched again."""
         self._crawl, self._number = mark["crawl"], mark["number"]
         there = set(os.listdir(self._folder))
         for file in sorted(there):
@@ -174,9 +175,9 @@ class Series:
             self._take_back(mark["growing"], mark["length"], there)
 
     def _take_back(self, name: str, length: int, there: set[str]) -> None:
-        """Cut the file `name` to `length`, and let it grow again if it was longer.
+        """Cut the file `name` to `length`; it grows again unless it was complete at that length.
 
-        A reader may have taken the file away when it was complete.
+        Another program may have removed the file when it was complete.
         """
         file, journal, index = (name + ending for ending in (_WARC, _INDEX + _OPEN, _INDEX))
         if file in there:
@@ -238,7 +239,7 @@ class _Growing:
             if record.entry is not None:
                 lines.append(record.entry.line(offset, len(record.data), self.name + _WARC))
             offset += len(record.data)
-        # Lines whose captures are missing can only be left by a kill; then both are cut off.
+        # The journal first. A kill may leave lines without captures; `load` cuts both off.
         self._journal.write(b"".join(lines))
         try:
             self._file.write(b"".join(record.data for record in records))

@@ -1,13 +1,12 @@
 """Archive mode: all requests and replies, in WARC files that replay software reads.
 
-A fetch is a response, its request, and metadata: how the URL was found, how long the fetch took
-and the links of the page. A payload that came before is not stored twice: a revisit record
-refers to the first one, as long as that is remembered. Replies that are no pages are stored as
-well, since replaying a site needs its redirects, and so is each robots.txt. A name lookup is
-stored before the first capture of its host.
+A fetch is stored as a response, its request, and metadata: how the URL was found, how long the
+fetch took and the links of the page. A payload that was stored before is not stored again: a
+revisit record refers to the first one, as long as that is remembered. Replies that are not pages
+are stored, too, because replaying a site needs its redirects, and so is each robots.txt. A name
+lookup is stored before the first capture of its host.
 
-A resumed crawl fetches the pages again that came since its last checkpoint, so their records
-are cut off.
+A resumed crawl fetches the pages since its last checkpoint again, so their records are cut off.
 """
 
 import os
@@ -23,15 +22,15 @@ from larbinpy.page import Page, timestamp
 from larbinpy.storage.files import open_folder
 from larbinpy.url import Url
 
-#: Payloads that are remembered, the last used (some 350 bytes each).
+#: Payloads that are remembered, the most recently used (some 350 bytes each).
 _ORIGINALS = 100_000
-#: Names that are remembered until something is fetched from there (some 350 bytes each): those
-#: of links are resolved long before.
+#: Names whose addresses are remembered until something is fetched from them (some 350 bytes each);
+#: names of links are resolved long before that.
 _ANSWERS = 50_000
 
 
 class _LookUp(NamedTuple):
-    """The addresses that a name server answered with, and when (Unix time)."""
+    """The addresses in the answer of a name server, and the Unix time of the answer."""
 
     addresses: tuple[str, ...]
     at: float
@@ -126,7 +125,7 @@ class WarcOutput:
         self._series.sync()
 
     def load(self, mark: SeriesMark) -> None:
-        """Cut off the records after a mark: their pages come again."""
+        """Cut off the records after a mark: their pages will be fetched again."""
         self._series.load(mark)
 
     def close(self) -> None:
@@ -137,5 +136,5 @@ class WarcOutput:
 
 
 def _date(at: float) -> str:
-    """Return the Unix time `at` as records spell it."""
+    """Return the Unix time `at` in the form of WARC fields."""
     return timestamp(at, "milliseconds")
