@@ -186,14 +186,14 @@ class NullOutput(SavedPart):
 
 
 class _Delivery:
-    """Calls that a subject still needs, remembered if one of them raises an exception."""
+    """The calls for one page or URL; those left after an exception are made the next time."""
 
     def __init__(self) -> None:
         self._subject: object = None
         self._left: list[Callable[..., None]] = []
 
     def run(self, calls: list[Callable[..., None]], subject: object, *rest: object) -> None:
-        """Make `calls`; for the subject that was refused last, only those that are left."""
+        """Make `calls`; if `subject` is that of the last exception, only those that are left."""
         left = self._left if subject is self._subject else calls
         try:
             while left:
@@ -222,7 +222,7 @@ class SeveralOutputs(SavedPart):
         #: The output that has pages of an earlier crawl; at most one is used.
         self.refresher = next((p for p in outputs.values() if isinstance(p, Refresher)), NO_REFRESH)
         self._pages = _Delivery()
-        # Apart from pages, because pages may be passed between a refused failure and its repetition.
+        # Kept apart, because pages may be passed before a refused failure is repeated.
         self._failures = _Delivery()
 
     def loaded(self, page: Page) -> None:
