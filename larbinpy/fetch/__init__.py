@@ -5,7 +5,7 @@ settings    the settings of all requests, and a request
 options     libcurl's options for a request
 transfer    collects one reply
 errors      libcurl's errors as outcomes
-throttle    the limit on bytes per second
+brake       holds transfers back (bondWidth); throttle is its token bucket
 cookies     the cookie jar
 robots      the rules of a robots.txt; path_rules matches its patterns
 """

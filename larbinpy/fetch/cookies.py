@@ -12,7 +12,24 @@ _SET_COOKIE = b"set-cookie:"
 _LONGEST = 5000
 
 
-class Jar:
+class NoJar:
+    """No cookies are kept."""
+
+    def hand(self, curl: pycurl.Curl) -> None:
+        """Make `curl` use the jar."""
+
+    def noting(self, take: Taker, url: Url) -> Taker:
+        """Wrap `take`, which gets the header lines of a reply from `url`, to count cookies."""
+        return take
+
+    def trim(self) -> None:
+        """Empty the jar if it is full. Must not be called from a callback of libcurl."""
+
+    def close(self) -> None:
+        """Close the jar, which no handle may use any more."""
+
+
+class Jar(NoJar):
     """Cookies of all transfers, `most` bytes of them.
 
     A full jar is emptied: only libcurl knows which cookies are old, and sites send new ones to
@@ -35,12 +52,9 @@ class Jar:
         return f"<Jar {self._size} bytes>"
 
     def hand(self, curl: pycurl.Curl) -> None:
-        """Make `curl` use the jar."""
         curl.setopt(pycurl.SHARE, self._share)
 
     def noting(self, take: Taker, url: Url) -> Taker:
-        """Wrap `take`, which gets the header lines of a reply from `url`, to count cookies."""
-
         def noted(line: bytes) -> int | None:
             if line[: len(_SET_COOKIE)].lower() == _SET_COOKIE and len(line) <= _LONGEST:
                 name = line[len(_SET_COOKIE) :].partition(b"=")[0].strip()
@@ -55,13 +69,11 @@ class Jar:
             self._size += size
 
     def trim(self) -> None:
-        """Empty the jar if it is full. Must not be called from a callback of libcurl."""
         if self._size > self._most:
             self._curl.setopt(pycurl.COOKIELIST, "ALL")
             self._known.clear()
             self._size = 0
 
     def close(self) -> None:
-        """Close the jar, which no handle may use any more."""
         self._curl.close()
         self._share.close()

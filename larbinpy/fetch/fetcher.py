@@ -11,20 +11,18 @@ page. libcurl's timer is relative, and takes effect from the next `step`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 
 import pycurl
 
 from larbinpy.fetch import options
-from larbinpy.fetch.cookies import Jar
+from larbinpy.fetch.brake import Brake, NoBrake, bytes_received
+from larbinpy.fetch.cookies import Jar, NoJar
 from larbinpy.fetch.errors import meaning
 from larbinpy.fetch.settings import FetchSettings, Request
-from larbinpy.fetch.throttle import Throttle
-from larbinpy.fetch.transfer import Taker, Transfer
+from larbinpy.fetch.transfer import Transfer
 from larbinpy.loop.poller import READ, WRITE, Poller
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
-from larbinpy.url import Url
 
 # Seconds between two checks for pages that have timed out; timeouts are tens of seconds.
 _SWEEP = 1.0
@@ -40,7 +38,8 @@ class Fetcher:
     """A fixed number of handles, each free or busy with one request.
 
     Invariant, asserted after each step: free + busy == size, where a handle is busy iff it has a
-    transfer. A request ends once, in the list that `step` or `abort` returns.
+    transfer. A request ends once, in the list that `step` returns or with `abort`. Sockets,
+    timer, handles and transfers are in one class because all of them take part in that.
 
     A page with a wrong Content-Encoding or Content-Length fails as earlyStop. When it is
     requested again, that header is ignored (and no coding is offered), so that the next attempt
@@ -61,7 +60,7 @@ class Fetcher:
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
         self._new_handle = new_handle
-        self._jar = Jar(settings.most_cookies) if settings.use_cookies else None
+        self._jar = Jar(settings.most_cookies) if settings.use_cookies else NoJar()
         self._busy: dict[pycurl.Curl, Transfer] = {}
         self._free: list[pycurl.Curl] = []
         self._size = 0
@@ -70,17 +69,12 @@ class Fetcher:
         self._timer_at: float | None = None
         self._sweep_at = 0.0
         self._now = 0.0
-        self._throttle: Throttle | None = None
-        # Handles that received bytes for which the throttle was not charged yet.
-        self._heard: set[pycurl.Curl] = set()
-        self._paused: set[pycurl.Curl] = set()
-        self._waiting: list[pycurl.Curl] = []
+        self._brake = NoBrake(self._multi)
         self.resize(settings.handles)
         self.limit(settings.bond_width, 0.0)
 
     def __repr__(self) -> str:
-        held = len(self._paused) + len(self._waiting)
-        return f"<Fetcher {self.busy} of {self._size} busy, {held} held back>"
+        return f"<Fetcher {self.busy} of {self._size} busy, {self._brake.held} held back>"
 
     @property
     def size(self) -> int:
@@ -104,12 +98,8 @@ class Fetcher:
         """When to call `step` next, even if no socket is ready; None for never."""
         if self._timer_ms is not None:
             return self._now
-        times = [self._timer_at] if self._timer_at is not None else []
-        if self._busy:
-            times.append(self._sweep_at)
-        if self._throttle is not None and (self._paused or self._waiting):
-            times.append(self._throttle.ready_at)
-        return min(times, default=None)
+        times = (self._timer_at, self._sweep_at if self._busy else None, self._brake.deadline)
+        return min((at for at in times if at is not None), default=None)
 
     def start(self, request: Request, now: float) -> None:
         """Begin to fetch; requires a free handle."""
@@ -124,29 +114,23 @@ class Fetcher:
             self._now = now
             self._sweep_at = now + _SWEEP
         self._busy[curl] = transfer
-        if self._throttle is not None and (self._throttle.exhausted or self._waiting):
-            self._waiting.append(curl)
-        else:
-            self._multi.add_handle(curl)
+        self._brake.begin(curl)
 
     def step(self, now: float) -> list[Page]:
         """Process all that is due by `now`; return the pages that ended since the last step."""
         self._run_timer(now)
-        self._release(now)
+        self._brake.release(now, now - self._now)
         self._now = now
         pages = self._collect()
         pages += self._expire(now)
-        if self._jar is not None:
-            self._jar.trim()
+        self._jar.trim()
         assert len(self._free) + len(self._busy) == max(self._size, len(self._busy)), self
         return pages
 
-    def abort(self) -> list[Url]:
-        """Abort all transfers; return their URLs."""
-        urls = [transfer.request.url for transfer in self._busy.values()]
+    def abort(self) -> None:
+        """Abort all transfers; `step` does not return them."""
         for curl in list(self._busy):
             self._return(curl)
-        return urls
 
     def resize(self, handles: int) -> None:
         """Set the number of handles, `most` at most; surplus busy ones close once they are free."""
@@ -161,14 +145,12 @@ class Fetcher:
 
     def limit(self, rate: float, now: float) -> None:
         """Receive at most `rate` bytes per second for all transfers together; 0: no limit."""
-        self._throttle = Throttle(rate, now) if rate > 0 else None
-        self._heard.clear()
+        before = self._brake
+        none = NoBrake(self._multi)
+        self._brake = Brake(self._multi, self._busy, rate, now) if rate > 0 else none
         for curl, transfer in self._busy.items():
-            transfer.charged = _received(curl)
             self._listen(curl, transfer)
-        self._unpause()
-        while self._waiting:
-            self._multi.add_handle(self._waiting.pop())
+        before.lift()
 
     def close(self) -> None:
         """Close all transfers, idle connections and handles."""
@@ -177,8 +159,7 @@ class Fetcher:
         while self._free:
             self._free.pop().close()
         self._size = 0
-        if self._jar is not None:
-            self._jar.close()
+        self._jar.close()
 
     # -- libcurl's two callbacks, and the calls they ask for --
 
@@ -201,7 +182,7 @@ class Fetcher:
         mask = pycurl.CSELECT_IN if events & READ else 0
         mask |= pycurl.CSELECT_OUT if events & WRITE else 0
         self._multi.socket_action(fd, mask)
-        self._brake()
+        self._brake.apply()
 
     def _run_timer(self, now: float) -> None:
         self._adopt_timer(now)
@@ -209,7 +190,7 @@ class Fetcher:
             self._timer_at = None
             self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
             self._adopt_timer(now)
-            self._brake()
+            self._brake.apply()
 
     def _adopt_timer(self, now: float) -> None:
         if self._timer_ms is not None:
@@ -247,21 +228,16 @@ class Fetcher:
         if code == pycurl.E_OPERATION_TIMEDOUT:
             page.ms = max(page.ms, round((self._now - transfer.started) * 1000))
         page.first_byte_ms = round(curl.getinfo(pycurl.STARTTRANSFER_TIME) * 1000)
-        page.received = _received(curl)
-        self._charge(curl, page.received)
+        page.received = bytes_received(curl)
+        self._brake.charge(curl, page.received)
         if code in options.LENIENCY and page.outcome is Outcome.EARLY_STOP and not page.body:
             self._remember(page.url.href, code)
         self._return(curl)
         return page
 
     def _return(self, curl: pycurl.Curl) -> None:
-        if curl in self._waiting:
-            self._waiting.remove(curl)
-        else:
-            self._multi.remove_handle(curl)
+        self._brake.end(curl)
         del self._busy[curl]
-        self._paused.discard(curl)
-        self._heard.discard(curl)
         if len(self._free) < self.free:
             self._free.append(curl)
         else:
@@ -274,78 +250,16 @@ class Fetcher:
 
     def _handle(self) -> pycurl.Curl:
         curl = self._new_handle()
-        if self._jar is not None:
-            self._jar.hand(curl)
+        self._jar.hand(curl)
         for option, value in self._common:
             curl.setopt(option, value)
         return curl
 
-    # -- bondWidth --
-
     def _listen(self, curl: pycurl.Curl, transfer: Transfer) -> None:
-        """Pass the reply to `transfer`; with a throttle, note which handles received bytes."""
-        header: Taker = transfer.header
-        if self._jar is not None:
-            header = self._jar.noting(header, transfer.request.url)
-        for option, take in (
-            (pycurl.HEADERFUNCTION, header),
-            (pycurl.WRITEFUNCTION, transfer.write),
-        ):
-            curl.setopt(option, take if self._throttle is None else self._noting(curl, take))
-
-    def _noting(self, curl: pycurl.Curl, take: Taker) -> Taker:
-        def noted(data: bytes) -> int | None:
-            self._heard.add(curl)
-            return take(data)
-
-        return noted
-
-    def _charge(self, curl: pycurl.Curl, received: int) -> None:
-        """Charge the throttle for the bytes that `curl` received since the last charge."""
-        if self._throttle is not None:
-            transfer = self._busy[curl]
-            self._throttle.spend(received - transfer.charged)
-            transfer.charged = received
-
-    def _brake(self) -> None:
-        """Charge the bytes just received, and pause all transfers if the bucket is empty.
-
-        Must not be called from the write callback: libcurl would continue decoding into a buffer
-        of its own, without the limit on page sizes.
-        """
-        if self._throttle is None:
-            return
-        while self._heard:
-            curl = self._heard.pop()
-            self._charge(curl, _received(curl))
-        if self._throttle.exhausted:
-            for curl in self._busy.keys() - self._paused:
-                with suppress(pycurl.error):  # it has no connection yet, or none any more
-                    curl.pause(pycurl.PAUSE_RECV)
-                    self._paused.add(curl)
-
-    def _release(self, now: float) -> None:
-        """Resume the transfers that the throttle held back, as far as it allows by `now`."""
-        if self._throttle is None:
-            return
-        for curl in (*self._paused, *self._waiting):
-            self._busy[curl].held += now - self._now
-        self._throttle.refill(now)
-        if now < self._throttle.ready_at:
-            return
-        self._unpause()
-        if self._waiting:  # one a turn: most pages arrive before they can be paused
-            self._multi.add_handle(self._waiting.pop(0))
-
-    def _unpause(self) -> None:
-        while self._paused:
-            with suppress(pycurl.error):
-                self._paused.pop().pause(pycurl.PAUSE_CONT)
-
-
-def _received(curl: pycurl.Curl) -> int:
-    """Bytes received, before decoding."""
-    return int(curl.getinfo(pycurl.HEADER_SIZE) + curl.getinfo(pycurl.SIZE_DOWNLOAD_T))
+        """Pass the reply to `transfer`, by way of jar and brake."""
+        header = self._jar.noting(transfer.header, transfer.request.url)
+        curl.setopt(pycurl.HEADERFUNCTION, self._brake.noting(curl, header))
+        curl.setopt(pycurl.WRITEFUNCTION, self._brake.noting(curl, transfer.write))
 
 
 def printable_detail(message: str) -> str:

@@ -1,0 +1,149 @@
+"""bondWidth: holds transfers back so that together they receive no more than so many bytes.
+
+A bucket that is empty pauses the transfers under way; new ones wait until those go on.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+import pycurl
+
+from larbinpy.fetch.throttle import Throttle
+from larbinpy.fetch.transfer import Taker, Transfer
+
+
+class NoBrake:
+    """No limit: transfers of `multi` begin at once, and none is held back."""
+
+    def __init__(self, multi: pycurl.CurlMulti) -> None:
+        self._multi = multi
+
+    @property
+    def held(self) -> int:
+        """Number of transfers that are held back."""
+        return 0
+
+    @property
+    def deadline(self) -> float | None:
+        """When to call `release` next; None for never."""
+        return None
+
+    def noting(self, _curl: pycurl.Curl, take: Taker) -> Taker:
+        """Wrap `take`, which gets what `curl` receives, so that the bytes are charged."""
+        return take
+
+    def begin(self, curl: pycurl.Curl) -> None:
+        self._multi.add_handle(curl)
+
+    def end(self, curl: pycurl.Curl) -> None:
+        self._multi.remove_handle(curl)
+
+    def charge(self, curl: pycurl.Curl, received: int) -> None:
+        """Charge the bytes that `curl` received since the last charge; `received`: in all."""
+
+    def apply(self) -> None:
+        """Charge the bytes just received, and pause all transfers if they are too many.
+
+        Must not be called from the write callback: libcurl would continue decoding into a buffer
+        of its own, without the limit on page sizes.
+        """
+
+    def release(self, now: float, passed: float) -> None:
+        """Resume transfers, as far as the limit allows by `now`, `passed` seconds after the last
+        call or the start of the first transfer."""
+
+    def lift(self) -> None:
+        """Resume all transfers; this brake is not used any more."""
+
+
+class Brake(NoBrake):
+    """A limit of `rate` bytes per second from `now` on, for all transfers of `busy` together."""
+
+    def __init__(
+        self,
+        multi: pycurl.CurlMulti,
+        busy: Mapping[pycurl.Curl, Transfer],
+        rate: float,
+        now: float,
+    ) -> None:
+        super().__init__(multi)
+        self._busy = busy
+        self._throttle = Throttle(rate, now)
+        # Handles that received bytes which were not charged yet.
+        self._heard: set[pycurl.Curl] = set()
+        self._paused: set[pycurl.Curl] = set()
+        self._waiting: list[pycurl.Curl] = []
+        for curl, transfer in busy.items():
+            transfer.charged = bytes_received(curl)
+
+    def __repr__(self) -> str:
+        return f"<Brake {self._throttle!r} {self.held} held back>"
+
+    @property
+    def held(self) -> int:
+        return len(self._paused) + len(self._waiting)
+
+    @property
+    def deadline(self) -> float | None:
+        return self._throttle.ready_at if self.held else None
+
+    def noting(self, curl: pycurl.Curl, take: Taker) -> Taker:
+        def noted(data: bytes) -> int | None:
+            self._heard.add(curl)
+            return take(data)
+
+        return noted
+
+    def begin(self, curl: pycurl.Curl) -> None:
+        if self._throttle.exhausted or self._waiting:
+            self._waiting.append(curl)
+        else:
+            self._multi.add_handle(curl)
+
+    def end(self, curl: pycurl.Curl) -> None:
+        if curl in self._waiting:
+            self._waiting.remove(curl)
+        else:
+            self._multi.remove_handle(curl)
+        self._paused.discard(curl)
+        self._heard.discard(curl)
+
+    def charge(self, curl: pycurl.Curl, received: int) -> None:
+        transfer = self._busy[curl]
+        self._throttle.spend(received - transfer.charged)
+        transfer.charged = received
+
+    def apply(self) -> None:
+        while self._heard:
+            curl = self._heard.pop()
+            self.charge(curl, bytes_received(curl))
+        if self._throttle.exhausted:
+            for curl in self._busy.keys() - self._paused:
+                with suppress(pycurl.error):  # it has no connection yet, or none any more
+                    curl.pause(pycurl.PAUSE_RECV)
+                    self._paused.add(curl)
+
+    def release(self, now: float, passed: float) -> None:
+        for curl in (*self._paused, *self._waiting):
+            self._busy[curl].held += passed
+        self._throttle.refill(now)
+        if now < self._throttle.ready_at:
+            return
+        self._unpause()
+        if self._waiting:  # one a turn: most pages arrive before they can be paused
+            self._multi.add_handle(self._waiting.pop(0))
+
+    def lift(self) -> None:
+        self._unpause()
+        while self._waiting:
+            self._multi.add_handle(self._waiting.pop())
+
+    def _unpause(self) -> None:
+        while self._paused:
+            with suppress(pycurl.error):
+                self._paused.pop().pause(pycurl.PAUSE_CONT)
+
+
+def bytes_received(curl: pycurl.Curl) -> int:
+    """Bytes received, before decoding."""
+    return int(curl.getinfo(pycurl.HEADER_SIZE) + curl.getinfo(pycurl.SIZE_DOWNLOAD_T))
