@@ -1,6 +1,7 @@
 """The crawl itself: its parts, the engine's turn, its control and its end.
 
-crawl         the run from start to exit status
+crawl         a crawl as an object
+run           the turns of a crawl, from start to end
 assembly      makes the parts of a crawl from its configuration, in four steps: network, the
               frontier, on_disk, the ports and the terminal
 resolver      the resolver alone, for `larbinpy resolve`

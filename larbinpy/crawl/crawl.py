@@ -1,23 +1,18 @@
-"""A crawl as an object: assembles its parts, turns the engine, and ends well."""
+"""A crawl as an object: its configuration, its one run, and its report."""
 
 import sys
-from collections import Counter
 from collections.abc import Iterable
 from contextlib import ExitStack
-from math import inf
 from typing import TextIO
 
 from larbinpy.config import Config, ConfigError
-from larbinpy.console.text import printable
 from larbinpy.crawl.assembly import Assembly
-from larbinpy.crawl.disk_pause import DiskPause, passes
+from larbinpy.crawl.run import Run
 from larbinpy.crawl.surroundings import DEFAULT, Surroundings, Tuning
-from larbinpy.errors import FULL, disk_error, what_failed
-from larbinpy.exit_status import Ending
+from larbinpy.errors import FULL, what_failed
 from larbinpy.loop.clock import Clock, clock, wall
 from larbinpy.loop.poller import Poller
 from larbinpy.loop.signals import Signals
-from larbinpy.outcome import Outcome
 from larbinpy.output import Output
 from larbinpy.storage.state import Start
 
@@ -57,6 +52,7 @@ class Crawl:
         self._poller = poller
         self._tuning = tuning
         self._signals = Signals()
+        self._run: Run | None = None
         #: The report of the crawl, once `run` has returned.
         self.report: dict[str, object] = {}
 
@@ -69,14 +65,25 @@ class Crawl:
         with ExitStack() as closing:
             self._signals.catch(closing)
             try:
-                self._open(closing)
+                self._run = self._open(closing)
             except OSError as error:
                 if error.errno in FULL:
                     raise
                 raise ConfigError(what_failed(error)) from error
-            return self._run().code
+            ending = self._run.complete()
+            self.report = self._run.report(ending)
+            return ending.code
 
-    def _open(self, closing: ExitStack) -> None:
+    def snapshot(self) -> dict[str, object]:
+        """The snapshot of the running crawl that the status page shows, as JSON-able values.
+
+        Raises RuntimeError before `run` has opened it.
+        """
+        if self._run is None:
+            raise RuntimeError("the crawl is not running yet")
+        return self._run.snapshot()
+
+    def _open(self, closing: ExitStack) -> Run:
         poller = self._poller
         if poller is None:
             poller = Poller()
@@ -101,116 +108,4 @@ class Crawl:
         # The seeds are queued now; there may be millions, so the list is freed.
         self._seeds.clear()
         self._signals.wake(poller, closing)
-        self._engine = parts.engine
-        self._mode = parts.mode
-        self._stopping = parts.stopping
-        self._saving = parts.saving
-        self._housekeeping = parts.housekeeping
-        self._log = parts.log
-        self._reserve = parts.reserve
-        self._stats = parts.stats
-        self._snapshots = parts.snapshots
-        self._control = parts.control
-        self._display = parts.display
-        self._disk_pause = DiskPause(parts.mode, parts.display.say, self._clock)
-        wanted = self._config.pages_connexions
-        if parts.handles < wanted:
-            few = f"{parts.handles}, not {wanted}"
-            self._display.say(f"pagesConnexions is {few}: the limit of open files (ulimit -n)")
-
-    def snapshot(self) -> dict[str, object]:
-        """The snapshot of the running crawl that the status page shows, as JSON-able values."""
-        return self._control.status()
-
-    # Running.
-
-    def _run(self) -> Ending:
-        try:
-            self._saving.save()
-            while not self._turn():
-                pass
-            ending = self._stopping.ending or Ending.FINISHED
-        except OSError as error:
-            ending = Ending.DISK
-            folders = f"outputDir {self._config.output_dir} or stateDir {self._config.state_dir}"
-            self._display.say(printable(disk_error(error, folders, saved=self._save_at_last())))
-        except Exception:
-            # A bug, here or in a plug: save the crawl, and show the traceback.
-            self._save_at_last()
-            raise
-        self._display.show(ending.reason)
-        if ending is Ending.FINISHED and self._nothing_fetched:
-            ending = Ending.NOTHING
-            self._display.say(f"{ending.reason}: {failures(self._stats.outcomes)}")
-        self.report = self._snapshots.report(ending)
-        return ending
-
-    def _turn(self) -> bool:
-        """One turn of the engine, and the work between turns; True if the crawl is over."""
-        try:
-            if self._is_to_stop:
-                self._mode.stalled_until = -inf
-            now = self._engine.turn()
-            self._housekeeping.step(now)
-            self._answer_signals()
-            stop, at_once = self._is_to_stop, self._signals.stops > 1
-            over = self._stopping.step(now, stop=stop, at_once=at_once)
-            over = over and now >= self._mode.stalled_until
-            self._saving.step(now, all_decided=self._all_decided)
-            if over:
-                self._saving.save(ended=True)
-        except OSError as error:
-            if not passes(error) or self._is_to_stop:
-                raise
-            self._disk_pause.begin(error)
-            return False
-        self._disk_pause.turned(now)
-        return over
-
-    @property
-    def _is_to_stop(self) -> bool:
-        return self._mode.stop or self._signals.stops > 0
-
-    @property
-    def _all_decided(self) -> bool:
-        return self._engine.out_of_work or (self._mode.draining and self._engine.idle)
-
-    def _answer_signals(self) -> None:
-        if self._signals.reopen:
-            self._reopen_log()
-        if self._signals.take_status():
-            self._display.say_status()
-
-    def _reopen_log(self) -> None:
-        refused = self._log.reopen()
-        if refused is not None and passes(refused):
-            raise refused
-        self._signals.reopened()
-        if refused is not None:
-            why = printable(what_failed(refused))
-            self._display.say(f"{why}; the log continues in its old file, SIGHUP tries again")
-
-    # Ending.
-
-    def _save_at_last(self) -> bool:
-        """Save after an error, into the room reserved for that; return whether it worked."""
-        self._reserve.release()
-        try:
-            self._saving.save()
-        except OSError:
-            return False
-        return True
-
-    @property
-    def _nothing_fetched(self) -> bool:
-        tried = self._stats.outcomes.total() > 0 and self._start is not Start.RESUME
-        return tried and self._stats.success == 0
-
-
-def failures(outcomes: Counter[Outcome]) -> str:
-    """The most frequent outcomes of a crawl without a page, and a hint."""
-    ended = outcomes.most_common(3)
-    text = ", ".join(f"{outcome.words} ({count})" for outcome, count in ended if count)
-    if outcomes[Outcome.PRIVATE_ADDRESS]:
-        text += "; --allow-private fetches from private addresses"
-    return text
+        return Run(self._config, parts, self._signals, self._start, self._clock)

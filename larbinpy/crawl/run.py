@@ -1,0 +1,144 @@
+"""The run of an assembled crawl: turn after turn, and a good end."""
+
+from collections import Counter
+from math import inf
+
+from larbinpy.config import Config
+from larbinpy.console.text import printable
+from larbinpy.crawl.assembly import Assembly
+from larbinpy.crawl.disk_pause import DiskPause, passes
+from larbinpy.errors import disk_error, what_failed
+from larbinpy.exit_status import Ending
+from larbinpy.loop.clock import Clock
+from larbinpy.loop.signals import Signals
+from larbinpy.outcome import Outcome
+from larbinpy.storage.state import Start
+
+
+class Run:
+    """Turns the engine, and does the work between two turns, until the crawl is over."""
+
+    def __init__(
+        self, config: Config, parts: Assembly, signals: Signals, start: Start, clock: Clock
+    ) -> None:
+        self._config = config
+        self._signals = signals
+        self._start = start
+        self._engine = parts.engine
+        self._mode = parts.mode
+        self._stopping = parts.stopping
+        self._saving = parts.saving
+        self._housekeeping = parts.housekeeping
+        self._log = parts.log
+        self._reserve = parts.reserve
+        self._stats = parts.stats
+        self._snapshots = parts.snapshots
+        self._control = parts.control
+        self._display = parts.display
+        self._disk_pause = DiskPause(parts.mode, parts.display.say, clock)
+        wanted = config.pages_connexions
+        if parts.handles < wanted:
+            few = f"{parts.handles}, not {wanted}"
+            self._display.say(f"pagesConnexions is {few}: the limit of open files (ulimit -n)")
+
+    def __repr__(self) -> str:
+        return f"<Run {self._engine!r}>"
+
+    def snapshot(self) -> dict[str, object]:
+        return self._control.status()
+
+    def report(self, ending: Ending) -> dict[str, object]:
+        """The report of the crawl that ended by `ending`."""
+        return self._snapshots.report(ending)
+
+    def complete(self) -> Ending:
+        """Run the crawl to its end, which a full disk is too.
+
+        An exception of a bug or a plug is raised after the state was saved.
+        """
+        try:
+            self._saving.save()
+            while not self._turn():
+                pass
+            ending = self._stopping.ending or Ending.FINISHED
+        except OSError as error:
+            ending = Ending.DISK
+            folders = f"outputDir {self._config.output_dir} or stateDir {self._config.state_dir}"
+            self._display.say(printable(disk_error(error, folders, saved=self._save_at_last())))
+        except Exception:
+            # A bug, here or in a plug: save the crawl, and show the traceback.
+            self._save_at_last()
+            raise
+        self._display.show(ending.reason)
+        if ending is Ending.FINISHED and self._nothing_fetched:
+            ending = Ending.NOTHING
+            self._display.say(f"{ending.reason}: {failures(self._stats.outcomes)}")
+        return ending
+
+    def _turn(self) -> bool:
+        """One turn of the engine, and the work between turns; True if the crawl is over."""
+        try:
+            if self._is_to_stop:
+                self._mode.stalled_until = -inf
+            now = self._engine.turn()
+            self._housekeeping.step(now)
+            self._answer_signals()
+            stop, at_once = self._is_to_stop, self._signals.stops > 1
+            over = self._stopping.step(now, stop=stop, at_once=at_once)
+            over = over and now >= self._mode.stalled_until
+            self._saving.step(now, all_decided=self._all_decided)
+            if over:
+                self._saving.save(ended=True)
+        except OSError as error:
+            if not passes(error) or self._is_to_stop:
+                raise
+            self._disk_pause.begin(error)
+            return False
+        self._disk_pause.turned(now)
+        return over
+
+    @property
+    def _is_to_stop(self) -> bool:
+        return self._mode.stop or self._signals.stops > 0
+
+    @property
+    def _all_decided(self) -> bool:
+        return self._engine.out_of_work or (self._mode.draining and self._engine.idle)
+
+    def _answer_signals(self) -> None:
+        if self._signals.reopen:
+            self._reopen_log()
+        if self._signals.take_status():
+            self._display.say_status()
+
+    def _reopen_log(self) -> None:
+        refused = self._log.reopen()
+        if refused is not None and passes(refused):
+            raise refused
+        self._signals.reopened()
+        if refused is not None:
+            why = printable(what_failed(refused))
+            self._display.say(f"{why}; the log continues in its old file, SIGHUP tries again")
+
+    def _save_at_last(self) -> bool:
+        """Save after an error, into the room reserved for that; return whether it worked."""
+        self._reserve.release()
+        try:
+            self._saving.save()
+        except OSError:
+            return False
+        return True
+
+    @property
+    def _nothing_fetched(self) -> bool:
+        tried = self._stats.outcomes.total() > 0 and self._start is not Start.RESUME
+        return tried and self._stats.success == 0
+
+
+def failures(outcomes: Counter[Outcome]) -> str:
+    """The most frequent outcomes of a crawl without a page, and a hint."""
+    ended = outcomes.most_common(3)
+    text = ", ".join(f"{outcome.words} ({count})" for outcome, count in ended if count)
+    if outcomes[Outcome.PRIVATE_ADDRESS]:
+        text += "; --allow-private fetches from private addresses"
+    return text
