@@ -26,6 +26,9 @@ from larbinpy.storage.state import SavedPart
 from larbinpy.storage.store import Store
 from larbinpy.url import Url, resolve
 
+#: Seconds between two steps of the work on all sites and addresses, not needed in every turn.
+_LOOKING = 0.02
+
 
 class Frontier:
     """All URLs between being found and being decided.
@@ -67,6 +70,7 @@ class Frontier:
         # Pages whose fetch decided the outcome of their URLs, which is to be logged.
         self._fetched: deque[Page] = deque()
         self._shortener: WaitShortener | None = None
+        self._look_at = float("-inf")
         #: The read-only side, for others.
         self.view = FrontierView(
             scope=scope,
@@ -136,6 +140,10 @@ class Frontier:
         self._seen.step()
         self._digests.step()
         self._lifecycle.wake(now)
+        if now >= self._look_at:
+            self._look_at = now + _LOOKING
+            self._registry.look_around(now)
+            self._addresses.expire(now)
         if self._shortener is not None:
             self._shorten(self._shortener, now)
         join = self._lifecycle.join
@@ -250,8 +258,8 @@ class Frontier:
 
     def leave_alone(self, until: Mapping[str, float]) -> None:
         """Send no request to these sites and addresses (by key) before the given times."""
-        self._registry.left_alone.update(until)
-        self._addresses.left_alone.update(until)
+        self._registry.leave_alone(until)
+        self._addresses.leave_alone(until)
 
     def resume(self, now: float, *, ended: bool) -> None:
         """Continue with a loaded state; `ended`: no request was sent after it was saved."""

@@ -1,6 +1,6 @@
 """Which addresses have something to do, and until when each of the others is left alone."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from larbinpy.frontier.evicted import DistinctCounter, ExpiringTimes, pauses
 from larbinpy.frontier.ip_site import IPSite
@@ -28,8 +28,8 @@ class IPSiteRegistry:
         self._wait_by = wait_by
         self._connexions = connexions
         self._ip_sites: dict[str, IPSite] = {}
-        #: For addresses that are not in this registry: the time before which they get no request.
-        self.left_alone = ExpiringTimes(sizes.expiry_step)
+        # For addresses that are not in this registry: the time before which they get no request.
+        self._left_alone = ExpiringTimes(sizes.expiry_step)
         self._distinct = DistinctCounter()
         self._rest_until = 0.0
 
@@ -63,7 +63,7 @@ class IPSiteRegistry:
         ip_site = self._ip_sites.get(key)
         if ip_site is None:
             ip_site = self._ip_sites[key] = IPSite(key, self._connexions)
-            ip_site.wait_until(max(self._rest_until, self.left_alone.pop(key, 0.0)))
+            ip_site.wait_until(max(self._rest_until, self._left_alone.pop(key, 0.0)))
             self._distinct.add(key)
         return ip_site
 
@@ -76,7 +76,7 @@ class IPSiteRegistry:
         if not len(ip_site) and not ip_site.in_flight:
             del self._ip_sites[ip_site.key]
             self._distinct.forget(ip_site.key)
-            self.left_alone[ip_site.key] = ip_site.next_at
+            self._left_alone[ip_site.key] = ip_site.next_at
             ip_site.disband()
 
     # Waits.
@@ -90,7 +90,14 @@ class IPSiteRegistry:
         if not site.addresses:
             return 0.0
         ip_site = self.behind(site)
-        return self.left_alone.get(self._key(site), 0.0) if ip_site is None else ip_site.next_at
+        return self._left_alone.get(self._key(site), 0.0) if ip_site is None else ip_site.next_at
+
+    def leave_alone(self, until: Mapping[str, float]) -> None:
+        """Send no request to these addresses, by key, before the given times.
+
+        None of them may be in this registry. Keys that are no addresses have no effect.
+        """
+        self._left_alone.update(until)
 
     def let_rest(self, now: float) -> None:
         """Send no request for waitDuration: any address may have got one just before `now`."""
@@ -100,13 +107,13 @@ class IPSiteRegistry:
         """Limit the waits of addresses that have nothing to do to waitDuration from `now`."""
         end = now + self._waits.least
         self._rest_until = min(self._rest_until, end)
-        for key, until in self.left_alone.items():
-            self.left_alone[key] = min(until, end)
+        for key, until in self._left_alone.items():
+            self._left_alone[key] = min(until, end)
 
     def expire(self, now: float) -> None:
         """Drop waits that have passed, some at each call."""
-        self.left_alone.expire(now)
+        self._left_alone.expire(now)
 
     def pauses(self, after: float) -> Iterator[dict[str, float]]:
         """The addresses that get no request until a time beyond `after`, with that time."""
-        yield from pauses(self._ip_sites.values(), self.left_alone, after)
+        yield from pauses(self._ip_sites.values(), self._left_alone, after)

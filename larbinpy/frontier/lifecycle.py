@@ -28,8 +28,6 @@ _RULES_TIME = 24 * 3600.0
 _CLOSED_TIME = 3600.0
 #: Requests in a row without any answer after which a site is closed.
 _DEAD_AFTER = 12
-#: Seconds between two calls of `SiteRegistry.look_around`, which is not needed in every turn.
-_LOOKING = 0.02
 
 
 @dataclass(slots=True, frozen=True)
@@ -70,7 +68,6 @@ class SiteLifecycle:
         self._order = count()
         # OPEN sites with URLs that were not made ready yet.
         self._admitting: deque[NamedSite] = deque()
-        self._look_at = float("-inf")
         #: URLs whose outcome is decided without a fetch, as pages with that outcome.
         self.decided: deque[Page] = deque()
         self.robots_fetched = 0
@@ -291,8 +288,7 @@ class SiteLifecycle:
     def _give_up(self, site: NamedSite, verdict: Outcome, now: float, detail: str = "") -> None:
         """Close the site for a while: all its URLs end with `verdict`."""
         self._ip_sites.withdraw(site)
-        self.registry.on(site, Event.GIVE_UP)
-        self.registry.closed.append(site)
+        self.registry.close(site)
         for url in site.close(verdict, now + _CLOSED_TIME):
             self._decide(url, verdict, now, detail)
 
@@ -319,10 +315,6 @@ class SiteLifecycle:
                 break
             self._wait_over(heapq.heappop(self._timers)[2], now)
         self.registry.settle(now)
-        if now >= self._look_at:
-            self._look_at = now + _LOOKING
-            self.registry.look_around(now)
-            self._ip_sites.registry.expire(now)
 
     def _go_on_admitting(self, site: NamedSite, now: float) -> None:
         if site.state is not State.OPEN or not site.waiting:

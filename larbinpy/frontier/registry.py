@@ -1,7 +1,7 @@
 """The sites in memory, active and idle, and what is kept of evicted ones."""
 
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from larbinpy.frontier.busiest import Watch
 from larbinpy.frontier.evicted import ClosedSites, DistinctCounter, ExpiringTimes, pauses
@@ -33,14 +33,13 @@ class SiteRegistry:
         self._waits = waits
         self._rules = rules
         self._sites: dict[str, NamedSite] = {}
-        #: URLs in the queues of all sites.
-        self.totals = UrlTotals()
-        #: Number of sites in each state.
-        self.states: Counter[State] = Counter()
-        #: The sites closed most recently.
-        self.closed: deque[NamedSite] = deque(maxlen=_REMEMBERED)
-        #: For evicted sites: the time before which they get no request.
-        self.left_alone = ExpiringTimes(sizes.expiry_step)
+        # URLs in the queues of all sites.
+        self._totals = UrlTotals()
+        # Number of sites in each state.
+        self._states: Counter[State] = Counter()
+        self._recently_closed: deque[NamedSite] = deque(maxlen=_REMEMBERED)
+        # For evicted sites: the time before which they get no request.
+        self._left_alone = ExpiringTimes(sizes.expiry_step)
         self._closed_sites = ClosedSites(sizes.expiry_step)
         self._distinct = DistinctCounter()
         # An ordered set: the sites that have URLs, and some in `_touched` that have none any more.
@@ -56,7 +55,7 @@ class SiteRegistry:
         return len(self._sites)
 
     def __repr__(self) -> str:
-        return f"<SiteRegistry {len(self)} sites, {self.totals!r}>"
+        return f"<SiteRegistry {len(self)} sites, {self._totals!r}>"
 
     def get(self, key: str) -> NamedSite | None:
         return self._sites.get(key)
@@ -69,10 +68,10 @@ class SiteRegistry:
         if site is None:
             # It is not known any more who requested the wait of an evicted site. It is treated
             # as requested by the site, so that it is not shortened.
-            held_until = max(now, self.left_alone.pop(key, now))
+            held_until = max(now, self._left_alone.pop(key, now))
             pace = Pace(self._waits)
-            site = self._sites[key] = NamedSite(key, pace, self.totals, held_until=held_until)
-            self.states[site.state] += 1
+            site = self._sites[key] = NamedSite(key, pace, self._totals, held_until=held_until)
+            self._states[site.state] += 1
             self._distinct.add(key)
         self.engage(site)
         return site
@@ -88,10 +87,15 @@ class SiteRegistry:
 
     def on(self, site: NamedSite, event: Event) -> None:
         """Pass `event` to `site`, and count the site in its new state."""
-        self.states[site.state] -= 1
+        self._states[site.state] -= 1
         site.on(event)
-        self.states[site.state] += 1
+        self._states[site.state] += 1
         self._touched.append(site)
+
+    def close(self, site: NamedSite) -> None:
+        """Bring `site` to the state CLOSED, and remember it for the status page."""
+        self.on(site, Event.GIVE_UP)
+        self._recently_closed.append(site)
 
     def verdict(self, key: str, now: float) -> Outcome | None:
         """The outcome of all URLs of the site `key` if it is closed, else None."""
@@ -116,7 +120,7 @@ class SiteRegistry:
     def look_around(self, now: float) -> None:
         """Do a step of the work on all sites: drop expired times, find the sites to show."""
         self._watch.step(self._active.keys(), now)
-        self.left_alone.expire(now)
+        self._left_alone.expire(now)
         self._closed_sites.expire(now)
 
     def _find_idle(self) -> None:
@@ -131,10 +135,10 @@ class SiteRegistry:
     def _evict(self, site: NamedSite, now: float) -> None:
         """Evict an idle site; keep its wait and its verdict."""
         del self._sites[site.key]
-        self.states[site.state] -= 1
+        self._states[site.state] -= 1
         self._distinct.forget(site.key)
         if site.next_at > now:
-            self.left_alone[site.key] = site.next_at
+            self._left_alone[site.key] = site.next_at
         if site.state is State.CLOSED and site.until > now:
             self._closed_sites.put(site.key, site.verdict, site.until)
         elif self._rules.denies_all(site) and site.rules_until > now:
@@ -144,6 +148,10 @@ class SiteRegistry:
 
     # For the views and the next run.
 
+    def lengths(self) -> dict[str, int]:
+        """URLs in the queues of all sites: waiting for their site, and ready for their address."""
+        return {"named_sites": self._totals.waiting, "ip_sites": self._totals.ready}
+
     @property
     def distinct(self) -> int:
         """The number of different sites so far."""
@@ -151,20 +159,26 @@ class SiteRegistry:
 
     def by_state(self) -> dict[State, int]:
         """The number of sites in each state, including evicted sites that are closed."""
-        counts = {state: self.states[state] for state in State}
+        counts = {state: self._states[state] for state in State}
         counts[State.CLOSED] += len(self._closed_sites)
         return counts
-
-    def active(self) -> list[NamedSite]:
-        """The sites that have URLs."""
-        self._find_idle()
-        return list(self._active)
 
     def notable(self) -> list[NamedSite]:
         """The active sites that may be shown; if there are many, as of the last round."""
         self._find_idle()
         return self._watch.found(self._active.keys())
 
+    def closed(self) -> list[NamedSite]:
+        """The sites closed most recently; some may be open again."""
+        return list(self._recently_closed)
+
+    def leave_alone(self, until: Mapping[str, float]) -> None:
+        """Send no request to these sites, by key, before the given times.
+
+        None of them may be in memory. Keys that are no sites have no effect.
+        """
+        self._left_alone.update(until)
+
     def pauses(self, after: float) -> Iterator[dict[str, float]]:
         """The sites that get no request until a time beyond `after`, with that time."""
-        yield from pauses(self._sites.values(), self.left_alone, after)
+        yield from pauses(self._sites.values(), self._left_alone, after)

@@ -63,11 +63,9 @@ class FrontierView:
 
     def queues(self) -> dict[str, int]:
         """URLs by the queue they are in."""
-        totals = self._registry.totals
         return {
             **self._store.lengths(),
-            "named_sites": totals.waiting,
-            "ip_sites": totals.ready,
+            **self._registry.lengths(),
             "in_flight": self._ip_sites.in_flight,
         }
 
@@ -171,7 +169,7 @@ class FrontierView:
 
     def closed(self) -> list[NamedSite]:
         """The sites closed most recently; some may be open again."""
-        return list(self._registry.closed)
+        return self._registry.closed()
 
     def by_state(self) -> dict[State, int]:
         """The number of sites in each state."""

@@ -39,6 +39,7 @@ from tests.support.frontiers import (
     registry_of,
     reply,
     sequencer_of,
+    states_of,
     store_of,
     together,
 )
@@ -676,8 +677,8 @@ class Crawl(RuleBasedStateMachine):
     @invariant()
     def sites_are_in_order(self) -> None:
         sites = registry_of(self.frontier)
-        assert set(sites.active()) == {site for site in sites if site.held or site.in_flight}
-        assert +sites.states == Counter(site.state for site in sites)
+        assert set(sites.notable()) == {site for site in sites if site.held or site.in_flight}
+        assert states_of(sites) == Counter(site.state for site in sites)
         for site in sites:
             assert site.enlisted == bool(site.ready)
             if site.state in (State.NEW, State.CLOSED):

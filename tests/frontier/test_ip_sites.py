@@ -11,7 +11,7 @@ from larbinpy.frontier.named_site import NamedSite, UrlTotals
 from larbinpy.frontier.politeness import Pace, Waits
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
-from tests.support.frontiers import DEAD, SILENT, reply, together
+from tests.support.frontiers import DEAD, SILENT, left_alone, reply, together
 
 ONE, TWO = "198.51.100.1", "198.51.100.2"
 WALL = 1_700_000_000.0
@@ -286,9 +286,9 @@ def test_an_idle_address_is_evicted_but_its_wait_is_kept() -> None:
         list(ground.ip_sites.registry),
         ground.ip_sites.registry.distinct,
     ) == (0, [], 1)
-    assert ground.ip_sites.registry.left_alone == {ONE: 110}
+    assert left_alone(ground.ip_sites.registry) == {ONE: 110}
     ground.add("b")
-    assert ground.ip_sites.registry.left_alone == {}
+    assert left_alone(ground.ip_sites.registry) == {}
     assert (ground.fetch(109.9), ground.fetch(110)) == ("-", "b")
     assert ground.ip_sites.registry.distinct == 1, "it is the same address"
 
@@ -300,7 +300,7 @@ def test_an_address_stays_while_a_request_is_in_flight() -> None:
     ground.ip_sites.withdraw(site)
     assert [one.key for one in ground.ip_sites.registry] == [ONE]
     ground.land(url, 5)
-    assert (len(ground.ip_sites.registry), ground.ip_sites.registry.left_alone) == (0, {ONE: 15})
+    assert (len(ground.ip_sites.registry), left_alone(ground.ip_sites.registry)) == (0, {ONE: 15})
 
 
 def test_an_address_that_its_last_site_leaves_is_evicted() -> None:
@@ -309,13 +309,13 @@ def test_an_address_that_its_last_site_leaves_is_evicted() -> None:
     ground.fetch(0)
     ground.ip_sites.move(site, (TWO,))
     assert [one.key for one in ground.ip_sites.registry] == [TWO]
-    assert ground.ip_sites.registry.left_alone == {ONE: 10}
+    assert left_alone(ground.ip_sites.registry) == {ONE: 10}
 
 
 def test_addresses_rest_after_a_crash_even_when_they_come_back() -> None:
     ground = Ground(least=10)
     ground.ip_sites.registry.let_rest(100)
-    ground.ip_sites.registry.left_alone[ONE] = 105.0
+    ground.ip_sites.registry.leave_alone({ONE: 105.0})
     ground.add("a")
     assert (ground.fetch(109), ground.fetch(110)) == ("-", "a")
 

@@ -27,6 +27,7 @@ from tests.support.frontiers import (
     registry_of,
     reply,
     site_in,
+    states_of,
     taken,
 )
 
@@ -812,27 +813,27 @@ def test_the_sites_with_urls_and_their_states(world: MakeWorld) -> None:
         retries=1,
     )
     sites = registry_of(here.frontier)
-    assert (sites.active(), sites.states.total()) == ([], 0)
+    assert (sites.notable(), states_of(sites)) == ([], {})
     here.run(here.now + 1)
     a, b = site_of(here), site_of(here, "http://b.test")
-    assert sites.active() == [a, b]
-    assert +sites.states == {State.OPEN: 1, State.WAITING: 1}
-    assert list(sites.closed) == []
+    assert sites.notable() == [a, b]
+    assert states_of(sites) == {State.OPEN: 1, State.WAITING: 1}
+    assert sites.closed() == []
     here.run()
-    assert sites.active() == []
-    assert +sites.states == {State.OPEN: 1, State.CLOSED: 1}
-    assert list(sites.closed) == [b]
+    assert sites.notable() == []
+    assert states_of(sites) == {State.OPEN: 1, State.CLOSED: 1}
+    assert sites.closed() == [b]
 
 
 def test_a_site_is_active_while_it_holds_the_robots_txt_of_another(world: MakeWorld) -> None:
     here = world("http://b.test/", least=20)
     here.run()
     here.replies |= moved("http://b.test/robots.txt", last={"body": b""})
-    assert registry_of(here.frontier).active() == []
+    assert registry_of(here.frontier).notable() == []
     here.frontier.seed(PAGE)
     here.names["a.test"] = ("198.51.100.7",)
     here.run(here.now + 1)
-    assert registry_of(here.frontier).active() == [site_of(here), site_of(here, "http://b.test")]
+    assert registry_of(here.frontier).notable() == [site_of(here), site_of(here, "http://b.test")]
 
 
 def test_repr(world: MakeWorld) -> None:

@@ -24,11 +24,13 @@ from tests.support.frontiers import (
     MakeWorld,
     World,
     addresses_of,
+    left_alone,
     links,
     make_frontier,
     named,
     registry_of,
     reply,
+    states_of,
     taken,
     together,
 )
@@ -94,7 +96,7 @@ def test_states_and_counts_go_with_them(world: MakeWorld) -> None:
     visit(here, *others(9))
     sites = registry_of(here.frontier)
     assert (len(sites), sites.distinct, here.frontier.view.distinct_addresses) == (2, 9, 1)
-    assert +sites.states == {State.OPEN: 2}
+    assert states_of(sites) == {State.OPEN: 2}
     visit(here, *[f"{url}again" for url in others(9)])
     assert sites.distinct == 9
     assert site_tables(here.frontier.view, here.now)["total"] == 9
@@ -108,13 +110,13 @@ def test_a_wait_comes_back_with_the_site(world: MakeWorld) -> None:
     visit(here, *others())
     assert "http://a.test" not in here_now(here)
     sites = registry_of(here.frontier)
-    assert sites.left_alone.keys() == {"http://a.test"}
+    assert left_alone(sites).keys() == {"http://a.test"}
     assert together(sites.pauses(here.now))["http://a.test"] == pytest.approx(asked + 500.1)
     assert together(sites.pauses(asked + 501)) == {}
     visit(here, f"{HERE}2")
     [again] = [start.at for start in here.starts[1:] if start.href == ROBOTS]
     assert again >= asked + 500
-    assert "http://a.test" not in sites.left_alone
+    assert "http://a.test" not in left_alone(sites)
 
 
 def test_a_wait_that_a_site_requested_comes_back_with_it(world: MakeWorld) -> None:
@@ -142,11 +144,11 @@ def test_waits_that_have_passed_are_dropped(world: MakeWorld) -> None:
     here.run()
     here.frontier.sequence(here.now)
     sites, ip_sites = registry_of(here.frontier), addresses_of(here.frontier)
-    assert (len(sites.left_alone), len(ip_sites.left_alone)) == (28, 30)
+    assert (len(left_alone(sites)), len(left_alone(ip_sites))) == (28, 30)
     here.now += 1000
     for _ in range(3):
         here.frontier.sequence(here.now)
-    assert (sites.left_alone, ip_sites.left_alone) == ({}, {})
+    assert (left_alone(sites), left_alone(ip_sites)) == ({}, {})
 
 
 @pytest.mark.parametrize(
@@ -304,10 +306,10 @@ def test_a_name_with_many_ports_is_answered_bit_by_bit(world: MakeWorld) -> None
     assert frontier.next_name() == ("a.test", False)
     assert frontier.next_name() is None
     frontier.resolved(Answer("a.test", ("198.51.100.1",), None), here.now)
-    assert registry_of(frontier).states[State.OPEN] == 10
+    assert states_of(registry_of(frontier))[State.OPEN] == 10
     assert frontier.deadline(here.now, can_open=False, can_ask=False) <= here.now
     frontier.sequence(here.now)
-    assert registry_of(frontier).states[State.OPEN] == 210
+    assert states_of(registry_of(frontier))[State.OPEN] == 210
     here.run()
     assert set(here.outcomes().values()) == {Outcome.SUCCESS}
 
@@ -319,10 +321,10 @@ def test_waits_that_end_together_end_bit_by_bit(world: MakeWorld) -> None:
         frontier.sequence(here.now)
     while question := frontier.next_name():
         frontier.resolved(Answer(question[0], (), "timeout"), here.now)
-    assert registry_of(frontier).states[State.WAITING] == 500
+    assert states_of(registry_of(frontier))[State.WAITING] == 500
     here.now += 15
     frontier.sequence(here.now)
-    assert registry_of(frontier).states[State.WAITING] == 300
+    assert states_of(registry_of(frontier))[State.WAITING] == 300
     assert frontier.deadline(here.now, can_open=False, can_ask=False) <= here.now
     here.run()
     assert set(here.outcomes().values()) == {Outcome.SUCCESS}
@@ -365,14 +367,14 @@ class SmallCrawl(Crawl):
         self.frontier.resize(2)
         sites = registry_of(self.frontier)
         waiting = sum(len(site.waiting) + len(site.retries) for site in sites)
-        assert sites.totals.waiting == waiting
-        assert sites.totals.ready == sum(len(site.ready) for site in sites)
+        assert sites.lengths()["named_sites"] == waiting
+        assert sites.lengths()["ip_sites"] == sum(len(site.ready) for site in sites)
         assert all(len(one) or one.in_flight for one in addresses_of(self.frontier))
 
     @invariant()
     def the_idle_are_known(self) -> None:
         sites = registry_of(self.frontier)
-        sites.active()
+        sites.notable()
         assert {site for site in sites if site in sites._idle} == {s for s in sites if s.idle}
 
 

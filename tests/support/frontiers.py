@@ -9,7 +9,7 @@ from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.ip_registry import IPSiteRegistry
 from larbinpy.frontier.ip_sites import IPSites
 from larbinpy.frontier.lifecycle import SiteLifecycle, SiteSettings
-from larbinpy.frontier.named_site import NamedSite
+from larbinpy.frontier.named_site import NamedSite, State
 from larbinpy.frontier.politeness import Waits
 from larbinpy.frontier.registry import SiteRegistry
 from larbinpy.frontier.scope import Scope, ScopeSettings
@@ -115,6 +115,16 @@ def registry_of(frontier: Frontier) -> SiteRegistry:
 
 def addresses_of(frontier: Frontier) -> IPSiteRegistry:
     return frontier._addresses
+
+
+def left_alone(registry: SiteRegistry | IPSiteRegistry) -> dict[str, float]:
+    """The times before which evicted sites or idle addresses get no request."""
+    return registry._left_alone
+
+
+def states_of(registry: SiteRegistry) -> dict[State, int]:
+    """The number of sites in memory in each state that has any."""
+    return +registry._states
 
 
 def pool_of(frontier: Frontier) -> int | None:
