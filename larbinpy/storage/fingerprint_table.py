@@ -36,6 +36,9 @@ class FingerprintTable:
     After `_moves` moves, region `_moves % regions` is the first; the memory before it has been
     given back. The last slot of the tail is always empty, so every run ends. `_strays` holds the
     fingerprints without a slot: 0, and any that would lie in that last slot.
+
+    Lookup, growth, image and restoring are methods of one class because each of them is correct
+    only by the same invariants of that memory.
     """
 
     def __init__(self, sizes: TableSizes = TABLE_SIZES) -> None:

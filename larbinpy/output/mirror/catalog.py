@@ -82,7 +82,8 @@ def _as_os_error() -> Iterator[None]:
 class Catalog:
     """The catalog in `folder`, made if it is missing. Only one writer may open it.
 
-    `pages` reads `batch` rows at once.
+    `pages` reads `batch` rows at once. It has many methods because it has one for each question
+    and each change, so that all SQL is in this class.
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, batch: int = _BATCH) -> None:

@@ -82,11 +82,6 @@ class Place:
         """The plain path, relative to the mirror; URLs may share it (see the module)."""
         return "/".join((self.site, *self.folders, self.name))
 
-    @property
-    def own(self) -> str:
-        """The path of own names; no other URL has it, as plain or own path."""
-        return "/".join((self.own_site, *self.folders, self.own_name))
-
 
 def locate(url: str) -> Place:
     """Return the place of a canonical http or https URL. Never fails on such a URL."""

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from larbinpy.output.mirror.paths import MAX_DEPTH, MAX_NAME, MAX_PATH, locate
+from larbinpy.output.mirror.paths import MAX_DEPTH, MAX_NAME, MAX_PATH, Place, locate
 from larbinpy.url import canonical, resolve
 from tests.support.suites import suite
 
@@ -93,9 +93,14 @@ def test_names_as_long_as_a_file_system_takes(
     check_safe(before + name.replace("x", "x" * (length - len(name) + 1)) + after)
 
 
+def own_path(place: Place) -> str:
+    """The path of own names; no other URL has it, as plain or own path."""
+    return "/".join((place.own_site, *place.folders, place.own_name))
+
+
 def check_safe(url: str) -> None:
     place = locate(url)
-    for path in (place.plain, place.own):
+    for path in (place.plain, own_path(place)):
         assert path.isascii()
         assert path.isprintable()
         assert "\\" not in path
@@ -127,7 +132,7 @@ def check_injective(urls: list[str]) -> None:
             (place.plain, ("plain", family(url))),
             (place.site + inside + place.own_name, ("own name", bare)),
             (place.own_site + inside + place.name, ("own site", place.scheme, family(url))),
-            (place.own, ("own", url)),
+            (own_path(place), ("own", url)),
         ):
             assert owners.setdefault(path, owner) == owner
 
