@@ -1,8 +1,8 @@
 """The status of a URL, and why, in steps: from memory, the queues on disk and the crawl log.
 
-A URL in memory is found at once. A seen URL that is not may be in the store or in the log, so
-both are searched in turn, and the crawl goes on between the steps. A URL that moves on
-meanwhile is looked up in memory again at the end.
+A URL in memory is found at once. A seen URL that is not in memory may be in the store or in the
+log, so both are searched alternately; the crawl continues between the steps. At the end, memory
+is searched again, in case the URL has moved meanwhile.
 """
 
 from collections.abc import Generator, Iterator
@@ -65,7 +65,7 @@ def _searched(
     searches = [view.find(href), search_log.search()]
     found: Place | Line | None = None
     for step in count(1):
-        # A URL that was queued again is queued, whatever its earlier fate.
+        # If seeds were repeated, the store first: an earlier outcome of a queued URL is obsolete.
         search = searches[-1 if step % _BLOCKS == 0 and not view.has_repeats else 0]
         try:
             next(search)
@@ -75,7 +75,7 @@ def _searched(
         if found is not None or not searches:
             break
         yield
-    # It may have left the store since the search began, and been decided.
+    # It may have left the store since the search began, and may even be decided.
     standing = url_status.standing(view, href, clock())
     if standing is not None:
         return standing

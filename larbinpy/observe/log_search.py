@@ -1,7 +1,7 @@
-"""The last line of the crawl log about a URL, found in steps.
+"""Finds the last line of the crawl log about a URL, in steps.
 
-A crawl of days has a log of gigabytes. It is searched from its end, in pieces, for the text
-that begins the line of the URL in question; nothing is decoded but that line.
+The log of a long crawl has gigabytes. It is searched from its end, in pieces, for the bytes of
+the URL in question; only the line that is found is decoded.
 """
 
 import json
@@ -12,7 +12,7 @@ from larbinpy.output.log import CrawlLog
 
 #: Bytes in one step: some 100 us if the system has them in memory.
 _PIECE = 1 << 18
-#: No line is longer: two URLs, and a media type as a server may send it.
+#: Bound of a line: it has two URLs, and a media type of any content that a server may send.
 _LINE = 1 << 17
 
 Line = dict[str, Any]
@@ -46,7 +46,7 @@ class LogSearch:
         return None
 
     def latest(self) -> Line | None:
-        """The line if it was written since the search began."""
+        """The last line that was written since the search began; None if there is none."""
         end = self._log.size
         begin = max(0, self._known - len(self._needle)) if end >= self._known else 0
         found = None
@@ -61,7 +61,7 @@ class LogSearch:
     def _last_in(self, start: int, end: int) -> Line | None:
         piece = self._log.read(end - start, start)
         last, at = -1, piece.find(self._needle)
-        # Not rfind, which takes the product of both lengths on crafted input.
+        # Not rfind: on crafted input its time is the product of both lengths.
         while at >= 0:
             last, at = at, piece.find(self._needle, at + 1)
         if last < 0:

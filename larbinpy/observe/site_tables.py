@@ -1,4 +1,4 @@
-"""The tables of sites: the busiest, the slowest, and those that are left alone."""
+"""The tables of sites on the status page: the busiest, the slowest and the suspended ones."""
 
 import heapq
 from typing import Any
@@ -11,7 +11,7 @@ _TABLE = 20
 
 
 def site_tables(view: FrontierView, now: float) -> dict[str, Any]:
-    """The number of sites, the busiest, the slowest, and those that are left alone."""
+    """The number of sites, the busiest, the slowest and the suspended ones."""
     notable = view.notable()
     closed = [site for site in view.closed() if site.state is State.CLOSED]
     # A site that was closed twice, or has a request in flight, is shown once.

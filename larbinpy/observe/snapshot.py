@@ -1,4 +1,4 @@
-"""The snapshot of a crawl, which all pages, ports and lines show, and its report."""
+"""The snapshot of a crawl, which status pages, ports and progress lines show; the final report."""
 
 import os
 import resource
@@ -22,7 +22,7 @@ from larbinpy.stats.usage import cpu_seconds, peak_rss_bytes, rss_bytes
 
 
 class Snapshots:
-    """Shows the parts of one crawl together."""
+    """Makes snapshots and the report of one crawl from its parts."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Snapshots:
         self._wall = wall
 
     def take(self, state: str, config: Mapping[str, str]) -> dict[str, Any]:
-        """All that can be seen now, as JSON-able values. Times in seconds."""
+        """A snapshot as JSON-able values; times in seconds. `state` and `config` are included."""
         stats, view, resolver, now = self._stats, self._view, self._resolver, self._clock()
         counted = _outcomes(stats, view)
         is_open, reason = view.gate()
@@ -77,7 +77,7 @@ class Snapshots:
         }
 
     def report(self, ending: Ending) -> dict[str, object]:
-        """The contents of the `--report` of a crawl that has just ended."""
+        """The report (`--report`) of a crawl that has just ended."""
         stats, counted = self._stats, _outcomes(self._stats, self._view)
         return build_report(
             version=__version__,

@@ -1,8 +1,9 @@
-"""The status of a URL, and why: from the memory of the frontier, in plain words.
+"""The status of a URL, and the reason for it, from the memory of the frontier.
 
-Each answer has a ``state`` and a sentence, ``why``; if they apply, ``ahead`` (URLs that come
-before), ``waits_for``, ``in_s`` (seconds until then), ``attempt`` (tries that were made),
-``reason`` (an outcome) and ``rule`` (what refuses it: a keyword, trap, robots.txt or site).
+Each answer has a ``state`` and a sentence, ``why``. If they apply, it also has ``ahead`` (number
+of URLs that come before), ``waits_for``, ``in_s`` (seconds until then), ``attempt`` (tries that
+were made), ``reason`` (an outcome) and ``rule`` (the reason of a refusal: a keyword, trap,
+robots.txt or site).
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +26,7 @@ _QUEUES = {
     "priority_wait": "its site's own queue of URLs with priority",
     "ordinary_wait": "its site's own queue",
 }
-#: Some host that is not the URL's own.
+#: Stands for a page on another host.
 _ELSEWHERE = "http://elsewhere.invalid/"
 
 
@@ -41,7 +42,7 @@ def standing(view: FrontierView, href: str, now: float) -> Facts | None:
             return in_site
     for page in view.to_write():
         if page.url.href == href:
-            why = "its end is about to be written to the log"
+            why = "its outcome is about to be written to the log"
             return {"state": "decided", "reason": page.outcome.value, "why": why}
     return None
 
@@ -93,7 +94,7 @@ def _until(what: str, seconds: float, why: str) -> Facts:
 
 
 def _ready(view: FrontierView, site: NamedSite, now: float) -> Facts:
-    """The next thing that a ready URL waits for."""
+    """The condition that a ready URL waits for."""
     ip_site = view.address_of(site)
     address_at = now if ip_site is None else ip_site.next_at
     until = max(site.next_at, address_at)
@@ -101,10 +102,10 @@ def _ready(view: FrontierView, site: NamedSite, now: float) -> Facts:
         why = "the site requested a pause, by a 429 or 503"
         return _until("pause", until - now, why)
     if site.next_at > max(now, address_at):
-        why = f"its site is asked every {site.pace.delay:g} s"
+        why = f"its site gets a request every {site.pace.delay:g} s"
         return _until("politeness", until - now, why)
     if until > now:
-        why = f"its address is asked every {view.wait_duration:g} s (waitDuration)"
+        why = f"its address gets a request every {view.wait_duration:g} s (waitDuration)"
         return _until("politeness", until - now, why)
     if ip_site is not None and not ip_site.free:
         return {"waits_for": "connexion", "why": "its address is busy with another request"}
@@ -112,7 +113,7 @@ def _ready(view: FrontierView, site: NamedSite, now: float) -> Facts:
 
 
 def _waiting(view: FrontierView, site: NamedSite, now: float) -> Facts:
-    """The next thing that a URL waits for whose site is not open."""
+    """The condition that a URL waits for while its site is not open."""
     match site.state:
         case State.RESOLVING:
             return {"waits_for": "address", "why": f"the address of {site.host} is being looked up"}
@@ -125,7 +126,7 @@ def _waiting(view: FrontierView, site: NamedSite, now: float) -> Facts:
             why = f"try {site.tries} to get the site's address and robots.txt failed"
             return _until("retryWait", site.until - now, why)
         case _:
-            return {"waits_for": "turn", "why": "its site admits its URLs bit by bit"}
+            return {"waits_for": "turn", "why": "its site's URLs become ready a few at a time"}
 
 
 def queued(view: FrontierView, place: Place, href: str) -> Facts:
@@ -168,7 +169,7 @@ def refusal(view: FrontierView, href: str, now: float) -> Facts | None:
         return {"reason": outcome.value, **forbidding(view, href, now)}
     site = view.site(href)
     more = {} if site is None else {"in_s": round(max(0.0, site.until - now), 3)}
-    why = f"its site is given up for a while ({outcome.value})"
+    why = f"its site is closed for a while ({outcome.value})"
     return {"reason": outcome.value, "rule": "site", "why": why, **more}
 
 
@@ -182,7 +183,7 @@ def _taken_as_requisite(view: FrontierView, href: str) -> bool:
 
 
 def forbidding(view: FrontierView, href: str, now: float) -> Facts:
-    """How robots.txt forbids a URL, as far as is known now."""
+    """The rule of robots.txt that forbids a URL, as far as is known now."""
     site = view.site(href)
     line = None
     if site is not None and now < site.rules_until:
@@ -204,7 +205,7 @@ def unknown(view: FrontierView, href: str) -> Facts:
 
 
 def _left_out(view: FrontierView, href: str) -> Iterator[str]:
-    """Pages on which a link to it would have been left out."""
+    """Kinds of pages on which a link to the URL would have been left out."""
     too_deep = view.refused[Outcome.TOO_DEEP]
     if too_deep:
         yield f"further than depthInSite from the seeds ({too_deep} links were too deep so far)"

@@ -1,9 +1,9 @@
-"""From the bytes of a page to its links; every function depends on its arguments only.
+"""Finds the links of a page in its bytes; every function depends on its arguments only.
 
-The crawl calls `read`, which goes by the page's type and never raises, whatever the bytes are.
-Only if the type says nothing, the beginning of the body decides.
+The crawl calls `read`, which never raises, whatever the bytes are. It chooses a parser by the
+page's type; if the type says nothing, by the beginning of the body.
 
-    body        which reader a body is for
+    body        chooses the reader of a body
     charset     the encoding of a page; HTML bytes to a tree, with turbohtml
     html, xml   trees to elements
     elements    which attributes of an element are links
@@ -11,7 +11,7 @@ Only if the type says nothing, the beginning of the body decides.
     headers     Link, Refresh, Location, X-Robots-Tag
     directives  robots directives of a page
     css, srcset, refresh, manifest   small grammars
-    rewrite     a page with its links rewritten for reading from a disk
+    rewrite     rewrites the links of a page for browsing offline
     marked      the positions of attributes in the text of a page
     link        Kind, Link, Parsed, and the Collector that all readers add to
 """

@@ -11,7 +11,7 @@ from larbinpy.parse.html import read_html
 from larbinpy.parse.link import Collector
 from larbinpy.parse.manifest import read_manifest
 
-#: Types that servers send when they do not know (MIME Sniffing standard, section 5).
+#: Types that servers send if they do not know the type (MIME Sniffing standard, section 5).
 _UNKNOWN = frozenset(
     {"", "application/octet-stream", "binary/octet-stream", "unknown/unknown"}
     | {"application/unknown", "*/*", "application/x-unknown-content-type"}
@@ -21,7 +21,8 @@ _GZIP_MAGIC = b"\x1f\x8b\x08"
 _MANIFEST_NAMES = (".webmanifest", "/manifest.json")
 
 _HEAD = 512
-#: MIME Sniffing standard, section 7.1, and two that pages without a head begin with.
+#: Beginnings of HTML: MIME Sniffing standard, section 7.1, and two tags (<meta>, <link>) with which
+#: pages without a <head> tag begin.
 _HTML = re.compile(
     rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\t\n\f\r ]*(?:<!--|<(?:!doctype html|html|head|script|"
     rb"iframe|h1|div|font|table|a|style|title|b|body|br|p|meta|link)[ \t\n\f\r>/])",
@@ -52,7 +53,7 @@ def read_body(page: Page, out: Collector) -> str | None:
 
 
 def may_link(page: Page) -> bool:
-    """May the body of `page` hold links? Its first kilobytes decide."""
+    """Whether the body of `page`, of which the first kilobytes are enough, may contain links."""
     kind = page.type
     if kind in ("text/html", "text/css", "application/manifest+json"):
         return True
@@ -85,7 +86,7 @@ def _read_xml(body: bytes, charset: str | None, out: Collector) -> str | None:
         return name
     if root is not None and (xml.read_tree(body, encoding, out) or root != "html"):
         return name
-    # XHTML with a fault, or not XML at all: HTML's rules find its links.
+    # Malformed XHTML, or no XML at all: the HTML parser finds its links.
     return read_html(body, charset, out)
 
 
@@ -118,7 +119,7 @@ def _read_text(body: bytes, charset: str | None, out: Collector) -> str:
 
 
 def is_html(page: Page) -> bool:
-    """Has `page` a type that says nothing and a body that begins as HTML?"""
+    """Whether `page` has a type that says nothing and a body that begins as HTML."""
     return page.type in _UNKNOWN and bool(_HTML.match(_head(page.body)))
 
 

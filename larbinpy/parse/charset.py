@@ -1,4 +1,4 @@
-"""From bytes to text: finds the encoding of a page, also if its labels are wrong.
+"""Finds the encoding of a page, even if its labels are wrong, and decodes it.
 
 The order is WHATWG's: byte-order mark, HTTP, `<meta>`, and then a guess. Labels that cannot be
 true are ignored, as they would lose all links: UTF-16 without zero bytes, and the
@@ -18,7 +18,7 @@ _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16le"), (b"\xfe\xff", "
 _HEAD = 1024
 #: Guessing costs up to 75 ns a byte; a larger sample (bytes) hardly improves it.
 _SAMPLE = 64 * 1024
-#: Bytes in which all browsers look for a <meta>; some obey later ones, too.
+#: Bytes in which all browsers look for a <meta> with the encoding; some obey later ones, too.
 _PRESCANNED = 1024
 _NON_ASCII = re.compile(rb"[\x80-\xff]")
 _NON_ASCII_RUN = re.compile(r"[^\x00-\x7f]+")
@@ -34,8 +34,8 @@ _ENCODERS = {
     "iso-8859-8-i": "iso8859-8",
 }
 
-#: No honest tag has this many bytes without ">". Attributes cost the parser up to 600 ns each,
-#: and their number is not bounded.
+#: No honest page has this many bytes without ">". The parser takes up to 600 ns for an attribute,
+#: and does not bound their number.
 _LONGEST_RUN = 256 * 1024
 _KEPT_OF_RUN = 32 * 1024
 _LONG_RUN = re.compile(rb"[^>]{%d,}" % _LONGEST_RUN)
@@ -44,14 +44,14 @@ _LONG_RUN = re.compile(rb"[^>]{%d,}" % _LONGEST_RUN)
 def sniff(body: bytes, http_charset: str | None = None) -> str:
     """Return the encoding of an HTML page, by its WHATWG name.
 
-    `http_charset` is the charset parameter of Content-Type. Costs a whole parse, as a `<meta>`
-    counts anywhere in the page; `document` returns the tree as well.
+    `http_charset` is the charset parameter of Content-Type. The whole page is parsed, as a
+    `<meta>` counts anywhere in it; `document` returns the tree as well.
     """
     return document(body, http_charset).encoding or "windows-1252"
 
 
 def document(body: bytes, http_charset: str | None = None) -> turbohtml.Document:
-    """Parse an HTML page; `encoding` of the result is the one decided on."""
+    """Parse an HTML page; `encoding` of the result is the encoding that was chosen."""
     body = _shortened(body)
     found = _parse(body, _utf16_unmarked(body) or http_charset)
     name = found.encoding
@@ -97,7 +97,7 @@ def text_of(body: bytes, charset: str | None) -> tuple[str, bool]:
 
 
 def encoded(text: str, old: bytes, *, declared: bool) -> bytes:
-    """Return `text`, made from the page `old`, so that any reader takes it for UTF-8."""
+    """Encode `text`, made from the page `old`, so that any program takes it for UTF-8."""
     body = text.encode("utf-8", "surrogateescape")
     mark = _MARKS[0][0]
     return mark + body if old.startswith(mark) or not (declared or text.isascii()) else body
@@ -152,7 +152,7 @@ def _utf16_unmarked(body: bytes) -> str | None:
 
 
 def _guess(body: bytes) -> str | None:
-    """Guess better than windows-1252, from the text after the first byte beyond ASCII."""
+    """Guess an encoding better than windows-1252, from the text after the first non-ASCII byte."""
     first = _NON_ASCII.search(body)
     if first is None:
         return None
@@ -179,9 +179,9 @@ def _decoded(body: bytes, label: str) -> str | None:
 
 
 def _shortened(body: bytes) -> bytes:
-    """Return `body` without the middle of runs that only cost time (see `_LONGEST_RUN`).
+    """Return `body` without the middle of very long runs (see `_LONGEST_RUN`).
 
-    Both ends stay, so a long script, text or data: URL costs no link.
+    Both ends are kept, so no link is lost beside a long script, text or data: URL.
     """
     if not _has_long_run(body):
         return body

@@ -1,8 +1,8 @@
 """Finds URLs in style sheets, by the rules of CSS Syntax level 3.
 
-A tokenizer for all of CSS would spend its time on names and numbers. This one takes only the
-tokens that can hold or hide a URL: comments, strings, escapes, parentheses and at-rules. Each
-character is looked at a bounded number of times.
+A complete tokenizer would spend its time on names and numbers. This one reads only the tokens
+that can contain or hide a URL: comments, strings, escapes, parentheses and at-rules. It examines
+each character a bounded number of times.
 """
 
 import re
@@ -17,7 +17,7 @@ _TOKEN = re.compile(rf"/\*(?:.*?\*/|.*)|{_DOUBLE}|{_SINGLE}|\\.|[@()\"']", re.DO
 _IMPORT = re.compile(
     rf"@import(?:[ \t\n\f\r]|/\*.*?\*/)*+(?:{_DOUBLE}|{_SINGLE})", re.DOTALL | re.IGNORECASE
 )
-#: A namespace is a name, though it looks like a URL.
+#: The name of a namespace looks like a URL, but is none.
 _NAMESPACE = re.compile(
     rf"@namespace\b[^;\"'{{}}]*+(?:{_DOUBLE}|{_SINGLE})?[^;\"'{{}}]*+", re.DOTALL | re.IGNORECASE
 )
@@ -127,7 +127,7 @@ def _name_before(text: str, end: int) -> str:
 
 
 def _unquoted(text: str, start: int) -> tuple[tuple[int, int], int]:
-    """Return the span of a bare URL after `url(`, empty if malformed, and where to go on."""
+    """Return the span of a bare URL after `url(`, empty if malformed, and the next position."""
     url = _UNQUOTED.match(text, start)
     if url is not None:
         return url.span(1), url.end()
@@ -137,7 +137,7 @@ def _unquoted(text: str, start: int) -> tuple[tuple[int, int], int]:
 
 
 def _at_rule(text: str, start: int) -> tuple[tuple[int, int], int]:
-    """Return the span of the URL of an `@import "..."`, else empty, and where to go on."""
+    """Return the span of the URL of an `@import "..."`, else empty, and the next position."""
     if text[start + 1 : start + 2] not in _AT_RULES:
         return (start, start), start + 1
     imported = _IMPORT.match(text, start)

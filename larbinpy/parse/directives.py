@@ -1,20 +1,20 @@
 """Robots directives of single pages: `<meta name=robots>` and X-Robots-Tag.
 
-There is no standard. The sources are Google's "Robots meta tag" page, which the other engines
-follow, and RFC 9309 for product tokens. Directives add up: those for all agents and those for
-ours both hold.
+There is no standard. The sources are Google's "Robots meta tag" page, which other search engines
+follow, and RFC 9309 for product tokens. Directives for all agents and those for this agent are
+all obeyed.
 """
 
 from larbinpy.parse.link import Collector
 
-#: Directives that have a colon themselves, as an agent's name has.
+#: Directives that contain a colon, which otherwise follows the name of an agent.
 _WITH_VALUE = frozenset(
     {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
 )
 
 
 def from_meta(name: str, content: str, out: Collector) -> None:
-    """Obey a `<meta>` whose name is "robots" or our agent's."""
+    """Obey a `<meta>` whose name is "robots" or that of this agent."""
     name = name.strip().lower()
     if name == "robots" or (name and name == out.agent):
         for directive in content.replace(",", " ").split():

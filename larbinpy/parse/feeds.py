@@ -1,7 +1,7 @@
 """Reads sitemaps (sitemaps.org), RSS and Atom: lists of URLs that may be long.
 
 They are read as a stream, and elements are dropped once they are read, so neither a sitemap of
-50 MB nor a decompression bomb is ever in memory. A stream with hardly any URLs is given up.
+50 MB nor a decompression bomb is ever in memory. Reading stops if a stream has hardly any URLs.
 """
 
 import re
@@ -25,12 +25,12 @@ _CHUNK = 64 * 1024
 #: gzip files may be concatenated; honest ones seldom are.
 _MAX_MEMBERS = 8
 
-#: Bytes that a list may have without a URL, and for each URL in it: twice the protocol's limit
-#: of size divided by that of number.
+#: Bytes that may be read without a URL, and the additional bytes for each URL found: twice the
+#: protocol's limit of bytes divided by its limit of URLs.
 _BARREN_START = 1024 * 1024
 _BARREN_SHARE = 2 * 1024
 
-#: An entity that the end of a chunk may have cut.
+#: An entity at the end of a chunk, which may be incomplete.
 _CUT_ENTITY = re.compile(rb"&[#\w]{0,31}\Z")
 
 
@@ -66,7 +66,7 @@ def gunzip(body: bytes) -> Iterator[bytes]:
 def read_feed(chunks: Iterable[bytes], encoding: str | None, out: Collector) -> None:
     """Add the links of a sitemap, sitemap index, RSS or Atom document.
 
-    Markup within the text of feed entries is not read: the pages they link to have it.
+    Markup within the text of feed entries is not read, because the linked pages have it, too.
     """
     tags = tuple(f"{{*}}{name}" for name in (*ROOTS, *_READERS))
     parser = etree.XMLPullParser(events=("start", "end"), tag=tags, encoding=encoding, **SAFE)
@@ -141,7 +141,7 @@ _ElementReader = Callable[[Any], list[_Found]]
 
 
 def _text(element: Any) -> str:
-    # Children are entities that were not expanded; the rest of the URL is useless.
+    # Children are entities that were not expanded, without which the URL is incomplete.
     return "" if len(element) else element.text or ""
 
 

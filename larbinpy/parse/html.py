@@ -31,7 +31,7 @@ def read_html(body: bytes, http_charset: str | None, out: Collector) -> str | No
     for tag, element in zip(tags, found, strict=True):
         if out.full:
             break
-        # Most of these attributes are rare; `in` takes half the time of asking for a value.
+        # Most of these attributes are rare, and `in` takes half the time of getting a value.
         held, get = element.attrs, element.attr
         if tag == "a":
             # Three elements of four are links, and most repeat an earlier one.

@@ -7,11 +7,12 @@ from functools import lru_cache
 
 from larbinpy.url import MAX_LENGTH, Base
 
-#: Distinct references taken from one page. The largest honest lists are sitemaps, which their
-#: protocol ends at 50,000; a page with more is an attack.
+#: Most distinct references taken from one page. The longest honest lists are sitemaps, which the
+#: protocol limits to 50,000; a page with more is an attack.
 MAX_LINKS = 50_000
 
-#: Characters of URLs taken from one page: a long <base> makes 8 kB of a reference of two bytes.
+#: Most characters of URLs taken from one page: with a long <base>, a reference of two bytes becomes
+#: a URL of 8 kB.
 _MAX_CHARACTERS = 16 << 20
 
 #: Longer references are not resolved: white space and dot segments may shrink one below
@@ -49,7 +50,7 @@ class Link:
     #: Canonical, as `larbinpy.url.resolve` spells it.
     url: str
     kind: Kind
-    #: The page endorses the link nowhere (rel=nofollow, ugc or sponsored).
+    #: Every occurrence of the link in the page has rel=nofollow, ugc or sponsored.
     nofollow: bool = False
 
 
@@ -61,21 +62,21 @@ class Parsed:
     links: list[Link] = field(default_factory=list)
     #: WHATWG name of the page's encoding; None if no text was read.
     charset: str | None = None
-    #: Robots directives for our agent, in the HTTP header or in the page.
+    #: Robots directives for this agent, in the HTTP header or in the page.
     noindex: bool = False
     nofollow: bool = False
 
 
 _PAGE = Kind.PAGE
-#: Stands for references that cannot be crawled. Its kind is PAGE, so that `add` leaves it.
+#: Stands for references that cannot be crawled. Its kind is PAGE, so that `add` does not change it.
 _NOWHERE = Link("", _PAGE)
 
 
 class Collector:
     """Gathers the links of one page.
 
-    Each distinct reference is resolved once, as resolving costs more than finding. A URL that
-    occurs as a PAGE and as another kind is a PAGE.
+    Each distinct reference is resolved once, because resolving takes longer than finding. A URL
+    that occurs as a PAGE and as another kind is a PAGE.
     """
 
     __slots__ = (
@@ -94,9 +95,9 @@ class Collector:
         self._base = Base(base)
         #: Product token of the crawler, in lower case, for directives addressed to it.
         self.agent = agent
-        #: Applied to references that are not ASCII, if the page's encoding matters.
+        #: Applied to references that are not ASCII; None if the page's encoding is UTF-8.
         self.encode: Callable[[str], str] | None = None
-        #: Is a bound reached? Then `add` takes nothing more.
+        #: Whether a bound is reached; then `add` ignores further references.
         self.full = False
         self.noindex = False
         self.nofollow = False
@@ -163,7 +164,7 @@ class Collector:
 
 
 def unendorsed(rel: str) -> bool:
-    """Does a `rel` ask crawlers not to take the link as a recommendation?"""
+    """Whether a `rel` asks crawlers not to take the link as a recommendation."""
     return _is_unendorsed(rel[:_LONGEST_RELATION])
 
 

@@ -1,4 +1,4 @@
-"""Elements with the positions of their attributes in the text, and edits to them."""
+"""Finds elements with the positions of their attributes in the text, and edits the text."""
 
 import re
 from bisect import bisect_left
@@ -49,7 +49,7 @@ Span = tuple[int, int]
 
 @dataclass(slots=True)
 class Marked:
-    """An element of a page."""
+    """An element of a page, with positions in its text."""
 
     #: Local name, in lower case.
     tag: str
@@ -151,7 +151,7 @@ def _with_templates_open(text: str) -> str:
 
 
 def _shortened(text: str) -> str:
-    """Return `text` with long tags blanked; pages without any, nearly all, are found fast."""
+    """Return `text` with long tags blanked. Nearly all pages have none, which is found fast."""
     block = _LONGEST_RUN // 2
     starts = range(0, len(text) - block + 1, block)
     if all(text.find(">", start, start + block) >= 0 for start in starts):

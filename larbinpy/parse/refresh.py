@@ -19,9 +19,8 @@ _TRIMMED = "".join(map(chr, range(0x21)))
 def meta_refresh(content: str) -> str | None:
     """Return the URL of a refresh, not yet resolved; None if `content` is no refresh.
 
-    The empty string stands for the document itself, as it does when it is resolved. Blanks and
-    line breaks that the URL parser would drop are dropped. The delay is ignored: a crawler
-    follows at once or not at all.
+    The empty string means the document itself, as it does when it is resolved. Blanks and line
+    breaks that the URL parser would drop are dropped. The delay is ignored.
     """
     found = split_refresh(content)
     return found and found[1]

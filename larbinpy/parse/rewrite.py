@@ -1,12 +1,12 @@
-"""Rewrites pages for reading from a disk: links to stored files relative, all others absolute.
+"""Rewrites pages for browsing offline: links to stored files become relative, others absolute.
 
-A page is not written anew from a tree. The tree gives the position of each attribute in the
-text, and only values that change are replaced; everything else stays as its author wrote it,
-mistakes included. XML has a scanner of its own, as HTML's rules read it wrongly.
+Pages are not serialized from a tree. The tree gives the position of each attribute in the text,
+and only values that change are replaced; everything else, including mistakes, is not changed. XML
+has a scanner of its own, because an HTML parser reads it wrongly.
 
-Attributes that would keep a browser from showing the page from a disk are removed: `<base
-href>`, which the new links do not need; `integrity` and `crossorigin` of stored files, as style
-sheets are rewritten and files have no origin; and a Content-Security-Policy in the page.
+Attributes that would keep a browser from showing the stored page are removed: `<base href>`,
+which the new links do not need; `integrity` and `crossorigin` of stored files, as style sheets are
+rewritten and files have no origin; and a Content-Security-Policy in the page.
 
 A page that does not declare its encoding itself becomes UTF-8 with a byte-order mark, which
 outranks all declarations.
@@ -29,12 +29,12 @@ from larbinpy.url import MAX_LENGTH, parse, resolve
 #: From a canonical URL to the relative reference of its file; None if it has no file.
 ReferenceTo = Callable[[str], str | None]
 
-#: Elements in a step: 5 ms.
+#: Elements handled in a step (5 ms).
 _STEP = 256
 
-#: Attributes that are one reference, on whatever element.
+#: Attributes that are one reference, on any element.
 _REFERENCES = ("href", "src", "poster", "background", "xlink:href", "cite", "longdesc")
-#: Targets of forms, which no file can answer.
+#: Targets of forms, which only the original server can answer; they become absolute.
 _FORMS = ("action", "formaction")
 _CANDIDATES = ("srcset", "imagesrcset")
 #: Attributes that check the content or the origin of a file.
@@ -66,7 +66,7 @@ def form_of(page: Page) -> Form | None:
 
 
 def rewrite(page: Page, reference_to: ReferenceTo) -> bytes:
-    """Return the body of `page` for a disk; the same bytes if nothing has to change."""
+    """Return the body of `page` rewritten; the same bytes if nothing has to change."""
     return whole(rewriting(page, reference_to))
 
 
@@ -76,7 +76,7 @@ def rewriting(page: Page, reference_to: ReferenceTo) -> Steps[bytes]:
     A step takes some milliseconds. Decoding, selecting from HTML's tree, joining and encoding
     are one call of a library each: 2 to 15 ms for a megabyte.
 
-    A page stays as it came if bytes or names in it defeat the codec.
+    A page that cannot be decoded or encoded is returned unchanged.
     """
     try:
         return (yield from _REWRITERS[form_of(page)](page, reference_to))
@@ -145,11 +145,11 @@ class _References:
         return self._look_up(reference)[0]
 
     def is_local(self, reference: str) -> bool:
-        """Does `reference` lead to a stored file?"""
+        """Whether `reference` leads to a stored file."""
         return self._look_up(reference)[1]
 
     def absolute(self, reference: str) -> str | None:
-        """Return `reference` as an absolute URL; None if it is one or cannot be resolved."""
+        """Return `reference` as an absolute URL; None to leave it (absolute or not resolvable)."""
         return self._whole(reference, self._resolved(reference))
 
     def _whole(self, reference: str, href: str | None) -> str | None:

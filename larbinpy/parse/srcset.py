@@ -11,7 +11,7 @@ _CANDIDATE = re.compile(r"[ \t\n\f\r,]*+([^ \t\n\f\r]++)")
 _DESCRIPTORS = re.compile(r"(?:[^,(]++|\([^)]*+\)?)*+")
 _INTEGER = re.compile(r"[0-9]+")
 _FLOAT = re.compile(r"-?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-#: Which descriptors may stand together; "h" is only there for the future, beside "w".
+#: The units of descriptors that may be combined; "h" is reserved, and valid only with "w".
 _TOGETHER = frozenset(map(frozenset, ("", "x", "w", "wh")))
 _BLANKS = re.compile(r"[ \t\n\f\r]+")
 
@@ -53,7 +53,7 @@ def _spans(value: str) -> Iterator[tuple[int, int]]:
 
 
 def _fits(descriptors: str) -> bool:
-    """Are the descriptors of one candidate valid together?"""
+    """Whether the descriptors of one candidate are a valid combination."""
     seen: set[str] = set()
     for descriptor in _BLANKS.split(descriptors):
         if not descriptor:

@@ -15,7 +15,7 @@ from larbinpy.parse import elements
 from larbinpy.parse.link import Collector, Kind
 from larbinpy.url import parse
 
-#: Keywords of every lxml parser here.
+#: Arguments of all lxml parsers.
 SAFE: dict[str, Any] = {
     "resolve_entities": False,
     "no_network": True,
@@ -29,13 +29,13 @@ SAFE: dict[str, Any] = {
 
 _XLINK_HREF = "{http://www.w3.org/1999/xlink}href"
 _BASE = "{http://www.w3.org/1999/xhtml}base"
-#: Not "//*": libxml2 sorts its result, in time that grows with the square of its size.
+#: Not "//*", whose result libxml2 sorts in time that grows with the square of its size.
 _INTERESTING = etree.XPath("descendant-or-self::*[@* or local-name() = 'style']")
 
 #: Bytes in which the first element must begin, and portions in which they are parsed.
 _HEAD = 64 * 1024
 _PORTION = 1024
-#: No honest feed has more; each costs a copy.
+#: Most ampersands that `mended` replaces; no honest feed has more.
 _MAX_AMPERSANDS = 100_000
 _AMPERSAND = re.compile(rb"&(?:amp;|(?!#?\w{1,30};))")
 _DECLARED = re.compile(rb"<\?xml\s[^>]{0,200}?encoding\s*=\s*[\"']([A-Za-z0-9._:-]{1,40})[\"']")
@@ -45,8 +45,8 @@ _WIDE = ("utf-16", "ucs-", "iso-10646-ucs", "utf-32")
 def encoding_of(body: bytes, http_charset: str | None) -> tuple[str | None, str]:
     """Return the encoding to pass to the parser (None: none), and the encoding's name.
 
-    The declaration outranks HTTP, against RFC 7303: servers label XML by habit, while authors
-    know. A label of UTF-16 is ignored if there are no zero bytes.
+    The declaration outranks HTTP, contrary to RFC 7303: labels by servers are often wrong, those
+    by authors seldom. A label of UTF-16 is ignored if there are no zero bytes.
     """
     wide = b"\0" in body[:_PORTION] or body.startswith((b"\xff\xfe", b"\xfe\xff"))
     if wide or body.startswith(b"\xef\xbb\xbf"):
@@ -86,9 +86,9 @@ def local_name(element: Any) -> str:
 
 
 def mended(text: bytes) -> bytes:
-    """Return `text` with "&amp;" spelled as a number, which libxml2 reads even after a fault.
+    """Return `text` with "&amp;" replaced by "&#38;", which libxml2 reads even after an error.
 
-    A bare "&", frequent in hand-made feeds, is spelled so, too. UTF-16 is left as it is.
+    A bare "&", frequent in hand-made feeds, is replaced, too. UTF-16 is not changed.
     """
     if b"&" not in text or b"\0" in text[:_PORTION]:
         return text
@@ -98,8 +98,8 @@ def mended(text: bytes) -> bytes:
 def read_tree(body: bytes, encoding: str | None, out: Collector) -> bool:
     """Add the links of an XHTML, SVG or other document; return whether that was done.
 
-    XHTML with a fault is not read, as HTML's rules find more in it. Other documents are read up
-    to the fault.
+    Malformed XHTML is not read, because the HTML parser finds more in it. Other malformed
+    documents are read up to the error.
     """
     parser = etree.XMLParser(encoding=encoding, **SAFE)
     try:

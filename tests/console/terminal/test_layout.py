@@ -40,12 +40,13 @@ def test_status_is_a_table() -> None:
 def test_explain_a_url_that_waits() -> None:
     text = shown(
         "explain http://a.test/", ok=True, url="http://a.test/", seen=True, state="ready",
-        why="its address is asked every 30 s (waitDuration)", waits_for="politeness", in_s=7.5,
+        why="its address gets a request every 30 s (waitDuration)", waits_for="politeness",
+        in_s=7.5,
         until="2026-11-21T09:21:16Z", ahead=1200, paused=True, site=SITE,
     )  # fmt: skip
     assert text.splitlines() == [
         "http://a.test/",
-        "ready, and the crawl is paused: its address is asked every 30 s (waitDuration)",
+        "ready, and the crawl is paused: its address gets a request every 30 s (waitDuration)",
         "  ahead of it  1,200",
         "  waits for    politeness",
         "  until        2026-11-21T09:21:16Z",
