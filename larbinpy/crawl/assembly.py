@@ -231,9 +231,7 @@ def make_frontier(
         Sequencer(store, config.max_urls_by_site, sizes),
         sites,
         ip_sites,
-        retries=config.retries,
-        depth_in_site=config.depth_in_site,
-        sizes=sizes,
+        sizes,
     )
 
 

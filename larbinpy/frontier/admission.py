@@ -19,11 +19,10 @@ _MAX_HOPS = 10
 class Admission:
     """Decides which seeds and links become URLs of the crawl, and remembers them as seen."""
 
-    def __init__(self, scope: Scope, seen: Seen, depth_in_site: int) -> None:
+    def __init__(self, scope: Scope, seen: Seen) -> None:
         self._scope = scope
         self._seen = seen
         self._recent = RecentLinks()
-        self._depth_in_site = depth_in_site
         #: Links left out or already seen, by outcome, since the start.
         self.refused: Counter[Outcome] = Counter()
         #: Whether seeds were taken that had been seen, so that a URL may end twice.
@@ -54,7 +53,7 @@ class Admission:
         if not (fresh or again):
             return Outcome.URL_DUP
         self.has_repeats = self.has_repeats or not fresh
-        depth = self._depth_in_site if depth is None else depth
+        depth = self._scope.depth_in_site if depth is None else depth
         return Url(href, depth, priority=priority, seed=True)
 
     def links(self, parent: Url, links: Sequence[Link], *, redirect: bool) -> list[Url]:

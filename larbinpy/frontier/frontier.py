@@ -18,7 +18,7 @@ from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.frontier.view import FrontierView
 from larbinpy.frontier.wait_shortener import WaitShortener
-from larbinpy.outcome import Outcome, is_retried
+from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.parse import Kind, Link
 from larbinpy.storage.seen import Seen
@@ -49,9 +49,6 @@ class Frontier:
         sequencer: Sequencer,
         lifecycle: SiteLifecycle,
         ip_sites: IPSites,
-        *,
-        retries: int,
-        depth_in_site: int,
         sizes: FrontierSizes = DEFAULT_SIZES,
     ) -> None:
         self._store = store
@@ -64,8 +61,7 @@ class Frontier:
         self._names = lifecycle.names
         self._ip_sites = ip_sites
         self._addresses = ip_sites.registry
-        self._admission = Admission(scope, seen, depth_in_site)
-        self._retries = retries
+        self._admission = Admission(scope, seen)
         self._sizes = sizes
         # Pages whose fetch decided the outcome of their URLs, which is to be logged.
         self._fetched: deque[Page] = deque()
@@ -180,13 +176,10 @@ class Frontier:
         If so, `decided` returns it. Otherwise the URL goes back to the tail of its NamedSite, to
         be tried again.
         """
-        url = page.url
-        url.attempt += 1
-        retry = is_retried(page.outcome, page.status) and url.attempt <= self._retries
-        self._lifecycle.page_done(page, now, wall, retry=retry)
-        if not retry:
+        decided = self._lifecycle.page_done(page, now, wall)
+        if decided:
             self._fetched.append(page)
-        return not retry
+        return decided
 
     def decided(self, most: int) -> Iterator[Page]:
         """At most `most` pages whose outcome is decided, by their fetch or without one.

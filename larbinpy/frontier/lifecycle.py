@@ -16,7 +16,7 @@ from larbinpy.frontier.registry import SiteRegistry
 from larbinpy.frontier.robots_cache import PackedRobots
 from larbinpy.frontier.site_rules import SiteRules
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
-from larbinpy.outcome import Outcome, asks_for_less
+from larbinpy.outcome import Outcome, asks_for_less, is_retried
 from larbinpy.page import Page
 from larbinpy.url import Url, resolve, site_of
 
@@ -247,19 +247,23 @@ class SiteLifecycle:
             self.registry.touch(site)
         return site
 
-    def page_done(self, page: Page, now: float, wall: float, *, retry: bool) -> None:
-        """Process a fetched page; with `retry` its URL goes back to its site.
+    def page_done(self, page: Page, now: float, wall: float) -> bool:
+        """Process a fetched page; return whether this decides the outcome of its URL.
 
-        An OPEN site that has not answered `_DEAD_AFTER` requests in a row is closed.
+        Otherwise the URL goes back to its site, to be tried again. An OPEN site that has not
+        answered `_DEAD_AFTER` requests in a row is closed.
         """
         site = self.landed(page, now, wall)
         site.count_page(page.outcome, page.status)
+        page.url.attempt += 1
+        retry = is_retried(page.outcome, page.status) and page.url.attempt <= self._settings.retries
         if retry:
             self._retry(site, page.url, page.outcome, now)
         silent = not page.status and page.outcome in UNREACHABLE
         # In other states, the lookup or the robots.txt under way decides about the site.
         if silent and site.silence >= _DEAD_AFTER and site.state is State.OPEN:
             self._give_up(site, page.outcome, now)
+        return not retry
 
     # Failures.
 

@@ -112,6 +112,11 @@ class Scope:
             why = "noExternalLinks leaves out links to other hosts"
             yield Rule("noExternalLinks", no_external, why, spares=("everywhere",))
 
+    @property
+    def depth_in_site(self) -> int:
+        """The depth of seeds."""
+        return self._settings.depth_in_site
+
     def __repr__(self) -> str:
         return f"<Scope {[rule.name for rule in self._rules]}>"
 

@@ -80,9 +80,7 @@ def make_frontier(
         Sequencer(store, max_urls, frontier_sizes),
         SiteLifecycle(settings, ip_sites, frontier_sizes),
         ip_sites,
-        retries=retries,
-        depth_in_site=5,
-        sizes=frontier_sizes,
+        frontier_sizes,
     )
 
 
