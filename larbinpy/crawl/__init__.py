@@ -2,8 +2,8 @@
 
 crawl         a crawl as an object
 run           the turns of a crawl, from start to end
-assembly      makes the parts of a crawl from its configuration, in four steps: network, the
-              frontier, on_disk, the ports and the terminal
+assembly      makes the parts of a crawl from its configuration, in five steps: network, the
+              frontier, on_disk, ports and the terminal, the loop
 resolver      the resolver alone, for `larbinpy resolve`
 surroundings  clocks, poller, streams, and sizes that no setting changes
 engine        one turn after another through all stages

@@ -1,32 +1,29 @@
 """The assembly of a crawl: makes its parts from a configuration and connects them.
 
-Four steps: the network, the frontier, the state on the disk, the ports and the terminal.
+Five steps: the network, the frontier, the state on the disk, the ports and the terminal, the
+loop.
 """
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import TextIO
 
 from larbinpy.config import Config, ConfigError
-from larbinpy.console.ports import token
-from larbinpy.console.ports.http import StatusServer
-from larbinpy.console.ports.input_port import InputPort
-from larbinpy.console.ports.posting import Posting
 from larbinpy.console.terminal.fetch_info import FetchInfo
 from larbinpy.console.terminal.progress import PrintStats, Progress, Terminal, make_progress
 from larbinpy.crawl.control import Control
 from larbinpy.crawl.display import Display
 from larbinpy.crawl.ending import Finishing, Stopping
-from larbinpy.crawl.engine import Engine, Listener
+from larbinpy.crawl.engine import Engine
 from larbinpy.crawl.housekeeping import Housekeeping
 from larbinpy.crawl.intake import FateSink, Intake, IntakeSettings
 from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.network import BY_PROXY, Network
 from larbinpy.crawl.on_disk import OnDisk, locked
+from larbinpy.crawl.ports import Ports
 from larbinpy.crawl.requests import Requests
 from larbinpy.crawl.surroundings import Surroundings
 from larbinpy.frontier.frontier import Frontier
@@ -44,13 +41,13 @@ from larbinpy.output.log import CrawlLog
 from larbinpy.stats.counters import Stats
 from larbinpy.storage.files import Reserve
 from larbinpy.storage.seen import Seen
-from larbinpy.storage.state import Start
+from larbinpy.storage.state import Start, State
 from larbinpy.storage.store import Store
 from larbinpy.workers.pool import InlineReader, Reader, ReaderPool
 
 
 class Assembly:
-    """The parts of a crawl.
+    """The parts of a crawl, made in five steps, a method each.
 
     Every step that can fail comes before the first change to the state of an earlier crawl.
     Raises ConfigError, StateError or OSError.
@@ -65,108 +62,135 @@ class Assembly:
         progress: str,
         around: Surroundings,
     ) -> None:
-        poller, clock, wall = around.poller, around.clock, around.wall
-        folder = Path(config.state_dir)
+        self._config = config
+        self._start = start
+        self._around = around
         terminal = make_progress(progress, around.stderr, config.limit_page)
         around.closing.callback(terminal.close)
-        state = locked(folder, start, around.closing)
+        state = locked(Path(config.state_dir), start, around.closing)
         self.mode = Mode(limit_page=config.limit_page)
-        self.stats = Stats(clock(), wall())
+        self.stats = Stats(around.clock(), around.wall())
+        self._open_network()
+        self._make_frontier()
+        self._open_disk(state, own_output)
+        self._open_ports(progress, terminal)
+        # From here on the state of an earlier crawl is changed.
+        self._on_disk.take_up(start, seeds, around.clock())
+        self.reserve = Reserve(Path(config.state_dir) / "reserve")
+        around.closing.callback(self.reserve.release)
+        self._make_loop()
 
-        # The network.
-        network = Network(config, poller, around.closing, around.tuning.open_files)
+    def _open_network(self) -> None:
+        around, config = self._around, self._config
+        self._network = Network(config, around.poller, around.closing, around.tuning.open_files)
         # From here on pagesConnexions is the number that the limit of open files permits.
-        config = replace(config, pages_connexions=network.fetcher.size)
-        self.handles = config.pages_connexions
-        reader = _open_reader(config, poller, around.closing)
+        self.handles = self._network.fetcher.size
+        self._config = replace(config, pages_connexions=self.handles)
+        self._reader = _open_reader(config, around.poller, around.closing)
 
-        # The frontier.
-        waits = Waits(config.wait_duration, config.max_wait)
-        frontier = self.frontier = make_frontier(
-            config, folder, waits, around.tuning.is_public, around.tuning.frontier
+    def _make_frontier(self) -> None:
+        config, tuning = self._config, self._around.tuning
+        self._waits = Waits(config.wait_duration, config.max_wait)
+        folder = Path(config.state_dir)
+        self.frontier = make_frontier(
+            config, folder, self._waits, tuning.is_public, tuning.frontier
         )
 
-        # The state on the disk.
-        on_disk = OnDisk(config, state, frontier, own_output, self.mode, self.stats, around)
-        output, self.log, self.saving = on_disk.output, on_disk.log, on_disk.saving
+    def _open_disk(self, state: State, own_output: Output | None) -> None:
+        around = self._around
+        self._on_disk = OnDisk(
+            self._config,
+            state,
+            self.frontier,
+            own_output,
+            self.mode,
+            self.stats,
+            poller=around.poller,
+            clock=around.clock,
+            wall=around.wall,
+            tuning=around.tuning,
+            closing=around.closing,
+        )
+        self._output = self._on_disk.output
+        self.log = self._on_disk.log
+        self.saving = self._on_disk.saving
 
-        # The ports and the terminal.
+    def _open_ports(self, progress: str, terminal: Terminal) -> None:
+        """The ports, the terminal, and the commands and snapshots behind them."""
+        around, config, network = self._around, self._config, self._network
         self.snapshots = Snapshots(
             self.stats,
-            frontier.view,
+            self.frontier.view,
             network.resolver,
             network.fetcher,
-            output,
-            clock=clock,
-            wall=wall,
+            self._output,
+            clock=around.clock,
+            wall=around.wall,
         )
         self.control = Control(
             config,
             self.mode,
-            waits,
-            frontier,
+            self._waits,
+            self.frontier,
             network.fetcher,
             self.snapshots,
             self.saving,
             self.log,
-            clock=clock,
-            wall=wall,
+            clock=around.clock,
+            wall=around.wall,
         )
-        ports = Ports(config, poller, self.control, around.closing)
+        self._ports = Ports(config, around.poller, self.control, around.closing)
         shown = _open_progress(config, progress, terminal, around)
         self.display = Display(terminal, shown, self.control.status)
 
-        # From here on the state of an earlier crawl is changed.
-        on_disk.take_up(start, seeds, clock())
-        self.reserve = Reserve(folder / "reserve")
-        around.closing.callback(self.reserve.release)
-
+    def _make_loop(self) -> None:
+        """The stages of a turn, and the work between turns."""
+        around, config, network = self._around, self._config, self._network
+        refresher, tuning = self._output.refresher, around.tuning
         types = _make_types(config)
         intake = Intake(
             _intake_settings(config),
-            frontier,
-            reader,
+            self.frontier,
+            self._reader,
             network.names,
             types,
-            output,
+            self._output,
             _make_sinks(config, self.log, self.control, around.stdout),
             self.stats,
-            output.refresher,
-            clock=clock,
-            wall=wall,
-            pages=around.tuning.pages_a_turn,
+            refresher,
+            clock=around.clock,
+            wall=around.wall,
+            pages=tuning.pages_a_turn,
         )
-        requests = Requests(types, config.max_page_size, output.refresher)
         self.engine = Engine(
             self.mode,
-            poller,
-            frontier,
+            around.poller,
+            self.frontier,
             network.names,
-            requests,
+            Requests(types, config.max_page_size, refresher),
             network.fetcher,
             intake,
-            output,
+            self._output,
             self.stats,
-            ports.listeners,
-            clock=clock,
+            self._ports.listeners,
+            clock=around.clock,
         )
-        limit_time = config.limit_time or inf
         self.stopping = Stopping(
             self.engine,
             self.mode,
-            frontier,
-            ports.input,
-            Finishing(output.refresher, clock, around.tuning.grace),
-            outlives=config.high_level_web_server and ports.status is not None,
-            limit_at=self.stats.started + limit_time,
-            had_work=start is Start.RESUME or frontier.owed > 0,
-            grace=around.tuning.grace,
+            self.frontier,
+            self._ports.input,
+            Finishing(refresher, around.clock, tuning.grace),
+            outlives=config.high_level_web_server and self._ports.status is not None,
+            limit_at=self.stats.started + (config.limit_time or inf),
+            had_work=self._start is Start.RESUME or self.frontier.owed > 0,
+            grace=tuning.grace,
         )
         self.housekeeping = Housekeeping(
             self.stats,
             network,
-            frontier,
-            reader,
+            self.frontier,
+            self._reader,
             self.log,
             self.display,
             debug=self.engine if config.debug else None,
@@ -274,49 +298,6 @@ def _intake_settings(config: Config) -> IntakeSettings:
 
 
 # The ports and the terminal.
-
-
-class Ports:
-    """The input port and the status server; each is None if it is not configured."""
-
-    def __init__(
-        self, config: Config, poller: Poller, control: Control, closing: ExitStack
-    ) -> None:
-        self.input: InputPort | None = None
-        self.status: StatusServer | None = None
-        if config.input_port:
-            with _naming("inputPort", config.input_port):
-                self.input = InputPort(poller, control, config.input_host, config.input_port)
-            closing.callback(self.input.close)
-        if config.http_port:
-            self.status = _open_status_server(config, poller, control, closing)
-
-    @property
-    def listeners(self) -> list[Listener]:
-        return [port for port in (self.input, self.status) if port is not None]
-
-
-def _open_status_server(
-    config: Config, poller: Poller, control: Control, closing: ExitStack
-) -> StatusServer:
-    folder = Path(config.state_dir)
-    posting = Posting(control, token.issue(folder))
-    closing.callback(token.withdraw, folder)
-    where = config.http_host, config.http_port
-    with _naming("httpPort", config.http_port):
-        server = StatusServer(poller, control.status, *where, config.histograms, posting)
-    closing.callback(server.close)
-    return server
-
-
-@contextmanager
-def _naming(keyword: str, port: int) -> Iterator[None]:
-    """Turn the error of a port that cannot be opened into one that names the setting."""
-    try:
-        yield
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        raise ConfigError(f"{keyword} {port}: {reason}; set another port") from error
 
 
 def _open_progress(

@@ -8,10 +8,11 @@ from larbinpy._version import __version__
 from larbinpy.config import Config
 from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.saving import Saving
-from larbinpy.crawl.surroundings import Surroundings
+from larbinpy.crawl.surroundings import Tuning
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.saved import saved_by
 from larbinpy.loop.clock import Clock
+from larbinpy.loop.poller import Poller
 from larbinpy.output import Output
 from larbinpy.output.log import CrawlLog
 from larbinpy.output.mirror.browsable import MirrorSettings
@@ -37,23 +38,27 @@ class OnDisk:
         own_output: Output | None,
         mode: Mode,
         stats: Stats,
-        around: Surroundings,
+        *,
+        poller: Poller,
+        clock: Clock,
+        wall: Clock,
+        tuning: Tuning,
+        closing: ExitStack,
     ) -> None:
         self._state = state
         self._frontier = frontier
-        closing, tuning = around.closing, around.tuning
-        self.output = open_outputs(config, own_output, around.wall, tuning.warc_file_size)
+        self.output = open_outputs(config, own_output, wall, tuning.warc_file_size)
         closing.callback(self.output.close)
         self.log = CrawlLog(Path(config.state_dir) / "crawl.jsonl")
         closing.callback(_close_after_all, self.log)
         closing.callback(frontier.close)
         # The output modes that write files.
         writes = {"save", "mirror", "warc"}.intersection(config.output_mode)
-        syncing = Syncing(around.poller, [config.output_dir] if writes else [])
+        syncing = Syncing(poller, [config.output_dir] if writes else [])
         closing.callback(syncing.wait)
         every = tuning.checkpoint_can_reload if config.can_reload else tuning.checkpoint
         self._saved = saved_by(frontier, self.log, self.output, syncing)
-        self.saving = Saving(Checkpoints(state, self._saved, every), mode, stats, around.clock)
+        self.saving = Saving(Checkpoints(state, self._saved, every), mode, stats, clock)
 
     def take_up(self, start: Start, seeds: Iterable[str], now: float) -> None:
         """Delete the state of an earlier crawl, or continue it; then queue `seeds`."""

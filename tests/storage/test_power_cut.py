@@ -8,7 +8,6 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from io import StringIO
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -20,7 +19,7 @@ import pytest
 from larbinpy.config import Config
 from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.on_disk import OnDisk
-from larbinpy.crawl.surroundings import Surroundings, Tuning
+from larbinpy.crawl.surroundings import Tuning
 from larbinpy.loop.poller import Poller
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
@@ -293,14 +292,19 @@ def parts_on_disk(folder: Path, mode: str, start: Start) -> Iterator[OnDisk]:
         poller = Poller()
         closing.callback(poller.close)
         tuning = Tuning(warc_file_size=3000)
-        streams = StringIO(), StringIO()
-        around = Surroundings(poller, lambda: 0.0, lambda: WALL, *streams, closing, tuning)
         state = State(folder / "state")
         state.lock()
         closing.callback(state.unlock)
         frontier = make_frontier(folder / "state")
         mode_now, stats = Mode(), Stats(0.0, WALL)
-        parts = OnDisk(config, state, frontier, None, mode_now, stats, around)
+        parts = OnDisk(
+            *(config, state, frontier, None, mode_now, stats),
+            poller=poller,
+            clock=lambda: 0.0,
+            wall=lambda: WALL,
+            tuning=tuning,
+            closing=closing,
+        )
         parts.take_up(start, [], 0.0)
         yield parts
 

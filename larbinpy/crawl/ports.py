@@ -1,0 +1,58 @@
+"""The ports of a crawl, as its configuration wants them."""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from larbinpy.config import Config, ConfigError
+from larbinpy.console.ports import token
+from larbinpy.console.ports.http import StatusServer
+from larbinpy.console.ports.input_port import InputPort
+from larbinpy.console.ports.posting import Posting
+from larbinpy.crawl.control import Control
+from larbinpy.crawl.engine import Listener
+from larbinpy.loop.poller import Poller
+
+
+class Ports:
+    """The input port and the status server; each is None if it is not configured."""
+
+    def __init__(
+        self, config: Config, poller: Poller, control: Control, closing: ExitStack
+    ) -> None:
+        self.input: InputPort | None = None
+        self.status: StatusServer | None = None
+        if config.input_port:
+            with _naming("inputPort", config.input_port):
+                self.input = InputPort(poller, control, config.input_host, config.input_port)
+            closing.callback(self.input.close)
+        if config.http_port:
+            self.status = _open_status_server(config, poller, control, closing)
+
+    @property
+    def listeners(self) -> list[Listener]:
+        return [port for port in (self.input, self.status) if port is not None]
+
+
+def _open_status_server(
+    config: Config, poller: Poller, control: Control, closing: ExitStack
+) -> StatusServer:
+    folder = Path(config.state_dir)
+    posting = Posting(control, token.issue(folder))
+    closing.callback(token.withdraw, folder)
+    where = config.http_host, config.http_port
+    with _naming("httpPort", config.http_port):
+        server = StatusServer(poller, control.status, *where, config.histograms, posting)
+    closing.callback(server.close)
+    return server
+
+
+@contextmanager
+def _naming(keyword: str, port: int) -> Iterator[None]:
+    """Turn the error of a port that cannot be opened into one that names the setting."""
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise ConfigError(f"{keyword} {port}: {reason}; set another port") from error
