@@ -1,4 +1,4 @@
-"""The commands: they parse, call and exit; the work is done in other packages."""
+"""The commands: they parse arguments and set the exit status; other packages do the work."""
 
 from difflib import get_close_matches
 from importlib import import_module
@@ -7,7 +7,7 @@ import click
 
 from larbinpy.console.stream import open_all
 
-#: In the order of the help. Each is in the module of its name.
+#: The commands in the order of the help. Each is in the module of its name.
 _COMMANDS = (
     "crawl",
     "mirror",
@@ -25,7 +25,7 @@ _COMMANDS = (
 
 
 class _Commands(click.Group):
-    """Loads a command when it is used: `resolve` does not wait for a crawler to load."""
+    """Loads a command when it is used, so that `resolve` does not load a crawler."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -50,7 +50,7 @@ class _Commands(click.Group):
 
 def _version(context: click.Context, parameter: click.Parameter, value: bool) -> None:
     if value and not context.resilient_parsing:
-        # Loaded here, as it loads nearly everything.
+        # Imported here, because it imports nearly all packages.
         lines = import_module("larbinpy.cli.about").versions()
         click.echo("\n".join(lines))
         context.exit()
@@ -66,5 +66,5 @@ def _version(context: click.Context, parameter: click.Parameter, value: bool) ->
     help="Show the versions of larbinpy and of its libraries, and exit.",
 )
 def main() -> None:
-    """A polite, fast web crawler in the mould of Larbin: one process, one poll loop."""
+    """A polite, fast web crawler in the tradition of Larbin: one process, one poll loop."""
     open_all()

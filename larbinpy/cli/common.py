@@ -106,16 +106,16 @@ def option_value(option: str, text: str, kind: ValueKind[_T]) -> _T:
 def collect_rarely() -> None:
     """Set the garbage collector for a process whose objects are mostly long-lived.
 
-    A full collection stops a crawl of 100,000 sites for two seconds and finds nothing, as
-    cycles become garbage while young. Collecting young objects less often takes a tenth of
-    the time.
+    A full collection stops a crawl of 100,000 sites for two seconds and finds nothing, because
+    reference cycles become garbage while young. Collecting young objects less often reduces the
+    time for that to a tenth.
     """
     gc.set_threshold(_YOUNG, _ROUNDS, _NEVER)
 
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """Turns errors that the user can fix into one line and an exit status."""
+    """Turns errors that the user can correct into one line and an exit status."""
     try:
         yield
     except UserError as error:
@@ -123,7 +123,7 @@ def plain_errors() -> Iterator[None]:
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
     except BrokenPipeError:
-        # The reader of our output has exited. At exit, Python would flush to it again.
+        # The reader of the output has exited. At exit, Python would write to it again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:

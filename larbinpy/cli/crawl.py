@@ -32,7 +32,7 @@ from larbinpy.output.report import write_report
 from larbinpy.storage.state import Start
 
 _EARLY = (Ending.STOPPED.code, Ending.FORCED.code)
-#: Ends whose message was printed already.
+#: Exit statuses for which the crawl has printed a message already.
 _REPORTED = (Ending.NOTHING.code, Ending.DISK.code)
 
 
@@ -70,7 +70,7 @@ def crawl(
         more = [("outputDir", output_dir)] if output_dir else []
         config = load_config(config_file, settings, allow_private, more)
         if output_dir and not config.output_mode:
-            # A folder without an output would stay empty.
+            # Without an output mode, the folder would stay empty.
             config = replace(config, output_mode=("mirror",))
         start = Start.RESUME if resume else Start.SCRATCH if scratch else Start.REFUSE
         crawl = _made(config, chain(urls, lines(input_file)), start, progress)
@@ -83,7 +83,7 @@ def crawl(
 def _made(config: Config, texts: Iterable[str], start: Start, progress: str) -> Crawl:
     """The crawl; an invalid seed in `texts` is an error before anything starts.
 
-    Seeds may be millions, so only one list of them is made.
+    There may be millions of seeds, so only one list of them is made.
     """
     try:
         seeds = [URL.parse(text) for text in texts]
@@ -120,6 +120,6 @@ def summary(report: Mapping[str, Any]) -> str:
 
 
 def _check_writable(path: Path) -> None:
-    """Raise ConfigError now rather than after the crawl."""
+    """Raise ConfigError before the crawl if the report cannot be written after it."""
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise ConfigError(f"{path}: the report cannot be written there")

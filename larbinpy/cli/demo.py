@@ -24,7 +24,7 @@ def demo(directory: str | None, progress: str) -> None:
     with plain_errors(), ExitStack() as closing:
         if directory:
             _check_own(Path(directory))
-        # As for Ctrl-C, temporary files are removed.
+        # SIGTERM raises KeyboardInterrupt, too, so that temporary files are removed.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         folder = Path(directory or closing.enter_context(TemporaryDirectory("", "larbinpy-demo-")))
         web = closing.enter_context(serve())

@@ -1,4 +1,4 @@
-"""The command that fetches one URL."""
+"""``larbinpy fetch``."""
 
 import json
 import sys
@@ -37,7 +37,7 @@ def fetch(
     settings: tuple[str, ...],
     allow_private: bool,
 ) -> None:
-    """Fetch one URL through resolver, fetcher and parser, nothing else."""
+    """Fetch one URL through resolver, fetcher and parser; show what each of them finds."""
     with plain_errors():
         more = [("dnsServer", server) for server in servers]
         if max_size is not None:
@@ -56,7 +56,7 @@ def fetch(
 
 
 def _hint(page: Mapping[str, object]) -> str:
-    """How the user can avoid an outcome that is due to our own rules; empty for other outcomes."""
+    """How the user can avoid an outcome caused by larbinpy's rules; empty for other outcomes."""
     if page["outcome"] == Outcome.PRIVATE_ADDRESS.value:
         return "its address is not a public one; --allow-private fetches from it"
     return fault(str(page["url"]).strip()) if page["outcome"] == Outcome.BAD_URL.value else ""

@@ -14,7 +14,7 @@ from larbinpy.config import SETTINGS
 from larbinpy.config.kinds import Setting
 from larbinpy.exit_status import Ending
 
-#: Page -> the section of the manual that it is in.
+#: Page -> its section of the manual.
 PAGES = {"larbinpy": 1, "larbin.conf": 5}
 
 _USAGE = "usage or configuration error"
@@ -140,6 +140,6 @@ def _escaped(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """`text` in lines of 78; none of them is taken for a macro."""
+    """`text` in lines of at most 78 characters, none of which looks like a macro."""
     lines = wrap(_escaped(text), 78, break_long_words=False, break_on_hyphens=False)
     return "\n".join("\\&" + line if line[0] in ".'" else line for line in lines)

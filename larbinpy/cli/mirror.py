@@ -40,8 +40,8 @@ _MIRROR = (
     ("getCGI", "on"),
     ("anyType", "on"),
 )
-#: Settings that larbin.conf and the environment have for other crawls: they would leave out
-#: half of a site, end early, or take the ports of that crawl.
+#: Settings that larbin.conf and the environment contain for other crawls. In a mirror they would
+#: leave out parts of the site, end the crawl early, or use the ports of the other crawl.
 _IGNORED = (
     *("noExternalLinks", "limitToDomain", "forbiddenExtensions", "specificSearch"),
     *("pageNoDuplicate", "limitTime", "limitPage", "httpPort", "inputPort"),
@@ -157,11 +157,11 @@ def configuration(
 
 
 def _start(directory: str, folder: str) -> Start:
-    """A mirror that was stopped is continued; one that was finished is refreshed."""
+    """How to start: an unfinished mirror is continued, a finished one is refreshed."""
     state = State(Path(folder))
     if not state.exists:
         return Start.SCRATCH
-    # With the lock, no other process changes the state meanwhile.
+    # The lock keeps other processes from changing the state meanwhile.
     try:
         state.lock()
     except OSError:

@@ -1,4 +1,4 @@
-"""The crawl that `seed`, `console` and `status` connect to."""
+"""Finds the ports of the crawl that `seed`, `console` and `status` connect to."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""The command that resolves names."""
+"""``larbinpy resolve``."""
 
 import signal
 import sys
@@ -49,7 +49,7 @@ def resolve(file: str, servers: tuple[str, ...], as_json: bool, parallel: str, c
             load_config(None, [], more=[("dnsServer", server) for server in servers]),
             dns_connexions=at_once,
             dns_send_queue=at_once,
-            # dnsCacheSize itself does not allow 0, as a crawl always has a cache.
+            # dnsCacheSize does not allow 0, because a crawl always has a cache.
             dns_cache_size=option_value("--cache", cache, count(0, _MOST_NAMES)),
         )
         with (

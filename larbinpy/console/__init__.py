@@ -1,11 +1,12 @@
 """User interfaces of a crawl: input port and console, status page, metrics, progress.
 
-text, stream    makes crawled text harmless for terminals, logs and pages; streams that close
+text            makes crawled text harmless for terminals, logs and pages
+stream          output streams that the reader may close
 ports/          the servers, within the crawl
   tcp           the server of both ports: moves bytes, bounds connections and times
   input_port    Larbin's seed protocol and the console
   commands      the commands of the console and of POST /control
-  watching      fates as they are decided, for `watch`
+  watching      the decided URLs, for `watch`
   http          the status server
   posting       POST /control, for clients with the token
   token         the token
@@ -16,7 +17,8 @@ status/         the status pages and metrics: functions of the snapshot
   format, charts, markup, style, script    how values, plots and pages look
   metrics       the text of /metrics
 terminal/       output and clients for terminals
-  progress, fetch_info    the bar or lines of a crawl; a line a URL
+  progress      the bar or lines of a crawl
+  fetch_info    a line for each decided URL
   client        the clients of both ports
   prompt, layout    the console, and its answers as text
   resolve_input, resolve_output    the names and results of `larbinpy resolve`

@@ -8,10 +8,10 @@ from typing import TextIO
 
 
 def open_all() -> None:
-    """Open standard streams that were closed at the start (``>&-``) on /dev/null.
+    """Open standard streams that were closed at the start (``>&-``) as /dev/null.
 
-    Otherwise the next opened file gets the number of such a stream, and output for the
-    terminal is written to that file.
+    Otherwise the next file that is opened gets the descriptor of such a stream, and output for
+    the terminal is written to that file.
     """
     for fd, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:
@@ -24,7 +24,7 @@ def open_all() -> None:
 
 @contextmanager
 def reader_may_leave(stream: TextIO) -> Iterator[None]:
-    """Drops what cannot be written to `stream` in the body, and everything after it.
+    """Ignores errors of writing to `stream` in the body; drops all further output to it.
 
     The descriptor itself is redirected to /dev/null: writing the rest of the buffer would fail
     again, at last in the interpreter, which would then change the exit status.

@@ -1,8 +1,8 @@
 """Crawled text made harmless: for terminals, logs, pages and JSON lines.
 
 Crawled text may contain escape sequences, line breaks and characters that change the reading
-direction. They are replaced by Python's escapes for them: the reader sees them, and no terminal
-or browser acts on them.
+direction. These are replaced by Python's escape sequences: the user sees them, and no terminal or
+browser acts on them.
 """
 
 import json

@@ -27,7 +27,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _stop_with_stdin(stop: asyncio.Event) -> None:
-    """Set `stop` at the end of standard input; if it cannot be watched, only signals stop."""
+    """Set `stop` at the end of standard input. If that cannot be watched, only signals do."""
 
     def readable() -> None:
         if not os.read(sys.stdin.fileno(), 4096):

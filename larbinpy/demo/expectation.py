@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from larbinpy.demo.site import LinkKind, Location, Web
 
-#: Outcome -> its other name, for a URL queued when the state of its site was known already.
+#: Outcome -> the outcome in its place if the state of the site is known before the URL is queued.
 TWINS = {"forbiddenRobots": "fastRobots", "noDNS": "fastNoDns", "noConnection": "fastNoConn"}
 
 #: Paths that a mirror uses unchanged as file names.
@@ -20,7 +20,7 @@ _PLAIN_PATH = re.compile(r"(/[A-Za-z0-9_-][A-Za-z0-9_.-]{0,100})*/?")
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The expected fate of a URL."""
+    """The expected end of a URL."""
 
     outcome: str
     #: HTTP status; 0 if no request for it may be made or can be answered.
@@ -38,10 +38,10 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """The expected fates of all URLs, and those that must not be requested."""
+    """The expected outcomes of all URLs, and the URLs that must not be requested."""
 
     expected: Mapping[str, Expected]
-    #: URL prefixes of the endless parts, where any fate is right.
+    #: URL prefixes of the endless parts, where any outcome is right.
     loose: tuple[str, ...]
     #: URLs that exist and must never be requested: no link leads there, or robots.txt forbids.
     hidden: frozenset[str]
@@ -57,7 +57,7 @@ class Truth:
         return {end.file: url for url, end in self.expected.items() if end.file is not None}
 
     def differences(self, fates: Iterable[tuple[str, str]]) -> list[str]:
-        """One line for each difference between `fates`, (URL, outcome name), and the truth.
+        """One line for each difference between `fates`, pairs of URL and outcome, and the truth.
 
         robots.txt and loose URLs are ignored, and so are unexpected URLs that were not fetched.
         """

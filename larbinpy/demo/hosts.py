@@ -242,7 +242,7 @@ def _endless(host: Host, path: str) -> Resource | None:
 
 
 def _news(web: Web) -> None:
-    """Feeds and a plain sitemap, each the only way to its pages."""
+    """Feeds and a plain sitemap; nothing else links to their pages."""
     host = web.host("news.demo", "Sitemap: http://news.demo:{port}/sitemap.xml\n")
     host.sitemaps = ("/sitemap.xml",)
     host.page("/", Link("feed", "/rss.xml"), Link("a", "/atom.xml"))

@@ -140,8 +140,8 @@ def _json(value: object) -> Resource:
     return Resource(type="application/json", body=json.dumps(value).encode())
 
 
-#: The client has closed, is silent or does not send HTTP; or the program ends (Python 3.11
-#: prints a traceback for a connection's task that is cancelled).
+#: Errors that end a connection without a message: the client has closed, is silent or does not
+#: send HTTP; or the program ends (Python 3.11 would print a traceback for a cancelled task).
 _GONE = (
     ConnectionError,
     TimeoutError,
@@ -204,7 +204,7 @@ async def _send_body(
     pieces = _pieces(resource.body, _DROPS if resource.drip else 3 if chunked else 1)
     if chunked:
         pieces = [b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces] + [b"0\r\n\r\n"]
-    # An ordinary reply is one segment: head and body go out together.
+    # Head and body of an ordinary reply are sent together, in one segment.
     writer.write(b"".join([head, *pieces[:1]]))
     for piece in pieces[1:]:
         if resource.drip:

@@ -1,6 +1,6 @@
 """The commands that control a crawl: one table for the console and for POST /control.
 
-A command runs in steps, one a turn of the loop, so that a long one does not hold up the
+A command runs in steps, one in each turn of the loop, so that a long one does not stop the
 crawl: `explain` may search gigabytes of log, and `save` waits for the disk.
 """
 
@@ -14,7 +14,7 @@ from larbinpy.console.text import json_line
 
 
 class Wait(Enum):
-    """A step of a command without its result yet."""
+    """Yielded by a command that has no result yet."""
 
     #: The command continues in the next turn.
     TURN = "turn"
@@ -28,7 +28,7 @@ CommandSteps = Iterator[Result | Wait]
 
 
 class Verbs(Protocol):
-    """The commands as methods of a crawl. A returned str is the reason of a refusal."""
+    """The commands as methods, one each. A returned str is the reason of a refusal."""
 
     def add(
         self, url: str, *, depth: int | None = None, priority: bool = False, again: bool = False
@@ -50,14 +50,14 @@ class Verbs(Protocol):
     def stop(self) -> None: ...
 
     def watch(self, word: str) -> Watcher:
-        """Follow the fates with this outcome or with this text in their URL; "" is all."""
+        """Follow decided URLs with this outcome or containing this text; "" for all."""
 
 
 Run = Callable[[Verbs, list[str]], CommandSteps]
 
 
 class Command(NamedTuple):
-    """A row of the table. `arguments` is the usage, as in ``URL...`` or ``[WORD]``."""
+    """A row of the table. `arguments` is the usage, such as ``URL...`` or ``[WORD]``."""
 
     arguments: str
     #: None for a command of the session itself, such as quit.
@@ -65,7 +65,7 @@ class Command(NamedTuple):
     help: str
 
     def takes(self, count: int) -> bool:
-        """Whether `count` arguments are allowed; dots mean or more, brackets mean optional."""
+        """Whether `count` arguments are allowed by the dots and brackets of the usage."""
         wanted = len(self.arguments.split())
         if self.arguments.startswith("["):
             return count <= wanted
@@ -112,7 +112,7 @@ COMMANDS = {
     "resume": Command("", _plain(lambda verbs: verbs.resume()), "continue after a pause"),
     "set": Command("KEY VALUE", _set, f"change {_LIVE} for this run"),
     "explain": Command(
-        "URL", lambda verbs, words: verbs.explain(words[0]), "show where a URL is, and why"
+        "URL", lambda verbs, words: verbs.explain(words[0]), "show the status of a URL, and why"
     ),
     "watch": Command(
         "[WORD]", None, "show URLs as they are decided; WORD is an outcome or part of a URL"
@@ -127,7 +127,7 @@ COMMANDS = {
 def begin(verbs: Verbs, line: str, session: Mapping[str, Run] | None = None) -> CommandSteps:
     """The steps of one command line.
 
-    Every result has ``ok``; if it is false, other than for refused URLs, there is an ``error``.
+    Every result has ``ok``. If it is false, there is an ``error``, except for refused URLs.
     `session` has the commands of the session itself by name; without it they are unknown.
     """
     runs = {name: command.run or (session or {}).get(name) for name, command in COMMANDS.items()}

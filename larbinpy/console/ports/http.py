@@ -28,11 +28,11 @@ LIFE = 10.0
 
 _CONNECTIONS = 64
 
-#: Seconds for which a rendered page is reused: less than the script's interval, so that a
-#: reader gets a new page each time, and many readers cost little more than one.
+#: Seconds for which a rendered page is reused: less than the script's interval, so that each
+#: browser gets new pages, and many browsers cost little more than one.
 _FRESH = 0.5
 
-#: Pages rendered in one turn of the loop: a page takes some 3 ms.
+#: Pages rendered in one turn of the loop; a page takes some 3 ms.
 _BATCH = 4
 
 #: Largest request head; browsers send 1 kB.
@@ -75,7 +75,7 @@ class Site:
         self._names = {"127.0.0.1", "localhost", "[::1]", _bracketed(host)}
 
     def post(self, request: h11.Request, local: str) -> Post | None:
-        """The `Post` that receives the body of `request`; None if it is not for /control."""
+        """The `Post` for the body of `request`; None if the request is not for /control."""
         if self._posting is None or request.target.partition(b"?")[0] != PATH.encode():
             return None
         host = dict(request.headers).get(b"host", b"").decode("latin-1")
@@ -95,7 +95,7 @@ class Site:
         return self._page(path, query)
 
     def _ours(self, host: str, local: str) -> bool:
-        """Whether a Host header names this server; any port is right, as a tunnel has its own."""
+        """Whether a Host header names this server, with any port (a tunnel has its own)."""
         name, colon, port = host.lower().rpartition(":")
         if not colon or host.endswith("]"):
             name = host.lower()
@@ -118,7 +118,7 @@ class Site:
         return _refusal(HTTPStatus.NOT_FOUND, "no such page")
 
     def _rendered(self, path: str, span: str) -> str:
-        """The page, rendered or reused; open pages poll, and there may be several."""
+        """The page, rendered or reused, as several browsers may poll it."""
         key = (path, span if span in SINCE else None)
         if self.now >= self._fresh_until:
             self._pages.clear()
@@ -228,7 +228,7 @@ class HttpSession:
 class StatusServer(TcpServer):
     """The server of the status page.
 
-    `snapshot` is called for each rendered page; `histograms` is the keyword of that name.
+    `snapshot` is called for each rendered page; `histograms` is the setting of that name.
     Without `posting`, POST is refused.
     """
 

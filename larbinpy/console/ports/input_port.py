@@ -6,8 +6,8 @@
                                                    watch ends at the next line
                 ->  anything else              ->  closed with the reason
 
-Any page can make a browser POST here, so the first line is also a guard: an HTTP request line
-is neither of the two, and the port never reads the rest.
+A web page can make a browser send a POST here. The first line protects against that: an HTTP
+request line is neither of the two, so the port closes the connection without reading more.
 """
 
 import re
@@ -22,14 +22,14 @@ from larbinpy.loop.poller import Poller
 #: Longest line in bytes without its end; longer URLs cannot be crawled.
 MAX_LINE = 8 * 1024
 
-#: Larbin's maxInput is 5, so five silent clients shut out all others. Here the longest silent
-#: connection is closed for a new one, so this bounds the active ones.
+#: Most connections. In Larbin (maxInput 5), five silent clients shut out all others. Here the
+#: connection that was silent for longest is closed for a new one.
 _CONNECTIONS = 32
 #: Sessions that work in one turn.
 _BATCH = 5
 
-#: URLs that a session handles in one turn; a command counts as 50 (a status renders every
-#: counter). About 2 ms a session either way.
+#: URLs that a session handles in one turn. A command counts as 50, because a status has every
+#: counter. Both take about 2 ms.
 _BUDGET = 100
 _COMMAND_COST = 50
 
@@ -39,7 +39,7 @@ _PATIENCE = 600.0
 #: Watchers send nothing, so they never time out.
 _ALWAYS = float("inf")
 
-#: Fates sent to one watcher in one turn.
+#: Lines sent to one watcher in one turn.
 _FATES = 500
 
 _BANNER = b"""Welcome to larbin input system !
@@ -72,8 +72,8 @@ class _State(Enum):
 class InputSession:
     """One connection to the input port, as bytes in and bytes out.
 
-    Its 25 methods are the ten of `Session`, and one for each kind of line and each end of the
-    protocol.
+    Its 25 methods are the ten of `Session`, and one for each kind of line and each way in which
+    the session ends.
     """
 
     def __init__(self, verbs: Verbs) -> None:
@@ -124,7 +124,7 @@ class InputSession:
 
     @property
     def unsent(self) -> bytes:
-        """The fates that were not sent to the watcher yet."""
+        """The decided URLs that were not sent to the watcher yet."""
         return b"" if self._watcher is None else b"".join(self._watcher.take())
 
     @property
@@ -262,7 +262,7 @@ class InputSession:
         return last
 
     def _parting(self, reason: str) -> bytes:
-        """The last lines, as text or JSON by the mode; nothing in JSON without a reason."""
+        """The last lines, as text or as JSON; in JSON, nothing if there is no reason."""
         if self._state in (_State.COMMANDS, _State.WATCHING):
             return failure(reason) if reason else b""
         return f"{reason}\n{_BYE}".lstrip("\n").encode()

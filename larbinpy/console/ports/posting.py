@@ -3,9 +3,9 @@
     curl -H "Authorization: Bearer $(cat state/token)" -d 'command=pause' \
          http://127.0.0.1:8081/control
 
-A page of another origin can make a browser POST here, also by a host name of its own. So the
-Host must be a name of this server, an Origin must be this server's, and the token, which no
-page can read, is required; a GET never runs a command.
+A web page of another origin can make a browser send a POST here, even under a host name of its
+own (DNS rebinding). Therefore the Host must be a name of this server, an Origin must be that of
+this server, and the token, which no web page can read, is required. A GET never runs a command.
 """
 
 import json
@@ -23,7 +23,7 @@ from larbinpy.console.text import json_line
 
 PATH = "/control"
 
-#: Most bytes of a body: a command is at most a console line, and escapes make it longer.
+#: Most bytes of a body: a console line, of which each byte may be escaped.
 _MAX_BODY = 32 * 1024
 _MAX_COMMAND = 8 * 1024
 
@@ -54,7 +54,7 @@ class Posting:
     def listen(self, request: h11.Request, local: str, *, is_ours: bool) -> "Post":
         """The `Post` that receives the body of a request, which arrived at `local`.
 
-        `is_ours` is whether its Host is a name of this server.
+        `is_ours`: its Host is a name of this server.
         """
         headers = dict(request.headers)
         refused = self._refuse(request.method, headers, local, is_ours)

@@ -1,12 +1,13 @@
 """A small TCP server on the Poller: it moves bytes and bounds connections, buffers and times.
 
-A Session handles one connection; it sees bytes and no socket. Callbacks of the poller only
-move bytes; sessions work in `TcpServer.step`, a bounded batch a turn, so that clients take a
+A Session handles one connection; it gets bytes and no socket. Callbacks of the poller only move
+bytes. Sessions work in `TcpServer.step`, a bounded batch in each turn, so that clients take a
 bounded share of each turn of the crawl. If a connection arrives and there is no room, the idle
-one that would time out first is closed: silent clients cannot shut others out. Three amounts
-are bounded by constants: connections; bytes waiting to be read (the server does not read for a
-session that has work left, and TCP holds the peer back); and bytes waiting to be sent (above
-`_HIGH_WATER` the session does not work, and a peer that receives nothing is closed).
+one that would time out first is closed, so that silent clients cannot shut others out.
+
+Three amounts are bounded by constants: connections; bytes received (the server does not read for a
+session that has work left, and TCP slows down the peer); and bytes to be sent (above `_HIGH_WATER`
+the session does not work, and a peer that takes nothing is disconnected).
 """
 
 import socket
@@ -35,7 +36,7 @@ _REST = 1.0
 
 
 class Session(Protocol):
-    """One connection's conversation, without its socket."""
+    """The protocol of one connection, without its socket."""
 
     @property
     def patience(self) -> float:
@@ -43,7 +44,7 @@ class Session(Protocol):
 
     @property
     def farewell(self) -> bytes:
-        """Sent at a timeout, as far as the socket takes it at once."""
+        """The bytes to send at a timeout, as far as the socket takes them at once."""
 
     @property
     def busy(self) -> bool:
@@ -54,7 +55,7 @@ class Session(Protocol):
 
     @property
     def resting(self) -> bool:
-        """Whether `work`, though busy, waits for something else in the loop.
+        """Whether the session is busy, but waits for something else in the loop.
 
         It is still called every turn, but the loop may sleep before the next turn.
         """
@@ -67,13 +68,13 @@ class Session(Protocol):
         """The bytes to send first."""
 
     def receive(self, data: bytes) -> None:
-        """Take at most READ_SIZE received bytes; none means that the peer sends no more."""
+        """Take received bytes, at most READ_SIZE; no bytes mean that the peer sends no more."""
 
     def work(self) -> bytes:
-        """Do a bounded part of the work; returns bytes to send."""
+        """Do a bounded part of the work; return the bytes to send."""
 
     def left(self) -> None:
-        """The connection is closed."""
+        """Release what the session holds; the connection is closed."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -83,10 +84,10 @@ class Limits:
     connections: int
     #: Sessions that work in one step of the server.
     batch: int
-    #: From accept to close, however active the peer is; not while the session is busy, as the
-    #: peer then waits for an answer.
+    #: Most time from accept to close, even if the peer is active. A busy session is not closed,
+    #: because the peer waits for an answer.
     life: float = inf
-    #: Without a byte accepted by the peer while some wait to be sent.
+    #: Most time in which the peer accepts no byte although some wait to be sent.
     stall: float = 30.0
 
 
@@ -149,7 +150,7 @@ class TcpServer:
 
     @property
     def deadline(self) -> float | None:
-        """When `step` must be called next; a time in the past means at once, None never."""
+        """The time at which to call `step`; a time in the past means at once, None never."""
         self._look_for_ready()
         hurried = any(not connection.session.resting for connection in self._ready)
         if hurried or self._touched:
@@ -228,11 +229,11 @@ class TcpServer:
         """The connection to close for a new one; None if there is none."""
         idle = [c for c in self._connections.values() if not c.session.busy]
         if not idle:
-            # All wait for answers, which may take some turns.
+            # All connections wait for answers, which may take some turns.
             self._rest_until = self._now + _REST
             return None
         first = min(idle, key=self._due)
-        # A connection of this turn had no time to send anything.
+        # Connections accepted in this turn had no time to send anything.
         return None if first.heard == inf else first
 
     def _dismiss(self, connection: _Connection) -> None:

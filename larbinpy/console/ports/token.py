@@ -1,6 +1,6 @@
 """The token: a client that can read it may control the crawl by HTTP.
 
-Any page can make a browser send requests to this machine, but not read a file.
+A web page can make a browser send requests to this machine, but cannot read a file.
 """
 
 import os
@@ -17,7 +17,7 @@ def issue(folder: Path) -> str:
     """Write a new token to a file that only its owner may read. Raises OSError."""
     token = secrets.token_urlsafe(_BYTES)
     path = folder / NAME
-    # The file of a killed crawl, or a link that somebody planted.
+    # Remove the file of a killed crawl, or a planted link.
     path.unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     fd = os.open(path, flags, 0o600)

@@ -1,4 +1,4 @@
-"""The console's `watch`: fates as they are decided.
+"""The console's `watch`: a line for each URL as its outcome is decided.
 
 A watcher that reads too slowly loses lines and gets their number, so its memory and time are
 bounded.
@@ -15,7 +15,7 @@ _ROOM = 1 << 18
 
 
 class Watcher:
-    """The lines for one watcher that were not taken yet."""
+    """One client of `watch`, with the lines that were not sent to it yet."""
 
     def __init__(self, watchers: "Watchers", word: str) -> None:
         self._watchers = watchers
@@ -36,7 +36,7 @@ class Watcher:
         return bool(self._lines)
 
     def wants(self, fate: Fate) -> bool:
-        """Whether the word is the outcome or part of the URL."""
+        """Whether the watched word is the outcome or part of the URL."""
         return not self._word or self._outcome == fate.outcome.lower() or self._word in fate.url
 
     def note(self, line: bytes) -> None:
@@ -74,7 +74,7 @@ class Watchers:
         return len(self._watchers)
 
     def join(self, word: str) -> Watcher:
-        """Add a watcher of fates with this outcome or text in their URL; "" is all."""
+        """Add a watcher of URLs with this outcome or containing this text; "" for all."""
         watcher = Watcher(self, word)
         self._watchers.append(watcher)
         return watcher

@@ -1,7 +1,7 @@
-"""Charts in SVG, without scripts and without style attributes (the policy allows neither).
+"""Charts in SVG, without scripts and style attributes (the Content-Security-Policy forbids both).
 
-A picture is stretched to the available width. Its words are HTML text beside it, which keeps
-its size, and its label has the same content for screen readers.
+A picture is stretched to the available width. Its text is HTML beside it, which is not stretched,
+and its label has the same content for screen readers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +12,7 @@ from larbinpy.console.status.markup import Html, el, join, table
 from larbinpy.console.text import grouped, roughly, size
 
 _HEIGHT = 100
-#: First digits of the top of a scale; all are easy to halve.
+#: First digits of the top of a scale; all are easy to divide by two.
 _STEPS = (1, 2, 3, 4, 5, 6, 8, 10)
 
 Values = Sequence[float]
@@ -73,9 +73,9 @@ def plot(
 ) -> Html:
     """Lines over `cells` steps of time, the newest at the right; the scale starts at 0.
 
-    `series` are values by name; the area below the first is filled, and a short one starts
-    later. `since` is the time of the left end in words. `titled` False leaves out the title,
-    for plots below a heading of their own.
+    `series` are values by name; the area below the first is filled, and a series with fewer
+    values starts later. `since` is the time at the left end, as text. Without `titled` the title
+    is left out, for plots below a heading of their own.
     """
     top = round_up(max([unit.least, *(max(values, default=0) for values in series.values())]))
     width = max(cells - 1, 1)
@@ -148,7 +148,7 @@ def distribution(histogram: Mapping[str, object]) -> Html:
 
 
 def within(histogram: Mapping[str, object], part: float) -> str:
-    """The time within which this share of all finished, in words; a dash if there are none."""
+    """The time within which the share `part` of all ended, as text; a dash if there are none."""
     bounds, counts = _numbers(histogram, "bounds_s"), _numbers(histogram, "counts")
     if not sum(counts) or len(counts) != len(bounds) + 1:
         return "-"

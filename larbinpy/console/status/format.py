@@ -33,7 +33,7 @@ def number(within: Mapping[str, Any], name: str) -> float:
 
 
 def figure(key: str, value: object) -> str:
-    """A value as text; the end of its key tells its unit."""
+    """A value as text, in the unit that the end of its key names."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -135,7 +135,7 @@ def moment(seconds: object) -> str:
 
 
 def ago(ts: object, now: object) -> str:
-    """The time between the ISO 8601 time `ts` and the Unix time `now`, in words."""
+    """The time between the ISO 8601 time `ts` and the Unix time `now`, as text."""
     try:
         then = datetime.fromisoformat(str(ts)).timestamp()
     except (ValueError, OverflowError):

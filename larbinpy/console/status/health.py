@@ -10,12 +10,12 @@ from larbinpy.stats.crawl_state import CrawlState
 
 #: A turn of the loop this long (ms) delays sockets noticeably.
 _LONG_TURN = 250
-#: Shares of the descriptors in use and of the last minute's failures that make a warning.
+#: Warnings are shown if this share of descriptors is in use, or of the last minute's URLs failed.
 _NEARLY_ALL = 0.9
 _MANY_FAIL = 0.25
-#: Fewer failures than this make no warning.
+#: No warning is shown if there are fewer failures than this.
 _FEW = 10
-#: Seconds after the start without warnings about speed.
+#: Seconds after the start in which no warnings about speed are shown.
 _BEGINNING = 60
 
 

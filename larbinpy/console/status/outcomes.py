@@ -1,4 +1,4 @@
-"""Sections about finished URLs: counts of outcomes, the last URLs, the last failures."""
+"""Sections about decided URLs: counts of outcomes, the last URLs, the last failures."""
 
 from collections.abc import Mapping
 from http import HTTPStatus

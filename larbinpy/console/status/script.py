@@ -1,9 +1,9 @@
 """The script of the status pages, inlined in each page; it keeps the page up to date.
 
 While the page is visible it fetches it again every second and changes only the nodes that
-differ, so that selections, scroll positions, folded parts and the focus stay. Text is set as
-text and elements are moved as a whole: crawled text is parsed only as the server has escaped
-it. A page is complete without the script.
+differ, so that selections, scroll positions, folded parts and the focus are preserved. Text is
+set as text, and new elements are taken from the parsed page, in which the server has escaped all
+crawled text. A page is complete without the script.
 """
 
 from base64 import b64encode

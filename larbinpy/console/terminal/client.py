@@ -1,8 +1,8 @@
 """The clients of a crawl's input port and status page, for the commands.
 
-They run in processes of their own and may block, each time for at most `TIMEOUT`. The
-connection to the input port is read while it is written: if `seed` did not read the refusals
-meanwhile, both ends could wait for the other to read.
+They run in processes of their own and may block, each time for at most `TIMEOUT`. The connection
+to the input port is read while it is written. Otherwise, if `seed` did not read refusals, each
+end could wait for the other one to read.
 """
 
 import json
@@ -52,8 +52,8 @@ def address(url: str) -> tuple[str, int]:
     return host, 80 if port is None else port
 
 
-#: Waits until a socket can be read, or also written if the flag is set, for some seconds;
-#: False at the timeout.
+#: Waits until a socket can be read (or written, if the flag is set), at most for some seconds;
+#: returns False at the timeout.
 Waiter = Callable[[socket.socket, bool, float], bool]
 
 
@@ -269,11 +269,11 @@ def _endless(where: str) -> NoAnswer:
 def follow(
     host: str, port: int, *, every: float = 1.0, pause: Callable[[float], None] = time.sleep
 ) -> Iterator[dict[str, Any]]:
-    """The fates of URLs as they are decided, oldest first.
+    """The URLs as their outcomes are decided, oldest first.
 
-    Reads the status every `every` seconds. It has the last fates only, so some of a fast crawl
-    are missed; crawl.jsonl has all of them. Ends with the crawl; raises NoAnswer if none runs
-    at the start.
+    Reads the status every `every` seconds. It has the last 50 only, so some of a fast crawl are
+    missed; crawl.jsonl has all of them. Ends with the crawl; raises NoAnswer if none runs at the
+    start.
     """
     snapshot = read_status(host, port)
     known: set[str] = set()

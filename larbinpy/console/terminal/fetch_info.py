@@ -8,7 +8,7 @@ from larbinpy.page import Fate
 
 
 class FetchInfo:
-    """Prints fates, as the crawl log does in JSON."""
+    """Prints a line for each URL whose outcome is decided."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

@@ -1,7 +1,7 @@
 """The progress of a command on its terminal: a bar, log lines, or nothing.
 
-The progress of a crawl comes from snapshots, times included, so no clock is read here (tqdm
-reads its own for the rate in its bar).
+The progress of a crawl, including its times, comes from snapshots, so no clock is read here. (tqdm
+reads a clock of its own for the rate in its bar.)
 """
 
 import os
@@ -90,7 +90,7 @@ def _count(group: Snapshot, key: str) -> str:
 
 
 class _Every:
-    """Tells when `_EVERY` seconds have passed in the time of the crawl."""
+    """Becomes due whenever `_EVERY` seconds have passed in the time of the crawl."""
 
     def __init__(self) -> None:
         self._next = _EVERY
@@ -234,7 +234,7 @@ def _bar(stream: TextIO, total: int | None, unit: str) -> "tqdm[NoReturn]":
 
     # Without this, tqdm starts a thread that watches for bars without updates.
     tqdm.monitor_interval = 0
-    # The delay keeps it from writing here, outside of `reader_may_leave`.
+    # With a delay, tqdm writes nothing here, outside of `reader_may_leave`.
     return tqdm(
         total=total,
         file=stream,

@@ -1,4 +1,4 @@
-"""The console: a prompt to a running crawl, or the commands of a script with JSON answers.
+"""The console: a prompt for commands to a running crawl, or a script with JSON answers.
 
 On a terminal, lines are edited, completed and kept in a history if Python has readline, and
 answers are formatted as text.
@@ -22,8 +22,8 @@ from larbinpy.outcome import Outcome
 #: Timeout (s) of commands that may search gigabytes of log or wait for the disk.
 _LONG = 600.0
 _SLOW = ("explain", "save")
-#: Waits until a socket or, unless None, a source of commands can be read; True if it is the
-#: source.
+#: Waits until a socket or a source of commands (unless None) can be read; returns whether it is
+#: the source.
 Readable = Callable[[int, int | None], bool]
 #: Lines of history that are kept.
 _HISTORY = 1000
@@ -98,7 +98,8 @@ class Console:
                 if source.interrupt_ends:
                     raise
                 self._stdout.write("\n")
-                self._wire.close()  # the answer would be taken for that to the next command
+                # Its late answer would be taken for that of the next command.
+                self._wire.close()
                 self._wire = self._open()
 
     def _execute(self, command: str, source: Source) -> None:
@@ -131,7 +132,7 @@ class Console:
         self._stdout.flush()
 
     def _watch(self, source: Source) -> None:
-        """Show fates as they come, until the next line of `source` or the end of the crawl."""
+        """Show decided URLs until the next line of `source` or the end of the crawl."""
         listening = True
         while True:
             line = self._wire.line_at_hand()
@@ -147,7 +148,7 @@ class Console:
                     self._wire.send(b"\n")
 
     def _has_line(self, source: Source | None) -> bool:
-        """Wait for a fate or for a line of `source`; True if it is a line."""
+        """Wait for a decided URL or for a line of `source`; return whether it is a line."""
         if source is not None and source.has_line:
             return True
         return self._readable(self._wire.fileno(), None if source is None else source.fileno())
@@ -205,7 +206,7 @@ class Script:
 
 
 class Prompt:
-    """Command lines typed at a terminal; `has_typed` tells if the current line is begun."""
+    """Command lines typed at a terminal; `has_typed` returns whether the line is not empty."""
 
     has_line = False
     interrupt_ends = False
@@ -256,7 +257,7 @@ class Completer:
         self._urls: list[str] | None = None
 
     def forget(self) -> None:
-        """Forget the URLs: for a new line, the status is read anew."""
+        """Forget the URLs, so that the status is read again for the next line."""
         self._urls = None
 
     def candidates(self, line: str, text: str) -> list[str]:

@@ -12,7 +12,7 @@ _BLOCK = 1 << 20
 class Results:
     """Writes lines to `stream`, and a bar to `stderr` if that is a terminal.
 
-    `source` is the file of the names, "-" for standard input; its number of lines is the end
+    `source` is the file of the names, "-" for standard input; its number of lines is the total
     of the bar.
     """
 
