@@ -82,7 +82,10 @@ class Assembly:
 
     def _open_network(self) -> None:
         around, config = self._around, self._config
-        self._network = Network(config, around.poller, around.closing, around.tuning.open_files)
+        tuning = around.tuning
+        self._network = Network(
+            config, around.poller, around.closing, tuning.open_files, tuning.dns_tries
+        )
         # From here on pagesConnexions is the number that the limit of open files permits.
         self.handles = self._network.fetcher.size
         self._config = replace(config, pages_connexions=self.handles)

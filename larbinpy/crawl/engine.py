@@ -111,10 +111,8 @@ class Engine:
 
     def fetch_dns(self, now: float) -> None:
         """NamedSites -> resolver -> NamedSites."""
-        for answer in self._names.step(now):
+        for answer in self._names.step(now, self._output.resolved):
             self._frontier.resolved(answer, now)
-        for reported in self._names.reported:
-            self._output.resolved(reported)
         for _ in range(0 if self._mode.draining else min(_NAMES, self._names.room)):
             question = self._frontier.next_name()
             if question is None:

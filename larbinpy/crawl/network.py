@@ -8,8 +8,8 @@ from typing import Protocol
 
 from larbinpy.config import Config, ConfigError
 from larbinpy.crawl.resolver import make_resolver
-from larbinpy.dns.lookup import Answer
-from larbinpy.dns.resolver import Resolver
+from larbinpy.dns.lookup import TRIES, Answer
+from larbinpy.dns.resolver import OnFound, Resolver
 from larbinpy.fetch.fetcher import CONNECTIONS_PER_HANDLE, Fetcher
 from larbinpy.fetch.settings import FetchSettings
 from larbinpy.loop.poller import Poller
@@ -30,9 +30,6 @@ class Names(Protocol):
     """The resolver as the engine sees it."""
 
     @property
-    def reported(self) -> Sequence[Answer]: ...
-
-    @property
     def room(self) -> int: ...
 
     @property
@@ -42,7 +39,7 @@ class Names(Protocol):
 
     def expect(self, names: Iterable[str], now: float) -> None: ...
 
-    def step(self, now: float) -> Sequence[Answer]: ...
+    def step(self, now: float, on_found: OnFound) -> Sequence[Answer]: ...
 
 
 class ProxyNames:
@@ -52,7 +49,6 @@ class ProxyNames:
     resolver, so that private addresses are refused.
     """
 
-    reported: Sequence[Answer] = ()
     room = _ANY_NUMBER
     deadline: float | None = None
 
@@ -68,7 +64,7 @@ class ProxyNames:
     def expect(self, names: Iterable[str], now: float) -> None:
         pass
 
-    def step(self, now: float) -> Sequence[Answer]:
+    def step(self, now: float, on_found: OnFound) -> Sequence[Answer]:
         return ()
 
 
@@ -85,6 +81,7 @@ class Network:
         poller: Poller,
         closing: ExitStack,
         open_files: Callable[[int], int],
+        dns_tries: int = TRIES,
     ) -> None:
         wanted = config.pages_connexions
         others = OTHER_FILES + config.readers
@@ -92,7 +89,7 @@ class Network:
         most = max(1, (limit - others) // CONNECTIONS_PER_HANDLE)
         self.fetcher = Fetcher(poller, _fetch_settings(config, most))
         closing.callback(self.fetcher.close)
-        self.resolver = make_resolver(config, poller)
+        self.resolver = make_resolver(config, poller, dns_tries)
         closing.callback(self.resolver.close)
         self.names: Names = ProxyNames(self.resolver) if config.proxy else self.resolver
 

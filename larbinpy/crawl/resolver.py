@@ -6,11 +6,12 @@ Not in the module `assembly`, so that `larbinpy resolve` does not load a crawler
 from larbinpy.config import Config, ConfigError
 from larbinpy.dns.cache import NameCache
 from larbinpy.dns.hosts import read_hosts, system_servers
+from larbinpy.dns.lookup import TRIES
 from larbinpy.dns.resolver import Resolver
 from larbinpy.loop.poller import Poller
 
 
-def make_resolver(config: Config, poller: Poller) -> Resolver:
+def make_resolver(config: Config, poller: Poller, tries: int = TRIES) -> Resolver:
     """The resolver; it asks the system's servers if `config` names none.
 
     Raises ConfigError if there is no server that can be asked.
@@ -26,6 +27,7 @@ def make_resolver(config: Config, poller: Poller) -> Resolver:
             send_queue=config.dns_send_queue,
             timeout=config.dns_timeout,
             address_time=config.dns_cache_time,
+            tries=tries,
         )
     except ValueError as error:
         raise ConfigError(f"{error} that can be asked; name one with dnsServer") from None

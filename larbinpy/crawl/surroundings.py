@@ -11,6 +11,7 @@ from typing import TextIO
 
 from larbinpy.crawl import ending, intake
 from larbinpy.dns.address import is_public
+from larbinpy.dns.lookup import TRIES
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
@@ -39,6 +40,8 @@ class Tuning:
     grace: float = ending.GRACE
     #: Bytes after which the next WARC file is begun (WARC 1.1, Annex C: 10^9).
     warc_file_size: int = 10**9
+    #: Questions sent for one record before its name fails.
+    dns_tries: int = TRIES
     #: Raises the limit of open files to a number, as far as possible; returns the limit.
     open_files: Callable[[int], int] = raise_open_files
     #: Whether requests may be sent to an address without allowPrivate.

@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from larbinpy.dns.lookup import TRIES, Lookup
+from larbinpy.dns.lookup import Lookup
 from larbinpy.dns.servers import Server
 
 # Waits grow by half from one try to the next, up to five times the first: 1, 1.5, 2.3, 3.4
@@ -40,14 +40,15 @@ class Sent:
 class Awaited:
     """Tries of lookups, one a lookup, each waiting for a datagram or only for its timeout.
 
-    `timeout` is the first wait, in seconds. All waits of one rung (the number of the try) are
-    equally long, so each rung is in the order of its timeouts by itself.
+    `timeout` is the first wait, in seconds, and `tries` the most tries of a question. All waits of
+    one rung (the number of the try) are equally long, so each rung is in the order of its timeouts
+    by itself.
     """
 
-    def __init__(self, timeout: float) -> None:
+    def __init__(self, timeout: float, tries: int) -> None:
         self._by_key: dict[Key, Sent] = {}
-        self._rungs: list[OrderedDict[str, Sent]] = [OrderedDict() for _ in range(TRIES)]
-        self._waits = [timeout * min(_GROWTH**rung, _LONGEST_WAIT) for rung in range(TRIES)]
+        self._rungs: list[OrderedDict[str, Sent]] = [OrderedDict() for _ in range(tries)]
+        self._waits = [timeout * min(_GROWTH**rung, _LONGEST_WAIT) for rung in range(tries)]
         #: The longest wait of any rung (s).
         self.longest = self._waits[-1]
 

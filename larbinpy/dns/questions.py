@@ -39,11 +39,16 @@ class Questions:
     """
 
     def __init__(
-        self, poller: Poller, servers: Sequence[Address], timeout: float, rng: random.Random
+        self,
+        poller: Poller,
+        servers: Sequence[Address],
+        timeout: float,
+        tries: int,
+        rng: random.Random,
     ) -> None:
         self._poller = poller
         self._timeout = timeout
-        self._awaited = Awaited(timeout)
+        self._awaited = Awaited(timeout, tries)
         addresses = [(str(ip_address(host)), port) for host, port in servers]
         # One second more, because the clock is read at the beginning of a turn.
         self._ports = Ports(poller, addresses, self._awaited.longest + 1)

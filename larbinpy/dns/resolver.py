@@ -7,13 +7,13 @@ others in turn.
 
 import random
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from ipaddress import ip_address
 from typing import Any
 
 from larbinpy.dns import wire
 from larbinpy.dns.cache import Known, NameCache
-from larbinpy.dns.lookup import Answer, Lookup, Verdict
+from larbinpy.dns.lookup import TRIES, Answer, Lookup, Verdict
 from larbinpy.dns.questions import Questions
 from larbinpy.dns.servers import Address
 from larbinpy.loop.poller import Poller
@@ -29,6 +29,12 @@ _OVERDUE = 16
 
 _LOOPBACK = ("127.0.0.1", "::1")
 
+OnFound = Callable[[Answer], object]
+
+
+def _ignore(_answer: Answer) -> None:
+    """For callers that need no `on_found`."""
+
 
 class Resolver:
     """Asks `servers` for names, `send_queue` of which may wait for their first question.
@@ -36,7 +42,8 @@ class Resolver:
     At most `in_flight` names are in their first wait, which lasts `timeout` seconds; names that
     are asked again are bounded by a multiple of it. Addresses are valid for `address_time`
     seconds. Names of `hosts`, literal addresses and names that cannot exist are answered without
-    a question. Ids, ports and letter case come from `rng`, by default the system's generator.
+    a question. A question is sent `tries` times before the name fails. Ids, ports and letter case
+    come from `rng`, by default the system's generator.
 
     A name is in `_lookups` from `ask` to its answer; during that time it is in exactly one of
     `_queue` and `_questions`. A name in `_early` is in none of the three.
@@ -53,21 +60,20 @@ class Resolver:
         send_queue: int,
         timeout: float,
         address_time: float,
+        tries: int = TRIES,
         rng: random.Random | None = None,
     ) -> None:
-        self._questions = Questions(poller, servers, timeout, rng or random.SystemRandom())
+        self._questions = Questions(poller, servers, timeout, tries, rng or random.SystemRandom())
         self._cache = cache
         self._hosts = hosts
         self._max_in_flight = in_flight
         self._max_queued = send_queue
         self._address_time = address_time
+        self._tries = tries
         self._lookups: dict[str, Lookup] = {}
         self._queue: deque[Lookup] = deque()
         self._early: OrderedDict[str, None] = OrderedDict()
         self._answers: list[Answer] = []
-        #: Addresses that name servers reported in the last step, once for each name (spelled as
-        #: by `wire.host_name`), including names of `expect`.
-        self.reported: list[Answer] = []
         self._now = 0.0
         #: Durations of lookups, from when the name was first asked for.
         self.times = Histogram(NAME)
@@ -155,17 +161,22 @@ class Resolver:
         if len(self._queue) >= self._max_queued:
             raise RuntimeError("the resolver was asked for more than it has room for")
         self._early.pop(name, None)
-        lookup = self._lookups[name] = Lookup(name, [spelling], now)
+        lookup = self._lookups[name] = Lookup(name, [spelling], now, self._tries)
         self._queue.append(lookup)
 
     # -- the turn
 
-    def step(self, now: float) -> list[Answer]:
-        """Process replies, send the questions that are due, and return complete answers."""
+    def step(self, now: float, on_found: OnFound = _ignore) -> list[Answer]:
+        """Process replies, send the questions that are due, and return complete answers.
+
+        `on_found` gets the addresses that name servers have just sent, once for each name
+        (spelled as by `wire.host_name`), including names of `expect`.
+        """
         self._now = now
-        self.reported = []
         for lookup, verdict in self._questions.take(now):
             self._end(lookup, verdict, now)
+            if verdict is Verdict.FOUND:
+                on_found(Answer(lookup.name, lookup.addresses, None))
         for _ in range(min(_BATCH, self._sendable)):
             self._questions.ask(self._next(now), now)
         self._questions.flush()
@@ -193,13 +204,12 @@ class Resolver:
         if self._queue:
             return self._queue.popleft()
         name, _ = self._early.popitem(last=False)
-        lookup = self._lookups[name] = Lookup(name, [], now)
+        lookup = self._lookups[name] = Lookup(name, [], now, self._tries)
         return lookup
 
     def _end(self, lookup: Lookup, verdict: Verdict, now: float) -> None:
         if verdict is Verdict.FOUND:
             self._cache.put(lookup.name, lookup.addresses, self._address_time, now)
-            self.reported.append(Answer(lookup.name, lookup.addresses, None))
             self._finish(lookup, lookup.addresses, None)
         else:
             self._finish(lookup, *self._remember(lookup, verdict, now))

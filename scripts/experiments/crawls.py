@@ -16,7 +16,8 @@ from experiments import larbin
 from experiments.runs import PYTHON, run
 from larbinpy import Crawl, Start
 from larbinpy.config import Config
-from larbinpy.dns import lookup
+from larbinpy.crawl.surroundings import Tuning
+from larbinpy.dns.lookup import TRIES
 from larbinpy.loop.clock import clock
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
@@ -122,11 +123,11 @@ class Counts:
 def main(plan: Plan, out: Path) -> None:
     if plan.larbin_period is not None:
         larbin.install(clock, plan.larbin_period)
-    if plan.dns_tries is not None:
-        lookup.TRIES = plan.dns_tries
+    tries = TRIES if plan.dns_tries is None else plan.dns_tries
     with TemporaryDirectory(prefix="crawl-") as folder:
         counts = Counts(clock())
-        crawl = Crawl(_config(plan, Path(folder)), output=counts, start=Start.SCRATCH)
+        config, tuning = _config(plan, Path(folder)), Tuning(dns_tries=tries)
+        crawl = Crawl(config, output=counts, start=Start.SCRATCH, tuning=tuning)
         crawl.run()
         # If the crawl ended early, the part of its last second counts, too.
         counts.sample(clock() + 1.0)

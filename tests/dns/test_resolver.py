@@ -215,21 +215,20 @@ def test_addresses_from_name_servers_are_reported_once(world: World) -> None:
     it.expect(["WWW.test.", "empty.test"], world.now)
     for name in ("both.test", "BOTH.test.", "none.test", "known.test", "192.0.2.5"):
         it.ask(name, world.now)
-    reported: list[Answer] = []
-    while not world.turn(world.is_idle):
-        reported += it.reported
-    reported += it.reported
-    assert sorted(reported) == [found("both.test", "192.0.2.7"), found("www.test", "192.0.2.1")]
-    it.step(world.now)
-    assert it.reported == []
+    world.run()
+    assert sorted(world.reported) == [
+        found("both.test", "192.0.2.7"),
+        found("www.test", "192.0.2.1"),
+    ]
+    world.reported.clear()
+    world.turn()
     assert it.ask("www.test", world.now) == found("www.test", "192.0.2.1")
-    it.step(world.now)
-    assert it.reported == []
+    world.turn()
     world.answers.clear()
     world.servers[0].down = True
     world.now += 1800
     assert world.resolve("www.test") == found("www.test", "192.0.2.1")
-    assert it.reported == []
+    assert world.reported == []
 
 
 def test_expected_names_come_after_those_asked_for(world: World) -> None:
@@ -304,6 +303,14 @@ def test_waits_grow_and_end(world: World) -> None:
     assert answer == failed("www.test", "timeout")
     assert sent_at == [0, 1, 2.5, 4.75, 8.125, 13.125, 18.125]
     assert world.now == 1023.125
+
+
+def test_the_number_of_tries_is_an_argument(world: World) -> None:
+    server = world.server()
+    server.down = True
+    world.resolver(tries=2)
+    assert world.resolve("www.test") == failed("www.test", "timeout")
+    assert (len(server.asked), world.now) == (2, 1002.5)
 
 
 def test_the_next_server_is_asked_after_a_loss(world: World) -> None:

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 
 from larbinpy.dns.lookup import Answer
+from larbinpy.dns.resolver import OnFound
 from larbinpy.fetch.settings import Request
 from larbinpy.frontier.media_types import Types
 from larbinpy.outcome import Outcome
@@ -43,7 +44,6 @@ class FakeNames:
 
     def __init__(self, calls: list[str]) -> None:
         self.calls = calls
-        self.reported: Sequence[Answer] = ()
         self.room = 100
         self.deadline: float | None = None
         self.answers: list[Answer] = []
@@ -60,7 +60,7 @@ class FakeNames:
     def expect(self, names: Iterable[str], now: float) -> None:
         pass
 
-    def step(self, now: float) -> Sequence[Answer]:
+    def step(self, now: float, on_found: OnFound) -> Sequence[Answer]:
         self.calls.append("dns")
         answers, self.answers = self.answers, []
         return answers

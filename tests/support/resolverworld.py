@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from larbinpy.dns.cache import NameCache
-from larbinpy.dns.lookup import Answer
+from larbinpy.dns.lookup import TRIES, Answer
 from larbinpy.dns.resolver import Resolver
 from larbinpy.loop.poller import Poller
 from tests.support.nameserver import NameServer
@@ -38,6 +38,8 @@ class World:
         self.servers: list[NameServer] = []
         self.now = 1000.0
         self.answers: list[Answer] = []
+        #: Addresses that name servers sent.
+        self.reported: list[Answer] = []
         self.cache = NameCache(1000, 1000, 3600.0)
 
     def __enter__(self) -> Self:
@@ -65,6 +67,7 @@ class World:
         *,
         in_flight: int = 100,
         send_queue: int = 100,
+        tries: int = TRIES,
         rng: Random | None = None,
     ) -> Resolver:
         """A resolver with a seeded generator, or with `rng`."""
@@ -78,6 +81,7 @@ class World:
             send_queue=send_queue,
             timeout=1.0,
             address_time=1800,
+            tries=tries,
             rng=rng or Random(5),
         )
         return self.it
@@ -90,7 +94,7 @@ class World:
 
         Returns whether `until` holds.
         """
-        self.answers += self.it.step(self.now)
+        self.answers += self.it.step(self.now, self.reported.append)
         if until():
             return True
         if self.poller.wait(0.01) == 0 and self.it.deadline is not None:
