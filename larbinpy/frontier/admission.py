@@ -31,11 +31,6 @@ class Admission:
     def __repr__(self) -> str:
         return f"<Admission {self._scope!r} {len(self._seen)} seen>"
 
-    @property
-    def seed_hosts(self) -> set[str]:
-        """The hosts of the seeds, and those that seeds redirect to."""
-        return self._scope.seed_hosts
-
     def is_seen(self, href: str) -> bool:
         """Whether the canonical URL `href` was taken before."""
         return fingerprint(href) in self._seen
@@ -48,7 +43,7 @@ class Admission:
         href = resolve(text.strip())
         if href is None:
             return Outcome.BAD_URL
-        self.seed_hosts.add(host_of(href))
+        self._scope.allow_hosts([host_of(href)])
         [fresh] = self._seen.add([fingerprint(href)])
         if not (fresh or again):
             return Outcome.URL_DUP
@@ -59,7 +54,7 @@ class Admission:
     def links(self, parent: Url, links: Sequence[Link], *, redirect: bool) -> list[Url]:
         """The URLs of those `links` of a page that are wanted and new."""
         if redirect and parent.seed:
-            self.seed_hosts.update(host_of(link.url) for link in links)
+            self._scope.allow_hosts(host_of(link.url) for link in links)
         # Most links were seen before, so this is checked first: it takes a seventh of the time.
         links = self._scope.followed(links)
         unseen = self._unseen(links)

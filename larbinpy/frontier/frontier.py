@@ -233,11 +233,6 @@ class Frontier:
         """The parts of the frontier that save themselves, by their keys in the manifest."""
         return {"store": self._store, "seen": self._seen, "digests": self._digests}
 
-    @property
-    def seed_hosts(self) -> set[str]:
-        """The hosts of the seeds, and those that seeds redirect to."""
-        return self._admission.seed_hosts
-
     def waits(self, now: float, *, ended: bool) -> Iterator[dict[str, float]]:
         """Seconds for which sites and addresses must still be left alone, in pieces.
 

@@ -3,20 +3,21 @@
 from collections.abc import Generator
 
 from larbinpy.frontier.frontier import Frontier
+from larbinpy.frontier.scope import Scope
 from larbinpy.storage.state import Disk, Saved, SavedPart, SavedValue
 
 
 class SavedSeedHosts(SavedValue):
     """The hosts of the seeds: a list."""
 
-    def __init__(self, frontier: Frontier) -> None:
-        self._hosts = frontier.seed_hosts
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
 
     def cut(self, now: float, *, ended: bool) -> list[str]:
-        return list(self._hosts)
+        return list(self._scope.seed_hosts)
 
     def load(self, value: list[str], now: float) -> None:
-        self._hosts.update(map(str, value))
+        self._scope.allow_hosts(map(str, value))
 
 
 class SavedWaits(SavedValue):
@@ -44,6 +45,6 @@ def saved_by(
     return Saved(
         # The log first: it must hold every URL that the store no longer owes.
         parts={"log": log, **written, **frontier.parts()},
-        values={"seed_hosts": SavedSeedHosts(frontier), "waits": SavedWaits(frontier)},
+        values={"seed_hosts": SavedSeedHosts(frontier.view.scope), "waits": SavedWaits(frontier)},
         disks={} if disk is None else {"outputs": disk},
     )

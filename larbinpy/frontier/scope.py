@@ -1,6 +1,6 @@
 """Scope: the rules that exclude URLs. They are chosen once, from the configuration."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -77,8 +77,7 @@ class Scope:
 
     def __init__(self, settings: ScopeSettings) -> None:
         self._settings = settings
-        #: The hosts that lockSite allows: those of the seeds, and those that seeds redirect to.
-        self.seed_hosts: set[str] = set()
+        self._seed_hosts: set[str] = set()
         self._privileged = tuple(e.lower() for e in settings.privileged_extensions)
         self._requisites = settings.requisites != "off"
         self._kinds: tuple[Kind, ...] = (Kind.PAGE,)
@@ -111,6 +110,15 @@ class Scope:
         if settings.no_external_links:
             why = "noExternalLinks leaves out links to other hosts"
             yield Rule("noExternalLinks", no_external, why, spares=("everywhere",))
+
+    @property
+    def seed_hosts(self) -> Set[str]:
+        """The hosts that lockSite allows: those of the seeds, and those that seeds redirect to."""
+        return self._seed_hosts
+
+    def allow_hosts(self, hosts: Iterable[str]) -> None:
+        """Add `hosts` to those of the seeds."""
+        self._seed_hosts.update(hosts)
 
     @property
     def depth_in_site(self) -> int:
@@ -147,10 +155,10 @@ class Scope:
         This holds for a requisite from another host. If it is a page at all, it is not part of
         the site, but most likely that host's notice that the image is gone.
         """
-        return parent.requisite and parent.host not in self.seed_hosts
+        return parent.requisite and parent.host not in self._seed_hosts
 
     def _lock_site(self, candidate: Candidate) -> Outcome | None:
-        return None if host_of(candidate.url) in self.seed_hosts else Outcome.OUT_SITE
+        return None if host_of(candidate.url) in self._seed_hosts else Outcome.OUT_SITE
 
     def followed(self, links: Iterable[Link]) -> list[Link]:
         """The `links` of kinds that are followed.

@@ -19,7 +19,7 @@ def refuse(
     url: str, *, redirect: bool = False, kind: Kind = Kind.PAGE, via: str = HERE, **settings: Any
 ) -> Outcome | None:
     scope = Scope(scope_settings(**settings))
-    scope.seed_hosts.add("a.test")
+    scope.allow_hosts(["a.test"])
     return scope.refuse(Candidate(url, via, redirect, kind))
 
 
@@ -120,7 +120,7 @@ def test_without_seeds_lock_site_lets_nothing_pass() -> None:
     scope = Scope(scope_settings(lock_site=True))
     inside = Candidate(INSIDE, HERE, redirect=False)
     assert scope.refuse(inside) is Outcome.OUT_SITE
-    scope.seed_hosts.add("a.test")
+    scope.allow_hosts(["a.test"])
     assert scope.refuse(inside) is None
 
 
@@ -200,7 +200,7 @@ EVERY_RULE = {
 )
 def test_each_rule_is_known_by_its_keyword(url: str, rule: str) -> None:
     scope = Scope(scope_settings(**EVERY_RULE))
-    scope.seed_hosts |= {"a.test", "c.test"}
+    scope.allow_hosts(["a.test", "c.test"])
     candidate = Candidate(url, HERE, redirect=False)
     refused = scope.refusing(candidate)
     assert refused is not None
@@ -215,7 +215,7 @@ def test_each_rule_is_known_by_its_keyword(url: str, rule: str) -> None:
 )
 def test_which_rules_bind_requisites(requisites: Any, binding: Any) -> None:
     scope = Scope(scope_settings(**EVERY_RULE, requisites=requisites))
-    scope.seed_hosts.add("a.test")
+    scope.allow_hosts(["a.test"])
 
     def bound(url: str) -> Any:
         candidate = Candidate(url, HERE, redirect=False, kind=Kind.IMAGE, requisite=True)
