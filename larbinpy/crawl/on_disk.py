@@ -10,7 +10,6 @@ from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.saving import Saving
 from larbinpy.crawl.surroundings import Tuning
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.saved import saved_by
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
 from larbinpy.output import Output
@@ -20,7 +19,7 @@ from larbinpy.output.modes import ArchiveSettings, open_output
 from larbinpy.output.plug import Outputs
 from larbinpy.stats.counters import Stats
 from larbinpy.storage.checkpoints import Checkpoints
-from larbinpy.storage.state import Start, State, StateError
+from larbinpy.storage.state import Disk, Saved, SavedPart, Start, State, StateError
 from larbinpy.storage.syncing import Syncing
 
 
@@ -68,6 +67,19 @@ class OnDisk:
             self._frontier.resume(now, ended=self._state.load(self._saved, now))
         for url in seeds:
             self._frontier.seed(url)
+
+
+def saved_by(
+    frontier: Frontier, log: SavedPart, outputs: SavedPart | None = None, disk: Disk | None = None
+) -> Saved:
+    """The saved state of a whole crawl. `disk` flushes the files of `outputs`."""
+    written = {} if outputs is None else {"outputs": outputs}
+    return Saved(
+        # The log first: it must hold every URL that the store no longer owes.
+        parts={"log": log, **written, **frontier.parts()},
+        values=frontier.values(),
+        disks={} if disk is None else {"outputs": disk},
+    )
 
 
 def locked(folder: Path, start: Start, closing: ExitStack) -> State:

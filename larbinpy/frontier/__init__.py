@@ -1,7 +1,7 @@
 """The frontier: it decides which URL is fetched next, and when.
 
     frontier        the frontier as the engine uses it   view    its read-only side, for others
-    saved           the parts of it that are saved
+    saved           the values of it that are saved
 
     admission       which seeds and links become URLs    scope   the rules: domain, depth, ...
     recent_links    seen URLs that many pages link to, for a faster check

@@ -6,13 +6,13 @@ open, and URLs whose outcome is decided. Only its parts `store` and `seen` use f
 """
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterator, Sequence
 
 from larbinpy.dns.lookup import Answer
 from larbinpy.frontier.admission import Admission
 from larbinpy.frontier.ip_sites import IPSites
 from larbinpy.frontier.lifecycle import SiteLifecycle
+from larbinpy.frontier.saved import SavedSeedHosts, SavedWaits
 from larbinpy.frontier.scope import Scope
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
@@ -22,7 +22,7 @@ from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.parse import Kind, Link
 from larbinpy.storage.seen import Seen
-from larbinpy.storage.state import SavedPart
+from larbinpy.storage.state import SavedPart, SavedValue
 from larbinpy.storage.store import Store
 from larbinpy.url import Url, resolve
 
@@ -51,6 +51,7 @@ class Frontier:
         ip_sites: IPSites,
         sizes: FrontierSizes = DEFAULT_SIZES,
     ) -> None:
+        self._scope = scope
         self._store = store
         self._seen = seen
         # Bodies seen before, for pageNoDuplicate.
@@ -233,21 +234,12 @@ class Frontier:
         """The parts of the frontier that save themselves, by their keys in the manifest."""
         return {"store": self._store, "seen": self._seen, "digests": self._digests}
 
-    def waits(self, now: float, *, ended: bool) -> Iterator[dict[str, float]]:
-        """Seconds for which sites and addresses must still be left alone, in pieces.
-
-        For a key in several pieces the longest wait counts. A crawl that resumes after a kill
-        first leaves all addresses alone for waitDuration. So only longer waits are returned,
-        unless the crawl has `ended`.
-        """
-        after = now if ended else now + self._addresses.wait_duration
-        for pauses in chain(self._registry.pauses(after), self._addresses.pauses(after)):
-            yield {key: round(time - now, 3) for key, time in pauses.items()}
-
-    def leave_alone(self, until: Mapping[str, float]) -> None:
-        """Send no request to these sites and addresses (by key) before the given times."""
-        self._registry.leave_alone(until)
-        self._addresses.leave_alone(until)
+    def values(self) -> dict[str, SavedValue]:
+        """The parts that are saved in the manifest itself, by their keys there."""
+        return {
+            "seed_hosts": SavedSeedHosts(self._scope),
+            "waits": SavedWaits(self._registry, self._addresses),
+        }
 
     def resume(self, now: float, *, ended: bool) -> None:
         """Continue with a loaded state; `ended`: no request was sent after it was saved."""

@@ -1,10 +1,12 @@
-"""The frontier's parts of the saved state: queues, fingerprints, seed hosts and waits."""
+"""The values of the frontier in the saved state: the hosts of the seeds, and the waits."""
 
 from collections.abc import Generator
+from itertools import chain
 
-from larbinpy.frontier.frontier import Frontier
+from larbinpy.frontier.ip_registry import IPSiteRegistry
+from larbinpy.frontier.registry import SiteRegistry
 from larbinpy.frontier.scope import Scope
-from larbinpy.storage.state import Disk, Saved, SavedPart, SavedValue
+from larbinpy.storage.state import SavedValue
 
 
 class SavedSeedHosts(SavedValue):
@@ -21,30 +23,27 @@ class SavedSeedHosts(SavedValue):
 
 
 class SavedWaits(SavedValue):
-    """Seconds for which sites and addresses must still be left alone, by their keys."""
+    """Seconds for which sites and addresses must still be left alone, by their keys.
 
-    def __init__(self, frontier: Frontier) -> None:
-        self._frontier = frontier
+    A crawl that resumes after a kill first leaves all addresses alone for waitDuration. So only
+    longer waits are saved, unless the crawl has ended.
+    """
+
+    def __init__(self, sites: SiteRegistry, addresses: IPSiteRegistry) -> None:
+        self._sites = sites
+        self._addresses = addresses
 
     def cut(self, now: float, *, ended: bool) -> Generator[None, None, dict[str, float]]:
+        after = now if ended else now + self._addresses.wait_duration
         waits: dict[str, float] = {}
-        for some in self._frontier.waits(now, ended=ended):
-            waits |= {key: max(wait, waits.get(key, 0.0)) for key, wait in some.items()}
+        for some in chain(self._sites.pauses(after), self._addresses.pauses(after)):
+            # With waitBy "site", a site and its address have the same key.
+            for key, time in some.items():
+                waits[key] = max(round(time - now, 3), waits.get(key, 0.0))
             yield
         return waits
 
     def load(self, value: dict[str, float], now: float) -> None:
-        self._frontier.leave_alone({key: now + float(wait) for key, wait in dict(value).items()})
-
-
-def saved_by(
-    frontier: Frontier, log: SavedPart, outputs: SavedPart | None = None, disk: Disk | None = None
-) -> Saved:
-    """The saved state of a whole crawl. `disk` flushes the files of `outputs`."""
-    written = {} if outputs is None else {"outputs": outputs}
-    return Saved(
-        # The log first: it must hold every URL that the store no longer owes.
-        parts={"log": log, **written, **frontier.parts()},
-        values={"seed_hosts": SavedSeedHosts(frontier.view.scope), "waits": SavedWaits(frontier)},
-        disks={} if disk is None else {"outputs": disk},
-    )
+        until = {key: now + float(wait) for key, wait in dict(value).items()}
+        self._sites.leave_alone(until)
+        self._addresses.leave_alone(until)

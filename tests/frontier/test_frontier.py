@@ -10,10 +10,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from larbinpy.crawl.on_disk import saved_by
 from larbinpy.dns.lookup import Answer
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.named_site import State
-from larbinpy.frontier.saved import saved_by
 from larbinpy.frontier.sizes import DEFAULT_SIZES
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
@@ -41,7 +41,7 @@ from tests.support.frontiers import (
     sequencer_of,
     states_of,
     store_of,
-    together,
+    waits_of,
 )
 
 HERE = "http://a.test/"
@@ -340,7 +340,7 @@ def test_a_hot_site_does_not_hold_up_the_others(tmp_path: Path) -> None:
 def resumed(folder: Path, waits: Any, now: float, **settings: Any) -> World:
     """A world that goes on at `now` after another run with these waits."""
     world = World(make_frontier(folder, **settings), now=now)
-    world.frontier.leave_alone({key: now + wait for key, wait in waits.items()})
+    world.frontier.values()["waits"].load(waits, now)
     world.frontier.resume(now, ended=True)
     return world
 
@@ -350,19 +350,19 @@ def test_waits_survive_a_restart(tmp_path: Path) -> None:
     world = World(make_frontier(tmp_path), replies=replies)
     world.frontier.seed(HERE)
     world.run(world.now + 5)
-    waits = together(world.frontier.waits(world.now, ended=True))
+    waits = waits_of(world.frontier, world.now)
     assert waits.keys() == {"http://a.test"}
     assert 390 < waits["http://a.test"] <= 400
     again = resumed(tmp_path, waits, 9000.0)
     again.frontier.seed("http://b.test/")
     # Waits that have not ended by the next stop go on after it.
-    assert together(again.frontier.waits(9000.0, ended=True)) == waits
-    later = together(again.frontier.waits(9100.0, ended=True))
+    assert waits_of(again.frontier, 9000.0) == waits
+    later = waits_of(again.frontier, 9100.0)
     assert later == {"http://a.test": pytest.approx(waits["http://a.test"] - 100)}
     again.frontier.seed(HERE)
     again.run()
     assert min(start.at for start in again.starts if "//a." in start.href) >= 9390
-    assert together(again.frontier.waits(again.now, ended=True)) == {}
+    assert waits_of(again.frontier, again.now) == {}
 
 
 @pytest.mark.parametrize("wait_by", ["ip", "site", "both"])
@@ -376,7 +376,7 @@ def test_an_address_asked_just_before_a_restart_is_left_alone_after_it(
     world.frontier.seed(HERE)
     world.run(world.now + 10)
     [asked] = world.starts
-    waits = together(world.frontier.waits(world.now, ended=True))
+    waits = waits_of(world.frontier, world.now)
     address, site = {"198.51.100.1"}, {"http://a.test"}
     assert waits.keys() == {"ip": address, "site": site, "both": address | site}[wait_by]
     again = resumed(tmp_path, waits, 9000.0, **settings)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from larbinpy.crawl.on_disk import saved_by
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.saved import saved_by
 from larbinpy.storage.checkpoints import Checkpoints
 from larbinpy.storage.state import SavedPart, State, StateError
 from tests.support.faultydisk import CHANGES, FaultyDisk

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from larbinpy.crawl.on_disk import saved_by
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.saved import saved_by
 from larbinpy.output.log import CrawlLog
 from larbinpy.output.plug import NullOutput
 from larbinpy.page import Fate
@@ -32,7 +32,7 @@ from tests.support.frontiers import (
     owed,
     seen_of,
     sequencer_of,
-    together,
+    waits_of,
 )
 
 pytestmark = pytest.mark.slow
@@ -138,11 +138,11 @@ def test_a_wait_goes_on_from_when_the_state_is_loaded(tmp_path: Path) -> None:
     frontier = make_frontier(tmp_path, least=30)
     frontier.seed("http://a.test/")
     World(frontier, now=1000.0).run(1010.0)
-    waits = together(frontier.waits(1010.0, ended=True))
+    waits = waits_of(frontier, 1010.0)
     assert waits == {"198.51.100.1": pytest.approx(20.1)}
     save(State(tmp_path), frontier, 1010.0, ended=True)
     again = load(tmp_path, 7.0, least=30)
-    assert together(again.waits(7.0, ended=True)) == waits
+    assert waits_of(again, 7.0) == waits
     world = World(again, now=7.0)
     world.run()
     assert world.starts[0].at == pytest.approx(27.1)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from larbinpy.frontier.saved import saved_by
+from larbinpy.crawl.on_disk import saved_by
 from larbinpy.loop.poller import Poller
 from larbinpy.output.log import CrawlLog
 from larbinpy.storage.checkpoints import Checkpoints
@@ -497,7 +497,7 @@ def test_a_disk_that_loses_pages_ends_the_crawl(
     assert crawler.process.returncode == 3
     said = one_line(crawler)
     assert str(world.out) in said
-    assert "--resume from where it was last saved" in said
+    assert "--resume from the last save" in said
     assert set(world.larbinpy("frontier", str(world.state)).out.split()) == {site.web.url()}
     monkeypatch.setenv("PATH", path)
     site.open = True

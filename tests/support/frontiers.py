@@ -12,6 +12,7 @@ from larbinpy.frontier.lifecycle import SiteLifecycle, SiteSettings
 from larbinpy.frontier.named_site import NamedSite, State
 from larbinpy.frontier.politeness import Waits
 from larbinpy.frontier.registry import SiteRegistry
+from larbinpy.frontier.saved import SavedWaits
 from larbinpy.frontier.scope import Scope, ScopeSettings
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
@@ -164,6 +165,17 @@ def in_memory(frontier: Frontier) -> list[Url]:
     held = (url for site in view.sites() for url in site.urls())
     decided = (page.url for page in view.to_write())
     return [url for url in (*view.flying(), *held, *decided) if url.robots_for is None]
+
+
+def waits_of(frontier: Frontier, now: float) -> dict[str, float]:
+    """The waits that are saved when a crawl ends."""
+    steps = SavedWaits(registry_of(frontier), addresses_of(frontier)).cut(now, ended=True)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            waits: dict[str, float] = end.value
+            return waits
 
 
 def together(pieces: Iterable[dict[str, float]]) -> dict[str, float]:

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
+from larbinpy.crawl.on_disk import saved_by
 from larbinpy.dns.lookup import Answer
-from larbinpy.frontier.saved import saved_by
 from larbinpy.frontier.sizes import FrontierSizes
 from larbinpy.outcome import Outcome
 from larbinpy.output.log import CrawlLog
