@@ -1,29 +1,30 @@
-"""larbinpy: a web crawler in the Larbin mould. One process, one poll loop, many transfers.
+"""larbinpy: a web crawler in the tradition of Larbin. One process, one poll loop, many transfers.
 
-The packages, from the values up; each imports only from those above it:
+The packages; each imports only from those above it:
 
     url, outcome, page, agent    the values that travel
     errors, exit_status          errors that end a command; how a crawl ends
     config/                      all settings: file, environment, command line
     loop/                        the one epoll, the two clocks, signals, long work in steps
     stats/                       counters, histories, histograms, the process's own usage
-    storage/                     files, queues and fingerprints on disk; the saved state
+    storage/                     queues and fingerprints on disk; the saved state
     dns/                         names to addresses, without blocking
     fetch/                       the pool of curl handles, robots.txt rules, throttle
     parse/                       charset, links, sitemaps
     workers/                     processes that parse pages beside the crawl
-    frontier/                    seen -> scope -> store -> sequencer -> NamedSite -> IPSite
-    output/                      save, mirror, WARC, stats, the crawl log
+    frontier/                    which URL is fetched next, and when
+    output/                      the output modes (save, mirror, WARC, stats), the crawl log
     observe/                     snapshot and report of a crawl, the status of one URL
     console/                     input port, status page, metrics, progress
     crawl/                       assembly of a crawl, the engine's turn, its control and end
     cli/, demo/                  the commands; an embedded web to try them on
 
-A URL passes frontier, dns, fetch, parse and output in turn: `crawl/engine.py` is the loop.
+A URL passes through frontier, dns, fetch, parse and output; `crawl/engine.py` is the loop. The
+path in detail is in docs/architecture.md.
 
-For other programs: `Crawl` and `Config` below, `larbinpy.output.Output` as the place to
-add code, and `larbinpy.url`, `larbinpy.parse`, `larbinpy.fetch.robots`, `larbinpy.dns` by
-themselves.
+Other programs may use `Crawl`, `Config`, `Start` and `load` from here, `larbinpy.output.Output` to
+receive pages, and the modules `larbinpy.url`, `larbinpy.parse`, `larbinpy.fetch.robots` and
+`larbinpy.dns`.
 """
 
 from importlib import import_module

@@ -8,12 +8,13 @@ resolver      the resolver alone, for `larbinpy resolve`
 surroundings  clocks, poller, streams, and sizes that no setting changes
 engine        one turn after another through all stages
 requests      the request for a URL
-intake        the way of a page to reader, output and frontier
+intake        takes fetched pages to the reader, the outputs and the frontier
 mode          what the engine may do now
 control       the commands of the console
 saving        when the state is saved
 disk_pause    the pause while the disk is full
-housekeeping  the work of each second; display: progress and lines
+housekeeping  the work of each second
+display       progress and messages on the terminal
 ending        when and why a crawl ends
 single        one URL alone, for `larbinpy fetch`
 """

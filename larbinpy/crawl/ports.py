@@ -1,4 +1,4 @@
-"""The ports of a crawl, as its configuration wants them."""
+"""Opens the ports of a crawl, as configured."""
 
 import os
 from collections.abc import Iterator

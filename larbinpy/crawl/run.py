@@ -1,4 +1,4 @@
-"""The run of an assembled crawl: turn after turn, and a good end."""
+"""The run of an assembled crawl: its turns, and its end."""
 
 from collections import Counter
 from math import inf
@@ -52,9 +52,9 @@ class Run:
         return self._snapshots.report(ending)
 
     def complete(self) -> Ending:
-        """Run the crawl to its end, which a full disk is too.
+        """Run the crawl to its end, also to that by a disk error; return the ending.
 
-        An exception of a bug or a plug is raised after the state was saved.
+        An exception caused by a bug or a plug is raised after the state was saved.
         """
         try:
             self._saving.save()

@@ -107,7 +107,7 @@ def _moved(web: Web) -> None:
 
 
 def _rules(web: Web) -> None:
-    """robots.txt with exceptions, wildcards, a group of our own, a delay and sitemaps."""
+    """robots.txt with exceptions, wildcards, a group for larbinpy, a delay and sitemaps."""
     robots = (
         "\ufeff# The longest match wins\nUser-agent: otherbot\nDisallow: /\n\n"
         "User-agent: *\nDisallow: /private/\nAllow: /private/open\nDisallow: /*.secret$\n"

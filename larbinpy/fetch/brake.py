@@ -1,6 +1,6 @@
-"""bondWidth: holds transfers back so that together they receive no more than so many bytes.
+"""bondWidth: limits the bytes per second that all transfers together receive.
 
-A bucket that is empty pauses the transfers under way; new ones wait until those go on.
+While the token bucket is empty, the transfers under way are paused, and new ones are not begun.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from larbinpy.fetch.transfer import Taker, Transfer
 
 
 class NoBrake:
-    """No limit: transfers of `multi` begin at once, and none is held back."""
+    """The brake without a limit: transfers of `multi` begin at once, and none is held back."""
 
     def __init__(self, multi: pycurl.CurlMulti) -> None:
         self._multi = multi
@@ -25,7 +25,7 @@ class NoBrake:
 
     @property
     def deadline(self) -> float | None:
-        """When to call `release` next; None for never."""
+        """The time at which to call `release`; None for never."""
         return None
 
     def noting(self, _curl: pycurl.Curl, take: Taker) -> Taker:
@@ -39,10 +39,10 @@ class NoBrake:
         self._multi.remove_handle(curl)
 
     def charge(self, curl: pycurl.Curl, received: int) -> None:
-        """Charge the bytes that `curl` received since the last charge; `received`: in all."""
+        """Charge the bytes that `curl` received since the last charge; `received` is its total."""
 
     def apply(self) -> None:
-        """Charge the bytes just received, and pause all transfers if they are too many.
+        """Charge the bytes just received, and pause all transfers if the limit is exceeded.
 
         Must not be called from the write callback: libcurl would continue decoding into a buffer
         of its own, without the limit on page sizes.
@@ -53,7 +53,7 @@ class NoBrake:
         call or the start of the first transfer."""
 
     def lift(self) -> None:
-        """Resume all transfers; this brake is not used any more."""
+        """Resume all transfers, because this brake is replaced by another."""
 
 
 class Brake(NoBrake):

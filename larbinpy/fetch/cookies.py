@@ -13,7 +13,7 @@ _LONGEST = 5000
 
 
 class NoJar:
-    """No cookies are kept."""
+    """A cookie jar that keeps nothing."""
 
     def hand(self, curl: pycurl.Curl) -> None:
         """Make `curl` use the jar."""

@@ -7,7 +7,7 @@ from larbinpy.outcome import Outcome
 from larbinpy.url import Url
 
 #: Called when the headers of a 2xx reply are complete, with its media type (lower case, no
-#: parameters, empty if none was sent). Returns None to go on, or the outcome with which to stop
+#: parameters, empty if none was sent). Returns None to continue, or the outcome with which to stop
 #: before the body is read.
 Accept = Callable[[str], Outcome | None]
 

@@ -33,6 +33,6 @@ class Throttle:
 
     @property
     def ready_at(self) -> float:
-        """The time at which paused transfers may go on, if nothing is spent until then."""
+        """The time at which paused transfers may resume, if nothing is spent until then."""
         missing = self.rate * _WORTHWHILE - self._tokens
         return self._at + max(missing, 0.0) / self.rate

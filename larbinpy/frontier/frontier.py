@@ -227,7 +227,7 @@ class Frontier:
 
     @property
     def owed(self) -> int:
-        """URLs that are not decided yet."""
+        """Number of URLs whose outcome is not decided yet."""
         return self._sequencer.owed
 
     def parts(self) -> dict[str, SavedPart]:

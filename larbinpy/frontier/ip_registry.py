@@ -95,7 +95,8 @@ class IPSiteRegistry:
     def leave_alone(self, until: Mapping[str, float]) -> None:
         """Send no request to these addresses, by key, before the given times.
 
-        None of them may be in this registry. Keys that are no addresses have no effect.
+        None of the addresses may be in this registry. Keys that do not belong to addresses have no
+        effect.
         """
         self._left_alone.update(until)
 

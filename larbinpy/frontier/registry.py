@@ -93,7 +93,7 @@ class SiteRegistry:
         self._touched.append(site)
 
     def close(self, site: NamedSite) -> None:
-        """Bring `site` to the state CLOSED, and remember it for the status page."""
+        """Move `site` to the state CLOSED, and remember it for the status page."""
         self.on(site, Event.GIVE_UP)
         self._recently_closed.append(site)
 
@@ -175,7 +175,7 @@ class SiteRegistry:
     def leave_alone(self, until: Mapping[str, float]) -> None:
         """Send no request to these sites, by key, before the given times.
 
-        None of them may be in memory. Keys that are no sites have no effect.
+        None of the sites may be in memory. Keys that do not belong to sites have no effect.
         """
         self._left_alone.update(until)
 

@@ -103,7 +103,7 @@ class FrontierView:
 
     @property
     def refused(self) -> Counter[Outcome]:
-        """Links left out or already seen, by outcome, since the start."""
+        """Number of links that were refused or seen before, by outcome, since the start."""
         return self._admission.refused
 
     @property
@@ -118,15 +118,15 @@ class FrontierView:
         return self._admission.is_seen(href)
 
     def find(self, href: str) -> Generator[None, None, Place | None]:
-        """Search the store's queues for `href`, in steps. OSError."""
+        """Search the store's queues for `href`, in steps. May raise OSError."""
         return self._store.find(href)
 
     def with_priority(self) -> int:
-        """URLs that leave the store before any ordinary one."""
+        """Number of URLs with priority in the store."""
         return len(self._store.priority)
 
     def in_memory(self, href: str) -> int:
-        """URLs in memory of the site of `href`."""
+        """Number of URLs in memory of the site of `href`."""
         return self._sequencer.by_site[site_of(href)]
 
     def flying(self) -> Iterator[Url]:
@@ -164,7 +164,7 @@ class FrontierView:
         return iter(self._registry)
 
     def notable(self) -> list[NamedSite]:
-        """Sites with URLs that may be the busiest, the slowest or held."""
+        """Sites with URLs that may be the busiest, the slowest or suspended."""
         return self._registry.notable()
 
     def closed(self) -> list[NamedSite]:

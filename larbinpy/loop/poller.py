@@ -33,7 +33,8 @@ class Poller:
         """Watch `fd` for `events`; if it is watched already, change the events.
 
         libcurl closes a socket and opens another of the same number without a callback in
-        between, so the kernel may have forgotten a descriptor that we know, or the reverse.
+        between, so the kernel may have forgotten a descriptor that is registered here, or the
+        reverse.
         """
         self._callbacks[fd] = callback
         try:

@@ -88,7 +88,7 @@ class Blocks:
     line is its position and line number. Both grow with time, and no place is 0.
 
     Lines and their files are in one class because each method that appends, reads, finishes or
-    deletes has to keep the bits of the open blocks and the counts of the files in step.
+    deletes has to keep the bits of the open blocks consistent with the counts of the files.
     """
 
     def __init__(self, folder: Path, sizes: StoreSizes = STORE_SIZES) -> None:

@@ -37,8 +37,8 @@ class FingerprintTable:
     given back. The last slot of the tail is always empty, so every run ends. `_strays` holds the
     fingerprints without a slot: 0, and any that would lie in that last slot.
 
-    Lookup, growth, image and restoring are methods of one class because each of them is correct
-    only by the same invariants of that memory.
+    Lookup, growth, image and restoring are methods of one class, because all of them depend on
+    these invariants.
     """
 
     def __init__(self, sizes: TableSizes = TABLE_SIZES) -> None:

@@ -82,8 +82,8 @@ def _as_os_error() -> Iterator[None]:
 class Catalog:
     """The catalog in `folder`, made if it is missing. Only one writer may open it.
 
-    `pages` reads `batch` rows at once. It has many methods because it has one for each question
-    and each change, so that all SQL is in this class.
+    `pages` reads `batch` rows at once. All SQL is in this class, so it has many methods: one for
+    each query and each change.
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, batch: int = _BATCH) -> None:
