@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 from larbinpy.dns.lookup import Answer
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
-from larbinpy.storage.state import SavedPart
+from larbinpy.storage.state import Resumable, SavedPart
 from larbinpy.url import Url
 
 
@@ -63,24 +63,11 @@ class Output(Protocol):
 
 
 @runtime_checkable
-class Durable(Output, Protocol):
-    """An output that is a part of the saved state: one with these three methods as well."""
+class Durable(Output, Resumable, Protocol):
+    """An output that is a part of the saved state: one with `cut`, `sync` and `load` as well.
 
-    def cut(self) -> Any:
-        """Return a mark of how much is written, fit for JSON; it changes with each write.
-
-        Called at each checkpoint; the first call comes before the first page.
-        """
-
-    def sync(self) -> None:
-        """Sync the files that list the pages. Raises `OSError`."""
-
-    def load(self, mark: Any) -> None:
-        """Continue from `mark`; later pages will be passed again. Called before anything else.
-
-        Raises `OSError` or `ValueError` if the data up to the mark is damaged, `UserError` if
-        the operator can repair that.
-        """
+    After `load`, pages that came after the mark are passed again.
+    """
 
 
 @runtime_checkable

@@ -40,23 +40,35 @@ class Start(Enum):
     SCRATCH = "scratch"
 
 
-class SavedPart(Protocol):
-    """A part of the state with files of its own, which it saves itself.
-
-    A subclass inherits `tidy` and `clear`, which do nothing.
-    """
+class Resumable(Protocol):
+    """An object with files of its own, which continues from a mark of how much of them counts."""
 
     def cut(self) -> Any:
-        """Write what is in memory; return the mark, a JSON-able value. Raises `OSError`."""
+        """Write what is in memory; return the mark, a JSON-able value. Raises `OSError`.
+
+        Called at each checkpoint; the first call comes before the first page. The mark changes
+        with each write.
+        """
 
     def sync(self) -> None:
-        """Flush to the disk what `cut` wrote. Raises `OSError`."""
+        """Flush to the disk what `cut` wrote. Raises `OSError`.
+
+        An output flushes the files that list its pages; the crawl flushes the others.
+        """
 
     def load(self, mark: Any) -> None:
         """Continue from `mark`: everything after it will happen again.
 
-        Raises `OSError` or `ValueError` if the files lack something that was marked.
+        Called before anything else. Raises `OSError` or `ValueError` if the files lack something
+        that was marked, `UserError` if the operator can repair that.
         """
+
+
+class SavedPart(Resumable, Protocol):
+    """A part of the state with files of its own, which it saves itself.
+
+    A subclass inherits `tidy` and `clear`, which do nothing.
+    """
 
     def tidy(self, mark: Any) -> None:
         """`mark` is committed: delete the files that it does not need."""
