@@ -15,6 +15,7 @@ from larbinpy.config import Config, ConfigError
 from larbinpy.console.terminal.fetch_info import FetchInfo
 from larbinpy.console.terminal.progress import PrintStats, Progress, Terminal, make_progress
 from larbinpy.crawl.control import Control
+from larbinpy.crawl.disk_pause import DiskPause
 from larbinpy.crawl.display import Display
 from larbinpy.crawl.ending import Finishing, Stopping
 from larbinpy.crawl.engine import Engine
@@ -69,6 +70,7 @@ class Assembly:
         around.closing.callback(terminal.close)
         state = locked(Path(config.state_dir), start, around.closing)
         self.mode = Mode(limit_page=config.limit_page)
+        self.disk_pause = DiskPause(around.clock)
         self.stats = Stats(around.clock(), around.wall())
         self._open_network()
         self._make_frontier()
@@ -106,7 +108,6 @@ class Assembly:
             state,
             self.frontier,
             own_output,
-            self.mode,
             self.stats,
             poller=around.poller,
             clock=around.clock,
@@ -133,6 +134,7 @@ class Assembly:
         self.control = Control(
             config,
             self.mode,
+            self.disk_pause,
             self._waits,
             self.frontier,
             network.fetcher,
@@ -167,6 +169,7 @@ class Assembly:
         )
         self.engine = Engine(
             self.mode,
+            self.disk_pause,
             around.poller,
             self.frontier,
             network.names,
@@ -181,6 +184,7 @@ class Assembly:
         self.stopping = Stopping(
             self.engine,
             self.mode,
+            self.disk_pause,
             self.frontier,
             self._ports.input,
             Finishing(refresher, around.clock, tuning.grace),

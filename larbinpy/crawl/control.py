@@ -6,6 +6,7 @@ from typing import Any
 from larbinpy.config import Config, ConfigError, change, texts
 from larbinpy.console.ports.commands import CommandSteps, Result, Wait
 from larbinpy.console.ports.watching import Watcher, Watchers
+from larbinpy.crawl.disk_pause import DiskPause
 from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.saving import Saving
 from larbinpy.errors import what_failed
@@ -29,6 +30,7 @@ class Control:
         self,
         config: Config,
         mode: Mode,
+        disk_pause: DiskPause,
         waits: Waits,
         frontier: Frontier,
         fetcher: Fetcher,
@@ -41,6 +43,7 @@ class Control:
     ) -> None:
         self.config = config
         self._mode = mode
+        self._disk_pause = disk_pause
         self._waits = waits
         self._frontier = frontier
         self._fetcher = fetcher
@@ -57,7 +60,9 @@ class Control:
 
     def status(self, state: str | None = None) -> dict[str, object]:
         """A snapshot; `state` is shown in place of the state that the crawl is in."""
-        state = state or self._mode.state(self._frontier.owed).value
+        if state is None:
+            full = self._disk_pause.full
+            state = self._mode.state(self._frontier.owed, disk_full=full).value
         return self._snapshots.take(state, texts(self.config))
 
     def add(

@@ -108,4 +108,4 @@ class Crawl:
         # The seeds are queued now; there may be millions, so the list is freed.
         self._seeds.clear()
         self._signals.wake(poller, closing)
-        return Run(self._config, parts, self._signals, self._start, self._clock)
+        return Run(self._config, parts, self._signals, self._start)

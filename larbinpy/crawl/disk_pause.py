@@ -1,9 +1,8 @@
 """The pause of a crawl while the disk is full."""
 
 import errno
-from collections.abc import Callable
+from math import inf
 
-from larbinpy.crawl.mode import Mode
 from larbinpy.errors import what_failed
 from larbinpy.loop.clock import Clock
 
@@ -19,28 +18,42 @@ def passes(error: OSError) -> bool:
 
 
 class DiskPause:
-    """Pauses the crawl while the disk is full, and tries again every `ROOM_WAIT` seconds.
+    """Pauses the crawl while the disk is full; it is tried again every `ROOM_WAIT` seconds."""
 
-    `say` prints a message when the pause begins and when it ends.
-    """
-
-    def __init__(self, mode: Mode, say: Callable[[str], None], clock: Clock) -> None:
-        self._mode = mode
-        self._say = say
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        #: Whether there was no room at the last try.
+        self.full = False
+        #: Time of the next try; -inf for none.
+        self.until = -inf
 
     def __repr__(self) -> str:
-        return f"<DiskPause {'full' if self._mode.disk_full else 'room'}>"
+        return f"<DiskPause {'full' if self.full else 'room'}>"
 
-    def begin(self, error: OSError) -> None:
-        """Begin or extend the pause, because of `error`, which `passes`."""
-        if not self._mode.disk_full:
-            self._say(f"{what_failed(error)}; the crawl waits until there is room")
-        self._mode.disk_full = True
-        self._mode.stalled_until = self._clock() + ROOM_WAIT
+    def stalls(self, now: float) -> bool:
+        """Whether nothing may be done at `now` that needs room on the disk."""
+        return now < self.until
 
-    def turned(self, now: float) -> None:
-        """End the pause if this turn, which raised no error, began at `now` after its wait."""
-        if self._mode.disk_full and now >= self._mode.stalled_until:
-            self._mode.disk_full = False
-            self._say("there is room again, the crawl goes on")
+    def begin(self, error: OSError) -> str | None:
+        """Begin or extend the pause, because of `error`, which `passes`.
+
+        Returns a message to print if the pause begins.
+        """
+        began = not self.full
+        self.full = True
+        self.until = self._clock() + ROOM_WAIT
+        return f"{what_failed(error)}; the crawl waits until there is room" if began else None
+
+    def turned(self, now: float) -> str | None:
+        """End the pause if this turn, which raised no error, began at `now` after its wait.
+
+        Returns a message to print if the pause ends.
+        """
+        if not self.full or self.stalls(now):
+            return None
+        self.full = False
+        return "there is room again, the crawl goes on"
+
+    def cancel(self) -> None:
+        """Try the disk in the next turn: the crawl is to stop."""
+        self.until = -inf

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from math import inf
 
 from larbinpy.console.ports.input_port import InputPort
+from larbinpy.crawl.disk_pause import DiskPause
 from larbinpy.crawl.engine import Engine
 from larbinpy.crawl.mode import Mode
 from larbinpy.exit_status import Ending
@@ -66,6 +67,7 @@ class Stopping:
         self,
         engine: Engine,
         mode: Mode,
+        disk_pause: DiskPause,
         frontier: Frontier,
         port: InputPort | None,
         finishing: Finishing,
@@ -77,6 +79,7 @@ class Stopping:
     ) -> None:
         self._engine = engine
         self._mode = mode
+        self._disk_pause = disk_pause
         self._frontier = frontier
         self._port = port
         self._finishing = finishing
@@ -87,8 +90,8 @@ class Stopping:
         self._drain_until = 0.0
         #: Why the crawl ends, once that is known.
         self.ending: Ending | None = None
-        if limit_at < inf:
-            mode.until = limit_at
+        #: Time by which `step` must be called again; infinite for none.
+        self.deadline = limit_at
 
     def __repr__(self) -> str:
         return f"<Stopping {self.ending} {self._finishing!r}>"
@@ -106,16 +109,16 @@ class Stopping:
             self.ending = self._why_to_end(now, stop)
             if self.ending is not None:
                 self._mode.draining = True
-                self._mode.until = self._drain_until = now + self._grace
+                self.deadline = self._drain_until = now + self._grace
         drained = self._mode.draining and (self._engine.idle or now >= self._drain_until)
         self._mode.over = drained and self._finish(now, stop)
         return self._mode.over and not self._stays_up(stop)
 
     def _finish(self, now: float, stop: bool) -> bool:
         """Do a slice of the outputs' last work if the disk has room; return whether it is done."""
-        stalled = now < self._mode.stalled_until
+        stalled = self._disk_pause.stalls(now)
         done = not stalled and self._finishing.step(now, stop)
-        self._mode.until = None if done or stalled else now
+        self.deadline = inf if done or stalled else now
         self.ending = Ending.STOPPED if self._finishing.left else self.ending
         return done
 

@@ -5,8 +5,10 @@ batch, and none calls another: they exchange URLs through the frontier's queues.
 """
 
 from collections.abc import Sequence
+from math import inf
 from typing import Protocol
 
+from larbinpy.crawl.disk_pause import DiskPause
 from larbinpy.crawl.intake import Intake
 from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.network import Names
@@ -41,6 +43,7 @@ class Engine:
     def __init__(
         self,
         mode: Mode,
+        disk_pause: DiskPause,
         poller: Poller,
         frontier: Frontier,
         names: Names,
@@ -54,6 +57,7 @@ class Engine:
         clock: Clock,
     ) -> None:
         self._mode = mode
+        self._disk_pause = disk_pause
         self._poller = poller
         self._frontier = frontier
         self._names = names
@@ -72,16 +76,19 @@ class Engine:
         stages = (self._fetcher, self._intake, self._names, self._frontier)
         return f"<Engine {self._mode} {' '.join(map(repr, stages))}>"
 
-    def turn(self) -> float:
-        """One turn through all stages; returns the time it began."""
+    def turn(self, wake_by: float = inf) -> float:
+        """One turn through all stages; returns the time it began.
+
+        It waits for sockets until `wake_by` at most, when work between turns is due.
+        """
         now = self._clock()
-        self._stalled = now < self._mode.stalled_until
+        self._stalled = self._disk_pause.stalls(now)
         self.input(now)
         self.sequencer(now)
         self.fetch_dns(now)
         self.fetch_open(now)
         self.check_all(now)
-        self.poll(now)
+        self.poll(now, wake_by)
         return now
 
     @property
@@ -152,8 +159,8 @@ class Engine:
         if not self._stalled:
             self._intake.step()
 
-    def poll(self, now: float) -> None:
-        """Wait for sockets until the first stage wants its next turn."""
+    def poll(self, now: float, wake_by: float) -> None:
+        """Wait for sockets until `wake_by`, or until the first stage wants its next turn."""
         frontier = None
         if not (self._mode.draining or self._stalled):
             can_ask = self._names.room > 0
@@ -162,12 +169,11 @@ class Engine:
             frontier,
             self._names.deadline,
             self._fetcher.deadline,
-            self._mode.until,
-            self._mode.wake_at,
-            self._mode.stalled_until if self._stalled else None,
+            wake_by,
+            self._disk_pause.until if self._stalled else None,
             *(listener.deadline for listener in self._listeners),
         ]
-        until = min((d for d in deadlines if d is not None), default=now + _LONGEST_WAIT)
+        until = min(d for d in deadlines if d is not None)
         at_once = not self._stalled and (self._intake.ready or self._awaits_nothing)
         self._stats.turn_took(self._clock() - self._woke)
         self._poller.wait(0.0 if at_once else min(until - now, _LONGEST_WAIT))

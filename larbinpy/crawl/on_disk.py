@@ -6,7 +6,6 @@ from pathlib import Path
 
 from larbinpy._version import __version__
 from larbinpy.config import Config
-from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.saving import Saving
 from larbinpy.crawl.surroundings import Tuning
 from larbinpy.frontier.frontier import Frontier
@@ -35,7 +34,6 @@ class OnDisk:
         state: State,
         frontier: Frontier,
         own_output: Output | None,
-        mode: Mode,
         stats: Stats,
         *,
         poller: Poller,
@@ -57,7 +55,7 @@ class OnDisk:
         closing.callback(syncing.wait)
         every = tuning.checkpoint_can_reload if config.can_reload else tuning.checkpoint
         self._saved = saved_by(frontier, self.log, self.output, syncing)
-        self.saving = Saving(Checkpoints(state, self._saved, every), mode, stats, clock)
+        self.saving = Saving(Checkpoints(state, self._saved, every), stats, clock)
 
     def take_up(self, start: Start, seeds: Iterable[str], now: float) -> None:
         """Delete the state of an earlier crawl, or continue it; then queue `seeds`."""

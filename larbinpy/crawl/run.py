@@ -1,15 +1,13 @@
 """The run of an assembled crawl: its turns, and its end."""
 
 from collections import Counter
-from math import inf
 
 from larbinpy.config import Config
 from larbinpy.console.text import printable
 from larbinpy.crawl.assembly import Assembly
-from larbinpy.crawl.disk_pause import DiskPause, passes
+from larbinpy.crawl.disk_pause import passes
 from larbinpy.errors import disk_error, what_failed
 from larbinpy.exit_status import Ending
-from larbinpy.loop.clock import Clock
 from larbinpy.loop.signals import Signals
 from larbinpy.outcome import Outcome
 from larbinpy.storage.state import Start
@@ -18,9 +16,7 @@ from larbinpy.storage.state import Start
 class Run:
     """Turns the engine, and does the work between two turns, until the crawl is over."""
 
-    def __init__(
-        self, config: Config, parts: Assembly, signals: Signals, start: Start, clock: Clock
-    ) -> None:
+    def __init__(self, config: Config, parts: Assembly, signals: Signals, start: Start) -> None:
         self._config = config
         self._signals = signals
         self._start = start
@@ -35,7 +31,7 @@ class Run:
         self._snapshots = parts.snapshots
         self._control = parts.control
         self._display = parts.display
-        self._disk_pause = DiskPause(parts.mode, parts.display.say, clock)
+        self._disk_pause = parts.disk_pause
         wanted = config.pages_connexions
         if parts.handles < wanted:
             few = f"{parts.handles}, not {wanted}"
@@ -79,23 +75,27 @@ class Run:
         """One turn of the engine, and the work between turns; True if the crawl is over."""
         try:
             if self._is_to_stop:
-                self._mode.stalled_until = -inf
-            now = self._engine.turn()
+                self._disk_pause.cancel()
+            now = self._engine.turn(min(self._stopping.deadline, self._saving.deadline))
             self._housekeeping.step(now)
             self._answer_signals()
             stop, at_once = self._is_to_stop, self._signals.stops > 1
             over = self._stopping.step(now, stop=stop, at_once=at_once)
-            over = over and now >= self._mode.stalled_until
+            over = over and not self._disk_pause.stalls(now)
             self._saving.step(now, all_decided=self._all_decided)
             if over:
                 self._saving.save(ended=True)
         except OSError as error:
             if not passes(error) or self._is_to_stop:
                 raise
-            self._disk_pause.begin(error)
+            self._say(self._disk_pause.begin(error))
             return False
-        self._disk_pause.turned(now)
+        self._say(self._disk_pause.turned(now))
         return over
+
+    def _say(self, message: str | None) -> None:
+        if message is not None:
+            self._display.say(message)
 
     @property
     def _is_to_stop(self) -> bool:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from larbinpy.crawl.mode import Mode
 from larbinpy.loop.clock import Clock
 from larbinpy.stats.counters import Stats
 from larbinpy.storage.checkpoints import Checkpoints
@@ -11,9 +10,8 @@ from larbinpy.storage.checkpoints import Checkpoints
 class Saving:
     """Begins checkpoints: at intervals, after seeds were added, and when all URLs are decided."""
 
-    def __init__(self, checkpoints: Checkpoints, mode: Mode, stats: Stats, clock: Clock) -> None:
+    def __init__(self, checkpoints: Checkpoints, stats: Stats, clock: Clock) -> None:
         self._checkpoints = checkpoints
-        self._mode = mode
         self._stats = stats
         self._clock = clock
         self._requested = False
@@ -22,6 +20,11 @@ class Saving:
 
     def __repr__(self) -> str:
         return f"<Saving {self._checkpoints!r}>"
+
+    @property
+    def deadline(self) -> float:
+        """The time of the next step; -inf while a checkpoint is under way."""
+        return self._checkpoints.deadline
 
     def request(self) -> None:
         """Begin a checkpoint after this turn: seeds were added, which no page links to."""
@@ -35,7 +38,6 @@ class Saving:
             self._requested = False
             self._saved_fates = self._fates
             self._checkpoints.begin(now)
-        self._mode.wake_at = self._checkpoints.deadline
 
     def _is_wanted(self, now: float, all_decided: bool) -> bool:
         news = all_decided and self._fates > self._saved_fates

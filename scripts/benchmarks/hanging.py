@@ -16,6 +16,7 @@ import socket
 import sys
 import time
 from html import escape
+from math import inf
 from pathlib import Path
 from select import EPOLLIN, epoll
 from typing import Any, NoReturn
@@ -162,9 +163,9 @@ class Turns:
     def install(self) -> None:
         turn, wait = Engine.turn, Poller.wait
 
-        def timed_turn(engine: Engine) -> float:
+        def timed_turn(engine: Engine, wake_by: float = inf) -> float:
             began = time.process_time()
-            now = turn(engine)
+            now = turn(engine, wake_by)
             self._after(time.process_time() - began)
             return now
 

@@ -6,6 +6,7 @@ import os
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -293,7 +294,7 @@ def test_the_state_is_saved_every_few_seconds(
     parts = assemble(seeds=SEEDS, can_reload=can_reload)
     parts.saving.save()
     parts.saving.step(assemble.clock.now, all_decided=False)
-    assert parts.mode.wake_at == assemble.clock.now + every
+    assert parts.saving.deadline == assemble.clock.now + every
 
 
 # The end, and people.
@@ -301,7 +302,7 @@ def test_the_state_is_saved_every_few_seconds(
 
 def test_limit_time_is_counted_from_the_start(assemble: Assembler) -> None:
     parts = assemble(seeds=SEEDS, limit_time=60.0)
-    assert parts.mode.until == assemble.clock.now + 60.0
+    assert parts.stopping.deadline == assemble.clock.now + 60.0
     assert not parts.stopping.step(assemble.clock.now + 59.9, stop=False, at_once=False)
     assert not parts.mode.draining
     assert parts.stopping.step(assemble.clock.now + 60.0, stop=False, at_once=False)
@@ -311,7 +312,7 @@ def test_limit_time_is_counted_from_the_start(assemble: Assembler) -> None:
 
 def test_no_limit_is_no_deadline(assemble: Assembler) -> None:
     parts = assemble(seeds=SEEDS)
-    assert parts.mode.until is None
+    assert parts.stopping.deadline == inf
     assert not parts.stopping.step(assemble.clock.now + 1e9, stop=False, at_once=False)
 
 

@@ -1,9 +1,12 @@
 """The end of a crawl, and its reason."""
 
+import errno
 from dataclasses import dataclass
+from math import inf
 from types import SimpleNamespace
 from typing import Any
 
+from larbinpy.crawl.disk_pause import ROOM_WAIT, DiskPause
 from larbinpy.crawl.ending import GRACE, Finishing, Stopping
 from larbinpy.crawl.mode import Mode
 from larbinpy.exit_status import Ending
@@ -22,12 +25,13 @@ class Case:
 
     def __post_init__(self) -> None:
         self.mode = Mode()
+        self.disk_pause = DiskPause(lambda: 1.0)
         self.engine = SimpleNamespace(idle=False, out_of_work=False, limit_reached=False)
         self.frontier = SimpleNamespace(owed=self.owed)
         self.port = SimpleNamespace(awaited=self.visitors)
         port = None if self.visitors is None else self.port
         finishing = Finishing(NO_REFRESH, lambda: 0.0)
-        parts: list[Any] = [self.engine, self.mode, self.frontier, port, finishing]
+        parts: list[Any] = [self.engine, self.mode, self.disk_pause, self.frontier, port, finishing]
         self.stopping = Stopping(
             *parts, outlives=self.outlives, limit_at=self.limit_at, had_work=self.had_work
         )
@@ -112,6 +116,18 @@ def test_outputs_wait_for_room_on_the_disk() -> None:
     case = Case()
     case.step(0.0)
     case.finish()
-    case.mode.stalled_until = 9.0
+    case.disk_pause.begin(OSError(errno.ENOSPC, "full"))
     assert not case.step(1.0)
-    assert case.step(9.0)
+    assert case.stopping.deadline == inf
+    assert case.step(1.0 + ROOM_WAIT)
+
+
+def test_its_deadline_is_when_the_crawl_may_end() -> None:
+    case = Case(limit_at=5.0)
+    case.step(1.0)
+    assert case.stopping.deadline == 5.0
+    case.step(2.0, stop=True)
+    assert case.stopping.deadline == 2.0 + GRACE
+    case.engine.idle = True
+    case.step(3.0, stop=True)
+    assert case.stopping.deadline == inf

@@ -1,11 +1,13 @@
 """The engine's turn, with values in place of sockets: its stages, their order and their limits."""
 
+import errno
 from math import inf
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from larbinpy.crawl.disk_pause import ROOM_WAIT, DiskPause
 from larbinpy.crawl.engine import Engine
 from larbinpy.crawl.intake import Intake, IntakeSettings
 from larbinpy.crawl.mode import Mode
@@ -42,6 +44,7 @@ class Setup:
         self.calls: list[str] = []
         self.clock = Clock()
         self.mode = Mode()
+        self.disk_pause = DiskPause(self.clock)
         self.stats = Stats(self.clock.now, 0.0)
         given = {"connexions": 1000, "ignore_robots": True, **frontier}
         self.frontier = make_frontier(folder, **given)
@@ -68,6 +71,7 @@ class Setup:
         poller, fetcher = fakes
         self.engine = Engine(
             self.mode,
+            self.disk_pause,
             poller,
             self.frontier,
             self.names,
@@ -178,13 +182,13 @@ def test_no_request_is_opened_in_a_pause_or_at_the_end(setup: Setup) -> None:
 def test_without_room_on_the_disk_pages_wait(setup: Setup) -> None:
     setup.seed(2)
     setup.turn()
-    setup.mode.stalled_until = setup.clock.now + 1.0
+    setup.disk_pause.begin(OSError(errno.ENOSPC, "full"))
     setup.fetcher.ready = 2
     setup.turn()
     assert (setup.intake.busy, setup.stats.success) == (2, 0)
     # It wakes up when the disk is to be tried again, and not before.
-    assert setup.poller.waits[-1] == pytest.approx(1.0)
-    setup.clock.now += 1.0
+    assert setup.poller.waits[-1] == pytest.approx(ROOM_WAIT)
+    setup.clock.now += ROOM_WAIT
     setup.turn()
     assert (setup.intake.busy, setup.stats.success) == (0, 2)
 
@@ -193,17 +197,15 @@ def test_the_loop_waits_until_something_is_due(setup: Setup) -> None:
     setup.mode.staying = True
 
     def wait(**deadlines: float) -> float:
-        setup.mode.wake_at = deadlines.get("wake_at", inf)
-        setup.mode.until = deadlines.get("until")
         setup.names.deadline = deadlines.get("names")
         setup.fetcher.deadline = deadlines.get("fetcher")
         setup.listener.deadline = deadlines.get("listener")
-        setup.turn()
+        setup.engine.turn(deadlines.get("wake_by", inf))
         return round(setup.poller.waits[-1], 3)
 
     now = setup.clock.now
     assert wait() == 1.0
-    for name in ("wake_at", "until", "names", "fetcher", "listener"):
+    for name in ("wake_by", "names", "fetcher", "listener"):
         assert wait(**{name: now + 0.25}) == 0.25, name
     assert wait(names=now + 50.0) == 1.0
 

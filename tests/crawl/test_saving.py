@@ -52,10 +52,9 @@ class Checkpoints:
 class Case:
     def __init__(self) -> None:
         self.checkpoints = Checkpoints()
-        self.mode = Mode()
         self.stats = Stats(0.0, 0.0)
         fake: Any = self.checkpoints
-        self.saving = Saving(fake, self.mode, self.stats, lambda: 7.0)
+        self.saving = Saving(fake, self.stats, lambda: 7.0)
 
     def step(self, now: float, *, all_decided: bool = False) -> list[float]:
         self.saving.step(now, all_decided=all_decided)
@@ -68,13 +67,13 @@ class Case:
 def test_a_checkpoint_begins_on_time_and_goes_on_a_step_a_turn() -> None:
     case = Case()
     assert case.step(9.9) == []
-    assert case.mode.wake_at == 10.0
+    assert case.saving.deadline == 10.0
     assert case.step(10.0) == [10.0]
-    assert (case.checkpoints.left, case.mode.wake_at) == (3, -inf)
+    assert (case.checkpoints.left, case.saving.deadline) == (3, -inf)
     for left in (2, 1, 0):
         case.step(11.0)
         assert case.checkpoints.left == left
-    assert case.mode.wake_at == 20.0
+    assert case.saving.deadline == 20.0
     assert case.step(12.0) == [10.0]
 
 
@@ -131,34 +130,44 @@ def test_some_errors_pass_when_there_is_room(number: int, passing: bool) -> None
 
 
 def test_a_pause_is_said_once_and_ends_with_a_turn_without_errors() -> None:
-    said: list[str] = []
-    mode = Mode()
     now = 100.0
-    pause = DiskPause(mode, said.append, lambda: now)
-    pause.begin(OSError(errno.ENOSPC, "No space left on device", "/d"))
-    assert said == ["/d: No space left on device; the crawl waits until there is room"]
-    assert (mode.stalled_until, mode.state(1)) == (101.0, CrawlState.DISK_FULL)
+    pause = DiskPause(lambda: now)
+    error = OSError(errno.ENOSPC, "No space left on device", "/d")
+    said = pause.begin(error)
+    assert said == "/d: No space left on device; the crawl waits until there is room"
+    assert (pause.full, pause.until) == (True, 101.0)
+    assert [pause.stalls(seconds) for seconds in (100.9, 101.0)] == [True, False]
     # A turn without an error proves nothing while nothing is written.
-    pause.turned(100.5)
-    assert mode.disk_full
+    assert pause.turned(100.5) is None
+    assert pause.full
     now = 101.0
-    pause.begin(OSError(errno.ENOSPC, "No space left on device", "/d"))
-    assert (len(said), mode.stalled_until) == (1, 102.0)
-    pause.turned(102.0)
-    assert said[1:] == ["there is room again, the crawl goes on"]
-    assert mode.state(1) is CrawlState.RUNNING
-    pause.turned(103.0)
-    assert len(said) == 2
+    assert pause.begin(error) is None
+    assert pause.until == 102.0
+    assert pause.turned(102.0) == "there is room again, the crawl goes on"
+    assert not pause.full
+    assert pause.turned(103.0) is None
+
+
+def test_a_stop_cancels_the_wait_but_the_disk_stays_full_until_a_turn() -> None:
+    pause = DiskPause(lambda: 100.0)
+    pause.begin(OSError(errno.ENOSPC, "full"))
+    pause.cancel()
+    assert pause.full
+    assert not pause.stalls(100.0)
+    assert pause.turned(100.0) is not None
 
 
 # The state that people see.
 
 
 def test_the_state_of_a_crawl() -> None:
-    assert Mode().state(0) is CrawlState.RUNNING
-    assert Mode(staying=True).state(0) is CrawlState.WAITING
-    assert Mode(staying=True).state(1) is CrawlState.RUNNING
-    assert Mode(paused=True, staying=True).state(0) is CrawlState.PAUSED
-    assert Mode(paused=True, draining=True).state(0) is CrawlState.STOPPING
-    assert Mode(draining=True, over=True).state(0) is CrawlState.FINISHED
-    assert Mode(draining=True, disk_full=True).state(0) is CrawlState.DISK_FULL
+    def state(urls_owed: int = 0, *, disk_full: bool = False, **switches: bool) -> CrawlState:
+        return Mode(**switches).state(urls_owed, disk_full=disk_full)
+
+    assert state() is CrawlState.RUNNING
+    assert state(staying=True) is CrawlState.WAITING
+    assert state(1, staying=True) is CrawlState.RUNNING
+    assert state(paused=True, staying=True) is CrawlState.PAUSED
+    assert state(paused=True, draining=True) is CrawlState.STOPPING
+    assert state(draining=True, over=True) is CrawlState.FINISHED
+    assert state(draining=True, disk_full=True) is CrawlState.DISK_FULL

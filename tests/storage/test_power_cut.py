@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 
 from larbinpy.config import Config
-from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.on_disk import OnDisk
 from larbinpy.crawl.surroundings import Tuning
 from larbinpy.loop.poller import Poller
@@ -296,9 +295,9 @@ def parts_on_disk(folder: Path, mode: str, start: Start) -> Iterator[OnDisk]:
         state.lock()
         closing.callback(state.unlock)
         frontier = make_frontier(folder / "state")
-        mode_now, stats = Mode(), Stats(0.0, WALL)
+        stats = Stats(0.0, WALL)
         parts = OnDisk(
-            *(config, state, frontier, None, mode_now, stats),
+            *(config, state, frontier, None, stats),
             poller=poller,
             clock=lambda: 0.0,
             wall=lambda: WALL,
