@@ -183,7 +183,7 @@ def _target(base: str, reference: str) -> tuple[str | None, str]:
 
 @lru_cache(1 << 18)
 def _state(target: str) -> str:
-    """Does `target` work? A folder does not: a browser would only list its names."""
+    """Whether `target` works. A folder does not: a browser would only list its names."""
     if not target.startswith("file:"):
         return ABSOLUTE
     return WORKING if Path(unquote(urlsplit(target).path)).is_file() else BROKEN

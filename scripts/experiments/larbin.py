@@ -10,11 +10,11 @@ Modelled, after Larbin 2.6 (`sequencer`, `NamedSite::putGenericUrl`, `cron`):
 - Every 300 s, URLsDiskWait is read before URLsDisk, as many URLs as it has at that time. Half a
   period later the reading ends, complete or not.
 - Larbin lowers the count of a site when a request is opened. The model lowers it when the
-  request ends and allows one more, which is the same with one connexion to a site.
+  request ends and allows one more, which is the same with one connection to a site.
 
 These parts of Larbin are not modelled, because both crawls use larbinpy's engine or because the
 model must not break down: waits in whole seconds; a waiting site that blocks the sites behind
-it; a new connexion for each request; the ring of maxUrlsBySite places, which a site without
+it; a new connection for each request; the ring of maxUrlsBySite places, which a site without
 address fills with a limit of 1, whereupon Larbin aborts; the table of one bit a URL, which
 mistakes some new URLs for old ones; queues in files (the model has them in memory, where putting
 back is cheaper). All of these would slow Larbin down. Also left out are the queues of URLs with

@@ -128,7 +128,7 @@ class Browser:
 
 
 class Tab:
-    """One page of the browser, and all that it complained of or asked for."""
+    """One page of the browser, with its error messages and the URLs that it requested."""
 
     def __init__(self, browser: Browser, width: int, height: int, dark: bool) -> None:
         self._browser = browser
@@ -139,7 +139,7 @@ class Tab:
         self._session = attached["sessionId"]
         #: Errors and warnings of the console, exceptions, broken policies.
         self.complaints: list[str] = []
-        #: All URLs that were asked for.
+        #: All URLs that were requested.
         self.requests: list[str] = []
         self._loaded = False
         browser.tabs[self._session] = self
@@ -171,7 +171,7 @@ class Tab:
             self.complaints.append(str(params["issue"]))
 
     def go(self, url: str) -> None:
-        """Load `url` wholly."""
+        """Load `url` completely."""
         self._loaded = False
         self.call("Page.navigate", url=url)
         self._browser.until(lambda: self._loaded)
@@ -189,7 +189,7 @@ class Tab:
         self._browser.until(lambda: self._holds(script))
 
     def _holds(self, script: str) -> bool:
-        # A page may be left for another one while it is asked.
+        # The page may be replaced by another one during the call.
         try:
             return bool(self.run(script))
         except BrowserError:
@@ -199,7 +199,7 @@ class Tab:
         self.call("Emulation.setScriptExecutionDisabled", value=True)
 
     def picture(self, height: int = 0) -> bytes:
-        """The page as PNG: as far as `height`, or all of it."""
+        """The page as PNG: its first `height` pixels, or all of it."""
         size = self.call("Page.getLayoutMetrics")["cssContentSize"]
         clip = {
             "x": 0, "y": 0, "width": size["width"], "height": height or size["height"], "scale": 1

@@ -45,15 +45,15 @@ class Loop:
         raise AssertionError(f"never happened; {self.servers}")
 
     def later(self, seconds: float) -> None:
-        """Let the kernel move what it can, then let time pass."""
+        """Let the kernel deliver what was sent, then let time pass."""
         self.turn(50)
         self.now += seconds
         self.turn(3)
 
     def dial(self, server: TcpServer, receive_buffer: int = 0) -> socket.socket:
-        """A new connection; with a small `receive_buffer`, the server can send little unread.
+        """A new connection. With a small `receive_buffer`, the server can send little in advance.
 
-        The kernel's own buffers on both sides would take megabytes, as fast as it finds time.
+        By default the kernel's buffers on both sides take megabytes.
         """
         peer = socket.socket()
         if receive_buffer:
@@ -92,7 +92,7 @@ class Loop:
         return bytes(data)
 
     def read_some(self, peer: socket.socket) -> bytes:
-        """What comes until nothing has come for some turns."""
+        """Everything that arrives until nothing has arrived for some turns."""
         data = bytearray()
         before, idle = 0, 0
         while idle < 20:
@@ -103,13 +103,13 @@ class Loop:
         return bytes(data)
 
     def read_until_answer(self, server: TcpServer, command: bytes) -> bytes:
-        """What the console of `server` answers to `command`."""
+        """The answer of the console of `server` to `command`."""
         peer = self.dial(server)
         self.send(peer, b"console\n" + command + b"\n")
         return self.read_until(peer, b"}\n")
 
     def ask(self, server: TcpServer, data: bytes) -> bytes:
-        """Everything that a new peer hears which sends `data` and waits for the end."""
+        """Everything that a new peer receives if it sends `data` and waits for the end."""
         peer = self.dial(server)
         self.send(peer, data)
         return self.read_all(peer)
@@ -177,7 +177,7 @@ class Background:
         return server
 
     def serve(self, converse: Callable[[str], Session]) -> TcpServer:
-        """One connection at a time, with what `converse` makes of it."""
+        """Serves one connection at a time with the session that `converse` makes."""
         with self._lock:
             limits = Limits(connections=1, batch=1)
             server = TcpServer(self._loop.poller, "127.0.0.1", 0, converse, limits)
@@ -191,7 +191,7 @@ class Background:
 
 
 class FakeCrawl:
-    """The verbs, written down as they are called."""
+    """Records the commands that are called."""
 
     def __init__(self) -> None:
         self.seeds: list[tuple[str, int | None, bool, bool]] = []

@@ -27,7 +27,7 @@ from tests.support.platter import EXTREMES, File, Folder, Keep, Node, Platter
 
 
 class PowerCut(BaseException):
-    """A power cut. It is no Exception, so that no code under test catches it and goes on."""
+    """A power cut. Not an Exception, so that no code under test catches it and continues."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,12 +26,12 @@ from larbinpy.dns import wire
 
 SOA = "ns.test. hostmaster.test. 1 3600 600 86400 120"
 
-#: CPU seconds for one message, whatever is in it: for one of the size that a datagram may
-#: have, and for the 65,535 octets that may come by TCP.
+#: Most CPU seconds for one message of any content: of the size of a datagram, and of the 65,535
+#: octets that TCP allows.
 SLOWEST = 0.03
 SLOWEST_LARGE = 0.15
 _DATAGRAM = 4096
-#: After so many seconds it is not slow but a loop without end.
+#: After so many CPU seconds decoding counts as an endless loop.
 HANG = 10.0
 
 _HEADER = struct.Struct("!HHHHHH")
@@ -40,7 +40,7 @@ Record = tuple[str, str, str]
 
 
 class Case(NamedTuple):
-    """A message, and the question section that it is to answer."""
+    """A message, and the question section to which it is decoded as a reply."""
 
     packet: bytes
     section: bytes
@@ -58,7 +58,7 @@ def message(
     rcode: int = 0,
     additional: list[Record] | None = None,
 ) -> bytes:
-    """An answer as dnspython writes it; `soa` is the TTL of one that says there is no more."""
+    """An answer as dnspython writes it; `soa` is the TTL of a SOA record, if it has one."""
     reply = dns.message.make_response(dns.message.make_query(name, kind, id=77))
     for section, records in ((reply.answer, answers), (reply.additional, additional or [])):
         for owner, rtype, value in records:
@@ -79,7 +79,7 @@ def sound(packet: bytes) -> Case:
 
 
 def honest() -> list[Case]:
-    """Replies of servers without any fault, one of each kind."""
+    """Valid replies, one of each kind."""
     chain = [(f"n{i}.test.", "CNAME", f"n{i + 1}.test.") for i in range(9)]
     web = [("www.test.", "CNAME", "Web.Test."), ("web.test.", "A", "192.0.2.1")]
     long = "www." + ".".join(["x" * 60] * 3) + ".test"
@@ -130,7 +130,7 @@ def large() -> list[Case]:
 
 
 def foreign(packets: Iterable[bytes]) -> list[Case]:
-    """Packets of other suites: as they are, and as replies to a question of ours."""
+    """Packets of other suites: unchanged, and as replies to a question of the test."""
     section = wire.question("www.test", wire.A)
     cases = []
     for packet in packets:
@@ -166,7 +166,7 @@ def _insert(packet: bytearray, dice: Random) -> None:
 
 
 def _delete(packet: bytearray, dice: Random) -> None:
-    """Some, but the first octet: there is always one to change."""
+    """Delete some octets, but never the first, so that one is left to change."""
     at = dice.randint(1, len(packet))
     del packet[at : at + dice.choice((1, 1, 2, 4, 16))]
 
@@ -176,14 +176,14 @@ def _truncate(packet: bytearray, dice: Random) -> None:
 
 
 def _miscount(packet: bytearray, dice: Random) -> None:
-    """Another number of questions or records than there are."""
+    """Set the number of questions or records of a section to a wrong value."""
     count = dice.choice((0, 1, 2, 3, 9, 64, 255, 0xFFFF))
     at = dice.choice((4, 6, 6, 6, 8, 8, 10, 10))
     packet[at : at + 2] = count.to_bytes(2, "big")
 
 
 def _misdirect(packet: bytearray, dice: Random) -> None:
-    """A compression pointer to anywhere, in the place of one or of something else."""
+    """A compression pointer to any offset, in place of another one or of other octets."""
     pointers = [at for at, octet in enumerate(packet[:-1]) if octet >= 0xC0]
     at = dice.choice(pointers) if pointers and dice.random() < 0.8 else dice.randrange(len(packet))
     target = dice.choice((at, at - 1, at + 1, at + 2, 0, 12, dice.randrange(len(packet))))
@@ -220,13 +220,13 @@ _LARGE_SHARE = 1 / 10_000
 
 
 class Mutator:
-    """An endless supply of messages with one to four faults, out of sound ones.
+    """Endless messages with one to four faults, made from valid ones.
 
-    Half of them have one fault: with more, a message is hardly ever read to its end.
+    Half of them have one fault, because with more, decoding seldom reaches the end.
     """
 
     def __init__(self, dice: Random, packets: Iterable[bytes]) -> None:
-        """`packets` are further ones to start from."""
+        """`packets` are further messages to start from."""
         self._dice = dice
         self._sound = honest()
         self._foreign = foreign(packets) or self._sound
@@ -249,12 +249,12 @@ class Mutator:
             yield Case(bytes(packet), case.section)
 
     def _splice(self, packet: bytearray) -> None:
-        """Another message's end."""
+        """Replace the end by that of another message."""
         other = self._dice.choice(self._sound).packet
         packet[self._dice.randrange(len(packet)) :] = other[self._dice.randrange(len(other)) :]
 
     def _mend(self, packet: bytearray, case: Case) -> None:
-        """Repair flags and question, without which a decoder would not go on."""
+        """Repair flags and question; otherwise a decoder would stop there."""
         packet[2:4] = bytes((0x81, 0x80 | packet[3] & 0xF if len(packet) > 3 else 0x80))
         packet[4:6] = b"\0\1"
         packet[12 : 12 + len(case.section)] = case.section
@@ -300,7 +300,7 @@ class Tally:
                     self.findings.append((f"{type(error).__name__}: {error}", case))
 
     def judge(self, case: Case, compare_each: int = 1) -> None:
-        """Decode one message, and raise where something about that is wrong."""
+        """Decode one message; raise AssertionError if the result is wrong."""
         self.messages += 1
         started = process_time()
         reply = self._read(case)
@@ -317,7 +317,7 @@ class Tally:
         self.spent += taken
         limit = SLOWEST if len(case.packet) <= _DATAGRAM else SLOWEST_LARGE
         if taken > limit:
-            # Once may be the machine's fault.
+            # Try again: once may be caused by other load on the machine.
             taken = min(self._time_of(case) for _ in range(3))
             assert taken < limit, f"took {taken} s"
         if taken > self.slowest:
@@ -342,12 +342,12 @@ class Tally:
 
 
 class Hang(BaseException):
-    """A message that does not end. Not an Exception: no code under test may catch it."""
+    """Decoding does not end. Not an Exception, so that no code under test catches it."""
 
 
 @contextmanager
 def _watchdog(patience: float) -> Iterator[Callable[[], None]]:
-    """Raises `Hang` where it is not fed for `patience` CPU seconds."""
+    """Raises `Hang` if it is not fed for `patience` CPU seconds."""
 
     def bark(_number: int, _frame: FrameType | None) -> None:
         raise Hang
@@ -362,7 +362,7 @@ def _watchdog(patience: float) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def _without_old_garbage() -> Iterator[None]:
-    """No message is blamed for the time it takes to go through all that was there before."""
+    """Keep the garbage collector from examining older objects while a message is decoded."""
     gc.collect()
     gc.freeze()
     try:
@@ -372,7 +372,7 @@ def _without_old_garbage() -> Iterator[None]:
 
 
 def check_bounds(reply: wire.Reply) -> None:
-    """A reply holds no more than it may, whatever the message was."""
+    """Check that a reply keeps within its bounds, whatever the message was."""
     assert len(reply.addresses) <= wire.MAX_ADDRESSES
     assert [str(ip_address(text)) for text in reply.addresses] == list(reply.addresses)
     assert 0 <= reply.cnames <= wire.MAX_CNAMES + 1
@@ -384,10 +384,10 @@ def check_bounds(reply: wire.Reply) -> None:
 
 
 def check_meaning(case: Case, reply: wire.Reply) -> None:
-    """dnspython reads the same out of the message: the question, the aliases, the addresses.
+    """Check that dnspython decodes the same question, aliases and addresses.
 
-    It reads the data of all records, so it may stumble over one that says nothing of the
-    address; but names, counts and lengths have to be right in every section.
+    It reads the data of all records, so it may fail at a record that does not matter here; but
+    names, counts and lengths have to be right in every section.
     """
     packet, section = case
     if len(packet) == 12:

@@ -1,4 +1,4 @@
-"""Fakes of all that an engine drives: they do no input or output, and a test sets their pace."""
+"""Fakes of all that an engine drives: they do no I/O, and the test decides when they proceed."""
 
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ class Clock:
 
 
 class FakePoller:
-    """Notes how long the loop would wait."""
+    """Records how long the loop would wait."""
 
     def __init__(self, calls: list[str]) -> None:
         self.calls = calls
@@ -67,7 +67,7 @@ class FakeNames:
 
 
 class FakeFetcher:
-    """Completes requests when a test lets it."""
+    """Completes requests when the test says so."""
 
     def __init__(self, calls: list[str], size: int) -> None:
         self.calls = calls
@@ -99,7 +99,7 @@ class FakeFetcher:
 
 
 class FakeReader:
-    """Reads pages elsewhere: each is back when a test lets it."""
+    """Reads pages in another "process"; the test decides when each one is returned."""
 
     def __init__(self, room: int = 1000) -> None:
         self.given: deque[Page] = deque()

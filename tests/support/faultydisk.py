@@ -32,7 +32,7 @@ class FaultyDisk:
     def fail(
         self, nth: int, error: int | None = errno.ENOSPC, *, times: int = 1, torn: bool = False
     ) -> None:
-        """Fail `times` operations, first the `nth` from now; a torn write writes half first."""
+        """Fail `times` operations from the `nth` on; with `torn`, a write first writes half."""
         self.count = 0
         self._bad, self._error, self._torn = range(nth, nth + times), error, torn
 

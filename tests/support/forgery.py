@@ -1,7 +1,7 @@
-"""Forged answers, as many as wanted, to questions whose true replies are held back.
+"""Forged answers, any number of them, to questions whose true replies are delayed.
 
-Each is right but for one of the things that an answer has to match (RFC 5452 section 9.1),
-so that a resolver which passes over any of them is caught at once, not once in a million.
+Each is right except for one of the properties that an answer must match (RFC 5452 section 9.1). So
+a resolver that does not check one of them is detected at once, not once in a million.
 """
 
 import socket
@@ -48,7 +48,7 @@ class Outcome:
 
 
 class Forger:
-    """Knows the names asked for and all the rest, but one thing in each packet is wrong."""
+    """A forger who knows everything about each question; one property of each packet is wrong."""
 
     def __init__(self, server: PlainServer, dice: Random) -> None:
         self._server = server
@@ -108,7 +108,7 @@ class Forger:
         self._server.send(question.answer(), self._dice.choice(ports))
 
     def _another_source(self, question: Question) -> None:
-        """Another port of the server's machine, or the server's port of another machine."""
+        """From another port of the server's machine, or from its port on another machine."""
         source = self._dice.choice(self._elsewhere)
         source.sendto(question.answer(), ("127.0.0.1", question.port))
 

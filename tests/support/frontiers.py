@@ -1,4 +1,4 @@
-"""A frontier and what stands around it: names, servers and a clock, all of them values."""
+"""A frontier with simulated surroundings: names, servers and a clock, all of them values."""
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -26,7 +26,7 @@ from larbinpy.url import Url
 
 AGENT = "larbinpy/0.1 (+http://us.test/)"
 WALL = 1_700_000_000.0
-#: More fates than any test has.
+#: More decided URLs than any test has.
 MANY = 10**6
 
 
@@ -225,9 +225,10 @@ class Fate(NamedTuple):
 class World:
     """Answers names at once and requests after `latency`; its clock jumps to deadlines.
 
-    `names`: addresses, or a reason why there are none; one address of its own for others.
-    `replies`: by URL, what `reply` takes beside it; a list is used up, but for its last;
-    else 404 for a robots.txt and 200 for a page. "links" is what a page links to.
+    `names`: the addresses of a name, or the reason why it has none; other names have one address
+    of their own. `replies`: by URL, the other arguments of `reply`, or a list of them for
+    successive requests, of which the last is repeated. The default is 404 for a robots.txt and
+    200 for a page. "links" are the URLs that a page links to.
     """
 
     def __init__(
@@ -250,7 +251,7 @@ class World:
         self._flights: list[tuple[float, Url, str]] = []
 
     def run(self, until: float = float("inf")) -> list[Fate]:
-        """Go on until nothing is owed, or to the time `until`; all fates so far."""
+        """Continue until no URL is owed, or to the time `until`; return all outcomes so far."""
         turns = 0
         while self.now < until:
             self.turn()
@@ -305,12 +306,12 @@ class World:
             self.frontier.admit(url, links(*found), self.now)
 
     def outcomes(self) -> dict[str, Outcome]:
-        """The fate of each URL; each has one."""
+        """The outcome of each URL; asserts that each has one."""
         assert len({fate.href for fate in self.fates}) == len(self.fates)
         return {fate.href: fate.outcome for fate in self.fates}
 
     def pages(self) -> list[str]:
-        """The URLs that were asked for, in order, robots.txt apart."""
+        """The URLs that were requested, in order, without robots.txt."""
         return [start.href for start in self.starts if not start.href.endswith("/robots.txt")]
 
 

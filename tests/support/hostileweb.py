@@ -24,7 +24,7 @@ Page = Iterable[Step] | bytes
 
 
 def pause(seconds: float) -> Until:
-    """Send nothing for `seconds`; other connections go on."""
+    """Send nothing for `seconds`; other connections continue."""
     end = time.monotonic() + seconds
     return Until(lambda: time.monotonic() >= end)
 

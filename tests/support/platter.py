@@ -18,8 +18,8 @@ from typing import Any
 #: Bytes that a disk writes as a unit.
 PAGE = 512
 
-#: The fate of all changes that are not durable: lost, kept (as by a kill), names kept and bytes
-#: lost, bytes kept and names lost; or random, for each change.
+#: Treatment of the changes that are not durable: all lost, all kept (as by a kill), names kept and
+#: bytes lost, bytes kept and names lost; or random, for each change.
 Keep = str | Random
 EXTREMES = ("none", "all", "names", "bytes")
 

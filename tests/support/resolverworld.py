@@ -11,7 +11,7 @@ from larbinpy.dns.resolver import Resolver
 from larbinpy.loop.poller import Poller
 from tests.support.nameserver import NameServer
 
-#: A test that takes more turns than this is taken to be endless.
+#: A test that takes more turns than this is considered endless.
 MOST_TURNS = 20_000
 
 ZONE = {

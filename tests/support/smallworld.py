@@ -1,8 +1,8 @@
-"""Whole crawls in one process and in next to no time: a `Crawl`, its web and its names.
+"""Whole crawls in one process and in simulated time: a `Crawl`, its web and its name server.
 
-All three are driven by the crawl's own poll loop and by a clock that leaps: when no socket is
-ready, it jumps to the next deadline. So a crawl that waits for an hour ends within
-milliseconds, and the times of requests can be compared with the settings.
+All three are driven by the crawl's own poll loop and by a simulated clock: when no socket is
+ready, it leaps to the next deadline. So a crawl that waits for an hour ends within milliseconds,
+and the times of requests can be compared with the settings.
 """
 
 import io
@@ -27,9 +27,9 @@ from tests.support.smallweb import Asked, Server, Web
 
 #: A crawl that takes more turns than this will not end.
 MOST_TURNS = 50_000
-#: Duration of a turn by our clock, so that time passes in a crawl that never waits (s).
+#: Duration of a turn by the simulated clock (s), so that time passes in a crawl that never waits.
 TURN = 1e-5
-#: All parties are in this process, so what comes at all comes at once; real time (s).
+#: Real time to wait for a socket (s). All parties are in this process, so bytes arrive at once.
 _MOMENT = 0.001
 
 _BASE = """\
@@ -44,7 +44,7 @@ stateDir {folder}/state
 
 
 class Clock:
-    """Seconds by our count."""
+    """The simulated clock."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -60,7 +60,7 @@ class LeapingPoller(Poller):
     """
 
     def __init__(self, clock: Clock, each_turn: Callable[[], float], leaps: bool) -> None:
-        """`each_turn` is called in each turn, and says when it next has something to do."""
+        """`each_turn` is called in each turn, and returns when it next has something to do."""
         super().__init__()
         self._clock = clock
         self._each_turn = each_turn
@@ -87,7 +87,7 @@ class Client:
     """Sends lines to a port of the crawl and reads the reply.
 
     It connects at the first call of `done`, so that `done` can be the condition
-    (`Answer.until`) on which the crawl goes on.
+    (`Answer.until`) on which the web replies.
     """
 
     def __init__(self, crawl: "Worlds", port: int, *lines: str, host: str = "127.0.0.1") -> None:
@@ -103,7 +103,7 @@ class Client:
         self._ended = False
 
     def done(self) -> bool:
-        """Has the crawl closed the connection?"""
+        """Whether the crawl has closed the connection."""
         if self._socket is None and not self._ended:
             self._connect()
         return self._ended
@@ -194,7 +194,7 @@ class World:
     prepare: Callable[["World"], Iterable[str]] = lambda world: ()
     #: Called once a turn.
     watch: Callable[["World"], None] = lambda world: None
-    #: Whether its clock does, see `LeapingPoller`.
+    #: Whether its clock leaps, see `LeapingPoller`.
     leaps: bool = True
     wall: Callable[[], float] = time.time
     tuning: Tuning = DEFAULT
@@ -250,7 +250,7 @@ class World:
 
     @property
     def pages_asked(self) -> list[Asked]:
-        """The requests but those for robots.txt, in their order."""
+        """The requests except those for robots.txt, in their order."""
         return [asked for asked in self.asked if asked.path != "/robots.txt"]
 
     @property
@@ -293,7 +293,7 @@ class World:
         return self.crawl.snapshot()[name]
 
     def files(self, folder: str = "out") -> set[str]:
-        """Files below `folder` but hidden ones, the web's port left out of their names."""
+        """The files below `folder`, without hidden ones; names are without the web's port."""
         root = self.folder / folder
         files = (path for path in root.rglob("[!.]*") if path.is_file())
         return {str(path.relative_to(root)).replace(f":{self.web.port}", "") for path in files}
@@ -306,13 +306,13 @@ def _place(url: str) -> str:
 
 
 class Worlds:
-    """Makes crawls of one web: what the fixture `crawl` gives."""
+    """Makes crawls of one web; the fixture `crawl` is one."""
 
     def __init__(self, web: Web, folder: Path) -> None:
         self.web = web
         self._folder = folder
         self._number = 0
-        #: The latest.
+        #: The latest crawl.
         self.world: World
         self.clients: list[Client] = []
 

@@ -129,7 +129,7 @@ def _is_good(href: str) -> bool:
 class ValueCrawl:
     """A run of the crawl, from the beginning or from the state saved in `folder`.
 
-    `disk` brings the pages to the disk, as `larbinpy.storage.syncing` does.
+    `disk` flushes the pages to the disk, as `larbinpy.storage.syncing` does.
     """
 
     folder: Path
@@ -217,7 +217,7 @@ class ValueCrawl:
         return account
 
     def _index(self) -> Iterator[str]:
-        """The URLs of the saved pages, in order, after a check that the pages are whole."""
+        """The URLs of the saved pages, in order; asserts that the pages are complete."""
         for folder in sorted((self.folder / "pages").glob("d*")):
             lines = (folder / "index").read_text().splitlines()
             for line in lines:
@@ -228,9 +228,9 @@ class ValueCrawl:
     # The crawl.
 
     def run(self, checkpoints: float = inf, *, slow: float = 0.0) -> None:
-        """Go on to the end, or until so many checkpoints were made.
+        """Continue to the end, or until this many checkpoints were made.
 
-        A step of one that is under way is left out in `slow` of the turns.
+        In the share `slow` of the turns, no step of a checkpoint is made.
         """
         self.save()
         for _ in range(_MOST_TURNS):
@@ -245,7 +245,7 @@ class ValueCrawl:
         raise AssertionError(f"no end: {self.frontier!r}")
 
     def turn(self) -> None:
-        """A turn of the engine. After an OSError the next turn goes on."""
+        """A turn of the engine. After an OSError the next turn continues."""
         self.now += 1.0
         frontier = self.frontier
         frontier.sequence(self.now)
@@ -289,7 +289,7 @@ class ValueCrawl:
     # Checkpoints.
 
     def save_some(self) -> bool:
-        """Make a step of a checkpoint; whether it was the last one."""
+        """Make a step of a checkpoint; return whether it was the last one."""
         if not self.checkpoints.under_way:
             self.checkpoints.begin(self.now)
             self.saves.append(self.account())

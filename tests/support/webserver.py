@@ -81,7 +81,7 @@ class WebServer:
         self.port: int = self._listener.getsockname()[1]
         #: Heads of requests, in the order in which they were read.
         self.requests: list[bytes] = []
-        #: Bytes handed to the kernel.
+        #: Bytes that the kernel has accepted.
         self.sent = 0
         self.accepted = 0
         self.connections: set[Connection] = set()
