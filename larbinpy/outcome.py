@@ -6,6 +6,8 @@ from enum import Enum, Flag, auto
 class Trait(Flag):
     """Properties of outcomes. Other modules test for a property, never for a list of outcomes."""
 
+    #: The body is the content of the URL, whole or cut at maxPageSize.
+    READABLE = auto()
     #: Another try may end differently: the URL goes back to the tail of its site, for retryWait.
     RETRIED = auto()
     #: No server answered in time at the address.
@@ -44,7 +46,7 @@ class Outcome(Enum):
     traits: Trait
     _later: str | None
 
-    SUCCESS = "success", "it was fetched", Trait.ORDINARY
+    SUCCESS = "success", "it was fetched", Trait.ORDINARY | Trait.READABLE
     NO_DNS = "noDNS", "its host has no address", _PASSING, "fastNoDns"
     NO_CONNECTION = (
         "noConnection",
@@ -55,7 +57,7 @@ class Outcome(Enum):
     FORBIDDEN_ROBOTS = "forbiddenRobots", "robots.txt refuses it", Trait.ROBOTS, "fastRobots"
     TIMEOUT = "timeout", "it took too long", _PASSING | Trait.UNREACHABLE | Trait.OVERLOADED
     BAD_TYPE = "badType", "its type is not wanted", Trait.ORDINARY
-    TOO_BIG = "tooBig", "it is larger than maxPageSize", Trait.MISSED
+    TOO_BIG = "tooBig", "it is larger than maxPageSize", Trait.MISSED | Trait.READABLE
     ERR_30X = "err30X", "it redirects to another URL", Trait.ORDINARY | Trait.SPARED
     ERR_40X = "err40X", "the server refused it or lacks it", Trait.MISSED
     EARLY_STOP = "earlyStop", "the reply was cut off", _PASSING | Trait.OVERLOADED
@@ -102,6 +104,10 @@ _BY_NAME = {outcome.value: outcome for outcome in Outcome}
 def having(trait: Trait) -> frozenset[Outcome]:
     """All outcomes that have `trait`, for callers that test for it often."""
     return frozenset(outcome for outcome in Outcome if trait in outcome.traits)
+
+
+READABLE = having(Trait.READABLE)
+UNREACHABLE = having(Trait.UNREACHABLE)
 
 
 def in_words(name: str) -> str:

@@ -15,7 +15,7 @@ from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.fetch.settings import Request
 from larbinpy.loop.clock import clock
 from larbinpy.loop.poller import Poller
-from larbinpy.outcome import Outcome
+from larbinpy.outcome import READABLE, Outcome
 from larbinpy.page import Page
 from larbinpy.parse import read
 from larbinpy.url import Url, resolve
@@ -35,7 +35,7 @@ def fetch_one(text: str, config: Config) -> dict[str, object]:
         poller = closing.enter_context(contextlib.closing(Poller()))
         network = Network(config, poller, closing, raise_open_files)
         page = fetch(Url(href, 0, attempt=1), config, poller, network)
-    if page.outcome in (Outcome.SUCCESS, Outcome.TOO_BIG, Outcome.EARLY_STOP) and page.body:
+    if page.body and (page.outcome in READABLE or page.outcome is Outcome.EARLY_STOP):
         parsed = read(page, config.user_agent)
         page.charset = parsed.charset
         page.links = [link.url for link in parsed.links]

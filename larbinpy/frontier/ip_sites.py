@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from larbinpy.frontier.ip_registry import IPSiteRegistry
 from larbinpy.frontier.ip_site import IPSite, Rotation
-from larbinpy.frontier.named_site import UNREACHABLE, NamedSite
+from larbinpy.frontier.named_site import NamedSite
 from larbinpy.frontier.politeness import Waits
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
-from larbinpy.outcome import asks_for_less
+from larbinpy.outcome import UNREACHABLE, asks_for_less
 from larbinpy.page import Page
 from larbinpy.url import Url
 

@@ -10,13 +10,13 @@ from larbinpy.dns.lookup import Answer
 from larbinpy.fetch.robots import Rules, whole_lines
 from larbinpy.frontier.ip_sites import IPSites
 from larbinpy.frontier.name_requests import NameRequests
-from larbinpy.frontier.named_site import UNREACHABLE, Event, NamedSite, State
+from larbinpy.frontier.named_site import Event, NamedSite, State
 from larbinpy.frontier.politeness import Waits
 from larbinpy.frontier.registry import SiteRegistry
 from larbinpy.frontier.robots_cache import PackedRobots
 from larbinpy.frontier.site_rules import SiteRules
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
-from larbinpy.outcome import Outcome, asks_for_less, is_retried
+from larbinpy.outcome import READABLE, UNREACHABLE, Outcome, asks_for_less, is_retried
 from larbinpy.page import Page
 from larbinpy.url import Url, resolve, site_of
 
@@ -171,7 +171,7 @@ class SiteLifecycle:
         owner = self.registry.get(page.url.robots_for or "")
         if owner is None or owner.state is not State.ROBOTS:
             return []
-        if page.outcome in (Outcome.SUCCESS, Outcome.TOO_BIG):
+        if page.outcome in READABLE:
             body = page.body if page.truncated is None else whole_lines(page.body)
             rules = Rules.parse(body)
             packed = self.rules.pack(body, rules)

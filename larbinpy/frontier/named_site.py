@@ -17,11 +17,8 @@ from enum import Enum, auto
 
 from larbinpy.frontier.politeness import Pace
 from larbinpy.frontier.robots_cache import PackedRobots
-from larbinpy.outcome import Outcome, Trait, having
+from larbinpy.outcome import UNREACHABLE, Outcome
 from larbinpy.url import Url, host_of
-
-#: Outcomes of requests that no server answered in time.
-UNREACHABLE = having(Trait.UNREACHABLE)
 
 
 class State(Enum):

@@ -141,8 +141,8 @@ class SiteRegistry:
             self._left_alone[site.key] = site.next_at
         if site.state is State.CLOSED and site.until > now:
             self._closed_sites.put(site.key, site.verdict, site.until)
-        elif self._rules.denies_all(site) and site.rules_until > now:
-            self._closed_sites.put(site.key, Outcome.FORBIDDEN_ROBOTS, site.rules_until)
+        elif (verdict := self._rules.verdict(site, now)) is not None:
+            self._closed_sites.put(site.key, verdict, site.rules_until)
         self._rules.forget(site)
         site.evict()
 

@@ -4,6 +4,7 @@ from larbinpy.fetch.robots import Rules
 from larbinpy.frontier.named_site import NamedSite
 from larbinpy.frontier.robots_cache import PackedRobots, RobotsCache
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
+from larbinpy.outcome import Outcome
 from larbinpy.storage.lru import LruBudget
 
 
@@ -55,15 +56,23 @@ class SiteRules:
         """Whether `url` may be fetched by the robots.txt in force; without one, it may."""
         return site.rules is None or site.rules.allowed(self._agent, url)
 
-    def denies_all(self, site: NamedSite) -> bool:
-        """Whether all URLs of `site` are forbidden, as its robots.txt could not be fetched."""
-        return site.rules is self.deny_all
+    def refusal(self, site: NamedSite, url: str, now: float) -> Outcome | None:
+        """The outcome of `url` if the robots.txt in force at `now` forbids it, else None."""
+        if now >= site.rules_until or self.allows(site, url):
+            return None
+        return Outcome.FORBIDDEN_ROBOTS
+
+    def verdict(self, site: NamedSite, now: float) -> Outcome | None:
+        """The outcome of all URLs of `site` if its robots.txt could not be fetched, else None."""
+        if now >= site.rules_until or site.rules is not self.deny_all:
+            return None
+        return Outcome.FORBIDDEN_ROBOTS
 
     def forbidding(self, site: NamedSite, url: str) -> str | None:
         """The line of the robots.txt in force that forbids `url`.
 
-        None if there is none, or if the whole site is forbidden (see `denies_all`).
+        None if there is none, or if the whole site is forbidden (see `verdict`).
         """
-        if site.rules is None or self.denies_all(site):
+        if site.rules is None or site.rules is self.deny_all:
             return None
         return site.rules.forbidding(self._agent, url)

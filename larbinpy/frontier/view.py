@@ -141,9 +141,9 @@ class FrontierView:
         """The outcome with which a new URL would end now without a fetch; None for a fetch."""
         verdict = self._registry.verdict(site_of(href), now)
         site = self.site(href)
-        if verdict or site is None or now >= site.rules_until or self.allows(site, href):
+        if verdict is not None or site is None:
             return verdict
-        return Outcome.FORBIDDEN_ROBOTS
+        return self._rules.refusal(site, href, now)
 
     def allows(self, site: NamedSite, href: str) -> bool:
         """Whether the robots.txt in force allows `href`; without one, it does."""

@@ -97,6 +97,6 @@ def _decided(view: FrontierView, fate: Line, href: str, now: float) -> Facts:
     elif outcome == Outcome.BAD_TYPE.value:
         more = {"rule": "type"}
         why = f"its type, {fate.get('type') or 'none'}, is not wanted (anyType, getImage, ...)"
-    if status and outcome != "success":
+    if status and outcome != Outcome.SUCCESS.value:
         why += f" (HTTP {status})"
     return {"state": "decided", "reason": outcome, "fate": fate, "why": why, **more}

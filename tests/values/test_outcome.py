@@ -35,6 +35,7 @@ def test_an_unknown_name_is_its_own_words() -> None:
 @pytest.mark.parametrize(
     ("trait", "names"),
     [
+        (Trait.READABLE, "success tooBig"),
         (Trait.RETRIED, "noDNS noConnection timeout earlyStop err50X"),
         (Trait.UNREACHABLE, "noConnection timeout"),
         (Trait.OVERLOADED, "noConnection timeout earlyStop"),
@@ -54,7 +55,7 @@ def test_outcomes_having_a_trait(trait: Trait, names: str) -> None:
 
 
 def test_every_trait_is_tested_above() -> None:
-    assert len(Trait) == 8
+    assert len(Trait) == 9
 
 
 def test_outcomes_of_later_urls() -> None:
