@@ -8,6 +8,7 @@ resolver      the resolver alone, for `larbinpy resolve`
 surroundings  clocks, poller, streams, and sizes that no setting changes
 engine        one turn after another through all stages
 requests      the request for a URL
+media_types   which media types are fetched
 intake        takes fetched pages to the reader, the outputs and the frontier
 mode          what the engine may do now
 control       the commands of the console

@@ -21,6 +21,7 @@ from larbinpy.crawl.ending import Finishing, Stopping
 from larbinpy.crawl.engine import Engine
 from larbinpy.crawl.housekeeping import Housekeeping
 from larbinpy.crawl.intake import FateSink, Intake, IntakeSettings
+from larbinpy.crawl.media_types import Types
 from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.network import BY_PROXY, Network
 from larbinpy.crawl.on_disk import OnDisk, locked
@@ -30,7 +31,6 @@ from larbinpy.crawl.surroundings import Surroundings
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.ip_sites import IPSites
 from larbinpy.frontier.lifecycle import SiteLifecycle, SiteSettings
-from larbinpy.frontier.media_types import Types
 from larbinpy.frontier.politeness import Waits
 from larbinpy.frontier.scope import Scope, ScopeSettings
 from larbinpy.frontier.sequencer import Sequencer

@@ -12,17 +12,14 @@ from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
 from larbinpy.output.plug import Refresher
 
-#: Seconds after the first signal for transfers in flight, and after that for the last work of
-#: the outputs.
-GRACE = 10.0
-#: Length of a slice of that work (s); between slices the ports are served.
+#: Length of a slice of the last work (s); between slices the ports are served.
 _SLICE = 0.02
 
 
 class Finishing:
     """The last work of a mirror, rewriting links: a slice in each turn."""
 
-    def __init__(self, refresher: Refresher, clock: Clock, grace: float = GRACE) -> None:
+    def __init__(self, refresher: Refresher, clock: Clock, grace: float) -> None:
         self._refresher = refresher
         self._clock = clock
         self._grace = grace
@@ -35,7 +32,7 @@ class Finishing:
         return f"<Finishing {'begun' if self._steps else 'not begun'}>"
 
     def step(self, now: float, stop: bool) -> bool:
-        """Do a slice; return whether the work is done, or abandoned `grace` after `stop`.
+        """Do a slice; return whether the work is done, or abandoned `grace` seconds after `stop`.
 
         After an OSError it begins anew.
         """
@@ -60,7 +57,7 @@ class Stopping:
 
     `outlives`: the status page stays up after the crawl (highLevelWebServer). `limit_at` is the
     time at which limitTime ends the crawl; infinite for none. `had_work`: there were URLs to
-    fetch at the start.
+    fetch at the start. `grace`: seconds for transfers in flight.
     """
 
     def __init__(
@@ -75,7 +72,7 @@ class Stopping:
         outlives: bool,
         limit_at: float,
         had_work: bool,
-        grace: float = GRACE,
+        grace: float,
     ) -> None:
         self._engine = engine
         self._mode = mode

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from larbinpy.crawl.media_types import Types
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.media_types import Types
 from larbinpy.loop.clock import Clock
 from larbinpy.outcome import Outcome
 from larbinpy.output.plug import NO_REFRESH, Refresher, ReplyListener
@@ -16,9 +16,8 @@ from larbinpy.stats.counters import Stats
 from larbinpy.url import Url, hash64
 from larbinpy.workers.pool import Reader
 
-#: Most pages taken in one turn, and most seconds spent on them. Parsing is expensive, some pages
-#: are made to be expensive, and sockets must not wait long.
-PAGES = 32
+#: Most seconds spent on pages in one turn. Parsing is expensive, some pages are made to be
+#: expensive, and sockets must not wait long.
 SLICE = 0.02
 #: Most outcomes written to the log in one turn.
 _FATES = 500
@@ -68,7 +67,7 @@ class Intake:
         *,
         clock: Clock,
         wall: Clock,
-        pages: int = PAGES,
+        pages: int,
     ) -> None:
         self._settings = settings
         self._frontier = frontier

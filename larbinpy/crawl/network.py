@@ -1,5 +1,6 @@
 """The network side of a crawl: its fetcher and its resolver on one poller."""
 
+import resource
 import socket
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
@@ -66,6 +67,16 @@ class ProxyNames:
 
     def step(self, now: float, on_found: OnFound) -> Sequence[Answer]:
         return ()
+
+
+def raise_open_files(wanted: int) -> int:
+    """Raise the limit of open files to `wanted`, as far as possible; return the new limit."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit, most = (wanted if n == resource.RLIM_INFINITY else n for n in (soft, hard))
+    if limit < wanted:
+        limit = min(wanted, most)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    return limit
 
 
 class Network:

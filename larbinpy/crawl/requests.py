@@ -2,10 +2,9 @@
 
 from functools import partial
 
+from larbinpy.crawl.media_types import Types, any_type
 from larbinpy.fetch.robots import MAX_SIZE
 from larbinpy.fetch.settings import Request
-from larbinpy.frontier.media_types import Types
-from larbinpy.outcome import Outcome
 from larbinpy.output.plug import NO_REFRESH, Refresher
 from larbinpy.url import Url
 
@@ -29,8 +28,3 @@ class Requests:
         accept = any_type if url.requisite else partial(self._types.refuse, url.href)
         conditions = self._refresher.conditions(url.href)
         return Request(url, address, accept, self._max_page_size, conditions)
-
-
-def any_type(media_type: str) -> Outcome | None:
-    """Accepts every media type."""
-    return None

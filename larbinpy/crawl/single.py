@@ -5,9 +5,8 @@ from contextlib import ExitStack
 from hashlib import sha1
 
 from larbinpy.config import Config
-from larbinpy.crawl.network import Network
-from larbinpy.crawl.requests import any_type
-from larbinpy.crawl.surroundings import raise_open_files
+from larbinpy.crawl.media_types import any_type
+from larbinpy.crawl.network import Network, raise_open_files
 from larbinpy.dns.address import is_public
 from larbinpy.dns.lookup import Answer
 from larbinpy.dns.resolver import Resolver

@@ -3,28 +3,17 @@
 Users cannot change them; tests pass others.
 """
 
-import resource
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TextIO
 
-from larbinpy.crawl import ending, intake
+from larbinpy.crawl.network import raise_open_files
 from larbinpy.dns.address import is_public
 from larbinpy.dns.lookup import TRIES
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
-
-
-def raise_open_files(wanted: int) -> int:
-    """Raise the limit of open files to `wanted`, as far as possible; return the new limit."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    limit, most = (wanted if n == resource.RLIM_INFINITY else n for n in (soft, hard))
-    if limit < wanted:
-        limit = min(wanted, most)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
-    return limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,9 +24,12 @@ class Tuning:
     checkpoint: float = 5.0
     #: The interval with canReload.
     checkpoint_can_reload: float = 1.0
-    pages_a_turn: int = intake.PAGES
+    #: Pages taken in one turn: parsing is expensive, and sockets must not wait long.
+    pages_a_turn: int = 32
     frontier: FrontierSizes = DEFAULT_SIZES
-    grace: float = ending.GRACE
+    #: Time after the first signal for transfers in flight, and after that for the last work of
+    #: the outputs.
+    grace: float = 10.0
     #: Bytes after which the next WARC file is begun (WARC 1.1, Annex C: 10^9).
     warc_file_size: int = 10**9
     #: Questions sent for one record before its name fails.

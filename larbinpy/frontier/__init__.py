@@ -5,7 +5,6 @@
 
     admission       which seeds and links become URLs    scope   the rules: domain, depth, ...
     recent_links    seen URLs that many pages link to, for a faster check
-    media_types     which media types are fetched
     sequencer       which URLs leave the store, and when (isGet)
 
     named_site      one site: its queues and its states

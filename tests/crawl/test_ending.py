@@ -7,10 +7,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from larbinpy.crawl.disk_pause import ROOM_WAIT, DiskPause
-from larbinpy.crawl.ending import GRACE, Finishing, Stopping
+from larbinpy.crawl.ending import Finishing, Stopping
 from larbinpy.crawl.mode import Mode
 from larbinpy.exit_status import Ending
 from larbinpy.output.plug import NO_REFRESH
+
+GRACE = 10.0
 
 
 @dataclass
@@ -30,10 +32,14 @@ class Case:
         self.frontier = SimpleNamespace(owed=self.owed)
         self.port = SimpleNamespace(awaited=self.visitors)
         port = None if self.visitors is None else self.port
-        finishing = Finishing(NO_REFRESH, lambda: 0.0)
+        finishing = Finishing(NO_REFRESH, lambda: 0.0, GRACE)
         parts: list[Any] = [self.engine, self.mode, self.disk_pause, self.frontier, port, finishing]
         self.stopping = Stopping(
-            *parts, outlives=self.outlives, limit_at=self.limit_at, had_work=self.had_work
+            *parts,
+            outlives=self.outlives,
+            limit_at=self.limit_at,
+            had_work=self.had_work,
+            grace=GRACE,
         )
 
     def finish(self) -> None:

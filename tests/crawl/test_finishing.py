@@ -32,7 +32,7 @@ class Work(NoRefresh):
 
 def test_it_goes_on_for_a_moment_each_turn_until_it_is_done() -> None:
     work = Work()
-    finishing = Finishing(work, work.clock)
+    finishing = Finishing(work, work.clock, 10.0)
     counts = []
     while not finishing.step(work.now, stop=False):
         counts.append(len(work.done))
@@ -45,7 +45,7 @@ def test_it_goes_on_for_a_moment_each_turn_until_it_is_done() -> None:
 
 def test_after_a_full_disk_it_begins_anew() -> None:
     work = Work(fails=True)
-    finishing = Finishing(work, work.clock)
+    finishing = Finishing(work, work.clock, 10.0)
     with pytest.raises(OSError):
         finishing.step(0.0, stop=False)
     while not finishing.step(0.0, stop=False):
@@ -55,7 +55,7 @@ def test_after_a_full_disk_it_begins_anew() -> None:
 
 def test_a_stop_waits_ten_seconds_at_most() -> None:
     work = Work()
-    finishing = Finishing(work, work.clock)
+    finishing = Finishing(work, work.clock, 10.0)
     assert not finishing.step(100.0, stop=True)
     assert not finishing.left
     assert finishing.step(110.0, stop=True)
@@ -64,4 +64,4 @@ def test_a_stop_waits_ten_seconds_at_most() -> None:
 
 
 def test_with_nothing_to_do_it_is_done() -> None:
-    assert Finishing(NoRefresh(), lambda: 0.0).step(0.0, stop=False)
+    assert Finishing(NoRefresh(), lambda: 0.0, 10.0).step(0.0, stop=False)

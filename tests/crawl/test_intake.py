@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from larbinpy.crawl.intake import Intake, IntakeSettings
-from larbinpy.frontier.media_types import Types
+from larbinpy.crawl.media_types import Types
 from larbinpy.outcome import Outcome, of_status
 from larbinpy.output.plug import NoRefresh, NullOutput
 from larbinpy.page import Fate, Page

@@ -3,10 +3,10 @@
 from collections import deque
 from collections.abc import Iterable, Sequence
 
+from larbinpy.crawl.media_types import Types
 from larbinpy.dns.lookup import Answer
 from larbinpy.dns.resolver import OnFound
 from larbinpy.fetch.settings import Request
-from larbinpy.frontier.media_types import Types
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.parse import Parsed

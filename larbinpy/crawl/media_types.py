@@ -23,6 +23,11 @@ _SITEMAPS = frozenset(
 )
 
 
+def any_type(media_type: str) -> Outcome | None:
+    """Accepts every media type."""
+    return None
+
+
 class Types:
     """The types that anyType, getImage and specificSearch admit besides pages."""
 
