@@ -119,7 +119,7 @@ def plain_errors() -> Iterator[None]:
     try:
         yield
     except UserError as error:
-        _leave(str(error), USAGE)
+        _exit_with(str(error), USAGE)
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
     except BrokenPipeError:
@@ -128,7 +128,7 @@ def plain_errors() -> Iterator[None]:
         sys.exit(0)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        _leave(f"{where}{error.strerror or error}", _DISK)
+        _exit_with(f"{where}{error.strerror or error}", _DISK)
 
 
 def complain(reason: object) -> None:
@@ -136,7 +136,7 @@ def complain(reason: object) -> None:
     click.echo(f"larbinpy: {printable(str(reason))}", err=True)
 
 
-def _leave(reason: str, code: int) -> None:
+def _exit_with(reason: str, code: int) -> None:
     complain(reason)
     sys.exit(code)
 

@@ -9,7 +9,7 @@ _PATIENCE = 5.0
 # If this many questions are lost before the first reply, dead names are not the reason: the server
 # is not a name server, or the network is down. After the first reply, an outage shows when all
 # servers rest.
-_FEW = 3
+_HOPELESS_LOSSES = 3
 
 
 class Outage:
@@ -32,7 +32,7 @@ class Outage:
                 yield "name servers answer again"
             self._answered, self._silent, self._reported = answered, None, False
         elif self._silent is None:
-            hopeless = not answered and lost >= _FEW
+            hopeless = not answered and lost >= _HOPELESS_LOSSES
             if hopeless or all(each["resting"] for each in servers):
                 self._silent = now, lost
         elif not self._reported and now - self._silent[0] >= _PATIENCE and lost > self._silent[1]:

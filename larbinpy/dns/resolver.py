@@ -25,7 +25,7 @@ _BATCH = 256
 # A name that no server answers for is asked again, for 23 timeouts in all. Such names do not delay
 # others unless there are more than this many for each name that may be in its first wait, or no
 # server answers at all.
-_OVERDUE = 16
+_MOST_OVERDUE = 16
 
 _LOOPBACK = ("127.0.0.1", "::1")
 
@@ -195,7 +195,7 @@ class Resolver:
         taken = self._questions.fresh
         if overdue and not self._questions.any_awake(self._now):
             taken += overdue
-        free = min(self._max_in_flight - taken, self._max_in_flight * _OVERDUE - overdue)
+        free = min(self._max_in_flight - taken, self._max_in_flight * _MOST_OVERDUE - overdue)
         # Names of `expect` leave half of the places to those of `ask`.
         early = min(len(self._early), max(free - self._max_in_flight // 2, 0))
         return max(min(free, len(self._queue) + early), 0)

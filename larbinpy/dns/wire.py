@@ -218,11 +218,11 @@ def _read(
     packet: bytes, pos: int, section: bytes, counts: tuple[int, int, int], rcode: int
 ) -> Reply:
     try:
-        found = _ordinary(packet, pos, section, counts)
+        found = _read_ordinary(packet, pos, section, counts)
     except (struct.error, IndexError) as error:
         raise WireError("message ends early") from error
     if found is None:
-        found = _odd(packet, sum(counts), section[-3])
+        found = _read_with_dnspython(packet, sum(counts), section[-3])
     return _follow(found, section[:-4], rcode)
 
 
@@ -255,7 +255,7 @@ def _read_name(packet: bytes, pos: int) -> tuple[bytes, int]:
     return b"".join(labels).lower() + b"\0", after or pos + 1
 
 
-def _ordinary(
+def _read_ordinary(
     packet: bytes, pos: int, section: bytes, counts: tuple[int, int, int]
 ) -> _Sections | None:
     """The records after the question; None if any of them is unusual."""
@@ -322,8 +322,8 @@ def _seconds(ttl: int) -> int:
     return ttl if ttl < 1 << 31 else 0
 
 
-def _odd(packet: bytes, records: int, qtype: int) -> _Sections:
-    """The same as `_ordinary`, by dnspython."""
+def _read_with_dnspython(packet: bytes, records: int, qtype: int) -> _Sections:
+    """The same as `_read_ordinary`, by dnspython."""
     if len(packet) > _ODD_LENGTH or records > _ODD_RECORDS:
         raise WireError("neither ordinary nor short")
     # Most runs never see an unusual reply, and loading dnspython takes as long as all the rest.

@@ -169,20 +169,20 @@ class Transfer:
             self.headers = []
             self.head = []
             return None
-        return self._admit()
+        return self._check_type()
 
     def _begin_headless(self) -> bool:
         """A body without headers before it is HTTP/0.9, which has no status."""
         self.status = 200
-        return self._admit() is None
+        return self._check_type() is None
 
-    def _admit(self) -> int | None:
+    def _check_type(self) -> int | None:
         """Complete the headers; ask `accept` whether the body of a 2xx reply is wanted."""
         self.complete = True
         if 200 <= self.status < 300:
-            self._stop = self.request.accept(self._essence())
+            self._stop = self.request.accept(self._media_type())
         return None if self._stop is None else 0
 
-    def _essence(self) -> str:
+    def _media_type(self) -> str:
         declared = next((value for name, value in self.headers if name == "content-type"), "")
         return declared.partition(";")[0].strip().lower()

@@ -27,7 +27,7 @@ from larbinpy.storage.store import Store
 from larbinpy.url import Url, resolve
 
 #: Seconds between two steps of the work on all sites and addresses, not needed in every turn.
-_LOOKING = 0.02
+_STEP_INTERVAL = 0.02
 
 
 class Frontier:
@@ -138,7 +138,7 @@ class Frontier:
         self._digests.step()
         self._lifecycle.wake(now)
         if now >= self._look_at:
-            self._look_at = now + _LOOKING
+            self._look_at = now + _STEP_INTERVAL
             self._registry.look_around(now)
             self._addresses.expire(now)
         if self._shortener is not None:

@@ -16,10 +16,10 @@ from larbinpy.url import Url
 
 #: At most one in this many requests in flight may go to an unproven site, because servers that
 #: accept a connection and never answer hold each request for the whole of timeoutPage.
-_UNPROVEN = 2
+_UNPROVEN_ONE_IN = 2
 #: If waitDuration is 0, a site gets this many requests before others have their turn: its
 #: connection is still open, and a new one costs more than everything else about a request.
-_RUN = 10
+_REQUESTS_IN_A_ROW = 10
 
 
 class Schedule:
@@ -123,7 +123,7 @@ class IPSites:
     @property
     def _has_share(self) -> bool:
         """Whether one more request may go to an unproven site."""
-        return self._pool is None or self._unproven_flights < max(1, self._pool // _UNPROVEN)
+        return self._pool is None or self._unproven_flights < max(1, self._pool // _UNPROVEN_ONE_IN)
 
     @property
     def deadline(self) -> float | None:
@@ -238,6 +238,6 @@ class IPSites:
     def _hold_back(self, site: NamedSite, ip_site: IPSite, now: float) -> None:
         least = self._waits.least
         own = site.pace.delay if self.registry.has_own_wait(site) else 0.0
-        if least or own or not site.asked % _RUN:
+        if least or own or not site.asked % _REQUESTS_IN_A_ROW:
             ip_site.wait_until(now + least)
             site.wait_until(now + own)

@@ -94,16 +94,16 @@ class Sequencer:
     def _next(self) -> Url | None:
         store = self._store
         if store.priority.length:
-            first = self._new(store.priority, store.priority_wait)
+            first = self._next_new(store.priority, store.priority_wait)
             if first is not None:
                 return first
         if self._hungry:
             self._turn = not self._turn
             if self._turn:
-                return self._waited() or self._new(store.ordinary, store.ordinary_wait)
-        return self._new(store.ordinary, store.ordinary_wait) or self._waited()
+                return self._next_set_aside() or self._next_new(store.ordinary, store.ordinary_wait)
+        return self._next_new(store.ordinary, store.ordinary_wait) or self._next_set_aside()
 
-    def _new(self, fifo: Fifo, wait: Backlogs) -> Url | None:
+    def _next_new(self, fifo: Fifo, wait: Backlogs) -> Url | None:
         """The first URL whose site has room; those before it are set aside."""
         while self._moves and (taken := fifo.take()) is not None:
             place, line = taken
@@ -120,7 +120,7 @@ class Sequencer:
             wait.put(site, place, line)
         return None
 
-    def _waited(self) -> Url | None:
+    def _next_set_aside(self) -> Url | None:
         """A URL that was set aside, of a hungry site; None if there is none."""
         store = self._store
         while self._hungry:

@@ -13,7 +13,7 @@ Steps = Generator[None, None, _T]
 _STEP = 8 * 1024
 
 
-def whole(steps: Steps[_T]) -> _T:
+def run_to_end(steps: Steps[_T]) -> _T:
     """The result of `steps`, run without a pause."""
     while True:
         try:

@@ -15,7 +15,7 @@ outranks all declarations.
 from collections.abc import Callable, Iterable
 from enum import Enum
 
-from larbinpy.loop.steps import Steps, whole
+from larbinpy.loop.steps import Steps, run_to_end
 from larbinpy.page import Page
 from larbinpy.parse.body import is_html
 from larbinpy.parse.charset import decode, document, encoded, query_encoder, text_of
@@ -67,7 +67,7 @@ def form_of(page: Page) -> Form | None:
 
 def rewrite(page: Page, reference_to: ReferenceTo) -> bytes:
     """Return the body of `page` rewritten; the same bytes if nothing has to change."""
-    return whole(rewriting(page, reference_to))
+    return run_to_end(rewriting(page, reference_to))
 
 
 def rewriting(page: Page, reference_to: ReferenceTo) -> Steps[bytes]:
@@ -150,9 +150,9 @@ class _References:
 
     def absolute(self, reference: str) -> str | None:
         """Return `reference` as an absolute URL; None to leave it (absolute or not resolvable)."""
-        return self._whole(reference, self._resolved(reference))
+        return self._unless_absolute(reference, self._resolved(reference))
 
-    def _whole(self, reference: str, href: str | None) -> str | None:
+    def _unless_absolute(self, reference: str, href: str | None) -> str | None:
         return None if href is None or parse(reference) is not None else href
 
     def _look_up(self, reference: str) -> tuple[str | None, bool]:
@@ -171,7 +171,7 @@ class _References:
         url = resolve(href)
         path = self._reference_to(url) if url else None
         if path is None:
-            return self._whole(reference, href), False
+            return self._unless_absolute(reference, href), False
         _, mark, fragment = href.partition("#")
         return path + mark + fragment, True
 

@@ -22,7 +22,7 @@ class Span:
 
 SPANS = (Span("minute", 1, 60), Span("hour", 60, 60), Span("day", 900, 96))
 #: The cell that is being filled is shown once this share of its time is over.
-_WORTH = 0.25
+_SHOWN_FROM = 0.25
 #: Seconds by which a cell may be shorter, as the clock is not read at exact seconds.
 _SLACK = 0.05
 
@@ -71,7 +71,7 @@ class _Ring:
 
     def series(self) -> dict[str, list[float]]:
         series = {name: list(cells) for name, cells in self._cells.items()}
-        if self._elapsed >= self.span.step * _WORTH:
+        if self._elapsed >= self.span.step * _SHOWN_FROM:
             for name, value in self._current().items():
                 series[name] = [*series.get(name, ()), value][-self.span.cells :]
         return series

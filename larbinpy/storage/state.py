@@ -187,13 +187,13 @@ class State:
         yield True
         for key, disk in saved.disks.items():
             # Before the syncs, which then find most of their bytes on the disk.
-            yield from _brought_to(disk, marks[key])
+            yield from _until_synced(disk, marks[key])
         for part in saved.parts.values():
             part.sync()
             yield True
         for key, value in values.items():
             if isinstance(value, Generator):
-                values[key] = yield from _gathered(value)
+                values[key] = yield from _run_in_steps(value)
         text, length = [], 0
         for piece in _json({"format": _FORMAT, **marks, "ended": ended, **values}, self._entries):
             text.append(piece.encode())
@@ -248,7 +248,7 @@ class State:
             raise StateError(f"{self._folder}: the saved state is damaged ({error})") from error
 
 
-def _brought_to(disk: Disk, written: object) -> Iterator[bool]:
+def _until_synced(disk: Disk, written: object) -> Iterator[bool]:
     disk.begin(written)
     while not disk.done:
         yield False
@@ -256,7 +256,7 @@ def _brought_to(disk: Disk, written: object) -> Iterator[bool]:
         raise disk.error
 
 
-def _gathered(value: Generator[None, None, Any]) -> Generator[bool, None, Any]:
+def _run_in_steps(value: Generator[None, None, Any]) -> Generator[bool, None, Any]:
     while True:
         try:
             next(value)

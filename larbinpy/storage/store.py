@@ -22,12 +22,12 @@ from larbinpy.url import Url, site_of
 
 _ORDINARY = "-"
 _PRIORITY = "+"
-_HURRIED, _SEED, _REQUISITE = 1, 2, 4
+_PRIORITY_BIT, _SEED_BIT, _REQUISITE_BIT = 1, 2, 4
 
 
 def encode(url: Url) -> str:
     """A URL as a line without newline. Canonical URLs have no blank and no control character."""
-    flags = url.priority * _HURRIED | url.seed * _SEED | url.requisite * _REQUISITE
+    flags = url.priority * _PRIORITY_BIT | url.seed * _SEED_BIT | url.requisite * _REQUISITE_BIT
     return f"{url.href} {url.depth} {url.hops} {flags} {url.via or '-'}"
 
 
@@ -38,9 +38,9 @@ def decode(line: str, place: int = 0) -> Url:
     url.place = place
     if number != "0":
         flags = int(number)
-        url.priority = bool(flags & _HURRIED)
-        url.seed = bool(flags & _SEED)
-        url.requisite = bool(flags & _REQUISITE)
+        url.priority = bool(flags & _PRIORITY_BIT)
+        url.seed = bool(flags & _SEED_BIT)
+        url.requisite = bool(flags & _REQUISITE_BIT)
     return url
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.loop.steps import whole
+from larbinpy.loop.steps import run_to_end
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.parse import css_urls, read, rewrite, rewriting, srcset
@@ -198,7 +198,7 @@ def test_positions_after_long_runs_are_right() -> None:
 
 def marks(text: str, chunk_size: int) -> tuple[str | None, list[Marked]]:
     """The base and the elements of a page that the parser gets in portions."""
-    base, found = whole(read_marked_html(text, chunk_size))
+    base, found = run_to_end(read_marked_html(text, chunk_size))
     return base, [*found]
 
 
@@ -276,11 +276,11 @@ def test_urls_of_a_sheet_are_replaced_where_they_are_found(text: str) -> None:
         seen.append(url)
         return "n'e\"w)"
 
-    after = whole(replace_css_urls(text, new))
+    after = run_to_end(replace_css_urls(text, new))
     assert seen == css_urls(text)
     if "\\" not in text:
         assert css_urls(after)[: len(seen)] == ["n'e\"w)"] * len(seen)
-    assert whole(replace_css_urls(text, lambda url: None)) == text
+    assert run_to_end(replace_css_urls(text, lambda url: None)) == text
 
 
 @given(st.text("ab ,1x2w()", max_size=40))
@@ -290,9 +290,9 @@ def test_candidates_are_replaced_where_they_are_found(value: str) -> None:
     def leave(url: str) -> None:
         seen.append(url)
 
-    whole(replace_srcset(value, leave))
+    run_to_end(replace_srcset(value, leave))
     assert seen == srcset(value)
-    assert srcset(whole(replace_srcset(value, lambda url: "n,ew,"))) == ["n,ew"] * len(seen)
+    assert srcset(run_to_end(replace_srcset(value, lambda url: "n,ew,"))) == ["n,ew"] * len(seen)
 
 
 @pytest.mark.parametrize(
