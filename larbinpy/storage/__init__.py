@@ -4,7 +4,8 @@
     queues      a FIFO, and the backlogs of sites
     blocks      lines of URLs in files that only grow, and a bit for each that is still needed;
                 block: the file format
-    seen        the set of URLs seen, with its log and images; fingerprint_table: its memory
+    seen        the set of URLs seen, with its log; fingerprint_table: its memory
+    images      the images of that table, begun, written and adopted; extents: the files of both
     sizes       how large blocks, files, tables and images are
     state       what all parts of a saved crawl have in common, and the manifest that commits them
     checkpoints the schedule of checkpoints, which are made in steps

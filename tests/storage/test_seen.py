@@ -59,7 +59,7 @@ def make_image(seen: Seen) -> Any:
     """Make steps and checkpoints until the state has an image; the mark."""
     while (mark := commit(seen))["table"] is None:
         seen.step()
-    while seen._to_remove:
+    while seen._files.removing:
         seen.step()
     return mark
 
@@ -196,8 +196,10 @@ class Crawl:
         self.steps(100)
         self.commit(tidy=True)
         self.steps(100)
-        if self.seen._image is None:
-            names = self.seen._files(self.mark["table"], self.mark["log"])
+        if self.seen._images.extents == [self.mark["table"]] * bool(self.mark["table"]):
+            names = {f"seen.{extent['number']:06}.log" for extent in self.mark["log"]}
+            if self.mark["table"]:
+                names.add(f"seen.{self.mark['table']['number']:06}.table")
             assert set(files(self.folder)) == names
         self.resume()
 
@@ -320,9 +322,9 @@ class TestFiles:
         seen = Seen(folder, "seen", SMALL)
         seen.add(range(1, 10))
         seen.step()
-        assert seen._image is not None
+        assert seen._images.writing
         seen.add(range(10, 300))
-        assert seen._image is None
+        assert seen._images.extents == []
         assert not seen._table.crowded
         seen.step()
         assert len(load(folder, commit(seen))) == 299
@@ -472,7 +474,7 @@ class TestFaults:
         disk.budget = 3
         with pytest.raises(OSError, match="No space"):
             seen.cut()
-        assert Seen(folder, "seen", SMALL)._found() == ["seen.000001.log"]
+        assert Seen(folder, "seen", SMALL)._files.found() == ["seen.000001.log"]
         disk.budget = 10**9
         assert len(load(folder, commit(seen))) == 2
 
