@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ from larbinpy.cli.common import (
     progress_option,
 )
 from larbinpy.config import Config, ConfigError
-from larbinpy.config.kinds import URL
 from larbinpy.console.text import grouped, roughly, size
 from larbinpy.crawl.crawl import Crawl
 from larbinpy.exit_status import Ending
@@ -80,18 +79,12 @@ def crawl(
         sys.exit(code)
 
 
-def _made(config: Config, texts: Iterable[str], start: Start, progress: str) -> Crawl:
-    """The crawl; an invalid seed in `texts` is an error before anything starts.
-
-    There may be millions of seeds, so only one list of them is made.
-    """
-    try:
-        seeds = [URL.parse(text) for text in texts]
-    except ValueError as error:
-        raise ConfigError(str(error)) from None
-    if not (seeds or config.start_url or config.input_port or start is Start.RESUME):
+def _made(config: Config, seeds: Iterable[str], start: Start, progress: str) -> Crawl:
+    seeds = iter(seeds)
+    first = list(islice(seeds, 1))
+    if not (first or config.start_url or config.input_port or start is Start.RESUME):
         raise ConfigError("nothing to crawl: give a URL, startUrl or inputPort")
-    return Crawl(config, seeds=seeds, start=start, progress=progress)
+    return Crawl(config, seeds=chain(first, seeds), start=start, progress=progress)
 
 
 def _run(crawl: Crawl, report: str | None) -> int:

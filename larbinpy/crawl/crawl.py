@@ -3,9 +3,11 @@
 import sys
 from collections.abc import Iterable
 from contextlib import ExitStack
+from itertools import chain
 from typing import TextIO
 
 from larbinpy.config import Config, ConfigError
+from larbinpy.config.kinds import URL
 from larbinpy.crawl.assembly import Assembly
 from larbinpy.crawl.run import Run
 from larbinpy.crawl.surroundings import DEFAULT, Surroundings, Tuning
@@ -23,6 +25,7 @@ class Crawl:
     `output` is a plug of your own (`larbinpy.output.Output`), called besides those of
     outputMode. `seeds` are added to those of startUrl. `progress` is auto, bar, log or none.
     `clock`, `wall`, `poller` and `tuning` are for tests; the caller closes a given `poller`.
+    Raises ConfigError for a seed that is not a URL to crawl.
     """
 
     def __init__(
@@ -42,7 +45,7 @@ class Crawl:
     ) -> None:
         self._config = config
         self._own_output = output
-        self._seeds = [*config.start_url, *seeds]
+        self._seeds = _parsed(chain(config.start_url, seeds))
         self._start = start
         self._progress = progress
         self._stdout = stdout or sys.stdout
@@ -109,3 +112,11 @@ class Crawl:
         self._seeds.clear()
         self._signals.wake(poller, closing)
         return Run(self._config, parts, self._signals, self._start)
+
+
+def _parsed(seeds: Iterable[str]) -> list[str]:
+    """The seeds as canonical URLs. There may be millions, so only one list of them is made."""
+    try:
+        return [URL.parse(seed.strip()) for seed in seeds]
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
