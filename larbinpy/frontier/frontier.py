@@ -148,7 +148,7 @@ class Frontier:
             join(url, now)
 
     def next_name(self) -> tuple[str, bool] | None:
-        """A host name to look up, and whether the answer must be fresh; None for none."""
+        """A host name to look up, and whether the answer must be fresh; None if there is none."""
         return self._names.next_name()
 
     def resolved(self, answer: Answer, now: float) -> None:

@@ -39,7 +39,7 @@ class NameRequests:
         self._unresolved.append(site)
 
     def next_name(self) -> tuple[str, bool] | None:
-        """A host name to look up, and whether the answer must be fresh; None for none."""
+        """A host name to look up, and whether the answer must be fresh; None if there is none."""
         while self._unresolved:
             site = self._unresolved.popleft()
             host = site.host

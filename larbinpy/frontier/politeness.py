@@ -93,7 +93,7 @@ class Pace:
 
 
 def retry_after(value: str | None, wall: float) -> float | None:
-    """Seconds that a Retry-After header asks for at the Unix time `wall`; None for none."""
+    """Seconds that a Retry-After header asks for at the Unix time `wall`; None if there is none."""
     if value is None:
         return None
     value = value.strip()

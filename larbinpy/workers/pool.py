@@ -60,7 +60,7 @@ class Reader(Protocol):
         """Read `page`; None if `take` returns the result later. Requires `room`."""
 
     def take(self) -> tuple[Page, Parsed] | None:
-        """The next page that was read, in the order in which pages were given; None for none."""
+        """The next page that was read, in the order in which pages were given; None if not yet."""
 
     def close(self) -> None:
         """Discard the pages that are not read yet, and end all processes."""
