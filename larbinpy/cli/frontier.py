@@ -6,6 +6,7 @@ import click
 
 from larbinpy.cli.common import folders, plain_errors
 from larbinpy.storage.state import State
+from larbinpy.storage.store import owed_urls
 
 
 @click.command()
@@ -14,7 +15,7 @@ from larbinpy.storage.state import State
 def frontier(state_dir: str, count: bool) -> None:
     """List the URLs that a stopped crawl has not fetched yet."""
     with plain_errors():
-        urls = State(Path(state_dir)).owed()
+        urls = owed_urls(State(Path(state_dir)))
         if count:
             click.echo(sum(1 for _ in urls))
         else:

@@ -26,6 +26,7 @@ from larbinpy.outcome import Outcome, Trait
 from larbinpy.output.mirror.catalog import NAME, is_rewritten
 from larbinpy.page import Page
 from larbinpy.storage.state import Start, State, StateError
+from larbinpy.storage.store import owed_urls
 from larbinpy.url import Url
 
 #: Defaults of a mirror: deeper, faster and with longer files than a crawl, as the user chose
@@ -167,7 +168,7 @@ def _start(directory: str, folder: str) -> Start:
     except OSError:
         return Start.SCRATCH  # the crawl reports the error
     try:
-        owes = next(iter(state.owed()), None) is not None
+        owes = next(iter(owed_urls(state)), None) is not None
     except StateError as error:
         complain(f"{error}; starting anew")
         return Start.SCRATCH

@@ -23,7 +23,7 @@ from larbinpy.page import Page
 from larbinpy.parse import Kind, Link
 from larbinpy.storage.seen import Seen
 from larbinpy.storage.state import SavedPart, SavedValue
-from larbinpy.storage.store import Store
+from larbinpy.storage.store import KEY, Store
 from larbinpy.url import Url, resolve
 
 #: Seconds between two steps of the work on all sites and addresses, not needed in every turn.
@@ -232,7 +232,7 @@ class Frontier:
 
     def parts(self) -> dict[str, SavedPart]:
         """The parts of the frontier that save themselves, by their keys in the manifest."""
-        return {"store": self._store, "seen": self._seen, "digests": self._digests}
+        return {KEY: self._store, "seen": self._seen, "digests": self._digests}
 
     def values(self) -> dict[str, SavedValue]:
         """The parts that are saved in the manifest itself, by their keys there."""

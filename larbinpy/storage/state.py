@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import islice
@@ -18,8 +19,6 @@ from typing import IO, Any, Protocol
 
 from larbinpy.errors import UserError
 from larbinpy.storage.files import make_folder, sync_folder, write_atomic
-from larbinpy.storage.store import Store, decode
-from larbinpy.url import Url
 
 _MANIFEST = "state.json"
 #: Errors that a damaged or foreign state can cause while it is loaded.
@@ -130,30 +129,30 @@ class State:
     """A state folder, locked for one crawl."""
 
     def __init__(self, folder: Path, *, entries: int = _ENTRIES, long: int = _LONG) -> None:
-        self._folder = folder
+        self.folder = folder
         self._entries = entries
         self._long = long
         self._lock: IO[str] | None = None
 
     def __repr__(self) -> str:
-        return f"<State {self._folder} {'locked' if self._lock else 'free'}>"
+        return f"<State {self.folder} {'locked' if self._lock else 'free'}>"
 
     @property
     def exists(self) -> bool:
         """Whether there is a saved crawl."""
-        return (self._folder / _MANIFEST).exists()
+        return (self.folder / _MANIFEST).exists()
 
     def lock(self) -> None:
         """Make the folder and lock it until `unlock` or the end of the process."""
-        make_folder(self._folder)
-        lock = (self._folder / "lock").open("a+")
+        make_folder(self.folder)
+        lock = (self.folder / "lock").open("a+")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             with lock:
                 lock.seek(0)
                 owner = lock.read(20).strip() or "another process"
-            raise StateError(f"{self._folder}: in use by process {owner}") from None
+            raise StateError(f"{self.folder}: in use by process {owner}") from None
         lock.truncate(0)
         lock.write(str(os.getpid()))
         lock.flush()
@@ -166,9 +165,9 @@ class State:
 
     def clear(self, saved: Saved) -> None:
         """Delete the saved crawl (--scratch), the manifest first: no partial state is left."""
-        (self._folder / _MANIFEST).unlink(missing_ok=True)
+        (self.folder / _MANIFEST).unlink(missing_ok=True)
         # Without this, a power cut may restore the manifest without the files that it names.
-        sync_folder(self._folder)
+        sync_folder(self.folder)
         for key in reversed(saved.parts):
             saved.parts[key].clear()
 
@@ -201,7 +200,7 @@ class State:
             if length > self._long:
                 length = 0
                 yield True
-        write_atomic(self._folder / _MANIFEST, text)
+        write_atomic(self.folder / _MANIFEST, text)
         yield True
         for key, part in saved.parts.items():
             part.tidy(marks[key])
@@ -211,41 +210,42 @@ class State:
 
         Raises `StateError` if the state is damaged.
         """
-        manifest = self._manifest()
-        try:
+        with self.reading("; --scratch starts anew") as manifest:
             ended = bool(manifest["ended"])
             for key, value in saved.values.items():
                 value.load(manifest[key], now)
             for key in reversed(saved.parts):
                 saved.parts[key].load(manifest[key])
-        except UserError as error:
-            raise StateError(str(error)) from error
-        except _DAMAGE as error:
-            raise StateError(
-                f"{self._folder}: the saved state is damaged ({error}); --scratch starts anew"
-            ) from error
         return ended
 
     def _manifest(self) -> dict[str, Any]:
-        path = self._folder / _MANIFEST
+        path = self.folder / _MANIFEST
         try:
             manifest: dict[str, Any] = json.loads(path.read_bytes())
         except FileNotFoundError:
-            raise StateError(f"{self._folder}: no saved crawl here") from None
+            raise StateError(f"{self.folder}: no saved crawl here") from None
         except (OSError, ValueError) as error:
             raise StateError(f"{path}: damaged ({error}); --scratch starts anew") from error
         if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
             raise StateError(f"{path}: not a state of this version; --scratch starts anew")
         return manifest
 
-    def owed(self) -> Iterator[Url]:
-        """The URLs that a stopped crawl still has to fetch."""
-        store = Store(self._folder)
+    @contextmanager
+    def reading(self, hint: str = "") -> Iterator[dict[str, Any]]:
+        """The values of the manifest. Raises `StateError`.
+
+        An error in the block that a damaged state can cause becomes a `StateError`, too; `hint`
+        ends its message.
+        """
+        manifest = self._manifest()
         try:
-            store.load(self._manifest()["store"])
-            yield from map(decode, store.lines())
+            yield manifest
+        except UserError as error:
+            raise StateError(str(error)) from error
         except _DAMAGE as error:
-            raise StateError(f"{self._folder}: the saved state is damaged ({error})") from error
+            raise StateError(
+                f"{self.folder}: the saved state is damaged ({error}){hint}"
+            ) from error
 
 
 def _until_synced(disk: Disk, written: object) -> Iterator[bool]:

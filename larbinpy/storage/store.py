@@ -18,7 +18,11 @@ from typing import NamedTuple
 from larbinpy.storage.blocks import Blocks, BlocksMark
 from larbinpy.storage.queues import Backlogs, Fifo
 from larbinpy.storage.sizes import STORE_SIZES, StoreSizes
+from larbinpy.storage.state import State
 from larbinpy.url import Url, site_of
+
+#: The key of a store in the manifest of the state.
+KEY = "store"
 
 _ORDINARY = "-"
 _PRIORITY = "+"
@@ -158,3 +162,11 @@ class Store:
 
     def close(self) -> None:
         self._blocks.close()
+
+
+def owed_urls(state: State) -> Iterator[Url]:
+    """The URLs that a stopped crawl still has to fetch. Raises `StateError`."""
+    with state.reading() as manifest:
+        store = Store(state.folder)
+        store.load(manifest[KEY])
+        yield from map(decode, store.lines())

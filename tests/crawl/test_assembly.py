@@ -23,6 +23,7 @@ from larbinpy.outcome import Outcome
 from larbinpy.output import Output
 from larbinpy.output.plug import NullOutput
 from larbinpy.storage.state import State, StateError
+from larbinpy.storage.store import owed_urls
 from tests.support.enginefakes import Clock
 from tests.support.frontiers import owed, pool_of
 
@@ -83,7 +84,7 @@ class Assembler:
         self.close()
 
     def owed(self) -> list[str]:
-        return sorted(url.href for url in State(self.folder / "state").owed())
+        return sorted(url.href for url in owed_urls(State(self.folder / "state")))
 
 
 @pytest.fixture

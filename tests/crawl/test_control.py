@@ -13,6 +13,7 @@ from larbinpy.crawl.surroundings import Tuning
 from larbinpy.frontier.politeness import Waits
 from larbinpy.storage.checkpoints import Checkpoints
 from larbinpy.storage.state import State
+from larbinpy.storage.store import owed_urls
 from tests.support.smallweb import Answer, Web, at_once
 from tests.support.smallworld import Client, World, Worlds, free_port
 
@@ -235,7 +236,7 @@ def test_added_seeds_are_saved_at_once(chain: Web, crawl: Worlds) -> None:
     def watch(world: World) -> None:
         operator.watch(world)
         if world.elapsed >= 28 and not owed:
-            owed.update(url.href for url in State(world.folder / "state").owed())
+            owed.update(url.href for url in owed_urls(State(world.folder / "state")))
 
     chain.pages("b.test/")
     lines = (*CHAIN, "maxConnexionsBySite 1", "waitBy ip")
@@ -298,7 +299,7 @@ def test_explain_where_the_store_is_damaged(web: Web, operator: Operator) -> Non
 
 
 def owed(world: World) -> list[str]:
-    return [url.href for url in State(world.folder / "state").owed()]
+    return [url.href for url in owed_urls(State(world.folder / "state"))]
 
 
 def test_save(chain: Web, operator: Operator) -> None:

@@ -11,6 +11,7 @@ from larbinpy import Start
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.storage.state import State
+from larbinpy.storage.store import owed_urls
 from larbinpy.url import Url
 from tests.support.crawling import free_port
 from tests.support.smallweb import ADDRESSES, Answer, Web
@@ -74,7 +75,7 @@ def test_a_log_that_cannot_be_reopened_goes_on_in_the_old_file(crawl: Worlds) ->
 def test_a_bug_in_a_plug_loses_no_url(crawl: Worlds) -> None:
     with pytest.raises(RuntimeError):
         crawl(output=Faulty(RuntimeError("a bug")))
-    owed = [url.href for url in State(crawl.world.folder / "state").owed()]
+    owed = [url.href for url in owed_urls(State(crawl.world.folder / "state"))]
     assert [href for href in owed if href.endswith("/gone")]
 
 
@@ -128,7 +129,7 @@ def test_a_crawl_on_a_full_disk_stops_at_once_and_says_why(crawl: Worlds, signal
     # Not when the disk is to be tried again the next time.
     assert world.elapsed - stopped[0] < 0.5
     state = State(world.folder / "state")
-    assert [url.href for url in state.owed()] == [crawl.web.url("a.test/")]
+    assert [url.href for url in owed_urls(state)] == [crawl.web.url("a.test/")]
 
 
 @pytest.mark.usefixtures("site")

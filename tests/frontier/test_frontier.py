@@ -21,7 +21,7 @@ from larbinpy.storage.checkpoints import Checkpoints
 from larbinpy.storage.sizes import StoreSizes
 from larbinpy.storage.state import SavedPart
 from larbinpy.storage.state import State as Folder
-from larbinpy.storage.store import decode
+from larbinpy.storage.store import decode, owed_urls
 from larbinpy.url import Url, host_of
 from tests.support.faultydisk import FaultyDisk
 from tests.support.frontiers import (
@@ -613,7 +613,7 @@ class Crawl(RuleBasedStateMachine):
     def save(self) -> None:
         self.checkpoints.save(self.now)
         self.committed = self.moment()
-        assert Counter(url.href for url in self.folder.owed()) == self.owed
+        assert Counter(url.href for url in owed_urls(self.folder)) == self.owed
 
     def moment(self) -> Moment:
         return self.owed.copy(), self.decided.copy()

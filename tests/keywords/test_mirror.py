@@ -9,6 +9,7 @@ from larbinpy import Start
 from larbinpy.output.mirror.browsable import BrowsableMirror
 from larbinpy.output.mirror.catalog import Catalog, is_rewritten
 from larbinpy.storage.state import State, StateError
+from larbinpy.storage.store import owed_urls
 from tests.support.keywords import effect_of
 from tests.support.smallweb import Answer, Web
 from tests.support.smallworld import World, Worlds
@@ -268,7 +269,7 @@ def test_rewriting_is_a_part_of_resume(
 
     def killed(_mirror: BrowsableMirror) -> Iterator[None]:
         """Killed once the state says that no URL is owed; each step takes a turn."""
-        while [*State(crawl.world.folder / "state").owed()]:
+        while [*owed_urls(State(crawl.world.folder / "state"))]:
             crawl.world.clock.now += 0.03
             yield
         raise KeyboardInterrupt

@@ -6,6 +6,7 @@ import pytest
 
 from larbinpy import Start
 from larbinpy.storage.state import State
+from larbinpy.storage.store import owed_urls
 from tests.support.keywords import effect_of
 from tests.support.smallweb import Web
 from tests.support.smallworld import World, Worlds
@@ -110,7 +111,7 @@ def test_can_reload_saves_the_state_while_crawling(web: Web, crawl: Worlds) -> N
         def watch(world: World) -> None:
             if len(world.pages_asked) == 4 and not left:
                 state = State(world.folder / "state")
-                left.update(url.href for url in state.owed())
+                left.update(url.href for url in owed_urls(state))
 
         crawl("waitDuration 1.1", *lines, watch=watch, seeds=["a.test/0"])
         return left

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from larbinpy.storage.state import State
+from larbinpy.storage.store import owed_urls
 from tests.support import promlint
 from tests.support.keywords import effect_of
 from tests.support.smallweb import ADDRESSES, Web
@@ -182,7 +183,7 @@ def test_a_crawl_that_stays_up_has_saved_its_state(web: Web, crawl: Worlds, port
     def watch(world: World) -> None:
         if world.elapsed > 20 and not owed:
             state = State(world.folder / "state")
-            owed.append([url.href for url in state.owed()])
+            owed.append([url.href for url in owed_urls(state)])
             os.kill(os.getpid(), signal.SIGTERM)
 
     crawl(f"httpPort {port}", "highLevelWebServer", "limitPage 2", watch=watch)

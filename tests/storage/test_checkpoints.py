@@ -10,6 +10,7 @@ from larbinpy.crawl.on_disk import saved_by
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.storage.checkpoints import Checkpoints
 from larbinpy.storage.state import SavedPart, State, StateError
+from larbinpy.storage.store import owed_urls
 from tests.support.faultydisk import CHANGES, FaultyDisk
 from tests.support.frontiers import make_frontier
 
@@ -83,7 +84,7 @@ def seed(frontier: Frontier, *numbers: int) -> None:
 def saved(folder: Path) -> list[int] | None:
     """The numbers of the URLs that the state on disk owes; None without a state."""
     try:
-        return sorted(int(url.href[-1]) for url in State(folder).owed())
+        return sorted(int(url.href[-1]) for url in owed_urls(State(folder)))
     except StateError:
         return None
 

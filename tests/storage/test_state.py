@@ -20,6 +20,7 @@ from larbinpy.output.plug import NullOutput
 from larbinpy.page import Fate
 from larbinpy.storage.sizes import StoreSizes
 from larbinpy.storage.state import SavedPart, State, StateError, _json
+from larbinpy.storage.store import owed_urls
 from larbinpy.url import Url, fingerprint
 from tests.support import frontiers
 from tests.support.checkout import ROOT
@@ -105,7 +106,7 @@ def test_a_saved_crawl_goes_on(frontier: Frontier, tmp_path: Path) -> None:
     assert again.seed("http://a.test/3") is not None, "it was seen"
     assert [again.is_duplicate([digest]) for digest in (77, 78)] == [True, False]
     assert again.view.scope.seed_hosts == {"a.test", "b.test"}
-    assert {u.href: u.depth for u in State(tmp_path).owed()}["http://b.test/"] == 2
+    assert {u.href: u.depth for u in owed_urls(State(tmp_path))}["http://b.test/"] == 2
     world = World(again, now=WALL)
     world.run()
     assert len(world.outcomes()) == 11
@@ -130,7 +131,7 @@ def test_a_url_keeps_its_fields(tmp_path: Path) -> None:
     there = Url("http://a.test/x?y", 2, "http://b.test/", 0, 3, True, True)
     sequencer_of(frontier).put(there)
     save(State(tmp_path), frontier)
-    assert list(State(tmp_path).owed()) == [there]
+    assert list(owed_urls(State(tmp_path))) == [there]
     frontier.close()
 
 
@@ -182,7 +183,7 @@ def test_without_a_save_there_is_nothing_to_load(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="no saved crawl here"):
         load(tmp_path)
     with pytest.raises(StateError, match="no saved crawl here"):
-        list(State(tmp_path).owed())
+        list(owed_urls(State(tmp_path)))
 
 
 def test_scratch_forgets_all(frontier: Frontier, tmp_path: Path) -> None:
@@ -225,7 +226,7 @@ def test_listing_owed_urls_changes_nothing(frontier: Frontier, tmp_path: Path) -
     disk.fail(1, errno.EROFS, times=100)
     with disk.under(*(name for name in CHANGES if name != "open")):
         for _ in range(2):
-            found = sorted(url.href for url in State(tmp_path).owed())
+            found = sorted(url.href for url in owed_urls(State(tmp_path)))
     assert found == owed(frontier)
     assert before == {
         path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()
@@ -332,7 +333,7 @@ def test_every_wrong_value_is_one_error(
     one_line(error)
     if "store" in changes:
         with pytest.raises(StateError) as error:
-            list(State(tmp_path).owed())
+            list(owed_urls(State(tmp_path)))
         one_line(error)
 
 
@@ -351,7 +352,7 @@ def test_every_missing_value_is_one_error(frontier: Frontier, tmp_path: Path) ->
 @pytest.mark.parametrize("text", ["[]", "5", "null", "{}", '"x"', "{", "", "\0", "\xff"])
 def test_every_wrong_manifest_is_one_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "state.json").write_text(text, "latin-1")
-    for use in (load, lambda folder: list(State(folder).owed())):
+    for use in (load, lambda folder: list(owed_urls(State(folder)))):
         with pytest.raises(StateError) as error:
             use(tmp_path)
         one_line(error)
@@ -366,7 +367,7 @@ def test_a_damaged_queue_is_one_error_when_owed_urls_are_listed(
     for wrong in (whole[:-3], whole.replace(b"http", b"hppt")):
         path.write_bytes(wrong)
         with pytest.raises(StateError) as error:
-            list(State(tmp_path).owed())
+            list(owed_urls(State(tmp_path)))
         assert "damaged" in one_line(error)
 
 
