@@ -3,8 +3,10 @@
 crawl         a crawl as an object
 run           the turns of a crawl, from start to end
 assembly      makes the parts of a crawl from its configuration, in five steps: network, the
-              frontier, on_disk, ports and the terminal, the loop
-resolver      the resolver alone, for `larbinpy resolve`
+              frontier, on_disk, ports and the terminal, the engine
+network       fetcher and resolver; resolver: the resolver alone, for `larbinpy resolve`
+on_disk       the outputs, the crawl log and the saved state
+ports         opens the input port and the status page
 surroundings  clocks, poller, streams, and sizes that no setting changes
 engine        one turn after another through all stages
 requests      the request for a URL

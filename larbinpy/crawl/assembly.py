@@ -1,7 +1,7 @@
 """The assembly of a crawl: makes its parts from a configuration and connects them.
 
 Five steps: the network, the frontier, the state on the disk, the ports and the terminal, the
-loop.
+engine.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -48,7 +48,7 @@ from larbinpy.workers.pool import InlineReader, Reader, ReaderPool
 
 
 class Assembly:
-    """The parts of a crawl, made in five steps, a method each.
+    """The parts of a crawl, made in five steps; each is a method.
 
     Every step that can fail comes before the first change to the state of an earlier crawl.
     Raises ConfigError, StateError or OSError.
@@ -120,7 +120,7 @@ class Assembly:
         self.saving = self._on_disk.saving
 
     def _open_ports(self, progress: str, terminal: Terminal) -> None:
-        """The ports, the terminal, and the commands and snapshots behind them."""
+        """Make the ports, the terminal, and the commands and snapshots that they use."""
         around, config, network = self._around, self._config, self._network
         self.snapshots = Snapshots(
             self.stats,
@@ -149,7 +149,7 @@ class Assembly:
         self.display = Display(terminal, shown, self.control.status)
 
     def _make_loop(self) -> None:
-        """The stages of a turn, and the work between turns."""
+        """Make the engine with its stages, and the work between turns."""
         around, config, network = self._around, self._config, self._network
         refresher, tuning = self._output.refresher, around.tuning
         types = _make_types(config)

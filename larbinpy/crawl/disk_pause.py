@@ -31,7 +31,7 @@ class DiskPause:
         return f"<DiskPause {'full' if self.full else 'room'}>"
 
     def stalls(self, now: float) -> bool:
-        """Whether nothing may be done at `now` that needs room on the disk."""
+        """Whether work that needs room on the disk must wait at `now`."""
         return now < self.until
 
     def begin(self, error: OSError) -> str | None:
@@ -55,5 +55,5 @@ class DiskPause:
         return "there is room again, the crawl goes on"
 
     def cancel(self) -> None:
-        """Try the disk in the next turn: the crawl is to stop."""
+        """Try the disk in the next turn, because the crawl is to stop."""
         self.until = -inf

@@ -14,7 +14,7 @@ class Mode:
 
     #: No request is opened.
     paused: bool = False
-    #: The crawl is to end, by `stop`.
+    #: The command `stop` was given.
     stop: bool = False
     #: limitPage; 0 for none.
     limit_page: int = 0
@@ -26,7 +26,7 @@ class Mode:
     staying: bool = False
 
     def state(self, urls_owed: int, *, disk_full: bool) -> CrawlState:
-        """The state of the crawl while `urls_owed` URLs are undecided."""
+        """The state of the crawl, of which `urls_owed` URLs are not decided."""
         if disk_full:
             return CrawlState.DISK_FULL
         if self.draining:

@@ -4,14 +4,16 @@
     queues      a FIFO, and the backlogs of sites
     blocks      lines of URLs in files that only grow, and a bit for each that is still needed;
                 block: the file format
-    seen        the set of URLs seen, with its log; fingerprint_table: its memory
-    images      the images of that table, begun, written and adopted; extents: the files of both
+    seen        the set of URLs seen, and the log of its fingerprints on disk
+    fingerprint_table   the same fingerprints in memory; images: copies of the table on disk
+    extents     the numbered files of log and images
     sizes       how large blocks, files, tables and images are
-    state       what all parts of a saved crawl have in common, and the manifest that commits them
+    state       the interface of all saved parts of a crawl, and the manifest that commits them
     checkpoints the schedule of checkpoints, which are made in steps
     syncing     flushes the files of the outputs to the disk without blocking the loop
     files       files that are complete or absent; files to which lines are appended
-    bloom, lru  a Bloom filter; a budget for cached things
+    bloom       a Bloom filter
+    lru         a budget for cached things
 
 larbinpy has file formats of its own instead of SQLite or LMDB, for reasons that were measured:
 `scripts/experiments/frontier engines` gives all three the same URLs under the same sequencer, with

@@ -117,11 +117,11 @@ class Extents:
         return bool(self._to_remove)
 
     def remove(self, name: str) -> None:
-        """Have a file removed by `remove_some`, if it exists."""
+        """Queue a file, if it exists, to be removed by `remove_some`."""
         self._to_remove.append(name)
 
     def remove_all_but(self, needed: set[str]) -> None:
-        """Remove all other files, large ones by `remove_some`. Raises `OSError`."""
+        """Remove all files but these; large ones are left to `remove_some`. Raises `OSError`."""
         for name in self.found():
             if name not in needed and name not in self._to_remove:
                 self._to_remove.append(name)

@@ -1,4 +1,4 @@
-"""Images of the table of fingerprints: each is begun, written, synced and made part of the state.
+"""Images: copies of the table of fingerprints on disk, which save reading the log before them.
 
 An image is written a little at a time while the table changes, as in fuzzy checkpoints (Hagmann,
 1986): it begins with a new segment of the log, and once it is durable, the state is the image and
@@ -111,7 +111,7 @@ class Images:
         image.durable = True
 
     def adopt(self) -> int | None:
-        """Make a durable image part of the state; the number of its first log segment."""
+        """Make a durable image part of the state; return the number of its first log segment."""
         image = self._image
         if image is None or not image.durable:
             return None

@@ -108,7 +108,7 @@ class Seen:
         self._images.begin(self._table.image(self._sizes.piece), segment["number"], len(self))
 
     def cut(self) -> Mark:
-        """Write the fingerprints that wait; the mark of the state as it is now.
+        """Write the fingerprints that wait; return the mark of the present state.
 
         Raises `OSError`; it may be called again then.
         """
