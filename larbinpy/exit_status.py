@@ -1,4 +1,4 @@
-"""Why a crawl ends, and the exit status of each ending."""
+"""The states of a crawl, its endings, and the exit status of each ending."""
 
 from enum import Enum
 
@@ -17,3 +17,22 @@ class Ending(Enum):
     def __init__(self, reason: str, code: int) -> None:
         self.reason = reason
         self.code = code
+
+
+class CrawlState(Enum):
+    """The state of a running crawl; the values are those of `state` in a snapshot.
+
+    Progress that is shown at the end of a crawl has the reason of its `Ending` there.
+    """
+
+    RUNNING = "running"
+    #: Nothing is left to do; the crawl stays up for the users of its ports.
+    WAITING = "waiting"
+    #: After the command `pause`: no request is opened.
+    PAUSED = "paused"
+    #: Only what is in flight, and the last work of the outputs, is finished.
+    STOPPING = "stopping"
+    #: All is done; the status page stays up (highLevelWebServer).
+    FINISHED = "finished"
+    #: The crawl waits until there is room.
+    DISK_FULL = "disk full"

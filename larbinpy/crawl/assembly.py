@@ -50,7 +50,9 @@ from larbinpy.workers.pool import InlineReader, Reader, ReaderPool
 class Assembly:
     """The parts of a crawl, made in five steps; each is a method.
 
-    Every step that can fail comes before the first change to the state of an earlier crawl.
+    Every step that can fail comes before the first change to the state of an earlier crawl,
+    beyond repairing what a kill left torn: the last line of the log, temporary files of a mirror,
+    the token.
     Raises ConfigError, StateError or OSError.
     """
 

@@ -10,6 +10,7 @@ from larbinpy.crawl.disk_pause import DiskPause
 from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.saving import Saving
 from larbinpy.errors import what_failed
+from larbinpy.exit_status import Ending
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.politeness import Waits
@@ -58,9 +59,11 @@ class Control:
         self.watchers = Watchers()
         self._search_at = 0.0
 
-    def status(self, state: str | None = None) -> dict[str, object]:
-        """A snapshot; `state` is shown in place of the state that the crawl is in."""
-        if state is None:
+    def status(self, ending: Ending | None = None) -> dict[str, object]:
+        """A snapshot; at the end of the crawl, its state is the reason of the `ending`."""
+        if ending is not None:
+            state = ending.reason
+        else:
             full = self._disk_pause.full
             state = self._mode.state(self._frontier.owed, disk_full=full).value
         return self._snapshots.take(state, texts(self.config))

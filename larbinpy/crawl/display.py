@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 
 from larbinpy.console.terminal.progress import Progress, Terminal, status_line
+from larbinpy.exit_status import Ending
 
-#: Returns a snapshot. The argument is shown as its state; None means the actual state.
-Status = Callable[[str | None], dict[str, object]]
+#: Returns a snapshot; after an ending, its reason is the state that is shown.
+Status = Callable[[Ending | None], dict[str, object]]
 
 
 class Display:
@@ -31,9 +32,9 @@ class Display:
         """Print the status of the crawl in one line (SIGUSR1)."""
         self._terminal.say(status_line(self._status(None)))
 
-    def show(self, state: str | None = None) -> None:
+    def show(self, ending: Ending | None = None) -> None:
         """Update the progress; a snapshot is made only if any progress is shown."""
         if self._shown:
-            snapshot = self._status(state)
+            snapshot = self._status(ending)
             for progress in self._shown:
                 progress.update(snapshot)

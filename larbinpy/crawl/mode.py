@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from larbinpy.stats.crawl_state import CrawlState
+from larbinpy.exit_status import CrawlState
 
 
 @dataclass(slots=True)

@@ -25,7 +25,8 @@ from larbinpy.storage.syncing import Syncing
 class OnDisk:
     """The parts of a crawl that are on the disk: outputs, log and checkpoints.
 
-    Opening them changes nothing of an earlier crawl in the folder; `take_up` does.
+    Opening them changes nothing of an earlier crawl in the folder, beyond repairing what a kill
+    left torn; `take_up` does.
     """
 
     def __init__(

@@ -65,7 +65,7 @@ class Run:
             # A bug, here or in a plug: save the crawl, and show the traceback.
             self._save_at_last()
             raise
-        self._display.show(ending.reason)
+        self._display.show(ending)
         if ending is Ending.FINISHED and self._nothing_fetched:
             ending = Ending.NOTHING
             self._display.say(f"{ending.reason}: {failures(self._stats.outcomes)}")

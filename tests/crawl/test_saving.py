@@ -10,9 +10,9 @@ import pytest
 from larbinpy.crawl.disk_pause import DiskPause, passes
 from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.saving import Saving
+from larbinpy.exit_status import CrawlState
 from larbinpy.outcome import Outcome
 from larbinpy.stats.counters import Stats
-from larbinpy.stats.crawl_state import CrawlState
 
 
 class Checkpoints:

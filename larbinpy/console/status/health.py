@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from larbinpy.console.status.format import Snapshot, group, number, rows
 from larbinpy.console.text import grouped, roughly
-from larbinpy.stats.crawl_state import CrawlState
+from larbinpy.exit_status import CrawlState
 
 #: A turn of the loop this long (ms) delays sockets noticeably.
 _LONG_TURN = 250

@@ -18,7 +18,7 @@ from larbinpy.console.status.script import SCRIPT
 from larbinpy.console.status.style import STYLE
 from larbinpy.console.status.system import config, names, output, system
 from larbinpy.console.text import duration
-from larbinpy.stats.crawl_state import CrawlState
+from larbinpy.exit_status import CrawlState
 
 #: The one section that also takes the span.
 _RATES = overview.rates

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from larbinpy.console.ports.input_port import CONTROL, MAX_LINE
 from larbinpy.console.text import printable
 from larbinpy.errors import UserError
-from larbinpy.stats.crawl_state import CrawlState
+from larbinpy.exit_status import CrawlState
 
 #: Seconds for one connection, one answer, or one piece of a longer one.
 TIMEOUT = 10.0
