@@ -52,7 +52,7 @@ class DiskPause:
         if not self.full or self.stalls(now):
             return None
         self.full = False
-        return "there is room again, the crawl goes on"
+        return "there is room again; the crawl continues"
 
     def cancel(self) -> None:
         """Try the disk in the next turn, because the crawl is to stop."""

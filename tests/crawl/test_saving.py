@@ -143,7 +143,7 @@ def test_a_pause_is_said_once_and_ends_with_a_turn_without_errors() -> None:
     now = 101.0
     assert pause.begin(error) is None
     assert pause.until == 102.0
-    assert pause.turned(102.0) == "there is room again, the crawl goes on"
+    assert pause.turned(102.0) == "there is room again; the crawl continues"
     assert not pause.full
     assert pause.turned(103.0) is None
 

@@ -76,7 +76,8 @@ def test_watch() -> None:
 
 
 def test_help_describes_the_commands() -> None:
-    assert "  explain URL    show where a URL is, and why\n" in shown("help", ok=True, commands=[])
+    text = shown("help", ok=True, commands=[])
+    assert "  explain URL    show the status of a URL, and why\n" in text
 
 
 @pytest.mark.parametrize(
