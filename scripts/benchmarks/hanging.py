@@ -16,7 +16,6 @@ import socket
 import sys
 import time
 from html import escape
-from math import inf
 from pathlib import Path
 from select import EPOLLIN, epoll
 from typing import Any, NoReturn
@@ -24,7 +23,6 @@ from typing import Any, NoReturn
 from benchmarks.plans import HangingPlan
 from benchmarks.web import HANG_PORT
 from larbinpy import Config, Crawl, Start
-from larbinpy.crawl.engine import Engine
 from larbinpy.loop.poller import Poller
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
@@ -152,37 +150,27 @@ class Meter:
         pass
 
 
-class Turns:
-    """Measures idle turns from the moment when all transfers hang."""
+class TurnPoller(Poller):
+    """Measures idle turns, from wait to wait, from the moment when all transfers hang."""
 
     def __init__(self, meter: Meter) -> None:
+        super().__init__()
         self._meter = meter
         self._calm = 0
+        self._began = 0.0
         self._took: list[float] = []
 
-    def install(self) -> None:
-        turn, wait = Engine.turn, Poller.wait
-
-        def timed_turn(engine: Engine, wake_by: float = inf) -> float:
-            began = time.process_time()
-            now = turn(engine, wake_by)
-            self._after(time.process_time() - began)
-            return now
-
-        def impatient_wait(poller: Poller, timeout: float) -> int:
-            ready = wait(poller, 0.0 if self._meter.begun else timeout)
-            self._calm = 0 if ready else self._calm + 1
-            return ready
-
-        Engine.turn = timed_turn  # type: ignore[method-assign, assignment]
-        Poller.wait = impatient_wait  # type: ignore[method-assign, assignment]
-
-    def _after(self, seconds: float) -> None:
+    def wait(self, timeout: float) -> int:
+        ready = super().wait(0.0 if self._meter.begun else timeout)
+        self._calm = 0 if ready else self._calm + 1
+        now = time.process_time()
         if self._meter.begun and self._calm > 1:
-            self._took.append(seconds)
+            self._took.append(now - self._began)
+        self._began = now
         if len(self._took) == _TURNS:
             took = sorted(self._took)
             finish({"mean": sum(took) / _TURNS, "median": took[_TURNS // 2], "most": took[-1]})
+        return ready
 
 
 def finish(values: dict[str, float]) -> NoReturn:
@@ -191,7 +179,7 @@ def finish(values: dict[str, float]) -> NoReturn:
     os._exit(0)
 
 
-def crawl(plan: HangingPlan, folder: Path, output: Any) -> None:
+def crawl(plan: HangingPlan, folder: Path, output: Any, poller: Poller) -> None:
     config = Config(
         start_url=tuple(seeds(plan)),
         wait_duration=0.0,
@@ -204,7 +192,7 @@ def crawl(plan: HangingPlan, folder: Path, output: Any) -> None:
         output_dir=str(folder / "save"),
         allow_private=True,
     )
-    Crawl(config, output=output, start=Start.SCRATCH).run()
+    Crawl(config, output=output, start=Start.SCRATCH, poller=poller).run()
     sys.exit("the crawl ended before the last page")
 
 
@@ -216,9 +204,8 @@ def main(what: str, file: Path) -> None:
         print("ready", flush=True)
         server.serve()
     meter = Meter(plan)
-    if what == "turn":
-        Turns(meter).install()
-    crawl(plan, file.parent, meter)
+    poller = TurnPoller(meter) if what == "turn" else Poller()
+    crawl(plan, file.parent, meter, poller)
 
 
 if __name__ == "__main__":
