@@ -92,12 +92,12 @@ class IPSites:
         waits: Waits,
         wait_by: str,
         connexions: int,
-        pool: int | None = None,
+        pool: int,
         sizes: FrontierSizes = DEFAULT_SIZES,
     ) -> None:
         self._waits = waits
         self.registry = IPSiteRegistry(waits, wait_by, connexions, sizes)
-        # Requests in flight at most; None without a bound.
+        # Requests in flight at most.
         self._pool = pool
         self._order = count()
         self._proven, self._unproven = Schedule(), Schedule()
@@ -123,7 +123,7 @@ class IPSites:
     @property
     def _has_share(self) -> bool:
         """Whether one more request may go to an unproven site."""
-        return self._pool is None or self._unproven_flights < max(1, self._pool // _UNPROVEN_ONE_IN)
+        return self._unproven_flights < max(1, self._pool // _UNPROVEN_ONE_IN)
 
     @property
     def deadline(self) -> float | None:

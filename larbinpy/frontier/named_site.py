@@ -12,7 +12,6 @@ A failure on the way is tried again after a wait. When the tries are used up, an
 open site no longer answers, it is closed for a while; a later URL opens it again.
 """
 
-from collections.abc import Iterator
 from enum import Enum, auto
 
 from larbinpy.frontier.politeness import Pace
@@ -357,13 +356,6 @@ class NamedSite:
     def idle(self) -> bool:
         """Whether there is nothing to do for the site, and nothing under way."""
         return not (self.in_flight or self.held) and self.state in _AT_REST
-
-    def urls(self) -> Iterator[Url]:
-        """All URLs of this site in memory, except those in flight."""
-        yield from self.ready
-        yield from self.waiting
-        for _, url in self.retries:
-            yield url
 
     def work(self) -> tuple[int, int]:
         """The key by which the busiest sites are found."""

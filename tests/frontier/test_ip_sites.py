@@ -11,7 +11,7 @@ from larbinpy.frontier.named_site import NamedSite, UrlTotals
 from larbinpy.frontier.politeness import Pace, Waits
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
-from tests.support.frontiers import DEAD, SILENT, left_alone, reply, together
+from tests.support.frontiers import DEAD, MANY, SILENT, left_alone, reply, together
 
 ONE, TWO = "198.51.100.1", "198.51.100.2"
 WALL = 1_700_000_000.0
@@ -26,7 +26,7 @@ class Ground:
         most: float = 600.0,
         wait_by: str = "ip",
         connexions: int = 1,
-        pool: int | None = None,
+        pool: int = MANY,
     ) -> None:
         self.waits = Waits(least, most)
         self.ip_sites = IPSites(self.waits, wait_by, connexions, pool)
@@ -358,9 +358,9 @@ def test_unproven_sites_have_half_of_the_pool() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pool", "share"), [(1, 1), (2, 1), (3, 1), (4, 2), (100, 50), (None, 200)]
+    ("pool", "share"), [(1, 1), (2, 1), (3, 1), (4, 2), (100, 50), (MANY, 200)]
 )
-def test_the_share_of_a_pool(pool: int | None, share: int) -> None:
+def test_the_share_of_a_pool(pool: int, share: int) -> None:
     ground = Ground(pool=pool)
     crowd(ground, 200)
     assert len(take_all(ground, 0)) == share
@@ -478,10 +478,10 @@ def test_silent_sites_cannot_hold_the_whole_pool() -> None:
     st.sampled_from(["ip", "site", "both"]),
     st.integers(1, 3),
     st.sampled_from([0.0, 2.0]),
-    st.sampled_from([None, 1, 4]),
+    st.sampled_from([MANY, 1, 4]),
 )
 def test_no_server_is_asked_too_often_and_no_url_is_lost(
-    seed: int, wait_by: str, connexions: int, least: float, pool: int | None
+    seed: int, wait_by: str, connexions: int, least: float, pool: int
 ) -> None:
     """Random sites, addresses, answers and moves; time goes on by the deadlines alone."""
     rng = random.Random(seed)
@@ -504,7 +504,7 @@ def test_no_server_is_asked_too_often_and_no_url_is_lost(
             server = site.key if wait_by == "site" else address
             flights.append((now + rng.choice([0, 0.5, 7]), server, url))
             unproven_flights[url.href] = not site.proven
-            assert pool is None or sum(unproven_flights.values()) <= max(1, pool // 2)
+            assert sum(unproven_flights.values()) <= max(1, pool // 2)
             assert sum(1 for _, other, _ in flights if other == server) <= connexions
             assert len(flights) == ground.ip_sites.in_flight
         if rng.random() < 0.2:

@@ -9,6 +9,7 @@ from larbinpy.frontier.named_site import TRANSITIONS, Event, NamedSite, State, U
 from larbinpy.frontier.politeness import Pace, Waits
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
+from tests.support.frontiers import held_by
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ def test_a_site_knows_its_host_and_what_it_holds(site: NamedSite) -> None:
     site.park(urls[1])
     site.postpone(urls[2], 12.0)
     assert site.held == 3
-    assert list(site.urls()) == urls
+    assert held_by(site) == urls
     assert repr(site) == (
         "<NamedSite https://[2001:db8::1]:8443 NEW waiting=1 retries=1 ready=1 in_flight=0>"
     )

@@ -26,7 +26,7 @@ from larbinpy.url import Url
 
 AGENT = "larbinpy/0.1 (+http://us.test/)"
 WALL = 1_700_000_000.0
-#: More decided URLs than any test has.
+#: More decided URLs, and more requests in flight, than any test has.
 MANY = 10**6
 
 
@@ -66,7 +66,7 @@ def make_frontier(
     sizes: StoreSizes = STORE_SIZES,
     seen_sizes: SeenSizes = SEEN_SIZES,
     frontier_sizes: FrontierSizes = DEFAULT_SIZES,
-    pool: int | None = None,
+    pool: int = MANY,
     **scope: Any,
 ) -> Frontier:
     waits = Waits(least, most)
@@ -126,7 +126,7 @@ def states_of(registry: SiteRegistry) -> dict[State, int]:
     return +registry._states
 
 
-def pool_of(frontier: Frontier) -> int | None:
+def pool_of(frontier: Frontier) -> int:
     """The most requests in flight."""
     return frontier._ip_sites._pool
 
@@ -162,7 +162,7 @@ def deadline(frontier: Frontier, now: float, *, can_open: bool, can_ask: bool) -
 def in_memory(frontier: Frontier) -> list[Url]:
     """The URLs that left the queues and are owed."""
     view = frontier.view
-    held = (url for site in view.sites() for url in site.urls())
+    held = (url for site in view.sites() for url in held_by(site))
     decided = (page.url for page in view.to_write())
     return [url for url in (*view.flying(), *held, *decided) if url.robots_for is None]
 
@@ -176,6 +176,11 @@ def waits_of(frontier: Frontier, now: float) -> dict[str, float]:
         except StopIteration as end:
             waits: dict[str, float] = end.value
             return waits
+
+
+def held_by(site: NamedSite) -> list[Url]:
+    """All URLs of `site` in memory, except those in flight."""
+    return [*site.ready, *site.waiting, *(url for _, url in site.retries)]
 
 
 def together(pieces: Iterable[dict[str, float]]) -> dict[str, float]:
