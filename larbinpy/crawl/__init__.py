@@ -14,6 +14,7 @@ media_types   which media types are fetched
 intake        takes fetched pages to the reader, the outputs and the frontier
 mode          what the engine may do now
 control       the commands of the console
+searches      the share of searches on the disk in the turns
 saving        when the state is saved
 disk_pause    the pause while the disk is full
 housekeeping  the work of each second

@@ -9,6 +9,7 @@ from larbinpy.console.ports.watching import Watcher, Watchers
 from larbinpy.crawl.disk_pause import DiskPause
 from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.saving import Saving
+from larbinpy.crawl.searches import Searches
 from larbinpy.errors import what_failed
 from larbinpy.exit_status import Ending
 from larbinpy.fetch.fetcher import Fetcher
@@ -19,9 +20,6 @@ from larbinpy.observe.explain import explain
 from larbinpy.observe.snapshot import Snapshots
 from larbinpy.output.log import CrawlLog
 from larbinpy.page import timestamp
-
-#: Seconds that all searches together may take in one turn, and the pause after that.
-_SLICE = 0.02
 
 
 class Control:
@@ -57,7 +55,7 @@ class Control:
         self._max_wait = config.max_wait
         #: The clients that follow the crawl (`watch`).
         self.watchers = Watchers()
-        self._search_at = 0.0
+        self._searches = Searches(clock)
 
     def status(self, ending: Ending | None = None) -> dict[str, object]:
         """A snapshot; at the end of the crawl, its state is the reason of the `ending`."""
@@ -116,26 +114,12 @@ class Control:
 
     def explain(self, url: str) -> CommandSteps:
         """Return the status of a URL; a search on the disk takes a slice of several turns."""
+        search = explain(self._frontier.view, self._log, url, self._clock)
         try:
-            yield from self._turn_to_search()
-            until = self._clock() + _SLICE
-            for found in explain(self._frontier.view, self._log, url, self._clock):
-                if found is not None:
-                    self._search_at = self._clock()
-                    yield {"ok": True, **self._dated(found)}
-                elif self._clock() > until:
-                    yield Wait.TURN
-                    yield from self._turn_to_search()
-                    until = self._clock() + _SLICE
+            for found in self._searches.run(search):
+                yield found if isinstance(found, Wait) else {"ok": True, **self._dated(found)}
         except OSError as error:
-            self._search_at = self._clock()
             yield {"ok": False, "error": what_failed(error)}
-
-    def _turn_to_search(self) -> CommandSteps:
-        """Wait until no other search is running and the pause after the last slice is over."""
-        while self._clock() < self._search_at:
-            yield Wait.TURN
-        self._search_at = self._clock() + 2 * _SLICE
 
     def _dated(self, found: dict[str, Any]) -> Result:
         """Add the time when a wait ends, and whether all requests are paused."""

@@ -10,10 +10,8 @@ from larbinpy.crawl.mode import Mode
 from larbinpy.exit_status import Ending
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
+from larbinpy.loop.slice import Slice
 from larbinpy.output.plug import Refresher
-
-#: Length of a slice of the last work (s); between slices the ports are served.
-_SLICE = 0.02
 
 
 class Finishing:
@@ -43,9 +41,9 @@ class Finishing:
             return True
         steps = self._refresher.finish() if self._steps is None else self._steps
         self._steps = None
-        enough = self._clock() + _SLICE
+        work = Slice(self._clock)
         for _ in steps:
-            if self._clock() > enough:
+            if work.over:
                 self._steps = steps
                 return False
         self._steps = iter(())

@@ -1,4 +1,7 @@
-"""The engine: the turn of the loop. It reads the clock and passes the time to all stages.
+"""The engine: the turn of the loop, through all stages.
+
+The stages get the time at which the turn began. `Intake` alone reads the clock again, because
+waits count from the end of a transfer and because it works for a slice.
 
 As in Larbin's main loop, `Engine.turn` has one line for each stage. Each stage takes a bounded
 batch, and none calls another: they exchange URLs through the frontier's queues.

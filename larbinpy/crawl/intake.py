@@ -8,6 +8,7 @@ from typing import Protocol
 from larbinpy.crawl.media_types import Types
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
+from larbinpy.loop.slice import Slice
 from larbinpy.outcome import Outcome
 from larbinpy.output.plug import NO_REFRESH, Refresher, ReplyListener
 from larbinpy.page import Fate, Page
@@ -16,9 +17,6 @@ from larbinpy.stats.counters import Stats
 from larbinpy.url import Url, hash64
 from larbinpy.workers.pool import Reader
 
-#: Most seconds spent on pages in one turn. Parsing is expensive, some pages are made to be
-#: expensive, and sockets must not wait long.
-SLICE = 0.02
 #: Most outcomes written to the log in one turn.
 _FATES = 500
 
@@ -107,10 +105,11 @@ class Intake:
         """Process some pages, and log the URLs whose outcome is decided."""
         # Politeness waits from the end of a transfer, which may be later than the beginning of
         # the turn. For pages read by other processes, it waits from their return.
-        now = self._clock()
-        enough = now + SLICE
+        # Parsing is expensive, some pages are made to be expensive, and sockets must not wait.
+        work = Slice(self._clock)
+        now = work.began
         for done in range(self._pages):
-            if done and self._clock() > enough:
+            if done and work.over:
                 break
             if not (self._take_landed(now) or self._take_read(now)):
                 break

@@ -1,1 +1,1 @@
-"""The poll loop's own parts: the poller, the two clocks, signals, and long work in steps."""
+"""The poll loop's own parts: poller, clocks, signals, long work in steps, and slices of a turn."""
