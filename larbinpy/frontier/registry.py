@@ -25,6 +25,9 @@ class SiteRegistry:
 
     A site is active iff it has URLs in memory; it is in the budget of idle sites iff nothing is
     under way for it. Both hold after `settle`, which examines the sites that were touched.
+
+    (There are more than twenty methods, in two groups: those by which the lifecycle changes the
+    registry, and those that only read, for the views and the saved state.)
     """
 
     def __init__(
