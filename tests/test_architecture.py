@@ -1,4 +1,4 @@
-"""The borders between the rooms: what a module may import, and what none may do."""
+"""The borders between the packages: the imports that are allowed, and what no module may do."""
 
 import ast
 import sys
@@ -14,7 +14,7 @@ MODULES = {
 }
 TREES = {name: ast.parse(path.read_bytes()) for name, path in MODULES.items()}
 
-#: A room may import from itself and from rooms of earlier rows; the values of the first row,
+#: A package may import from itself and from earlier rows; the values of the first row,
 #: from each other.
 ROWS = [
     "url outcome page agent errors exit_status _version config",
@@ -26,7 +26,7 @@ ROWS = [
     "crawl",
 ]
 LEVELS = {f"larbinpy.{room}": row for row, rooms in enumerate(ROWS) for room in rooms.split()}
-# What stands above all rooms: the package itself, which names what is inside, and the commands.
+# The package itself, whose docstring is the map, and the commands stand above all packages.
 LEVELS |= {"larbinpy": len(ROWS), "larbinpy.cli": len(ROWS) + 1, "larbinpy.__main__": len(ROWS) + 2}
 
 HOMES = {
