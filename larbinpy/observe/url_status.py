@@ -108,7 +108,7 @@ def _ready(view: FrontierView, site: NamedSite, now: float) -> Facts:
         why = f"its address gets a request every {view.wait_duration:g} s (waitDuration)"
         return _until("politeness", until - now, why)
     if ip_site is not None and not ip_site.free:
-        return {"waits_for": "connection", "why": "its address is busy with another request"}
+        return {"waits_for": "connexion", "why": "its address is busy with another request"}
     return {"waits_for": "turn", "why": "it is fetched when its turn comes and a handle is free"}
 
 

@@ -152,13 +152,13 @@ def test_the_address_is_busy_or_the_turn_is_near(world: MakeWorld, ask: Ask) -> 
     here.turn()
     assert ask(here.frontier, HERE, here.now)["state"] == "in flight"
     answer = ask(here.frontier, f"{HERE}2", here.now)
-    assert (answer["state"], answer["waits_for"]) == ("ready", "connection")
+    assert (answer["state"], answer["waits_for"]) == ("ready", "connexion")
     # Nobody takes a URL that may go.
     here.run(here.now + 0.1)
     here.frontier.seed(f"{HERE}3")
     here.frontier.sequence(here.now + 1)
     answer = ask(here.frontier, f"{HERE}3", here.now + 1)
-    assert (answer["state"], answer["waits_for"]) == ("ready", "connection")
+    assert (answer["state"], answer["waits_for"]) == ("ready", "connexion")
 
 
 # In the store.
