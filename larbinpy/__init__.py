@@ -4,6 +4,7 @@ The packages; each imports only from those above it:
 
     url, outcome, page, agent    the values that travel
     errors, exit_status          errors that end a command; states and endings of a crawl
+    native/                      compiled code, in C; optional
     config/                      all settings: file, environment, command line
     loop/                        the one epoll, the two clocks, signals, long work in steps
     stats/                       counters, histories, histograms, the process's own usage

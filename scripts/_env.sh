@@ -33,9 +33,11 @@ find_python() {
 }
 
 # make_env [EXTRA]...: makes .venv with larbinpy and the packages of each EXTRA. It is made again
-# if setup.cfg, the interpreter or the path of the checkout changed.
+# if setup.cfg, the interpreter or the path of the checkout changed; the compiled module is built
+# again if its source changed.
 make_env() {
     want="$root $(cksum <"$root/setup.cfg")"
+    source=$(cat "$root/setup.py" "$root"/larbinpy/native/*.[ch] | cksum)
     (
         # One script at a time makes it.
         if command -v flock >/dev/null; then flock 9; fi
@@ -50,6 +52,11 @@ make_env() {
             "$python" -m venv --clear "$root/.venv" >&2
             pip_install "$root"
             echo "$want" >"$root/.venv/made"
+            echo "$source" >"$root/.venv/built"
+        fi
+        if [ "$(cat "$root/.venv/built")" != "$source" ]; then
+            pip_install "$root" --no-deps
+            echo "$source" >"$root/.venv/built"
         fi
         for extra in "$@"; do
             [ -e "$root/.venv/made-$extra" ] && continue
@@ -60,8 +67,9 @@ make_env() {
     ) 9>"$root/.venv.lock"
 }
 
+# pip_install WHAT [OPTION]...
 pip_install() {
-    "$root/.venv/bin/python" -m pip install --quiet --disable-pip-version-check -e "$1" >&2 || {
+    "$root/.venv/bin/python" -m pip install --quiet --disable-pip-version-check -e "$@" >&2 || {
         say "pip could not install the packages (see above); the next run tries again"
         exit 1
     }

@@ -14,6 +14,8 @@ from typing import Any
 import hypothesis
 import pytest
 
+from larbinpy.native import NO_SCAN
+
 # No deadlines: on a busy machine the time of an example varies.
 hypothesis.settings.register_profile("larbinpy", deadline=None)
 hypothesis.settings.load_profile("larbinpy")
@@ -49,7 +51,8 @@ def loopback_only() -> Iterator[None]:
             _guard(patch, name)
         for name in list(os.environ):
             # A developer's own settings and proxies must not affect the tests.
-            if name.startswith("LARBINPY_") or name.lower().endswith("_proxy"):
+            setting = name.startswith("LARBINPY_") and name != NO_SCAN
+            if setting or name.lower().endswith("_proxy"):
                 patch.delenv(name)
         yield
 

@@ -38,6 +38,7 @@ from larbinpy.config.kinds import (
     settings,
     size,
 )
+from larbinpy.native import NO_SCAN
 
 __all__ = [
     "SETTINGS",
@@ -321,7 +322,11 @@ def _text(name: str) -> str:
 
 def in_environment(environ: Mapping[str, str]) -> list[str]:
     """The names of the environment variables that set a keyword."""
-    return [name for name, text in environ.items() if name.startswith(_ENVIRONMENT) and text]
+    return [
+        name
+        for name, text in environ.items()
+        if name.startswith(_ENVIRONMENT) and name != NO_SCAN and text
+    ]
 
 
 def _from_environment(environ: Mapping[str, str], report: Report) -> dict[str, Any]:

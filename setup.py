@@ -1,0 +1,25 @@
+"""Declares the compiled module, for which setup.cfg has no table.
+
+It is optional: without a compiler the installation succeeds, and the Python code that the module
+replaces does the work.
+"""
+
+from pathlib import Path
+
+from setuptools import Extension, setup
+
+NATIVE = Path("larbinpy", "native")
+
+setup(
+    ext_modules=[
+        Extension(
+            "larbinpy.native._native",
+            sources=sorted(str(path) for path in NATIVE.glob("*.c")),
+            depends=sorted(str(path) for path in NATIVE.glob("*.h")),
+            extra_compile_args=["-std=c11", "-O2", "-fvisibility=hidden", "-Wall", "-Wextra"],
+            define_macros=[("Py_LIMITED_API", "0x030B0000")],
+            py_limited_api=True,
+            optional=True,
+        )
+    ]
+)
