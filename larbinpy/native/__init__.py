@@ -8,6 +8,7 @@ caller has Python code for that case, which is the definition of the result.
 """
 
 import os
+from importlib import import_module
 from types import ModuleType
 
 #: Set to anything, it keeps the compiled module from being used.
@@ -18,10 +19,9 @@ def _load() -> ModuleType | None:
     if os.environ.get(NO_SCAN):
         return None
     try:
-        from larbinpy.native import _native
+        return import_module("larbinpy.native._native")
     except ImportError:
         return None
-    return _native
 
 
 native = _load()

@@ -1,6 +1,7 @@
 """Links and directives in HTTP headers: Link, Refresh, Location, X-Robots-Tag."""
 
 import re
+from collections.abc import Sequence
 
 from larbinpy.page import Page
 from larbinpy.parse import directives
@@ -37,8 +38,8 @@ def read_headers(page: Page, out: Collector) -> None:
                 directives.from_header(value, out)
 
 
-def redirect_target(page: Page) -> list[Link]:
-    """Return the target of the Location of `page` as a list of one link, or an empty list."""
+def redirect_target(page: Page) -> Sequence[Link]:
+    """Return the target of the Location of `page` as a sequence of one link, or an empty one."""
     out = Collector(page.url.href)
     location = page.header("location")
     if location is not None:

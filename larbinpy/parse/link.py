@@ -1,9 +1,10 @@
 """The result of parsing: links, each once, with their kind."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
+from typing import overload
 
 from larbinpy.url import MAX_LENGTH, Base
 
@@ -54,12 +55,51 @@ class Link:
     nofollow: bool = False
 
 
+#: The kinds by their numbers in `PackedLinks`, and the bit of a link with nofollow.
+KINDS = (Kind.PAGE, Kind.IMAGE, Kind.REQUISITE)
+NOFOLLOW = 4
+
+
+class PackedLinks(Sequence[Link]):
+    """Links in three flat buffers; each `Link` is made when it is asked for.
+
+    `text` holds all URLs, one behind the other; `ends`, an unsigned 32-bit number for each URL,
+    the place where it ends; `flags`, a byte for each, its kind (an index of `KINDS`) and `NOFOLLOW`.
+    """
+
+    __slots__ = ("ends", "flags", "text")
+
+    def __init__(self, text: bytes, ends: bytes, flags: bytes) -> None:
+        self.text = text
+        self.ends = memoryview(ends).cast("I")
+        self.flags = flags
+
+    def __len__(self) -> int:
+        return len(self.flags)
+
+    @overload
+    def __getitem__(self, index: int) -> Link: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Link]: ...
+
+    def __getitem__(self, index: int | slice) -> Link | list[Link]:
+        places = range(len(self))[index]
+        return self._link(places) if isinstance(places, int) else list(map(self._link, places))
+
+    def _link(self, place: int) -> Link:
+        start = self.ends[place - 1] if place else 0
+        flags = self.flags[place]
+        url = self.text[start : self.ends[place]].decode("ascii")
+        return Link(url, KINDS[flags & ~NOFOLLOW], bool(flags & NOFOLLOW))
+
+
 @dataclass(slots=True)
 class Parsed:
     """The content of a page that the crawl needs."""
 
     #: Each URL once, in the order of first appearance.
-    links: list[Link] = field(default_factory=list)
+    links: Sequence[Link] = field(default_factory=list)
     #: WHATWG name of the page's encoding; None if no text was read.
     charset: str | None = None
     #: Robots directives for this agent, in the HTTP header or in the page.
