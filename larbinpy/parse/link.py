@@ -63,8 +63,9 @@ NOFOLLOW = 4
 class PackedLinks(Sequence[Link]):
     """Links in three flat buffers; each `Link` is made when it is asked for.
 
-    `text` holds all URLs, one behind the other; `ends`, an unsigned 32-bit number for each URL,
-    the place where it ends; `flags`, a byte for each, its kind (an index of `KINDS`) and `NOFOLLOW`.
+    `text` holds all URLs, one behind the other; `ends` has an unsigned 32-bit number for each URL,
+    the place where it ends; `flags` has a byte for each, its kind (an index of `KINDS`) and
+    `NOFOLLOW`.
     """
 
     __slots__ = ("ends", "flags", "text")

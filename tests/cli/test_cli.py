@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from larbinpy import __version__
 from larbinpy.cli import main
 from larbinpy.cli.common import lines
+from larbinpy.native import native
 
 COMMANDS = {
     "crawl",
@@ -70,7 +71,8 @@ def test_version_names_the_libraries() -> None:
     text = "\n".join(lines)
     for package in ("turbohtml", "lxml", "ada-url", "dnspython", "warcio"):
         assert f"{package} {version(package)}" in text
-    assert re.search(r"with libxml2 \d+\.\d+\.\d+$", text, re.MULTILINE)
+    assert re.search(r"with libxml2 \d+\.\d+\.\d+, ", text)
+    assert f"link scan {'compiled' if native else 'not compiled'}" in text
 
 
 def test_an_unknown_command_is_a_usage_error() -> None:
