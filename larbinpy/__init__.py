@@ -12,7 +12,6 @@ The packages; each imports only from those above it:
     dns/                         names to addresses, without blocking
     fetch/                       the pool of curl handles, robots.txt rules, throttle
     parse/                       charset, links, sitemaps
-    workers/                     processes that parse pages beside the crawl
     frontier/                    which URL is fetched next, and when
     output/                      the output modes (save, mirror, WARC, stats), the crawl log
     observe/                     snapshot and report of a crawl, the status of one URL

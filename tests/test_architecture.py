@@ -21,7 +21,7 @@ ROWS = [
     "loop stats",
     "storage dns.wire dns.address dns.servers dns.lookup parse fetch.robots fetch.path_rules",
     "frontier",
-    "dns fetch workers output console demo",
+    "dns fetch output console demo",
     "observe",
     "crawl",
 ]

@@ -11,7 +11,7 @@ surroundings  clocks, poller, streams, and sizes that no setting changes
 engine        one turn after another through all stages
 requests      the request for a URL
 media_types   which media types are fetched
-intake        takes fetched pages to the reader, the outputs and the frontier
+intake        reads fetched pages and takes them to the outputs and the frontier
 mode          what the engine may do now
 control       the commands of the console
 searches      the share of searches on the disk in the turns

@@ -5,13 +5,13 @@ engine.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import TextIO
 
-from larbinpy.config import Config, ConfigError
+from larbinpy.config import Config
 from larbinpy.console.terminal.fetch_info import FetchInfo
 from larbinpy.console.terminal.progress import PrintStats, Progress, Terminal, make_progress
 from larbinpy.crawl.control import Control
@@ -35,16 +35,15 @@ from larbinpy.frontier.politeness import Waits
 from larbinpy.frontier.scope import Scope, ScopeSettings
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
-from larbinpy.loop.poller import Poller
 from larbinpy.observe.snapshot import Snapshots
 from larbinpy.output import Output
 from larbinpy.output.log import CrawlLog
+from larbinpy.parse import read
 from larbinpy.stats.counters import Stats
 from larbinpy.storage.files import Reserve
 from larbinpy.storage.seen import Seen
 from larbinpy.storage.state import Start, State
 from larbinpy.storage.store import Store
-from larbinpy.workers.pool import InlineReader, Reader, ReaderPool
 
 
 class Assembly:
@@ -93,7 +92,6 @@ class Assembly:
         # From here on pagesConnexions is the number that the limit of open files permits.
         self.handles = self._network.fetcher.size
         self._config = replace(config, pages_connexions=self.handles)
-        self._reader = _open_reader(config, around.poller, around.closing)
 
     def _make_frontier(self) -> None:
         config, tuning = self._config, self._around.tuning
@@ -158,7 +156,7 @@ class Assembly:
         intake = Intake(
             _intake_settings(config),
             self.frontier,
-            self._reader,
+            partial(read, agent=config.user_agent),
             network.names,
             types,
             self._output,
@@ -199,7 +197,6 @@ class Assembly:
             self.stats,
             network,
             self.frontier,
-            self._reader,
             self.log,
             self.display,
             debug=self.engine if config.debug else None,
@@ -207,20 +204,6 @@ class Assembly:
 
     def __repr__(self) -> str:
         return f"<Assembly {self.engine!r}>"
-
-
-# The network.
-
-
-def _open_reader(config: Config, poller: Poller, closing: ExitStack) -> Reader:
-    if not config.readers:
-        return InlineReader(config.user_agent)
-    try:
-        pool = ReaderPool(poller, config.readers, config.user_agent)
-    except OSError as error:
-        raise ConfigError(f"readers {config.readers}: {error.strerror}") from error
-    closing.callback(pool.close)
-    return pool
 
 
 # The frontier.

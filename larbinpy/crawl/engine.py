@@ -96,7 +96,7 @@ class Engine:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is in flight and no page waits to be read."""
+        """Whether nothing is in flight and no page waits to be processed."""
         return self._fetcher.busy == 0 and not self._intake.busy
 
     @property
@@ -177,7 +177,7 @@ class Engine:
             *(listener.deadline for listener in self._listeners),
         ]
         until = min(d for d in deadlines if d is not None)
-        at_once = not self._stalled and (self._intake.ready or self._awaits_nothing)
+        at_once = not self._stalled and (self._intake.busy > 0 or self._awaits_nothing)
         self._stats.turn_took(self._clock() - self._woke)
         self._poller.wait(0.0 if at_once else min(until - now, _LONGEST_WAIT))
         self._woke = self._clock()

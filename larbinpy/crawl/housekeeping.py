@@ -6,18 +6,16 @@ from larbinpy.dns.outage import Outage
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.output.log import CrawlLog
 from larbinpy.stats.counters import Stats
-from larbinpy.workers.pool import Reader
 
 
 class Housekeeping:
-    """Once a second: counts, the crawl log, progress, and messages about servers and readers."""
+    """Once a second: counts, the crawl log, progress, and messages about name servers."""
 
     def __init__(
         self,
         stats: Stats,
         network: Network,
         frontier: Frontier,
-        reader: Reader,
         log: CrawlLog,
         display: Display,
         *,
@@ -27,13 +25,11 @@ class Housekeeping:
         self._stats = stats
         self._network = network
         self._frontier = frontier
-        self._reader = reader
         self._log = log
         self._display = display
         self._debug = debug
         self._next = 0.0
         self._outage = Outage()
-        self._readers_lost = 0
 
     def __repr__(self) -> str:
         return f"<Housekeeping next at {self._next}>"
@@ -50,9 +46,5 @@ class Housekeeping:
         self._display.show()
         for change in self._outage.look(resolver.stats()["servers"], now):
             self._display.say(change)
-        if self._reader.lost > self._readers_lost:
-            self._readers_lost = self._reader.lost
-            lost = f"({self._readers_lost} so far)"
-            self._display.say(f"a process that reads pages has ended {lost}")
         if self._debug is not None:
             self._display.say_plainly(repr(self._debug))

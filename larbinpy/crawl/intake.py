@@ -1,4 +1,4 @@
-"""Takes fetched pages to the reader, then to the outputs and the frontier."""
+"""Reads fetched pages and takes them to the outputs and the frontier."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -15,7 +15,6 @@ from larbinpy.page import Fate, Page
 from larbinpy.parse import Link, Parsed, redirect_target
 from larbinpy.stats.counters import Stats
 from larbinpy.url import Url, hash64
-from larbinpy.workers.pool import Reader
 
 #: Most outcomes written to the log in one turn.
 _FATES = 500
@@ -47,6 +46,8 @@ class IntakeSettings:
 class Intake:
     """Pages that have arrived, until they are read, output and reported to the frontier.
 
+    `read` finds the links of a page; it never raises.
+
     Invariant: a page reaches the output before it changes anything else. If the disk refuses it
     (OSError), it becomes the first in the queue again, and the next `step` continues with it.
     """
@@ -55,7 +56,7 @@ class Intake:
         self,
         settings: IntakeSettings,
         frontier: Frontier,
-        reader: Reader,
+        read: Callable[[Page], Parsed],
         names: Expect,
         types: Types,
         output: ReplyListener,
@@ -69,7 +70,7 @@ class Intake:
     ) -> None:
         self._settings = settings
         self._frontier = frontier
-        self._reader = reader
+        self._read = read
         self._names = names
         self._types = types
         self._output_plug = output
@@ -79,83 +80,47 @@ class Intake:
         self._clock = clock
         self._wall = wall
         self._pages = pages
-        # Pages that have arrived, each with the result of reading it, or None.
-        self._landed: deque[tuple[Page, Parsed | None]] = deque()
+        self._landed: deque[Page] = deque()
 
     def __repr__(self) -> str:
-        return f"<Intake {len(self._landed)} landed {self._reader!r}>"
+        return f"<Intake {len(self._landed)} landed>"
 
     def land(self, pages: Sequence[Page]) -> None:
         """Queue pages that the fetcher has completed."""
         for page in pages:
             self._stats.received(page)
-            self._landed.append((page, None))
+            self._landed.append(page)
 
     @property
     def busy(self) -> int:
-        """Number of pages that have arrived and were not read yet."""
-        return len(self._landed) + self._reader.busy
-
-    @property
-    def ready(self) -> bool:
-        """Whether `step` can process a page now."""
-        return self._can_take_landed or self._reader.ready
+        """Number of pages that have arrived and were not processed yet."""
+        return len(self._landed)
 
     def step(self) -> None:
         """Process some pages, and log the URLs whose outcome is decided."""
         # Politeness waits from the end of a transfer, which may be later than the beginning of
-        # the turn. For pages read by other processes, it waits from their return.
-        # Parsing is expensive, some pages are made to be expensive, and sockets must not wait.
+        # the turn. Some pages are made to be expensive to read, and sockets must not wait.
         work = Slice(self._clock)
         now = work.began
         for done in range(self._pages):
-            if done and work.over:
+            if not self._landed or (done and work.over):
                 break
-            if not (self._take_landed(now) or self._take_read(now)):
-                break
+            self._process(self._landed.popleft(), now)
         for page in self._frontier.decided(_FATES):
             if page.outcome is not Outcome.SUCCESS:
                 self._output_plug.failed(page.url, page.outcome)
             self._write_down(page)
 
-    def _take_landed(self, now: float) -> bool:
-        """Process a page that has arrived, if one can be taken; return whether it did."""
-        if not self._can_take_landed:
-            return False
-        page, parsed = self._landed.popleft()
+    def _process(self, page: Page, now: float) -> None:
         if page.url.robots_for is not None:
             self._output_reply(page)
             self._frontier.robots_done(page, now, self._wall())
-        else:
-            self._note_refresh(page)
-            self._finish(page, parsed, now)
-        return True
-
-    @property
-    def _can_take_landed(self) -> bool:
-        """Whether a page has arrived, and the reader has room if the page must be read."""
-        if not self._landed or self._reader.room:
-            return bool(self._landed)
-        page, parsed = self._landed[0]
-        to_read = page.outcome is Outcome.SUCCESS and page.url.robots_for is None
-        return parsed is not None or not to_read
-
-    def _take_read(self, now: float) -> bool:
-        """Process a page that another process has read, if there is one; return whether it did."""
-        found = self._reader.take()
-        if found is not None:
-            self._finish(*found, now)
-        return found is not None
-
-    def _finish(self, page: Page, parsed: Parsed | None, now: float) -> None:
-        """Complete a page, or pass it to the reader first if it must be read."""
+            return
+        self._note_refresh(page)
         if page.outcome is Outcome.SUCCESS:
             digests = self._digests(page)
             if not self._frontier.is_duplicate(digests):
-                if parsed is None:
-                    parsed = self._reader.read(page)
-                if parsed is not None:
-                    self._loaded(page, parsed, digests, now)
+                self._loaded(page, self._read(page), digests, now)
                 return
             page.outcome = Outcome.DUPLICATE
         self._output_reply(page)
@@ -171,7 +136,7 @@ class Intake:
                 for link in redirect_target(page):
                     self._refresher.moved(page.url.href, link.url)
         except OSError:
-            self._landed.appendleft((page, None))
+            self._landed.appendleft(page)
             raise
 
     def _digests(self, page: Page) -> list[int]:
@@ -188,7 +153,7 @@ class Intake:
         page.links = [link.url for link in parsed.links]
         kept = not parsed.noindex or self._settings.ignore_robots
         if kept and (not self._settings.specific_search or self._types.specific(page.type)):
-            self._output(page, self._output_plug.loaded, parsed)
+            self._output(page, self._output_plug.loaded)
         if digests:
             self._frontier.remember(digests)
         self._frontier.finished(page, now, self._wall())
@@ -203,14 +168,12 @@ class Intake:
         if page.status:
             self._output(page, self._output_plug.replied)
 
-    def _output(
-        self, page: Page, put: Callable[[Page], None], parsed: Parsed | None = None
-    ) -> None:
-        """Call `put`; if the disk refuses, queue the page again, with `parsed`, as the first."""
+    def _output(self, page: Page, put: Callable[[Page], None]) -> None:
+        """Call `put`; if the disk refuses, queue the page again, as the first."""
         try:
             put(page)
         except OSError:
-            self._landed.appendleft((page, parsed))
+            self._landed.appendleft(page)
             raise
 
     def _admit(

@@ -95,9 +95,8 @@ class Network:
         dns_tries: int = TRIES,
     ) -> None:
         wanted = config.pages_connexions
-        others = OTHER_FILES + config.readers
-        limit = open_files(max(_FILES, others + wanted * CONNECTIONS_PER_HANDLE))
-        most = max(1, (limit - others) // CONNECTIONS_PER_HANDLE)
+        limit = open_files(max(_FILES, OTHER_FILES + wanted * CONNECTIONS_PER_HANDLE))
+        most = max(1, (limit - OTHER_FILES) // CONNECTIONS_PER_HANDLE)
         self.fetcher = Fetcher(poller, _fetch_settings(config, most))
         closing.callback(self.fetcher.close)
         self.resolver = make_resolver(config, poller, dns_tries)

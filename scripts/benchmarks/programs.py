@@ -118,13 +118,12 @@ def _done(count: Count, job: Job, ran: Run, requests: int) -> Done:
 # -- larbinpy
 
 
-def settings(job: Job, mirror: bool = False, readers: int = 0) -> list[str | Path]:
+def settings(job: Job, mirror: bool = False) -> list[str | Path]:
     """Arguments of `larbinpy`: all pages of all hosts without waits, otherwise the defaults."""
     values = {
         "waitDuration": 0,
         "depthInSite": 1_000_000,
         "pagesConnexions": PARALLEL,
-        "readers": readers,
         "dnsServer": f"127.0.0.1:{job.dns_port}",
         "stateDir": job.folder / "state",
         "outputDir": job.folder / "save",
@@ -139,14 +138,11 @@ def settings(job: Job, mirror: bool = False, readers: int = 0) -> list[str | Pat
     return ["crawl", *files, "--allow-private", "--progress", "none", *report, *sets]
 
 
-def larbinpy(mirror: bool = False, readers: int = 0) -> Program:
-    """larbinpy, with `readers` processes that parse pages."""
-
+def larbinpy(mirror: bool = False) -> Program:
     def command(job: Job) -> Command:
-        return [PYTHON, "-m", "larbinpy", *settings(job, mirror, readers)]
+        return [PYTHON, "-m", "larbinpy", *settings(job, mirror)]
 
-    name = f"larbinpy, readers {readers}" if readers else "larbinpy"
-    return Program(name, command, _larbinpy_count)
+    return Program("larbinpy", command, _larbinpy_count)
 
 
 def _larbinpy_count(job: Job, _out: Path) -> Count:

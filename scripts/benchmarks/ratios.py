@@ -67,12 +67,10 @@ class Ratio:
     more_is_better: bool = True
     #: Promised bound of the median; None for none.
     target: float | None = None
-    #: The program of larbinpy's figure.
-    ours: str = "larbinpy"
 
     def values(self, done: Mapping[str, Sequence[Done]]) -> list[float]:
         """One for each round."""
-        pairs = zip(done[self.ours], done[self.other], strict=True)
+        pairs = zip(done["larbinpy"], done[self.other], strict=True)
         values = [getattr(ours, self.of) / getattr(theirs, self.of) for ours, theirs in pairs]
         return [1 / value for value in values] if self.inverse else values
 

@@ -18,12 +18,6 @@ _BESIDE_WGET2 = Ratio("times wget2's pages/s", "wget2", "rate")
 _LESS_THAN_WGET2 = Ratio("times wget2's CPU a page", "wget2", "cpu", more_is_better=False)
 _ABOVE_FETCH = Ratio("times the fetch floor's CPU", FETCH.name, "cpu", more_is_better=False)
 _ABOVE_PARSE = Ratio("times the fetch + parse floor's CPU", PARSE.name, "cpu", more_is_better=False)
-# One reader: the server needs part of the second core.
-_READERS = larbinpy(readers=1)
-_MIRROR_READERS = larbinpy(mirror=True, readers=1)
-_READING_BESIDE = replace(
-    _BESIDE_WGET2, label=f"with a reader, {_BESIDE_WGET2.label}", ours=_READERS.name
-)
 _FLOORS = (_ABOVE_FETCH, _ABOVE_PARSE)
 
 
@@ -55,11 +49,10 @@ SCENARIOS: dict[str, Scenario] = {
         BROAD,
         2000,
         100,
-        (_READERS, *_PEERS),
+        _PEERS,
         (
             *_BESIDE_SCRAPY,
             _BESIDE_WGET2,
-            _READING_BESIDE,
             _LESS_THAN_WGET2,
             _ABOVE_FETCH,
             replace(_ABOVE_PARSE, target=1.6),
@@ -102,12 +95,8 @@ SCENARIOS: dict[str, Scenario] = {
         BROAD,
         500,
         0,
-        (_MIRROR_READERS, WGET2),
-        (
-            replace(_BESIDE_WGET2, target=1.0),
-            _READING_BESIDE,
-            _LESS_THAN_WGET2,
-        ),
+        (WGET2,),
+        (replace(_BESIDE_WGET2, target=1.0), _LESS_THAN_WGET2),
         mirror=True,
     ),
 }

@@ -204,11 +204,6 @@ def test_at_least_one_handle_is_there(assemble: Assembler) -> None:
     assert assemble(tuning=Tuning(open_files=lambda wanted: 20)).handles == 1
 
 
-def test_processes_that_read_have_descriptors_too(assemble: Assembler) -> None:
-    few = Tuning(open_files=lambda wanted: OTHER_FILES + 12)
-    assert assemble(tuning=few, readers=2).handles == 5
-
-
 def first_requests(parts: Assembly, answers: Callable[[str], tuple[str, ...]]) -> list[str]:
     """The URLs of which the requests are opened at once, where names have `answers`."""
     frontier, now = parts.frontier, 100.0

@@ -22,9 +22,8 @@ from tests.support.enginefakes import (
     FakeFetcher,
     FakeNames,
     FakePoller,
-    FakeReader,
-    InstantReader,
     Listener,
+    read_nothing,
 )
 from tests.support.frontiers import make_frontier
 
@@ -38,7 +37,6 @@ class Setup:
         *,
         size: int = 10,
         pages: int = 32,
-        reader: FakeReader | None = None,
         **frontier: Any,
     ) -> None:
         self.calls: list[str] = []
@@ -51,13 +49,12 @@ class Setup:
         self.poller = FakePoller(self.calls)
         self.names = FakeNames(self.calls)
         self.fetcher = FakeFetcher(self.calls, size)
-        self.reader = reader or InstantReader()
         self.listener = Listener(self.calls)
         output = NullOutput()
         self.intake = Intake(
             IntakeSettings(),
             self.frontier,
-            self.reader,
+            read_nothing,
             self.names,
             HTML,
             output,
@@ -151,16 +148,14 @@ def test_limit_page_is_reached_and_not_exceeded(tmp_path: Path) -> None:
     assert len(setup.fetcher.started) == 3
 
 
-def test_limit_page_counts_pages_that_other_processes_read(tmp_path: Path) -> None:
-    reader = FakeReader()
-    setup = Setup(tmp_path, reader=reader)
+def test_limit_page_counts_pages_that_wait_for_a_later_turn(tmp_path: Path) -> None:
+    setup = Setup(tmp_path, pages=1)
     setup.mode.limit_page = 3
     setup.seed(20)
     setup.fetcher.ready = 20
-    setup.turn(10)
-    assert (setup.fetcher.busy, reader.busy, setup.stats.success) == (0, 3, 0)
+    setup.turn(2)
+    assert (setup.fetcher.busy, setup.intake.busy, setup.stats.success) == (0, 1, 2)
     assert len(setup.fetcher.started) == 3
-    reader.done = 3
     setup.turn()
     assert setup.engine.limit_reached
     assert setup.stats.success == 3

@@ -1,4 +1,4 @@
-"""The way of a page to reader, output and frontier, with values: its order, and refusals."""
+"""The way of a page to output and frontier, with values: its order, and refusals."""
 
 import errno
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from larbinpy.page import Fate, Page
 from larbinpy.parse import Kind, Link, Parsed
 from larbinpy.stats.counters import Stats
 from larbinpy.url import Url, hash64
-from tests.support.enginefakes import HTML, Clock, FakeNames, FakeReader
+from tests.support.enginefakes import HTML, Clock, FakeNames, read_nothing
 from tests.support.frontiers import links as plain_links
 from tests.support.frontiers import make_frontier, owed
 
@@ -45,19 +45,6 @@ class Plug(NullOutput):
 
     def failed(self, url: Url, outcome: Outcome) -> None:
         self._take("failed", url.href)
-
-
-class Parser(FakeReader):
-    """Reads at once; `contents` are by URL."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.contents: dict[str, Parsed] = {}
-        self.read_count = 0
-
-    def read(self, page: Page) -> Parsed | None:
-        self.read_count += 1
-        return self.contents.get(page.url.href, Parsed([], "utf-8"))
 
 
 class Fates:
@@ -103,7 +90,6 @@ class Case:
         self,
         folder: Path,
         *,
-        reader: FakeReader | None = None,
         types: Types = HTML,
         pages: int = 32,
         ignore_robots: bool = True,
@@ -114,7 +100,8 @@ class Case:
         self.frontier = make_frontier(
             folder, connexions=99, ignore_robots=not ask_robots, retries=1
         )
-        self.parser = Parser()
+        #: The results of reading pages, by URL.
+        self.parsed: dict[str, Parsed] = {}
         self.names = Names()
         self.plug = Plug()
         self.fates = Fates()
@@ -123,7 +110,7 @@ class Case:
         self.intake = Intake(
             IntakeSettings(ignore_robots=ignore_robots, **settings),
             self.frontier,
-            reader or self.parser,
+            lambda page: self.parsed.get(page.url.href) or read_nothing(page),
             self.names,
             types,
             self.plug,
@@ -163,7 +150,7 @@ class Case:
 
     def contents(self, path: str, *links: Link | str, **more: bool) -> None:
         found = [plain_links(link)[0] if isinstance(link, str) else link for link in links]
-        self.parser.contents[f"http://a.test{path}"] = Parsed(found, "utf-8", **more)
+        self.parsed[f"http://a.test{path}"] = Parsed(found, "utf-8", **more)
 
     @property
     def outcomes(self) -> dict[str, str]:
@@ -235,8 +222,6 @@ def test_a_page_that_the_disk_refuses_comes_first_again(case: Case) -> None:
     case.intake.step()
     assert case.plug.given == [("loaded", "/1"), ("loaded", "/2")]
     assert case.outcomes == {"/1": "success", "/2": "success"}
-    # It was not read a second time.
-    assert case.parser.read_count == 2
 
 
 def test_a_page_that_the_disk_refused_is_no_duplicate_of_itself(tmp_path: Path) -> None:
@@ -352,7 +337,7 @@ def test_a_specific_search_keeps_only_its_types(tmp_path: Path) -> None:
     assert owed(case.frontier) == ["http://a.test/more"]
 
 
-# Readers and turns.
+# Turns.
 
 
 def test_some_pages_a_turn(tmp_path: Path) -> None:
@@ -360,9 +345,9 @@ def test_some_pages_a_turn(tmp_path: Path) -> None:
     for url in case.fly("/1", "/2", "/3"):
         case.land(url)
     case.intake.step()
-    assert (case.intake.busy, case.intake.ready) == (1, True)
+    assert case.intake.busy == 1
     case.intake.step()
-    assert (case.intake.busy, case.intake.ready) == (0, False)
+    assert case.intake.busy == 0
 
 
 def test_a_turn_of_expensive_pages_is_short(tmp_path: Path) -> None:
@@ -373,38 +358,6 @@ def test_a_turn_of_expensive_pages_is_short(tmp_path: Path) -> None:
     case.clock.cost = 0.015
     case.intake.step()
     assert case.intake.busy == 1
-
-
-def test_a_page_waits_for_a_reader_with_room_and_replies_pass(tmp_path: Path) -> None:
-    reader = FakeReader(room=1)
-    case = Case(tmp_path, reader=reader)
-    gone, first, second = case.fly("/gone", "/1", "/2")
-    case.land(first)
-    case.land(gone, 404)
-    case.land(second)
-    case.intake.step()
-    # The first is with the reader, the 404 went by, the second waits for room.
-    assert (reader.busy, case.intake.busy, case.intake.ready) == (1, 2, False)
-    assert case.outcomes == {"/gone": "err40X"}
-    reader.done = 1
-    assert case.intake.ready
-    case.intake.step()
-    assert case.outcomes == {"/gone": "err40X", "/1": "success"}
-    assert reader.busy == 1
-
-
-def test_a_read_page_that_the_disk_refuses_is_not_read_again(tmp_path: Path) -> None:
-    reader = FakeReader()
-    case = Case(tmp_path, reader=reader)
-    [url] = case.fly("/")
-    case.land(url)
-    case.intake.step()
-    reader.done = 1
-    case.plug.errors = [FULL]
-    case.step_refused()
-    assert (reader.busy, case.intake.busy) == (0, 1)
-    case.intake.step()
-    assert case.outcomes == {"/": "success"}
 
 
 def test_a_robots_txt_is_for_the_frontier(tmp_path: Path) -> None:

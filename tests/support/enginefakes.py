@@ -98,48 +98,6 @@ class FakeFetcher:
         return landed
 
 
-class FakeReader:
-    """Reads pages in another "process"; the test decides when each one is returned."""
-
-    def __init__(self, room: int = 1000) -> None:
-        self.given: deque[Page] = deque()
-        self.most = room
-        self.done = 0
-        self.lost = 0
-
-    @property
-    def room(self) -> bool:
-        return len(self.given) < self.most
-
-    @property
-    def busy(self) -> int:
-        return len(self.given)
-
-    @property
-    def ready(self) -> bool:
-        return bool(self.done and self.given)
-
-    def read(self, page: Page) -> Parsed | None:
-        self.given.append(page)
-        return None
-
-    def take(self) -> tuple[Page, Parsed] | None:
-        if not self.ready:
-            return None
-        self.done -= 1
-        return self.given.popleft(), Parsed([], "utf-8")
-
-    def close(self) -> None:
-        pass
-
-
-class InstantReader(FakeReader):
-    """Reads each page at once."""
-
-    def read(self, page: Page) -> Parsed | None:
-        return Parsed([], "utf-8")
-
-
 class Listener:
     def __init__(self, calls: list[str]) -> None:
         self.calls = calls
@@ -147,3 +105,8 @@ class Listener:
 
     def step(self, now: float) -> None:
         self.calls.append("input")
+
+
+def read_nothing(page: Page) -> Parsed:
+    """Reads a page as one without links."""
+    return Parsed([], "utf-8")
