@@ -3,16 +3,92 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "links.h"
+#include "resolve.h"
+
+/* The key of all hashes of this process. */
+static SipKey key;
+
+static PyObject *packed(const Urls *urls)
+{
+    return Py_BuildValue(
+        "y#y#y#", urls->text ? urls->text : "", (Py_ssize_t)urls->size,
+        urls->ends ? (const char *)urls->ends : "", (Py_ssize_t)(urls->count * sizeof *urls->ends),
+        urls->flags ? (const char *)urls->flags : "", (Py_ssize_t)urls->count);
+}
+
+/* Resolve the references of `links` against the base that the reader knows by now. */
+static Status resolve(Urls *urls, const Links *links)
+{
+    PyObject *base = PyObject_GetAttrString(links->reader, "base");
+    if (!base)
+        return FAILED;
+    Py_ssize_t size;
+    const char *at = PyUnicode_AsUTF8AndSize(base, &size);
+    Status status = at ? resolve_links(urls, links, (Text){at, (size_t)size}) : FAILED;
+    Py_DECREF(base);
+    return status;
+}
+
+static PyObject *scan(PyObject *Py_UNUSED(self), PyObject *arguments)
+{
+    const char *body;
+    Py_ssize_t size;
+    PyObject *known;
+    Links links = {.key = key};
+    Urls urls = {0};
+    int declared;
+    if (!PyArg_ParseTuple(arguments, "y#spO!O:scan", &body, &size, &links.agent, &declared,
+                          &PyList_Type, &known, &links.reader))
+        return NULL;
+    links.declared = declared;
+    links.rel = (Text){"", 0};
+    links.kept = PyList_New(0);
+    Status status = links.kept ? add_known(&urls, known, key) : FAILED;
+    if (status == DONE)
+        status = read_links(&links, (Page){body, body + size, false});
+    if (status == DONE)
+        status = resolve(&urls, &links);
+    PyObject *result = status == DONE ? packed(&urls) : status == LEFT ? Py_NewRef(Py_None) : NULL;
+    Py_XDECREF(links.kept);
+    free(links.references);
+    distinct_free(&links.distinct);
+    free(urls.text);
+    free(urls.ends);
+    free(urls.flags);
+    distinct_free(&urls.distinct);
+    return result;
+}
+
 static PyMethodDef methods[] = {
+    {"scan", scan, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
+};
+
+/* Take the key from os.urandom. */
+static int make_key(PyObject *Py_UNUSED(module))
+{
+    PyObject *os = PyImport_ImportModule("os");
+    PyObject *bytes = os ? PyObject_CallMethod(os, "urandom", "n", (Py_ssize_t)sizeof key) : NULL;
+    const char *random = bytes ? PyBytes_AsString(bytes) : NULL;
+    if (random)
+        memcpy(&key, random, sizeof key);
+    Py_XDECREF(bytes);
+    Py_XDECREF(os);
+    return random ? 0 : -1;
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, make_key},
+    {0, NULL},
 };
 
 static struct PyModuleDef definition = {
     .m_base = PyModuleDef_HEAD_INIT,
     .m_name = "larbinpy.native._native",
     .m_doc = "Compiled versions of some functions of larbinpy.",
-    .m_size = 0,
     .m_methods = methods,
+    .m_slots = slots,
 };
 
 PyMODINIT_FUNC PyInit__native(void);

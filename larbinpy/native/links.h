@@ -1,0 +1,51 @@
+/* The links of a page: its references in the order in which they appear, each once. */
+
+#ifndef LARBINPY_LINKS_H
+#define LARBINPY_LINKS_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "distinct.h"
+#include "siphash.h"
+#include "tokens.h"
+
+/* The numbers of larbinpy.parse.link: the kinds, the strongest first, and a flag. */
+enum { PAGE = 0, IMAGE = 1, REQUISITE = 2, KIND = 3, NOFOLLOW = 4 };
+
+/* How a step ended: well; with a page that is left to the tree; with a Python exception. */
+typedef enum { DONE, LEFT, FAILED } Status;
+
+typedef struct {
+    Text text;                /* without its fragment; UTF-8 */
+    uint8_t flags;            /* kind, and NOFOLLOW if all its links of that kind have it */
+} Reference;
+
+typedef struct {
+    PyObject *reader;         /* the Python object that answers questions; see module.c */
+    const char *agent;        /* in lower case */
+    SipKey key;
+    bool declared;            /* whether the page's encoding is known */
+    Reference *references;
+    uint32_t count, room;
+    Distinct distinct;
+    PyObject *kept;           /* a list of the objects that hold texts of references */
+    /* The state of the tree, as far as it decides whether an element is dropped. */
+    bool has_base, in_form;
+    unsigned templates;       /* how many are open */
+    unsigned shapes;          /* how many elements of SVG are open, and their names */
+    Text shape[32];
+    /* The last `rel` and what it means. */
+    Text rel;
+    int relation;
+} Links;
+
+Status read_links(Links *links, Page page);
+
+/* Merge the flags of two links to the same URL. */
+uint8_t merged(uint8_t flags, uint8_t other);
+
+#endif

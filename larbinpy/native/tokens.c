@@ -1,0 +1,237 @@
+/* The tokenizer of the HTML standard (section 13.2.5), as far as tags are concerned.
+**
+** It works on bytes, in any encoding in which the bytes below 0x40 are those of ASCII wherever they
+** stand. Text, comments and doctypes are passed over. The caller excludes zero bytes, which the
+** standard replaces; it also knows which elements hold raw text, and calls `raw_text` for them.
+**
+** Each byte is read a bounded number of times: a search that fails ends the page.
+*/
+
+#include "tokens.h"
+
+#include <string.h>
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+}
+
+static bool begins(const char *at, const char *end, const char *word)
+{
+    size_t size = strlen(word);
+    if ((size_t)(end - at) < size)
+        return false;
+    for (size_t k = 0; k < size; k++)
+        if (lower(at[k]) != word[k])
+            return false;
+    return true;
+}
+
+bool is_word(Text text, const char *word)
+{
+    return text.size == strlen(word) && begins(text.at, text.at + text.size, word);
+}
+
+bool same_word(Text text, Text other)
+{
+    if (text.size != other.size)
+        return false;
+    for (size_t k = 0; k < text.size; k++)
+        if (lower(text.at[k]) != lower(other.at[k]))
+            return false;
+    return true;
+}
+
+bool has_word(Text text, const char *word)
+{
+    const char *end = text.at + text.size;
+    for (const char *at = text.at; at < end; at++)
+        if (begins(at, end, word))
+            return true;
+    return false;
+}
+
+static const char *find(const char *at, const char *end, char c)
+{
+    const char *found = memchr(at, c, (size_t)(end - at));
+    return found ? found : end;
+}
+
+/* The first byte after `c`, or the end. */
+static const char *after(const char *at, const char *end, char c)
+{
+    at = find(at, end, c);
+    return at < end ? at + 1 : end;
+}
+
+/* The end of the comment whose text begins at `at`. */
+static const char *after_comment(const char *at, const char *end)
+{
+    if (begins(at, end, ">"))
+        return at + 1;
+    if (begins(at, end, "->"))
+        return at + 2;
+    for (; (at = find(at, end, '-')) < end; at++) {
+        if (begins(at, end, "-->"))
+            return at + 3;
+        if (begins(at, end, "--!>"))
+            return at + 4;
+    }
+    return end;
+}
+
+/* The end of what follows "<" and is no tag: a comment, a doctype, or text. */
+static const char *after_other(Page *page, const char *at)
+{
+    const char *end = page->end;
+    if (begins(at, end, "!--"))
+        return after_comment(at + 3, end);
+    if (begins(at, end, "![cdata["))
+        page->has_cdata = true;
+    if (at < end && (*at == '!' || *at == '?' || (*at == '/' && at + 1 < end)))
+        return after(at, end, '>');
+    return at;
+}
+
+static Attribute attribute_named(Text name)
+{
+    switch (name.size) {
+    case 2:
+        return is_word(name, "as") ? AS : ATTRIBUTES;
+    case 3:
+        return is_word(name, "src") ? SRC : is_word(name, "rel") ? REL : ATTRIBUTES;
+    case 4:
+        return is_word(name, "href") ? HREF
+             : is_word(name, "name") ? NAME
+             : is_word(name, "data") ? OTHER : ATTRIBUTES;
+    case 5:
+        return is_word(name, "style") ? STYLE : ATTRIBUTES;
+    case 6:
+        return is_word(name, "action") ? ACTION
+             : is_word(name, "method") ? METHOD
+             : is_word(name, "srcset") || is_word(name, "poster") ? OTHER : ATTRIBUTES;
+    case 7:
+        return is_word(name, "content") ? CONTENT
+             : is_word(name, "charset") ? CHARSET : ATTRIBUTES;
+    case 10:
+        return is_word(name, "background") ? BACKGROUND
+             : is_word(name, "http-equiv") ? HTTP_EQUIV
+             : is_word(name, "xlink:href") ? XLINK_HREF : ATTRIBUTES;
+    case 11:
+        return is_word(name, "imagesrcset") ? OTHER : ATTRIBUTES;
+    default:
+        return ATTRIBUTES;
+    }
+}
+
+/* Read the value at `at`, behind "=" and blanks; NULL if the page ends in it. */
+static const char *read_value(const char *at, const char *end, Text *value)
+{
+    char quote = *at;
+    if (quote == '"' || quote == '\'') {
+        const char *close = find(++at, end, quote);
+        *value = (Text){at, (size_t)(close - at)};
+        return close < end ? close + 1 : NULL;
+    }
+    value->at = at;
+    while (at < end && *at != '>' && !is_space(*at))
+        at++;
+    value->size = (size_t)(at - value->at);
+    return at;
+}
+
+static const char *skip_spaces(const char *at, const char *end)
+{
+    while (at < end && is_space(*at))
+        at++;
+    return at;
+}
+
+/* Read the attribute at `at` into `tag`; NULL if the page ends in it. The first of a name counts. */
+static const char *read_attribute(const char *at, const char *end, Tag *tag)
+{
+    Text name = {at, 0}, value = {at, 0};
+    do   /* a name may begin with "=" */
+        at++;
+    while (at < end && *at != '=' && *at != '>' && *at != '/' && !is_space(*at));
+    name.size = (size_t)(at - name.at);
+    at = skip_spaces(at, end);
+    if (at < end && *at == '=') {
+        at = skip_spaces(at + 1, end);
+        if (at < end && *at != '>')
+            at = read_value(at, end, &value);
+    }
+    Attribute attribute = attribute_named(name);
+    if (attribute != ATTRIBUTES && !has(tag, attribute)) {
+        tag->has |= 1u << attribute;
+        tag->value[attribute] = value;
+    }
+    return at;
+}
+
+/* Read the tag whose name begins at `at`; false if the page ends in it. */
+static bool read_tag(Page *page, const char *at, Tag *tag)
+{
+    const char *end = page->end;
+    tag->name.at = at;
+    while (at < end && *at != '>' && *at != '/' && !is_space(*at))
+        at++;
+    tag->name.size = (size_t)(at - tag->name.at);
+    tag->self_closing = false;
+    tag->has = 0;
+    for (;;) {
+        at = skip_spaces(at, end);
+        if (at >= end)
+            break;
+        if (*at == '>') {
+            page->at = at + 1;
+            tag->text.size = (size_t)(page->at - tag->text.at);
+            return true;
+        }
+        if (*at == '/') {
+            at++;
+            tag->self_closing = at < end && *at == '>';
+        } else {
+            at = read_attribute(at, end, tag);
+            if (!at)
+                break;
+        }
+    }
+    page->at = end;
+    return false;
+}
+
+bool next_tag(Page *page, Tag *tag)
+{
+    const char *at = page->at, *end = page->end;
+    while ((at = find(at, end, '<')) < end) {
+        tag->text.at = at++;
+        tag->is_end = at < end && *at == '/';
+        const char *name = at + tag->is_end;
+        if (name < end && is_letter(*name))
+            return read_tag(page, name, tag);
+        at = after_other(page, at);
+    }
+    page->at = end;
+    return false;
+}
+
+Text raw_text(Page *page, Text name)
+{
+    const char *at = page->at, *end = page->end;
+    Text text = {at, 0};
+    for (; (at = find(at, end, '<')) < end; at++) {
+        if ((size_t)(end - at) < name.size + 3) {
+            at = end;
+            break;
+        }
+        const char *close = at + 2 + name.size;
+        if (at[1] != '/' || (*close != '>' && *close != '/' && !is_space(*close)))
+            continue;
+        if (same_word((Text){at + 2, name.size}, name))
+            break;
+    }
+    page->at = at;
+    text.size = (size_t)(at - text.at);
+    return text;
+}
