@@ -124,7 +124,7 @@ class Base:
         self._folders: dict[str, str] = {}
         if _spell(url) == url and len(url) <= MAX_LENGTH:
             origin = url[: url.index("/", 8)]
-            if _is_plain(origin):
+            if is_plain_origin(origin):
                 self._origin = origin
                 folder = url.partition("?")[0]
                 for up in _UP:
@@ -136,12 +136,17 @@ class Base:
     def __repr__(self) -> str:
         return f"<Base {self.url}>"
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether plain references may be appended to it."""
+        return bool(self._origin)
+
     def resolve(self, reference: str) -> str | None:
         """Resolve `reference`, which must have no fragment, as the function `resolve` does."""
         url = None
         if reference[:4] == "http":
             end = reference.find("/", 8, _LONGEST_ORIGIN)
-            if end > 0 and _PATH(reference, end) and _is_plain(reference[:end]):
+            if end > 0 and _PATH(reference, end) and is_plain_origin(reference[:end]):
                 url = reference
         elif reference[:1] == "/":
             if self._origin and _PATH(reference):
@@ -163,7 +168,7 @@ class Base:
 
 
 @lru_cache(1 << 14)
-def _is_plain(origin: str) -> bool:
+def is_plain_origin(origin: str) -> bool:
     """Whether `origin` is a canonical ``http[s]://host[:port]`` that can be crawled."""
     return resolve(f"{origin}/") == f"{origin}/"
 

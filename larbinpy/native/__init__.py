@@ -4,7 +4,12 @@ It is written in C for the stable interface of CPython 3.11 and later, and it is
 is None if it was not compiled, or if the environment variable LARBINPY_NO_SCAN is set. Each
 caller has Python code for that case, which is the definition of the result.
 
-    module.c    the functions as Python sees them
+    module.c      the functions as Python sees them
+    tokens.c      the tags of a page
+    links.c       which of their attributes are links; which pages are left to the tree
+    resolve.c     references to canonical URLs
+    distinct.h    each text once, by its hash
+    siphash.h     the hash
 """
 
 import os

@@ -341,7 +341,7 @@ static Status base(Links *links, const Tag *tag)
         return LEFT;  /* The tree might move one before the other. */
     links->has_base = true;
     PyObject *done = PyObject_CallMethod(
-        links->reader, "rebase", "y#", tag->text.at, (Py_ssize_t)tag->text.size);
+        links->reader, "rebase_by", "y#", tag->text.at, (Py_ssize_t)tag->text.size);
     if (!done)
         return FAILED;
     Status status = done == Py_None ? LEFT : DONE;

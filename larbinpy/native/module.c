@@ -20,7 +20,7 @@ static PyObject *packed(const Urls *urls)
 /* Resolve the references of `links` against the base that the reader knows by now. */
 static Status resolve(Urls *urls, const Links *links)
 {
-    PyObject *base = PyObject_GetAttrString(links->reader, "base");
+    PyObject *base = PyObject_GetAttrString(links->reader, "plain_base");
     if (!base)
         return FAILED;
     Py_ssize_t size;

@@ -5,6 +5,7 @@ page's type; if the type says nothing, by the beginning of the body.
 
     body        chooses the reader of a body
     charset     the encoding of a page; HTML bytes to a tree, with turbohtml
+    scan        ordinary HTML pages without a tree, with the compiled module
     html, xml   trees to elements
     elements    which attributes of an element are links
     feeds       sitemaps, RSS and Atom, as streams, with lxml

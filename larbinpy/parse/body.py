@@ -7,9 +7,9 @@ from larbinpy.page import Page
 from larbinpy.parse import feeds, xml
 from larbinpy.parse.charset import decode
 from larbinpy.parse.elements import collect_css
-from larbinpy.parse.html import read_html
 from larbinpy.parse.link import Collector
 from larbinpy.parse.manifest import read_manifest
+from larbinpy.parse.scan import read_html
 
 #: Types that servers send if they do not know the type (MIME Sniffing standard, section 5).
 _UNKNOWN = frozenset(

@@ -8,6 +8,7 @@ true are ignored, as they would lose all links: UTF-16 without zero bytes, and t
 import codecs
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from urllib.parse import quote_from_bytes
 
 import turbohtml
@@ -64,6 +65,42 @@ def document(body: bytes, http_charset: str | None = None) -> turbohtml.Document
         if guess is not None:
             found = _parse(body, guess)
     return found
+
+
+def fragment(markup: bytes, charset: str | None) -> turbohtml.Document:
+    """Parse a few tags of a page in `charset`, or in ASCII if that is None.
+
+    `encoding_confidence` of the result is "certain" if a <meta> among them declares a charset.
+    """
+    return _parse(markup, charset)
+
+
+@lru_cache(256)
+def named(label: str) -> str | None:
+    """Return the WHATWG name of the encoding that HTTP calls `label`; None if there is none."""
+    found = _parse(b"", label)
+    return found.encoding if found.encoding_confidence == "certain" else None
+
+
+def undeclared(body: bytes) -> str | None:
+    """Return the encoding of an HTML page that declares none in a `<meta>`, and HTTP none, either.
+
+    None if that is not obvious: `document` tells.
+    """
+    if b"charset" in body[:_PRESCANNED].lower():
+        return None
+    if body.isascii():
+        return "windows-1252"
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return None
+    return "UTF-8"
+
+
+def is_marked(body: bytes) -> bool:
+    """Whether `body` begins with a byte-order mark."""
+    return body.startswith(tuple(mark for mark, _ in _MARKS))
 
 
 def decode(body: bytes, http_charset: str | None = None) -> tuple[str, str]:
@@ -138,11 +175,7 @@ def _parse(body: bytes, label: str | None) -> turbohtml.Document:
 def _incredible(name: str | None, body: bytes) -> bool:
     if name == "replacement":
         return True
-    return name in ("UTF-16LE", "UTF-16BE") and b"\0" not in body[:_HEAD] and not _marked(body)
-
-
-def _marked(body: bytes) -> bool:
-    return body.startswith(tuple(mark for mark, _ in _MARKS))
+    return name in ("UTF-16LE", "UTF-16BE") and b"\0" not in body[:_HEAD] and not is_marked(body)
 
 
 def _utf16_unmarked(body: bytes) -> str | None:
@@ -183,12 +216,13 @@ def _shortened(body: bytes) -> bytes:
 
     Both ends are kept, so no link is lost beside a long script, text or data: URL.
     """
-    if not _has_long_run(body):
+    if not has_long_run(body):
         return body
     return _LONG_RUN.sub(_ends, body)
 
 
-def _has_long_run(body: bytes) -> bool:
+def has_long_run(body: bytes) -> bool:
+    """Whether `body` may have a run that `document` shortens."""
     # A run this long covers at least one whole block of half its length.
     block = _LONGEST_RUN // 2
     starts = range(0, len(body) - block + 1, block)

@@ -1,4 +1,4 @@
-"""Links of HTML pages, from turbohtml's tree.
+"""Links of HTML pages, from turbohtml's tree: the definition, of which `scan` is a fast version.
 
 turbohtml's own `links()` is not used: it lists strings in style sheets and in srcset that are
 no URLs, and a selector over the few attributes that matter finds the elements in half the
@@ -8,7 +8,7 @@ time. `elements` decides which attributes are links.
 from turbohtml import Element
 
 from larbinpy.parse import elements
-from larbinpy.parse.charset import document, query_encoder
+from larbinpy.parse.charset import document, fragment, query_encoder
 from larbinpy.parse.link import Collector, Kind, unendorsed
 from larbinpy.url import parse
 
@@ -18,19 +18,34 @@ _ATTRIBUTES = (*elements.OWN_ATTRIBUTES, *elements.COMMON_ATTRIBUTES, r"xlink\:h
 _SELECTOR = ":is(" + ",".join(f"[{name}]" for name in _ATTRIBUTES) + ",meta,style)"
 
 
-def read_html(body: bytes, http_charset: str | None, out: Collector) -> str | None:
+def read_tree(body: bytes, http_charset: str | None, out: Collector) -> str | None:
     """Add the links of an HTML page; return its encoding."""
     tree = document(body, http_charset)
     found = tree.select(_SELECTOR)
-    tags = [element.tag for element in found]
-    if "base" in tags:
+    if any(element.tag == "base" for element in found):
         out.rebase(_base_url(found, out.base))
     out.encode = query_encoder(tree.encoding)
+    _read_elements(found, out)
+    return tree.encoding
+
+
+def read_fragment(markup: bytes, charset: str | None, out: Collector) -> None:
+    """Add the links of the elements in a few tags of a page; `base` is not obeyed."""
+    _read_elements(fragment(markup, charset).select(_SELECTOR), out)
+
+
+def base_of(markup: bytes, charset: str | None, page: str) -> str:
+    """Return the document base URL of `page` if `markup` is its first <base>."""
+    return _base_url(fragment(markup, charset).select("base"), page)
+
+
+def _read_elements(found: list[Element], out: Collector) -> None:
     readers = elements.READERS
     followed: set[str] = set()
-    for tag, element in zip(tags, found, strict=True):
+    for element in found:
         if out.full:
             break
+        tag = element.tag
         # Most of these attributes are rare, and `in` takes half the time of getting a value.
         held, get = element.attrs, element.attr
         if tag == "a":
@@ -47,7 +62,6 @@ def read_html(body: bytes, http_charset: str | None, out: Collector) -> str | No
         if "style" in held or "background" in held or "xlink:href" in held:
             elements.collect_common(get, out)
             elements.collect_xlink(tag, get("xlink:href"), out)
-    return tree.encoding
 
 
 def _base_url(found: list[Element], fallback: str) -> str:

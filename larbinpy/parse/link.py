@@ -51,13 +51,19 @@ class Link:
     #: Canonical, as `larbinpy.url.resolve` spells it.
     url: str
     kind: Kind
-    #: Every occurrence of the link in the page has rel=nofollow, ugc or sponsored.
+    #: Every occurrence of the link with this kind has rel=nofollow, ugc or sponsored.
     nofollow: bool = False
 
 
-#: The kinds by their numbers in `PackedLinks`, and the bit of a link with nofollow.
+#: The kinds by their numbers in `PackedLinks`, and the bit of a link with nofollow. If a URL has
+#: several kinds in a page, the first of them counts.
 KINDS = (Kind.PAGE, Kind.IMAGE, Kind.REQUISITE)
 NOFOLLOW = 4
+
+
+def packed_flags(kind: Kind, nofollow: bool) -> int:
+    """Return the flags of a link in `PackedLinks`."""
+    return KINDS.index(kind) | (NOFOLLOW if nofollow else 0)
 
 
 class PackedLinks(Sequence[Link]):
@@ -117,13 +123,14 @@ class Collector:
     """Gathers the links of one page.
 
     Each distinct reference is resolved once, because resolving takes longer than finding. A URL
-    that occurs as a PAGE and as another kind is a PAGE.
+    that occurs with several kinds has the first of them in the order of `KINDS`.
     """
 
     __slots__ = (
         "_base",
         "_by_reference",
         "_by_url",
+        "_packed",
         "_room",
         "agent",
         "encode",
@@ -144,6 +151,7 @@ class Collector:
         self.nofollow = False
         self._by_reference: dict[str, Link] = {}
         self._by_url: dict[str, Link] = {}
+        self._packed: PackedLinks | None = None
         self._room = _MAX_CHARACTERS
 
     def __repr__(self) -> str:
@@ -153,6 +161,11 @@ class Collector:
     def base(self) -> str:
         """The absolute URL that references are resolved against."""
         return self._base.url
+
+    @property
+    def links(self) -> list[Link]:
+        """The links so far."""
+        return list(self._by_url.values())
 
     @property
     def count(self) -> int:
@@ -174,14 +187,16 @@ class Collector:
         link = self._by_reference.get(reference)
         if link is None:
             link = self._enter(reference, kind, nofollow)
-        if kind is _PAGE and (link.nofollow or link.kind is not kind):
-            link.nofollow = nofollow
+        if kind is link.kind:
+            link.nofollow = link.nofollow and nofollow
+        elif KINDS.index(kind) < KINDS.index(link.kind):
             link.kind = kind
+            link.nofollow = nofollow
 
     def _enter(self, reference: str, kind: Kind, nofollow: bool) -> Link:
         if self.full:
             return _NOWHERE
-        url = self._resolve(reference)
+        url = self.resolve(reference)
         if url is None:
             link = _NOWHERE
         elif url in self._by_url:
@@ -193,7 +208,17 @@ class Collector:
         self.full = self._room <= 0 or len(self._by_reference) >= MAX_LINKS
         return link
 
-    def _resolve(self, reference: str) -> str | None:
+    def replace(self, links: PackedLinks) -> None:
+        """Take `links` in place of those that were added."""
+        self._packed = links
+
+    @property
+    def plain_base(self) -> str:
+        """The base if plain references may be appended to its folders, else an empty text."""
+        return self._base.url if self._base.is_plain else ""
+
+    def resolve(self, reference: str) -> str | None:
+        """Resolve a reference without fragment; None unless it can be crawled."""
         if self.encode is not None and not reference.isascii():
             reference = self.encode(reference)
         if len(reference) > _MAX_REFERENCE:
@@ -201,7 +226,7 @@ class Collector:
         return self._base.resolve(reference)
 
     def parsed(self, charset: str | None) -> Parsed:
-        return Parsed(list(self._by_url.values()), charset, self.noindex, self.nofollow)
+        return Parsed(self._packed or self.links, charset, self.noindex, self.nofollow)
 
 
 def unendorsed(rel: str) -> bool:

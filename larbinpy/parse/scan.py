@@ -1,0 +1,110 @@
+"""Links of ordinary HTML pages without a tree, by the compiled module.
+
+`native/links.c` says which pages are ordinary. The scan reads the frequent elements itself; for
+the others it asks `_Answers`, which uses the tree and the other modules here for single tags.
+"""
+
+from functools import lru_cache
+
+from larbinpy.native import native
+from larbinpy.parse import charset
+from larbinpy.parse.html import base_of, read_fragment, read_tree
+from larbinpy.parse.link import (
+    KINDS,
+    Collector,
+    Kind,
+    PackedLinks,
+    packed_flags,
+    relation_kind,
+    unendorsed,
+)
+from larbinpy.url import is_plain_origin
+
+#: Encodings in which bytes below 0x40 may not be ASCII.
+_INCOMPATIBLE = frozenset({"UTF-16LE", "UTF-16BE", "ISO-2022-JP", "replacement"})
+_UTF8_MARK = b"\xef\xbb\xbf"
+#: Stands for a <link> that is not followed.
+_NOT_FOLLOWED = len(KINDS)
+
+
+def read_html(body: bytes, http_charset: str | None, out: Collector) -> str | None:
+    """Add the links of an HTML page; return its encoding."""
+    found = None if native is None else read_scan(body, http_charset, out)
+    return found or read_tree(body, http_charset, out)
+
+
+def read_scan(body: bytes, http_charset: str | None, out: Collector) -> str | None:
+    """As `read_tree`, with the compiled module; None if the page is left to the tree."""
+    assert native is not None
+    name = _declared(body, http_charset)
+    if name in _INCOMPATIBLE or b"\0" in body or charset.has_long_run(body):
+        return None
+    answers = _Answers(out, name)
+    known = [(link.url, packed_flags(link.kind, link.nofollow)) for link in out.links]
+    found = native.scan(body, out.agent, name is not None, known, answers)
+    name = answers.charset or charset.undeclared(body)
+    if found is None or name is None or name in _INCOMPATIBLE:
+        return None
+    out.noindex = out.noindex or answers.noindex
+    out.nofollow = out.nofollow or answers.nofollow
+    out.replace(PackedLinks(*found))
+    return name
+
+
+def _declared(body: bytes, http_charset: str | None) -> str | None:
+    """Return the encoding that a mark or HTTP declares; "replacement" if in doubt."""
+    if charset.is_marked(body):
+        return "UTF-8" if body.startswith(_UTF8_MARK) else "replacement"
+    return charset.named(http_charset) if http_charset else None
+
+
+class _Answers(Collector):
+    """Answers the questions of a scan."""
+
+    def __init__(self, out: Collector, name: str | None) -> None:
+        super().__init__(out.base, out.agent)
+        self._found: list[tuple[str, int]] = []
+        self.charset = name
+        self.encode = charset.query_encoder(name)
+
+    def read(self, markup: bytes, in_svg: bool) -> list[tuple[str, int]] | None:
+        """Return the references in a tag, each with its flags.
+
+        None if the tag has letters whose encoding is not known.
+        """
+        if self.charset is None and not markup.isascii():
+            return None
+        self._found = []
+        read_fragment(b"<svg>" + markup if in_svg else markup, self.charset, self)
+        return self._found
+
+    def add(self, reference: str, kind: Kind, nofollow: bool = False) -> None:
+        self._found.append((reference, packed_flags(kind, nofollow)))
+
+    def declare(self, meta: bytes) -> bool:
+        """Take the encoding that a <meta> declares; return whether it declares one."""
+        found = charset.fragment(meta, None)
+        if found.encoding_confidence == "certain":
+            self.charset = found.encoding
+            self.encode = charset.query_encoder(found.encoding)
+        return self.charset is not None
+
+    def rebase_by(self, element: bytes) -> bool | None:
+        """Obey a <base>; None if its encoding is not known."""
+        if self.charset is None and not element.isascii():
+            return None
+        self.rebase(base_of(element, self.charset, self.base))
+        return True
+
+    @staticmethod
+    def is_origin(origin: str) -> bool:
+        """Whether paths may be appended to `origin`."""
+        return is_plain_origin(origin)
+
+    @staticmethod
+    @lru_cache(1 << 10)
+    def relation(rel: str, destination: str) -> int:
+        """Return the flags of a <link> with these values of `rel` and `as`."""
+        kind = relation_kind(rel, destination)
+        number = _NOT_FOLLOWED if kind is None else KINDS.index(kind)
+        return packed_flags(Kind.PAGE, unendorsed(rel)) | number
