@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from larbinpy.native import native
-from larbinpy.parse.html import read_html as read_tree
+from larbinpy.parse.html import read_tree
 from larbinpy.parse.link import Collector, Kind
+from larbinpy.parse.scan import read_scan
 from tests.support.oddmarkup import GRAMMARS, KINDS
 from tests.support.oddpages import OddPages, Page
 from tests.support.pagefuzz import Reader, Tally, compare, shrunk
@@ -31,10 +32,6 @@ def real() -> list[bytes]:
 def odd(count: int, seed: int = 1, start: int = 0) -> list[Page]:
     pages = OddPages(seed, real())
     return [pages.page(number) for number in range(start, start + count)]
-
-
-def read_scan(body: bytes, http_charset: str | None, out: Collector) -> str | None:
-    return None
 
 
 # -- the scan

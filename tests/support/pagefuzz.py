@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from time import process_time
 from typing import NamedTuple
 
-from larbinpy.parse.html import read_html as read_tree
+from larbinpy.parse.html import read_tree
 from larbinpy.parse.link import Collector, Kind
 from tests.support.oddpages import AGENT, Page
 
