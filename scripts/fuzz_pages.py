@@ -14,7 +14,6 @@ from random import SystemRandom
 from typing import Any
 
 from larbinpy.parse.scan import read_scan
-
 from tests.support.oddpages import OddPages, Page
 from tests.support.pagefuzz import Tally
 
