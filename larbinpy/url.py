@@ -120,18 +120,22 @@ class Base:
         self.url = url
         #: Empty if no reference may be appended to it.
         self._origin = ""
-        #: The folder of `url` under "", the one above it under "../", and so on.
-        self._folders: dict[str, str] = {}
+        #: The folder of `url` under "", the one above it under "../", and so on; made when needed.
+        self._folders: dict[str, str] | None = None
         if _spell(url) == url and len(url) <= MAX_LENGTH:
             origin = url[: url.index("/", 8)]
             if is_plain_origin(origin):
                 self._origin = origin
-                folder = url.partition("?")[0]
-                for up in _UP:
-                    folder = folder[: folder.rindex("/", 0, -1 if up else None) + 1]
-                    self._folders[up] = folder
-                    if len(folder) == len(origin) + 1:
-                        break
+
+    def _above(self) -> dict[str, str]:
+        folders: dict[str, str] = {}
+        folder = self.url.partition("?")[0]
+        for up in _UP if self._origin else ():
+            folder = folder[: folder.rindex("/", 0, -1 if up else None) + 1]
+            folders[up] = folder
+            if len(folder) == len(self._origin) + 1:
+                break
+        return folders
 
     def __repr__(self) -> str:
         return f"<Base {self.url}>"
@@ -153,6 +157,8 @@ class Base:
                 url = self._origin + reference
         else:
             head, up, rest = reference.rpartition("../")
+            if self._folders is None:
+                self._folders = self._above()
             folder = self._folders.get(head + up)
             if folder is not None and _RELATIVE(rest):
                 url = folder + rest
@@ -162,8 +168,10 @@ class Base:
 
     def _resolve_other(self, reference: str) -> str | None:
         """Resolve one of the few references that are not plain."""
-        if reference in self._folders:
-            return self._folders[reference] if reference else self.url
+        if not reference and self._origin:
+            return self.url
+        if self._folders and reference in self._folders:
+            return self._folders[reference]
         return None if _OTHER_SCHEME(reference) else resolve(reference, self.url)
 
 

@@ -10,6 +10,7 @@ caller has Python code for that case, which is the definition of the result.
     resolve.c     references to canonical URLs
     distinct.h    each text once, by its hash
     siphash.h     the hash
+    memo.h        answers of the Python code that pages need again
 """
 
 import os

@@ -22,6 +22,8 @@
 
 #include <string.h>
 
+#include "memo.h"
+
 /* Pages with more references are LEFT; the tree's reader has the bounds. */
 #define MOST_REFERENCES 30000
 
@@ -77,22 +79,24 @@ static const char *const SHAPES[][14] = {
 
 #define LENGTHS(table) (sizeof (table) / sizeof *(table))
 
-static Role role_of(Text name)
+static const Element *element_named(Text name)
 {
+    static const Element OTHERS = {NULL, OTHER_ELEMENT};
     if (name.size < LENGTHS(ELEMENTS))
         for (const Element *element = ELEMENTS[name.size]; element->name; element++)
-            if (is_word(name, element->name))
-                return element->role;
-    return OTHER_ELEMENT;
+            if (spells(name.at, element->name, name.size))
+                return element;
+    return &OTHERS;
 }
 
-static bool is_shape(Text name)
+/* The name of an element of SVG as it stands in the table, NULL if it does not. */
+static const char *shape_named(Text name)
 {
     if (name.size < LENGTHS(SHAPES))
         for (const char *const *shape = SHAPES[name.size]; *shape; shape++)
-            if (is_word(name, *shape))
-                return true;
-    return false;
+            if (spells(name.at, *shape, name.size))
+                return *shape;
+    return NULL;
 }
 
 /* The kinds of values: as they stand; with "&amp;" as the only reference; for the reader. */
@@ -220,21 +224,21 @@ static Status ask(Links *links, Text text)
 /* The kind and NOFOLLOW of a <link> with these values, KIND for none; less than 0 if that fails. */
 static int relation(Links *links, Text rel, Text as)
 {
-    bool same = rel.size == links->rel.size && !memcmp(rel.at, links->rel.at, rel.size);
-    if (same && !as.size)
-        return links->relation;
-    PyObject *found = PyObject_CallMethod(
-        links->reader, "relation", "s#s#", rel.at, (Py_ssize_t)rel.size, as.at,
-        (Py_ssize_t)as.size);
-    if (!found)
-        return -1;
-    int flags = (int)PyLong_AsLong(found);
-    Py_DECREF(found);
-    if (!as.size) {
-        links->rel = rel;
-        links->relation = flags;
+    uint64_t hash = siphash(links->key, rel.at, rel.size);
+    if (as.size)
+        hash = 31 * hash + siphash(links->key, as.at, as.size);
+    static Memo memo;
+    int *flags = recall(memo, hash);
+    if (!flags) {
+        PyObject *found = PyObject_CallMethod(
+            links->reader, "relation", "s#s#", rel.at, (Py_ssize_t)rel.size, as.at,
+            (Py_ssize_t)as.size);
+        if (!found)
+            return -1;
+        flags = keep(memo, hash, (int)PyLong_AsLong(found));
+        Py_DECREF(found);
     }
-    return flags;
+    return *flags;
 }
 
 /* Add the value of `attribute`, if the tag has it, as a link with these flags. */
@@ -272,6 +276,25 @@ static Status add_related(Links *links, const Tag *tag, Attribute attribute, uin
     return (flags & KIND) == KIND ? DONE : add_value(links, tag, attribute, (uint8_t)flags);
 }
 
+/* Whether a style sheet has an @import, the name of a function that takes a URL before a
+** parenthesis, or an escape, which might spell either. larbinpy.parse.css finds the URLs. */
+static bool may_have_urls(Text css)
+{
+    if (memchr(css.at, '\\', css.size))
+        return true;
+    const char *end = css.at + css.size;
+    for (const char *at = css.at; (at = memchr(at, '@', (size_t)(end - at))); at++)
+        if (at + 1 < end && (at[1] == 'i' || at[1] == 'I'))
+            return true;
+    for (const char *at = css.at; (at = memchr(at, '(', (size_t)(end - at))); at++)
+        if (at - css.at >= 3 && (is_word((Text){at - 3, 3}, "url") ||
+                                 is_word((Text){at - 3, 3}, "src") ||
+                                 is_word((Text){at - 3, 3}, "age") ||   /* image */
+                                 is_word((Text){at - 3, 3}, "set")))    /* image-set */
+            return true;
+    return false;
+}
+
 /* Whether the tag has links in attributes that any element may have. */
 static bool has_common(const Tag *tag, bool in_svg)
 {
@@ -282,13 +305,8 @@ static bool has_common(const Tag *tag, bool in_svg)
         if (!in_svg || !value.size || *value.at != '#')
             return true;
     }
-    if (has(tag, STYLE)) {
-        Text style = tag->value[STYLE];
-        /* A URL needs a parenthesis or an at-rule, unless they are written as references. */
-        return memchr(style.at, '(', style.size) || memchr(style.at, '@', style.size) ||
-               memchr(style.at, '&', style.size);
-    }
-    return false;
+    return has(tag, STYLE) && (may_have_urls(tag->value[STYLE]) ||
+                               memchr(tag->value[STYLE].at, '&', tag->value[STYLE].size));
 }
 
 static Status form(Links *links, const Tag *tag)
@@ -349,51 +367,50 @@ static Status base(Links *links, const Tag *tag)
     return status;
 }
 
-static Status open_shape(Links *links, const Tag *tag)
+static Status open_shape(Links *links, const char *name, const Tag *tag)
 {
     if (tag->self_closing)
         return DONE;
-    if (links->shapes == sizeof links->shape / sizeof *links->shape)
+    if (links->shapes == MOST_SHAPES)
         return LEFT;
-    links->shape[links->shapes++] = tag->name;
+    links->shape[links->shapes++] = name;
     return DONE;
 }
 
 /* A start tag within SVG. A reference to a part of this document is none, except in <a>. */
-static Status shape(Links *links, const Tag *tag)
+static Status shape(Links *links, const char *name, const Tag *tag)
 {
-    if (!is_shape(tag->name))
-        return LEFT;
-    bool anchor = is_word(tag->name, "a");
+    bool anchor = *name == 'a' && !name[1];
     bool local = has(tag, HREF) && tag->value[HREF].size && *tag->value[HREF].at == '#';
     bool linked = has(tag, HREF) && (anchor || !local);
     Status status = linked || has_common(tag, !anchor) ? ask(links, tag->text) : DONE;
-    return status == DONE ? open_shape(links, tag) : status;
+    return status == DONE ? open_shape(links, name, tag) : status;
 }
 
 /* A tag within SVG. Within <title> and <desc> HTML's rules hold, so they may hold text alone. */
 static Status svg_tag(Links *links, const Page *page, const Tag *tag)
 {
-    Text last = links->shape[links->shapes - 1];
-    if (page->has_cdata)
+    const char *last = links->shape[links->shapes - 1], *name = shape_named(tag->name);
+    if (!name || page->has_cdata)
         return LEFT;
     if (!tag->is_end)
-        return is_word(last, "title") || is_word(last, "desc") ? LEFT : shape(links, tag);
-    if (!same_word(tag->name, last))
+        return !strcmp(last, "title") || !strcmp(last, "desc") ? LEFT : shape(links, name, tag);
+    if (name != last)
         return LEFT;
     links->shapes--;
     return DONE;
 }
 
 /* Pass over the text of an element that holds raw text. */
-static Status raw(Links *links, Page *page, const Tag *tag, Role role)
+static Status raw(Links *links, Page *page, const Tag *tag, const Element *element)
 {
-    Text text = raw_text(page, tag->name);
+    Text text = raw_text(page, element->name);
+    Role role = element->role;
     /* After both, the standard takes "</script" for a part of the script. */
     if (role == SCRIPT && has_word(text, "<!--") && has_word(text, "<script"))
         return LEFT;
     if (role == STYLES &&
-        (has_common(tag, false) || memchr(text.at, '(', text.size) || has_word(text, "@i")))
+        (has_common(tag, false) || may_have_urls(text)))
         return ask(links, (Text){tag->text.at, (size_t)(page->at - tag->text.at)});
     return DONE;
 }
@@ -425,7 +442,8 @@ static Status own(Links *links, const Tag *tag, Role role)
 
 static Status start_tag(Links *links, Page *page, const Tag *tag)
 {
-    Role role = role_of(tag->name);
+    const Element *element = element_named(tag->name);
+    Role role = element->role;
     if (links->templates && (role == PART || role == FORM))
         return LEFT;
     switch (role) {
@@ -438,7 +456,7 @@ static Status start_tag(Links *links, Page *page, const Tag *tag)
     case FORM:
         return form(links, tag);
     case STYLES:
-        return raw(links, page, tag, role);
+        return raw(links, page, tag, element);
     default:
         break;
     }
@@ -451,9 +469,9 @@ static Status start_tag(Links *links, Page *page, const Tag *tag)
         links->templates++;
         return DONE;
     case SVG:
-        return open_shape(links, tag);
+        return open_shape(links, shape_named(tag->name), tag);
     case RAW: case SCRIPT: case IFRAME:
-        return raw(links, page, tag, role);
+        return raw(links, page, tag, element);
     default:
         return DONE;
     }

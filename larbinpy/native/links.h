@@ -24,6 +24,9 @@ typedef struct {
     uint8_t flags;            /* kind, and NOFOLLOW if all its links of that kind have it */
 } Reference;
 
+/* Pages with deeper drawings are LEFT. */
+#define MOST_SHAPES 32
+
 typedef struct {
     PyObject *reader;         /* the Python object that answers questions; see module.c */
     const char *agent;        /* in lower case */
@@ -37,10 +40,7 @@ typedef struct {
     bool has_base, in_form;
     unsigned templates;       /* how many are open */
     unsigned shapes;          /* how many elements of SVG are open, and their names */
-    Text shape[32];
-    /* The last `rel` and what it means. */
-    Text rel;
-    int relation;
+    const char *shape[MOST_SHAPES];
 } Links;
 
 Status read_links(Links *links, Page page);

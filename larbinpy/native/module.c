@@ -42,7 +42,6 @@ static PyObject *scan(PyObject *Py_UNUSED(self), PyObject *arguments)
                           &PyList_Type, &known, &links.reader))
         return NULL;
     links.declared = declared;
-    links.rel = (Text){"", 0};
     links.kept = PyList_New(0);
     Status status = links.kept ? add_known(&urls, known, key) : FAILED;
     if (status == DONE)

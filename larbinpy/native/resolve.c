@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "memo.h"
+
 /* As larbinpy.url.MAX_LENGTH; longer ones are left to the reader. */
 #define MAX_LENGTH 8000
 #define LONGEST_ORIGIN 300
@@ -24,12 +26,11 @@ typedef struct {
     size_t origin;            /* its length */
     size_t folder[MOST_UP];   /* lengths of the folder and of those above it, with their slash */
     unsigned folders;
-    Text other;               /* another origin, the last that the reader accepted */
 } Base;
 
 static Base prepared(Text url)
 {
-    Base base = {.url = url, .other = {"", 0}};
+    Base base = {.url = url};
     const char *slash = url.size > 8 ? memchr(url.at + 8, '/', url.size - 8) : NULL;
     if (!slash)
         return base;
@@ -84,26 +85,25 @@ static bool is_relative(const char *at, const char *end)
     return at < end && *at != '?' && is_path(at, end);
 }
 
-/* Whether the reader accepts `origin`. */
-static Status is_origin(Base *base, PyObject *reader, Text origin, bool *result)
+/* Whether paths may be appended to `origin`; less than 0 if that fails. */
+static int is_origin(const Links *links, Text origin)
 {
-    *result = (origin.size == base->origin && !memcmp(origin.at, base->url.at, origin.size)) ||
-              (origin.size == base->other.size && !memcmp(origin.at, base->other.at, origin.size));
-    if (*result)
-        return DONE;
-    PyObject *answer = PyObject_CallMethod(
-        reader, "is_origin", "s#", origin.at, (Py_ssize_t)origin.size);
-    if (!answer)
-        return FAILED;
-    *result = PyObject_IsTrue(answer);
-    Py_DECREF(answer);
-    if (*result)
-        base->other = origin;
-    return DONE;
+    static Memo memo;
+    uint64_t hash = siphash(links->key, origin.at, origin.size);
+    int *known = recall(memo, hash);
+    if (!known) {
+        PyObject *found = PyObject_CallMethod(
+            links->reader, "is_origin", "s#", origin.at, (Py_ssize_t)origin.size);
+        if (!found)
+            return -1;
+        known = keep(memo, hash, PyObject_IsTrue(found));
+        Py_DECREF(found);
+    }
+    return *known;
 }
 
 /* The two parts of the URL of a plain reference; `*head` is empty for others. */
-static Status joined(Base *base, PyObject *reader, Text reference, Text *head, Text *tail)
+static Status joined(const Base *base, const Links *links, Text reference, Text *head, Text *tail)
 {
     const char *at = reference.at, *end = at + reference.size;
     *head = (Text){at, 0};
@@ -111,16 +111,12 @@ static Status joined(Base *base, PyObject *reader, Text reference, Text *head, T
     if (reference.size > 8 && !memcmp(at, "http", 4)) {
         size_t most = reference.size < LONGEST_ORIGIN ? reference.size : LONGEST_ORIGIN;
         const char *slash = memchr(at + 8, '/', most - 8);
-        bool accepted = false;
-        if (slash && is_path(slash + 1, end)) {
-            Text origin = {at, (size_t)(slash - at)};
-            if (is_origin(base, reader, origin, &accepted) == FAILED)
-                return FAILED;
-        }
-        if (accepted)
+        int accepted = slash && is_path(slash + 1, end)
+                           ? is_origin(links, (Text){at, (size_t)(slash - at)}) : 0;
+        if (accepted > 0)
             *head = reference, *tail = (Text){end, 0};
-        if (accepted || slash)
-            return DONE;
+        if (slash)
+            return accepted < 0 ? FAILED : DONE;
     }
     if (!base->url.size)
         return DONE;
@@ -131,9 +127,11 @@ static Status joined(Base *base, PyObject *reader, Text reference, Text *head, T
             *head = (Text){base->url.at, base->origin};
     } else {
         unsigned up = 0;
+        if (end - at >= 2 && !memcmp(at, "./", 2))
+            at += 2;
         for (; end - at >= 3 && !memcmp(at, "../", 3); at += 3)
             up++;
-        if (up < base->folders && (is_relative(at, end) || (up && at == end))) {
+        if (up < base->folders && (is_relative(at, end) || at == end)) {
             *head = (Text){base->url.at, base->folder[up]};
             *tail = (Text){at, (size_t)(end - at)};
         }
@@ -231,7 +229,7 @@ Status resolve_links(Urls *urls, const Links *links, Text url)
     for (uint32_t k = 0; status == DONE && k < links->count; k++) {
         const Reference *reference = &links->references[k];
         Text head, tail;
-        status = joined(&base, links->reader, reference->text, &head, &tail);
+        status = joined(&base, links, reference->text, &head, &tail);
         if (status != DONE)
             break;
         if (head.size && head.size + tail.size <= MAX_LENGTH)

@@ -9,37 +9,10 @@
 
 #include "tokens.h"
 
-#include <string.h>
-
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
-}
-
 static bool begins(const char *at, const char *end, const char *word)
 {
     size_t size = strlen(word);
-    if ((size_t)(end - at) < size)
-        return false;
-    for (size_t k = 0; k < size; k++)
-        if (lower(at[k]) != word[k])
-            return false;
-    return true;
-}
-
-bool is_word(Text text, const char *word)
-{
-    return text.size == strlen(word) && begins(text.at, text.at + text.size, word);
-}
-
-bool same_word(Text text, Text other)
-{
-    if (text.size != other.size)
-        return false;
-    for (size_t k = 0; k < text.size; k++)
-        if (lower(text.at[k]) != lower(other.at[k]))
-            return false;
-    return true;
+    return (size_t)(end - at) >= size && spells(at, word, size);
 }
 
 bool has_word(Text text, const char *word)
@@ -216,19 +189,20 @@ bool next_tag(Page *page, Tag *tag)
     return false;
 }
 
-Text raw_text(Page *page, Text name)
+Text raw_text(Page *page, const char *word)
 {
     const char *at = page->at, *end = page->end;
+    size_t size = strlen(word);
     Text text = {at, 0};
     for (; (at = find(at, end, '<')) < end; at++) {
-        if ((size_t)(end - at) < name.size + 3) {
+        if ((size_t)(end - at) < size + 3) {
             at = end;
             break;
         }
-        const char *close = at + 2 + name.size;
+        const char *close = at + 2 + size;
         if (at[1] != '/' || (*close != '>' && *close != '/' && !is_space(*close)))
             continue;
-        if (same_word((Text){at + 2, name.size}, name))
+        if (spells(at + 2, word, size))
             break;
     }
     page->at = at;

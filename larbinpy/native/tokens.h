@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* A piece of the page, not terminated. */
 typedef struct {
@@ -40,16 +41,30 @@ typedef struct {
 /* Read up to the end of the next tag; false at the end of the page. */
 bool next_tag(Page *page, Tag *tag);
 
-/* Read the text of a raw text element up to its end tag, which is next, or the end of the page. */
-Text raw_text(Page *page, Text name);
-
-/* Whether `text` is `word`, which is in lower case, in any case of ASCII. */
-bool is_word(Text text, const char *word);
-
-bool same_word(Text text, Text other);
+/* Read raw text up to the end tag of the element `word`, which is next, or the end of the page. */
+Text raw_text(Page *page, const char *word);
 
 /* Whether `word` occurs in `text`, in any case of ASCII. */
 bool has_word(Text text, const char *word);
+
+static inline char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+}
+
+/* Whether the `size` bytes at `text` are those at `word`, which is in lower case, in any case. */
+static inline bool spells(const char *text, const char *word, size_t size)
+{
+    for (size_t k = 0; k < size; k++)
+        if (lower(text[k]) != word[k])
+            return false;
+    return true;
+}
+
+static inline bool is_word(Text text, const char *word)
+{
+    return text.size == strlen(word) && spells(text.at, word, text.size);
+}
 
 static inline bool has(const Tag *tag, Attribute attribute)
 {
