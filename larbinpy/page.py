@@ -1,5 +1,6 @@
 """The result of fetching one URL, and its line in the crawl log."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -42,8 +43,9 @@ class Page:
     received: int = 0
     #: One short line with the reason, if the outcome alone does not give it.
     detail: str = ""
-    #: Canonical URLs of all kinds that the page links to, once it is parsed.
-    links: list[str] = field(default_factory=list)
+    #: Canonical URLs of all kinds that the page links to, once it is parsed; a list of them is
+    #: made when it is first looked at.
+    links: Sequence[str] = field(default_factory=list)
     #: Its encoding, once it is parsed.
     charset: str | None = None
     #: Status line and header lines of the reply as received, each with its line end.

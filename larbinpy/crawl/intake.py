@@ -13,6 +13,7 @@ from larbinpy.outcome import Outcome
 from larbinpy.output.plug import NO_REFRESH, Refresher, ReplyListener
 from larbinpy.page import Fate, Page
 from larbinpy.parse import Link, Parsed, redirect_target
+from larbinpy.parse.link import Urls, endorsed
 from larbinpy.stats.counters import Stats
 from larbinpy.url import Url, hash64
 
@@ -150,7 +151,7 @@ class Intake:
         Output comes first: if it fails, the page is still owed, and its digest is still new.
         """
         page.charset = parsed.charset
-        page.links = [link.url for link in parsed.links]
+        page.links = Urls(parsed.links)
         kept = not parsed.noindex or self._settings.ignore_robots
         if kept and (not self._settings.specific_search or self._types.specific(page.type)):
             self._output(page, self._output_plug.loaded)
@@ -159,7 +160,7 @@ class Intake:
         self._frontier.finished(page, now, self._wall())
         links = parsed.links
         if not self._settings.ignore_robots:
-            links = [] if parsed.nofollow else [link for link in links if not link.nofollow]
+            links = [] if parsed.nofollow else endorsed(links)
         self._stats.links += len(parsed.links)
         self._admit(page.url, links, now)
 

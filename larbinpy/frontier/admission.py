@@ -3,14 +3,14 @@
 from collections import Counter
 from collections.abc import Sequence
 from itertools import compress
-from operator import not_
 
-from larbinpy.frontier.recent_links import RecentLinks
+from larbinpy.frontier.recent_links import RecentHashes, RecentLinks
 from larbinpy.frontier.scope import Candidate, Scope
+from larbinpy.native import native
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
 from larbinpy.storage.seen import Seen
-from larbinpy.url import Url, fingerprint, fingerprints, host_of, resolve
+from larbinpy.url import Url, fingerprint, host_of, resolve
 
 #: Redirects in a row; browsers stop at 20, crawlers at 5 to 10.
 _MAX_HOPS = 10
@@ -22,7 +22,7 @@ class Admission:
     def __init__(self, scope: Scope, seen: Seen) -> None:
         self._scope = scope
         self._seen = seen
-        self._recent = RecentLinks()
+        self._recent = RecentLinks() if native is None else RecentHashes(native)
         #: Links left out or already seen, by outcome, since the start.
         self.refused: Counter[Outcome] = Counter()
         #: Whether seeds were taken that had been seen, so that a URL may end twice.
@@ -55,7 +55,7 @@ class Admission:
         """The URLs of those `links` of a page that are wanted and new."""
         if redirect and parent.seed:
             self._scope.allow_hosts(host_of(link.url) for link in links)
-        # Most links were seen before, so this is checked first: it takes a seventh of the time.
+        # Most links were seen before, so this is checked first: it takes a fraction of the time.
         links = self._scope.followed(links)
         unseen = self._unseen(links)
         wanted, candidates = [], []
@@ -73,13 +73,11 @@ class Admission:
 
     def _unseen(self, links: Sequence[Link]) -> list[tuple[Link, int]]:
         """The `links` that were not seen before, each with its fingerprint."""
-        links = self._recent.others(links)
-        keys = fingerprints(link.url for link in links)
+        others, keys = self._recent.others(links)
         unseen = self._seen.unseen(keys)
         # Only seen URLs are remembered: most URLs that are linked once are never linked again.
-        seen = compress(links, map(not_, unseen))
-        self._recent.learn(link.url for link in seen)
-        return list(compress(zip(links, keys, strict=True), unseen))
+        self._recent.learn(others, unseen)
+        return [(others[k], keys[k]) for k in compress(range(len(keys)), unseen)]
 
     def _in_scope(self, parent: Url, link: Link, redirect: bool) -> Url | Outcome:
         # Like redirects, requisites cost no depth, so their number in a row is bounded.

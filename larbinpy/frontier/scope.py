@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
+from larbinpy.parse.link import PackedLinks, with_kinds
 from larbinpy.url import Url, host_of
 
 #: A path that repeats this many of its segments is a spider trap (BUbiNG allows two
@@ -85,6 +86,7 @@ class Scope:
             self._kinds = tuple(Kind)
         elif settings.get_image:
             self._kinds = (Kind.PAGE, Kind.IMAGE)
+        self._wanted = with_kinds(self._kinds)
         self._rules = list(self._chosen(settings))
         self._requisite_rules = [
             rule for rule in self._rules if settings.requisites not in rule.spares
@@ -160,13 +162,15 @@ class Scope:
     def _lock_site(self, candidate: Candidate) -> Outcome | None:
         return None if host_of(candidate.url) in self._seed_hosts else Outcome.OUT_SITE
 
-    def followed(self, links: Iterable[Link]) -> list[Link]:
+    def followed(self, links: Sequence[Link]) -> Sequence[Link]:
         """The `links` of kinds that are followed.
 
         Pages are always followed, images with getImage, and all requisites with anyType or
         `requisites`, because only then their types are fetched. Links to types that
         specificSearch looks for are followed, too.
         """
+        if isinstance(links, PackedLinks) and not self._privileged:
+            return links.select(self._wanted)
         kinds, privileged = self._kinds, self.privileged
         return [link for link in links if link.kind in kinds or privileged(link.url)]
 

@@ -11,6 +11,10 @@ caller has Python code for that case, which is the definition of the result.
     distinct.h    each text once, by its hash
     siphash.h     the hash
     memo.h        answers of the Python code that pages need again
+    packed.c      links in flat buffers: the choice of some of them
+    recent.c      a cache of the URLs that pages link to most; fingerprints of the others
+    blake2b.c     fingerprints
+    table.c       lookups and insertions in a FingerprintTable
 """
 
 import os

@@ -2,6 +2,45 @@
 
 from typing import Any
 
+from typing_extensions import Buffer
+
 def scan(
     body: bytes, agent: str, declared: bool, known: list[tuple[str, int]], reader: Any
 ) -> tuple[bytes, bytes, bytes] | None: ...
+def absent(slots: Buffer, bases: Buffer, widths: Buffer, batch: list[int]) -> list[bool]:
+    """For each of `batch`, in order: whether it is not in a table of fingerprints without strays.
+
+    The three buffers are the memory of the table, its slots, and the first slot and the number of
+    slots of each region, in unsigned numbers of 64 bits.
+    """
+
+def add(slots: Buffer, bases: Buffer, widths: Buffer, last: int, batch: list[int]) -> list[bool]:
+    """Add `batch` to the table; for each, in order: whether it was new.
+
+    Ends before the first fingerprint that has no slot: 0, or one that would lie in slot `last`.
+    The result is shorter than `batch` then.
+    """
+
+def learn_links(
+    recent: Buffer, text: Buffer, ends: Buffer, flags: Buffer, unseen: list[bool]
+) -> None:
+    """Add the links that are not `unseen` to the cache `recent`.
+
+    The links are in the buffers of a `PackedLinks`, and `unseen` has a value for each.
+    """
+
+def select_links(
+    text: Buffer, ends: Buffer, flags: Buffer, wanted: int
+) -> tuple[bytes, bytes, bytes]:
+    """Return `text`, `ends` and `flags` of those links for whose flags `wanted` has a bit.
+
+    Bit 1 << flags stands for them.
+    """
+
+def unknown_links(
+    recent: Buffer, text: Buffer, ends: Buffer, flags: Buffer
+) -> tuple[tuple[bytes, bytes, bytes], list[int]]:
+    """Return `text`, `ends` and `flags` of the links that are not in the cache, and fingerprints.
+
+    The cache `recent` is a key of 16 random bytes and a power of two of sets, each of 32 bytes.
+    """

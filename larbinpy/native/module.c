@@ -4,7 +4,10 @@
 #include <Python.h>
 
 #include "links.h"
+#include "packed.h"
+#include "recent.h"
 #include "resolve.h"
+#include "table.h"
 
 /* The key of all hashes of this process. */
 static SipKey key;
@@ -64,6 +67,11 @@ static PyObject *scan(PyObject *Py_UNUSED(self), PyObject *arguments)
 
 static PyMethodDef methods[] = {
     {"scan", scan, METH_VARARGS, NULL},
+    {"absent", table_absent, METH_VARARGS, NULL},
+    {"add", table_add, METH_VARARGS, NULL},
+    {"learn_links", learn_links, METH_VARARGS, NULL},
+    {"select_links", select_links, METH_VARARGS, NULL},
+    {"unknown_links", unknown_links, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

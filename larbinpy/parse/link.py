@@ -1,11 +1,14 @@
 """The result of parsing: links, each once, with their kind."""
 
-from collections.abc import Callable, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
+from itertools import accumulate, chain, pairwise
 from typing import overload
 
+from larbinpy.native import native
 from larbinpy.url import MAX_LENGTH, Base
 
 #: Most distinct references taken from one page. The longest honest lists are sitemaps, which the
@@ -81,6 +84,17 @@ class PackedLinks(Sequence[Link]):
         self.ends = memoryview(ends).cast("I")
         self.flags = flags
 
+    @classmethod
+    def pack(cls, links: Sequence[Link]) -> "PackedLinks":
+        """The same `links`, whose URLs are canonical and so ASCII."""
+        urls = [link.url for link in links]
+        ends = array("I", accumulate(map(len, urls)))
+        flags = bytes([packed_flags(link.kind, link.nofollow) for link in links])
+        return cls("".join(urls).encode("ascii"), ends.tobytes(), flags)
+
+    def __repr__(self) -> str:
+        return f"<PackedLinks {len(self)}>"
+
     def __len__(self) -> int:
         return len(self.flags)
 
@@ -99,6 +113,76 @@ class PackedLinks(Sequence[Link]):
         flags = self.flags[place]
         url = self.text[start : self.ends[place]].decode("ascii")
         return Link(url, KINDS[flags & ~NOFOLLOW], bool(flags & NOFOLLOW))
+
+    def __iter__(self) -> Iterator[Link]:
+        for url, flags in zip(self.urls(), self.flags, strict=True):
+            yield Link(url, KINDS[flags & ~NOFOLLOW], bool(flags & NOFOLLOW))
+
+    def select(self, wanted: int) -> Sequence[Link]:
+        """The links for whose flags `wanted` has a bit: 1 << flags."""
+        if native is None:
+            return [
+                link for link, flags in zip(self, self.flags, strict=True) if wanted >> flags & 1
+            ]
+        return PackedLinks(*native.select_links(self.text, self.ends, self.flags, wanted))
+
+    def urls(self) -> list[str]:
+        """The URL of each link."""
+        text = self.text.decode("ascii")
+        return [text[start:end] for start, end in pairwise(chain((0,), self.ends))]
+
+
+def with_kinds(kinds: Iterable[Kind]) -> int:
+    """The argument of `PackedLinks.select` for all links of `kinds`."""
+    endorsed = sum(1 << packed_flags(kind, nofollow=False) for kind in kinds)
+    return endorsed | endorsed << NOFOLLOW
+
+
+class Urls(Sequence[str]):
+    """The URLs of links, as a list that is made when it is first looked at."""
+
+    __slots__ = ("_links", "_urls")
+
+    def __init__(self, links: Sequence[Link]) -> None:
+        self._links = links
+        self._urls: list[str] | None = None
+
+    def __repr__(self) -> str:
+        return repr(self._list())
+
+    def __eq__(self, other: object) -> bool:
+        return self._list() == (other._list() if isinstance(other, Urls) else other)
+
+    def __len__(self) -> int:
+        return len(self._links)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        return self._list()[index]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._list())
+
+    def _list(self) -> list[str]:
+        if self._urls is None:
+            links = self._links
+            if isinstance(links, PackedLinks):
+                self._urls = links.urls()
+            else:
+                self._urls = [link.url for link in links]
+        return self._urls
+
+
+def endorsed(links: Sequence[Link]) -> Sequence[Link]:
+    """Those of `links` without nofollow."""
+    if isinstance(links, PackedLinks):
+        return links.select((1 << NOFOLLOW) - 1)
+    return [link for link in links if not link.nofollow]
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from itertools import compress
 from operator import itemgetter, ne
 
+from larbinpy.native import native
 from larbinpy.storage.sizes import TABLE_SIZES, TableSizes
 
 #: Fingerprints per slot: 8 / 0.535 = 14.95 bytes each. An emptier table is faster.
@@ -53,8 +54,8 @@ class FingerprintTable:
         self._moves = moves
         self._regions = 1 << self._sizes.region_bits
         self._shift = 64 - self._sizes.region_bits
-        self._widths = _widths(moves, self._sizes)
-        self._bases = [0] * self._regions
+        self._widths = array("Q", _widths(moves, self._sizes))
+        self._bases = array("Q", bytes(8 * self._regions))
         self._end = 0
         for k in range(moves, moves + self._regions):
             self._bases[k % self._regions] = self._end
@@ -92,6 +93,12 @@ class FingerprintTable:
 
     def absent(self, batch: list[int]) -> list[bool]:
         """For each of `batch`, in order: whether it is not in the table."""
+        if native is None or self._strays:
+            return self._python_absent(batch)
+        fresh: list[bool] = native.absent(self._slots, self._bases, self._widths, batch)
+        return fresh
+
+    def _python_absent(self, batch: list[int]) -> list[bool]:
         _, away = self._look(batch)
         for k in compress(range(len(batch)), away):
             away[k] = batch[k] not in self
@@ -113,6 +120,17 @@ class FingerprintTable:
 
         Batches of some hundreds are fastest. `grow` must be called between them.
         """
+        fresh: list[bool] = []
+        if native is not None and not self._strays:
+            # It ends before the first fingerprint that becomes a stray.
+            last = self._end + self._tail - 1
+            fresh = native.add(self._slots, self._bases, self._widths, last, batch)
+        if len(fresh) < len(batch):
+            fresh += self._python_add(batch[len(fresh) :])
+        self._count += fresh.count(True)
+        return fresh
+
+    def _python_add(self, batch: list[int]) -> list[bool]:
         homes, fresh = self._look(batch)
         slots, strays = self._slots, self._strays
         last = self._end + self._tail - 1
@@ -131,7 +149,6 @@ class FingerprintTable:
                     slots[slot] = f
                 else:
                     strays.add(f)
-        self._count += fresh.count(True)
         return fresh
 
     def recount(self, count: int) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from larbinpy.native import native
 from larbinpy.storage.fingerprint_table import FingerprintTable, _widths
 from larbinpy.storage.sizes import TABLE_SIZES, TableSizes
 
@@ -142,6 +143,83 @@ class TestTiny:
         others = [f for f in range(21) if f not in model and f not in during]
         assert fill(restored, others) == [True] * len(others)
         assert not any(restored.add([*model, *during, *others]))
+
+
+class InPython(FingerprintTable):
+    """A table that never uses the compiled module."""
+
+    def absent(self, batch: list[int]) -> list[bool]:
+        return self._python_absent(batch)
+
+    def add(self, batch: list[int]) -> list[bool]:
+        fresh = self._python_add(batch)
+        self._count += fresh.count(True)
+        return fresh
+
+
+def state(table: FingerprintTable) -> tuple[object, ...]:
+    return bytes(table._memory), table._strays, len(table), table._moves
+
+
+@given(BATCHES, st.lists(PRINTS, max_size=20), st.booleans())
+def test_compiled_code_does_the_same_to_the_memory(
+    batches: list[list[int]], asked: list[int], grows: bool
+) -> None:
+    table, model = FingerprintTable(TINY), InPython(TINY)
+    for batch in batches:
+        assert table.add(batch) == model.add(batch)
+        assert table.absent(asked) == model.absent(asked)
+        if grows:
+            table.grow()
+            model.grow()
+        assert state(table) == state(model)
+
+
+def test_compiled_code_does_the_same_to_a_table_of_usual_size(random_prints: list[int]) -> None:
+    table, model = FingerprintTable(), InPython()
+    for start in range(0, 60_000, 700):
+        batch = random_prints[start : start + 700]
+        assert table.absent(batch[:9]) == model.absent(batch[:9])
+        assert fill(table, batch) == fill(model, batch)
+    assert state(table) == state(model)
+
+
+@pytest.mark.skipif(native is None, reason="needs the compiled module")
+class TestDamaged:
+    """No memory beyond the buffers is read or written."""
+
+    BASES, WIDTHS = array("Q", [0, 2]), array("Q", [2, 2])
+
+    def test_a_run_without_an_end(self) -> None:
+        assert native is not None
+        slots = array("Q", [1, 2, 3, 4])
+        for batch in ([8], [TOP]):
+            with pytest.raises(IndexError):
+                native.absent(slots, self.BASES, self.WIDTHS, batch)
+            with pytest.raises(IndexError):
+                native.add(slots, self.BASES, self.WIDTHS, 3, batch)
+        assert slots.tolist() == [1, 2, 3, 4]
+
+    @pytest.mark.parametrize("bases", [[0, 4], [0, 2**60], [0, TOP]])
+    @pytest.mark.parametrize("width", [0, 1, TOP])
+    def test_a_region_outside(self, bases: list[int], width: int) -> None:
+        assert native is not None
+        layout = array("Q", bases), array("Q", [width] * 2)
+        with pytest.raises(IndexError):
+            native.add(array("Q", bytes(16)), *layout, 1, [2**63 + 5])
+
+    @pytest.mark.parametrize("regions", [0, 1, 3, 6])
+    def test_an_odd_number_of_regions(self, regions: int) -> None:
+        assert native is not None
+        layout = array("Q", [1] * regions)
+        with pytest.raises(ValueError, match="regions"):
+            native.absent(array("Q", bytes(16)), layout, layout, [1])
+
+    @pytest.mark.parametrize("batch", [[-1], [2**64], ["x"], [None], [1.5]])
+    def test_no_fingerprints(self, batch: list[int]) -> None:
+        assert native is not None
+        with pytest.raises((TypeError, OverflowError)):
+            native.add(array("Q", bytes(64)), self.BASES, self.WIDTHS, 7, batch)
 
 
 def test_the_same_twice_in_a_batch_is_new_once() -> None:

@@ -1,0 +1,92 @@
+"""Admission: links packed in buffers, and links as objects, lead to the same URLs and counts."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from larbinpy.frontier.admission import Admission
+from larbinpy.frontier.recent_links import RecentHashes, RecentLinks
+from larbinpy.frontier.scope import Scope
+from larbinpy.native import native
+from larbinpy.outcome import Outcome
+from larbinpy.parse import Kind, Link
+from larbinpy.parse.link import PackedLinks, endorsed
+from larbinpy.storage.seen import Seen
+from larbinpy.storage.sizes import SEEN_SIZES, SeenSizes, TableSizes
+from larbinpy.url import Url
+from tests.support.frontiers import scope_settings
+
+PARENT = Url("http://a.test/page", 3, seed=True)
+#: Sizes with which a handful of URLs makes the table grow, and leaves fingerprints without a slot.
+SMALL = SeenSizes(batch=4, table=TableSizes(region_bits=2, width=1, tail=2, growth=1))
+
+SCOPES: tuple[dict[str, Any], ...] = (
+    {},
+    {"get_image": True},
+    {"any_type": True},
+    {"no_external_links": True},
+    {"lock_site": True, "requisites": "site"},
+    {"get_cgi": False, "privileged_extensions": (".mp3",)},
+)
+URLS = st.builds(
+    "http://{}.test/{}{}".format,
+    st.sampled_from("ab"),
+    st.integers(0, 30),
+    st.sampled_from(["", "x.mp3", "?x", "x" * 130]),
+)
+LINKS = st.builds(Link, URLS, st.sampled_from(Kind), st.booleans())
+PAGES = st.lists(st.tuples(st.lists(LINKS, max_size=20), st.booleans()), max_size=12)
+
+
+def admission(sizes: SeenSizes = SMALL, scope: int = 0) -> Admission:
+    return Admission(Scope(scope_settings(**SCOPES[scope])), Seen(Path("none"), "seen", sizes))
+
+
+def in_python(admission: Admission) -> Admission:
+    admission._recent = RecentLinks(8)
+    return admission
+
+
+def compiled(admission: Admission) -> Admission:
+    if native is not None:
+        admission._recent = RecentHashes(native, 2)
+    return admission
+
+
+def take(admission: Admission, links: Sequence[Link], redirect: bool = False) -> list[Url]:
+    return admission.links(PARENT, links, redirect=redirect)
+
+
+@given(PAGES, st.integers(0, len(SCOPES) - 1))
+def test_packed_links_are_admitted_like_others(
+    pages: list[tuple[list[Link], bool]], scope: int
+) -> None:
+    plain = in_python(admission(scope=scope))
+    packed, mixed = (compiled(admission(scope=scope)) for _ in range(2))
+    for links, redirect in pages:
+        new = take(plain, endorsed(links), redirect)
+        assert take(packed, endorsed(PackedLinks.pack(links)), redirect) == new
+        assert take(mixed, endorsed(links), redirect) == new
+    assert packed.refused == mixed.refused == plain.refused
+    assert len(packed._seen) == len(mixed._seen) == len(plain._seen)
+
+
+def test_links_out_of_scope_are_counted_each_time() -> None:
+    here = admission(scope=3)
+    page = PackedLinks.pack([Link("http://b.test/", Kind.PAGE), Link("http://a.test/", Kind.PAGE)])
+    assert [url.href for url in take(here, page)] == ["http://a.test/"]
+    assert take(here, page) == take(here, page) == []
+    assert here.refused == {Outcome.OUT_SITE: 3, Outcome.URL_DUP: 2}
+
+
+@pytest.mark.parametrize("count", [1, 2000, 50_000])
+def test_a_page_of_very_many_links(count: int) -> None:
+    here = admission(SEEN_SIZES)
+    page = PackedLinks.pack([Link(f"http://a.test/{k}", Kind.PAGE) for k in range(count)])
+    assert len(take(here, page)) == count
+    assert take(here, page) == []
+    assert here.refused[Outcome.URL_DUP] == count

@@ -1,0 +1,46 @@
+"""Links packed in buffers, and the lists that are made of them."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from larbinpy.parse import Kind, Link
+from larbinpy.parse.link import NOFOLLOW, PackedLinks, Urls, endorsed, with_kinds
+
+URLS = st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=9)
+LINKS = st.lists(st.builds(Link, URLS, st.sampled_from(Kind), st.booleans()), max_size=9)
+SOME = [Link("http://a.test/", Kind.PAGE), Link("http://b.test/x", Kind.IMAGE, True)]
+
+
+@given(LINKS, st.slices(9))
+def test_packed_links_are_a_sequence_of_links(links: list[Link], part: slice) -> None:
+    packed = PackedLinks.pack(links)
+    assert list(packed) == [packed[k] for k in range(len(packed))] == links
+    assert packed[part] == links[part]
+    assert packed.urls() == [link.url for link in links]
+
+
+@given(LINKS, st.sets(st.sampled_from(Kind)))
+def test_a_choice_of_packed_links(links: list[Link], kinds: set[Kind]) -> None:
+    packed = PackedLinks.pack(links)
+    assert list(packed.select(with_kinds(kinds))) == [link for link in links if link.kind in kinds]
+    unendorsed = packed.select(0xFF & ~((1 << NOFOLLOW) - 1))
+    assert list(unendorsed) == [link for link in links if link.nofollow]
+    assert list(endorsed(packed)) == list(endorsed(links))
+    assert [*endorsed(packed), *unendorsed] == sorted(links, key=lambda link: link.nofollow)
+
+
+def test_urls_are_equal_to_a_list_and_print_as_one() -> None:
+    expected = ["http://a.test/", "http://b.test/x"]
+    for links in (SOME, PackedLinks.pack(SOME)):
+        urls = Urls(links)
+        assert len(urls) == 2
+        assert urls == expected
+        assert urls == Urls(SOME)
+        assert list(urls) == expected
+        assert (urls[1], urls[-1:]) == (expected[1], expected[1:])
+        assert repr(urls) == repr(expected)
+        assert urls != expected[:1]
+
+
+def test_the_representation_is_short() -> None:
+    assert repr(PackedLinks.pack(SOME)) == "<PackedLinks 2>"
