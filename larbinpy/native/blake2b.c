@@ -89,7 +89,6 @@ uint64_t blake2b_64(const char *data, size_t size)
 {
     uint64_t h[8];
     unsigned char block[BLOCK];
-
     memcpy(h, IV, sizeof h);
     h[0] ^= 0x01010000 ^ DIGEST;
     /* The last block is not empty unless all data are. */

@@ -4,16 +4,12 @@
 ** the copy of a page of 80 links takes some 300 ns.
 */
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
 #include "packed.h"
 
 bool packed_check(Packed *links)
 {
     size_t end = 0;
     bool good = links->ends.len % 4 == 0 && links->ends.len / 4 == links->flags.len;
-
     links->count = (size_t)links->flags.len;
     for (size_t k = 0; good && k < links->count; k++) {
         good = end <= packed_end(links, k);
@@ -37,7 +33,6 @@ static void copy(const Packed *links, const uint32_t *places, size_t count, char
                  char *flags)
 {
     uint32_t end = 0;
-
     for (size_t k = 0; k < count; k++) {
         size_t size;
         const char *url = packed_url(links, places[k], &size);
@@ -52,7 +47,6 @@ PyObject *packed_take(const Packed *links, const uint32_t *places, size_t count)
 {
     PyObject *text, *ends, *flags, *taken = NULL;
     size_t total = 0;
-
     for (size_t k = 0; k < count; k++) {
         size_t size;
         packed_url(links, places[k], &size);
@@ -78,7 +72,6 @@ static PyObject *select_wanted(const Packed *links, unsigned int wanted)
     uint32_t *places = PyMem_Malloc(links->count * sizeof *places);
     PyObject *taken;
     size_t count = 0;
-
     if (places == NULL)
         return PyErr_NoMemory();
     for (size_t k = 0; k < links->count; k++)
@@ -94,7 +87,6 @@ PyObject *select_links(PyObject *Py_UNUSED(self), PyObject *args)
     Packed links;
     PyObject *taken = NULL;
     unsigned int wanted;
-
     if (!PyArg_ParseTuple(args, "y*y*y*I:select_links", &links.text, &links.ends, &links.flags,
                           &wanted))
         return NULL;

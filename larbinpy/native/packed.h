@@ -3,6 +3,9 @@
 #ifndef LARBINPY_PACKED_H
 #define LARBINPY_PACKED_H
 
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,7 +32,6 @@ PyObject *select_links(PyObject *self, PyObject *args);
 static inline size_t packed_end(const Packed *links, size_t place)
 {
     uint32_t end;
-
     memcpy(&end, (const char *)links->ends.buf + 4 * place, 4);
     return end;
 }
@@ -38,7 +40,6 @@ static inline size_t packed_end(const Packed *links, size_t place)
 static inline const char *packed_url(const Packed *links, size_t place, size_t *size)
 {
     size_t start = place ? packed_end(links, place - 1) : 0;
-
     *size = packed_end(links, place) - start;
     return (const char *)links->text.buf + start;
 }

@@ -9,9 +9,6 @@
 ** A lookup costs some 15 ns for a URL of 60 bytes, a fingerprint 125 ns and a look into the table.
 */
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
 #include <stdbool.h>
 
 #include "blake2b.h"
@@ -31,7 +28,6 @@ static bool open_recent(Recent *recent, const Py_buffer *memory)
 {
     size_t size = (size_t)memory->len;
     size_t sets = size < KEY ? 0 : (size - KEY) / SET;
-
     if (sets == 0 || (sets & (sets - 1)) != 0 || size != KEY + sets * SET) {
         PyErr_SetString(PyExc_ValueError, "the cache must have 2**n sets behind its key");
         return false;
@@ -49,7 +45,6 @@ static bool touch(const Recent *recent, uint64_t hash, bool insert)
     char *set = recent->sets + (hash & recent->mask) * SET;
     uint64_t hashes[WAYS];
     int way = 0;
-
     memcpy(hashes, set, SET);
     while (way < WAYS && hashes[way] != hash)
         way++;
@@ -65,7 +60,6 @@ static uint64_t hash_of(const Recent *recent, const Packed *links, size_t place)
 {
     size_t size;
     const char *url = packed_url(links, place, &size);
-
     return siphash(recent->key, url, size);
 }
 
@@ -73,7 +67,6 @@ static uint64_t hash_of(const Recent *recent, const Packed *links, size_t place)
 static size_t find_unknown(const Recent *recent, const Packed *links, uint32_t *places)
 {
     size_t count = 0;
-
     for (size_t k = 0; k < links->count; k++)
         if (!touch(recent, hash_of(recent, links, k), false))
             places[count++] = (uint32_t)k;
@@ -83,7 +76,6 @@ static size_t find_unknown(const Recent *recent, const Packed *links, uint32_t *
 static PyObject *fingerprints(const Packed *links, const uint32_t *places, size_t count)
 {
     PyObject *prints = PyList_New((Py_ssize_t)count);
-
     for (size_t k = 0; prints && k < count; k++) {
         size_t size;
         const char *url = packed_url(links, places[k], &size);
@@ -99,7 +91,6 @@ static PyObject *unknown(const Recent *recent, const Packed *links)
 {
     uint32_t *places = PyMem_Malloc(links->count * sizeof *places);
     PyObject *taken, *prints, *result = NULL;
-
     if (places == NULL)
         return PyErr_NoMemory();
     size_t count = find_unknown(recent, links, places);
@@ -119,7 +110,6 @@ PyObject *unknown_links(PyObject *Py_UNUSED(self), PyObject *args)
     Recent recent;
     Packed links;
     PyObject *result = NULL;
-
     if (!PyArg_ParseTuple(args, "w*y*y*y*:unknown_links", &memory, &links.text, &links.ends,
                           &links.flags))
         return NULL;
@@ -148,7 +138,6 @@ PyObject *learn_links(PyObject *Py_UNUSED(self), PyObject *args)
     Recent recent;
     Packed links;
     PyObject *unseen, *result = NULL;
-
     if (!PyArg_ParseTuple(args, "w*y*y*y*O!:learn_links", &memory, &links.text, &links.ends,
                           &links.flags, &PyList_Type, &unseen))
         return NULL;

@@ -3,6 +3,9 @@
 #ifndef LARBINPY_RECENT_H
 #define LARBINPY_RECENT_H
 
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
 /* unknown_links(recent, text, ends, flags) */
 PyObject *unknown_links(PyObject *self, PyObject *args);
 

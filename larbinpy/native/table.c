@@ -9,9 +9,6 @@
 ** the batch before the first of them is read, so the processor waits for all of them at once.
 */
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -29,7 +26,6 @@ typedef struct {
 static inline uint64_t get(const Py_buffer *buffer, size_t index)
 {
     uint64_t value;
-
     memcpy(&value, (const char *)buffer->buf + 8 * index, 8);
     return value;
 }
@@ -37,7 +33,6 @@ static inline uint64_t get(const Py_buffer *buffer, size_t index)
 static bool check(Table *table)
 {
     size_t regions = (size_t)table->bases.len / 8;
-
     table->length = (size_t)table->slots.len / 8;
     table->shift = 64;
     for (size_t k = regions; k > 1; k >>= 1)
@@ -62,7 +57,6 @@ static size_t home(const Table *table, uint64_t print)
 {
     size_t region = (size_t)(print >> table->shift);
     uint64_t width = get(&table->widths, region);
-
     return (size_t)(get(&table->bases, region) + (width ? print % width : 0));
 }
 
@@ -114,7 +108,6 @@ static int start_chunk(const Table *table, PyObject *batch, Py_ssize_t from, uin
 {
     Py_ssize_t left = PyList_Size(batch) - from;
     int count = left < CHUNK ? (int)left : CHUNK;
-
     for (int k = 0; k < count; k++) {
         prints[k] = PyLong_AsUnsignedLongLong(PyList_GetItem(batch, from + k));
         if (prints[k] == UINT64_MAX && PyErr_Occurred())
@@ -133,7 +126,6 @@ static int visit_chunk(const Table *table, PyObject *batch, PyObject *fresh, Vis
     uint64_t prints[CHUNK];
     size_t homes[CHUNK];
     int count = start_chunk(table, batch, PyList_Size(fresh), prints, homes);
-
     for (int k = 0; k < count; k++) {
         size_t slot = find(table, prints[k], homes[k]);
         if (slot == table->length) {
@@ -153,7 +145,6 @@ static PyObject *visit_all(const Table *table, PyObject *batch, Visit *visit, si
 {
     PyObject *fresh = PyList_New(0);
     int state = fresh ? 1 : -1;
-
     while (state > 0)
         state = visit_chunk(table, batch, fresh, visit, last);
     if (state < 0)
@@ -165,7 +156,6 @@ PyObject *table_absent(PyObject *Py_UNUSED(self), PyObject *args)
 {
     Table table;
     PyObject *batch, *fresh = NULL;
-
     if (!PyArg_ParseTuple(args, "y*y*y*O!:absent", &table.slots, &table.bases, &table.widths,
                           &PyList_Type, &batch))
         return NULL;
@@ -180,7 +170,6 @@ PyObject *table_add(PyObject *Py_UNUSED(self), PyObject *args)
     Table table;
     PyObject *batch, *fresh = NULL;
     Py_ssize_t last;
-
     if (!PyArg_ParseTuple(args, "w*y*y*nO!:add", &table.slots, &table.bases, &table.widths, &last,
                           &PyList_Type, &batch))
         return NULL;

@@ -3,6 +3,9 @@
 #ifndef LARBINPY_TABLE_H
 #define LARBINPY_TABLE_H
 
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
 /* absent(slots, bases, widths, batch), see _native.pyi */
 PyObject *table_absent(PyObject *self, PyObject *args);
 
