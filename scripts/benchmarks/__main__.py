@@ -3,28 +3,30 @@
 import json
 import os
 import sys
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 
 import click
-from experiments.report import machine
+from experiments.report import Table, machine
 from experiments.runs import say, warn_of_load
 
 from benchmarks import ratios
-from benchmarks.building import DOCUMENTATION, CannotBuild, Site, site
-from benchmarks.crawling import SiteOf, crawl
+from benchmarks.building import CannotBuild
+from benchmarks.corpora import CORPORA, Source, chosen
+from benchmarks.crawling import crawl
 from benchmarks.scenarios import SCENARIOS, Outcome, Size
-from benchmarks.special import hang, micro
-from benchmarks.web import Web
+from benchmarks.special import hang, micro, reading
 
-_MEASURES: dict[str, Callable[[Size, SiteOf, Path | None, Path], Outcome]] = {
+_MEASURES: dict[str, Callable[[Size, Source, Path | None, Path], Outcome]] = {
     **{name: partial(crawl, name) for name in SCENARIOS},
+    "reading": reading,
     "hang": hang,
     "micro": micro,
 }
+#: Scenarios that run for every corpus; the others need only one.
+_EVERY = {"reading", *(name for name, scenario in SCENARIOS.items() if scenario.every)}
 _QUICK_SHARE = 20
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "larbinpy-bench"
 
@@ -35,11 +37,18 @@ _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lar
 @click.option("--hosts", type=click.IntRange(1), help="Hosts instead of the scenario's number.")
 @click.option("--quick", is_flag=True, help="Crawl a twentieth of the hosts, as a try.")
 @click.option(
+    "--corpus",
+    "corpora",
+    multiple=True,
+    type=click.Choice(list(CORPORA)),
+    help="Documentation to take pages from; repeatable.  [default: all]",
+)
+@click.option(
     "--pages",
-    "documents",
+    "folders",
     multiple=True,
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help=f"Folder of HTML to take pages from; repeatable.  [default: {DOCUMENTATION}]",
+    help="Folder of HTML to take pages from instead; repeatable.",
 )
 @click.option(
     "--cache",
@@ -62,7 +71,8 @@ def main(
     rounds: int | None,
     hosts: int | None,
     quick: bool,
-    documents: tuple[Path, ...],
+    corpora: tuple[str, ...],
+    folders: tuple[Path, ...],
     cache: Path,
     json_file: Path | None,
     save: Path | None,
@@ -71,22 +81,23 @@ def main(
 ) -> None:
     """Crawl the same web with larbinpy, Scrapy, wget2 and bare loops, and compare.
 
-    Scenarios: broad, big, tls, large, tiny, mirror, hang, micro; by default all.
+    Scenarios: broad, big, tls, large, tiny, mirror, reading, hang, micro; by default all. broad,
+    big, mirror and reading run for each corpus, the others for the first one.
     """
     warn_of_load()
     size = Size(rounds or (1 if quick else 3), hosts, _QUICK_SHARE if quick else 1)
     found: dict[str, Outcome] = {}
     try:
+        sources = [Source(corpus, cache) for corpus in chosen(corpora, folders)]
         cache.mkdir(parents=True, exist_ok=True)
         # Removed only after all measurements: see `Ground.job`.
         with TemporaryDirectory(prefix="runs-", dir=cache) as runs:
-            for name in dict.fromkeys(names or _MEASURES):
-                say(f"{name}:")
-                folder = Path(runs, name)
-                folder.mkdir()
-                site_of = partial(_site, documents or (DOCUMENTATION,), cache)
-                found[name] = _MEASURES[name](size, site_of, scrapy, folder)
-                print("\n\n".join(table.markdown() for table in found[name].tables), end="\n\n")
+            for name, source in planned(names, sources):
+                key = f"{name}, {source.corpus.name}"
+                say(f"{key}:")
+                folder = Path(mkdtemp(dir=runs))
+                found[key] = _MEASURES[name](size, source, scrapy, folder)
+                print("\n\n".join(table.markdown() for table in found[key].tables), end="\n\n")
         print(machine())
         if json_file is not None:
             json_file.write_text(_as_json(found, quick))
@@ -95,13 +106,11 @@ def main(
         raise click.ClickException(str(error)) from None
 
 
-def _site(documents: tuple[Path, ...], cache: Path, web: Web, hosts: int) -> Site:
-    """Build in a new process, so that this one stays small.
-
-    The peak memory of a child is never less than that of its parent (see `experiments.runs.Run`).
-    """
-    with ProcessPoolExecutor(1) as pool:
-        return pool.submit(site, web, hosts, documents, cache).result()
+def planned(names: Sequence[str], sources: Sequence[Source]) -> Iterator[tuple[str, Source]]:
+    """Each scenario, all if `names` is empty, with each corpus that it runs for."""
+    for name in dict.fromkeys(names or _MEASURES):
+        for source in sources if name in _EVERY else sources[:1]:
+            yield name, source
 
 
 def _as_json(found: dict[str, Outcome], quick: bool) -> str:
@@ -121,12 +130,12 @@ def _compare(
         save.write_text(ratios.baseline(results, quick))
     if baseline is None:
         return 0
-    lost = ratios.check(results, quick, baseline)
-    for line in lost:
-        print(f"LOST  {line}")
-    if not lost:
-        print(f"no ratio is more than {ratios.TOLERANCE:.0%} worse than in {baseline}")
-    return 1 if lost else 0
+    changes = ratios.changes(results, quick, baseline)
+    table = Table(f"beside {baseline}", "scenario, corpus", "ratio", "before", "now", "")
+    for one in changes:
+        table.add(one.scenario, one.label, one.before, one.now, one.verdict())
+    print(f"\n{table.markdown()}")
+    return 1 if any(one.lost for one in changes) else 0
 
 
 if __name__ == "__main__":

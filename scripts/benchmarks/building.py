@@ -25,8 +25,6 @@ from benchmarks import web as webs
 from benchmarks.template import Slot, Template, piece, template
 from benchmarks.web import ANCHORS, ROBOTS, Author, Web, choose
 
-#: Pages of Debian's python3-doc.
-DOCUMENTATION = Path("/usr/share/doc/python3-doc/html")
 #: Pages with different markup; hosts and pages repeat them with other words.
 TEMPLATES = 100
 #: Largest pages, as a multiple of the mean size; larger ones are ignored.
@@ -38,7 +36,8 @@ _ENDINGS = (".html", ".htm")
 _PROBE = Web(pages=300, size=0, group=3)
 #: Most bytes that a file takes on the disk beyond its size.
 _BLOCK = 4096
-_LINK = re.compile(rb"\s(?:href|src)\s*=", re.IGNORECASE)
+#: An attribute with a link.
+LINK = re.compile(rb"\s(?:href|src)\s*=", re.IGNORECASE)
 
 
 class CannotBuild(Exception):
@@ -71,7 +70,7 @@ def site(web: Web, hosts: int, documents: Sequence[Path], cache: Path) -> Site:
 
     Raises CannotBuild.
     """
-    found = list(_documents(documents))
+    found = list(pages_of(documents))
     folder = cache / f"{web.pages}x{web.size}-{_key(web, found)}"
     built = folder / "built.json"
     hosts = web.closed(hosts)
@@ -85,7 +84,7 @@ def site(web: Web, hosts: int, documents: Sequence[Path], cache: Path) -> Site:
     return Site(web, folder, state["size"], state["links"], state["urls"])
 
 
-def _documents(folders: Iterable[Path]) -> Iterator[tuple[Path, int]]:
+def pages_of(folders: Iterable[Path]) -> Iterator[tuple[Path, int]]:
     """All pages of the folders, with their sizes."""
     for folder in folders:
         for place, inner, names in os.walk(folder.resolve()):
@@ -180,7 +179,7 @@ def _measured(author: Author, folder: Path) -> dict[str, float]:
         for number, path in enumerate(author.paths(host)[:100]):
             body = (folder / author.web.host(host) / (path or "index.html")).read_bytes()
             sizes.append(len(body))
-            attributes.append(len(_LINK.findall(body)))
+            attributes.append(len(LINK.findall(body)))
             urls.append(len(links(body, author.urls(host)[number], "utf-8")))
     sums = {"size": sizes, "links": attributes, "urls": urls}
     return {name: sum(values) / len(values) for name, values in sums.items()}

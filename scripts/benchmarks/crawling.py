@@ -1,23 +1,23 @@
 """Runs one scenario: all programs in turn, and a profile of larbinpy."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from experiments.report import Table
 from experiments.runs import PYTHON, Spread, run, say
 
 from benchmarks.building import Site
+from benchmarks.corpora import Source
 from benchmarks.plans import ALL_CORES, serving
 from benchmarks.programs import FETCH, Ground, measure, settings
-from benchmarks.ratios import Done, Found
+from benchmarks.ratios import Done, Found, Ratio
 from benchmarks.scenarios import SCENARIOS, Outcome, Scenario, Size
 from benchmarks.serving import nginx
 from benchmarks.web import Web
-
-SiteOf = Callable[[Web, int], Site]
 
 #: Pages of the crawl with the profile.
 _PROFILED = 4000
@@ -26,21 +26,21 @@ _SHOWN_FUNCTIONS = 12
 
 
 def crawl(
-    name: str, size: Size, site_of: SiteOf, scrapy_python: Path | None, folder: Path
+    name: str, size: Size, source: Source, scrapy_python: Path | None, folder: Path
 ) -> Outcome:
     """Run the rounds of a scenario, then a crawl with the profile, which is not compared."""
     scenario = SCENARIOS[name]
-    web = scenario.web
+    web = scenario.web_of(source.corpus)
     hosts = size.of(scenario.hosts, web)
-    site = site_of(web, hosts)
+    site = source.site(web, hosts)
     with nginx(site.folder, folder) as server, _names(web) as dns_port:
         ground = Ground(site, server, dns_port, folder)
         done = _rounds(scenario, size, hosts, scrapy_python, ground)
         profiled = min(hosts, web.closed(max(1, _PROFILED // web.pages)))
         profile = _profile(profiled, scenario.mirror, ground)
-    outcome = Outcome(_title(name, scenario, site, hosts))
+    outcome = Outcome(_title(f"{name}, {source.corpus.name}", scenario, site, hosts))
     outcome.ratios = [ratio.found(done) for ratio in scenario.ratios if ratio.other in done]
-    programs = _programs_table(outcome.about, done)
+    programs = programs_table(outcome.about, done)
     outcome.tables = [programs, ratios_table(outcome.ratios), *_profile_tables(profile)]
     outcome.raw = {
         "hosts": hosts,
@@ -86,19 +86,26 @@ def _profile(hosts: int, mirror: bool, ground: Ground) -> dict[str, Any]:
     return {**found, "pages": job.expected}
 
 
+def mean_page(size: float, links: float, urls: float) -> str:
+    return f"mean page {size / 1000:.1f} kB with {links:.0f} links to {urls:.0f} URLs"
+
+
 def _title(name: str, scenario: Scenario, site: Site, hosts: int) -> str:
-    page = f"{site.size / 1000:.1f} kB with {site.links:.0f} links to {site.urls:.0f} URLs"
-    about = f"{hosts:,} hosts of {site.web.pages} pages, mean page {page}"
+    page = mean_page(site.size, site.links, site.urls)
+    about = f"{hosts:,} hosts of {site.web.pages} pages, {page}"
     return f"{name}: {scenario.about}; {about}"
 
 
-def _programs_table(title: str, done: Mapping[str, Sequence[Done]]) -> Table:
-    table = Table(title, "program", "pages", "pages/s", "CPU us/page", "peak MB", "remark")
+def programs_table(title: str, done: Mapping[str, Sequence[Done]]) -> Table:
+    columns = ("pages/s", "CPU us/page", "user", "system", "times larbinpy's CPU", "peak MB")
+    table = Table(title, "program", "pages", *columns, "remark")
     for program, values in done.items():
         rates, cpu = (Spread.of([getattr(one, of) for one in values]) for of in ("rate", "cpu"))
+        user, system = (median(getattr(one, of) for one in values) for of in ("user", "system"))
+        beside = Ratio("", program, "cpu", inverse=True).found(done).spread.median
         memory = max(one.max_rss for one in values) / 1e6
-        remarks = dict.fromkeys(one.remark for one in values if one.remark)
-        table.add(program, values[0].pages, rates, cpu, memory, "; ".join(remarks))
+        remarks = "; ".join(dict.fromkeys(one.remark for one in values if one.remark))
+        table.add(program, values[0].pages, rates, cpu, user, system, beside, memory, remarks)
     return table
 
 

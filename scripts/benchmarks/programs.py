@@ -2,7 +2,7 @@
 
 Server and client may use all cores, for each program alike. larbinpy and wget2 are measured by
 the time of the whole process. Scrapy and the floors have less work, so they are measured by
-their own clocks, without their start.
+their own clocks, without their start. Either all programs of a scenario write the pages, or none.
 """
 
 import json
@@ -72,12 +72,22 @@ class Ground:
 
 
 @dataclass(frozen=True)
-class Count:
-    """Results reported by a program; times without its start, None if it does not report any."""
+class Times:
+    """Times that a program measured itself."""
 
-    pages: int
-    seconds: float | None = None
-    cpu_seconds: float | None = None
+    seconds: float
+    user_seconds: float
+    system_seconds: float
+
+
+@dataclass(frozen=True)
+class Count:
+    """Results reported by a program."""
+
+    #: None if the program makes no files and has no log.
+    pages: int | None
+    #: Without its start; None if it measures none.
+    times: Times | None = None
 
 
 @dataclass(frozen=True)
@@ -104,14 +114,19 @@ def measure(program: Program, hosts: int, ground: Ground) -> Done:
 
 
 def _done(count: Count, job: Job, ran: Run, requests: int) -> Done:
+    lost = len(job.server.take_lost())
+    # Each host has a robots.txt, which is no page.
+    served = requests - job.hosts - lost
+    times = count.times or ran
     return Done(
-        pages=count.pages,
+        pages=served if count.pages is None else count.pages,
         expected=job.expected,
-        seconds=count.seconds or ran.seconds,
-        cpu_seconds=count.cpu_seconds or ran.cpu_seconds,
+        seconds=times.seconds,
+        user_seconds=times.user_seconds,
+        system_seconds=times.system_seconds,
         max_rss=ran.max_rss,
         requests=requests,
-        lost=len(job.server.take_lost()),
+        lost=lost,
     )
 
 
@@ -170,8 +185,13 @@ def _floor(name: str, parse: bool) -> Program:
 
 
 def _floor_count(_job: Job, out: Path) -> Count:
-    found = json.loads(out.read_text())
-    return Count(found["pages"], found["seconds"], found["cpu"])
+    return _reported(out)
+
+
+def _reported(result: Path) -> Count:
+    """The count in a JSON file that the program wrote."""
+    found = json.loads(result.read_text())
+    return Count(found["pages"], Times(found["seconds"], found["user"], found["system"]))
 
 
 FETCH = _floor("fetch floor", parse=False)
@@ -189,23 +209,30 @@ def scrapy(python: Path, sample: int) -> Program:
         return [python, script, job.seeds(), job.folder / "result", str(SCRAPY_REQUESTS)]
 
     def count(job: Job, _out: Path) -> Count:
-        found = json.loads((job.folder / "result").read_text())
-        return Count(found["pages"], found["seconds"], found["cpu"])
+        return _reported(job.folder / "result")
 
     return Program("Scrapy", command, count, sample)
 
 
-def _wget2(job: Job) -> Command:
-    where: list[str | Path] = ["-P", job.folder / "site", "-i", job.seeds()]
-    reach = ["-r", "-l", "inf", "-H", "--tries=1", "--no-http2"]
-    return ["wget2", "-q", "--no-config", *reach, f"--max-threads={WGET2_THREADS}", *where]
+def wget2(mirror: bool = False) -> Program:
+    """wget2, which makes no files but for a mirror."""
+
+    def command(job: Job) -> Command:
+        files: list[str | Path] = ["-P", job.folder / "site"] if mirror else ["--delete-after"]
+        reach = ["-r", "-l", "inf", "-H", "--tries=1", "--no-http2"]
+        how = ["wget2", "-q", "--no-config", *reach, f"--max-threads={WGET2_THREADS}"]
+        return [*how, *files, "-i", job.seeds()]
+
+    return Program("wget2", command, _files_count if mirror else _served_count)
 
 
-def _wget2_count(job: Job, _out: Path) -> Count:
+def _files_count(job: Job, _out: Path) -> Count:
     """Counts its files, because it reports nothing."""
     top = job.folder / "site"
     names = (name for _, _, files in os.walk(top) for name in files)
     return Count(sum(name.endswith(".html") for name in names))
 
 
-WGET2 = Program("wget2", _wget2, _wget2_count)
+def _served_count(_job: Job, _out: Path) -> Count:
+    """Only the server knows the number of pages."""
+    return Count(None)

@@ -20,7 +20,8 @@ class Done:
     pages: int
     expected: int
     seconds: float
-    cpu_seconds: float
+    user_seconds: float
+    system_seconds: float
     max_rss: int
     #: Requests counted by the server, and those for missing or disallowed URLs.
     requests: int
@@ -34,7 +35,17 @@ class Done:
     @property
     def cpu(self) -> float:
         """Microseconds of CPU time a page."""
-        return self.cpu_seconds / max(self.pages, 1) * 1e6
+        return self.user + self.system
+
+    @property
+    def user(self) -> float:
+        """Microseconds of CPU time a page outside the kernel."""
+        return self.user_seconds / max(self.pages, 1) * 1e6
+
+    @property
+    def system(self) -> float:
+        """Microseconds of CPU time a page in the kernel."""
+        return self.system_seconds / max(self.pages, 1) * 1e6
 
     @property
     def remark(self) -> str:
@@ -130,10 +141,33 @@ def baseline(results: Results, quick: bool) -> str:
     return json.dumps({"quick": quick, "ratios": ratios}, indent=1) + "\n"
 
 
-def check(results: Results, quick: bool, file: Path) -> list[str]:
-    """A line for each ratio that is worse than in `file` by more than `TOLERANCE`.
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A ratio beside that of the baseline."""
 
-    Raises Unusable if there is nothing to compare.
+    scenario: str
+    label: str
+    before: float
+    now: float
+    #: `now` relative to `before`; below 1 if it is worse.
+    kept: float
+
+    @property
+    def lost(self) -> bool:
+        return self.kept < 1 - TOLERANCE
+
+    def verdict(self) -> str:
+        """How much faster or slower larbinpy is, beside the other program."""
+        share = f"{abs(self.kept - 1):.0%}"
+        if self.kept >= 1:
+            return f"{share} faster"
+        return f"{share} slower{', LOST' * self.lost}"
+
+
+def changes(results: Results, quick: bool, file: Path) -> list[Change]:
+    """A change for each ratio of this run that `file` has.
+
+    Raises Unusable if there is none.
     """
     try:
         stored = json.loads(file.read_text())
@@ -143,23 +177,16 @@ def check(results: Results, quick: bool, file: Path) -> list[str]:
         raise Unusable(f"{file}: no baseline ({error}); --save FILE writes one") from None
     if as_quick != quick:
         raise Unusable(f"{file}: made {'with' if as_quick else 'without'} --quick, unlike this run")
-    pairs = list(_pairs(results, before))
-    if not pairs:
+    found = list(_changes(results, before))
+    if not found:
         raise Unusable(f"{file}: has no ratio of this run; --save FILE writes a baseline")
-    return [
-        f"{scenario}: {found.label} is {found.spread.median:.3g}, was {was:.3g}: "
-        f"{1 - found.kept(was):.0%} lost"
-        for scenario, found, was in pairs
-        if found.kept(was) < 1 - TOLERANCE
-    ]
+    return found
 
 
-def _pairs(
-    results: Results, before: Mapping[str, Mapping[str, float]]
-) -> Iterator[tuple[str, Found, float]]:
-    """Scenario, ratio and former median of each ratio that both have."""
+def _changes(results: Results, before: Mapping[str, Mapping[str, float]]) -> Iterator[Change]:
     for scenario, ratios in results.items():
         known = before.get(scenario, {})
         for found in ratios:
             if found.label in known:
-                yield scenario, found, known[found.label]
+                was, now = known[found.label], found.spread.median
+                yield Change(scenario, found.label, was, now, found.kept(was))

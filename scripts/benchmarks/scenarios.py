@@ -6,7 +6,8 @@ from typing import Any
 
 from experiments.report import Table
 
-from benchmarks.programs import FETCH, PARSE, WGET2, Program, larbinpy, scrapy
+from benchmarks.corpora import Corpus
+from benchmarks.programs import FETCH, PARSE, Program, larbinpy, scrapy, wget2
 from benchmarks.ratios import Found, Ratio
 from benchmarks.web import Web
 
@@ -31,6 +32,11 @@ class Scenario:
     others: tuple[Program, ...]
     ratios: tuple[Ratio, ...]
     mirror: bool = False
+    #: Whether it runs for every corpus, with pages of the corpus's size.
+    every: bool = False
+
+    def web_of(self, corpus: Corpus) -> Web:
+        return replace(self.web, size=corpus.size) if self.every else self.web
 
     def programs(self, scrapy_python: Path | None, share: int) -> list[Program]:
         """The programs that crawl 1 / `share` of the hosts."""
@@ -40,7 +46,7 @@ class Scenario:
         return programs
 
 
-_PEERS = (FETCH, PARSE, WGET2)
+_PEERS = (FETCH, PARSE, wget2())
 BROAD = Web(pages=40, size=33_000, group=20)
 
 SCENARIOS: dict[str, Scenario] = {
@@ -48,7 +54,7 @@ SCENARIOS: dict[str, Scenario] = {
         "many sites of 40 pages",
         BROAD,
         2000,
-        100,
+        40,
         _PEERS,
         (
             *_BESIDE_SCRAPY,
@@ -57,6 +63,7 @@ SCENARIOS: dict[str, Scenario] = {
             _ABOVE_FETCH,
             replace(_ABOVE_PARSE, target=1.6),
         ),
+        every=True,
     ),
     "big": Scenario(
         "20 sites of 500 pages",
@@ -64,7 +71,8 @@ SCENARIOS: dict[str, Scenario] = {
         20,
         4,
         _PEERS,
-        (*_BESIDE_SCRAPY[:1], _BESIDE_WGET2, *_FLOORS),
+        (*_BESIDE_SCRAPY[:1], _BESIDE_WGET2, _LESS_THAN_WGET2, *_FLOORS),
+        every=True,
     ),
     "tls": Scenario(
         "one page a site, over TLS, with names",
@@ -95,9 +103,10 @@ SCENARIOS: dict[str, Scenario] = {
         BROAD,
         500,
         0,
-        (WGET2,),
+        (wget2(mirror=True),),
         (replace(_BESIDE_WGET2, target=1.0), _LESS_THAN_WGET2),
         mirror=True,
+        every=True,
     ),
 }
 

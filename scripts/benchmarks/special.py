@@ -1,14 +1,16 @@
-"""Scenarios without other programs: hanging transfers, and single steps."""
+"""Scenarios without other programs: hanging transfers, reading alone, and single steps."""
 
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from experiments.report import Table
-from experiments.runs import PYTHON, Spread, run, say
+from experiments.runs import CLIENT, PYTHON, Spread, run, say
 
-from benchmarks.building import Site
-from benchmarks.crawling import SiteOf, ratios_table
+from benchmarks.building import CannotBuild, Site, pages_of
+from benchmarks.corpora import Source
+from benchmarks.crawling import mean_page, ratios_table
 from benchmarks.plans import ALL_CORES, HangingPlan, serving
 from benchmarks.ratios import Found
 from benchmarks.scenarios import BROAD, Outcome, Size
@@ -18,13 +20,14 @@ from benchmarks.serving import nginx
 _HOSTS, _HANGING, _HANDLES = 100, 4900, 5000
 #: Least number of rounds of the steps, which are short.
 _LEAST_ROUNDS = 3
+_LEAST_READ = 5
 _PAGES = 200
 
 
-def hang(size: Size, site_of: SiteOf, _scrapy: Path | None, folder: Path) -> Outcome:
+def hang(size: Size, source: Source, _scrapy: Path | None, folder: Path) -> Outcome:
     """The cost of hanging transfers for others."""
     hosts = BROAD.closed(size.hosts or _HOSTS)
-    site = site_of(BROAD, hosts)
+    site = source.site(BROAD, hosts)
     seeds = [BROAD.base(host) for host in range(hosts)]
     costs: dict[int, list[float]] = {0: [], _HANGING: []}
     with nginx(site.folder, folder):
@@ -63,9 +66,39 @@ def _hang_outcome(hosts: int, costs: dict[int, list[float]]) -> Outcome:
     return outcome
 
 
-def micro(size: Size, site_of: SiteOf, _scrapy: Path | None, folder: Path) -> Outcome:
+def reading(size: Size, source: Source, _scrapy: Path | None, folder: Path) -> Outcome:
+    """`read` beside the tree alone, for the pages of the corpus as they are."""
+    files = [str(file) for file, _ in pages_of(source.corpus.folders)][:: size.share]
+    if not files:
+        raise CannotBuild(f"corpus {source.corpus.name}: no pages")
+    rounds = max(_LEAST_READ, size.rounds)
+    say(f"  {rounds} rounds of {len(files):,} pages")
+    plan, out = folder / "pages", folder / "read"
+    plan.write_text(json.dumps(files))
+    run([PYTHON, "-m", "benchmarks.reading", plan, str(rounds)], out, CLIENT)
+    return reading_outcome(f"reading, {source.corpus.name}", json.loads(out.read_text()))
+
+
+def reading_outcome(title: str, found: dict[str, Any]) -> Outcome:
+    """The outcome of what `benchmarks.reading` printed."""
+    page = mean_page(found["size"], found["links"], found["urls"])
+    pages = f"{found['pages']:,} pages, {page}"
+    outcome = Outcome(f"{title}: {pages}; the scan leaves {found['left']:.2%} of them to the tree")
+    ratio = Spread.of([read / tree for read, tree in found["rounds"]])
+    outcome.ratios = [Found("times the tree's CPU a page", ratio, False, None)]
+    table = Table(outcome.about, "way", "CPU us/page, best times", "CPU us/page", "MB/s")
+    for place, way in enumerate(("read", "tree")):
+        best = found["best"][place]
+        rounds = Spread.of([each[place] for each in found["rounds"]])
+        table.add(way, best, rounds, found["size"] / best)
+    outcome.tables = [table, ratios_table(outcome.ratios)]
+    outcome.raw = found
+    return outcome
+
+
+def micro(size: Size, source: Source, _scrapy: Path | None, folder: Path) -> Outcome:
     """Single steps, and a turn beside idle transfers."""
-    found = _steps(site_of(BROAD, BROAD.group), max(_LEAST_ROUNDS, size.rounds), folder)
+    found = _steps(source.site(BROAD, BROAD.group), max(_LEAST_ROUNDS, size.rounds), folder)
     for hanging in (1, 100, _HANDLES):
         say(f"  turns with {hanging:,} idle transfers")
         # One more transfer for the gate, which leads to no pages.

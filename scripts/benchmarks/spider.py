@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 from typing import Any
 
 import scrapy
@@ -63,14 +64,15 @@ def main(seeds: Path, result: Path, concurrent: int) -> None:
     settings = {**_SETTINGS, "CONCURRENT_REQUESTS": concurrent}
     process = CrawlerProcess(settings)
     crawler = process.create_crawler(Spider)
-    began, spent = time.perf_counter(), time.process_time()
+    began, before = time.perf_counter(), getrusage(RUSAGE_SELF)
     process.crawl(crawler)
     process.start()
-    seconds, cpu = time.perf_counter() - began, time.process_time() - spent
+    seconds, after = time.perf_counter() - began, getrusage(RUSAGE_SELF)
+    user, system = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
     spider = crawler.spider
     assert isinstance(spider, Spider)
-    found = {"pages": spider.pages, "links": spider.links, "seconds": seconds, "cpu": cpu}
-    result.write_text(json.dumps({**found, "scrapy": scrapy.__version__}))
+    found = {"pages": spider.pages, "links": spider.links, "scrapy": scrapy.__version__}
+    result.write_text(json.dumps({**found, "seconds": seconds, "user": user, "system": system}))
 
 
 if __name__ == "__main__":

@@ -61,11 +61,16 @@ class Run:
 
     #: From start to exit.
     seconds: float
-    cpu_seconds: float
+    user_seconds: float
+    system_seconds: float
     #: Bytes.
     max_rss: int
     #: Its standard error.
     errors: str
+
+    @property
+    def cpu_seconds(self) -> float:
+        return self.user_seconds + self.system_seconds
 
 
 def run(command: Command, out: Path, core: set[int] = CLIENT) -> Run:
@@ -83,7 +88,7 @@ def run(command: Command, out: Path, core: set[int] = CLIENT) -> Run:
     text = err.read_text(errors="replace")
     if status:
         raise RuntimeError(f"{command[0]} ended with {process.returncode}: {text[-2000:]}")
-    return Run(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, text)
+    return Run(seconds, used.ru_utime, used.ru_stime, used.ru_maxrss * 1024, text)
 
 
 @contextmanager

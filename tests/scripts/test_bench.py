@@ -2,15 +2,25 @@
 
 import json
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 
 import dns.message
 import pytest
+from benchmarks.__main__ import planned
 from benchmarks.building import CannotBuild, Site, site, usable
+from benchmarks.corpora import CORPORA, Corpus, Source, chosen
+from benchmarks.crawling import programs_table
 from benchmarks.names import answer
-from benchmarks.ratios import Done, Found, Ratio, Unusable, baseline, check
+from benchmarks.programs import FETCH, Ground, Times, measure, wget2
+from benchmarks.ratios import Done, Found, Ratio, Unusable, baseline, changes
+from benchmarks.reading import measured
 from benchmarks.sampled import at_work, stage
+from benchmarks.scenarios import SCENARIOS
+from benchmarks.serving import Nginx
+from benchmarks.special import reading_outcome
 from benchmarks.template import Slot, piece, template
 from benchmarks.web import ROBOTS, Author, Web, address, choose, number_of
 from experiments.runs import Spread
@@ -18,6 +28,7 @@ from experiments.runs import Spread
 from larbinpy.fetch.robots import Rules
 from larbinpy.parse import links
 
+SCRIPTS = Path(__file__).parents[2] / "scripts"
 PAGE = b"""<!DOCTYPE html><html><head><title>words stand here</title>
 <link rel="stylesheet" href="style.css"><script src='code.js'>var a = '<a href="no">';</script>
 </head><body><!-- <a href="neither"> --><img srcset="a.png 2x" src="a.png" alt="href='x'">
@@ -189,7 +200,8 @@ def test_the_name_server_answers_for_hosts() -> None:
 
 def done(pages: int, seconds: float, cpu: float, **others: int) -> Done:
     values = {"expected": 100, "max_rss": 1, "requests": 200, "lost": 0, **others}
-    return Done(pages=pages, seconds=seconds, cpu_seconds=cpu, **values)
+    user, system = cpu * 0.75, cpu * 0.25
+    return Done(pages=pages, seconds=seconds, user_seconds=user, system_seconds=system, **values)
 
 
 def test_skipped_pages_are_remarked_and_not_counted() -> None:
@@ -219,39 +231,185 @@ def found(label: str, median: float, *, more_is_better: bool = True) -> Found:
 
 
 @pytest.mark.parametrize(
-    ("more_is_better", "now", "lost"),
+    ("more_is_better", "now", "verdict"),
     [
-        (True, 8.6, 0),
-        (True, 8.4, 1),
-        (True, 20, 0),
-        (False, 11.7, 0),
-        (False, 11.8, 1),
-        (False, 5, 0),
+        (True, 8.6, "14% slower"),
+        (True, 8.4, "16% slower, LOST"),
+        (True, 20, "100% faster"),
+        (False, 11.7, "15% slower"),
+        (False, 12.5, "20% slower, LOST"),
+        (False, 10, "0% faster"),
+        (False, 5, "100% faster"),
     ],
 )
-def test_a_ratio_that_is_worse_than_tolerated_is_listed(
-    tmp_path: Path, more_is_better: bool, now: float, lost: int
+def test_a_ratio_that_is_worse_than_tolerated_is_lost(
+    tmp_path: Path, more_is_better: bool, now: float, verdict: str
 ) -> None:
     file = tmp_path / "baseline"
-    file.write_text(baseline({"broad": [found("x", 10.0)]}, quick=False))
-    lines = check({"broad": [found("x", now, more_is_better=more_is_better)]}, False, file)
-    assert len(lines) == lost
-    assert all(line.startswith("broad: x is ") and "was 10" in line for line in lines)
+    file.write_text(baseline({"broad, a": [found("x", 10.0)]}, quick=False))
+    results = {"broad, a": [found("x", now, more_is_better=more_is_better)]}
+    (change,) = changes(results, False, file)
+    assert (change.scenario, change.label, change.before, change.now) == ("broad, a", "x", 10, now)
+    assert change.verdict() == verdict
+    assert change.lost == ("LOST" in verdict)
+
+
+def test_each_corpus_is_compared_with_itself(tmp_path: Path) -> None:
+    file = tmp_path / "baseline"
+    before = {"broad, a": [found("x", 10.0)], "broad, b": [found("x", 20.0)], "big, b": []}
+    file.write_text(baseline(before, quick=False))
+    results = {"broad, b": [found("x", 10.0), found("new", 1.0)], "broad, c": [found("x", 1.0)]}
+    (change,) = changes(results, False, file)
+    assert (change.scenario, change.before, change.lost) == ("broad, b", 20.0, True)
 
 
 def test_a_baseline_that_cannot_be_compared_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "baseline"
-    results = {"broad": [found("x", 10.0)]}
+    results = {"broad, a": [found("x", 10.0)]}
     file.write_text(baseline(results, quick=True))
     with pytest.raises(Unusable, match="--quick"):
-        check(results, False, file)
-    assert check(results, True, file) == []
+        changes(results, False, file)
+    assert [change.lost for change in changes(results, True, file)] == [False]
     with pytest.raises(Unusable, match="no ratio"):
-        check({"tls": [found("y", 1.0)]}, True, file)
+        changes({"tls, a": [found("y", 1.0)]}, True, file)
     for text in ("", "[]", json.dumps({"quick": True})):
         file.write_text(text)
         with pytest.raises(Unusable, match="no baseline"):
-            check(results, True, file)
+            changes(results, True, file)
+
+
+def test_the_stored_baseline_has_only_ratios_that_are_measured() -> None:
+    stored = json.loads((SCRIPTS / "benchmarks" / "baseline.json").read_text())["ratios"]
+    for key, ratios in stored.items():
+        scenario, _, corpus = key.partition(", ")
+        assert corpus in CORPORA
+        if scenario in SCENARIOS:
+            assert {ratio.label for ratio in SCENARIOS[scenario].ratios} >= set(ratios), key
+
+
+def test_the_table_has_cpu_time_by_kind_and_beside_larbinpy() -> None:
+    rounds = {
+        "larbinpy": [done(100, 1, 0.04), done(100, 1, 0.08)],
+        "peer": [done(100, 1, 0.02), done(100, 1, 0.02)],
+    }
+    rows = programs_table("title", rounds).markdown().splitlines()[-2:]
+    cells = [[cell.strip() for cell in row.split("|")[4:8]] for row in rows]
+    assert cells == [
+        ["600 (400 - 800)", "450", "150", "1"],
+        ["200 (200 - 200)", "150", "50", "0.375"],
+    ]
+
+
+@dataclass(frozen=True)
+class FakeServer(Nginx):
+    """Answers `answered` requests of each program, `refused` of them with an error."""
+
+    answered: int
+    refused: int
+
+    def requests(self) -> int:
+        # Each reading counts itself.
+        file = self.folder / "read"
+        read = int(file.read_text()) if file.exists() else 0
+        file.write_text(str(read + 1))
+        return read * (self.answered + 1)
+
+    def take_lost(self) -> list[str]:
+        return [""] * self.refused
+
+
+def test_pages_of_a_program_without_files_are_counted_by_the_server(tmp_path: Path) -> None:
+    """Each of the four hosts has a robots.txt besides its pages."""
+    ground = Ground(build(tmp_path, 4), FakeServer(tmp_path, 20 + 4 + 3, 3), 9, tmp_path)
+    silent = replace(wget2(), command=lambda _: ["true"])
+    found = measure(silent, 4, ground)
+    assert (found.pages, found.expected, found.requests, found.lost) == (20, 20, 27, 3)
+
+
+def test_wget2_writes_pages_only_for_a_mirror(tmp_path: Path) -> None:
+    ground = Ground(build(tmp_path, 2), FakeServer(tmp_path, 0, 0), 9, tmp_path)
+    job = ground.job(2)
+    assert "--delete-after" in wget2().command(job)
+    assert "--delete-after" not in wget2(mirror=True).command(job)
+    pages = job.folder / "site" / "a.test"
+    pages.mkdir(parents=True)
+    for name in ("index.html", "1.html", "robots.txt"):
+        (pages / name).touch()
+    assert wget2(mirror=True).count(job, tmp_path).pages == 2
+
+
+def test_a_program_may_measure_itself(tmp_path: Path) -> None:
+    ground = Ground(build(tmp_path, 2), FakeServer(tmp_path, 0, 0), 9, tmp_path)
+    out = tmp_path / "out"
+    out.write_text('{"pages": 7, "seconds": 3.0, "user": 1.0, "system": 0.5, "links": 9}')
+    count = FETCH.count(ground.job(2), out)
+    assert (count.pages, count.times) == (7, Times(3.0, 1.0, 0.5))
+
+
+def test_scripts_bench_installs_the_package_of_each_corpus() -> None:
+    packages = " ".join(corpus.package for corpus in CORPORA.values())
+    assert f" in {packages}; do" in (SCRIPTS / "bench").read_text()
+
+
+def test_installed_corpora_are_chosen_unless_some_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = {name: Corpus(name, (tmp_path / name,), 1000, f"{name}-doc") for name in "abc"}
+
+    def names(*wanted: str, folders: Sequence[Path] = ()) -> list[str]:
+        return [corpus.name for corpus in chosen(wanted, folders, known)]
+
+    with pytest.raises(CannotBuild, match="--pages"):
+        names()
+    for name in "ac":
+        (tmp_path / name).mkdir()
+    capsys.readouterr()
+    assert names() == ["a", "c"]
+    assert "b-doc" in capsys.readouterr().err
+    assert names("c", "a", "c") == ["c", "a"]
+    assert names(folders=[tmp_path]) == ["pages"]
+    assert names("a", folders=[tmp_path]) == ["a", "pages"]
+    assert capsys.readouterr().err == ""
+    with pytest.raises(CannotBuild, match="b-doc"):
+        names("a", "b")
+
+
+def test_scenarios_about_pages_run_for_each_corpus(tmp_path: Path) -> None:
+    sources = [Source(Corpus(name, (), 1000), tmp_path) for name in "ab"]
+    plan = [(name, one.corpus.name) for name, one in planned(["broad", "tls", "broad"], sources)]
+    assert plan == [("broad", "a"), ("broad", "b"), ("tls", "a")]
+    twice = {name for name, one in planned([], sources) if one.corpus.name == "b"}
+    assert twice == {"broad", "big", "mirror", "reading"}
+
+
+def test_pages_have_the_size_of_the_corpus_unless_a_scenario_is_about_size() -> None:
+    corpus = Corpus("a", (), 7000)
+    assert SCENARIOS["broad"].web_of(corpus).size == 7000
+    assert SCENARIOS["large"].web_of(corpus) == SCENARIOS["large"].web
+
+
+def test_reading_is_measured_with_the_scan_and_by_the_tree(tmp_path: Path) -> None:
+    files = [tmp_path / "a.html", tmp_path / "b.html"]
+    files[0].write_bytes(PAGE)
+    files[1].write_bytes(b"<p>no link")
+    values = measured(files, 3)
+    assert (values["pages"], values["links"], values["urls"]) == (2, 7, 5)
+    assert values["size"] == (len(PAGE) + 10) / 2
+    assert len(values["rounds"]) == 3
+    for way in range(2):
+        assert 0 < values["best"][way] <= min(each[way] for each in values["rounds"])
+
+
+def test_reading_is_compared_by_rounds() -> None:
+    values = {"pages": 4, "size": 5000.0, "links": 7.0, "urls": 6.0, "left": 0.25}
+    times = {"rounds": [[10.0, 100.0], [30.0, 100.0], [20.0, 100.0]], "best": [8.0, 90.0]}
+    outcome = reading_outcome("reading, a", {**values, **times})
+    assert "5.0 kB with 7 links to 6 URLs" in outcome.about
+    assert "25.00% of them" in outcome.about
+    (ratio,) = outcome.ratios
+    assert (ratio.spread, ratio.more_is_better) == (Spread(0.2, 0.1, 0.3), False)
+    # 5 kB in 8 microseconds
+    assert "625" in outcome.tables[0].markdown()
 
 
 def test_stages_are_packages_or_single_modules() -> None:
