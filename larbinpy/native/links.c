@@ -27,6 +27,13 @@
 /* Pages with more references are LEFT; the tree's reader has the bounds. */
 #define MOST_REFERENCES 30000
 
+/* The credit of an empty page: see `may_ask`. */
+#define LEAST_CREDIT 4096
+
+/* The tree drops the text of elements that are nested deeper than 508. This is an upper bound of the
+** depth: elements without an end tag count to the end of the page. */
+#define MOST_DEPTH 500
+
 /* The longest `rel` that is looked at here; the reader cuts longer ones. */
 #define LONGEST_RELATION 256
 
@@ -51,30 +58,32 @@ typedef struct {
 static const Element ELEMENTS[][14] = {
     [1] = {{"a", ANCHOR}},
     [2] = {{"td", PART}, {"tr", PART}, {"th", PART}},
-    [3] = {{"img", IMG}, {"svg", SVG}, {"col", PART}, {"xmp", RAW}},
+    [3] = {{"img", IMG}, {"svg", SVG}, {"col", PART}, {"xmp", RAW}, {"use", RARE}},
     [4] = {{"link", LINK}, {"meta", META}, {"form", FORM}, {"area", ANCHOR}, {"base", BASE},
            {"html", PART}, {"head", PART}, {"body", PART}, {"math", ODD}},
     [5] = {{"title", RAW}, {"style", STYLES}, {"input", RARE}, {"tbody", PART}, {"thead", PART},
            {"tfoot", PART}, {"video", RARE}, {"audio", RARE}, {"track", RARE}, {"embed", RARE},
-           {"image", RARE}, {"frame", FRAME}},
+           {"image", RARE}, {"mpath", RARE}, {"frame", FRAME}},
     [6] = {{"script", SCRIPT}, {"source", RARE}, {"iframe", IFRAME}, {"object", RARE},
-           {"select", PART}},
-    [7] = {{"caption", PART}, {"noembed", RAW}},
+           {"filter", RARE}, {"select", PART}},
+    [7] = {{"pattern", RARE}, {"caption", PART}, {"noembed", RAW}},
     [8] = {{"colgroup", PART}, {"template", TEMPLATE}, {"textarea", RAW}, {"noscript", PART},
            {"noframes", RAW}, {"frameset", ODD}},
     [9] = {{"plaintext", ODD}, {NULL, OTHER_ELEMENT}},
 };
 
-/* The elements of SVG that need no other rule than good nesting. */
-static const char *const SHAPES[][14] = {
+/* The elements of SVG that need no other rule than good nesting, besides "fe..." for effects. */
+static const char *const SHAPES[][10] = {
     [1] = {"g", "a"},
-    [3] = {"use", "svg"},
+    [3] = {"use", "svg", "set"},
     [4] = {"path", "rect", "line", "defs", "stop", "text", "desc", "mask"},
-    [5] = {"title", "tspan", "image"},
+    [5] = {"title", "style", "tspan", "image"},
     [6] = {"circle", "symbol", "filter", "marker"},
-    [7] = {"polygon", "ellipse", "pattern", "animate", "feblend", "feimage"},
-    [8] = {"polyline", "clippath", "textpath", "feoffset"},
-    [14] = {"lineargradient", "radialgradient", "fegaussianblur", NULL},
+    [7] = {"polygon", "ellipse", "pattern", "animate"},
+    [8] = {"polyline", "clippath", "textpath", "metadata"},
+    [13] = {"animatemotion"},
+    [14] = {"lineargradient", "radialgradient"},
+    [16] = {"animatetransform", NULL},
 };
 
 #define LENGTHS(table) (sizeof (table) / sizeof *(table))
@@ -89,14 +98,13 @@ static const Element *element_named(Text name)
     return &OTHERS;
 }
 
-/* The name of an element of SVG as it stands in the table, NULL if it does not. */
-static const char *shape_named(Text name)
+static bool is_shape(Text name)
 {
     if (name.size < LENGTHS(SHAPES))
         for (const char *const *shape = SHAPES[name.size]; *shape; shape++)
             if (spells(name.at, *shape, name.size))
-                return *shape;
-    return NULL;
+                return true;
+    return name.size >= 6 && spells(name.at, "fe", 2);
 }
 
 /* The kinds of values: as they stand; with "&amp;" as the only reference; for the reader. */
@@ -197,9 +205,24 @@ static Status add_decoded(Links *links, Text value, uint8_t flags)
     return failed ? FAILED : add(links, (Text){text, (size_t)(to - text)}, flags);
 }
 
+/* Whether the reader may be asked about `size` bytes more.
+**
+** A question costs about as much as the tree of 300 bytes, and more if it is long. Pages on which
+** questions might take more than a third of the time of a tree are LEFT. */
+static bool may_ask(Links *links, size_t size)
+{
+    size_t cost = size + 300;
+    if (cost > links->credit)
+        return false;
+    links->credit -= cost;
+    return true;
+}
+
 /* Let the reader read `text`, a tag as it stands, and add the references that it finds. */
 static Status ask(Links *links, Text text)
 {
+    if (!may_ask(links, text.size))
+        return LEFT;
     PyObject *found = PyObject_CallMethod(
         links->reader, "read", "y#O", text.at, (Py_ssize_t)text.size,
         links->shapes ? Py_True : Py_False);
@@ -335,6 +358,8 @@ static bool is_directed(const Links *links, Text name)
 static Status meta(Links *links, const Tag *tag)
 {
     if (!links->declared && (has(tag, CHARSET) || has(tag, HTTP_EQUIV))) {
+        if (!may_ask(links, tag->text.size))
+            return LEFT;
         PyObject *known = PyObject_CallMethod(
             links->reader, "declare", "y#", tag->text.at, (Py_ssize_t)tag->text.size);
         if (!known)
@@ -367,38 +392,46 @@ static Status base(Links *links, const Tag *tag)
     return status;
 }
 
-static Status open_shape(Links *links, const char *name, const Tag *tag)
+static Status open_shape(Links *links, const Tag *tag)
 {
     if (tag->self_closing)
         return DONE;
     if (links->shapes == MOST_SHAPES)
         return LEFT;
-    links->shape[links->shapes++] = name;
+    links->shape[links->shapes++] = tag->name;
     return DONE;
 }
 
 /* A start tag within SVG. A reference to a part of this document is none, except in <a>. */
-static Status shape(Links *links, const char *name, const Tag *tag)
+static Status shape(Links *links, const Tag *tag)
 {
-    bool anchor = *name == 'a' && !name[1];
+    if (!is_shape(tag->name))
+        return LEFT;
+    bool anchor = is_word(tag->name, "a");
     bool local = has(tag, HREF) && tag->value[HREF].size && *tag->value[HREF].at == '#';
     bool linked = has(tag, HREF) && (anchor || !local);
     Status status = linked || has_common(tag, !anchor) ? ask(links, tag->text) : DONE;
-    return status == DONE ? open_shape(links, name, tag) : status;
+    return status == DONE ? open_shape(links, tag) : status;
 }
 
-/* A tag within SVG. Within <title> and <desc> HTML's rules hold, so they may hold text alone. */
+/* A tag within SVG. Within <title> and <desc> HTML's rules hold, and <style> is no raw text, so they
+** may hold text alone. */
 static Status svg_tag(Links *links, const Page *page, const Tag *tag)
 {
-    const char *last = links->shape[links->shapes - 1], *name = shape_named(tag->name);
-    if (!name || page->has_cdata)
+    Text last = links->shape[links->shapes - 1], name = tag->name;
+    bool is_style = is_word(last, "style");
+    if (page->has_cdata)
         return LEFT;
     if (!tag->is_end)
-        return !strcmp(last, "title") || !strcmp(last, "desc") ? LEFT : shape(links, name, tag);
-    if (name != last)
+        return is_style || is_word(last, "title") || is_word(last, "desc") ? LEFT
+                                                                           : shape(links, tag);
+    if (!same_word(name, last))
         return LEFT;
     links->shapes--;
-    return DONE;
+    if (!is_style)
+        return DONE;
+    Text whole = {last.at - 1, (size_t)(page->at - last.at) + 1};
+    return memchr(whole.at, '&', whole.size) || may_have_urls(whole) ? ask(links, whole) : DONE;
 }
 
 /* Pass over the text of an element that holds raw text. */
@@ -409,9 +442,8 @@ static Status raw(Links *links, Page *page, const Tag *tag, const Element *eleme
     /* After both, the standard takes "</script" for a part of the script. */
     if (role == SCRIPT && has_word(text, "<!--") && has_word(text, "<script"))
         return LEFT;
-    if (role == STYLES &&
-        (has_common(tag, false) || may_have_urls(text)))
-        return ask(links, (Text){tag->text.at, (size_t)(page->at - tag->text.at)});
+    if (role == STYLES && (has_common(tag, false) || may_have_urls(text)))
+        return links->depth > MOST_DEPTH ? LEFT : ask(links, (Text){tag->text.at, (size_t)(page->at - tag->text.at)});
     return DONE;
 }
 
@@ -469,7 +501,7 @@ static Status start_tag(Links *links, Page *page, const Tag *tag)
         links->templates++;
         return DONE;
     case SVG:
-        return open_shape(links, shape_named(tag->name), tag);
+        return open_shape(links, tag);
     case RAW: case SCRIPT: case IFRAME:
         return raw(links, page, tag, element);
     default:
@@ -493,7 +525,10 @@ Status read_links(Links *links, Page page)
 {
     Tag tag;
     Status status = DONE;
+    links->credit = (size_t)(page.end - page.at) / 3 + LEAST_CREDIT;
     while (status == DONE && next_tag(&page, &tag)) {
+        if (!tag.self_closing)
+            links->depth += tag.is_end ? -1 : 1;
         if (links->shapes)
             status = svg_tag(links, &page, &tag);
         else if (tag.is_end)

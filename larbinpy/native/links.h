@@ -40,7 +40,9 @@ typedef struct {
     bool has_base, in_form;
     unsigned templates;       /* how many are open */
     unsigned shapes;          /* how many elements of SVG are open, and their names */
-    const char *shape[MOST_SHAPES];
+    Text shape[MOST_SHAPES];
+    int depth;                /* start tags less end tags */
+    size_t credit;            /* how much the reader may still be asked; see links.c */
 } Links;
 
 Status read_links(Links *links, Page page);

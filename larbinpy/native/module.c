@@ -23,12 +23,15 @@ static PyObject *packed(const Urls *urls)
 /* Resolve the references of `links` against the base that the reader knows by now. */
 static Status resolve(Urls *urls, const Links *links)
 {
-    PyObject *base = PyObject_GetAttrString(links->reader, "plain_base");
+    PyObject *base = PyObject_CallMethod(links->reader, "settle", NULL);
     if (!base)
         return FAILED;
-    Py_ssize_t size;
-    const char *at = PyUnicode_AsUTF8AndSize(base, &size);
-    Status status = at ? resolve_links(urls, links, (Text){at, (size_t)size}) : FAILED;
+    Status status = LEFT;
+    if (base != Py_None) {
+        Py_ssize_t size;
+        const char *at = PyUnicode_AsUTF8AndSize(base, &size);
+        status = at ? resolve_links(urls, links, (Text){at, (size_t)size}) : FAILED;
+    }
     Py_DECREF(base);
     return status;
 }

@@ -66,6 +66,17 @@ static inline bool is_word(Text text, const char *word)
     return text.size == strlen(word) && spells(text.at, word, text.size);
 }
 
+/* Whether two names are the same in any case. */
+static inline bool same_word(Text text, Text other)
+{
+    if (text.size != other.size)
+        return false;
+    for (size_t k = 0; k < text.size; k++)
+        if (lower(text.at[k]) != lower(other.at[k]))
+            return false;
+    return true;
+}
+
 static inline bool has(const Tag *tag, Attribute attribute)
 {
     return tag->has >> attribute & 1;

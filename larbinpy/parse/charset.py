@@ -53,7 +53,7 @@ def sniff(body: bytes, http_charset: str | None = None) -> str:
 
 def document(body: bytes, http_charset: str | None = None) -> turbohtml.Document:
     """Parse an HTML page; `encoding` of the result is the encoding that was chosen."""
-    body = _shortened(body)
+    body = shortened(body)
     found = _parse(body, _utf16_unmarked(body) or http_charset)
     name = found.encoding
     if _incredible(name, body):
@@ -211,18 +211,17 @@ def _decoded(body: bytes, label: str) -> str | None:
         return None
 
 
-def _shortened(body: bytes) -> bytes:
+def shortened(body: bytes) -> bytes:
     """Return `body` without the middle of very long runs (see `_LONGEST_RUN`).
 
     Both ends are kept, so no link is lost beside a long script, text or data: URL.
     """
-    if not has_long_run(body):
+    if not _has_long_run(body):
         return body
     return _LONG_RUN.sub(_ends, body)
 
 
-def has_long_run(body: bytes) -> bool:
-    """Whether `body` may have a run that `document` shortens."""
+def _has_long_run(body: bytes) -> bool:
     # A run this long covers at least one whole block of half its length.
     block = _LONGEST_RUN // 2
     starts = range(0, len(body) - block + 1, block)

@@ -296,11 +296,6 @@ class Collector:
         """Take `links` in place of those that were added."""
         self._packed = links
 
-    @property
-    def plain_base(self) -> str:
-        """The base if plain references may be appended to its folders, else an empty text."""
-        return self._base.url if self._base.is_plain else ""
-
     def resolve(self, reference: str) -> str | None:
         """Resolve a reference without fragment; None unless it can be crawled."""
         if self.encode is not None and not reference.isascii():

@@ -37,18 +37,18 @@ def read_scan(body: bytes, http_charset: str | None, out: Collector) -> str | No
     """As `read_tree`, with the compiled module; None if the page is left to the tree."""
     assert native is not None
     name = _declared(body, http_charset)
-    if name in _INCOMPATIBLE or b"\0" in body or charset.has_long_run(body):
+    body = charset.shortened(body)
+    if name in _INCOMPATIBLE or b"\0" in body:
         return None
-    answers = _Answers(out, name)
+    answers = _Answers(out, body, name)
     known = [(link.url, packed_flags(link.kind, link.nofollow)) for link in out.links]
     found = native.scan(body, out.agent, name is not None, known, answers)
-    name = answers.charset or charset.undeclared(body)
-    if found is None or name is None or name in _INCOMPATIBLE:
+    if found is None:
         return None
     out.noindex = out.noindex or answers.noindex
     out.nofollow = out.nofollow or answers.nofollow
     out.replace(PackedLinks(*found))
-    return name
+    return answers.charset
 
 
 def _declared(body: bytes, http_charset: str | None) -> str | None:
@@ -59,13 +59,13 @@ def _declared(body: bytes, http_charset: str | None) -> str | None:
 
 
 class _Answers(Collector):
-    """Answers the questions of a scan."""
+    """Answers the questions of a scan of `body`; `name` is its encoding, None if not known yet."""
 
-    def __init__(self, out: Collector, name: str | None) -> None:
+    def __init__(self, out: Collector, body: bytes, name: str | None) -> None:
         super().__init__(out.base, out.agent)
+        self._body = body
         self._found: list[tuple[str, int]] = []
         self.charset = name
-        self.encode = charset.query_encoder(name)
 
     def read(self, markup: bytes, in_svg: bool) -> list[tuple[str, int]] | None:
         """Return the references in a tag, each with its flags.
@@ -84,9 +84,8 @@ class _Answers(Collector):
     def declare(self, meta: bytes) -> bool:
         """Take the encoding that a <meta> declares; return whether it declares one."""
         found = charset.fragment(meta, None)
-        if found.encoding_confidence == "certain":
+        if found.encoding_confidence == "certain" or found.encoding in _INCOMPATIBLE:
             self.charset = found.encoding
-            self.encode = charset.query_encoder(found.encoding)
         return self.charset is not None
 
     def rebase_by(self, element: bytes) -> bool | None:
@@ -95,6 +94,17 @@ class _Answers(Collector):
             return None
         self.rebase(base_of(element, self.charset, self.base))
         return True
+
+    def settle(self) -> str | None:
+        """Return the base, empty if no reference may be appended to it.
+
+        All tags were read. None if the encoding is not known even now, or not compatible.
+        """
+        self.charset = self.charset or charset.undeclared(self._body)
+        if self.charset is None or self.charset in _INCOMPATIBLE:
+            return None
+        self.encode = charset.query_encoder(self.charset)
+        return self._base.url if self._base.is_plain else ""
 
     @staticmethod
     def is_origin(origin: str) -> bool:
