@@ -1,0 +1,158 @@
+"""The compiled scan against the tree, page by page."""
+
+import pytest
+
+from larbinpy.native import native
+from larbinpy.parse.html import read_tree
+from larbinpy.parse.link import Collector, Kind, Parsed
+from larbinpy.parse.scan import read_html, read_scan
+
+pytestmark = pytest.mark.skipif(native is None, reason="the compiled module is not in use")
+
+URL = "http://a.test/x/y/page.html?q"
+
+#: Pages that the scan reads, by the rule of the HTML standard that they need.
+ORDINARY = {
+    "relative": '<a href=b><a href="../c"><a href="../../../d"><a href=./e><a href="?q"><a href>',
+    "dots": '<a href=".."><a href="a/./b"><a href="a/../b"><a href=".hidden"><a href="./">',
+    "absolute": '<a href=/><a href=/r/s><a href=//b.test/><a href="http://b.test"><a href=HTTP://C/>',
+    "other schemes": '<a href=mailto:x><a href=javascript:y><a href="data:,z"><a href=x:y>',
+    "colon": '<a href="a:b"><a href="./a:b"><a href="c/a:b"><a href="?a:b">',
+    "ports": '<a href="http://b.test:81"><a href="http://b.test:80/"><a href="http://b.test:22">',
+    "escapes": '<a href="%7Ex"><a href="a%2fb"><a href="a b"><a href=" c "><a href="d\n">',
+    "fragments": '<a href="#x"><a href="b#x"><img src="#x"><a href="b#y?z">',
+    "not ASCII": '<a href="é?é"><img src="/ü"><a href="http://bücher.test/">',
+    "references": '<a href="?a&amp;b&c=d&amp=e&copy=f&copy"><a href=&#x62;><a href="?&eacute;">',
+    "attributes": "<A HREF='b' href=c><a/href=d/><a title='>' href=e><a =x href=f><a href = g>",
+    "relations": '<a rel="NoFollow x" href=b><a rel=ugc href=c><a href=c><area href=d rel=ugc>',
+    "links": "<link rel=stylesheet href=a><link href=b><link rel=icon href=c>"
+    '<link rel=dns-prefetch href=d><link rel="preload" as=image href=e>'
+    "<link rel=preload as=script href=f>",
+    "kinds": "<img src=a><a href=a><script src=a></script><link rel=icon href=b><img src=b>",
+    "nofollow": "<a rel=nofollow href=a><img src=a><a rel=nofollow href=b><a href=b>",
+    "media": '<img srcset="a 1x, b 2x" src=c><source src=d><video poster=e src=f><object data=g>'
+    "<iframe src=h></iframe><embed src=i><input type=image src=j><track src=k><audio src=l>",
+    "comments": "<!-- <a href=a> --><!--><a href=b>--><!---><a href=c><!--x--!><a href=d><!-- <a>",
+    "declarations": "<!doctype html><?x <a href=a>?><! <a href=b>></ <a href=c>></><a href=d>",
+    "no tags": "<<a href=a>< a href=b><1><a href=c>< /a>",
+    "raw text": "<script>'<a href=a></scripty>'</script ><style><a href=b></style><title><a href=c>"
+    "</TITLE x='>'><textarea><a href=d></textarea/><xmp><a href=e></xmp><a href=f>",
+    "unended raw text": "<a href=a><script><a href=b></scrip",
+    "script with a comment": "<script><!-- <a href=a></script><a href=b>",
+    "styles": "<p style='background:url(a)'><style>@import 'b';x{src:url( c )}</style>"
+    "<p style='color:rgb(1,2,3)'><p style='x:u\\72l(d)'><table background=e>",
+    "forms": "<form action=a><form action=b></form><form action=c method=POST></form>"
+    "<form action=d method=get rel=nofollow></form>",
+    "forms in a table": "<table><form action=a><tr><td><form action=b></table><form action=c>",
+    "drawing": "<svg><title>t</title><g><use xlink:href='#x'/><use href=a /><image href=b></image>"
+    "<a href=c><text>x</text></a><style>p{fill:url(d)}</style></g><feImage href=e /></svg>"
+    "<a href=f>",
+    "shapes outside of a drawing": "<use href=a><filter href=b><image src=c><path href=d>",
+    "select": "<select><option><a href=a>x</a></select><select><tr><a href=b></select>",
+    "head": "<noscript><link rel=stylesheet href=a><img src=b></noscript><meta name=robots "
+    "content=none><meta http-equiv=refresh content='0;url=c'></head><base href=/z/><a href=d>",
+    "tables": "<table><a href=a><tr><td><a href=b></table><tr><td><a href=c>",
+    "template": "<template><a href=a><template><img src=b></template></template><form action=c>",
+    "formatting": "<a href=a><b><p><a href=b></b>x</a><p>y</p></a><a href=c>",
+    "cut": "<a href=a><a href='b",
+}
+
+#: Pages that are left to the tree.
+LEFT = {
+    "table parts with links": "<tr><td background=a><td style='x:url(b)'>",
+    "attributes that merge": "<p><body background=a>",
+    "frames": "<frameset><frame src=a></frameset>",
+    "plain text": "<plaintext><a href=a>",
+    "formulas": "<math><mi xlink:href=a></math>",
+    "a script within a script": "<script><!-- <script> </script> <a href=a> --></script><a href=b>",
+    "HTML in a drawing": "<svg><p><a href=a></svg>",
+    "HTML in the title of a drawing": "<svg><title><a href=a></title></svg>",
+    "CDATA": "<svg><text><![CDATA[ <a href=a> ]]></text></svg>",
+    "a drawing with wrong nesting": "<svg><g></svg><a href=a>",
+    "a form in a template": "<template><form action=a></template>",
+    "a column in a template": "<template><col><a href=a></template>",
+    "two bases": "<base href=a><base href=b>",
+    "zero": "<a href=a\0>",
+    "a mark of UTF-16": "\ufeff<a href=a>",
+    "many questions": "<img srcset='a 1x'>" * 1000,
+    "deep styles": "<div>" * 600 + "<style>x{src:url(a)}</style>",
+}
+
+
+def read(markup: str, *, tree: bool, charset: str | None = "utf-8") -> Parsed | None:
+    out = Collector(URL, "larbinpy")
+    body = markup.encode("utf-16-le" if markup[0] == "\ufeff" else "utf-8")
+    name = (read_tree if tree else read_scan)(body, charset, out)
+    return None if name is None else out.parsed(name)
+
+
+def contents(parsed: Parsed | None) -> object:
+    assert parsed is not None
+    links = [(link.url, link.kind, link.nofollow) for link in parsed.links]
+    return links, parsed.charset, parsed.noindex, parsed.nofollow
+
+
+@pytest.mark.parametrize("name", ORDINARY)
+def test_an_ordinary_page_has_the_links_of_its_tree(name: str) -> None:
+    markup = ORDINARY[name]
+    found = contents(read(markup, tree=False))
+    expected = contents(read(markup, tree=True))
+    if name != "tables":  # the tree moves a link before the table
+        assert found == expected
+    assert sorted(str(found)) == sorted(str(expected))
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_any_other_page_is_left_to_the_tree(name: str) -> None:
+    assert read(LEFT[name], tree=False) is None
+    out = Collector(URL)
+    body = LEFT[name].encode("utf-16-le" if LEFT[name][0] == "\ufeff" else "utf-8")
+    read_html(body, "utf-8", out)
+    assert out.parsed(None).links == getattr(read(LEFT[name], tree=True), "links", None)
+
+
+@pytest.mark.parametrize(
+    ("head", "charset", "name"),
+    [
+        ("", None, "windows-1252"),
+        ("<p>é", None, "UTF-8"),
+        ("", "latin1", "windows-1252"),
+        ("", "no such charset", "windows-1252"),
+        ("<meta charset=koi8-r>", None, "KOI8-R"),
+        ("<meta charset=koi8-r>", "utf-8", "UTF-8"),
+        ("<meta charset=x><meta charset=gbk>", None, "GBK"),
+        (" " * 2000 + "<meta charset=gbk>", None, "GBK"),
+        ("<meta http-equiv=content-type content='x;charset=big5'>", None, "Big5"),
+        ("<meta charset=utf-16>", None, "UTF-8"),
+        ("<script>'<meta charset=gbk>'</script>", None, None),
+        ("<meta charset=iso-2022-jp>", None, None),
+        ("<meta charset=iso-2022-kr><meta charset=gbk>", None, None),
+        ("", "utf-16", None),
+    ],
+)
+def test_the_encoding_is_that_of_the_tree(head: str, charset: str | None, name: str | None) -> None:
+    markup = head + "<a href=/?&eacute;>"
+    found = read(markup, tree=False, charset=charset)
+    if name is None:
+        assert found is None
+    else:
+        expected = read(markup, tree=True, charset=charset)
+        assert found is not None and found.charset == name
+        assert contents(found) == contents(expected)
+
+
+def test_links_of_the_header_come_first_and_are_merged() -> None:
+    for tree in (False, True):
+        out = Collector(URL)
+        out.add("b", Kind.IMAGE)
+        out.add("c", Kind.PAGE, nofollow=True)
+        (read_tree if tree else read_scan)(b"<a href=a><a href=c><a href=b rel=ugc>", "utf-8", out)
+        links = [(link.url[-1], link.kind, link.nofollow) for link in out.parsed(None).links]
+        page = Kind.PAGE
+        assert links == [("b", page, True), ("c", page, False), ("a", page, False)]
+
+
+def test_more_references_than_the_scan_takes_are_left_to_the_tree() -> None:
+    pages = ["".join(f"<a href={n}>" for n in range(most)) for most in (30_000, 30_001)]
+    assert len(getattr(read(pages[0], tree=False), "links", ())) == 30_000
+    assert read(pages[1], tree=False) is None
