@@ -1,3 +1,4 @@
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from larbinpy.config import SETTINGS
 from larbinpy.frontier.scope import Candidate, Scope
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
+from larbinpy.parse.link import PackedLinks
 from tests.support.frontiers import scope_settings
 
 HERE = "http://a.test/"
@@ -161,10 +163,11 @@ def test_with_depth_by_site_another_host_starts_afresh() -> None:
     assert depth(INSIDE, 3, depth_by_site=True, depth_in_site=7) == 2
 
 
-def test_which_kinds_are_followed() -> None:
+@pytest.mark.parametrize("pack", [list, PackedLinks.pack])
+def test_which_kinds_are_followed(pack: Callable[[list[Link]], Sequence[Link]]) -> None:
     def kinds(url: str = "http://a.test/x.mp3", **settings: Any) -> Any:
         scope = Scope(scope_settings(**settings))
-        return [link.kind for link in scope.followed([Link(url, kind) for kind in Kind])]
+        return [link.kind for link in scope.followed(pack([Link(url, kind) for kind in Kind]))]
 
     assert kinds() == [Kind.PAGE]
     assert kinds(get_image=True) == [Kind.PAGE, Kind.IMAGE]
