@@ -92,6 +92,9 @@ class Outcome(Enum):
         outcome._later = later
         return outcome
 
+    # Each is one object. Enum hashes names, in Python, and pages look outcomes up in many sets.
+    __hash__ = object.__hash__
+
     @property
     def for_later(self) -> "Outcome":
         """The outcome of new URLs of a site that this outcome has closed."""

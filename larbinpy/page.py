@@ -3,20 +3,29 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
+from functools import lru_cache
 from http import HTTPStatus
 from operator import attrgetter
 
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
 
+_NOT_MODIFIED = HTTPStatus.NOT_MODIFIED.value
 #: RFC 6838, 4.2: names of at most 127 characters before and after the slash.
 _LONGEST_TYPE = 255
 
 
 def timestamp(wall: float, timespec: str = "seconds") -> str:
-    """Return the Unix time `wall` in ISO 8601, in UTC."""
-    naive = datetime.fromtimestamp(wall, UTC).replace(tzinfo=None)
-    return naive.isoformat(timespec=timespec) + "Z"
+    """Return the Unix time `wall` in ISO 8601, in UTC, to "seconds" or "milliseconds"."""
+    second, microseconds = divmod(round(wall * 1e6), 10**6)
+    fraction = f".{microseconds // 1000:03d}" if timespec == "milliseconds" else ""
+    return f"{_second(second)}{fraction}Z"
+
+
+@lru_cache(1)
+def _second(unix: int) -> str:
+    """A time that many pages have in common, to the second."""
+    return datetime.fromtimestamp(unix, UTC).replace(tzinfo=None).isoformat()
 
 
 @dataclass(slots=True)
@@ -63,7 +72,7 @@ class Page:
     @property
     def not_modified(self) -> bool:
         """Whether the server says that the page has not changed since the last fetch."""
-        return self.status == HTTPStatus.NOT_MODIFIED
+        return self.status == _NOT_MODIFIED
 
     @property
     def type(self) -> str:

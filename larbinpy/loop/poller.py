@@ -2,7 +2,6 @@
 
 import select
 from collections.abc import Callable
-from contextlib import suppress
 
 READ = select.EPOLLIN
 WRITE = select.EPOLLOUT
@@ -52,9 +51,10 @@ class Poller:
     def unregister(self, fd: int) -> None:
         """Stop watching `fd`; harmless when it is closed or unknown."""
         self._callbacks.pop(fd, None)
-        # Closed descriptors leave the epoll by themselves.
-        with suppress(OSError, ValueError):
+        try:
             self._epoll.unregister(fd)
+        except (OSError, ValueError):
+            return  # closed descriptors leave the epoll by themselves
 
     def wait(self, timeout: float) -> int:
         """Wait at most `timeout` seconds and call the owners; returns the number ready."""

@@ -14,6 +14,8 @@ _RECENT = 50
 _SPAN = 10
 
 _FAULTS = having(Trait.FAULT)
+_REFUSALS = having(Trait.ROBOTS)
+_ORDINARY = having(Trait.ORDINARY)
 #: Counts that have a rate.
 _RATES = ("pages", "success", "failed", "bytes", "links", "names")
 
@@ -61,9 +63,9 @@ class Stats:
         """Count a URL whose outcome is decided."""
         self.outcomes[outcome] += 1
         self.recent.append(fate)
-        if Trait.ROBOTS in outcome.traits:
+        if outcome in _REFUSALS:
             self.refusals.append(fate)
-        elif Trait.ORDINARY not in outcome.traits:
+        elif outcome not in _ORDINARY:
             self.failures.append(fate)
 
     def turn_took(self, seconds: float) -> None:

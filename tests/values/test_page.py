@@ -1,11 +1,14 @@
 """The result of a fetch, and its line in the crawl log."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from larbinpy.outcome import Outcome
-from larbinpy.page import Fate, Page
+from larbinpy.page import Fate, Page, timestamp
 from larbinpy.url import Url
 
 URL = Url("http://a.test/b", 3, via="http://a.test/", attempt=2)
@@ -80,3 +83,11 @@ def test_the_fate_of_a_url_that_was_never_requested() -> None:
     assert fate.ts == "1970-01-01T00:00:00.000Z"
     assert (fate.outcome, fate.status, fate.size, fate.type) == ("privateAddress", 0, 0, "")
     assert (fate.via, fate.ip, fate.attempt) == (None, None, 0)
+
+
+@given(st.integers(0, 2**32 * 10**6))
+def test_a_time_is_that_of_datetime(microseconds: int) -> None:
+    wall = microseconds / 1e6
+    moment = datetime.fromtimestamp(wall, UTC).replace(tzinfo=None)
+    for timespec in ("seconds", "milliseconds"):
+        assert timestamp(wall, timespec) == f"{moment.isoformat(timespec=timespec)}Z"
