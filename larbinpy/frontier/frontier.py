@@ -114,6 +114,8 @@ class Frontier:
         Returns the hosts of these whose addresses are not known, each once.
         """
         new = self._admission.links(parent, links, redirect=redirect)
+        if not new:
+            return []
         for url in new:
             self._sequencer.put(url)
         sites = {url.site: url for url in new}

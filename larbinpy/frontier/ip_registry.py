@@ -81,9 +81,10 @@ class IPSiteRegistry:
 
     # Waits.
 
-    def has_own_wait(self, site: NamedSite) -> bool:
-        """Whether `site` has waits of its own, besides those of its address."""
-        return self._wait_by != "ip" or site.pace.delay > self._waits.least
+    def own_wait(self, site: NamedSite) -> float | None:
+        """The wait of `site` itself; None if it has only that of its address."""
+        delay = site.pace.delay
+        return delay if self._wait_by != "ip" or delay > self._waits.least else None
 
     def wait_of(self, site: NamedSite) -> float:
         """The time before which the address of `site` gets no request."""

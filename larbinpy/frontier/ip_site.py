@@ -46,7 +46,7 @@ class Rotation:
 
     def ready_at(self) -> float | None:
         """When the next request may be sent; None if there is none, or no free connection."""
-        place = self.place() if self.ip_site.free else None
+        place = self.place() if self._heap and self.ip_site.free else None
         return None if place is None else max(self.ip_site.next_at, place[0])
 
     def take(self) -> NamedSite:

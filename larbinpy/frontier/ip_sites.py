@@ -237,7 +237,7 @@ class IPSites:
 
     def _hold_back(self, site: NamedSite, ip_site: IPSite, now: float) -> None:
         least = self._waits.least
-        own = site.pace.delay if self.registry.has_own_wait(site) else 0.0
+        own = self.registry.own_wait(site) or 0.0
         if least or own or not site.asked % _REQUESTS_IN_A_ROW:
             ip_site.wait_until(now + least)
             site.wait_until(now + own)

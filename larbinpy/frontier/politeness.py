@@ -58,7 +58,8 @@ class Pace:
 
     @property
     def delay(self) -> float:
-        return max(self.least, min(self.least + self._extra, self._waits.most))
+        least = self.least
+        return max(least, min(least + self._extra, self._waits.most)) if self._extra else least
 
     def crawl_delay(self, seconds: float | None) -> None:
         """Set robots.txt's Crawl-delay, which can only lengthen the delay, up to maxWait."""

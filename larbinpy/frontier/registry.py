@@ -128,8 +128,9 @@ class SiteRegistry:
 
     def _find_idle(self) -> None:
         for site in self._touched:
-            if not (site.held or site.in_flight):
-                self._active.pop(site, None)
+            if site.held or site.in_flight:
+                continue
+            self._active.pop(site, None)
             if site.idle and self._sites.get(site.key) is site:
                 # A closed site is evicted first, because its verdict is kept.
                 self._idle.use(site, first_to_go=site.state is State.CLOSED)

@@ -45,7 +45,7 @@ class WaitShortener:
         """Limit the wait of `site` to one delay from `now`, except for waits that it requested."""
         until = site.next_at
         registry = self._ip_sites.registry
-        if registry.has_own_wait(site):
+        if registry.own_wait(site) is not None:
             # The old wait of its address may have been longer than the site's own.
             until = max(until, registry.wait_of(site))
         site.shorten_wait(min(until, now + site.pace.delay))
