@@ -1,6 +1,6 @@
 """The result of fetching one URL, and its line in the crawl log."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -52,15 +52,25 @@ class Page:
     received: int = 0
     #: One short line with the reason, if the outcome alone does not give it.
     detail: str = ""
-    #: Canonical URLs of all kinds that the page links to, once it is parsed; a list of them is
-    #: made when it is first looked at.
-    links: Sequence[str] = field(default_factory=list)
+    #: Makes the list of `links`, once the page is parsed.
+    list_links: Callable[[], list[str]] = list
     #: Its encoding, once it is parsed.
     charset: str | None = None
     #: Status line and header lines of the reply as received, each with its line end.
     head: bytes = b""
     #: The head of the request as sent, if the fetcher keeps requests.
     request: bytes = b""
+    _links: list[str] | None = field(default=None, init=False, repr=False)
+
+    @property
+    def links(self) -> list[str]:
+        """Canonical URLs of all kinds that the page links to, once it is parsed.
+
+        The list is made when it is first read, so pages whose links no output reads cost nothing.
+        """
+        if self._links is None:
+            self._links = self.list_links()
+        return self._links
 
     def header(self, name: str) -> str | None:
         """Return the first value of header `name` (lower case)."""

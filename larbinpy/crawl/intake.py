@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from larbinpy.crawl.media_types import Types
@@ -13,7 +14,7 @@ from larbinpy.outcome import Outcome
 from larbinpy.output.plug import NO_REFRESH, Refresher, ReplyListener
 from larbinpy.page import Fate, Page
 from larbinpy.parse import Link, Parsed, redirect_target
-from larbinpy.parse.link import Urls, endorsed
+from larbinpy.parse.link import endorsed, urls
 from larbinpy.stats.counters import Stats
 from larbinpy.url import Url, hash64
 
@@ -151,7 +152,7 @@ class Intake:
         Output comes first: if it fails, the page is still owed, and its digest is still new.
         """
         page.charset = parsed.charset
-        page.links = Urls(parsed.links)
+        page.list_links = partial(urls, parsed.links)
         kept = not parsed.noindex or self._settings.ignore_robots
         if kept and (not self._settings.specific_search or self._types.specific(page.type)):
             self._output(page, self._output_plug.loaded)

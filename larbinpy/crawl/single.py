@@ -2,6 +2,7 @@
 
 import contextlib
 from contextlib import ExitStack
+from functools import partial
 from hashlib import sha1
 
 from larbinpy.config import Config
@@ -17,6 +18,7 @@ from larbinpy.loop.poller import Poller
 from larbinpy.outcome import READABLE, Outcome
 from larbinpy.page import Page
 from larbinpy.parse import read
+from larbinpy.parse.link import urls
 from larbinpy.url import Url, resolve
 
 
@@ -37,7 +39,7 @@ def fetch_one(text: str, config: Config) -> dict[str, object]:
     if page.body and (page.outcome in READABLE or page.outcome is Outcome.EARLY_STOP):
         parsed = read(page, config.user_agent)
         page.charset = parsed.charset
-        page.links = [link.url for link in parsed.links]
+        page.list_links = partial(urls, parsed.links)
     return describe(page)
 
 

@@ -49,7 +49,6 @@ class Output(Protocol):
     def loaded(self, page: Page) -> None:
         """Take a page: complete, decoded and parsed. You may keep the object; it does not change.
 
-        `page.links` is made when it is first looked at, so it costs nothing otherwise.
         When a mirror is refreshed, a large unchanged file may have no body: see `Page.body`.
         """
 

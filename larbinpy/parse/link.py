@@ -138,44 +138,9 @@ def with_kinds(kinds: Iterable[Kind]) -> int:
     return endorsed | endorsed << NOFOLLOW
 
 
-class Urls(Sequence[str]):
-    """The URLs of links, as a list that is made when it is first looked at."""
-
-    __slots__ = ("_links", "_urls")
-
-    def __init__(self, links: Sequence[Link]) -> None:
-        self._links = links
-        self._urls: list[str] | None = None
-
-    def __repr__(self) -> str:
-        return repr(self._list())
-
-    def __eq__(self, other: object) -> bool:
-        return self._list() == (other._list() if isinstance(other, Urls) else other)
-
-    def __len__(self) -> int:
-        return len(self._links)
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-
-    def __getitem__(self, index: int | slice) -> str | list[str]:
-        return self._list()[index]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._list())
-
-    def _list(self) -> list[str]:
-        if self._urls is None:
-            links = self._links
-            if isinstance(links, PackedLinks):
-                self._urls = links.urls()
-            else:
-                self._urls = [link.url for link in links]
-        return self._urls
+def urls(links: Sequence[Link]) -> list[str]:
+    """Return the URL of each of `links`."""
+    return links.urls() if isinstance(links, PackedLinks) else [link.url for link in links]
 
 
 def endorsed(links: Sequence[Link]) -> Sequence[Link]:

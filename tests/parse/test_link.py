@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.parse import Kind, Link
-from larbinpy.parse.link import NOFOLLOW, PackedLinks, Urls, endorsed, with_kinds
+from larbinpy.parse.link import NOFOLLOW, PackedLinks, endorsed, urls, with_kinds
 
 URLS = st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=9)
 LINKS = st.lists(st.builds(Link, URLS, st.sampled_from(Kind), st.booleans()), max_size=9)
@@ -29,17 +29,9 @@ def test_a_choice_of_packed_links(links: list[Link], kinds: set[Kind]) -> None:
     assert [*endorsed(packed), *unendorsed] == sorted(links, key=lambda link: link.nofollow)
 
 
-def test_urls_are_equal_to_a_list_and_print_as_one() -> None:
-    expected = ["http://a.test/", "http://b.test/x"]
+def test_the_urls_of_packed_and_other_links() -> None:
     for links in (SOME, PackedLinks.pack(SOME)):
-        urls = Urls(links)
-        assert len(urls) == 2
-        assert urls == expected
-        assert urls == Urls(SOME)
-        assert list(urls) == expected
-        assert (urls[1], urls[-1:]) == (expected[1], expected[1:])
-        assert repr(urls) == repr(expected)
-        assert urls != expected[:1]
+        assert urls(links) == ["http://a.test/", "http://b.test/x"]
 
 
 def test_the_representation_is_short() -> None:

@@ -89,7 +89,15 @@ def test_a_request_of_http_2_is_written_as_that_of_1() -> None:
 def test_response_request_and_metadata_of_one_capture(tmp_path: Path) -> None:
     sent = b"GET /x?y HTTP/1.1\r\nHost: a.test\r\n\r\n"
     links = ["http://a.test/1", "http://b.test/2"]
-    taken = page(PLAIN, b"body", request=sent, ip="192.0.2.1", ms=12, links=links, charset="utf-8")
+    taken = page(
+        PLAIN,
+        b"body",
+        request=sent,
+        ip="192.0.2.1",
+        ms=12,
+        list_links=lambda: links,
+        charset="utf-8",
+    )
     info, response, request, metadata = written(tmp_path, taken)
     assert [r.kind for r in (info, response, request, metadata)] == [
         *("warcinfo", "response", "request", "metadata")
