@@ -14,6 +14,7 @@ page's type; if the type says nothing, by the beginning of the body.
     css, srcset, refresh, manifest   small grammars
     rewrite     rewrites the links of a page for browsing offline
     marked      the positions of attributes in the text of a page
+    long_runs   bounds the tags of a page
     link        Kind, Link, Parsed, and the Collector that all readers add to
 """
 

@@ -14,6 +14,8 @@ from urllib.parse import quote_from_bytes
 import turbohtml
 from turbohtml.detect import detect  # registers the whatwg-* codecs as well
 
+from larbinpy.parse import long_runs
+
 _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16le"), (b"\xfe\xff", "utf-16be"))
 #: Bytes at the beginning of a body that show whether it is UTF-16.
 _HEAD = 1024
@@ -34,12 +36,6 @@ _ENCODERS = {
     "x-mac-cyrillic": "mac_cyrillic",
     "iso-8859-8-i": "iso8859-8",
 }
-
-#: No honest page has this many bytes without ">". The parser takes up to 600 ns for an attribute,
-#: and does not bound their number.
-_LONGEST_RUN = 256 * 1024
-_KEPT_OF_RUN = 32 * 1024
-_LONG_RUN = re.compile(rb"[^>]{%d,}" % _LONGEST_RUN)
 
 
 def sniff(body: bytes, http_charset: str | None = None) -> str:
@@ -212,22 +208,10 @@ def _decoded(body: bytes, label: str) -> str | None:
 
 
 def shortened(body: bytes) -> bytes:
-    """Return `body` without the middle of very long runs (see `_LONGEST_RUN`).
-
-    Both ends are kept, so no link is lost beside a long script, text or data: URL.
-    """
-    if not _has_long_run(body):
-        return body
-    return _LONG_RUN.sub(_ends, body)
+    """Return `body` without the middle of very long runs (see `long_runs`)."""
+    return long_runs.bounded(body, b">", _ends)
 
 
-def _has_long_run(body: bytes) -> bool:
-    # A run this long covers at least one whole block of half its length.
-    block = _LONGEST_RUN // 2
-    starts = range(0, len(body) - block + 1, block)
-    return any(body.find(b">", start, start + block) < 0 for start in starts)
-
-
-def _ends(run: re.Match[bytes]) -> bytes:
-    text = run[0]
-    return text[:_KEPT_OF_RUN] + text[len(text) - _KEPT_OF_RUN - len(text) % 2 :]
+def _ends(run: bytes) -> bytes:
+    # The length stays even or odd, as UTF-16 needs it.
+    return run[: long_runs.KEPT] + run[len(run) - long_runs.KEPT - len(run) % 2 :]

@@ -9,11 +9,8 @@ from html import escape, unescape
 import turbohtml
 
 from larbinpy.loop.steps import Steps
+from larbinpy.parse import long_runs
 
-#: The middle of longer tags is skipped; the bounds are those of `charset`.
-_KEPT_OF_RUN = 32 * 1024
-_LONGEST_RUN = 256 * 1024
-_LONG_RUN = re.compile(rf"[^>]{{{_LONGEST_RUN},}}")
 #: Attributes that are references or hold references.
 _HOLDERS = (
     *("href", "src", "srcset", "imagesrcset", "action", "formaction", "data", "poster"),
@@ -120,7 +117,8 @@ def read_marked_html(
         return start + bisect_left(breaks, start), end + bisect_left(breaks, end)
 
     parser = turbohtml.IncrementalParser(positions=False, source_locations=True)
-    for start, chunk in _chunks(_with_templates_open(_shortened(text)), chunk_size):
+    text = _with_templates_open(long_runs.bounded(text, ">", _blanked))
+    for start, chunk in _chunks(text, chunk_size):
         known = len(breaks)
         breaks += (start + m.start() - known - i for i, m in enumerate(_BREAK.finditer(chunk)))
         parser.feed(_STRAY.sub("\ufffd", chunk).replace("\r\n", "\n").replace("\r", "\n"))
@@ -150,20 +148,10 @@ def _with_templates_open(text: str) -> str:
     return _SHADOW.sub(r"\1xhadowrootmode", text)
 
 
-def _shortened(text: str) -> str:
-    """Return `text` with long tags blanked. Nearly all pages have none, which is found fast."""
-    block = _LONGEST_RUN // 2
-    starts = range(0, len(text) - block + 1, block)
-    if all(text.find(">", start, start + block) >= 0 for start in starts):
-        return text
-    return _LONG_RUN.sub(_blanked, text)
-
-
-def _blanked(run: re.Match[str]) -> str:
+def _blanked(run: str) -> str:
     """Return a text of the same length whose middle is one long name."""
-    text = run[0]
-    middle = len(text) - 2 * _KEPT_OF_RUN
-    return f"{text[:_KEPT_OF_RUN]}{'x' * middle}{text[-_KEPT_OF_RUN:]}"
+    middle = len(run) - 2 * long_runs.KEPT
+    return f"{run[: long_runs.KEPT]}{'x' * middle}{run[-long_runs.KEPT :]}"
 
 
 def _marked(
@@ -175,7 +163,7 @@ def _marked(
             continue
         wanted = {n: at for n, at in location.attrs.items() if n in _WANTED}
         spans = {n: in_text(at.start_offset, at.end_offset) for n, at in wanted.items()}
-        short = {n: s for n, s in spans.items() if s[1] - s[0] < _KEPT_OF_RUN}
+        short = {n: s for n, s in spans.items() if s[1] - s[0] < long_runs.KEPT}
         values = {name: element.attr(name) or "" for name in short}
         start = location.start_tag
         inner = None
@@ -217,7 +205,7 @@ def _marked_tag(tag: re.Match[str]) -> Marked:
     values, spans = {}, {}
     for attribute in _ATTRIBUTE.finditer(tag["attributes"]):
         name = attribute[1]
-        if name not in _WANTED or attribute.end() - attribute.start() >= _KEPT_OF_RUN:
+        if name not in _WANTED or attribute.end() - attribute.start() >= long_runs.KEPT:
             continue
         values[name] = unescape(attribute[attribute.lastindex or 0])
         spans[name] = (offset + attribute.start(), offset + attribute.end())
