@@ -17,6 +17,7 @@ from turbohtml.detect import detect  # registers the whatwg-* codecs as well
 from larbinpy.parse import long_runs
 
 _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16le"), (b"\xfe\xff", "utf-16be"))
+_MARK_BYTES = tuple(mark for mark, _ in _MARKS)
 #: Bytes at the beginning of a body that show whether it is UTF-16.
 _HEAD = 1024
 #: Guessing costs up to 75 ns a byte; a larger sample (bytes) hardly improves it.
@@ -96,7 +97,7 @@ def undeclared(body: bytes) -> str | None:
 
 def is_marked(body: bytes) -> bool:
     """Whether `body` begins with a byte-order mark."""
-    return body.startswith(tuple(mark for mark, _ in _MARKS))
+    return body.startswith(_MARK_BYTES)
 
 
 def decode(body: bytes, http_charset: str | None = None) -> tuple[str, str]:

@@ -188,8 +188,8 @@ class Collector:
         "noindex",
     )
 
-    def __init__(self, base: str, agent: str = "") -> None:
-        self._base = Base(base)
+    def __init__(self, base: str | Base, agent: str = "") -> None:
+        self._base = Base(base) if isinstance(base, str) else base
         #: Product token of the crawler, in lower case, for directives addressed to it.
         self.agent = agent
         #: Applied to references that are not ASCII; None if the page's encoding is UTF-8.

@@ -62,7 +62,7 @@ class _Answers(Collector):
     """Answers the questions of a scan of `body`; `name` is its encoding, None if not known yet."""
 
     def __init__(self, out: Collector, body: bytes, name: str | None) -> None:
-        super().__init__(out.base, out.agent)
+        super().__init__(out._base, out.agent)
         self._body = body
         self._found: list[tuple[str, int]] = []
         self.charset = name
