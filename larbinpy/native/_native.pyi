@@ -30,12 +30,9 @@ def learn_links(
     """
 
 def select_links(
-    text: Buffer, ends: Buffer, flags: Buffer, wanted: int
+    text: Buffer, ends: Buffer, flags: Buffer, wanted: bytes
 ) -> tuple[bytes, bytes, bytes]:
-    """Return `text`, `ends` and `flags` of those links for whose flags `wanted` has a bit.
-
-    Bit 1 << flags stands for them.
-    """
+    """Return `text`, `ends` and `flags` of those links whose flags are among `wanted`."""
 
 def unknown_links(
     recent: Buffer, text: Buffer, ends: Buffer, flags: Buffer

@@ -66,16 +66,16 @@ PyObject *packed_take(const Packed *links, const uint32_t *places, size_t count)
     return taken;
 }
 
-static PyObject *select_wanted(const Packed *links, unsigned int wanted)
+static PyObject *select_wanted(const Packed *links, const char *wanted, size_t size)
 {
-    const unsigned char *flags = links->flags.buf;
+    const char *flags = links->flags.buf;
     uint32_t *places = PyMem_Malloc(links->count * sizeof *places);
     PyObject *taken;
     size_t count = 0;
     if (places == NULL)
         return PyErr_NoMemory();
     for (size_t k = 0; k < links->count; k++)
-        if (flags[k] < 8 && (wanted >> flags[k] & 1))
+        if (memchr(wanted, flags[k], size))
             places[count++] = (uint32_t)k;
     taken = packed_take(links, places, count);
     PyMem_Free(places);
@@ -86,12 +86,13 @@ PyObject *select_links(PyObject *Py_UNUSED(self), PyObject *args)
 {
     Packed links;
     PyObject *taken = NULL;
-    unsigned int wanted;
-    if (!PyArg_ParseTuple(args, "y*y*y*I:select_links", &links.text, &links.ends, &links.flags,
-                          &wanted))
+    const char *wanted;
+    Py_ssize_t size;
+    if (!PyArg_ParseTuple(args, "y*y*y*y#:select_links", &links.text, &links.ends, &links.flags,
+                          &wanted, &size))
         return NULL;
     if (packed_check(&links))
-        taken = select_wanted(&links, wanted);
+        taken = select_wanted(&links, wanted, (size_t)size);
     packed_release(&links);
     return taken;
 }

@@ -118,12 +118,12 @@ class PackedLinks(Sequence[Link]):
         for url, flags in zip(self.urls(), self.flags, strict=True):
             yield Link(url, KINDS[flags & ~NOFOLLOW], bool(flags & NOFOLLOW))
 
-    def select(self, wanted: int) -> Sequence[Link]:
-        """The links for whose flags `wanted` has a bit: 1 << flags."""
+    def select(self, wanted: bytes) -> Sequence[Link]:
+        """The links whose flags are among `wanted`."""
+        if not self.flags.translate(None, wanted):
+            return self
         if native is None:
-            return [
-                link for link, flags in zip(self, self.flags, strict=True) if wanted >> flags & 1
-            ]
+            return [link for link, flags in zip(self, self.flags, strict=True) if flags in wanted]
         return PackedLinks(*native.select_links(self.text, self.ends, self.flags, wanted))
 
     def urls(self) -> list[str]:
@@ -132,10 +132,13 @@ class PackedLinks(Sequence[Link]):
         return [text[start:end] for start, end in pairwise(chain((0,), self.ends))]
 
 
-def with_kinds(kinds: Iterable[Kind]) -> int:
+def with_kinds(kinds: Iterable[Kind]) -> bytes:
     """The argument of `PackedLinks.select` for all links of `kinds`."""
-    endorsed = sum(1 << packed_flags(kind, nofollow=False) for kind in kinds)
-    return endorsed | endorsed << NOFOLLOW
+    return bytes([packed_flags(kind, nofollow) for kind in kinds for nofollow in (False, True)])
+
+
+#: The same for all links without nofollow.
+_ENDORSED = bytes(range(len(KINDS)))
 
 
 def urls(links: Sequence[Link]) -> list[str]:
@@ -146,7 +149,7 @@ def urls(links: Sequence[Link]) -> list[str]:
 def endorsed(links: Sequence[Link]) -> Sequence[Link]:
     """Those of `links` without nofollow."""
     if isinstance(links, PackedLinks):
-        return links.select((1 << NOFOLLOW) - 1)
+        return links.select(_ENDORSED)
     return [link for link in links if not link.nofollow]
 
 
