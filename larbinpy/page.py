@@ -28,6 +28,19 @@ def _second(unix: int) -> str:
     return datetime.fromtimestamp(unix, UTC).replace(tzinfo=None).isoformat()
 
 
+# Most servers send one of a few values. The longest that a `Transfer` takes would fill 16 MB.
+@lru_cache(1 << 6)
+def content_type(value: str | None) -> tuple[str, str | None]:
+    """Return the media type and the charset of a Content-Type, as `Page` does."""
+    sent, _, parameters = (value or "").partition(";")
+    media_type = sent.strip()[:_LONGEST_TYPE].lower()
+    for parameter in parameters.split(";"):
+        name, _, charset = parameter.partition("=")
+        if name.strip().lower() == "charset" and charset.strip():
+            return media_type, charset.strip().strip("\"'") or None
+    return media_type, None
+
+
 @dataclass(slots=True)
 class Page:
     """The result of one fetch: a page, or the reason why there is none."""
@@ -90,18 +103,12 @@ class Page:
 
         Cut at the longest that the RFC allows, as it is logged and servers may send anything.
         """
-        sent = (self.header("content-type") or "").partition(";")[0].strip()
-        return sent[:_LONGEST_TYPE].lower()
+        return content_type(self.header("content-type"))[0]
 
     @property
     def http_charset(self) -> str | None:
         """The charset parameter of Content-Type."""
-        _, _, parameters = (self.header("content-type") or "").partition(";")
-        for parameter in parameters.split(";"):
-            name, _, value = parameter.partition("=")
-            if name.strip().lower() == "charset" and value.strip():
-                return value.strip().strip("\"'") or None
-        return None
+        return content_type(self.header("content-type"))[1]
 
 
 @dataclass(slots=True)

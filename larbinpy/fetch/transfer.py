@@ -12,7 +12,7 @@ import pycurl
 
 from larbinpy.fetch.settings import Request
 from larbinpy.outcome import Outcome, of_status
-from larbinpy.page import Page
+from larbinpy.page import Page, content_type
 
 #: Most header lines and bytes of a reply, including status lines, interim replies (1xx) and
 #: trailers. Common servers accept far less from clients (Apache: 100 lines of 8 kB).
@@ -180,9 +180,6 @@ class Transfer:
         """Complete the headers; ask `accept` whether the body of a 2xx reply is wanted."""
         self.complete = True
         if 200 <= self.status < 300:
-            self._stop = self.request.accept(self._media_type())
+            declared = next((value for name, value in self.headers if name == "content-type"), None)
+            self._stop = self.request.accept(content_type(declared)[0])
         return None if self._stop is None else 0
-
-    def _media_type(self) -> str:
-        declared = next((value for name, value in self.headers if name == "content-type"), "")
-        return declared.partition(";")[0].strip().lower()
