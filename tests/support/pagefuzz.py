@@ -20,6 +20,9 @@ Reader = Callable[[bytes, str | None, Collector], str | None]
 
 #: Seconds of CPU time that a page may take the scan even if the tree is faster.
 FLOOR = 0.0002
+#: The most that the scan may take of the tree's time. A page of nothing but rare tags, for which
+#: the scan asks the tree, takes it as long.
+SLOWEST = 1.25
 #: Links that the header of each page has; some occur in the pages as well, as other kinds.
 _EARLIER = (("p1", Kind.IMAGE, False), ("p2", Kind.PAGE, True), ("p3", Kind.REQUISITE, False))
 #: Most readings of a page while it is shrunk.
@@ -207,7 +210,7 @@ class Tally:
         if taken < FLOOR:
             return
         self.slowest = max(self.slowest, taken / tree)
-        if taken > tree:
+        if taken > SLOWEST * tree:
             times = f"the scan took {1e6 * taken:.0f} us, the tree {1e6 * tree:.0f} us"
             self.findings.append(Finding(times, page))
 
