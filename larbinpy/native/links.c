@@ -244,24 +244,27 @@ static Status ask(Links *links, Text text)
     return status;
 }
 
-/* The kind and NOFOLLOW of a <link> with these values, KIND for none; less than 0 if that fails. */
-static int relation(Links *links, Text rel, Text as)
+/* Find the kind and NOFOLLOW of a <link> with these values; the kind is KIND for none. */
+static Status relation(Links *links, Text rel, Text as, int *flags)
 {
+    static Memo memo;
     uint64_t hash = siphash(links->key, rel.at, rel.size);
     if (as.size)
         hash = 31 * hash + siphash(links->key, as.at, as.size);
-    static Memo memo;
-    int *flags = recall(memo, hash);
-    if (!flags) {
+    int *known = recall(memo, hash);
+    if (!known) {
+        if (!may_ask(links, rel.size + as.size))
+            return LEFT;
         PyObject *found = PyObject_CallMethod(
             links->reader, "relation", "s#s#", rel.at, (Py_ssize_t)rel.size, as.at,
             (Py_ssize_t)as.size);
         if (!found)
-            return -1;
-        flags = keep(memo, hash, (int)PyLong_AsLong(found));
+            return FAILED;
+        known = keep(memo, hash, (int)PyLong_AsLong(found));
         Py_DECREF(found);
     }
-    return *flags;
+    *flags = *known;
+    return DONE;
 }
 
 /* Add the value of `attribute`, if the tag has it, as a link with these flags. */
@@ -291,9 +294,10 @@ static Status add_related(Links *links, const Tag *tag, Attribute attribute, uin
         return add_value(links, tag, attribute, kind);
     if (is_strange(tag, REL) || is_strange(tag, AS) || rel.size + as.size > LONGEST_RELATION)
         return ask(links, tag->text);
-    int flags = relation(links, rel, as);
-    if (flags < 0)
-        return FAILED;
+    int flags;
+    Status status = relation(links, rel, as, &flags);
+    if (status != DONE)
+        return status;
     if (kind != KIND)
         flags = kind | (flags & NOFOLLOW);
     return (flags & KIND) == KIND ? DONE : add_value(links, tag, attribute, (uint8_t)flags);
@@ -431,7 +435,9 @@ static Status svg_tag(Links *links, const Page *page, const Tag *tag)
     if (!is_style)
         return DONE;
     Text whole = {last.at - 1, (size_t)(page->at - last.at) + 1};
-    return memchr(whole.at, '&', whole.size) || may_have_urls(whole) ? ask(links, whole) : DONE;
+    if (!memchr(whole.at, '&', whole.size) && !may_have_urls(whole))
+        return DONE;
+    return links->depth > MOST_DEPTH ? LEFT : ask(links, whole);
 }
 
 /* Pass over the text of an element that holds raw text. */
@@ -536,5 +542,7 @@ Status read_links(Links *links, Page page)
         else
             status = start_tag(links, &page, &tag);
     }
+    if (links->shapes && is_word(links->shape[links->shapes - 1], "style"))
+        return LEFT;  /* The page ends within a style. */
     return status;
 }

@@ -24,6 +24,8 @@ _HEAD = 1024
 _SAMPLE = 64 * 1024
 #: Bytes in which all browsers look for a <meta> with the encoding; some obey later ones, too.
 _PRESCANNED = 1024
+#: Parts of the labels of the "replacement" encoding.
+_REPLACED = (b"replacement", b"2022-kr", b"2022kr", b"2022-cn", b"hz-gb-2312")
 _NON_ASCII = re.compile(rb"[\x80-\xff]")
 _NON_ASCII_RUN = re.compile(r"[^\x00-\x7f]+")
 _CSS_CHARSET = re.compile(rb'@charset "([^"]{1,60})";')
@@ -93,6 +95,15 @@ def undeclared(body: bytes) -> str | None:
     except UnicodeDecodeError:
         return None
     return "UTF-8"
+
+
+def may_be_replaced(body: bytes) -> bool:
+    """Whether the beginning of `body` has a label of the "replacement" encoding.
+
+    The tree's prescan obeys it even if it is within a text, and reads nothing else then.
+    """
+    head = body[:_PRESCANNED].lower()
+    return any(label in head for label in _REPLACED)
 
 
 def is_marked(body: bytes) -> bool:

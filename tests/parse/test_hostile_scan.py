@@ -79,6 +79,7 @@ PAGES: dict[str, Callable[[], bytes]] = {
     "links": lambda: of(b"<a href=x>"),
     "references of a character": lambda: of(b"<a href=&x;>"),
     "references of characters": lambda: numbered(b"<a href=&eacute;%d>"),
+    "relations": lambda: numbered(b"<a rel=x%d href=y>"),
     "unknown elements": lambda: numbered(b"<t%d>"),
     "distinct attributes": lambda: numbered(b"<p c%d=1>"),
     "distinct references": lambda: numbered(b"<a href=%d>"),

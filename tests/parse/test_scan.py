@@ -69,6 +69,8 @@ LEFT = {
     "HTML in the title of a drawing": "<svg><title><a href=a></title></svg>",
     "CDATA": "<svg><text><![CDATA[ <a href=a> ]]></text></svg>",
     "a drawing with wrong nesting": "<svg><g></svg><a href=a>",
+    "a drawing cut in a style": "<svg><style>@import 'a",
+    "many relations": "".join(f"<a rel=x{n} href=a>" for n in range(1000)),
     "a form in a template": "<template><form action=a></template>",
     "a column in a template": "<template><col><a href=a></template>",
     "two bases": "<base href=a><base href=b>",
@@ -127,6 +129,7 @@ def test_any_other_page_is_left_to_the_tree(name: str) -> None:
         ("<script>'<meta charset=gbk>'</script>", None, None),
         ("<meta charset=iso-2022-jp>", None, None),
         ("<meta charset=iso-2022-kr><meta charset=gbk>", None, None),
+        ("<title><meta charset=replacement></title><meta charset=gbk>", None, None),
         ("", "utf-16", None),
     ],
 )
