@@ -3,7 +3,12 @@
 A longer run is `scripts/fuzz-pages`.
 """
 
+import gc
+import mmap
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from time import process_time
@@ -16,6 +21,7 @@ from larbinpy.native import native
 from larbinpy.parse.html import read_tree
 from larbinpy.parse.link import Collector, Kind
 from larbinpy.parse.scan import read_scan
+from tests.support.checkout import ROOT
 from tests.support.oddmarkup import GRAMMARS, KINDS
 from tests.support.oddpages import OddPages, Page
 from tests.support.pagefuzz import Reader, Tally, compare, shrunk
@@ -175,3 +181,43 @@ def test_a_slow_scan_is_found_out() -> None:
 def test_a_page_depends_on_seed_and_number_only() -> None:
     assert OddPages(1).page(900) == OddPages(1, []).page(900) != OddPages(2).page(900)
     assert {OddPages(1).page(number).kind for number in range(500)} == set(KINDS)
+
+
+# -- the script
+
+
+def fuzz_pages(*options: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts/fuzz_pages.py", "--seed", "1", *options],
+        env={**os.environ, "PYTHONPATH": f"{ROOT}"},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.stderr == ""
+    return done.returncode, done.stdout
+
+
+@compiled
+@pytest.mark.slow
+def test_the_script_runs_and_says_what_it_found(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_bytes(b"<title>x</title><a href=b>")
+    status, output = fuzz_pages(f"{tmp_path}", "--pages", "1000", "--processes", "2")
+    assert status == 0, output
+    assert "1 real pages" in output
+    assert "1000 pages in" in output
+    assert output.endswith("\n0 differences\n")
+
+
+@compiled
+@pytest.mark.slow
+def test_reading_keeps_no_memory() -> None:
+    pages = odd(1000)
+    held = []
+    for _ in range(6):
+        for page in pages:
+            read_scan(page.body, page.http_charset, Collector(page.url, "larbinpy"))
+        gc.collect()
+        held.append(int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE)
+    assert held[-1] - held[1] < 1 << 20, held
