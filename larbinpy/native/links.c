@@ -3,7 +3,9 @@
 ** The tree of the HTML standard is the definition of the result: larbinpy/parse/html.py reads it. The
 ** promise: a page that is not LEFT to the tree has the same references, kinds, nofollow and robots
 ** directives here and there. Their order is that of the text, which is that of the tree except where
-** the tree moves elements out of a table.
+** the tree moves elements out of a table. One case is excepted: turbohtml's tree drops the text of
+** elements nested deeper than 508, and so the links of a style there, and it reads SVG at that depth
+** by the rules of HTML. Such pages are LEFT unless end tags that close nothing hide their depth.
 **
 ** A tag's attributes become an element of the tree unless the standard drops the tag. It does so
 **   - within raw text, which is passed over; a script that holds "<!--" and "<script" is LEFT;
@@ -27,12 +29,11 @@
 /* Pages with more references are LEFT; the tree's reader has the bounds. */
 #define MOST_REFERENCES 30000
 
+/* Start tags less end tags, from which on styles and SVG are LEFT. */
+#define MOST_DEPTH 500
+
 /* The credit of an empty page: see `may_ask`. */
 #define LEAST_CREDIT 4096
-
-/* The tree drops the text of elements that are nested deeper than 508. This is an upper bound of the
-** depth: elements without an end tag count to the end of the page. */
-#define MOST_DEPTH 500
 
 /* The longest `rel` that is looked at here; the reader cuts longer ones. */
 #define LONGEST_RELATION 256
@@ -43,72 +44,75 @@ typedef enum {
     RARE,                     /* has links that the reader knows */
     RAW,                      /* raw text without links of its own */
     STYLES,
-    PART,                     /* dropped or merged in some places */
+    DROPPED,                  /* dropped or merged in some places */
     FRAME,                    /* dropped where there is no frameset */
     TEMPLATE, SVG,
-    ODD,
+    ODD,                      /* other rules hold for its content */
 } Role;
 
 typedef struct {
     const char *name;
+    size_t size;
     Role role;
+    bool is_shape;            /* within SVG it needs no other rule than good nesting */
 } Element;
 
-/* By the length of the name. */
-static const Element ELEMENTS[][14] = {
-    [1] = {{"a", ANCHOR}},
-    [2] = {{"td", PART}, {"tr", PART}, {"th", PART}},
-    [3] = {{"img", IMG}, {"svg", SVG}, {"col", PART}, {"xmp", RAW}, {"use", RARE}},
-    [4] = {{"link", LINK}, {"meta", META}, {"form", FORM}, {"area", ANCHOR}, {"base", BASE},
-           {"html", PART}, {"head", PART}, {"body", PART}, {"math", ODD}},
-    [5] = {{"title", RAW}, {"style", STYLES}, {"input", RARE}, {"tbody", PART}, {"thead", PART},
-           {"tfoot", PART}, {"video", RARE}, {"audio", RARE}, {"track", RARE}, {"embed", RARE},
-           {"image", RARE}, {"mpath", RARE}, {"frame", FRAME}},
-    [6] = {{"script", SCRIPT}, {"source", RARE}, {"iframe", IFRAME}, {"object", RARE},
-           {"filter", RARE}, {"select", PART}},
-    [7] = {{"pattern", RARE}, {"caption", PART}, {"noembed", RAW}},
-    [8] = {{"colgroup", PART}, {"template", TEMPLATE}, {"textarea", RAW}, {"noscript", PART},
-           {"noframes", RAW}, {"frameset", ODD}},
-    [9] = {{"plaintext", ODD}, {NULL, OTHER_ELEMENT}},
-};
+#define HTML(name, role) {name, sizeof name - 1, role, false}
+#define BOTH(name, role) {name, sizeof name - 1, role, true}
+#define SHAPE(name) {name, sizeof name - 1, OTHER_ELEMENT, true}
 
-/* The elements of SVG that need no other rule than good nesting, besides "fe..." for effects. */
-static const char *const SHAPES[][10] = {
-    [1] = {"g", "a"},
-    [3] = {"use", "svg", "set"},
-    [4] = {"path", "rect", "line", "defs", "stop", "text", "desc", "mask"},
-    [5] = {"title", "style", "tspan", "image"},
-    [6] = {"circle", "symbol", "filter", "marker"},
-    [7] = {"polygon", "ellipse", "pattern", "animate"},
-    [8] = {"polyline", "clippath", "textpath", "metadata"},
-    [13] = {"animatemotion"},
-    [14] = {"lineargradient", "radialgradient"},
-    [16] = {"animatetransform", NULL},
+/* By the first letter; an empty entry ends each row. */
+static const Element ELEMENTS[26][16] = {
+    ['a' - 'a'] = {BOTH("a", ANCHOR), HTML("area", ANCHOR), HTML("audio", RARE), SHAPE("animate"),
+                   SHAPE("animatemotion"), SHAPE("animatetransform")},
+    ['b' - 'a'] = {HTML("body", DROPPED), HTML("base", BASE)},
+    ['c' - 'a'] = {HTML("col", DROPPED), HTML("colgroup", DROPPED), HTML("caption", DROPPED),
+                   SHAPE("circle"), SHAPE("clippath")},
+    ['d' - 'a'] = {SHAPE("defs"), SHAPE("desc")},
+    ['e' - 'a'] = {HTML("embed", RARE), SHAPE("ellipse")},
+    ['f' - 'a'] = {HTML("form", FORM), HTML("frame", FRAME), HTML("frameset", ODD),
+                   BOTH("filter", RARE)},
+    ['g' - 'a'] = {SHAPE("g")},
+    ['h' - 'a'] = {HTML("html", DROPPED), HTML("head", DROPPED)},
+    ['i' - 'a'] = {HTML("img", IMG), HTML("input", RARE), HTML("iframe", IFRAME),
+                   BOTH("image", RARE)},
+    ['l' - 'a'] = {HTML("link", LINK), SHAPE("line"), SHAPE("lineargradient")},
+    ['m' - 'a'] = {HTML("meta", META), HTML("math", ODD), BOTH("mpath", RARE), SHAPE("mask"),
+                   SHAPE("marker"), SHAPE("metadata")},
+    ['n' - 'a'] = {HTML("noscript", DROPPED), HTML("noembed", RAW), HTML("noframes", RAW)},
+    ['o' - 'a'] = {HTML("object", RARE)},
+    ['p' - 'a'] = {SHAPE("path"), SHAPE("polygon"), SHAPE("polyline"), BOTH("pattern", RARE),
+                   HTML("plaintext", ODD)},
+    ['r' - 'a'] = {SHAPE("rect"), SHAPE("radialgradient")},
+    ['s' - 'a'] = {HTML("script", SCRIPT), HTML("select", DROPPED), HTML("source", RARE),
+                   BOTH("svg", SVG), BOTH("style", STYLES), SHAPE("set"), SHAPE("stop"),
+                   SHAPE("symbol")},
+    ['t' - 'a'] = {HTML("td", DROPPED), HTML("tr", DROPPED), HTML("th", DROPPED),
+                   HTML("tbody", DROPPED), HTML("thead", DROPPED), HTML("tfoot", DROPPED),
+                   BOTH("title", RAW), HTML("textarea", RAW), HTML("template", TEMPLATE),
+                   HTML("track", RARE), SHAPE("text"), SHAPE("tspan"), SHAPE("textpath")},
+    ['u' - 'a'] = {BOTH("use", RARE)},
+    ['v' - 'a'] = {HTML("video", RARE)},
+    ['x' - 'a'] = {HTML("xmp", RAW)},
 };
-
-#define LENGTHS(table) (sizeof (table) / sizeof *(table))
 
 static const Element *element_named(Text name)
 {
-    static const Element OTHERS = {NULL, OTHER_ELEMENT};
-    if (name.size < LENGTHS(ELEMENTS))
-        for (const Element *element = ELEMENTS[name.size]; element->name; element++)
-            if (spells(name.at, element->name, name.size))
-                return element;
+    static const Element OTHERS = {NULL, 0, OTHER_ELEMENT, false};
+    for (const Element *element = ELEMENTS[lower(*name.at) - 'a']; element->name; element++)
+        if (element->size == name.size && spells(name.at, element->name, name.size))
+            return element;
     return &OTHERS;
 }
 
+/* Whether it is one of the shapes, or one of the effects of filters, "fe...". */
 static bool is_shape(Text name)
 {
-    if (name.size < LENGTHS(SHAPES))
-        for (const char *const *shape = SHAPES[name.size]; *shape; shape++)
-            if (spells(name.at, *shape, name.size))
-                return true;
-    return name.size >= 6 && spells(name.at, "fe", 2);
+    return element_named(name)->is_shape || (name.size >= 6 && spells(name.at, "fe", 2));
 }
 
 /* The kinds of values: as they stand; with "&amp;" as the only reference; for the reader. */
-typedef enum { PLAIN, AMPERSANDS, STRANGE } Value;
+typedef enum { PLAIN, AMPERSANDS, UNDECODED } Value;
 
 /* Whether the reference at `at`, behind "&", is none, "amp;", or one of the others
 ** (section 13.2.5.72, as for attributes: nothing is a reference before "=", a letter or a digit). */
@@ -119,13 +123,13 @@ static Value reference_kind(const char *at, const char *end)
         at++;
     size_t size = (size_t)(at - start);
     if (size == 0)
-        return at < end && *at == '#' ? STRANGE : PLAIN;
+        return at < end && *at == '#' ? UNDECODED : PLAIN;
     if (at < end && *at == '=')
         return PLAIN;
     if (at < end && *at == ';')
-        return size == 3 && !memcmp(start, "amp", 3) ? AMPERSANDS : STRANGE;
+        return size == 3 && !memcmp(start, "amp", 3) ? AMPERSANDS : UNDECODED;
     /* The names that need no semicolon have two to six letters. */
-    return size >= 2 && size <= 6 ? STRANGE : PLAIN;
+    return size >= 2 && size <= 6 ? UNDECODED : PLAIN;
 }
 
 static Value value_kind(Text value)
@@ -134,11 +138,11 @@ static Value value_kind(Text value)
     const char *end = value.at + value.size;
     for (const char *at = value.at; at < end; at++) {
         if ((unsigned char)*at >= 0x80 || *at == '\r')
-            return STRANGE;
+            return UNDECODED;
         if (*at == '&') {
             Value found = reference_kind(at + 1, end);
-            if (found == STRANGE)
-                return STRANGE;
+            if (found == UNDECODED)
+                return UNDECODED;
             if (found == AMPERSANDS)
                 kind = AMPERSANDS;
         }
@@ -158,38 +162,38 @@ uint8_t merged(uint8_t flags, uint8_t other)
     return flags & other;
 }
 
-static Status add(Links *links, Text text, uint8_t flags)
+static Status add(Scan *scan, Text text, uint8_t flags)
 {
     const char *fragment = memchr(text.at, '#', text.size);
     if (fragment)
         text.size = (size_t)(fragment - text.at);
     if (!text.size && (flags & KIND) != PAGE)
         return DONE;  /* "#part" is a part of this document, and "" no resource */
-    uint64_t hash = siphash(links->key, text.at, text.size);
-    uint32_t number = number_of(&links->distinct, hash);
+    uint64_t hash = siphash(scan->key, text.at, text.size);
+    uint32_t number = number_of(&scan->distinct, hash);
     if (number == UINT32_MAX)
         return PyErr_NoMemory(), FAILED;
-    if (number < links->count) {
-        Reference *known = &links->references[number];
+    if (number < scan->count) {
+        Reference *known = &scan->references[number];
         known->flags = merged(known->flags, flags);
         return DONE;
     }
-    if (links->count == MOST_REFERENCES)
+    if (scan->count == MOST_REFERENCES)
         return LEFT;
-    if (links->count == links->room) {
-        uint32_t room = links->room ? 2 * links->room : 128;
-        Reference *grown = realloc(links->references, room * sizeof *grown);
+    if (scan->count == scan->room) {
+        uint32_t room = scan->room ? 2 * scan->room : 128;
+        Reference *grown = realloc(scan->references, room * sizeof *grown);
         if (!grown)
             return PyErr_NoMemory(), FAILED;
-        links->references = grown;
-        links->room = room;
+        scan->references = grown;
+        scan->room = room;
     }
-    links->references[links->count++] = (Reference){text, flags};
+    scan->references[scan->count++] = (Reference){text, flags};
     return DONE;
 }
 
 /* Add `value` with "&" for each "&amp;". */
-static Status add_decoded(Links *links, Text value, uint8_t flags)
+static Status add_decoded(Scan *scan, Text value, uint8_t flags)
 {
     PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)value.size);
     if (!bytes)
@@ -200,43 +204,44 @@ static Status add_decoded(Links *links, Text value, uint8_t flags)
         if (value.size - k >= 5 && !memcmp(value.at + k, "&amp;", 5))
             k += 4;
     }
-    int failed = PyList_Append(links->kept, bytes);
+    int failed = PyList_Append(scan->kept, bytes);
     Py_DECREF(bytes);
-    return failed ? FAILED : add(links, (Text){text, (size_t)(to - text)}, flags);
+    return failed ? FAILED : add(scan, (Text){text, (size_t)(to - text)}, flags);
 }
 
 /* Whether the reader may be asked about `size` bytes more.
 **
 ** A question costs about as much as the tree of 300 bytes, and more if it is long. Pages on which
 ** questions might take more than a third of the time of a tree are LEFT. */
-static bool may_ask(Links *links, size_t size)
+static bool may_ask(Scan *scan, size_t size)
 {
     size_t cost = size + 300;
-    if (cost > links->credit)
+    if (cost > scan->credit)
         return false;
-    links->credit -= cost;
+    scan->credit -= cost;
     return true;
 }
 
 /* Let the reader read `text`, a tag as it stands, and add the references that it finds. */
-static Status ask(Links *links, Text text)
+static Status ask(Scan *scan, Text text)
 {
-    if (!may_ask(links, text.size))
+    if (!may_ask(scan, text.size))
         return LEFT;
     PyObject *found = PyObject_CallMethod(
-        links->reader, "read", "y#O", text.at, (Py_ssize_t)text.size,
-        links->shapes ? Py_True : Py_False);
+        scan->reader, "read", "y#O", text.at, (Py_ssize_t)text.size,
+        scan->shapes ? Py_True : Py_False);
     if (!found || found == Py_None) {
         Py_XDECREF(found);
         return found ? LEFT : FAILED;
     }
-    Status status = PyList_Append(links->kept, found) ? FAILED : DONE;
-    for (Py_ssize_t k = 0; status == DONE && k < PyList_Size(found); k++) {
+    Py_ssize_t count = PyTuple_Size(found);
+    Status status = count < 0 || PyList_Append(scan->kept, found) ? FAILED : DONE;
+    for (Py_ssize_t k = 0; status == DONE && k < count; k++) {
         const char *at;
         Py_ssize_t size;
         int flags;
-        if (PyArg_ParseTuple(PyList_GetItem(found, k), "s#i", &at, &size, &flags))
-            status = add(links, (Text){at, (size_t)size}, (uint8_t)flags);
+        if (PyArg_ParseTuple(PyTuple_GetItem(found, k), "s#i", &at, &size, &flags))
+            status = add(scan, (Text){at, (size_t)size}, (uint8_t)flags);
         else
             status = FAILED;
     }
@@ -245,62 +250,65 @@ static Status ask(Links *links, Text text)
 }
 
 /* Find the kind and NOFOLLOW of a <link> with these values; the kind is KIND for none. */
-static Status relation(Links *links, Text rel, Text as, int *flags)
+static Status relation(Scan *scan, Text rel, Text as, int *flags)
 {
     static Memo memo;
-    uint64_t hash = siphash(links->key, rel.at, rel.size);
+    uint64_t hash = siphash(scan->key, rel.at, rel.size);
     if (as.size)
-        hash = 31 * hash + siphash(links->key, as.at, as.size);
+        hash = 31 * hash + siphash(scan->key, as.at, as.size);
     int *known = recall(memo, hash);
     if (!known) {
-        if (!may_ask(links, rel.size + as.size))
+        if (!may_ask(scan, rel.size + as.size))
             return LEFT;
         PyObject *found = PyObject_CallMethod(
-            links->reader, "relation", "s#s#", rel.at, (Py_ssize_t)rel.size, as.at,
+            scan->reader, "relation", "s#s#", rel.at, (Py_ssize_t)rel.size, as.at,
             (Py_ssize_t)as.size);
         if (!found)
             return FAILED;
-        known = keep(memo, hash, (int)PyLong_AsLong(found));
+        long answer = PyLong_AsLong(found);
         Py_DECREF(found);
+        if (answer < 0)
+            return FAILED;
+        known = keep(memo, hash, (int)answer);
     }
     *flags = *known;
     return DONE;
 }
 
 /* Add the value of `attribute`, if the tag has it, as a link with these flags. */
-static Status add_value(Links *links, const Tag *tag, Attribute attribute, uint8_t flags)
+static Status add_value(Scan *scan, const Tag *tag, Attribute attribute, uint8_t flags)
 {
     if (!has(tag, attribute))
         return DONE;
     Text value = tag->value[attribute];
     switch (value_kind(value)) {
     case PLAIN:
-        return add(links, value, flags);
+        return add(scan, value, flags);
     case AMPERSANDS:
-        return add_decoded(links, value, flags);
+        return add_decoded(scan, value, flags);
     default:
-        return ask(links, tag->text);
+        return ask(scan, tag->text);
     }
 }
 
 /* As `add_value`, for an element on which `rel` counts; with KIND the relation is the kind, too. */
-static Status add_related(Links *links, const Tag *tag, Attribute attribute, uint8_t kind)
+static Status add_related(Scan *scan, const Tag *tag, Attribute attribute, uint8_t kind)
 {
     if (!has(tag, attribute))
         return DONE;
     Text rel = has(tag, REL) ? tag->value[REL] : (Text){"", 0};
     Text as = has(tag, AS) && kind == KIND ? tag->value[AS] : (Text){"", 0};
     if (!rel.size && kind != KIND)
-        return add_value(links, tag, attribute, kind);
+        return add_value(scan, tag, attribute, kind);
     if (is_strange(tag, REL) || is_strange(tag, AS) || rel.size + as.size > LONGEST_RELATION)
-        return ask(links, tag->text);
+        return ask(scan, tag->text);
     int flags;
-    Status status = relation(links, rel, as, &flags);
+    Status status = relation(scan, rel, as, &flags);
     if (status != DONE)
         return status;
     if (kind != KIND)
         flags = kind | (flags & NOFOLLOW);
-    return (flags & KIND) == KIND ? DONE : add_value(links, tag, attribute, (uint8_t)flags);
+    return (flags & KIND) == KIND ? DONE : add_value(scan, tag, attribute, (uint8_t)flags);
 }
 
 /* Whether a style sheet has an @import, the name of a function that takes a URL before a
@@ -336,59 +344,62 @@ static bool has_common(const Tag *tag, bool in_svg)
                                memchr(tag->value[STYLE].at, '&', tag->value[STYLE].size));
 }
 
-static Status form(Links *links, const Tag *tag)
+static Status read_form(Scan *scan, const Tag *tag)
 {
-    if (links->in_form)
+    if (scan->in_form)
         return DONE;
-    links->in_form = true;
+    scan->in_form = true;
     if (has_common(tag, false) || is_strange(tag, METHOD))
-        return ask(links, tag->text);
+        return ask(scan, tag->text);
     if (has(tag, METHOD) &&
         (is_word(tag->value[METHOD], "post") || is_word(tag->value[METHOD], "dialog")))
         return DONE;
-    return add_related(links, tag, ACTION, PAGE);
+    return add_related(scan, tag, ACTION, PAGE);
 }
 
 /* Whether `name` is that of a directive for this crawler; true in case of doubt. */
-static bool is_directed(const Links *links, Text name)
+static bool is_directed(const Scan *scan, Text name)
 {
     for (size_t k = 0; k < name.size; k++)
         if ((unsigned char)name.at[k] <= ' ' || (unsigned char)name.at[k] >= 0x7f)
             return true;
     return memchr(name.at, '&', name.size) || is_word(name, "robots") ||
-           is_word(name, links->agent);
+           is_word(name, scan->agent);
 }
 
-static Status meta(Links *links, const Tag *tag)
+static Status read_meta(Scan *scan, const Tag *tag)
 {
-    if (!links->declared && (has(tag, CHARSET) || has(tag, HTTP_EQUIV))) {
-        if (!may_ask(links, tag->text.size))
+    if (!scan->declared && (has(tag, CHARSET) || has(tag, HTTP_EQUIV))) {
+        if (!may_ask(scan, tag->text.size))
             return LEFT;
         PyObject *known = PyObject_CallMethod(
-            links->reader, "declare", "y#", tag->text.at, (Py_ssize_t)tag->text.size);
+            scan->reader, "declare", "y#", tag->text.at, (Py_ssize_t)tag->text.size);
         if (!known)
             return FAILED;
-        links->declared = PyObject_IsTrue(known);
+        int declared = PyObject_IsTrue(known);
         Py_DECREF(known);
+        if (declared < 0)
+            return FAILED;
+        scan->declared = declared;
     }
     bool refresh = has(tag, HTTP_EQUIV) &&
                    (is_word(tag->value[HTTP_EQUIV], "refresh") || is_strange(tag, HTTP_EQUIV));
-    bool directed = has(tag, NAME) && is_directed(links, tag->value[NAME]);
+    bool directed = has(tag, NAME) && is_directed(scan, tag->value[NAME]);
     bool read = has(tag, CONTENT) && (refresh || directed);
-    return read || has_common(tag, false) ? ask(links, tag->text) : DONE;
+    return read || has_common(tag, false) ? ask(scan, tag->text) : DONE;
 }
 
-static Status base(Links *links, const Tag *tag)
+static Status read_base(Scan *scan, const Tag *tag)
 {
     if (has_common(tag, false))
         return LEFT;
     if (!has(tag, HREF))
         return DONE;
-    if (links->has_base)
+    if (scan->has_base)
         return LEFT;  /* The tree might move one before the other. */
-    links->has_base = true;
+    scan->has_base = true;
     PyObject *done = PyObject_CallMethod(
-        links->reader, "rebase_by", "y#", tag->text.at, (Py_ssize_t)tag->text.size);
+        scan->reader, "rebase_by", "y#", tag->text.at, (Py_ssize_t)tag->text.size);
     if (!done)
         return FAILED;
     Status status = done == Py_None ? LEFT : DONE;
@@ -396,52 +407,54 @@ static Status base(Links *links, const Tag *tag)
     return status;
 }
 
-static Status open_shape(Links *links, const Tag *tag)
+static Status open_shape(Scan *scan, const Tag *tag)
 {
     if (tag->self_closing)
         return DONE;
-    if (links->shapes == MOST_SHAPES)
+    if (scan->shapes == MOST_SHAPES)
         return LEFT;
-    links->shape[links->shapes++] = tag->name;
+    scan->shape[scan->shapes++] = tag->name;
     return DONE;
 }
 
 /* A start tag within SVG. A reference to a part of this document is none, except in <a>. */
-static Status shape(Links *links, const Tag *tag)
+static Status start_shape(Scan *scan, const Tag *tag)
 {
     if (!is_shape(tag->name))
         return LEFT;
     bool anchor = is_word(tag->name, "a");
     bool local = has(tag, HREF) && tag->value[HREF].size && *tag->value[HREF].at == '#';
     bool linked = has(tag, HREF) && (anchor || !local);
-    Status status = linked || has_common(tag, !anchor) ? ask(links, tag->text) : DONE;
-    return status == DONE ? open_shape(links, tag) : status;
+    Status status = linked || has_common(tag, !anchor) ? ask(scan, tag->text) : DONE;
+    return status == DONE ? open_shape(scan, tag) : status;
 }
 
 /* A tag within SVG. Within <title> and <desc> HTML's rules hold, and <style> is no raw text, so they
 ** may hold text alone. */
-static Status svg_tag(Links *links, const Page *page, const Tag *tag)
+static Status svg_tag(Scan *scan, const Page *page, const Tag *tag)
 {
-    Text last = links->shape[links->shapes - 1], name = tag->name;
+    Text last = scan->shape[scan->shapes - 1], name = tag->name;
     bool is_style = is_word(last, "style");
     if (page->has_cdata)
         return LEFT;
     if (!tag->is_end)
         return is_style || is_word(last, "title") || is_word(last, "desc") ? LEFT
-                                                                           : shape(links, tag);
+                                                                           : start_shape(scan, tag);
     if (!same_word(name, last))
         return LEFT;
-    links->shapes--;
+    scan->shapes--;
     if (!is_style)
         return DONE;
     Text whole = {last.at - 1, (size_t)(page->at - last.at) + 1};
+    if (memchr(last.at, '<', (size_t)(tag->text.at - last.at)))
+        return LEFT;  /* A comment, which is not a part of the style. */
     if (!memchr(whole.at, '&', whole.size) && !may_have_urls(whole))
         return DONE;
-    return links->depth > MOST_DEPTH ? LEFT : ask(links, whole);
+    return scan->depth > MOST_DEPTH ? LEFT : ask(scan, whole);
 }
 
 /* Pass over the text of an element that holds raw text. */
-static Status raw(Links *links, Page *page, const Tag *tag, const Element *element)
+static Status pass_raw_text(Scan *scan, Page *page, const Tag *tag, const Element *element)
 {
     Text text = raw_text(page, element->name);
     Role role = element->role;
@@ -449,100 +462,104 @@ static Status raw(Links *links, Page *page, const Tag *tag, const Element *eleme
     if (role == SCRIPT && has_word(text, "<!--") && has_word(text, "<script"))
         return LEFT;
     if (role == STYLES && (has_common(tag, false) || may_have_urls(text)))
-        return links->depth > MOST_DEPTH ? LEFT : ask(links, (Text){tag->text.at, (size_t)(page->at - tag->text.at)});
+        return scan->depth > MOST_DEPTH
+                   ? LEFT : ask(scan, (Text){tag->text.at, (size_t)(page->at - tag->text.at)});
     return DONE;
 }
 
 /* The links of an element in its own attributes. */
-static Status own(Links *links, const Tag *tag, Role role)
+static Status read_own(Scan *scan, const Tag *tag, Role role)
 {
     switch (role) {
     case ANCHOR:
-        return add_related(links, tag, HREF, PAGE);
+        return add_related(scan, tag, HREF, PAGE);
     case LINK:
-        return has(tag, OTHER) ? ask(links, tag->text) : add_related(links, tag, HREF, KIND);
+        return has(tag, OTHER) ? ask(scan, tag->text) : add_related(scan, tag, HREF, KIND);
     case IMG:
-        return has(tag, OTHER) ? ask(links, tag->text) : add_value(links, tag, SRC, IMAGE);
+        return has(tag, OTHER) ? ask(scan, tag->text) : add_value(scan, tag, SRC, IMAGE);
     case SCRIPT:
-        return has(tag, HREF) ? ask(links, tag->text) : add_value(links, tag, SRC, REQUISITE);
+        return has(tag, HREF) ? ask(scan, tag->text) : add_value(scan, tag, SRC, REQUISITE);
     case IFRAME:
-        return add_value(links, tag, SRC, PAGE);
+        return add_value(scan, tag, SRC, PAGE);
     case META:
-        return meta(links, tag);
+        return read_meta(scan, tag);
     case BASE:
-        return base(links, tag);
+        return read_base(scan, tag);
     case RARE:
-        return has(tag, HREF) || has(tag, SRC) || has(tag, OTHER) ? ask(links, tag->text) : DONE;
+        return has(tag, HREF) || has(tag, SRC) || has(tag, OTHER) ? ask(scan, tag->text) : DONE;
     default:
         return DONE;
     }
 }
 
-static Status start_tag(Links *links, Page *page, const Tag *tag)
+static Status start_tag(Scan *scan, Page *page, const Tag *tag)
 {
     const Element *element = element_named(tag->name);
     Role role = element->role;
-    if (links->templates && (role == PART || role == FORM))
+    if (scan->templates && (role == DROPPED || role == FORM))
         return LEFT;
     switch (role) {
     case ODD:
         return LEFT;
     case FRAME:
         return DONE;
-    case PART:
+    case DROPPED:
         return has_common(tag, false) ? LEFT : DONE;
     case FORM:
-        return form(links, tag);
+        return read_form(scan, tag);
     case STYLES:
-        return raw(links, page, tag, element);
+        return pass_raw_text(scan, page, tag, element);
     default:
         break;
     }
     bool whole = has_common(tag, false) && role != META && role != BASE;
-    Status status = whole ? ask(links, tag->text) : own(links, tag, role);
+    Status status = whole ? ask(scan, tag->text) : read_own(scan, tag, role);
     if (status != DONE)
         return status;
     switch (role) {
     case TEMPLATE:
-        links->templates++;
+        scan->templates++;
         return DONE;
     case SVG:
-        return open_shape(links, tag);
+        return scan->depth > MOST_DEPTH ? LEFT : open_shape(scan, tag);
     case RAW: case SCRIPT: case IFRAME:
-        return raw(links, page, tag, element);
+        return pass_raw_text(scan, page, tag, element);
     default:
         return DONE;
     }
 }
 
-static Status end_tag(Links *links, const Tag *tag)
+static Status end_tag(Scan *scan, const Tag *tag)
 {
     bool is_form = is_word(tag->name, "form");
-    if (is_form && links->templates)
+    if (is_form && scan->templates)
         return LEFT;
     if (is_form)
-        links->in_form = false;
-    else if (links->templates && is_word(tag->name, "template"))
-        links->templates--;
+        scan->in_form = false;
+    else if (scan->templates && is_word(tag->name, "template"))
+        scan->templates--;
     return DONE;
 }
 
-Status read_links(Links *links, Page page)
+Status read_links(Scan *scan, Page page)
 {
     Tag tag;
     Status status = DONE;
-    links->credit = (size_t)(page.end - page.at) / 3 + LEAST_CREDIT;
+    scan->credit = (size_t)(page.end - page.at) / 3 + LEAST_CREDIT;
     while (status == DONE && next_tag(&page, &tag)) {
-        if (!tag.self_closing)
-            links->depth += tag.is_end ? -1 : 1;
-        if (links->shapes)
-            status = svg_tag(links, &page, &tag);
+        /* Only within SVG "/>" is an end. */
+        if (tag.is_end)
+            scan->depth--;
+        else if (!tag.self_closing || !scan->shapes)
+            scan->depth++;
+        if (scan->shapes)
+            status = svg_tag(scan, &page, &tag);
         else if (tag.is_end)
-            status = end_tag(links, &tag);
+            status = end_tag(scan, &tag);
         else
-            status = start_tag(links, &page, &tag);
+            status = start_tag(scan, &page, &tag);
     }
-    if (links->shapes && is_word(links->shape[links->shapes - 1], "style"))
+    if (status == DONE && scan->shapes && is_word(scan->shape[scan->shapes - 1], "style"))
         return LEFT;  /* The page ends within a style. */
     return status;
 }

@@ -43,9 +43,9 @@ typedef struct {
     Text shape[MOST_SHAPES];
     int depth;                /* start tags less end tags */
     size_t credit;            /* how much the reader may still be asked; see links.c */
-} Links;
+} Scan;
 
-Status read_links(Links *links, Page page);
+Status read_links(Scan *scan, Page page);
 
 /* Merge the flags of two links to the same URL. */
 uint8_t merged(uint8_t flags, uint8_t other);

@@ -20,44 +20,44 @@ static PyObject *packed(const Urls *urls)
         urls->flags ? (const char *)urls->flags : "", (Py_ssize_t)urls->count);
 }
 
-/* Resolve the references of `links` against the base that the reader knows by now. */
-static Status resolve(Urls *urls, const Links *links)
+/* Resolve the references of `scan` against the base that the reader knows by now. */
+static Status resolve(Urls *urls, const Scan *scan)
 {
-    PyObject *base = PyObject_CallMethod(links->reader, "settle", NULL);
+    PyObject *base = PyObject_CallMethod(scan->reader, "settle", NULL);
     if (!base)
         return FAILED;
     Status status = LEFT;
     if (base != Py_None) {
         Py_ssize_t size;
         const char *at = PyUnicode_AsUTF8AndSize(base, &size);
-        status = at ? resolve_links(urls, links, (Text){at, (size_t)size}) : FAILED;
+        status = at ? resolve_links(urls, scan, (Text){at, (size_t)size}) : FAILED;
     }
     Py_DECREF(base);
     return status;
 }
 
-static PyObject *scan(PyObject *Py_UNUSED(self), PyObject *arguments)
+static PyObject *scan_page(PyObject *Py_UNUSED(self), PyObject *arguments)
 {
     const char *body;
     Py_ssize_t size;
     PyObject *known;
-    Links links = {.key = key};
+    Scan state = {.key = key};
     Urls urls = {0};
     int declared;
-    if (!PyArg_ParseTuple(arguments, "y#spO!O:scan", &body, &size, &links.agent, &declared,
-                          &PyList_Type, &known, &links.reader))
+    if (!PyArg_ParseTuple(arguments, "y#spO!O:scan", &body, &size, &state.agent, &declared,
+                          &PyList_Type, &known, &state.reader))
         return NULL;
-    links.declared = declared;
-    links.kept = PyList_New(0);
-    Status status = links.kept ? add_known(&urls, known, key) : FAILED;
+    state.declared = declared;
+    state.kept = PyList_New(0);
+    Status status = state.kept ? add_known(&urls, known, key) : FAILED;
     if (status == DONE)
-        status = read_links(&links, (Page){body, body + size, false});
+        status = read_links(&state, (Page){body, body + size, false});
     if (status == DONE)
-        status = resolve(&urls, &links);
+        status = resolve(&urls, &state);
     PyObject *result = status == DONE ? packed(&urls) : status == LEFT ? Py_NewRef(Py_None) : NULL;
-    Py_XDECREF(links.kept);
-    free(links.references);
-    distinct_free(&links.distinct);
+    Py_XDECREF(state.kept);
+    free(state.references);
+    distinct_free(&state.distinct);
     free(urls.text);
     free(urls.ends);
     free(urls.flags);
@@ -66,7 +66,7 @@ static PyObject *scan(PyObject *Py_UNUSED(self), PyObject *arguments)
 }
 
 static PyMethodDef methods[] = {
-    {"scan", scan, METH_VARARGS, NULL},
+    {"scan", scan_page, METH_VARARGS, NULL},
     {"absent", table_absent, METH_VARARGS, NULL},
     {"add", table_add, METH_VARARGS, NULL},
     {"learn_links", learn_links, METH_VARARGS, NULL},

@@ -28,7 +28,7 @@ typedef struct {
     unsigned folders;
 } Base;
 
-static Base prepared(Text url)
+static Base prepare(Text url)
 {
     Base base = {.url = url};
     const char *slash = url.size > 8 ? memchr(url.at + 8, '/', url.size - 8) : NULL;
@@ -86,24 +86,27 @@ static bool is_relative(const char *at, const char *end)
 }
 
 /* Whether paths may be appended to `origin`; less than 0 if that fails. */
-static int is_origin(const Links *links, Text origin)
+static int is_origin(const Scan *scan, Text origin)
 {
     static Memo memo;
-    uint64_t hash = siphash(links->key, origin.at, origin.size);
+    uint64_t hash = siphash(scan->key, origin.at, origin.size);
     int *known = recall(memo, hash);
     if (!known) {
         PyObject *found = PyObject_CallMethod(
-            links->reader, "is_origin", "s#", origin.at, (Py_ssize_t)origin.size);
+            scan->reader, "is_origin", "s#", origin.at, (Py_ssize_t)origin.size);
         if (!found)
             return -1;
-        known = keep(memo, hash, PyObject_IsTrue(found));
+        int answer = PyObject_IsTrue(found);
         Py_DECREF(found);
+        if (answer < 0)
+            return -1;
+        known = keep(memo, hash, answer);
     }
     return *known;
 }
 
 /* The two parts of the URL of a plain reference; `*head` is empty for others. */
-static Status joined(const Base *base, const Links *links, Text reference, Text *head, Text *tail)
+static Status join(const Base *base, const Scan *scan, Text reference, Text *head, Text *tail)
 {
     const char *at = reference.at, *end = at + reference.size;
     *head = (Text){at, 0};
@@ -112,7 +115,7 @@ static Status joined(const Base *base, const Links *links, Text reference, Text 
         size_t most = reference.size < LONGEST_ORIGIN ? reference.size : LONGEST_ORIGIN;
         const char *slash = memchr(at + 8, '/', most - 8);
         int accepted = slash && is_path(slash + 1, end)
-                           ? is_origin(links, (Text){at, (size_t)(slash - at)}) : 0;
+                           ? is_origin(scan, (Text){at, (size_t)(slash - at)}) : 0;
         if (accepted > 0)
             *head = reference, *tail = (Text){end, 0};
         if (slash)
@@ -204,17 +207,17 @@ Status add_known(Urls *urls, PyObject *known, SipKey key)
 }
 
 /* Let the reader resolve a reference that is not plain. */
-static Status resolve_other(Urls *urls, const Links *links, const Reference *reference)
+static Status resolve_other(Urls *urls, const Scan *scan, const Reference *reference)
 {
     PyObject *url = PyObject_CallMethod(
-        links->reader, "resolve", "s#", reference->text.at, (Py_ssize_t)reference->text.size);
+        scan->reader, "resolve", "s#", reference->text.at, (Py_ssize_t)reference->text.size);
     if (!url)
         return FAILED;
     Status status = DONE;
     if (url != Py_None) {
         Py_ssize_t size;
         const char *at = PyUnicode_AsUTF8AndSize(url, &size);
-        status = at ? add_url(urls, links->key, (Text){at, (size_t)size}, (Text){at, 0},
+        status = at ? add_url(urls, scan->key, (Text){at, (size_t)size}, (Text){at, 0},
                               reference->flags)
                     : FAILED;
     }
@@ -222,20 +225,20 @@ static Status resolve_other(Urls *urls, const Links *links, const Reference *ref
     return status;
 }
 
-Status resolve_links(Urls *urls, const Links *links, Text url)
+Status resolve_links(Urls *urls, const Scan *scan, Text url)
 {
-    Base base = prepared(url);
+    Base base = prepare(url);
     Status status = DONE;
-    for (uint32_t k = 0; status == DONE && k < links->count; k++) {
-        const Reference *reference = &links->references[k];
+    for (uint32_t k = 0; status == DONE && k < scan->count; k++) {
+        const Reference *reference = &scan->references[k];
         Text head, tail;
-        status = joined(&base, links, reference->text, &head, &tail);
+        status = join(&base, scan, reference->text, &head, &tail);
         if (status != DONE)
             break;
         if (head.size && head.size + tail.size <= MAX_LENGTH)
-            status = add_url(urls, links->key, head, tail, reference->flags);
+            status = add_url(urls, scan->key, head, tail, reference->flags);
         else
-            status = resolve_other(urls, links, reference);
+            status = resolve_other(urls, scan, reference);
     }
     return status;
 }

@@ -18,8 +18,8 @@ typedef struct {
 /* Add the URLs that were known before the page was read: a list of (URL, flags). */
 Status add_known(Urls *urls, PyObject *known, SipKey key);
 
-/* Resolve the references of `links` against `base`, which is empty if no reference may be appended
+/* Resolve the references of `scan` against `base`, which is empty if no reference may be appended
 ** to it. */
-Status resolve_links(Urls *urls, const Links *links, Text base);
+Status resolve_links(Urls *urls, const Scan *scan, Text base);
 
 #endif

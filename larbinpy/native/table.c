@@ -81,8 +81,8 @@ static size_t find(const Table *table, uint64_t print, size_t slot)
     return table->length;
 }
 
-/* What to do with a fingerprint and its slot, as `find` returns it: 1 if it is new, 0 if it is
-** known, -1 to end the batch before it. */
+/* Takes a fingerprint and its slot, as `find` returns it. Returns 1 if it is new, 0 if it is known,
+** -1 to end the batch before it. */
 typedef int Visit(const Table *table, uint64_t print, size_t slot, size_t last);
 
 static int look(const Table *table, uint64_t print, size_t slot, size_t last)

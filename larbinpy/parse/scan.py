@@ -4,8 +4,6 @@
 the others it asks `_Answers`, which uses the tree and the other modules here for single tags.
 """
 
-from functools import lru_cache
-
 from larbinpy.native import native
 from larbinpy.parse import charset
 from larbinpy.parse.html import base_of, read_fragment, read_tree
@@ -67,7 +65,7 @@ class _Answers(Collector):
         self._found: list[tuple[str, int]] = []
         self.charset = name
 
-    def read(self, markup: bytes, in_svg: bool) -> list[tuple[str, int]] | None:
+    def read(self, markup: bytes, in_svg: bool) -> tuple[tuple[str, int], ...] | None:
         """Return the references in a tag, each with its flags.
 
         None if the tag has letters whose encoding is not known.
@@ -76,7 +74,7 @@ class _Answers(Collector):
             return None
         self._found = []
         read_fragment(b"<svg>" + markup if in_svg else markup, self.charset, self)
-        return self._found
+        return tuple(self._found)
 
     def add(self, reference: str, kind: Kind, nofollow: bool = False) -> None:
         self._found.append((reference, packed_flags(kind, nofollow)))
@@ -114,7 +112,6 @@ class _Answers(Collector):
         return is_plain_origin(origin)
 
     @staticmethod
-    @lru_cache(1 << 10)
     def relation(rel: str, destination: str) -> int:
         """Return the flags of a <link> with these values of `rel` and `as`."""
         kind = relation_kind(rel, destination)

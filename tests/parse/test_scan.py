@@ -69,6 +69,9 @@ LEFT = {
     "HTML in the title of a drawing": "<svg><title><a href=a></title></svg>",
     "CDATA": "<svg><text><![CDATA[ <a href=a> ]]></text></svg>",
     "a drawing with wrong nesting": "<svg><g></svg><a href=a>",
+    "deep styles": "<div/>" * 600 + "<style>x{src:url(a)}</style>",
+    "deep drawings": "<div>" * 600 + "<svg><image href=a /></svg>",
+    "a comment in a style in a drawing": "<svg><style>ur</>l(a)</style></svg>",
     "a drawing cut in a style": "<svg><style>@import 'a",
     "many relations": "".join(f"<a rel=x{n} href=a>" for n in range(1000)),
     "a form in a template": "<template><form action=a></template>",
@@ -77,7 +80,6 @@ LEFT = {
     "zero": "<a href=a\0>",
     "a mark of UTF-16": "\ufeff<a href=a>",
     "many questions": "<img srcset='a 1x'>" * 1000,
-    "deep styles": "<div>" * 600 + "<style>x{src:url(a)}</style>",
 }
 
 
