@@ -86,7 +86,7 @@ static const Element ELEMENTS[26][16] = {
     ['r' - 'a'] = {SHAPE("rect"), SHAPE("radialgradient")},
     ['s' - 'a'] = {HTML("script", SCRIPT), HTML("select", DROPPED), HTML("source", RARE),
                    BOTH("svg", SVG), BOTH("style", STYLES), SHAPE("set"), SHAPE("stop"),
-                   SHAPE("symbol")},
+                   SHAPE("symbol"), HTML("selectedcontent", ODD)},
     ['t' - 'a'] = {HTML("td", DROPPED), HTML("tr", DROPPED), HTML("th", DROPPED),
                    HTML("tbody", DROPPED), HTML("thead", DROPPED), HTML("tfoot", DROPPED),
                    BOTH("title", RAW), HTML("textarea", RAW), HTML("template", TEMPLATE),
@@ -395,8 +395,8 @@ static Status read_base(Scan *scan, const Tag *tag)
         return LEFT;
     if (!has(tag, HREF))
         return DONE;
-    if (scan->has_base)
-        return LEFT;  /* The tree might move one before the other. */
+    if (scan->has_base || !may_ask(scan, tag->text.size))
+        return LEFT;  /* Of two, the tree might move one before the other. */
     scan->has_base = true;
     PyObject *done = PyObject_CallMethod(
         scan->reader, "rebase_by", "y#", tag->text.at, (Py_ssize_t)tag->text.size);

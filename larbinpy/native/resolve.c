@@ -145,7 +145,7 @@ static Status join(const Base *base, const Scan *scan, Text reference, Text *hea
 /* Make room for `size` bytes more of text and for one more URL. */
 static bool make_room(Urls *urls, size_t size)
 {
-    if (urls->size + size > urls->room) {
+    if (urls->size + size >= urls->room) {
         size_t room = 2 * (urls->size + size) + 4096;
         char *text = realloc(urls->text, room);
         if (!text)

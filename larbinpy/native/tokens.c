@@ -45,6 +45,8 @@ static const char *after_comment(const char *at, const char *end)
     if (begins(at, end, "->"))
         return at + 2;
     for (; (at = find(at, end, '-')) < end; at++) {
+        while (begins(at, end, "---"))
+            at++;
         if (begins(at, end, "-->"))
             return at + 3;
         if (begins(at, end, "--!>"))

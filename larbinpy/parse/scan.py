@@ -82,7 +82,7 @@ class _Answers(Collector):
     def declare(self, meta: bytes) -> bool:
         """Take the encoding that a <meta> declares; return whether it declares one."""
         found = charset.fragment(meta, None)
-        if charset.may_be_replaced(self._body):
+        if found.encoding == "replacement" or charset.may_be_replaced(self._body):
             self.charset = "replacement"
         elif found.encoding_confidence == "certain":
             self.charset = found.encoding

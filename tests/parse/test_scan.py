@@ -32,7 +32,8 @@ ORDINARY = {
     "nofollow": "<a rel=nofollow href=a><img src=a><a rel=nofollow href=b><a href=b>",
     "media": '<img srcset="a 1x, b 2x" src=c><source src=d><video poster=e src=f><object data=g>'
     "<iframe src=h></iframe><embed src=i><input type=image src=j><track src=k><audio src=l>",
-    "comments": "<!-- <a href=a> --><!--><a href=b>--><!---><a href=c><!--x--!><a href=d><!-- <a>",
+    "comments": "<!-- <a href=a> --><!--><a href=b>--><!---><a href=c><!--x--!><a href=d><!------->"
+    "<a href=e><!----!><a href=f><!-- <a>",
     "declarations": "<!doctype html><?x <a href=a>?><! <a href=b>></ <a href=c>></><a href=d>",
     "no tags": "<<a href=a>< a href=b><1><a href=c>< /a>",
     "raw text": "<script>'<a href=a></scripty>'</script ><style><a href=b></style><title><a href=c>"
@@ -62,6 +63,7 @@ LEFT = {
     "table parts with links": "<tr><td background=a><td style='x:url(b)'>",
     "attributes that merge": "<p><body background=a>",
     "frames": "<frameset><frame src=a></frameset>",
+    "the copy of an option": "<select><selectedcontent><img src=a><option>b",
     "plain text": "<plaintext><a href=a>",
     "formulas": "<math><mi xlink:href=a></math>",
     "a script within a script": "<script><!-- <script> </script> <a href=a> --></script><a href=b>",
@@ -132,6 +134,7 @@ def test_any_other_page_is_left_to_the_tree(name: str) -> None:
         ("<meta charset=iso-2022-jp>", None, None),
         ("<meta charset=iso-2022-kr><meta charset=gbk>", None, None),
         ("<title><meta charset=replacement></title><meta charset=gbk>", None, None),
+        (" " * 2000 + "<meta charset=replacement><meta charset=gbk>", None, None),
         ("", "utf-16", None),
     ],
 )
