@@ -280,7 +280,7 @@ GRAMMARS = {
 """,
     ),
     "select": _grammar(
-        "select option optgroup input tr td table hr keygen textarea script template a p",
+        "select option optgroup selectedcontent input tr td table hr keygen textarea template a p",
         """
 <select><option>%L%<option>%L%</select>%L%
 <select>%L%<select>%L%</select>
@@ -295,6 +295,8 @@ GRAMMARS = {
 <select><link href=%U%><meta http-equiv=refresh content='0;%U%'>
 <select style=background:url(%U%)><option style=background:url(%U%)><hr style=b:url(%U%)>
 <select></option></optgroup></p>%L%
+<select><button><selectedcontent>%L%</selectedcontent></button><option>%L%<option selected>%L%
+<select><selectedcontent>%L%<option>%L%</select>%L%
 </select>
 """,
     ),

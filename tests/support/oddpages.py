@@ -68,7 +68,8 @@ class _Writer:
     def page(self, kind: str) -> str:
         dice, grammar = self._dice, GRAMMARS[kind]
         pieces = [dice.choice(STARTS)]
-        for _ in range(dice.choice((1, 2, 3, 4) if kind == "deep" else (1, 2, 3, 4, 6, 9, 14))):
+        most = 4 if kind == "deep" else 14
+        for _ in range(min(dice.choice((1, 1, 2, 2, 3, 4, 6, 9, 14)), most)):
             pieces.append(self.piece(grammar))
             if dice.random() < 0.25:
                 pieces.append(self.link())
