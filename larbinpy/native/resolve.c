@@ -206,9 +206,26 @@ Status add_known(Urls *urls, PyObject *known, SipKey key)
     return status;
 }
 
+/* Whether `reference` is absolute, with another scheme than http and https. */
+static bool has_other_scheme(Text reference)
+{
+    static const Text HTTP = {"http", 4}, HTTPS = {"https", 5};
+    Text scheme = {reference.at, 0};
+    for (; scheme.size < reference.size; scheme.size++) {
+        char c = scheme.at[scheme.size];
+        if (c == ':')
+            return scheme.size && !same_word(scheme, HTTP) && !same_word(scheme, HTTPS);
+        if (!is_letter(c) && (!scheme.size || !c || !strchr("0123456789+.-", c)))
+            return false;
+    }
+    return false;
+}
+
 /* Let the reader resolve a reference that is not plain. */
 static Status resolve_other(Urls *urls, const Scan *scan, const Reference *reference)
 {
+    if (has_other_scheme(reference->text))
+        return DONE;
     PyObject *url = PyObject_CallMethod(
         scan->reader, "resolve", "s#", reference->text.at, (Py_ssize_t)reference->text.size);
     if (!url)

@@ -24,8 +24,6 @@ _HEAD = 1024
 _SAMPLE = 64 * 1024
 #: Bytes in which all browsers look for a <meta> with the encoding; some obey later ones, too.
 _PRESCANNED = 1024
-#: Parts of the labels of the "replacement" encoding.
-_REPLACED = (b"replacement", b"2022-kr", b"2022kr", b"2022-cn", b"hz-gb-2312")
 _NON_ASCII = re.compile(rb"[\x80-\xff]")
 _NON_ASCII_RUN = re.compile(r"[^\x00-\x7f]+")
 _CSS_CHARSET = re.compile(rb'@charset "([^"]{1,60})";')
@@ -67,11 +65,21 @@ def document(body: bytes, http_charset: str | None = None) -> turbohtml.Document
 
 
 def fragment(markup: bytes, charset: str | None) -> turbohtml.Document:
-    """Parse a few tags of a page in `charset`, or in ASCII if that is None.
-
-    `encoding_confidence` of the result is "certain" if a <meta> among them declares a charset.
-    """
+    """Parse a few tags of a page in `charset`, or in ASCII if that is None."""
     return _parse(markup, charset)
+
+
+def declared_by(meta: bytes) -> str | None:
+    """Return the encoding that a `<meta>` declares; None if it declares none."""
+    # Many pages have the same, but not long ones.
+    return _declared_by(meta) if len(meta) < 256 else _declared_by.__wrapped__(meta)
+
+
+@lru_cache(256)
+def _declared_by(meta: bytes) -> str | None:
+    found = _parse(meta, None)
+    certain = found.encoding_confidence == "certain" or found.encoding == "replacement"
+    return found.encoding if certain else None
 
 
 @lru_cache(256)
@@ -103,7 +111,13 @@ def may_be_replaced(body: bytes) -> bool:
     The tree's prescan obeys it even if it is within a text, and reads nothing else then.
     """
     head = body[:_PRESCANNED].lower()
-    return any(label in head for label in _REPLACED)
+    return (
+        b"replacement" in head
+        or b"2022-kr" in head
+        or b"2022kr" in head
+        or b"2022-cn" in head
+        or b"hz-gb-2312" in head
+    )
 
 
 def is_marked(body: bytes) -> bool:

@@ -17,12 +17,15 @@ _PARAMETER = re.compile(
 #: Longer values (characters) are cut; no honest server sends them.
 _MAX_VALUE = 64 * 1024
 _QUOTED_PAIR = re.compile(r"\\(.)")
+_READ = frozenset({"location", "link", "refresh", "x-robots-tag"})
 _REDIRECTING = frozenset({201, 300, 301, 302, 303, 307, 308})
 
 
 def read_headers(page: Page, out: Collector) -> None:
     """Add the links in the headers of `page`, and obey its X-Robots-Tag."""
     for name, value in page.headers:
+        if name not in _READ:
+            continue
         value = value[:_MAX_VALUE]
         match name:
             case "location":

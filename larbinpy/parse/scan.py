@@ -81,11 +81,9 @@ class _Answers(Collector):
 
     def declare(self, meta: bytes) -> bool:
         """Take the encoding that a <meta> declares; return whether it declares one."""
-        found = charset.fragment(meta, None)
-        if found.encoding == "replacement" or charset.may_be_replaced(self._body):
+        self.charset = charset.declared_by(meta)
+        if charset.may_be_replaced(self._body):
             self.charset = "replacement"
-        elif found.encoding_confidence == "certain":
-            self.charset = found.encoding
         return self.charset is not None
 
     def rebase_by(self, element: bytes) -> bool | None:
