@@ -29,7 +29,8 @@
 /* Pages with more references are LEFT; the tree's reader has the bounds. */
 #define MOST_REFERENCES 30000
 
-/* Start tags less end tags, from which on styles and SVG are LEFT. */
+/* Start tags less end tags, without elements that have no content, from which on styles and SVG are
+** LEFT. */
 #define MOST_DEPTH 500
 
 /* The credit of an empty page: see `may_ask`. */
@@ -39,7 +40,7 @@
 #define LONGEST_RELATION 256
 
 typedef enum {
-    OTHER_ELEMENT,            /* no links but those that any element may have */
+    PLAIN_ELEMENT,            /* no links but those that any element may have */
     ANCHOR, LINK, IMG, SCRIPT, IFRAME, FORM, META, BASE,
     RARE,                     /* has links that the reader knows */
     RAW,                      /* raw text without links of its own */
@@ -50,55 +51,71 @@ typedef enum {
     ODD,                      /* other rules hold for its content */
 } Role;
 
+/* SHAPE: within SVG the element needs no other rule than good nesting. VOID: it has no content. */
+enum { SHAPE = 1, VOID = 2 };
+
 typedef struct {
     const char *name;
     size_t size;
     Role role;
-    bool is_shape;            /* within SVG it needs no other rule than good nesting */
+    int traits;
 } Element;
 
-#define HTML(name, role) {name, sizeof name - 1, role, false}
-#define BOTH(name, role) {name, sizeof name - 1, role, true}
-#define SHAPE(name) {name, sizeof name - 1, OTHER_ELEMENT, true}
+#define NAMED(name, role, traits) {name, sizeof name - 1, role, traits}
 
 /* By the first letter; an empty entry ends each row. */
 static const Element ELEMENTS[26][16] = {
-    ['a' - 'a'] = {BOTH("a", ANCHOR), HTML("area", ANCHOR), HTML("audio", RARE), SHAPE("animate"),
-                   SHAPE("animatemotion"), SHAPE("animatetransform")},
-    ['b' - 'a'] = {HTML("body", DROPPED), HTML("base", BASE)},
-    ['c' - 'a'] = {HTML("col", DROPPED), HTML("colgroup", DROPPED), HTML("caption", DROPPED),
-                   SHAPE("circle"), SHAPE("clippath")},
-    ['d' - 'a'] = {SHAPE("defs"), SHAPE("desc")},
-    ['e' - 'a'] = {HTML("embed", RARE), SHAPE("ellipse")},
-    ['f' - 'a'] = {HTML("form", FORM), HTML("frame", FRAME), HTML("frameset", ODD),
-                   BOTH("filter", RARE)},
-    ['g' - 'a'] = {SHAPE("g")},
-    ['h' - 'a'] = {HTML("html", DROPPED), HTML("head", DROPPED)},
-    ['i' - 'a'] = {HTML("img", IMG), HTML("input", RARE), HTML("iframe", IFRAME),
-                   BOTH("image", RARE)},
-    ['l' - 'a'] = {HTML("link", LINK), SHAPE("line"), SHAPE("lineargradient")},
-    ['m' - 'a'] = {HTML("meta", META), HTML("math", ODD), BOTH("mpath", RARE), SHAPE("mask"),
-                   SHAPE("marker"), SHAPE("metadata")},
-    ['n' - 'a'] = {HTML("noscript", DROPPED), HTML("noembed", RAW), HTML("noframes", RAW)},
-    ['o' - 'a'] = {HTML("object", RARE)},
-    ['p' - 'a'] = {SHAPE("path"), SHAPE("polygon"), SHAPE("polyline"), BOTH("pattern", RARE),
-                   HTML("plaintext", ODD)},
-    ['r' - 'a'] = {SHAPE("rect"), SHAPE("radialgradient")},
-    ['s' - 'a'] = {HTML("script", SCRIPT), HTML("select", DROPPED), HTML("source", RARE),
-                   BOTH("svg", SVG), BOTH("style", STYLES), SHAPE("set"), SHAPE("stop"),
-                   SHAPE("symbol"), HTML("selectedcontent", ODD)},
-    ['t' - 'a'] = {HTML("td", DROPPED), HTML("tr", DROPPED), HTML("th", DROPPED),
-                   HTML("tbody", DROPPED), HTML("thead", DROPPED), HTML("tfoot", DROPPED),
-                   BOTH("title", RAW), HTML("textarea", RAW), HTML("template", TEMPLATE),
-                   HTML("track", RARE), SHAPE("text"), SHAPE("tspan"), SHAPE("textpath")},
-    ['u' - 'a'] = {BOTH("use", RARE)},
-    ['v' - 'a'] = {HTML("video", RARE)},
-    ['x' - 'a'] = {HTML("xmp", RAW)},
+    ['a' - 'a'] = {NAMED("a", ANCHOR, SHAPE), NAMED("area", ANCHOR, VOID), NAMED("audio", RARE, 0),
+                   NAMED("animate", PLAIN_ELEMENT, SHAPE),
+                   NAMED("animatemotion", PLAIN_ELEMENT, SHAPE),
+                   NAMED("animatetransform", PLAIN_ELEMENT, SHAPE)},
+    ['b' - 'a'] = {NAMED("br", PLAIN_ELEMENT, VOID), NAMED("base", BASE, VOID),
+                   NAMED("body", DROPPED, 0)},
+    ['c' - 'a'] = {NAMED("col", DROPPED, VOID), NAMED("colgroup", DROPPED, 0),
+                   NAMED("caption", DROPPED, 0), NAMED("circle", PLAIN_ELEMENT, SHAPE),
+                   NAMED("clippath", PLAIN_ELEMENT, SHAPE)},
+    ['d' - 'a'] = {NAMED("defs", PLAIN_ELEMENT, SHAPE), NAMED("desc", PLAIN_ELEMENT, SHAPE)},
+    ['e' - 'a'] = {NAMED("embed", RARE, VOID), NAMED("ellipse", PLAIN_ELEMENT, SHAPE)},
+    ['f' - 'a'] = {NAMED("form", FORM, 0), NAMED("frame", FRAME, VOID), NAMED("frameset", ODD, 0),
+                   NAMED("filter", RARE, SHAPE)},
+    ['g' - 'a'] = {NAMED("g", PLAIN_ELEMENT, SHAPE)},
+    ['h' - 'a'] = {NAMED("hr", PLAIN_ELEMENT, VOID), NAMED("html", DROPPED, 0),
+                   NAMED("head", DROPPED, 0)},
+    ['i' - 'a'] = {NAMED("img", IMG, VOID), NAMED("input", RARE, VOID), NAMED("iframe", IFRAME, 0),
+                   NAMED("image", RARE, SHAPE)},
+    ['l' - 'a'] = {NAMED("link", LINK, VOID), NAMED("line", PLAIN_ELEMENT, SHAPE),
+                   NAMED("lineargradient", PLAIN_ELEMENT, SHAPE)},
+    ['m' - 'a'] = {NAMED("meta", META, VOID), NAMED("math", ODD, 0), NAMED("mpath", RARE, SHAPE),
+                   NAMED("mask", PLAIN_ELEMENT, SHAPE), NAMED("marker", PLAIN_ELEMENT, SHAPE),
+                   NAMED("metadata", PLAIN_ELEMENT, SHAPE)},
+    ['n' - 'a'] = {NAMED("noscript", DROPPED, 0), NAMED("noembed", RAW, 0),
+                   NAMED("noframes", RAW, 0)},
+    ['o' - 'a'] = {NAMED("object", RARE, 0)},
+    ['p' - 'a'] = {NAMED("path", PLAIN_ELEMENT, SHAPE), NAMED("polygon", PLAIN_ELEMENT, SHAPE),
+                   NAMED("polyline", PLAIN_ELEMENT, SHAPE), NAMED("pattern", RARE, SHAPE),
+                   NAMED("plaintext", ODD, 0)},
+    ['r' - 'a'] = {NAMED("rect", PLAIN_ELEMENT, SHAPE),
+                   NAMED("radialgradient", PLAIN_ELEMENT, SHAPE)},
+    ['s' - 'a'] = {NAMED("script", SCRIPT, 0), NAMED("select", DROPPED, 0),
+                   NAMED("source", RARE, VOID), NAMED("svg", SVG, SHAPE),
+                   NAMED("style", STYLES, SHAPE), NAMED("set", PLAIN_ELEMENT, SHAPE),
+                   NAMED("stop", PLAIN_ELEMENT, SHAPE), NAMED("symbol", PLAIN_ELEMENT, SHAPE),
+                   NAMED("selectedcontent", ODD, 0)},
+    ['t' - 'a'] = {NAMED("td", DROPPED, 0), NAMED("tr", DROPPED, 0), NAMED("th", DROPPED, 0),
+                   NAMED("tbody", DROPPED, 0), NAMED("thead", DROPPED, 0),
+                   NAMED("tfoot", DROPPED, 0), NAMED("title", RAW, SHAPE),
+                   NAMED("textarea", RAW, 0), NAMED("template", TEMPLATE, 0),
+                   NAMED("track", RARE, VOID), NAMED("text", PLAIN_ELEMENT, SHAPE),
+                   NAMED("tspan", PLAIN_ELEMENT, SHAPE), NAMED("textpath", PLAIN_ELEMENT, SHAPE)},
+    ['u' - 'a'] = {NAMED("use", RARE, SHAPE)},
+    ['v' - 'a'] = {NAMED("video", RARE, 0)},
+    ['w' - 'a'] = {NAMED("wbr", PLAIN_ELEMENT, VOID)},
+    ['x' - 'a'] = {NAMED("xmp", RAW, 0)},
 };
 
 static const Element *element_named(Text name)
 {
-    static const Element OTHERS = {NULL, 0, OTHER_ELEMENT, false};
+    static const Element OTHERS = {NULL, 0, PLAIN_ELEMENT, 0};
     for (const Element *element = ELEMENTS[lower(*name.at) - 'a']; element->name; element++)
         if (element->size == name.size && spells(name.at, element->name, name.size))
             return element;
@@ -108,7 +125,7 @@ static const Element *element_named(Text name)
 /* Whether it is one of the shapes, or one of the effects of filters, "fe...". */
 static bool is_shape(Text name)
 {
-    return element_named(name)->is_shape || (name.size >= 6 && spells(name.at, "fe", 2));
+    return element_named(name)->traits & SHAPE || (name.size >= 6 && spells(name.at, "fe", 2));
 }
 
 /* The kinds of values: as they stand; with "&amp;" as the only reference; for the reader. */
@@ -209,23 +226,21 @@ static Status add_decoded(Scan *scan, Text value, uint8_t flags)
     return failed ? FAILED : add(scan, (Text){text, (size_t)(to - text)}, flags);
 }
 
-/* Whether the reader may be asked about `size` bytes more.
-**
-** A question costs about as much as the tree of 300 bytes, and more if it is long. Pages on which
-** questions might take more than a third of the time of a tree are LEFT. */
+/* Whether the reader may be asked a question that costs as much as the tree of 300 + `size` bytes.
+** Pages on which questions might take more than a third of the time of a tree are LEFT. */
 static bool may_ask(Scan *scan, size_t size)
 {
-    size_t cost = size + 300;
+    size_t cost = 300 + size;
     if (cost > scan->credit)
         return false;
     scan->credit -= cost;
     return true;
 }
 
-/* Let the reader read `text`, a tag as it stands, and add the references that it finds. */
-static Status ask(Scan *scan, Text text)
+/* Let the reader read `text`, a tag or a style as it stands, and add the references that it finds. */
+static Status ask(Scan *scan, Text text, size_t size)
 {
-    if (!may_ask(scan, text.size))
+    if (!may_ask(scan, size))
         return LEFT;
     PyObject *found = PyObject_CallMethod(
         scan->reader, "read", "y#O", text.at, (Py_ssize_t)text.size,
@@ -247,6 +262,18 @@ static Status ask(Scan *scan, Text text)
     }
     Py_DECREF(found);
     return status;
+}
+
+/* Half of a long tag is text that the tree would read as slowly. */
+static Status ask_tag(Scan *scan, const Tag *tag)
+{
+    return ask(scan, tag->text, tag->text.size / 2);
+}
+
+/* Both the tree and the reader pass over the text of a style fast. */
+static Status ask_style(Scan *scan, Text style)
+{
+    return scan->depth > MOST_DEPTH ? LEFT : ask(scan, style, style.size / 8);
 }
 
 /* Find the kind and NOFOLLOW of a <link> with these values; the kind is KIND for none. */
@@ -287,7 +314,7 @@ static Status add_value(Scan *scan, const Tag *tag, Attribute attribute, uint8_t
     case AMPERSANDS:
         return add_decoded(scan, value, flags);
     default:
-        return ask(scan, tag->text);
+        return ask_tag(scan, tag);
     }
 }
 
@@ -301,7 +328,7 @@ static Status add_related(Scan *scan, const Tag *tag, Attribute attribute, uint8
     if (!rel.size && kind != KIND)
         return add_value(scan, tag, attribute, kind);
     if (is_strange(tag, REL) || is_strange(tag, AS) || rel.size + as.size > LONGEST_RELATION)
-        return ask(scan, tag->text);
+        return ask_tag(scan, tag);
     int flags;
     Status status = relation(scan, rel, as, &flags);
     if (status != DONE)
@@ -331,15 +358,10 @@ static bool may_have_urls(Text css)
 }
 
 /* Whether the tag has links in attributes that any element may have. */
-static bool has_common(const Tag *tag, bool in_svg)
+static bool has_common(const Tag *tag)
 {
-    if (has(tag, BACKGROUND))
+    if (has(tag, BACKGROUND) || has(tag, XLINK_HREF))
         return true;
-    if (has(tag, XLINK_HREF)) {
-        Text value = tag->value[XLINK_HREF];
-        if (!in_svg || !value.size || *value.at != '#')
-            return true;
-    }
     return has(tag, STYLE) && (may_have_urls(tag->value[STYLE]) ||
                                memchr(tag->value[STYLE].at, '&', tag->value[STYLE].size));
 }
@@ -349,8 +371,8 @@ static Status read_form(Scan *scan, const Tag *tag)
     if (scan->in_form)
         return DONE;
     scan->in_form = true;
-    if (has_common(tag, false) || is_strange(tag, METHOD))
-        return ask(scan, tag->text);
+    if (has_common(tag) || is_strange(tag, METHOD))
+        return ask_tag(scan, tag);
     if (has(tag, METHOD) &&
         (is_word(tag->value[METHOD], "post") || is_word(tag->value[METHOD], "dialog")))
         return DONE;
@@ -386,12 +408,12 @@ static Status read_meta(Scan *scan, const Tag *tag)
                    (is_word(tag->value[HTTP_EQUIV], "refresh") || is_strange(tag, HTTP_EQUIV));
     bool directed = has(tag, NAME) && is_directed(scan, tag->value[NAME]);
     bool read = has(tag, CONTENT) && (refresh || directed);
-    return read || has_common(tag, false) ? ask(scan, tag->text) : DONE;
+    return read || has_common(tag) ? ask_tag(scan, tag) : DONE;
 }
 
 static Status read_base(Scan *scan, const Tag *tag)
 {
-    if (has_common(tag, false))
+    if (has_common(tag))
         return LEFT;
     if (!has(tag, HREF))
         return DONE;
@@ -413,19 +435,30 @@ static Status open_shape(Scan *scan, const Tag *tag)
         return DONE;
     if (scan->shapes == MOST_SHAPES)
         return LEFT;
+    scan->depth++;
     scan->shape[scan->shapes++] = tag->name;
     return DONE;
 }
 
-/* A start tag within SVG. A reference to a part of this document is none, except in <a>. */
+/* Add the links of a start tag within SVG. */
+static Status read_shape(Scan *scan, const Tag *tag)
+{
+    bool is_anchor = is_word(tag->name, "a");
+    bool is_image = is_word(tag->name, "image") || is_word(tag->name, "feimage");
+    /* The frequent case: an icon of a sprite, or of this document, which is no link. */
+    if (has(tag, XLINK_HREF) && !is_anchor && !has(tag, HREF) && !has(tag, STYLE) &&
+        !has(tag, BACKGROUND))
+        return add_value(scan, tag, XLINK_HREF, is_image ? IMAGE : REQUISITE);
+    bool is_local = has(tag, HREF) && tag->value[HREF].size && *tag->value[HREF].at == '#';
+    bool is_link = has(tag, HREF) && (is_anchor || !is_local);
+    return is_link || has_common(tag) ? ask_tag(scan, tag) : DONE;
+}
+
 static Status start_shape(Scan *scan, const Tag *tag)
 {
     if (!is_shape(tag->name))
         return LEFT;
-    bool anchor = is_word(tag->name, "a");
-    bool local = has(tag, HREF) && tag->value[HREF].size && *tag->value[HREF].at == '#';
-    bool linked = has(tag, HREF) && (anchor || !local);
-    Status status = linked || has_common(tag, !anchor) ? ask(scan, tag->text) : DONE;
+    Status status = read_shape(scan, tag);
     return status == DONE ? open_shape(scan, tag) : status;
 }
 
@@ -443,6 +476,7 @@ static Status svg_tag(Scan *scan, const Page *page, const Tag *tag)
     if (!same_word(name, last))
         return LEFT;
     scan->shapes--;
+    scan->depth--;
     if (!is_style)
         return DONE;
     Text whole = {last.at - 1, (size_t)(page->at - last.at) + 1};
@@ -450,7 +484,7 @@ static Status svg_tag(Scan *scan, const Page *page, const Tag *tag)
         return LEFT;  /* A comment, which is not a part of the style. */
     if (!memchr(whole.at, '&', whole.size) && !may_have_urls(whole))
         return DONE;
-    return scan->depth > MOST_DEPTH ? LEFT : ask(scan, whole);
+    return ask_style(scan, whole);
 }
 
 /* Pass over the text of an element that holds raw text. */
@@ -461,9 +495,8 @@ static Status pass_raw_text(Scan *scan, Page *page, const Tag *tag, const Elemen
     /* After both, the standard takes "</script" for a part of the script. */
     if (role == SCRIPT && has_word(text, "<!--") && has_word(text, "<script"))
         return LEFT;
-    if (role == STYLES && (has_common(tag, false) || may_have_urls(text)))
-        return scan->depth > MOST_DEPTH
-                   ? LEFT : ask(scan, (Text){tag->text.at, (size_t)(page->at - tag->text.at)});
+    if (role == STYLES && (has_common(tag) || may_have_urls(text)))
+        return ask_style(scan, (Text){tag->text.at, (size_t)(page->at - tag->text.at)});
     return DONE;
 }
 
@@ -474,11 +507,11 @@ static Status read_own(Scan *scan, const Tag *tag, Role role)
     case ANCHOR:
         return add_related(scan, tag, HREF, PAGE);
     case LINK:
-        return has(tag, OTHER) ? ask(scan, tag->text) : add_related(scan, tag, HREF, KIND);
+        return has(tag, OTHER) ? ask_tag(scan, tag) : add_related(scan, tag, HREF, KIND);
     case IMG:
-        return has(tag, OTHER) ? ask(scan, tag->text) : add_value(scan, tag, SRC, IMAGE);
+        return has(tag, OTHER) ? ask_tag(scan, tag) : add_value(scan, tag, SRC, IMAGE);
     case SCRIPT:
-        return has(tag, HREF) ? ask(scan, tag->text) : add_value(scan, tag, SRC, REQUISITE);
+        return has(tag, HREF) ? ask_tag(scan, tag) : add_value(scan, tag, SRC, REQUISITE);
     case IFRAME:
         return add_value(scan, tag, SRC, PAGE);
     case META:
@@ -486,7 +519,7 @@ static Status read_own(Scan *scan, const Tag *tag, Role role)
     case BASE:
         return read_base(scan, tag);
     case RARE:
-        return has(tag, HREF) || has(tag, SRC) || has(tag, OTHER) ? ask(scan, tag->text) : DONE;
+        return has(tag, HREF) || has(tag, SRC) || has(tag, OTHER) ? ask_tag(scan, tag) : DONE;
     default:
         return DONE;
     }
@@ -498,13 +531,15 @@ static Status start_tag(Scan *scan, Page *page, const Tag *tag)
     Role role = element->role;
     if (scan->templates && (role == DROPPED || role == FORM))
         return LEFT;
+    if (role != SVG && !(element->traits & VOID))
+        scan->depth++;
     switch (role) {
     case ODD:
         return LEFT;
     case FRAME:
         return DONE;
     case DROPPED:
-        return has_common(tag, false) ? LEFT : DONE;
+        return has_common(tag) ? LEFT : DONE;
     case FORM:
         return read_form(scan, tag);
     case STYLES:
@@ -512,8 +547,8 @@ static Status start_tag(Scan *scan, Page *page, const Tag *tag)
     default:
         break;
     }
-    bool whole = has_common(tag, false) && role != META && role != BASE;
-    Status status = whole ? ask(scan, tag->text) : read_own(scan, tag, role);
+    bool whole = has_common(tag) && role != META && role != BASE;
+    Status status = whole ? ask_tag(scan, tag) : read_own(scan, tag, role);
     if (status != DONE)
         return status;
     switch (role) {
@@ -531,6 +566,7 @@ static Status start_tag(Scan *scan, Page *page, const Tag *tag)
 
 static Status end_tag(Scan *scan, const Tag *tag)
 {
+    scan->depth--;
     bool is_form = is_word(tag->name, "form");
     if (is_form && scan->templates)
         return LEFT;
@@ -547,11 +583,6 @@ Status read_links(Scan *scan, Page page)
     Status status = DONE;
     scan->credit = (size_t)(page.end - page.at) / 3 + LEAST_CREDIT;
     while (status == DONE && next_tag(&page, &tag)) {
-        /* Only within SVG "/>" is an end. */
-        if (tag.is_end)
-            scan->depth--;
-        else if (!tag.self_closing || !scan->shapes)
-            scan->depth++;
         if (scan->shapes)
             status = svg_tag(scan, &page, &tag);
         else if (tag.is_end)

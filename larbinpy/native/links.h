@@ -41,7 +41,7 @@ typedef struct {
     unsigned templates;       /* how many are open */
     unsigned shapes;          /* how many elements of SVG are open, and their names */
     Text shape[MOST_SHAPES];
-    int depth;                /* start tags less end tags */
+    int depth;                /* start tags less end tags: about how deep elements are nested */
     size_t credit;            /* how much the reader may still be asked; see links.c */
 } Scan;
 

@@ -57,9 +57,11 @@ SCENARIOS: dict[str, Scenario] = {
         40,
         _PEERS,
         (
-            *_BESIDE_SCRAPY,
-            _BESIDE_WGET2,
-            _LESS_THAN_WGET2,
+            replace(_BESIDE_SCRAPY[0], target=60),
+            _BESIDE_SCRAPY[1],
+            # wget2 uses both cores, larbinpy one.
+            replace(_BESIDE_WGET2, target=0.8),
+            replace(_LESS_THAN_WGET2, target=1.1),
             _ABOVE_FETCH,
             replace(_ABOVE_PARSE, target=1.6),
         ),
@@ -104,7 +106,7 @@ SCENARIOS: dict[str, Scenario] = {
         500,
         0,
         (wget2(mirror=True),),
-        (replace(_BESIDE_WGET2, target=1.0), _LESS_THAN_WGET2),
+        (replace(_BESIDE_WGET2, target=0.6), _LESS_THAN_WGET2),
         mirror=True,
         every=True,
     ),
