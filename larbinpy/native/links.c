@@ -34,7 +34,7 @@
 #define MOST_DEPTH 500
 
 /* The credit of an empty page: see `may_ask`. */
-#define LEAST_CREDIT 4096
+#define LEAST_CREDIT 2000
 
 /* The longest `rel` that is looked at here; the reader cuts longer ones. */
 #define LONGEST_RELATION 256

@@ -30,8 +30,9 @@ ORDINARY = {
     "<link rel=preload as=script href=f>",
     "kinds": "<img src=a><a href=a><script src=a></script><link rel=icon href=b><img src=b>",
     "nofollow": "<a rel=nofollow href=a><img src=a><a rel=nofollow href=b><a href=b>",
-    "media": '<img srcset="a 1x, b 2x" src=c><source src=d><video poster=e src=f><object data=g>'
-    "<iframe src=h></iframe><embed src=i><input type=image src=j><track src=k><audio src=l>",
+    "media": '<img srcset="a 1x, b 2x" src=c><source src=d><video poster=e src=f><object data=g>',
+    "more media": "<iframe src=h></iframe><embed src=i><input type=image src=j><track src=k>"
+    "<audio src=l>",
     "comments": "<!-- <a href=a> --><!--><a href=b>--><!---><a href=c><!--x--!><a href=d><!------->"
     "<a href=e><!----!><a href=f><!-- <a>",
     "declarations": "<!doctype html><?x <a href=a>?><! <a href=b>></ <a href=c>></><a href=d>",
