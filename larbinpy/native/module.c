@@ -3,11 +3,9 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "functions.h"
 #include "links.h"
-#include "packed.h"
-#include "recent.h"
 #include "resolve.h"
-#include "table.h"
 
 /* The key of all hashes of this process. */
 static SipKey key;

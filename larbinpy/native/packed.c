@@ -6,6 +6,8 @@
 
 #include "packed.h"
 
+#include "functions.h"
+
 bool packed_check(Packed *links)
 {
     size_t end = 0;

@@ -26,9 +26,6 @@ void packed_release(Packed *links);
 /* A new tuple (text, ends, flags) of the links at `places`, `count` indexes in ascending order. */
 PyObject *packed_take(const Packed *links, const uint32_t *places, size_t count);
 
-/* select_links(text, ends, flags, wanted), see _native.pyi */
-PyObject *select_links(PyObject *self, PyObject *args);
-
 static inline size_t packed_end(const Packed *links, size_t place)
 {
     uint32_t end;

@@ -12,8 +12,8 @@
 #include <stdbool.h>
 
 #include "blake2b.h"
+#include "functions.h"
 #include "packed.h"
-#include "recent.h"
 #include "siphash.h"
 
 enum { KEY = sizeof(SipKey), WAYS = 4, SET = WAYS * 8 };

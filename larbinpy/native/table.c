@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "table.h"
+#include "functions.h"
 
 enum { CHUNK = 64 };
 

@@ -1,0 +1,15 @@
+/* The functions of the module besides `scan`; _native.pyi describes them. */
+
+#ifndef LARBINPY_FUNCTIONS_H
+#define LARBINPY_FUNCTIONS_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+PyObject *select_links(PyObject *self, PyObject *args);
+PyObject *unknown_links(PyObject *self, PyObject *args);
+PyObject *learn_links(PyObject *self, PyObject *args);
+PyObject *table_absent(PyObject *self, PyObject *args);
+PyObject *table_add(PyObject *self, PyObject *args);
+
+#endif
