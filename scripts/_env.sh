@@ -54,7 +54,7 @@ make_env() {
             echo "$want" >"$root/.venv/made"
             echo "$source" >"$root/.venv/built"
         fi
-        if [ "$(cat "$root/.venv/built")" != "$source" ]; then
+        if [ "$(cat "$root/.venv/built" 2>/dev/null)" != "$source" ]; then
             pip_install "$root" --no-deps
             echo "$source" >"$root/.venv/built"
         fi

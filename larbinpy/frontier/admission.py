@@ -58,6 +58,9 @@ class Admission:
         # Most links were seen before, so this is checked first: it takes a fraction of the time.
         links = self._scope.followed(links)
         unseen = self._unseen(links)
+        if not unseen:  # as on most pages of a site
+            self.refused[Outcome.URL_DUP] += len(links)
+            return []
         wanted, candidates = [], []
         for link, key in unseen:
             url = self._in_scope(parent, link, redirect)
@@ -74,6 +77,8 @@ class Admission:
     def _unseen(self, links: Sequence[Link]) -> list[tuple[Link, int]]:
         """The `links` that were not seen before, each with its fingerprint."""
         others, keys = self._recent.others(links)
+        if not keys:
+            return []
         unseen = self._seen.unseen(keys)
         # Only seen URLs are remembered: most URLs that are linked once are never linked again.
         self._recent.learn(others, unseen)
