@@ -16,7 +16,7 @@ typedef struct {
 } Distinct;
 
 /* Find `hash`, or add it with the next number; the number, or UINT32_MAX without memory.
-** `count` tells whether it was added. */
+** It is new if it was not less than `count` before. */
 static uint32_t number_of(Distinct *set, uint64_t hash);
 
 static inline void distinct_free(Distinct *set)

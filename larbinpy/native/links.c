@@ -167,7 +167,7 @@ static Value value_kind(Text value)
     return kind;
 }
 
-static bool is_strange(const Tag *tag, Attribute attribute)
+static bool is_undecoded(const Tag *tag, Attribute attribute)
 {
     return has(tag, attribute) && value_kind(tag->value[attribute]) != PLAIN;
 }
@@ -327,7 +327,7 @@ static Status add_related(Scan *scan, const Tag *tag, Attribute attribute, uint8
     Text as = has(tag, AS) && kind == KIND ? tag->value[AS] : (Text){"", 0};
     if (!rel.size && kind != KIND)
         return add_value(scan, tag, attribute, kind);
-    if (is_strange(tag, REL) || is_strange(tag, AS) || rel.size + as.size > LONGEST_RELATION)
+    if (is_undecoded(tag, REL) || is_undecoded(tag, AS) || rel.size + as.size > LONGEST_RELATION)
         return ask_tag(scan, tag);
     int flags;
     Status status = relation(scan, rel, as, &flags);
@@ -371,7 +371,7 @@ static Status read_form(Scan *scan, const Tag *tag)
     if (scan->in_form)
         return DONE;
     scan->in_form = true;
-    if (has_common(tag) || is_strange(tag, METHOD))
+    if (has_common(tag) || is_undecoded(tag, METHOD))
         return ask_tag(scan, tag);
     if (has(tag, METHOD) &&
         (is_word(tag->value[METHOD], "post") || is_word(tag->value[METHOD], "dialog")))
@@ -405,7 +405,7 @@ static Status read_meta(Scan *scan, const Tag *tag)
         scan->declared = declared;
     }
     bool refresh = has(tag, HTTP_EQUIV) &&
-                   (is_word(tag->value[HTTP_EQUIV], "refresh") || is_strange(tag, HTTP_EQUIV));
+                   (is_word(tag->value[HTTP_EQUIV], "refresh") || is_undecoded(tag, HTTP_EQUIV));
     bool directed = has(tag, NAME) && is_directed(scan, tag->value[NAME]);
     bool read = has(tag, CONTENT) && (refresh || directed);
     return read || has_common(tag) ? ask_tag(scan, tag) : DONE;

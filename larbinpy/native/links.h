@@ -28,7 +28,7 @@ typedef struct {
 #define MOST_SHAPES 32
 
 typedef struct {
-    PyObject *reader;         /* the Python object that answers questions; see module.c */
+    PyObject *reader;         /* answers questions: _Answers of larbinpy/parse/scan.py */
     const char *agent;        /* in lower case */
     SipKey key;
     bool declared;            /* whether the page's encoding is known */

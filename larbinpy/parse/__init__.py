@@ -24,7 +24,7 @@ from larbinpy.parse.body import may_link, read_body, read_unlabelled
 from larbinpy.parse.charset import sniff
 from larbinpy.parse.css import css_urls
 from larbinpy.parse.headers import read_headers, redirect_target
-from larbinpy.parse.link import MAX_LINKS, Collector, Kind, Link, Parsed
+from larbinpy.parse.link import MAX_LINKS, Collector, Kind, Link, Parsed, urls
 from larbinpy.parse.refresh import meta_refresh
 from larbinpy.parse.rewrite import Form, form_of, rewrite, rewriting
 from larbinpy.parse.srcset import srcset
@@ -71,4 +71,4 @@ def links(body: bytes, url: str, http_charset: str | None = None) -> list[str]:
     """
     out = Collector(url)
     read_unlabelled(body, http_charset, out)
-    return [link.url for link in out.parsed(None).links]
+    return urls(out.parsed(None).links)

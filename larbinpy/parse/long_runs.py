@@ -8,8 +8,8 @@ from typing import AnyStr
 
 #: No honest page has a tag of this length (bytes or characters); long scripts are honest.
 LONGEST = 256 * 1024
-#: Of each end of a longer run so much is kept, so that no link is lost beside a long script,
-#: text or data: URL.
+#: Both ends of a longer run are kept, this much of each, so that no link is lost beside a long
+#: script, text or data: URL.
 KEPT = 32 * 1024
 
 
