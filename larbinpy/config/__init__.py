@@ -1,8 +1,9 @@
 """The settings of a crawl: larbin.conf, environment and command line as one frozen value.
 
-config   the table of settings, and the sources of their values
-grammar  the grammar of larbin.conf
-kinds    the kinds of values
+config        the table of settings, and the sources of their values
+grammar       the grammar of larbin.conf
+kinds         the kinds of values
+host_pattern  patterns of hosts, and a table that finds those of a host
 """
 
 from larbinpy.config.config import (

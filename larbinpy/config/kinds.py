@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Any, Generic, TypeVar, cast
 
-from larbinpy.url import fault, host_of, resolve
+from larbinpy.config.host_pattern import host_name
+from larbinpy.url import fault, resolve
 
 T = TypeVar("T")
 
@@ -235,17 +236,9 @@ def _url(text: str) -> str:
     return url
 
 
-def _host(name: str) -> str | None:
-    """`name` in the spelling of canonical URLs; None if it is not a host alone."""
-    if set(name) & set("/\\@?#%") or ":" in name.rpartition("]")[2]:
-        return None
-    url = resolve(f"http://{name}/")
-    return url and host_of(url)
-
-
 def _domain(text: str) -> str:
     """The end of a host name; a leading dot is kept."""
-    host = _host(text.removeprefix("."))
+    host = host_name(text.removeprefix("."))
     if host is None:
         raise ValueError(f"{text[:80]!r} is not the end of a host name such as .org or example.org")
     return "." * text.startswith(".") + host
@@ -285,7 +278,7 @@ def _show_server(server: tuple[str, int]) -> str:
 
 
 def _proxy(name: str, port: str) -> tuple[str, int]:
-    host = _host(name)
+    host = host_name(name)
     if host is None:
         raise ValueError(f"{name[:80]!r} is not a host name")
     return host, port_number(port, 1)
