@@ -8,6 +8,7 @@ import re
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
@@ -40,6 +41,19 @@ _PATH = re.compile("/" + _SEGMENTS, re.ASCII).fullmatch
 # The first segment holds no colon, which would end a scheme.
 _RELATIVE = re.compile(
     r"[\w~,;=&+!$*()@-][\w~.,;=&+!$*()@-]*+(?:/|(?=\?)|\Z)" + _SEGMENTS, re.ASCII
+).fullmatch
+_WEB = re.compile("https?:", re.IGNORECASE).match
+#: The host, with its port, of a text without a scheme; the first group is no IPv6 address.
+_HOST = re.compile(
+    r"(?:\[[0-9a-f:.]+\]|([^\s/?#\\@:\[\]]+))(?::(\d{1,5}))?(?=[/?#\\]|\Z)", re.IGNORECASE
+).match
+#: A scheme, or something similar, and the rest.
+_MISTYPED = re.compile(r"([a-z]{2,8})(?:[:;]/*|//+)(.+)", re.IGNORECASE | re.DOTALL).match
+#: Extensions of files that people crawl by mistake, as they meant -i or -c. None is a top-level
+#: domain.
+_FILE = re.compile(
+    "bz2|cfg|conf|csv|db|gz|htm|ini|jsonl?|list|log|lst|pdf|php|sqlite|toml|tsv|txt|urls"
+    "|x?html|xml|xz|ya?ml"
 ).fullmatch
 #: Any scheme except http and https.
 _OTHER_SCHEME = re.compile(r"(?!https?:)[a-z][a-z0-9+.-]*:", re.ASCII | re.IGNORECASE).match
@@ -91,18 +105,58 @@ def resolve(text: str, base: str | None = None) -> str | None:
     return spelled
 
 
+def typed(text: str) -> str | None:
+    """Resolve a URL as people type it: ``docs.test/a`` and ``localhost:8080`` are http.
+
+    Not for links of pages, where a reference without a scheme is relative. A name without a dot
+    and a port, or with the extension of a file, is not taken for a host.
+    """
+    text = text.strip()
+    if _WEB(text):
+        return resolve(text)
+    return resolve(f"http://{text}") if _begins_with_host(text) else None
+
+
+def _begins_with_host(text: str) -> bool:
+    found = _HOST(text)
+    if found is None:
+        return False
+    name, port = found.groups()
+    if name is None:
+        return True
+    name = name.lower()
+    labels = name.split(".")
+    if labels[-1].isdecimal():
+        # The standard accepts 12345 and 1.2 as IPv4 addresses; people do not write them.
+        return len(labels) == 4
+    has_dot = len(labels) > 1 and all(labels[:2])
+    return (has_dot and not _FILE(labels[-1])) or port is not None or name == "localhost"
+
+
 def fault(text: str) -> str:
-    """Return the reason why `resolve` refuses `text`, for messages; empty if it does not."""
-    if resolve(text) is not None:
+    """Return the reason why `typed` refuses `text`, for messages; empty if it does not."""
+    text = text.strip()
+    if typed(text) is not None:
         return ""
+    web = f"http://{text}" if _begins_with_host(text) and not _WEB(text) else text
+    return f"not a URL that can be crawled ({_reason(web)})"
+
+
+def _reason(text: str) -> str:
     href = parse(text)
     spelled = None if href is None else _spell(href)
-    why = "http or https"
     if spelled is not None:
         port = split(spelled).port
         bad = f"port {port} is that of another service"
-        why = bad if port in BAD_PORTS else f"it is longer than {MAX_LENGTH} characters"
-    return f"not a URL that can be crawled ({why})"
+        return bad if port in BAD_PORTS else f"it is longer than {MAX_LENGTH} characters"
+    mistyped = _MISTYPED(text)
+    if mistyped and (close := get_close_matches(mistyped[1].lower(), _DEFAULT_PORTS)):
+        meant = f"{close[0]}://{mistyped[2]}"
+        if resolve(meant) is not None:
+            return f"did you mean {meant[:80]}?"
+    if not _WEB(text) and "://" not in text and resolve(f"http://{text}") is not None:
+        return "http:// is missing if it is a host; -i FILE reads URLs from a file"
+    return "http or https"
 
 
 class Base:

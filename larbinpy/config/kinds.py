@@ -12,7 +12,7 @@ from ipaddress import ip_address
 from typing import Any, Generic, TypeVar, cast
 
 from larbinpy.config.host_pattern import host_name
-from larbinpy.url import fault, resolve
+from larbinpy.url import fault, typed
 
 T = TypeVar("T")
 
@@ -230,7 +230,7 @@ def _modes(text: str) -> tuple[str, ...]:
 
 
 def _url(text: str) -> str:
-    url = resolve(text)
+    url = typed(text)
     if url is None:
         raise ValueError(f"{text[:80]!r} is {fault(text)}")
     return url

@@ -20,6 +20,7 @@ from larbinpy.observe.explain import explain
 from larbinpy.observe.snapshot import Snapshots
 from larbinpy.output.log import CrawlLog
 from larbinpy.page import timestamp
+from larbinpy.url import fault
 
 
 class Control:
@@ -78,7 +79,7 @@ class Control:
             return "the crawl is ending"
         refused = self._frontier.seed(url, depth=depth, priority=priority, again=again)
         if refused is not None:
-            return refused.words
+            return fault(url) or refused.words
         self._saving.request()
         return None
 

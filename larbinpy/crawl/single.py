@@ -19,7 +19,7 @@ from larbinpy.outcome import READABLE, Outcome
 from larbinpy.page import Page
 from larbinpy.parse import read
 from larbinpy.parse.link import urls
-from larbinpy.url import Url, resolve
+from larbinpy.url import Url, typed
 
 
 def fetch_one(text: str, config: Config) -> dict[str, object]:
@@ -29,7 +29,7 @@ def fetch_one(text: str, config: Config) -> dict[str, object]:
     reply contradict its body, the page is requested again and these headers are ignored. `size`
     counts decoded bytes; `truncated` is None, "length" (cut at maxPageSize) or "disconnect".
     """
-    href = resolve(text.strip())
+    href = typed(text)
     if href is None:
         return describe(Page(Url(text, 0), Outcome.BAD_URL))
     with ExitStack() as closing:

@@ -10,7 +10,7 @@ from larbinpy.native import native
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
 from larbinpy.storage.seen import Seen
-from larbinpy.url import Url, fingerprint, host_of, resolve
+from larbinpy.url import Url, fingerprint, host_of, typed
 
 #: Redirects in a row; browsers stop at 20, crawlers at 5 to 10.
 _MAX_HOPS = 10
@@ -40,7 +40,7 @@ class Admission:
 
         The rules of scope do not apply to seeds; `again` takes even a URL that was seen.
         """
-        href = resolve(text.strip())
+        href = typed(text)
         if href is None:
             return Outcome.BAD_URL
         self._scope.allow_hosts([host_of(href)])

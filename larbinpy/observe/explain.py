@@ -16,7 +16,7 @@ from larbinpy.observe.url_status import Facts
 from larbinpy.outcome import Outcome, Trait, having, in_words
 from larbinpy.output.log import CrawlLog
 from larbinpy.storage.store import Place
-from larbinpy.url import resolve
+from larbinpy.url import fault, typed
 
 #: Steps in the store for each step in the log, which takes longer.
 _BLOCKS = 8
@@ -27,7 +27,7 @@ def explain(
     view: FrontierView, log: CrawlLog, text: str, clock: Clock
 ) -> Iterator[dict[str, object] | None]:
     """Yields None after each step of some 100 us, and then the answer. Raises OSError."""
-    href = resolve(text.strip())
+    href = typed(text)
     if href is None:
         bad = Outcome.BAD_URL
         yield {
@@ -35,7 +35,7 @@ def explain(
             "state": "refused",
             "reason": bad.value,
             "rule": "URL",
-            "why": bad.words,
+            "why": fault(text),
         }
         return
     seen = view.is_seen(href)

@@ -228,7 +228,7 @@ def test_values(text: str, expected: dict[str, object]) -> None:
             "\nstartUrl ftp://example.org/",
             "t.conf:2: startUrl: 'ftp://example.org/' is not a URL that can be crawled",
         ),
-        ("startUrl www.example.org", "not a URL that can be crawled"),
+        ("startUrl www.example.conf", "not a URL that can be crawled"),
         ("startUrl http://example.org:25/", "not a URL that can be crawled"),
         ("dnsServer ns.example.org", "'ns.example.org' is not an IP address"),
         ("dnsServer 192.0.2.1:0", "0 is not between 1 and 65535"),

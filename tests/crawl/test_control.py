@@ -221,7 +221,7 @@ def test_add(chain: Web, operator: Operator) -> None:
         "accepted": 1,
         "refused": [
             {"url": chain.url("a.test/0"), "reason": "it was seen before"},
-            {"url": "ftp://b.test/", "reason": "not a URL that can be crawled"},
+            {"url": "ftp://b.test/", "reason": "not a URL that can be crawled (http or https)"},
         ],
     }
     assert world.fetched >= {"b.test/", "b.test/below", "a.test/9"}

@@ -14,6 +14,7 @@ from larbinpy.url import (
     Base,
     Url,
     canonical,
+    fault,
     fingerprint,
     fingerprints,
     host_of,
@@ -21,6 +22,7 @@ from larbinpy.url import (
     resolve,
     site_of,
     split,
+    typed,
 )
 from tests.support.suites import suite
 
@@ -304,3 +306,61 @@ PIECES = st.sampled_from(
 @example("http://h/a", "x" * (MAX_LENGTH - len("http://h/") + 1))
 def test_a_base_resolves_as_resolve_does(base: str, reference: str) -> None:
     assert Base(base).resolve(reference) == resolve(reference, base)
+
+
+# URLs as people type them.
+
+
+@pytest.mark.parametrize(
+    ("text", "href"),
+    [
+        ("docs.test", "http://docs.test/"),
+        (" docs.test:8080/path?q=1 ", "http://docs.test:8080/path?q=1"),
+        ("LOCALHOST:8080", "http://localhost:8080/"),
+        ("localhost", "http://localhost/"),
+        ("web:8080", "http://web:8080/"),
+        ("127.0.0.1:80/x", "http://127.0.0.1/x"),
+        ("[::1]:8080", "http://[::1]:8080/"),
+        ("bücher.example", "http://xn--bcher-kva.example/"),
+        ("docs.test/larbin.conf", "http://docs.test/larbin.conf"),
+        ("HTTPS://docs.test", "https://docs.test/"),
+    ],
+)
+def test_a_host_without_a_scheme_is_http(text: str, href: str) -> None:
+    assert (typed(text), fault(text)) == (href, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("htp://docs.test/a", "did you mean http://docs.test/a?"),
+        ("htttps://docs.test", "did you mean https://docs.test?"),
+        ("http//docs.test", "did you mean http://docs.test?"),
+        ("http;//docs.test", "did you mean http://docs.test?"),
+        ("larbin.conf", "http:// is missing if it is a host; -i FILE"),
+        ("lists/seeds.txt", "http:// is missing if it is a host; -i FILE"),
+        ("./docs.test", "http:// is missing if it is a host; -i FILE"),
+        ("seeds", "http:// is missing if it is a host; -i FILE"),
+        ("12345", "http:// is missing if it is a host; -i FILE"),
+        ("me@docs.test", "http:// is missing if it is a host; -i FILE"),
+        ("ftp://docs.test/", "http or https"),
+        ("docs.test:25", "port 25 is that of another service"),
+        ("docs.test/" + "x" * MAX_LENGTH, f"longer than {MAX_LENGTH} characters"),
+        ("", "http or https"),
+    ],
+)
+def test_other_texts_are_refused_with_a_reason(text: str, reason: str) -> None:
+    assert typed(text) is None
+    assert reason in fault(text)
+
+
+@given(
+    st.text()
+    | st.sampled_from(["http", "localhost:", "[", "a.b"]).flatmap(
+        lambda head: st.text(max_size=10).map(lambda rest: head + rest)
+    )
+)
+def test_either_it_is_a_url_that_can_be_crawled_or_there_is_a_reason(text: str) -> None:
+    href = typed(text)
+    assert (href is None) == bool(fault(text))
+    assert href is None or resolve(href) == href
