@@ -173,7 +173,7 @@ class Assembly:
             around.poller,
             self.frontier,
             network.names,
-            Requests(types, config.max_page_size, refresher),
+            Requests(types, config.max_page_size, network.options, refresher),
             network.fetcher,
             intake,
             self._output,

@@ -12,7 +12,7 @@ from larbinpy.crawl.resolver import make_resolver
 from larbinpy.dns.lookup import TRIES, Answer
 from larbinpy.dns.resolver import OnFound, Resolver
 from larbinpy.fetch.fetcher import CONNECTIONS_PER_HANDLE, Fetcher
-from larbinpy.fetch.settings import FetchSettings
+from larbinpy.fetch.settings import FetchSettings, RequestOptions
 from larbinpy.loop.poller import Poller
 
 #: Descriptors besides those of transfers: standard streams, log and lock, a page being written
@@ -97,6 +97,8 @@ class Network:
         wanted = config.pages_connexions
         limit = open_files(max(_FILES, OTHER_FILES + wanted * CONNECTIONS_PER_HANDLE))
         most = max(1, (limit - OTHER_FILES) // CONNECTIONS_PER_HANDLE)
+        #: The options of requests that no site block changes.
+        self.options = request_options(config)
         self.fetcher = Fetcher(poller, _fetch_settings(config, most))
         closing.callback(self.fetcher.close)
         self.resolver = make_resolver(config, poller, dns_tries)
@@ -108,27 +110,33 @@ class Network:
 
 
 def _fetch_settings(config: Config, most_handles: int) -> FetchSettings:
-    settings = FetchSettings(
+    return FetchSettings(
         handles=config.pages_connexions,
-        user_agent=config.user_agent,
         most_handles=most_handles,
+        bond_width=config.bond_width,
+        use_cookies=config.use_cookies,
+        keep_requests="warc" in config.output_mode,
+    )
+
+
+def request_options(config: Config) -> RequestOptions:
+    """The options of all requests that `config` decides. Raises ConfigError."""
+    options = RequestOptions(
+        user_agent=config.user_agent,
         sender=config.sender,
         timeout_page=config.timeout_page,
         timeout_connect=config.timeout_connect,
         proxy_url=_proxy_url(config),
-        bond_width=config.bond_width,
-        use_cookies=config.use_cookies,
         ca_file=config.ca_file,
         insecure_tls=config.insecure_tls,
-        keep_requests="warc" in config.output_mode,
     )
-    return replace(settings, accept="*/*") if config.any_type else settings
+    return replace(options, accept="*/*") if config.any_type else options
 
 
-def _proxy_url(config: Config) -> str | None:
-    """The URL of the proxy, by address: its name is looked up once, at the start, as in Larbin."""
+def _proxy_url(config: Config) -> str:
+    """The URL of the proxy by address, or empty. As in Larbin, its name is looked up once."""
     if config.proxy is None:
-        return None
+        return ""
     host, port = config.proxy
     try:
         found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)

@@ -4,7 +4,7 @@ from functools import partial
 
 from larbinpy.crawl.media_types import Types, any_type
 from larbinpy.fetch.robots import MAX_SIZE
-from larbinpy.fetch.settings import Request
+from larbinpy.fetch.settings import Request, RequestOptions
 from larbinpy.output.plug import NO_REFRESH, Refresher
 from larbinpy.url import Url
 
@@ -16,15 +16,22 @@ ROBOTS_SIZE = MAX_SIZE + 1
 class Requests:
     """Makes requests. `max_page_size` in bytes."""
 
-    def __init__(self, types: Types, max_page_size: int, refresher: Refresher = NO_REFRESH) -> None:
+    def __init__(
+        self,
+        types: Types,
+        max_page_size: int,
+        options: RequestOptions,
+        refresher: Refresher = NO_REFRESH,
+    ) -> None:
         self._types = types
         self._max_page_size = max_page_size
+        self._options = options
         self._refresher = refresher
 
     def make(self, url: Url, address: str) -> Request:
         """The request for `url` at `address`."""
         if url.robots_for is not None:
-            return Request(url, address, any_type, ROBOTS_SIZE)
+            return Request(url, address, any_type, ROBOTS_SIZE, self._options)
         accept = any_type if url.requisite else partial(self._types.refuse, url.href)
         conditions = self._refresher.conditions(url.href)
-        return Request(url, address, accept, self._max_page_size, conditions)
+        return Request(url, address, accept, self._max_page_size, self._options, conditions)

@@ -51,7 +51,7 @@ def fetch(url: Url, config: Config, poller: Poller, network: Network) -> Page:
     permitted = [a for a in answer.addresses if config.allow_private or is_public(a)]
     if not permitted:
         return Page(url, Outcome.PRIVATE_ADDRESS)
-    request = Request(url, permitted[0], any_type, config.max_page_size)
+    request = Request(url, permitted[0], any_type, config.max_page_size, network.options)
     page = _request(request, poller, network.fetcher)
     if page.outcome is Outcome.EARLY_STOP and page.status and not page.body:
         url.attempt += 1

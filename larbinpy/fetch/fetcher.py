@@ -18,7 +18,7 @@ from larbinpy.fetch import options
 from larbinpy.fetch.brake import Brake, NoBrake, bytes_received
 from larbinpy.fetch.cookies import Jar, NoJar
 from larbinpy.fetch.errors import meaning
-from larbinpy.fetch.settings import FetchSettings, Request
+from larbinpy.fetch.settings import FetchSettings, Request, RequestOptions
 from larbinpy.fetch.transfer import Transfer
 from larbinpy.loop.poller import READ, WRITE, Poller
 from larbinpy.outcome import Outcome
@@ -63,6 +63,8 @@ class Fetcher:
         self._jar = Jar(settings.most_cookies) if settings.use_cookies else NoJar()
         self._busy: dict[pycurl.Curl, Transfer] = {}
         self._free: list[pycurl.Curl] = []
+        # The options of the last request of each handle.
+        self._options: dict[pycurl.Curl, RequestOptions] = {}
         self._size = 0
         self._lenient: dict[str, int] = {}
         self._timer_ms: int | None = None
@@ -106,7 +108,9 @@ class Fetcher:
         assert self.free > 0, self
         curl = self._free.pop()
         transfer = Transfer(request, now)
-        options.single(curl.setopt, request, self._settings, self._lenient.pop(request.url.href, 0))
+        if self._options.get(curl) is not request.options:
+            self._adopt(curl, request.options)
+        options.single(curl.setopt, request, self._lenient.pop(request.url.href, 0))
         self._listen(curl, transfer)
         if self._settings.keep_requests:
             curl.setopt(pycurl.DEBUGFUNCTION, transfer.debug)
@@ -138,7 +142,7 @@ class Fetcher:
         while len(self._free) < self.free:
             self._free.append(self._handle())
         while len(self._free) > self.free:
-            self._free.pop().close()
+            self._close(self._free.pop())
         # If this were less than the number in flight, libcurl would search its pool after each
         # transfer.
         self._multi.setopt(pycurl.M_MAXCONNECTS, handles * CONNECTIONS_PER_HANDLE)
@@ -157,7 +161,7 @@ class Fetcher:
         self.abort()
         self._multi.close()
         while self._free:
-            self._free.pop().close()
+            self._close(self._free.pop())
         self._size = 0
         self._jar.close()
 
@@ -212,8 +216,7 @@ class Fetcher:
         if now < self._sweep_at:
             return []
         self._sweep_at = now + _SWEEP
-        limit = self._settings.timeout_page
-        late = [curl for curl, transfer in self._busy.items() if transfer.overdue(now, limit)]
+        late = [curl for curl, transfer in self._busy.items() if transfer.overdue(now)]
         return [self._finish(curl, pycurl.E_OPERATION_TIMEDOUT, "took too long") for curl in late]
 
     def _finish(self, curl: pycurl.Curl, code: int, message: str) -> Page:
@@ -241,7 +244,7 @@ class Fetcher:
         if len(self._free) < self.free:
             self._free.append(curl)
         else:
-            curl.close()
+            self._close(curl)
 
     def _remember(self, href: str, code: int) -> None:
         self._lenient[href] = code
@@ -251,9 +254,18 @@ class Fetcher:
     def _handle(self) -> pycurl.Curl:
         curl = self._new_handle()
         self._jar.hand(curl)
-        for option, value in self._common:
-            curl.setopt(option, value)
         return curl
+
+    def _adopt(self, curl: pycurl.Curl, chosen: RequestOptions) -> None:
+        """Replace all options of a free handle; connections, cookies and the share stay."""
+        curl.reset()
+        for option, value in (*self._common, *options.shared(chosen)):
+            curl.setopt(option, value)
+        self._options[curl] = chosen
+
+    def _close(self, curl: pycurl.Curl) -> None:
+        self._options.pop(curl, None)
+        curl.close()
 
     def _listen(self, curl: pycurl.Curl, transfer: Transfer) -> None:
         """Pass the reply to `transfer`, by way of jar and brake."""

@@ -1,7 +1,8 @@
 """libcurl's options for a request, in one place.
 
-An option is either *common*, set once for a handle, or *single*, set for every request whatever
-its value. So no option of one request remains in force for the next.
+An option is *common*, *shared* by all requests with the same `RequestOptions`, or *single*, set
+for every request whatever its value. A handle is reset when it changes from one `RequestOptions`
+to another. So no option of one request remains in force for the next.
 """
 
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from collections.abc import Callable
 import pycurl
 
 from larbinpy.fetch.errors import WEIRD_SERVER_REPLY
-from larbinpy.fetch.settings import FetchSettings, Request
+from larbinpy.fetch.settings import FetchSettings, Request, RequestOptions
 
 # CURLOPT_SUPPRESS_CONNECT_HEADERS has no name in pycurl. Without it the header callback would get
 # a proxy's reply to CONNECT before the reply itself.
@@ -40,41 +41,41 @@ def common(settings: FetchSettings) -> list[tuple[int, object]]:
         # Requests have addresses and no names. Even so, libcurl would cache each for a minute,
         # and search the cache whenever a connection ends.
         (pycurl.DNS_CACHE_TIMEOUT, 0),
-        (pycurl.CONNECTTIMEOUT_MS, round(settings.timeout_connect * 1000)),
-        (pycurl.USERAGENT, settings.user_agent),
-        *_tls(settings),
-        *_proxy(settings),
         *([(pycurl.COOKIEFILE, "")] if settings.use_cookies else []),
         *([(pycurl.VERBOSE, 1)] if settings.keep_requests else []),
     ]
 
 
-def _headers(settings: FetchSettings) -> list[str]:
-    """Never a Referer or credentials, which would disclose one site to another."""
-    sender = [f"From: {settings.sender}"] if settings.sender else []
-    return [f"Accept: {settings.accept}", *sender]
+def shared(options: RequestOptions) -> list[tuple[int, object]]:
+    """Options of all requests with `options`."""
+    return [
+        (pycurl.CONNECTTIMEOUT_MS, round(options.timeout_connect * 1000)),
+        (pycurl.USERAGENT, options.user_agent),
+        *_tls(options),
+        *_proxy(options),
+    ]
 
 
-def _tls(settings: FetchSettings) -> list[tuple[int, object]]:
-    if settings.insecure_tls:
+def _tls(options: RequestOptions) -> list[tuple[int, object]]:
+    if options.insecure_tls:
         return [(pycurl.SSL_VERIFYPEER, 0), (pycurl.SSL_VERIFYHOST, 0)]
     verified: list[tuple[int, object]] = [(pycurl.SSL_VERIFYPEER, 1), (pycurl.SSL_VERIFYHOST, 2)]
-    return verified + ([(pycurl.CAINFO, settings.ca_file)] if settings.ca_file else [])
+    return verified + ([(pycurl.CAINFO, options.ca_file)] if options.ca_file else [])
 
 
-def _proxy(settings: FetchSettings) -> list[tuple[int, object]]:
+def _proxy(options: RequestOptions) -> list[tuple[int, object]]:
     """The configured proxy or none; by default libcurl obeys http_proxy and no_proxy."""
     return [
-        (pycurl.PROXY, settings.proxy_url or ""),
+        (pycurl.PROXY, options.proxy_url),
         (pycurl.NOPROXY, ""),
         (_SUPPRESS_CONNECT_HEADERS, 1),
     ]
 
 
-def single(setopt: Setter, request: Request, settings: FetchSettings, leniency: int) -> None:
+def single(setopt: Setter, request: Request, leniency: int) -> None:
     """Set the options of one request. `leniency` is the error with which it failed before, or 0."""
     setopt(pycurl.URL, request.url.href.encode())
-    if settings.proxy_url is None:
+    if not request.options.proxy_url:
         # Connect to this address for any host and port, so that libcurl resolves nothing. With
         # a proxy the option is left out: it would force a tunnel to an address, but the proxy
         # resolves hosts itself.
@@ -87,7 +88,7 @@ def single(setopt: Setter, request: Request, settings: FetchSettings, leniency: 
     to_the_end = leniency == WEIRD_SERVER_REPLY
     setopt(pycurl.IGNORE_CONTENT_LENGTH, to_the_end)
     closing = ["Connection: close"] if to_the_end else []
-    setopt(pycurl.HTTPHEADER, [*_headers(settings), *request.headers, *closing])
+    setopt(pycurl.HTTPHEADER, [*request.options.lines, *request.headers, *closing])
 
 
 def _bracketed(address: str) -> str:

@@ -1,7 +1,8 @@
-"""The settings of a fetcher, and its requests."""
+"""The settings of a fetcher, its requests and their options."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
@@ -14,22 +15,12 @@ Accept = Callable[[str], Outcome | None]
 
 @dataclass(frozen=True)
 class FetchSettings:
-    """The settings of all requests. Times in seconds, sizes in bytes."""
+    """The settings that all requests share. Sizes in bytes."""
 
     #: Simultaneous transfers.
     handles: int
-    user_agent: str
     #: The most transfers that `Fetcher.resize` allows, because descriptors are limited.
     most_handles: int = 100_000
-    #: The From header; empty for none (RFC 9110, 10.1.2).
-    sender: str = ""
-    #: Time for a page, to which each 2,000 bytes received add one second.
-    timeout_page: float = 30.0
-    #: Time for the TCP and TLS handshakes together.
-    timeout_connect: float = 10.0
-    #: ``http://ADDRESS:PORT``. The proxy resolves names itself, so the addresses of the requests
-    #: are not used; its own should be numeric, else libcurl's resolver is asked.
-    proxy_url: str | None = None
     #: Bytes per second for all transfers together; 0 for no limit.
     bond_width: float = 0.0
     #: One cookie jar in memory for the whole crawl.
@@ -40,12 +31,63 @@ class FetchSettings:
     #: URLs remembered for a more lenient request. If there are more, the oldest is forgotten, so
     #: that its next request fails, too.
     most_lenient: int = 1000
+    #: Keep the head of each request in its page.
+    keep_requests: bool = False
+
+
+@dataclass(frozen=True)
+class RequestOptions:
+    """The part of a request that its site decides. Times in seconds.
+
+    Requests with the same options share one object: a handle whose last request had another
+    object is reset, which costs 4 us. Credentials are not part of the repr.
+    """
+
+    user_agent: str
+    #: The From header; empty for none (RFC 9110, 10.1.2).
+    sender: str = ""
+    accept: str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+    #: The Accept-Language header; empty for none.
+    accept_language: str = ""
+    #: Further header lines, "Name: value"; they replace those above.
+    headers: tuple[str, ...] = field(default=(), repr=False)
+    #: Time for a page, to which each 2,000 bytes received add one second.
+    timeout_page: float = 30.0
+    #: Time for the TCP and TLS handshakes together.
+    timeout_connect: float = 10.0
+    #: ``SCHEME://ADDRESS:PORT``, empty for none. The proxy resolves names itself, so the addresses
+    #: of the requests are not used; its own should be numeric, else libcurl's resolver is asked.
+    proxy_url: str = ""
+    #: ``USER:PASSWORD`` for the proxy; empty for none.
+    proxy_login: str = field(default="", repr=False)
+    #: ``USER:PASSWORD`` for the site; empty for none.
+    login: str = field(default="", repr=False)
     #: PEM file of the authorities to trust instead of the system's.
     ca_file: str | None = None
     insecure_tls: bool = False
-    #: Keep the head of each request in its page.
-    keep_requests: bool = False
-    accept: str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+    #: PEM files of the client's certificate and of its key; the key may be in the same file.
+    client_cert: str | None = None
+    client_key: str | None = None
+    #: Numeric addresses to send from, one for each family; empty for the system's choice.
+    source_addresses: tuple[str, ...] = ()
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """The header lines.
+
+        Never a Referer, which would disclose one site to another; credentials only in `headers`.
+        """
+        own = {
+            "Accept": self.accept,
+            "From": self.sender,
+            "Accept-Language": self.accept_language,
+        }
+        given = {line.partition(":")[0].lower() for line in self.headers}
+        lines = [f"{name}: {value}" for name, value in own.items() if value]
+        return (
+            *(line for line in lines if line.partition(":")[0].lower() not in given),
+            *self.headers,
+        )
 
 
 @dataclass(slots=True)
@@ -58,5 +100,6 @@ class Request:
     accept: Accept
     #: Most bytes of the decoded body that are kept.
     max_size: int
+    options: RequestOptions
     #: Header lines for this request only.
     headers: Sequence[str] = ()

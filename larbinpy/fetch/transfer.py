@@ -104,15 +104,15 @@ class Transfer:
         self._detail = f"cut at {self.request.max_size} bytes"
         return 0
 
-    def overdue(self, now: float, timeout: float) -> bool:
-        """Whether a page that gets `timeout` seconds has used them up.
+    def overdue(self, now: float) -> bool:
+        """Whether the page has used up its time.
 
         As in Larbin, each 2,000 bytes received add one second, so that a slow server may finish
         a long page. A slower server loses its handle; one at that rate may hold it until
         `max_size` is reached: 70 minutes for 8 MB.
         """
         earned = (self.header_bytes + self.size) / _BYTES_PER_SECOND
-        return now > self.started + timeout + earned + self.held
+        return now > self.started + self.request.options.timeout_page + earned + self.held
 
     def page(self, failure: Outcome | None, message: str = "") -> Page:
         """The page; `failure` is the outcome of libcurl's error, if there was one.

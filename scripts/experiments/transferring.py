@@ -24,7 +24,7 @@ import pycurl
 from experiments.runs import CLIENT, PYTHON, in_background
 from larbinpy.fetch import options as curl_options
 from larbinpy.fetch.fetcher import Fetcher
-from larbinpy.fetch.settings import FetchSettings, Request
+from larbinpy.fetch.settings import FetchSettings, Request, RequestOptions
 from larbinpy.fetch.transfer import Transfer
 from larbinpy.loop.clock import clock
 from larbinpy.loop.poller import Poller
@@ -35,7 +35,8 @@ from larbinpy.url import Url
 _OPENED_AT_ONCE = 100
 _LONGEST_TURN = 1.0
 _MAX_SIZE = 1 << 20
-_SETTINGS = FetchSettings(handles=1, user_agent="larbinpy-transfers", timeout_page=3600.0)
+_SETTINGS = FetchSettings(handles=1)
+_OPTIONS = RequestOptions(user_agent="larbinpy-transfers", timeout_page=3600.0)
 
 
 @dataclass(slots=True, frozen=True)
@@ -128,7 +129,7 @@ def requests(plan: Plan) -> Iterator[Request]:
     """A request for each site. Each site has its own address."""
     for number in range(plan.count):
         address = f"127.0.{1 + number // 250}.{1 + number % 250}"
-        yield Request(Url(f"http://{address}:{plan.port}/", 0), address, _any, _MAX_SIZE)
+        yield Request(Url(f"http://{address}:{plan.port}/", 0), address, _any, _MAX_SIZE, _OPTIONS)
 
 
 def _any(_media_type: str) -> Outcome | None:
@@ -184,7 +185,7 @@ def by_threads(plan: Plan, began: float) -> Tally:
 
 def _fetch_all(plan: Plan, began: float, request: Request, tally: Tally) -> None:
     curl = pycurl.Curl()
-    for option, value in curl_options.common(_SETTINGS):
+    for option, value in (*curl_options.common(_SETTINGS), *curl_options.shared(_OPTIONS)):
         curl.setopt(option, value)
     left = plan.rounds
     now = clock()
@@ -201,7 +202,7 @@ def _fetch_all(plan: Plan, began: float, request: Request, tally: Tally) -> None
 
 def _fetch(curl: Any, request: Request, now: float) -> tuple[Outcome, int]:
     transfer = Transfer(request, now)
-    curl_options.single(curl.setopt, request, _SETTINGS, 0)
+    curl_options.single(curl.setopt, request, 0)
     curl.setopt(pycurl.HEADERFUNCTION, transfer.header)
     curl.setopt(pycurl.WRITEFUNCTION, transfer.write)
     failure = None

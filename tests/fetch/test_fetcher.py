@@ -13,16 +13,15 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from larbinpy.fetch.fetcher import printable_detail
-from larbinpy.fetch.settings import FetchSettings, Request
+from larbinpy.fetch.settings import FetchSettings, Request, RequestOptions
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.url import Url, canonical
 from tests.support.suites import suite
 from tests.support.webserver import Act, Drip, Loop, Until, once, reply
 
-SETTINGS = FetchSettings(
-    handles=4, user_agent="larbinpy/0.1 (+http://us.test/)", sender="me@us.test"
-)
+SETTINGS = FetchSettings(handles=4)
+OPTIONS = RequestOptions(user_agent="larbinpy/0.1 (+http://us.test/)", sender="me@us.test")
 
 MakeLoop = Callable[..., Loop]
 
@@ -32,8 +31,12 @@ def make_loop() -> Iterator[MakeLoop]:
     """Loops that are checked for leaks when the test has ended."""
     loops: list[Loop] = []
 
-    def make(new_handle: Callable[[], pycurl.Curl] = pycurl.Curl, **changes: Any) -> Loop:
-        loops.append(Loop(replace(SETTINGS, **changes), new_handle))
+    def make(
+        new_handle: Callable[[], pycurl.Curl] = pycurl.Curl,
+        options: RequestOptions = OPTIONS,
+        **changes: Any,
+    ) -> Loop:
+        loops.append(Loop(replace(SETTINGS, **changes), new_handle, options))
         return loops[-1]
 
     yield make
@@ -78,9 +81,9 @@ def test_the_headers_of_a_request(loop: Loop) -> None:
     assert first == "GET /a?b=c HTTP/1.1"
     assert headers == {
         "host": f"site.test:{server.port}",
-        "user-agent": SETTINGS.user_agent,
+        "user-agent": OPTIONS.user_agent,
         "from": "me@us.test",
-        "accept": SETTINGS.accept,
+        "accept": OPTIONS.accept,
         "accept-encoding": "deflate, gzip, br",
     }
 
@@ -96,7 +99,7 @@ def test_requests_are_kept_where_that_is_wanted(make_loop: MakeLoop) -> None:
 
 
 def test_no_sender_no_from(make_loop: MakeLoop) -> None:
-    loop = make_loop(sender="")
+    loop = make_loop(options=replace(OPTIONS, sender=""))
     server = loop.serve(once(reply()))
     loop.fetch(server.url())
     assert "from" not in head(server.requests[0])[1]
@@ -209,7 +212,7 @@ def test_the_environment_names_no_proxy(
 def test_a_proxy_gets_the_whole_url(make_loop: MakeLoop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "*")
     port = free_port()
-    loop = make_loop(proxy_url=f"http://127.0.0.1:{port}")
+    loop = make_loop(options=replace(OPTIONS, proxy_url=f"http://127.0.0.1:{port}"))
     proxy = loop.serve(once(reply(b"by proxy")), port=port)
     page = loop.fetch("http://site.test/a", address="192.0.2.7")
     assert (page.body, page.ip) == (b"by proxy", "127.0.0.1")
@@ -218,7 +221,7 @@ def test_a_proxy_gets_the_whole_url(make_loop: MakeLoop, monkeypatch: pytest.Mon
 
 def test_a_proxy_answers_connect_first(make_loop: MakeLoop) -> None:
     port = free_port()
-    loop = make_loop(proxy_url=f"http://127.0.0.1:{port}")
+    loop = make_loop(options=replace(OPTIONS, proxy_url=f"http://127.0.0.1:{port}"))
     answer = b"HTTP/1.1 200 Connected\r\nX-Proxy: 1\r\n\r\n"
     proxy = loop.serve([Act.REQUEST, answer, Act.CLOSE], port=port)
     page = loop.fetch("https://site.test/a", address="192.0.2.7")
@@ -228,7 +231,7 @@ def test_a_proxy_answers_connect_first(make_loop: MakeLoop) -> None:
 
 def test_a_refused_type_is_not_downloaded(loop: Loop) -> None:
     server = loop.serve(once(b"HTTP/1.1 200 OK\r\nContent-Type: video/mp4\r\n\r\n", Act.HANG))
-    request = Request(Url(server.url(), 5), "127.0.0.1", lambda *_: Outcome.BAD_TYPE, 1000)
+    request = Request(Url(server.url(), 5), "127.0.0.1", lambda *_: Outcome.BAD_TYPE, 1000, OPTIONS)
     loop.fetcher.start(request, loop.now)
     page = loop.finish()[0]
     assert (page.outcome, page.status, page.body) == (Outcome.BAD_TYPE, 200, b"")
@@ -297,20 +300,20 @@ def test_a_page_gets_its_time_and_no_more(loop: Loop) -> None:
     while server.sent == 0:
         loop.turn()
     loop.turn()
-    loop.skip(SETTINGS.timeout_page - 2)
+    loop.skip(OPTIONS.timeout_page - 2)
     assert loop.turn() == []
     loop.skip(4)
     page = loop.turn()[0]
     assert (page.outcome, page.status, page.body) == (Outcome.TIMEOUT, 200, b"half")
     assert page.truncated == "disconnect"
-    assert page.ms >= SETTINGS.timeout_page * 1000
+    assert page.ms >= OPTIONS.timeout_page * 1000
 
 
 def test_a_server_that_takes_connections_only(loop: Loop) -> None:
     server = loop.serve([Act.HANG])
     loop.start(server.url())
     loop.turn()
-    loop.skip(SETTINGS.timeout_page + 1)
+    loop.skip(OPTIONS.timeout_page + 1)
     page = loop.turn()[0]
     assert (page.outcome, page.status, page.body) == (Outcome.TIMEOUT, 0, b"")
 
@@ -361,7 +364,7 @@ def test_time_that_a_page_is_held_back_is_not_its_own(make_loop: MakeLoop) -> No
     loop.fetcher.limit(0, loop.now)
     while len(server.requests) < 2:
         loop.turn()
-    loop.skip(SETTINGS.timeout_page + 2)
+    loop.skip(OPTIONS.timeout_page + 2)
     assert [page.outcome for page in loop.turn()] == [Outcome.TIMEOUT]
 
 

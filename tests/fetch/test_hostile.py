@@ -19,7 +19,7 @@ CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
 
 @pytest.fixture
 def loop() -> Iterator[Loop]:
-    loop = Loop(FetchSettings(handles=2, user_agent="larbinpy/0.1"))
+    loop = Loop(FetchSettings(handles=2))
     yield loop
     assert (loop.fetcher.free, loop.fetcher.busy) == (2, 0)
     loop.close()
@@ -59,7 +59,7 @@ def test_a_bomb_in_a_bomb(loop: Loop) -> None:
 
 
 def test_a_bomb_held_back_by_bond_width() -> None:
-    loop = Loop(FetchSettings(handles=1, user_agent="larbinpy/0.1", bond_width=100))
+    loop = Loop(FetchSettings(handles=1, bond_width=100))
     bomb = gzip.compress(bytes(100_000_000))
     server = loop.serve(once(reply(bomb, "Content-Encoding: gzip")))
     before = peak()

@@ -1,32 +1,74 @@
-"""Options of requests: each is set for all requests or anew for each, never left over."""
+"""Options of requests: none of one request is left over for the next."""
 
+from dataclasses import replace
 from typing import Any
 
 import pycurl
 import pytest
 
-from larbinpy.fetch.options import LENIENCY, common, single
-from larbinpy.fetch.settings import FetchSettings, Request
+from larbinpy.fetch.options import LENIENCY, common, shared, single
+from larbinpy.fetch.settings import FetchSettings, Request, RequestOptions
 from larbinpy.url import Url
-from tests.support.webserver import anything
+from tests.support.webserver import Loop, anything, once, reply
 
 PROXY = "http://192.0.2.9:3128"
 
 
-@pytest.mark.parametrize("proxy_url", [None, PROXY])
-def test_nothing_of_one_request_is_left_for_the_next(proxy_url: str | None) -> None:
-    """An option that one request sets, all set, and it is none of the common ones."""
-    settings = FetchSettings(handles=1, user_agent="us", proxy_url=proxy_url, use_cookies=True)
+@pytest.mark.parametrize("proxy_url", ["", PROXY])
+def test_nothing_of_one_request_is_left_for_the_next(proxy_url: str) -> None:
+    """An option that one request sets, all set, and it is none of the others."""
+    settings = FetchSettings(handles=1, use_cookies=True)
+    chosen = RequestOptions(user_agent="us", proxy_url=proxy_url)
     conditions = ['If-None-Match: "1"']
     sets = []
     for leniency in (0, *LENIENCY):
         for headers in ((), conditions):
             options: dict[int, Any] = {}
-            request = Request(Url("http://a.test/", 1), "192.0.2.1", anything, 9, headers)
-            single(options.__setitem__, request, settings, leniency)
+            request = Request(Url("http://a.test/", 1), "192.0.2.1", anything, 9, chosen, headers)
+            single(options.__setitem__, request, leniency)
             assert (conditions[0] in options[pycurl.HTTPHEADER]) == bool(headers)
             sets.append(options.keys())
     assert all(options == sets[0] for options in sets)
-    once = [option for option, _ in common(settings)]
+    once = [option for option, _ in (*common(settings), *shared(chosen))]
     assert len(set(once)) == len(once)
     assert not sets[0] & set(once)
+
+
+def test_options_of_another_site_are_not_left_over() -> None:
+    """One handle, one connection: a request with everything, then one with nothing."""
+    plain = RequestOptions(user_agent="plain")
+    rich = RequestOptions(
+        user_agent="rich", sender="me@us.test", accept_language="de", headers=("X-Own: 1",)
+    )
+    loop = Loop(FetchSettings(handles=1, use_cookies=True), options=rich)
+    script = [*once(reply(b"1", "Set-Cookie: a=b")), *once(reply(b"2")), *once(reply(b"3"))]
+    server = loop.serve(script)
+    for options in (rich, plain, rich):
+        loop.options = options
+        assert loop.fetch(server.url()).status == 200
+    loop.close()
+    first, second, third = (head(request) for request in server.requests)
+    own = {"User-Agent: rich", "From: me@us.test", "Accept-Language: de", "X-Own: 1"}
+    assert own <= first
+    assert not (own - {"User-Agent: plain"}) & second
+    assert "User-Agent: plain" in second
+    # The jar is the crawl's: it outlives the change of options.
+    assert "Cookie: a=b" in second
+    assert third == first | {"Cookie: a=b"}
+
+
+def head(request: bytes) -> set[str]:
+    return set(request.decode("latin-1").split("\r\n"))
+
+
+def test_a_header_replaces_the_usual_one() -> None:
+    options = RequestOptions(user_agent="us", sender="me@us.test", headers=("accept: text/plain",))
+    assert options.lines == ("From: me@us.test", "accept: text/plain")
+    assert replace(options, headers=()).lines[0].startswith("Accept: text/html")
+
+
+def test_credentials_are_not_printed() -> None:
+    options = RequestOptions(
+        user_agent="us", headers=("X-Key: secret",), login="u:secret", proxy_login="u:secret"
+    )
+    assert "secret" not in repr(options)

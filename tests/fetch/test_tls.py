@@ -4,6 +4,7 @@ import shutil
 import ssl
 import subprocess
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from larbinpy.fetch.settings import FetchSettings
 from larbinpy.outcome import Outcome
-from tests.support.webserver import Act, Loop, once, reply
+from tests.support.webserver import OPTIONS, Act, Loop, once, reply
 
 Files = tuple[Path, Path]
 MakeLoop = Callable[..., Loop]
@@ -46,7 +47,8 @@ def make_loop() -> Iterator[MakeLoop]:
     loops: list[Loop] = []
 
     def make(**changes: Any) -> Loop:
-        loops.append(Loop(FetchSettings(handles=2, user_agent="larbinpy/0.1", **changes)))
+        options = replace(OPTIONS, **changes)
+        loops.append(Loop(FetchSettings(handles=2), options=options))
         return loops[-1]
 
     yield make

@@ -10,13 +10,13 @@ from larbinpy.fetch.settings import Accept, Request
 from larbinpy.fetch.transfer import MAX_HEADER_BYTES, MAX_HEADER_LINES, Transfer
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
-from tests.support.webserver import anything
+from tests.support.webserver import OPTIONS, anything
 
 URL = Url("http://site.test/", 5)
 
 
 def transfer(*, max_size: int = 100, accept: Accept = anything, started: float = 0.0) -> Transfer:
-    return Transfer(Request(URL, "192.0.2.1", accept, max_size), started)
+    return Transfer(Request(URL, "192.0.2.1", accept, max_size, OPTIONS), started)
 
 
 def feed(subject: Transfer, head: bytes, *chunks: bytes) -> bool:
@@ -218,17 +218,17 @@ def test_the_body_of_a_redirect_or_an_error_does_not_matter() -> None:
 
 def test_time_is_earned_by_bytes() -> None:
     subject = transfer(max_size=10**6, started=100.0)
-    assert not subject.overdue(130.0, 30.0)
-    assert subject.overdue(130.1, 30.0)
+    assert not subject.overdue(130.0)
+    assert subject.overdue(130.1)
     feed(subject, b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 20_000)
-    assert not subject.overdue(140.0, 30.0)
-    assert subject.overdue(140.1, 30.0)
+    assert not subject.overdue(140.0)
+    assert subject.overdue(140.1)
     feed(subject, b"X: " + b"x" * 3976 + b"\r\n")
-    assert not subject.overdue(142.0, 30.0)
-    assert subject.overdue(142.1, 30.0)
+    assert not subject.overdue(142.0)
+    assert subject.overdue(142.1)
     subject.held = 5.0
-    assert not subject.overdue(147.0, 30.0)
-    assert subject.overdue(147.1, 30.0)
+    assert not subject.overdue(147.0)
+    assert subject.overdue(147.1)
 
 
 @given(st.lists(st.binary(max_size=60), max_size=40))

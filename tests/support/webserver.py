@@ -16,7 +16,7 @@ from enum import Enum, auto
 import pycurl
 
 from larbinpy.fetch.fetcher import Fetcher
-from larbinpy.fetch.settings import FetchSettings, Request
+from larbinpy.fetch.settings import FetchSettings, Request, RequestOptions
 from larbinpy.loop.poller import READ, WRITE, Poller
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
@@ -218,6 +218,9 @@ def anything(_type: str) -> Outcome | None:
     return None
 
 
+OPTIONS = RequestOptions(user_agent="larbinpy/0.1")
+
+
 class Loop:
     """A poller and a fetcher, turned by the test; `skip` advances the clock."""
 
@@ -225,8 +228,13 @@ class Loop:
     MOST_TURNS = 100_000
 
     def __init__(
-        self, settings: FetchSettings, new_handle: Callable[[], pycurl.Curl] = pycurl.Curl
+        self,
+        settings: FetchSettings,
+        new_handle: Callable[[], pycurl.Curl] = pycurl.Curl,
+        options: RequestOptions = OPTIONS,
     ) -> None:
+        #: The options of the requests that are started next.
+        self.options = options
         self.poller = Poller()
         self.fetcher = Fetcher(self.poller, settings, new_handle=new_handle)
         self._servers: list[WebServer] = []
@@ -257,7 +265,7 @@ class Loop:
         return self.fetcher.step(self.now)
 
     def start(self, url: str, *, address: str = "127.0.0.1", max_size: int = 1 << 20) -> None:
-        request = Request(Url(url, 5), address, anything, max_size)
+        request = Request(Url(url, 5), address, anything, max_size, self.options)
         self.fetcher.start(request, self.now)
 
     def finish(self, number: int = 1) -> list[Page]:
