@@ -12,6 +12,7 @@ from larbinpy.fetch.settings import Request
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.url import Url
+from tests.support.webserver import OPTIONS
 
 PUBLIC, PRIVATE = "8.8.8.8", "127.0.0.1"
 
@@ -38,7 +39,9 @@ class Case:
         self.fetcher = Fetcher()
         answer = Answer("a.test", addresses, reason)
         resolver = SimpleNamespace(ask=lambda name, now: answer)
-        self.network: Any = SimpleNamespace(resolver=resolver, fetcher=self.fetcher)
+        self.network: Any = SimpleNamespace(
+            resolver=resolver, fetcher=self.fetcher, options=OPTIONS
+        )
         self.poller: Any = None
 
     def fetch(self, **settings: Any) -> Page:
