@@ -11,7 +11,7 @@ from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.slice import Slice
 from larbinpy.outcome import Outcome
-from larbinpy.output.plug import NO_REFRESH, Refresher, ReplyListener
+from larbinpy.output.plug import NO_REFRESH, Outputs, Refresher
 from larbinpy.page import Fate, Page
 from larbinpy.parse import Link, Parsed, redirect_target
 from larbinpy.parse.link import endorsed, urls
@@ -61,7 +61,7 @@ class Intake:
         read: Callable[[Page], Parsed],
         names: Expect,
         types: Types,
-        output: ReplyListener,
+        output: Outputs,
         sinks: Sequence[FateSink],
         stats: Stats,
         refresher: Refresher = NO_REFRESH,
@@ -110,7 +110,7 @@ class Intake:
             self._process(self._landed.popleft(), now)
         for page in self._frontier.decided(_FATES):
             if page.outcome is not Outcome.SUCCESS:
-                self._output_plug.failed(page.url, page.outcome)
+                self._output_plug.missed(page)
             self._write_down(page)
 
     def _process(self, page: Page, now: float) -> None:

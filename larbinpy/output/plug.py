@@ -89,6 +89,17 @@ class ReplyListener(Output, Protocol):
 
 
 @runtime_checkable
+class FailureListener(Output, Protocol):
+    """An output that gets all that is known of a failure: one with this method as well."""
+
+    def missed(self, page: Page) -> None:
+        """Take a URL that ended without a page, as its last try left it; replaces `failed`.
+
+        `page` has its outcome, the status (0 if no reply came) and the detail.
+        """
+
+
+@runtime_checkable
 class Refresher(Protocol):
     """An output that has pages of an earlier crawl and fetches only those that changed."""
 
@@ -131,7 +142,7 @@ class NoRefresh:
 NO_REFRESH: Refresher = NoRefresh()
 
 
-class Outputs(Durable, ReplyListener, SavedPart, Protocol):
+class Outputs(Durable, ReplyListener, FailureListener, SavedPart, Protocol):
     """All outputs of a crawl as one."""
 
     @property
@@ -149,6 +160,9 @@ class NullOutput(SavedPart):
 
     def failed(self, url: Url, outcome: Outcome) -> None:
         pass
+
+    def missed(self, page: Page) -> None:
+        self.failed(page.url, page.outcome)
 
     def replied(self, page: Page) -> None:
         pass
@@ -190,6 +204,12 @@ class _Delivery:
             self._subject, self._left = (subject, left) if left else (None, [])
 
 
+def _failure_call(output: Output) -> Callable[[Url, Page], None]:
+    if isinstance(output, FailureListener):
+        return lambda _, page: output.missed(page)
+    return lambda url, page: output.failed(url, page.outcome)
+
+
 class SeveralOutputs(SavedPart):
     """Several outputs as one, called in the order given.
 
@@ -206,6 +226,7 @@ class SeveralOutputs(SavedPart):
         self._listeners = [
             output for output in outputs.values() if isinstance(output, ReplyListener)
         ]
+        self._failure_calls = [_failure_call(output) for output in outputs.values()]
         #: The output that has pages of an earlier crawl; at most one is used.
         self.refresher = next((p for p in outputs.values() if isinstance(p, Refresher)), NO_REFRESH)
         self._pages = _Delivery()
@@ -223,7 +244,10 @@ class SeveralOutputs(SavedPart):
             output.resolved(answer)
 
     def failed(self, url: Url, outcome: Outcome) -> None:
-        self._failures.run([output.failed for output in self._outputs.values()], url, outcome)
+        self.missed(Page(url, outcome))
+
+    def missed(self, page: Page) -> None:
+        self._failures.run(list(self._failure_calls), page.url, page)
 
     def stats(self) -> dict[str, object]:
         return {name: output.stats() for name, output in self._outputs.items()}

@@ -127,6 +127,22 @@ def test_a_failure_that_comes_again_goes_on_where_it_was_refused() -> None:
     assert [made.count(failed) for made in calls] == [2, 4, 2]
 
 
+class Thorough(Recorder):
+    """An output that wants to know all of a failure."""
+
+    def missed(self, page: Page) -> None:
+        self.calls.append(f"missed {page.url.href} {page.status}")
+
+
+def test_an_output_may_ask_for_all_of_a_failure() -> None:
+    plain: list[str] = []
+    full: list[str] = []
+    several = SeveralOutputs({"plain": Recorder(plain), "full": Thorough(full)})
+    several.missed(Page(URL, Outcome.ERR_40X, 404))
+    assert plain == ["failed http://h/a err40X"]
+    assert full == ["missed http://h/a 404"]
+
+
 def test_only_durable_outputs_are_a_part_of_the_state() -> None:
     plain, keeper = Recorder([]), Refresher([])
     several: Durable = SeveralOutputs({"plain": plain, "keeper": keeper, "other": Recorder([])})
