@@ -96,6 +96,9 @@ class Config:
         False,
         "use only lower-case file names in a mirror with rewriteLinks",
     )
+    keep_links: bool = setting(
+        "keepLinks", SWITCH, True, "note which pages link to which, for `larbinpy report`"
+    )
     can_reload: bool = setting(
         "canReload", SWITCH, False, "save the state every second instead of every 5 s"
     )

@@ -163,6 +163,7 @@ class Assembly:
             _make_sinks(config, self.log, self.control, around.stdout),
             self.stats,
             refresher,
+            self._on_disk.links,
             clock=around.clock,
             wall=around.wall,
             pages=tuning.pages_a_turn,
@@ -197,7 +198,7 @@ class Assembly:
             self.stats,
             network,
             self.frontier,
-            self.log,
+            self._on_disk.journals,
             self.display,
             debug=self.engine if config.debug else None,
         )

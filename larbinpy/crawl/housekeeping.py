@@ -2,21 +2,21 @@
 
 from larbinpy.crawl.display import Display
 from larbinpy.crawl.network import Network
+from larbinpy.crawl.on_disk import Journals
 from larbinpy.dns.outage import Outage
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.output.log import CrawlLog
 from larbinpy.stats.counters import Stats
 
 
 class Housekeeping:
-    """Once a second: counts, the crawl log, progress, and messages about name servers."""
+    """Once a second: counts, the journals, progress, and messages about name servers."""
 
     def __init__(
         self,
         stats: Stats,
         network: Network,
         frontier: Frontier,
-        log: CrawlLog,
+        journals: Journals,
         display: Display,
         *,
         debug: object = None,
@@ -25,7 +25,7 @@ class Housekeeping:
         self._stats = stats
         self._network = network
         self._frontier = frontier
-        self._log = log
+        self._journals = journals
         self._display = display
         self._debug = debug
         self._next = 0.0
@@ -35,14 +35,14 @@ class Housekeeping:
         return f"<Housekeeping next at {self._next}>"
 
     def step(self, now: float) -> None:
-        """Do the work if a second has passed. Raises OSError if the log cannot be written."""
+        """Do the work if a second has passed. Raises OSError if that fails."""
         if now < self._next:
             return
         self._next = now + 1.0
         resolver = self._network.resolver
         busy = self._network.fetcher.busy
         self._stats.second(now, resolver.answered, self._frontier.owed, busy)
-        self._log.flush()
+        self._journals.flush()
         self._display.show()
         for change in self._outage.look(resolver.stats()["servers"], now):
             self._display.say(change)

@@ -11,6 +11,7 @@ from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.slice import Slice
 from larbinpy.outcome import Outcome
+from larbinpy.output.link_record import NO_LINK_NOTES, LinkNotes
 from larbinpy.output.plug import NO_REFRESH, Outputs, Refresher
 from larbinpy.page import Fate, Page
 from larbinpy.parse import Link, Parsed, redirect_target
@@ -65,6 +66,7 @@ class Intake:
         sinks: Sequence[FateSink],
         stats: Stats,
         refresher: Refresher = NO_REFRESH,
+        link_notes: LinkNotes = NO_LINK_NOTES,
         *,
         clock: Clock,
         wall: Clock,
@@ -77,6 +79,7 @@ class Intake:
         self._types = types
         self._output_plug = output
         self._sinks = sinks
+        self._link_notes = link_notes
         self._stats = stats
         self._refresher = refresher
         self._clock = clock
@@ -126,8 +129,13 @@ class Intake:
                 return
             page.outcome = Outcome.DUPLICATE
         self._output_reply(page)
-        if self._frontier.finished(page, now, self._wall()) and page.outcome is Outcome.ERR_30X:
-            self._admit(page.url, redirect_target(page), now, redirect=True)
+        if page.outcome is not Outcome.ERR_30X:
+            self._frontier.finished(page, now, self._wall())
+            return
+        target = redirect_target(page)
+        page.detail = target[0].url if target else "it names no URL that can be crawled"
+        if self._frontier.finished(page, now, self._wall()):
+            self._admit(page.url, target, now, redirect=True)
 
     def _note_refresh(self, page: Page) -> None:
         """Pass a 304 or a redirect to the refresher. This comes first, as the disk may refuse."""
@@ -156,6 +164,7 @@ class Intake:
         kept = not parsed.noindex or self._settings.ignore_robots
         if kept and (not self._settings.specific_search or self._types.specific(page.type)):
             self._output(page, self._output_plug.loaded)
+        self._link_notes.page(page.url.href, parsed.links)
         if digests:
             self._frontier.remember(digests)
         self._frontier.finished(page, now, self._wall())

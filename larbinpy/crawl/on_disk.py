@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 from larbinpy._version import __version__
 from larbinpy.config import Config
@@ -12,12 +13,14 @@ from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
 from larbinpy.output import Output
+from larbinpy.output.link_record import NAME, LinkRecord, NoLinkRecord
 from larbinpy.output.log import CrawlLog
 from larbinpy.output.mirror.browsable import MirrorSettings
 from larbinpy.output.modes import ArchiveSettings, open_output
 from larbinpy.output.plug import Outputs
 from larbinpy.stats.counters import Stats
 from larbinpy.storage.checkpoints import Checkpoints
+from larbinpy.storage.journal import Journal
 from larbinpy.storage.state import Disk, Saved, SavedPart, Start, State, StateError
 from larbinpy.storage.syncing import Syncing
 
@@ -47,15 +50,20 @@ class OnDisk:
         self._frontier = frontier
         self.output = open_outputs(config, own_output, wall, tuning.warc_file_size)
         closing.callback(self.output.close)
-        self.log = CrawlLog(Path(config.state_dir) / "crawl.jsonl")
+        folder = Path(config.state_dir)
+        self.log = CrawlLog(folder / "crawl.jsonl")
         closing.callback(_close_after_all, self.log)
+        record = LinkRecord if config.keep_links else NoLinkRecord
+        self.links = record(folder / NAME)
+        closing.callback(_close_after_all, self.links)
+        self.journals = Journals(self.log, self.links)
         closing.callback(frontier.close)
         # The output modes that write files.
         writes = {"save", "mirror", "warc"}.intersection(config.output_mode)
         syncing = Syncing(poller, [config.output_dir] if writes else [])
         closing.callback(syncing.wait)
         every = tuning.checkpoint_can_reload if config.can_reload else tuning.checkpoint
-        self._saved = saved_by(frontier, self.log, self.output, syncing)
+        self._saved = saved_by(frontier, self.journals, self.output, syncing)
         self.saving = Saving(Checkpoints(state, self._saved, every), stats, clock)
 
     def take_up(self, start: Start, seeds: Iterable[str], now: float) -> None:
@@ -66,6 +74,38 @@ class OnDisk:
             self._frontier.resume(now, ended=self._state.load(self._saved, now))
         for url in seeds:
             self._frontier.seed(url)
+
+
+class Journals(SavedPart):
+    """The crawl log and the record of links, as one part of the state.
+
+    A line of the log never reaches the disk before the links of its page.
+    """
+
+    def __init__(self, log: CrawlLog, links: LinkRecord | NoLinkRecord) -> None:
+        self._log = log
+        self._links = links
+
+    def flush(self) -> None:
+        self._links.flush()
+        self._log.flush()
+
+    def cut(self) -> dict[str, Any]:
+        links = self._links.cut()
+        return {**self._log.cut(), "links": links}
+
+    def sync(self) -> None:
+        self._links.sync()
+        self._log.sync()
+
+    def load(self, mark: dict[str, Any]) -> None:
+        self._log.load(mark)
+        # States of earlier versions have no links.
+        self._links.load(mark.get("links"))
+
+    def clear(self) -> None:
+        self._log.clear()
+        self._links.clear()
 
 
 def saved_by(
@@ -92,10 +132,10 @@ def locked(folder: Path, start: Start, closing: ExitStack) -> State:
     return state
 
 
-def _close_after_all(log: CrawlLog) -> None:
-    """Close the log; lines that could not be written were reported when that was tried."""
+def _close_after_all(journal: Journal | NoLinkRecord) -> None:
+    """Close it; pieces that could not be written were reported when that was tried."""
     with suppress(OSError):
-        log.close()
+        journal.close()
 
 
 def open_outputs(config: Config, own: Output | None, wall: Clock, warc_file_size: int) -> Outputs:

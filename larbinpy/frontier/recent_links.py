@@ -7,7 +7,7 @@ from operator import not_
 from types import ModuleType
 
 from larbinpy.parse import Link
-from larbinpy.parse.link import PackedLinks
+from larbinpy.parse.link import PackedLinks, buffers
 from larbinpy.url import fingerprints
 
 #: Most URLs that are kept (7 MB), and the length of the longest.
@@ -77,14 +77,9 @@ class RecentHashes:
 
     def others(self, links: Sequence[Link]) -> tuple[Sequence[Link], list[int]]:
         """As `RecentLinks.others`."""
-        others, prints = self._native.unknown_links(self._memory, *_buffers(links))
+        others, prints = self._native.unknown_links(self._memory, *buffers(links))
         return PackedLinks(*others), prints
 
     def learn(self, links: Sequence[Link], unseen: Sequence[bool]) -> None:
         """As `RecentLinks.learn`."""
-        self._native.learn_links(self._memory, *_buffers(links), unseen)
-
-
-def _buffers(links: Sequence[Link]) -> tuple[bytes, memoryview, bytes]:
-    packed = links if isinstance(links, PackedLinks) else PackedLinks.pack(links)
-    return packed.text, packed.ends, packed.flags
+        self._native.learn_links(self._memory, *buffers(links), unseen)

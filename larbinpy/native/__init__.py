@@ -14,6 +14,7 @@ caller has Python code for that case, which is the definition of the result.
     packed.c      links in flat buffers: the choice of some of them
     recent.c      a cache of the URLs that pages link to most; fingerprints of the others
     blake2b.c     fingerprints
+    link_hashes.c   keyed hashes of the links of a page
     table.c       lookups and insertions in a FingerprintTable
 """
 

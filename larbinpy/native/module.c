@@ -67,6 +67,7 @@ static PyMethodDef methods[] = {
     {"scan", scan_page, METH_VARARGS, NULL},
     {"absent", table_absent, METH_VARARGS, NULL},
     {"add", table_add, METH_VARARGS, NULL},
+    {"hash_links", hash_links, METH_VARARGS, NULL},
     {"learn_links", learn_links, METH_VARARGS, NULL},
     {"select_links", select_links, METH_VARARGS, NULL},
     {"unknown_links", unknown_links, METH_VARARGS, NULL},

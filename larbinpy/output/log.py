@@ -5,7 +5,7 @@ from json.encoder import encode_basestring_ascii as quoted
 
 from larbinpy.page import Fate
 from larbinpy.storage.files import LineFile
-from larbinpy.storage.state import SavedPart
+from larbinpy.storage.journal import Journal
 
 
 def line(fate: Fate) -> bytes:
@@ -28,26 +28,15 @@ def _or_null(text: str | None) -> str:
     return "null" if text is None else quoted(text)
 
 
-class CrawlLog(SavedPart):
-    """Appends to the log at `path`; a last line that a kill has torn is cut off first.
-
-    Lines wait in memory until `flush`. After a failed write the file has complete lines only,
-    and the lines that were not written still wait.
-    """
+class CrawlLog(Journal):
+    """Appends lines to the log at `path`; a last line that a kill has torn is cut off first."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = path
-        self._waiting: list[bytes] = []
-        self._file = LineFile(path)
+        super().__init__(LineFile(path))
 
     def write(self, fate: Fate) -> None:
         self._waiting.append(line(fate))
-
-    def flush(self) -> None:
-        """Write all waiting lines. Raises `OSError`, with no line lost or torn."""
-        if self._waiting:
-            self._file.write(b"".join(self._waiting))
-            self._waiting.clear()
 
     def reopen(self) -> OSError | None:
         """Continue in a new file if the old one was renamed (log rotation).
@@ -82,35 +71,3 @@ class CrawlLog(SavedPart):
     def last_waiting(self, text: bytes) -> bytes | None:
         """Return the last line with `text` among those that still wait."""
         return next((line for line in reversed(self._waiting) if text in line), None)
-
-    # As a part of the state:
-
-    def cut(self) -> dict[str, int]:
-        """Write all waiting lines; return the file's inode and length."""
-        self.flush()
-        return {"file": self._file.number, "length": self._file.size}
-
-    def sync(self) -> None:
-        """Flush the written lines to the disk."""
-        self._file.sync()
-
-    def load(self, mark: dict[str, int]) -> None:
-        """Cut off the lines after a mark: their URLs will be fetched again.
-
-        If another file has replaced the marked one, it is not changed.
-        """
-        if self._file.number == mark["file"] and self._file.size > mark["length"]:
-            self._file.cut_to(mark["length"])
-
-    def clear(self) -> None:
-        """Remove all lines."""
-        self._file.cut_to(0)
-
-    def close(self) -> None:
-        try:
-            self.flush()
-        finally:
-            self._file.close()
-
-    def __repr__(self) -> str:
-        return f"CrawlLog({os.fspath(self._path)!r}, {len(self._waiting)} waiting)"

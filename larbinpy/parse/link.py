@@ -146,6 +146,12 @@ def urls(links: Sequence[Link]) -> list[str]:
     return links.urls() if isinstance(links, PackedLinks) else [link.url for link in links]
 
 
+def buffers(links: Sequence[Link]) -> tuple[bytes, memoryview, bytes]:
+    """Return text, ends and flags of `links`, as `PackedLinks` has them."""
+    packed = links if isinstance(links, PackedLinks) else PackedLinks.pack(links)
+    return packed.text, packed.ends, packed.flags
+
+
 def endorsed(links: Sequence[Link]) -> Sequence[Link]:
     """Those of `links` without nofollow."""
     if isinstance(links, PackedLinks):

@@ -1,0 +1,181 @@
+"""The record of links, ``links.bin``: for each page that was read, the URLs that it links to.
+
+The crawl log has one page for each URL, the first that linked to it. From this record
+`larbinpy report` knows all pages with a broken link. It has hashes instead of URLs, some 700 bytes
+for a page of 80 links: the report hashes the few URLs that are broken, and looks for them.
+
+The file begins with `_MAGIC`, one byte for the kind of hash, and its random key. A page is
+
+    8 bytes   the first half of the key, which no page can contain, so that a reader finds the next
+              record after one that a kill has torn
+    4 + 4     length of the page's URL, and number of its links
+    ...       its URL, then a hash of 8 bytes for each link
+
+with numbers in the byte order of the machine.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from struct import Struct
+from typing import BinaryIO, Protocol
+
+from larbinpy.errors import UserError
+from larbinpy.output.link_hash import BLAKE2B, FASTEST, KEY_SIZE, SIPHASH, LinkHash
+from larbinpy.parse import Link
+from larbinpy.parse.link import MAX_LINKS
+from larbinpy.storage.files import AppendFile
+from larbinpy.storage.journal import Journal
+from larbinpy.storage.state import SavedPart
+from larbinpy.url import MAX_LENGTH
+
+NAME = "links.bin"
+
+_MAGIC = b"larbinpy links\n"
+_HEADER = len(_MAGIC) + 1 + KEY_SIZE
+_SYNC = 8
+_SIZES = Struct("=II")
+_PIECE = 1 << 16
+
+
+class LinkNotes(Protocol):
+    """A receiver of the links of pages."""
+
+    def page(self, url: str, links: Sequence[Link]) -> None:
+        """Note that the page `url` has `links`, all of them."""
+
+
+class _NoLinkNotes:
+    """Notes nothing."""
+
+    def page(self, url: str, links: Sequence[Link]) -> None:
+        pass
+
+
+NO_LINK_NOTES: LinkNotes = _NoLinkNotes()
+
+
+class NoLinkRecord(_NoLinkNotes, SavedPart):
+    """No record (keepLinks off); `clear` removes that of an earlier crawl at `path`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def flush(self) -> None:
+        pass
+
+    def cut(self) -> dict[str, int] | None:
+        return None
+
+    def sync(self) -> None:
+        pass
+
+    def load(self, mark: object) -> None:
+        pass
+
+    def clear(self) -> None:
+        self._path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        pass
+
+
+class LinkRecord(Journal):
+    """Appends to the record at `path`. Raises `UserError` if that is another file."""
+
+    def __init__(self, path: Path) -> None:
+        file = AppendFile(path)
+        super().__init__(file)
+        try:
+            if file.size < _HEADER:
+                self.clear()
+            else:
+                self._begin(file.read(_HEADER, 0))
+        except BaseException:
+            file.close()
+            raise
+
+    def _begin(self, header: bytes) -> None:
+        self._hash, self._sync = _read_header(header, self._file.name)
+
+    def page(self, url: str, links: Sequence[Link]) -> None:
+        if links:
+            sizes = _SIZES.pack(len(url), len(links))
+            hashes = self._hash.all(links)
+            self._waiting.append(b"".join((self._sync, sizes, url.encode("ascii"), hashes)))
+
+    def clear(self) -> None:
+        """Remove all pages, and begin with a new key."""
+        super().clear()
+        self._waiting.clear()
+        header = _MAGIC + FASTEST + os.urandom(KEY_SIZE)
+        self._file.write(header)
+        self._begin(header)
+
+    def load(self, mark: dict[str, int] | None) -> None:
+        # A crawl that had keepLinks off has left no mark.
+        if mark is not None:
+            super().load(mark)
+
+
+def _read_header(header: bytes, name: str) -> tuple[LinkHash, bytes]:
+    """The hash of a record, and the bytes that each page begins with."""
+    kind, key = header[len(_MAGIC) :][:1], header[len(_MAGIC) + 1 :]
+    if not header.startswith(_MAGIC) or kind not in (SIPHASH, BLAKE2B) or len(key) < KEY_SIZE:
+        raise UserError(f"{name}: not a record of links; move it away")
+    return LinkHash(kind, key), key[:_SYNC]
+
+
+class LinkReader:
+    """Reads a record, complete or torn, even while a crawl appends to it.
+
+    Raises OSError if there is none, `UserError` if it is another file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with path.open("rb") as file:
+            self.hash, self._sync = _read_header(file.read(_HEADER), str(path))
+
+    def __repr__(self) -> str:
+        return f"<LinkReader {self._path} {self.hash!r}>"
+
+    def pages(self) -> Iterator[tuple[str, memoryview]]:
+        """The URL of each page, and the hashes of its links as a view of integers."""
+        with self._path.open("rb") as file:
+            at: int | None = _HEADER
+            while at is not None:
+                page = self._page(file, at)
+                if page is None:
+                    at = self._next(file, at + 1)
+                else:
+                    url, hashes, at = page
+                    yield url, hashes
+
+    def _page(self, file: BinaryIO, at: int) -> tuple[str, memoryview, int] | None:
+        """URL and hashes of the page at an offset, and its end; None if there is none."""
+        file.seek(at)
+        head = file.read(_SYNC + _SIZES.size)
+        if len(head) < _SYNC + _SIZES.size or head[:_SYNC] != self._sync:
+            return None
+        length, count = _SIZES.unpack_from(head, _SYNC)
+        if length > MAX_LENGTH or count > MAX_LINKS:
+            return None
+        size = length + 8 * count
+        body = file.read(size)
+        # The next page begins within a torn one.
+        if len(body) < size or self._sync in body:
+            return None
+        hashes = memoryview(body)[length:].cast("Q")
+        return body[:length].decode("ascii", "replace"), hashes, at + len(head) + size
+
+    def _next(self, file: BinaryIO, start: int) -> int | None:
+        """The offset of the next page from `start` on; None if there is none."""
+        file.seek(start)
+        piece = b""
+        while more := file.read(_PIECE):
+            piece = piece[-_SYNC + 1 :] + more
+            found = piece.find(self._sync)
+            if found >= 0:
+                return file.tell() - len(piece) + found
+        return None
