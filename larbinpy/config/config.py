@@ -97,7 +97,7 @@ class Config:
         "use only lower-case file names in a mirror with rewriteLinks",
     )
     keep_links: bool = setting(
-        "keepLinks", SWITCH, True, "note which pages link to which, for `larbinpy report`"
+        "keepLinks", SWITCH, True, "note which pages link to which, to report broken links"
     )
     can_reload: bool = setting(
         "canReload", SWITCH, False, "save the state every second instead of every 5 s"

@@ -162,11 +162,11 @@ class LinkReader:
         if length > MAX_LENGTH or count > MAX_LINKS:
             return None
         size = length + 8 * count
-        body = file.read(size)
+        body = file.read(size + _SYNC)
         # The next page begins within a torn one.
-        if len(body) < size or self._sync in body:
+        if len(body) < size or 0 <= body.find(self._sync) < size:
             return None
-        hashes = memoryview(body)[length:].cast("Q")
+        hashes = memoryview(body)[length:size].cast("Q")
         return body[:length].decode("ascii", "replace"), hashes, at + len(head) + size
 
     def _next(self, file: BinaryIO, start: int) -> int | None:

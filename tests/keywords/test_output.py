@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from larbinpy import Start
+from larbinpy.output.link_record import LinkReader
 from larbinpy.storage.state import State
 from larbinpy.storage.store import owed_urls
 from tests.support.keywords import effect_of
@@ -51,6 +52,22 @@ def test_output_mode_is_what_becomes_of_pages(
     plugs = world.snapshot("output")
     assert ("stats" in plugs) == (mode in "3" or "stats" in mode)
     assert plugs.get("stats", {"pages": 2})["pages"] == 2
+
+
+@effect_of("keepLinks")
+@pytest.mark.parametrize("line", ["", "keepLinks off"])
+def test_the_links_of_all_pages_are_noted_unless_keep_links_is_off(
+    two_pages: Web, crawl: Worlds, line: str
+) -> None:
+    world = crawl(line)
+    path = world.folder / "state" / "links.bin"
+    if line:
+        assert not path.exists()
+    else:
+        record = LinkReader(path)
+        to = record.hash.one(two_pages.url("a.test/page.html"))
+        found = [(url, list(hashes)) for url, hashes in record.pages()]
+        assert found == [(two_pages.url("a.test/"), [to])]
 
 
 @effect_of("outputMode")

@@ -13,6 +13,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
 
+from larbinpy.output.link_record import LinkReader
 from tests.support.killweb import KnownWeb
 
 #: Most time between the arrival of a page and its decision, on a busy machine (s).
@@ -174,6 +175,7 @@ class Checker:
         self._check_log()
         self._check_mirror(self._reachable)
         self._check_leftovers()
+        self._check_links()
 
     def _read_requests(self, requests: Path) -> None:
         """Assign each request to its life."""
@@ -255,6 +257,17 @@ class Checker:
         # The outcome is fastRobots if the rules were known when the URL was found.
         outcome = fate.get("outcome", "").replace("fastRobots", "forbiddenRobots")
         return self._number(fate) >= 0 and outcome == self._web.outcome(self._number(fate))
+
+    def _check_links(self) -> None:
+        """The record of links has each page once, with all its links."""
+        record = LinkReader(self._folder / "state" / "links.bin")
+        noted = [(url, set(hashes)) for url, hashes in record.pages()]
+        web, expected = self._web, {}
+        for page in self._reachable:
+            if web.outcome(page) == "success" and web.links(page):
+                expected[web.url(page)] = {record.hash.one(web.url(n)) for n in web.links(page)}
+        if len(noted) != len(expected) or dict(noted) != expected:
+            self.find(f"the record of links has {len(noted)} pages, not {len(expected)}")
 
     def _check_leftovers(self) -> None:
         pages = (n for n in self._reachable if self._web.outcome(n) == "success")
