@@ -55,9 +55,8 @@ def test_defaults() -> None:
     assert (config.output_dir, config.state_dir, config.output_mode) == ("save", "state", ())
     assert (config.proxy, config.ca_file, config.start_url) == (None, None, ())
     assert config.user_agent.startswith("larbinpy/")
-    assert not any(
-        getattr(config, row.attribute) for row in SETTINGS.values() if not row.kind.words
-    )
+    switches = [row for row in SETTINGS.values() if not row.kind.words]
+    assert [row.keyword for row in switches if getattr(config, row.attribute)] == ["keepLinks"]
 
 
 def test_a_config_cannot_be_changed() -> None:
