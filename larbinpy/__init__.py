@@ -2,7 +2,7 @@
 
 The packages; each imports only from those above it:
 
-    url, outcome, page, agent    the values that travel
+    url, outcome, page, agent    the values that travel; reason: failures in words
     errors, exit_status          errors that end a command; states and endings of a crawl
     native/                      compiled code, in C; optional
     config/                      all settings: file, environment, command line

@@ -77,7 +77,7 @@ class Outcome(Enum):
     BAD_URL = "badURL", "not a URL that can be crawled"
     PRIVATE_ADDRESS = (
         "privateAddress",
-        "its address is not a public one (allowPrivate)",
+        "its address is not a public one",
         Trait.MISSED,
     )
     TRAP = "trap", "it looks like a spider trap"

@@ -17,7 +17,7 @@ TREES = {name: ast.parse(path.read_bytes()) for name, path in MODULES.items()}
 #: A package may import from itself and from earlier rows; the values of the first row,
 #: from each other.
 ROWS = [
-    "url outcome page agent errors exit_status _version native config",
+    "url outcome reason page agent errors exit_status _version native config",
     "loop stats",
     "storage dns.wire dns.address dns.servers dns.lookup parse fetch.robots fetch.path_rules",
     "frontier",

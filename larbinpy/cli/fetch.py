@@ -19,6 +19,7 @@ from larbinpy.config import SETTINGS
 from larbinpy.console.text import printable
 from larbinpy.crawl.single import fetch_one
 from larbinpy.outcome import Outcome
+from larbinpy.reason import cure, reason
 from larbinpy.url import fault
 
 
@@ -56,10 +57,13 @@ def fetch(
 
 
 def _hint(page: Mapping[str, object]) -> str:
-    """How the user can avoid an outcome caused by larbinpy's rules; empty for other outcomes."""
-    if page["outcome"] == Outcome.PRIVATE_ADDRESS.value:
-        return "its address is not a public one; --allow-private fetches from it"
-    return fault(str(page["url"]).strip()) if page["outcome"] == Outcome.BAD_URL.value else ""
+    """Why there is no page, and the cure; empty if there is a reply."""
+    if page["outcome"] == Outcome.BAD_URL.value:
+        return fault(str(page["url"]).strip())
+    if page["status"] is not None:
+        return ""
+    outcome, detail = str(page["outcome"]), str(page["detail"])
+    return "; ".join(filter(None, (reason(outcome, None, detail), cure(outcome, detail))))
 
 
 def printable_lines(text: str) -> str:

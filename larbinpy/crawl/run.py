@@ -1,7 +1,5 @@
 """The run of an assembled crawl: its turns, and its end."""
 
-from collections import Counter
-
 from larbinpy.config import Config
 from larbinpy.console.text import printable
 from larbinpy.crawl.assembly import Assembly
@@ -9,7 +7,9 @@ from larbinpy.crawl.disk_pause import passes
 from larbinpy.errors import disk_error, what_failed
 from larbinpy.exit_status import Ending
 from larbinpy.loop.signals import Signals
-from larbinpy.outcome import Outcome
+from larbinpy.outcome import in_words
+from larbinpy.reason import cure, reason
+from larbinpy.stats.counters import Stats
 from larbinpy.storage.state import Start
 
 
@@ -68,7 +68,7 @@ class Run:
         self._display.show(ending)
         if ending is Ending.FINISHED and self._nothing_fetched:
             ending = Ending.NOTHING
-            self._display.say(f"{ending.reason}: {failures(self._stats.outcomes)}")
+            self._display.say(f"{ending.reason}: {printable(failures(self._stats))}")
         return ending
 
     def _turn(self) -> bool:
@@ -135,10 +135,16 @@ class Run:
         return tried and self._stats.success == 0
 
 
-def failures(outcomes: Counter[Outcome]) -> str:
-    """The most frequent outcomes of a crawl without a page, and a hint."""
-    ended = outcomes.most_common(3)
-    text = ", ".join(f"{outcome.words} ({count})" for outcome, count in ended if count)
-    if outcomes[Outcome.PRIVATE_ADDRESS]:
-        text += "; --allow-private fetches from private addresses"
-    return text
+def failures(stats: Stats) -> str:
+    """Why a crawl has no page: its most frequent outcomes, each with its last reason, and cures."""
+    last = {fate.outcome: fate for fate in (*stats.recent, *stats.refusals, *stats.failures)}
+    ended = [(name.value, count) for name, count in stats.outcomes.most_common(3) if count]
+    known = [last[name] for name, _ in ended if name in last]
+    why = {name: in_words(name) for name, _ in ended}
+    why |= {fate.outcome: reason(fate.outcome, fate.status, fate.detail) for fate in known}
+    if stats.outcomes.total() == 1 and known:
+        text = f"{known[0].url}: {why[known[0].outcome]}"
+    else:
+        text = ", ".join(f"{why[name]} ({count})" for name, count in ended)
+    cures = dict.fromkeys(cure(fate.outcome, fate.detail) for fate in known)
+    return "; ".join([text, *filter(None, cures)])

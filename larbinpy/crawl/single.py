@@ -50,7 +50,7 @@ def fetch(url: Url, config: Config, poller: Poller, network: Network) -> Page:
         return Page(url, Outcome.NO_DNS, detail=answer.reason)
     permitted = [a for a in answer.addresses if config.allow_private or is_public(a)]
     if not permitted:
-        return Page(url, Outcome.PRIVATE_ADDRESS)
+        return Page(url, Outcome.PRIVATE_ADDRESS, detail=answer.addresses[0])
     request = Request(url, permitted[0], any_type, config.max_page_size, network.options)
     page = _request(request, poller, network.fetcher)
     if page.outcome is Outcome.EARLY_STOP and page.status and not page.body:
@@ -89,6 +89,7 @@ def describe(page: Page) -> dict[str, object]:
         "url": page.url.href,
         "outcome": page.outcome.value,
         "status": page.status or None,
+        "detail": page.detail,
         "location": page.header("location"),
         "size": len(page.body),
         "truncated": page.truncated,

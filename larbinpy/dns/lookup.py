@@ -26,6 +26,10 @@ _REASONS = {1: "formerr", 2: "servfail", 4: "notimp", 5: "refused"}
 _PASSING = frozenset({"servfail", "truncated"})
 
 
+#: The reason of an `Answer` if the name does not exist.
+NO_SUCH_NAME = "nxdomain"
+
+
 class Answer(NamedTuple):
     """The result for a name: addresses and no reason, or a reason and no addresses.
 
@@ -122,7 +126,7 @@ class Lookup:
         self.negative_ttl = reply.negative_ttl
         self.cnames += reply.cnames
         if reply.rcode == _NXDOMAIN:
-            return self._absent("nxdomain")
+            return self._absent(NO_SUCH_NAME)
         if reply.rcode != 0:
             return self.refused(_REASONS.get(reply.rcode, "servfail"), servers)
         if self.cnames > wire.MAX_CNAMES:

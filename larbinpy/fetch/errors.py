@@ -1,5 +1,7 @@
 """libcurl's errors as outcomes of a page."""
 
+import os
+
 import pycurl
 
 from larbinpy.outcome import Outcome
@@ -46,3 +48,8 @@ def meaning(code: int, message: str, os_errno: int) -> Outcome:
     if code == pycurl.E_SSL_CONNECT_ERROR and (os_errno or _CUT_HANDSHAKE in message):
         return Outcome.NO_CONNECTION
     return _OUTCOMES.get(code, Outcome.EARLY_STOP)
+
+
+def concise(code: int, message: str, os_errno: int) -> str:
+    """libcurl's `message`, or the system's if there was no connection: it names the reason."""
+    return os.strerror(os_errno) if code == pycurl.E_COULDNT_CONNECT and os_errno else message

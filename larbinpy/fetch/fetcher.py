@@ -17,7 +17,7 @@ import pycurl
 from larbinpy.fetch import options
 from larbinpy.fetch.brake import Brake, NoBrake, bytes_received
 from larbinpy.fetch.cookies import Jar, NoJar
-from larbinpy.fetch.errors import meaning
+from larbinpy.fetch.errors import concise, meaning
 from larbinpy.fetch.settings import FetchSettings, Request, RequestOptions
 from larbinpy.fetch.transfer import Transfer
 from larbinpy.loop.poller import READ, WRITE, Poller
@@ -217,13 +217,15 @@ class Fetcher:
             return []
         self._sweep_at = now + _SWEEP
         late = [curl for curl, transfer in self._busy.items() if transfer.overdue(now)]
-        return [self._finish(curl, pycurl.E_OPERATION_TIMEDOUT, "took too long") for curl in late]
+        why = "longer than timeoutPage"
+        return [self._finish(curl, pycurl.E_OPERATION_TIMEDOUT, why) for curl in late]
 
     def _finish(self, curl: pycurl.Curl, code: int, message: str) -> Page:
         transfer = self._busy[curl]
         failure = None
         if code != pycurl.E_OK:
-            failure = meaning(code, message, curl.getinfo(pycurl.OS_ERRNO))
+            os_errno = curl.getinfo(pycurl.OS_ERRNO)
+            failure, message = meaning(code, message, os_errno), concise(code, message, os_errno)
         page = transfer.page(failure, message)
         page.detail = printable_detail(page.detail)
         page.ip = curl.getinfo(pycurl.PRIMARY_IP) or transfer.request.address.strip("[]")

@@ -8,7 +8,7 @@ open, and URLs whose outcome is decided. Only its parts `store` and `seen` use f
 from collections import deque
 from collections.abc import Iterator, Sequence
 
-from larbinpy.dns.lookup import Answer
+from larbinpy.dns.lookup import NO_SUCH_NAME, Answer
 from larbinpy.frontier.admission import Admission
 from larbinpy.frontier.ip_sites import IPSites
 from larbinpy.frontier.lifecycle import SiteLifecycle
@@ -156,6 +156,8 @@ class Frontier:
     def resolved(self, answer: Answer, now: float) -> None:
         """Take an answer of the resolver to a name of `next_name`."""
         self._lifecycle.resolved(answer, now)
+        if answer.reason == NO_SUCH_NAME:
+            self._lifecycle.close_if_none_exists(self._sequencer.owed, now)
 
     def take(self, now: float) -> tuple[Url, str] | None:
         """A URL that may be fetched now, and the address to use; None while there is none."""

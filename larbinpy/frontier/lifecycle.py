@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 
-from larbinpy.dns.lookup import Answer
+from larbinpy.dns.lookup import NO_SUCH_NAME, Answer
 from larbinpy.fetch.robots import Rules, whole_lines
 from larbinpy.frontier.ip_sites import IPSites
 from larbinpy.frontier.name_requests import NameRequests
@@ -18,6 +18,7 @@ from larbinpy.frontier.site_rules import SiteRules
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.outcome import READABLE, UNREACHABLE, Outcome, asks_for_less, is_retried
 from larbinpy.page import Page
+from larbinpy.reason import status_in_words
 from larbinpy.url import Url, resolve, site_of
 
 #: RFC 9309, 2.3.1.2: at least five redirects of a robots.txt are followed.
@@ -86,7 +87,9 @@ class SiteLifecycle:
         key = url.site
         verdict = self.registry.verdict(key, now)
         if verdict is not None:
-            self._decide(url, verdict if url.attempt else verdict.for_later, now)
+            site = self.registry.get(key)
+            detail = "" if site is None else site.detail
+            self._decide(url, verdict if url.attempt else verdict.for_later, now, detail)
             return
         site = self.registry.obtain(key, now)
         if site.state is State.OPEN and now < min(site.address_until, site.rules_until):
@@ -101,7 +104,7 @@ class SiteLifecycle:
     def _make_ready(self, site: NamedSite, url: Url, refusal: Outcome, now: float) -> None:
         # A robots.txt that another site was redirected to is exempt from the rules.
         if url.robots_for is None and not self.rules.allows(site, url.href):
-            self._decide(url, refusal, now)
+            self._decide(url, refusal, now, self.rules.why_denied(site))
             self.registry.touch(site)
         else:
             self._ip_sites.add(site, url)
@@ -113,7 +116,7 @@ class SiteLifecycle:
             return
         owner = self.registry.get(url.robots_for)
         if owner is not None and owner.state is State.ROBOTS:
-            self._no_robots(owner, url, outcome, now)
+            self._no_robots(owner, url, outcome, now, detail)
 
     # To the resolver and back.
 
@@ -133,12 +136,25 @@ class SiteLifecycle:
             if permitted:
                 self._arrived(site, permitted, now + settings.address_time, now)
             else:
-                self._give_up(site, Outcome.PRIVATE_ADDRESS, now)
+                self._give_up(site, Outcome.PRIVATE_ADDRESS, now, answer.addresses[0])
         elif site.addresses:
             # No new address is known: the old one is used a little longer.
             self._arrived(site, site.addresses, now + settings.retry_wait, now)
         else:
             self._setback(site, Event.NO_ADDRESS, Outcome.NO_DNS, now, answer.reason)
+
+    def close_if_none_exists(self, owed: int, now: float) -> None:
+        """Close all sites if no name of the crawl exists, so that a misspelled seed ends at once.
+
+        `owed` is the number of URLs that are not decided. If there is anything else to fetch, or
+        was, a name is looked up again as often as after other failures.
+        """
+        if not self.registry.all_wait(owed):
+            return
+        sites = list(self.registry)
+        if all(site.detail == NO_SUCH_NAME for site in sites):
+            for site in sites:
+                self._give_up(site, Outcome.NO_DNS, now, NO_SUCH_NAME)
 
     def _arrived(
         self, site: NamedSite, addresses: tuple[str, ...], until: float, now: float
@@ -180,11 +196,11 @@ class SiteLifecycle:
         if page.outcome is Outcome.ERR_30X:
             self._redirected(owner, page, now)
         elif page.outcome is Outcome.BAD_TLS and page.url.site == owner.key:
-            self._give_up(owner, Outcome.BAD_TLS, now)
+            self._give_up(owner, Outcome.BAD_TLS, now, page.detail)
         elif page.outcome is Outcome.ERR_40X and not asks_for_less(page.status):
             self._open(owner, self.rules.allow_all, now + _RULES_TIME, now)
         else:
-            self._no_robots(owner, page.url, page.outcome, now)
+            self._no_robots(owner, page.url, page.outcome, now, _detail(page))
         return []
 
     def _redirected(self, owner: NamedSite, page: Page, now: float) -> None:
@@ -200,7 +216,9 @@ class SiteLifecycle:
         else:
             self.join(robots, now)
 
-    def _no_robots(self, site: NamedSite, robots: Url, outcome: Outcome, now: float) -> None:
+    def _no_robots(
+        self, site: NamedSite, robots: Url, outcome: Outcome, now: float, detail: str
+    ) -> None:
         """Handle a robots.txt that cannot be fetched: try again after a wait.
 
         If all tries fail, the site is closed if it cannot be connected to; otherwise all its URLs
@@ -211,8 +229,9 @@ class SiteLifecycle:
         if own and outcome in UNREACHABLE:
             self._ip_sites.try_next_address(site)
         if site.tries < self._settings.retries or (own and outcome is Outcome.NO_CONNECTION):
-            self._setback(site, Event.NO_ROBOTS, outcome, now)
+            self._setback(site, Event.NO_ROBOTS, outcome, now, detail)
         else:
+            site.note_failure(outcome, detail)
             self._open(site, self.rules.deny_all, now + _CLOSED_TIME, now)
 
     def _open(
@@ -258,27 +277,29 @@ class SiteLifecycle:
         page.url.attempt += 1
         retry = is_retried(page.outcome, page.status) and page.url.attempt <= self._settings.retries
         if retry:
-            self._retry(site, page.url, page.outcome, now)
+            self._retry(site, page, now)
         silent = not page.status and page.outcome in UNREACHABLE
         # In other states, the lookup or the robots.txt under way decides about the site.
         if silent and site.silence >= _DEAD_AFTER and site.state is State.OPEN:
-            self._give_up(site, page.outcome, now)
+            self._give_up(site, page.outcome, now, page.detail)
         return not retry
 
     # Failures.
 
-    def _retry(self, site: NamedSite, url: Url, outcome: Outcome, now: float) -> None:
+    def _retry(self, site: NamedSite, page: Page, now: float) -> None:
         """Put a failed URL at the tail of its site, for a fresh address after retryWait."""
         self.retried += 1
-        if outcome in UNREACHABLE:
+        if page.outcome in UNREACHABLE:
             self._ip_sites.try_next_address(site)
         due = now + self._settings.retry_wait
-        site.postpone(url, due)
+        site.postpone(page.url, due)
+        if site.state is not State.CLOSED:
+            site.note_failure(page.outcome, _detail(page))
         self.registry.engage(site)
         self._set_timer(site, due)
 
     def _setback(
-        self, site: NamedSite, event: Event, outcome: Outcome, now: float, detail: str = ""
+        self, site: NamedSite, event: Event, outcome: Outcome, now: float, detail: str
     ) -> None:
         """Handle a failed step towards OPEN: try again after a wait, or close the site."""
         if site.count_try() > self._settings.retries:
@@ -287,13 +308,14 @@ class SiteLifecycle:
         self.retried += 1
         self.registry.on(site, event)
         site.suspend(now + self._settings.retry_wait)
+        site.note_failure(outcome, detail)
         self._set_timer(site, site.until)
 
-    def _give_up(self, site: NamedSite, verdict: Outcome, now: float, detail: str = "") -> None:
+    def _give_up(self, site: NamedSite, verdict: Outcome, now: float, detail: str) -> None:
         """Close the site for a while: all its URLs end with `verdict`."""
         self._ip_sites.withdraw(site)
         self.registry.close(site)
-        for url in site.close(verdict, now + _CLOSED_TIME):
+        for url in site.close(verdict, now + _CLOSED_TIME, detail):
             self._decide(url, verdict, now, detail)
 
     # Time passes.
@@ -337,6 +359,11 @@ class SiteLifecycle:
         if url is not None:
             self.registry.touch(site)
             self.join(url, now)
+
+
+def _detail(page: Page) -> str:
+    """The detail of a failed request; the HTTP status if that is the failure."""
+    return status_in_words(page.status) if page.status else page.detail
 
 
 def _from_current(site: NamedSite, addresses: tuple[str, ...]) -> tuple[str, ...]:

@@ -6,10 +6,12 @@
 
     RESOLVING --give_up--> CLOSED
        ROBOTS --give_up--> CLOSED
+      WAITING --give_up--> CLOSED
          OPEN --give_up--> CLOSED --wanted--> RESOLVING
 
 A failure on the way is tried again after a wait. When the tries are used up, and when an
-open site no longer answers, it is closed for a while; a later URL opens it again.
+open site no longer answers, it is closed for a while; a later URL opens it again. If no host of
+the crawl exists, the sites are closed without further tries.
 """
 
 from enum import Enum, auto
@@ -61,6 +63,7 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
     (State.ROBOTS, Event.NO_ROBOTS): State.WAITING,
     (State.ROBOTS, Event.GIVE_UP): State.CLOSED,
     (State.WAITING, Event.RETRY): State.RESOLVING,
+    (State.WAITING, Event.GIVE_UP): State.CLOSED,
     (State.OPEN, Event.STALE): State.RESOLVING,
     (State.OPEN, Event.GIVE_UP): State.CLOSED,
     (State.CLOSED, Event.WANTED): State.RESOLVING,
@@ -114,6 +117,7 @@ class NamedSite:
         "address_until",
         "addresses",
         "asked",
+        "detail",
         "enlisted",
         "failed",
         "fetched",
@@ -166,7 +170,9 @@ class NamedSite:
         self.refresh = False
         #: When WAITING or CLOSED ends.
         self.until = 0.0
+        #: The outcome of the last failure, and its detail.
         self.verdict = Outcome.NO_DNS
+        self.detail = ""
         #: Whether it is in the rotation of an IPSite; only the IPSite sets this.
         self.enlisted = False
         #: Requests that have ended, including those for robots.txt.
@@ -293,13 +299,17 @@ class NamedSite:
         self.refresh = True
         self.until = until
 
-    def close(self, verdict: Outcome, until: float) -> list[Url]:
+    def note_failure(self, outcome: Outcome, detail: str) -> None:
+        """Note why a step or a request failed."""
+        self.verdict, self.detail = outcome, detail
+
+    def close(self, verdict: Outcome, until: float, detail: str = "") -> list[Url]:
         """Close the site until the time `until`; return its URLs, which end with `verdict`."""
         assert self.state is State.CLOSED, self
         urls = self.drain()
         for url in urls:
             url.attempt = max(url.attempt, self.tries)
-        self.verdict = verdict
+        self.note_failure(verdict, detail)
         self.until = until
         self.tries = self.silence = 0
         self.addresses = ()

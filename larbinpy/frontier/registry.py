@@ -161,6 +161,10 @@ class SiteRegistry:
         """The number of different sites so far."""
         return self._distinct.count
 
+    def all_wait(self, owed: int) -> bool:
+        """Whether all sites so far are WAITING after a failure, with all of the `owed` URLs."""
+        return self._states[State.WAITING] == self.distinct and self._totals.waiting == owed
+
     def by_state(self) -> dict[State, int]:
         """The number of sites in each state, including evicted sites that are closed."""
         counts = {state: self._states[state] for state in State}

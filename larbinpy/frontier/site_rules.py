@@ -5,6 +5,7 @@ from larbinpy.frontier.named_site import NamedSite
 from larbinpy.frontier.robots_cache import PackedRobots, RobotsCache
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.outcome import Outcome
+from larbinpy.reason import brief
 from larbinpy.storage.lru import LruBudget
 
 
@@ -67,6 +68,13 @@ class SiteRules:
         if now >= site.rules_until or site.rules is not self.deny_all:
             return None
         return Outcome.FORBIDDEN_ROBOTS
+
+    def why_denied(self, site: NamedSite) -> str:
+        """Why all URLs of `site` are forbidden; empty if its robots.txt was fetched."""
+        if site.rules is not self.deny_all:
+            return ""
+        why = brief(site.verdict.value, detail=site.detail)
+        return f"it could not be fetched ({why})"
 
     def forbidding(self, site: NamedSite, url: str) -> str | None:
         """The line of the robots.txt in force that forbids `url`.

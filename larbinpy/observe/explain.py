@@ -13,8 +13,9 @@ from larbinpy.loop.clock import Clock
 from larbinpy.observe import url_status
 from larbinpy.observe.log_search import Line, LogSearch
 from larbinpy.observe.url_status import Facts
-from larbinpy.outcome import Outcome, Trait, having, in_words
+from larbinpy.outcome import Outcome, Trait, having
 from larbinpy.output.log import CrawlLog
+from larbinpy.reason import cure, reason
 from larbinpy.storage.store import Place
 from larbinpy.url import fault, typed
 
@@ -86,11 +87,9 @@ def _searched(
 
 
 def _decided(view: FrontierView, fate: Line, href: str, now: float) -> Facts:
-    outcome, status = str(fate.get("outcome")), fate.get("status")
+    outcome, status, detail = str(fate.get("outcome")), fate.get("status"), fate.get("detail")
     more: Facts = {}
-    why = in_words(outcome)
-    if fate.get("detail"):
-        why += f": {fate['detail']}"
+    why = reason(outcome, detail=detail)
     if outcome in _ROBOTS:
         more = url_status.forbidding(view, href, now)
         why = more.pop("why")
@@ -99,4 +98,6 @@ def _decided(view: FrontierView, fate: Line, href: str, now: float) -> Facts:
         why = f"its type, {fate.get('type') or 'none'}, is not wanted (anyType, getImage, ...)"
     if status and outcome != Outcome.SUCCESS.value:
         why += f" (HTTP {status})"
+    if remedy := cure(outcome, detail):
+        why += f"; {remedy}"
     return {"state": "decided", "reason": outcome, "fate": fate, "why": why, **more}

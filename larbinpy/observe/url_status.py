@@ -13,7 +13,9 @@ from larbinpy.frontier.named_site import NamedSite, State
 from larbinpy.frontier.scope import Candidate
 from larbinpy.frontier.view import FrontierView
 from larbinpy.outcome import Outcome
+from larbinpy.page import Page
 from larbinpy.parse import Kind, Link
+from larbinpy.reason import brief, reason
 from larbinpy.storage.store import Place
 from larbinpy.url import Url, host_of
 
@@ -42,9 +44,13 @@ def standing(view: FrontierView, href: str, now: float) -> Facts | None:
             return in_site
     for page in view.to_write():
         if page.url.href == href:
-            why = "its outcome is about to be written to the log"
+            why = f"{_ended(page)}; its outcome is about to be written to the log"
             return {"state": "decided", "reason": page.outcome.value, "why": why}
     return None
+
+
+def _ended(page: Page) -> str:
+    return reason(page.outcome.value, page.status, page.detail)
 
 
 def _in_flight(url: Url, site: NamedSite | None) -> Facts:
@@ -123,7 +129,8 @@ def _waiting(view: FrontierView, site: NamedSite, now: float) -> Facts:
             until = _ready(view, site, now).get("in_s", 0.0)
             return _until("robots.txt", until, "the site's robots.txt is to be fetched first")
         case State.WAITING:
-            why = f"try {site.tries} to get the site's address and robots.txt failed"
+            failed = brief(site.verdict.value, detail=site.detail)
+            why = f"try {site.tries} to get the site's address and robots.txt failed: {failed}"
             return _until("retryWait", site.until - now, why)
         case _:
             return {"waits_for": "turn", "why": "its site's URLs become ready a few at a time"}
@@ -157,11 +164,11 @@ def refusal(view: FrontierView, href: str, now: float) -> Facts | None:
     candidate = Candidate(href, href, redirect=False)
     refusing = view.scope.refusing(candidate)
     if refusing is not None:
-        reason, rule = refusing
+        refused, rule = refusing
         why = rule.why
         if _taken_as_requisite(view, href):
             why += "; it is fetched if a page needs it to be displayed"
-        return {"reason": reason.value, "rule": rule.name, "why": why}
+        return {"reason": refused.value, "rule": rule.name, "why": why}
     outcome = view.refusal(href, now)
     if outcome is None:
         return None
@@ -169,8 +176,12 @@ def refusal(view: FrontierView, href: str, now: float) -> Facts | None:
         return {"reason": outcome.value, **forbidding(view, href, now)}
     site = view.site(href)
     more = {} if site is None else {"in_s": round(max(0.0, site.until - now), 3)}
-    why = f"its site is closed for a while ({outcome.value})"
+    why = f"its site is closed for a while: {reason(outcome.value, detail=_detail(site))}"
     return {"reason": outcome.value, "rule": "site", "why": why, **more}
+
+
+def _detail(site: NamedSite | None) -> str:
+    return "" if site is None else site.detail
 
 
 def _taken_as_requisite(view: FrontierView, href: str) -> bool:
@@ -192,7 +203,10 @@ def forbidding(view: FrontierView, href: str, now: float) -> Facts:
         return {"rule": "robots.txt", "line": line, "why": f"robots.txt says: {line}"}
     if site is not None and now < site.rules_until and not view.allows(site, href):
         until = round(site.rules_until - now, 3)
-        why = "the whole site is refused for a while, because its robots.txt could not be fetched"
+        why = (
+            "the whole site is refused for a while, because its robots.txt could not be fetched: "
+            + brief(site.verdict.value, detail=site.detail)
+        )
         return {"rule": "robots.txt", "in_s": until, "why": why}
     return {"rule": "robots.txt", "why": "the site's robots.txt refused it"}
 

@@ -9,7 +9,7 @@ from larbinpy.cli import main
 @pytest.mark.parametrize(
     ("url", "hint"),
     [
-        ("http://127.0.0.1:81/", "its address is not a public one; --allow-private"),
+        ("http://127.0.0.1:81/", "its address is not a public one: 127.0.0.1; --allow-private"),
         ("http://127.0.0.1:25/", "not a URL that can be crawled (port 25 is that of"),
         ("ftp://a.test/", "not a URL that can be crawled (http or https)"),
     ],

@@ -158,7 +158,7 @@ def test_a_stopped_mirror_without_its_catalog_is_refused(world: World) -> None:
 def test_an_unknown_host_is_an_error(world: World) -> None:
     crawler = world.larbinpy(*mirror(world, "http://nowhere.test/"))
     assert crawler.process.returncode == 4
-    said = "no page could be fetched: its host has no address (1)\n"
+    said = "no page could be fetched: http://nowhere.test/: its host has no address: no such name\n"
     assert crawler.err == f"larbinpy: {said}"
     assert "no page" not in crawler.out
     assert "  http://nowhere.test/: its host has no address\n" in crawler.out

@@ -1,8 +1,6 @@
 """TLS: what is verified, and the outcome of handshakes that fail."""
 
-import shutil
 import ssl
-import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +10,7 @@ import pytest
 
 from larbinpy.fetch.settings import FetchSettings
 from larbinpy.outcome import Outcome
+from tests.support.certificates import self_signed
 from tests.support.webserver import OPTIONS, Act, Loop, once, reply
 
 Files = tuple[Path, Path]
@@ -21,18 +20,7 @@ MakeLoop = Callable[..., Loop]
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Files:
     """A self-signed certificate for site.test, and its key."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("no openssl to make a certificate with")
-    folder = tmp_path_factory.mktemp("tls")
-    files = folder / "cert.pem", folder / "key.pem"
-    subject = ["-subj", "/CN=site.test", "-addext", "subjectAltName=DNS:site.test"]
-    kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
-    output = ["-out", str(files[0]), "-keyout", str(files[1])]
-    subprocess.run(
-        [openssl, "req", "-x509", *kind, *subject, *output], check=True, capture_output=True
-    )
-    return files
+    return self_signed(tmp_path_factory.mktemp("tls"), "site.test")
 
 
 @pytest.fixture

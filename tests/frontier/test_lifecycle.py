@@ -526,12 +526,53 @@ def test_a_name_that_turns_private_is_refused_from_then_on(world: MakeWorld) -> 
 def test_a_name_without_an_address_is_asked_for_three_more_times(
     world: MakeWorld, reason: Any
 ) -> None:
-    here = world(PAGE, names={"a.test": reason})
+    here = world(PAGE, "http://b.test/", names={"a.test": reason})
     here.run()
-    assert here.outcomes() == {PAGE: Outcome.NO_DNS}
-    assert (here.fates[0].attempt, here.fates[0].detail) == (4, reason)
-    assert here.asked == [("a.test", False)] + [("a.test", True)] * 3
+    assert here.outcomes() == {PAGE: Outcome.NO_DNS, "http://b.test/": Outcome.SUCCESS}
+    [fate] = [fate for fate in here.fates if fate.href == PAGE]
+    assert (fate.attempt, fate.detail) == (4, reason)
+    asked = [question for question in here.asked if question[0] == "a.test"]
+    assert asked == [("a.test", False)] + [("a.test", True)] * 3
     assert here.now >= 5000 + 3 * 15
+
+
+@pytest.mark.parametrize(
+    ("seeds", "missing", "tries"),
+    [
+        ([PAGE], ["a.test"], [1]),
+        ([PAGE, "http://a.test/2", "https://a.test/"], ["a.test"], [1]),
+        ([PAGE, "http://b.test/"], ["a.test", "b.test"], [1]),
+        # It may be one of several seeds that is misspelled.
+        ([PAGE, "http://b.test/"], ["a.test"], [4, 1]),
+    ],
+    ids=["one", "one name", "several", "one of two"],
+)
+def test_if_no_name_of_the_crawl_exists_it_ends_at_once(
+    world: MakeWorld, seeds: list[str], missing: list[str], tries: list[int]
+) -> None:
+    here = world(*seeds, names=dict.fromkeys(missing, "nxdomain"))
+    here.run()
+    assert {fate.attempt for fate in here.fates} == set(tries)
+    gone = [fate for fate in here.fates if Url(fate.href, 0).host in missing]
+    assert {(fate.outcome, fate.detail) for fate in gone} == {(Outcome.NO_DNS, "nxdomain")}
+    assert (here.now < 5001) is (tries == [1])
+
+
+def test_a_later_name_that_does_not_exist_is_tried_again(world: MakeWorld) -> None:
+    """Only a crawl that never had anything else to do ends at once."""
+    here = world(PAGE, names={"b.test": "nxdomain"})
+    here.run()
+    here.frontier.seed("http://b.test/")
+    here.run()
+    assert here.fates[-1].attempt == 4
+
+
+def test_a_name_whose_server_fails_is_tried_again_even_if_it_is_alone(world: MakeWorld) -> None:
+    for reason in ("servfail", "timeout", "nodata"):
+        here = world(f"http://{reason}.test/", names={f"{reason}.test": reason})
+        here.run()
+        assert here.fates[-1].attempt == 4
+        here.frontier.close()
 
 
 def test_an_address_is_used_for_its_time(world: MakeWorld) -> None:
@@ -763,7 +804,7 @@ def test_a_closed_site_is_tried_again_after_an_hour(world: MakeWorld) -> None:
 
 
 def test_a_site_that_is_tried_again_has_all_its_tries_again(world: MakeWorld) -> None:
-    here = world(PAGE, names={"a.test": "nxdomain"})
+    here = world(PAGE, names={"a.test": "servfail"})
     here.run()
     here.now += 3600
     here.frontier.seed("http://a.test/later")

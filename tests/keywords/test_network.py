@@ -1,8 +1,6 @@
 """The keywords of names, addresses, proxies and certificates. Times in seconds."""
 
-import shutil
 import ssl
-import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -11,6 +9,7 @@ from typing import Any
 import dns.message
 import pytest
 
+from tests.support.certificates import self_signed
 from tests.support.keywords import effect_of
 from tests.support.nameserver import Action, NameServer, answer, drop
 from tests.support.smallweb import ADDRESSES, Web
@@ -215,18 +214,7 @@ def test_a_proxy_is_not_asked_for_private_addresses(web: Web, crawl: Worlds) -> 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A self-signed certificate for a.test, and its key."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("no openssl to make a certificate with")
-    folder = tmp_path_factory.mktemp("tls")
-    cert, key = folder / "cert.pem", folder / "key.pem"
-    subject = ["-subj", "/CN=a.test", "-addext", "subjectAltName=DNS:a.test"]
-    kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
-    output = ["-out", str(cert), "-keyout", str(key)]
-    subprocess.run(
-        [openssl, "req", "-x509", *kind, *subject, *output], check=True, capture_output=True
-    )
-    return cert, key
+    return self_signed(tmp_path_factory.mktemp("tls"), "a.test")
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Sections about decided URLs: counts of outcomes, the last URLs, the last failures."""
 
 from collections.abc import Mapping
-from http import HTTPStatus
 from typing import Any
 
 from larbinpy.console.status.charts import share
@@ -18,6 +17,7 @@ from larbinpy.console.status.format import (
 from larbinpy.console.status.markup import Child, Html, el, join, table
 from larbinpy.console.text import grouped, size
 from larbinpy.outcome import in_words
+from larbinpy.reason import cure, reason
 
 #: Failures on the overview; the page "Outcomes" has more.
 _FEW = 8
@@ -56,7 +56,7 @@ def _failed(snapshot: Snapshot, most: int) -> Html:
     lines = [
         (
             ago(fate.get("ts"), snapshot.get("now")),
-            join([fate.get("url"), el("small", reason(fate))]),
+            join([fate.get("url"), el("small", _reason(fate))]),
             figure("", fate.get("attempt")),
         )
         for fate in rows(snapshot, "failures")[:most]
@@ -96,17 +96,9 @@ def _recent(fate: Mapping[str, Any]) -> tuple[Child, ...]:
     )
 
 
-def reason(fate: Mapping[str, Any]) -> str:
-    """The reason of an outcome in one line: the HTTP status if it decided, else the detail."""
+def _reason(fate: Mapping[str, Any]) -> str:
+    """The reason of an outcome, and its cure."""
     outcome, status, detail = (fate.get(key) for key in ("outcome", "status", "detail"))
-    if isinstance(status, int) and status >= 300:
-        return _status(status)
-    words = in_words(str(outcome or "-"))
-    return f"{words}: {detail}" if detail else words
-
-
-def _status(status: int) -> str:
-    try:
-        return f"{status} {HTTPStatus(status).phrase}"
-    except ValueError:
-        return f"status {status}"
+    name = str(outcome or "-")
+    why, remedy = reason(name, status, detail), cure(name, detail)
+    return f"{why}; {remedy}" if remedy else why

@@ -6,6 +6,7 @@ from typing import Any
 
 from larbinpy.console.ports.commands import COMMANDS
 from larbinpy.console.text import duration, grouped, printable, size
+from larbinpy.reason import detail_in_words
 
 _Result = Mapping[str, Any]
 
@@ -136,4 +137,11 @@ def _fate(answer: _Result) -> str:
         return f"{answer['watched']} shown, {answer['lost']} lost"
     if "lost" in answer:
         return f"({answer['lost']} lost: they came too fast)"
-    return f"{answer['ts']} {answer['outcome']} {answer['status'] or '-'} {answer['url']}"
+    return fate_line(answer)
+
+
+def fate_line(fate: _Result) -> str:
+    """A line about a decided URL, with its reason if the outcome and the status lack it."""
+    detail = detail_in_words(fate["outcome"], fate.get("detail") or "")
+    why = f" ({detail})" if detail else ""
+    return f"{fate['ts']} {fate['outcome']} {fate['status'] or '-'} {fate['url']}{why}"

@@ -1,0 +1,64 @@
+"""The reason of an outcome in words, and its cure, for all messages about failures.
+
+The crawl log has the parts: the name of the outcome, the HTTP status and the detail. The detail is
+the resolver's reason (`dns.lookup.Answer`) after noDNS, and a line of text after other outcomes.
+"""
+
+from http import HTTPStatus
+
+from larbinpy.outcome import Outcome, in_words
+
+#: The resolver's reasons.
+_NAMES = {
+    "nxdomain": "no such name",
+    "nodata": "the name has no address",
+    "cnameloop": "its aliases form a loop",
+    "badname": "no name of the DNS",
+    "timeout": "no name server answered",
+    "servfail": "the name server failed (servfail)",
+    "refused": "the name server refused to answer",
+    "formerr": "the name server failed (formerr)",
+    "notimp": "the name server failed (notimp)",
+    "truncated": "only a part of the name server's reply arrived",
+}
+_PRIVATE = "--allow-private (allowPrivate) fetches from it"
+_TRUST = "caFile trusts it, insecureTLS ignores it"
+#: No file of authorities helps if the name is wrong.
+_IGNORE = "insecureTLS ignores it"
+
+
+def status_in_words(status: int) -> str:
+    """An HTTP status with its phrase."""
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return f"status {status}"
+
+
+def detail_in_words(outcome: str, detail: str) -> str:
+    """The detail of an outcome by its name; empty if it has none."""
+    return _NAMES.get(detail, detail) if outcome == Outcome.NO_DNS.value else detail
+
+
+def reason(outcome: str, status: int | None = None, detail: str | None = None) -> str:
+    """The reason in one line: the HTTP status if it decided, else the outcome and its detail."""
+    if status is not None and status >= HTTPStatus.MULTIPLE_CHOICES:
+        return status_in_words(status)
+    words, more = in_words(outcome), detail_in_words(outcome, detail or "")
+    return f"{words}: {more}" if more else words
+
+
+def brief(outcome: str, status: int | None = None, detail: str | None = None) -> str:
+    """The reason in as few words as possible."""
+    if status is not None and status >= HTTPStatus.MULTIPLE_CHOICES:
+        return status_in_words(status)
+    return detail_in_words(outcome, detail or "") or in_words(outcome)
+
+
+def cure(outcome: str, detail: str | None = None) -> str:
+    """The settings that avoid a failure; empty if there are none."""
+    if outcome == Outcome.PRIVATE_ADDRESS.value:
+        return _PRIVATE
+    if outcome == Outcome.BAD_TLS.value and "certificate" in (detail or ""):
+        return _IGNORE if "subject name" in (detail or "") else _TRUST
+    return ""

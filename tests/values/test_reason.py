@@ -1,0 +1,37 @@
+"""The reason of an outcome in words, and its cure."""
+
+import pytest
+
+from larbinpy.outcome import Outcome
+from larbinpy.reason import brief, cure, reason
+
+SELF_SIGNED = "SSL certificate problem: self-signed certificate"
+WRONG_NAME = "SSL: no alternative certificate subject name matches target host name 'b.test'"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status", "detail", "whole", "short"),
+    [
+        ("noDNS", 0, "nxdomain", "its host has no address: no such name", "no such name"),
+        ("noDNS", None, "odd", "its host has no address: odd", "odd"),
+        ("err40X", 404, "", "404 Not Found", "404 Not Found"),
+        ("err50X", 599, "", "status 599", "status 599"),
+        ("tooBig", 200, "cut at 9 bytes", "it is larger than maxPageSize: cut at 9 bytes", None),
+        ("timeout", 0, None, "it took too long", "it took too long"),
+        # The resolver's words are not translated after other outcomes.
+        ("noConnection", 0, "timeout", "no connection could be made: timeout", "timeout"),
+        ("of a later version", 0, None, "of a later version", "of a later version"),
+    ],
+)
+def test_reasons(outcome: str, status: int, detail: str, whole: str, short: str | None) -> None:
+    assert reason(outcome, status, detail) == whole
+    assert brief(outcome, status, detail) == (detail if short is None else short)
+
+
+def test_a_failure_that_a_setting_avoids_names_it() -> None:
+    tls = Outcome.BAD_TLS.value
+    assert cure(tls, SELF_SIGNED) == "caFile trusts it, insecureTLS ignores it"
+    assert cure(tls, WRONG_NAME) == "insecureTLS ignores it"
+    assert cure(tls, "wrong version number") == cure(tls) == ""
+    assert "--allow-private" in cure(Outcome.PRIVATE_ADDRESS.value, "127.0.0.1")
+    assert not any(cure(outcome.value) for outcome in Outcome if "private" not in outcome.value)
