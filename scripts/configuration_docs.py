@@ -37,9 +37,10 @@ def _lines() -> Iterator[str]:
         usage = f"{row.keyword} {row.kind.usage}".strip()
         # Keeps the page the same in all versions.
         default = row.text(row.default).replace(__version__, "VERSION")
-        live = " (*live*)" if row.live else ""
+        marks = [mark for mark, on in (("live", row.live), ("by site", row.by_site)) if on]
+        marked = f" (*{', '.join(marks)}*)" if marks else ""
         shown = f"`{default}`" if default.strip('"') else "none"
-        yield f"| `{_cell(usage)}` | {_cell(shown)} | {_cell(row.help)}{live} |"
+        yield f"| `{_cell(usage)}` | {_cell(shown)} | {_cell(row.help)}{marked} |"
     yield ""
 
 

@@ -29,6 +29,9 @@ _CONF = (
     "Lists end with end. Double quotes enclose a word with spaces. Keywords are "
     "case-insensitive. Durations take the units s, m, h and d, sizes K, M and G. A file written "
     "for Larbin works unchanged; an error in the file stops the program before it starts.",
+    "A site block, site PATTERN KEYWORD VALUE... end, has settings for some hosts. PATTERN is a "
+    "host with its subdomains, *.HOST for the subdomains alone, or a glob, and may end with :PORT. "
+    "Of the blocks that match, the first that sets a keyword decides.",
     "The environment variable LARBINPY_KEYWORD overrides the file, and --set KEYWORD=VALUE on "
     "the command line overrides both. larbinpy check-config prints all settings of a file, "
     "defaults included.",
@@ -97,7 +100,8 @@ def _keyword(row: Setting) -> str:
 
 def _notes(row: Setting) -> str:
     live = " Can change while a crawl runs." if row.live else ""
-    return f"Default: {row.text(row.default) or 'none'}.{live}"
+    by_site = " Can be set by site." if row.by_site else ""
+    return f"Default: {row.text(row.default) or 'none'}.{live}{by_site}"
 
 
 def _exit_statuses() -> dict[int, list[str]]:

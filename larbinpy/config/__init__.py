@@ -3,6 +3,8 @@
 config        the table of settings, and the sources of their values
 grammar       the grammar of larbin.conf
 kinds         the kinds of values
+hours         times of day when requests may be sent
+site_block    settings for the sites that a pattern matches
 host_pattern  patterns of hosts, and a table that finds those of a host
 """
 

@@ -14,7 +14,16 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from larbinpy._version import __version__
-from larbinpy.config.grammar import ConfigError, Report, at_once, read, read_value, unknown
+from larbinpy.config.grammar import (
+    ConfigError,
+    Report,
+    at_once,
+    read,
+    read_blocks,
+    read_value,
+    unknown,
+)
+from larbinpy.config.hours import ALWAYS
 from larbinpy.config.kinds import (
     ADDRESS,
     DOMAIN,
@@ -22,6 +31,7 @@ from larbinpy.config.kinds import (
     FILE,
     FOLDER,
     HEADER,
+    HOURS,
     MODES,
     NAME,
     PORT,
@@ -38,6 +48,7 @@ from larbinpy.config.kinds import (
     settings,
     size,
 )
+from larbinpy.config.site_block import SITE, SiteBlock
 from larbinpy.native import NO_SCAN
 
 __all__ = [
@@ -70,9 +81,13 @@ _MAX_FILE = 10 << 20
 class Config:
     """All settings. Times in seconds, sizes in bytes; an empty tuple means "no such limit"."""
 
-    sender: str = setting("From", HEADER, "", "your mail address; sent to every site")
+    sender: str = setting("From", HEADER, "", "your mail address; sent to every site", by_site=True)
     user_agent: str = setting(
-        "UserAgent", NAME, f"larbinpy/{__version__}", "name of the crawler; sent to every site"
+        "UserAgent",
+        NAME,
+        f"larbinpy/{__version__}",
+        "name of the crawler; sent to every site",
+        by_site=True,
     )
 
     start_url: tuple[str, ...] = settings("startUrl", URL, "URL to start from; repeatable")
@@ -120,7 +135,12 @@ class Config:
     debug: bool = setting("debug", SWITCH, False, "print the state of the crawler every second")
 
     wait_duration: float = setting(
-        "waitDuration", duration(), 30.0, "time between two requests to one server", live=True
+        "waitDuration",
+        duration(),
+        30.0,
+        "time between two requests to one server",
+        live=True,
+        by_site=True,
     )
     wait_by: str = setting(
         "waitBy",
@@ -129,20 +149,37 @@ class Config:
         "unit of waitDuration: an IP address, a site, or both",
     )
     max_wait: float = setting(
-        "maxWait", duration(), 300.0, "longest time between requests, whatever a site asks for"
+        "maxWait",
+        duration(),
+        300.0,
+        "longest time between requests, whatever a site asks for",
+        by_site=True,
     )
     max_connexions_by_site: int = setting(
-        "maxConnexionsBySite", count(1, 1000), 1, "simultaneous requests to one server"
+        "maxConnexionsBySite",
+        count(1, 1000),
+        1,
+        "simultaneous requests to one server",
+        by_site=True,
     )
-    ignore_robots: bool = setting("ignoreRobots", SWITCH, False, "ignore robots.txt")
-    retries: int = setting("retries", count(0, 100), 3, "retries of a URL that failed")
+    hours: tuple[tuple[int, int], ...] = setting(
+        "hours",
+        HOURS,
+        ALWAYS.ranges,
+        "times of day, local time, when requests may be sent",
+        by_site=True,
+    )
+    ignore_robots: bool = setting("ignoreRobots", SWITCH, False, "ignore robots.txt", by_site=True)
+    retries: int = setting(
+        "retries", count(0, 100), 3, "retries of a URL that failed", by_site=True
+    )
     retry_wait: float = setting(
-        "retryWait", duration(), 15.0, "time before a failed URL is tried again"
+        "retryWait", duration(), 15.0, "time before a failed URL is tried again", by_site=True
     )
 
     lock_site: bool = setting("lockSite", SWITCH, False, "stay on the hosts of the seeds")
     depth_in_site: int = setting(
-        "depthInSite", count(0, MOST_DEPTH), 5, "how many links to follow from a seed"
+        "depthInSite", count(0, MOST_DEPTH), 5, "how many links to follow from a seed", by_site=True
     )
     depth_by_site: bool = setting("depthBySite", SWITCH, False, "count the depth anew on each host")
     no_external_links: bool = setting(
@@ -178,7 +215,13 @@ class Config:
         "punycode", SWITCH, False, "no effect; international host names always work"
     )
     max_urls_by_site: int = setting(
-        "maxUrlsBySite", count(2, 10**9), 10000, "most URLs of one site in memory; never over 400"
+        "maxUrlsBySite",
+        count(2, 10**9),
+        10000,
+        "bounds memory, not pages: most URLs of one site in memory, 400 at most",
+    )
+    site_blocks: tuple[SiteBlock, ...] = settings(
+        "site", SITE, "settings for the hosts that PATTERN matches; the first that sets one decides"
     )
 
     limit_time: float = setting(
@@ -186,6 +229,16 @@ class Config:
     )
     limit_page: int = setting(
         "limitPage", count(), 0, "end each run after this many pages; 0 is no limit", live=True
+    )
+    limit_page_by_site: int = setting(
+        "limitPageBySite", count(), 0, "most pages of one site; 0 is no limit", by_site=True
+    )
+    limit_bytes_by_site: int = setting(
+        "limitBytesBySite",
+        size(0, 1 << 50),
+        0,
+        "no request to a site that has sent this many bytes; 0 is no limit",
+        by_site=True,
     )
     bond_width: int = setting(
         "bondWidth", size(0, 1 << 40), 0, "most bytes to receive a second; 0 is no limit", live=True
@@ -197,14 +250,18 @@ class Config:
         "readers", count(0, 1000), 0, "no effect; the crawl itself reads all pages"
     )
     max_page_size: int = setting(
-        "maxPageSize", size(1, 1 << 30), 8 << 20, "most bytes to read of a page"
+        "maxPageSize", size(1, 1 << 30), 8 << 20, "most bytes to read of a page", by_site=True
     )
-    timeout_page: float = setting("timeoutPage", duration(0.001), 30.0, "timeout of a page")
+    timeout_page: float = setting(
+        "timeoutPage", duration(0.001), 30.0, "timeout of a page", by_site=True
+    )
     timeout_connect: float = setting(
         "timeoutConnect", duration(0.001), 10.0, "timeout of a connection attempt"
     )
     use_cookies: bool = setting("useCookies", SWITCH, False, "keep cookies and send them back")
-    proxy: tuple[str, int] | None = setting("proxy", PROXY, None, "HTTP proxy for all requests")
+    proxy: tuple[str, int] | None = setting(
+        "proxy", PROXY, None, "HTTP proxy for all requests", by_site=True
+    )
     allow_private: bool = setting(
         "allowPrivate", SWITCH, False, "also fetch from private and loopback addresses"
     )
@@ -289,8 +346,11 @@ def _load(
     if path is not None or os.path.lexists(DEFAULT_FILE):
         name = DEFAULT_FILE if path is None else path
         values |= read(_text(name), name, SETTINGS, report)
-    values |= _from_environment(environ, report)
-    values |= _from_overrides(overrides, report, defaults)
+    for given in (_from_environment(environ, report), _from_overrides(overrides, report, defaults)):
+        # The first block that sets a keyword decides, so the stronger source comes first.
+        if given.get("site_blocks"):
+            given["site_blocks"] += values.get("site_blocks", ())
+        values |= given
     return _consistent(replace(defaults, **values))
 
 
@@ -367,6 +427,8 @@ def _assigned(keyword: str, text: str, where: str) -> tuple[Setting, Any]:
     row = SETTINGS.get(keyword.lower())
     if row is None:
         raise ConfigError(f"{where}: {unknown(keyword, SETTINGS)}")
+    if row.kind is SITE and text:
+        return row, read_blocks(text, row, SETTINGS, where.partition(",")[0])
     try:
         return row, read_value(text, row) if text else row.default
     except ValueError as error:
@@ -412,5 +474,11 @@ def describe(config: Config) -> list[str]:
         value = getattr(config, row.attribute)
         default = row.text(row.default) or "none"
         changed = "" if value == row.default else f"CHANGED (default {default}): "
-        lines += [f"{line:<31} # {changed}{row.help}" for line in row.lines(value)]
+        if row.kind is SITE and value:
+            lines += [
+                f"# {changed}{row.help}",
+                *(line for block in value for line in block.lines()),
+            ]
+        else:
+            lines += [f"{line:<31} # {changed}{row.help}" for line in row.lines(value)]
     return lines

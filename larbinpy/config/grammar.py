@@ -4,18 +4,21 @@ Larbin's grammar: blanks separate words, "#" starts a comment, double quotes enc
 with blanks. A keyword, in any case, is followed by as many words as its kind requires: none
 for a switch, all up to "end" for a list ("end end" for a list of pairs). A repeated keyword
 adds to a list and replaces other values. Additions: a switch may be followed by on or off,
-and "#" within quotes is part of the word.
+"#" within quotes is part of the word, and a site block holds settings between its pattern and
+its "end".
 
 An error names the file and the line. If a keyword stands where a value is expected, the value
 or the "end" was forgotten: the error names the line of the keyword that lacks it.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
+from larbinpy.config.host_pattern import HostPattern
 from larbinpy.config.kinds import SWITCH_WORDS, Setting
+from larbinpy.config.site_block import SITE, SiteBlock, SiteValue
 from larbinpy.errors import UserError
 
 Table = Mapping[str, Setting]
@@ -48,10 +51,11 @@ class Word(NamedTuple):
 
 
 class _Words:
-    """The words of a file, one by one."""
+    """The words of a file, or of a text that is `in_line`, one by one."""
 
-    def __init__(self, text: str, name: str) -> None:
+    def __init__(self, text: str, name: str, *, in_line: bool = False) -> None:
         self.name = name
+        self._in_line = in_line
         self._words = _split(text)
         self._next = next(self._words, None)
         self.line = 1
@@ -79,8 +83,12 @@ class _Words:
         while self._next is not None and self._next.line == self.line:
             self.skip()
 
+    def place(self, line: int | None = None) -> str:
+        """The place of a line, or of the word taken last."""
+        return self.name if self._in_line else f"{self.name}:{line or self.line}"
+
     def error(self, reason: str, line: int | None = None) -> ConfigError:
-        return ConfigError(f"{self.name}:{line or self.line}: {reason}")
+        return ConfigError(f"{self.place(line)}: {reason}")
 
 
 def _split(text: str) -> Iterator[Word]:
@@ -130,12 +138,82 @@ def _read_setting(
         wrong = words.error(unknown(word.text, table) + hint)
         _skip_list(words, table, _nearest(word.text, table))
         raise wrong
-    for item in _items(row, words, table):
+    if row.kind is SITE:
+        block = _block(row, words, table, report)
+        if block is not None:
+            values.setdefault(row.attribute, []).append(block)
+        return 0
+    return _read_items(row, words, values, table, report)
+
+
+def _read_items(
+    row: Setting, words: _Words, values: dict[str, Any], stops: Container[str], report: Report
+) -> int:
+    """Read the value of `row`; returns the line of a value of one word, else 0."""
+    for item in _items(row, words, stops):
         try:
             _store(values, row, item)
         except ValueError as error:
             report(words.error(f"{row.keyword}: {error}"))
     return words.line if row.kind.words and not row.kind.closed else 0
+
+
+def _block(row: Setting, words: _Words, table: Table, report: Report) -> SiteBlock | None:
+    """The site block that begins; None if its pattern is wrong."""
+    start, place = words.line, words.place()
+    pattern = None
+    # A keyword that begins a line is the next setting, not a value that was forgotten.
+    stops = {*table, "end"}
+    try:
+        pattern = HostPattern.parse(_value(row, words, stops, start))
+    except ConfigError:
+        raise
+    except ValueError as error:
+        report(words.error(f"{row.keyword}: {error}"))
+    allowed = {name: inner for name, inner in table.items() if inner.by_site}
+    values: dict[str, Any] = {}
+    places: dict[str, tuple[Setting, str]] = {}
+    finished = 0
+    while True:
+        word = words.peek()
+        if word is None or word.text.lower() == row.keyword.lower():
+            before = "the end of the file" if word is None else f"the block in line {word.line}"
+            wanted = f"expected {row.keyword} {row.kind.usage}"
+            raise words.error(
+                f"{row.keyword}: the block is not closed before {before}; {wanted}", start
+            )
+        words.take()
+        if word.text.lower() == "end":
+            break
+        inner = allowed.get(word.text.lower())
+        try:
+            if inner is None:
+                raise words.error(_misplaced(word, table, allowed, start, finished))
+            places[inner.attribute] = inner, words.place()
+            finished = _read_items(inner, words, values, stops, report)
+        except ConfigError as error:
+            report(error)
+            words.skip_line()
+    sealed = _sealed(values, table)
+    inside = [
+        SiteValue(inner, sealed[name], where)
+        for name, (inner, where) in places.items()
+        if name in sealed
+    ]
+    return None if pattern is None else SiteBlock(pattern, tuple(inside), place)
+
+
+def _misplaced(word: Word, table: Table, allowed: Table, start: int, finished: int) -> str:
+    """The message for a word that is no keyword of a site block."""
+    known = table.get(word.text.lower())
+    if known is not None:
+        nearest = _nearest(word.text, allowed).keyword
+        return (
+            f"{known.keyword} cannot be set by site; close the block of line {start} with 'end' "
+            f"before it (the nearest one allowed inside is {nearest})"
+        )
+    hint = "; put a value with blanks in double quotes" if word.line == finished else ""
+    return unknown(word.text, allowed) + hint
 
 
 def _skip_list(words: _Words, table: Table, row: Setting) -> None:
@@ -146,7 +224,7 @@ def _skip_list(words: _Words, table: Table, row: Setting) -> None:
         ends -= word.text.lower() == "end"
 
 
-def _items(row: Setting, words: _Words, table: Table) -> Iterator[list[str]]:
+def _items(row: Setting, words: _Words, stops: Container[str]) -> Iterator[list[str]]:
     """The items after a keyword, each a list of words."""
     start = words.line
     if row.kind.words == 0:
@@ -154,11 +232,11 @@ def _items(row: Setting, words: _Words, table: Table) -> Iterator[list[str]]:
         given = word is not None and word.text.lower() in SWITCH_WORDS and words.take()
         yield [given.text if given else "on"]
     elif not row.kind.closed:
-        yield [_value(row, words, table, start) for _ in range(row.kind.words)]
+        yield [_value(row, words, stops, start) for _ in range(row.kind.words)]
     else:
         end = " ".join(["end"] * row.kind.words)
         while True:
-            item = [_value(row, words, table, start) for _ in range(row.kind.words)]
+            item = [_value(row, words, stops, start) for _ in range(row.kind.words)]
             closing = [word.lower() == "end" for word in item]
             if all(closing):
                 return
@@ -167,11 +245,11 @@ def _items(row: Setting, words: _Words, table: Table) -> Iterator[list[str]]:
             yield item
 
 
-def _value(row: Setting, words: _Words, table: Table, start: int) -> str:
-    """The next word. An error if it is a keyword on a later line, or the end of the file."""
+def _value(row: Setting, words: _Words, stops: Container[str], start: int) -> str:
+    """The next word. An error if it is one of `stops` on a later line, or the end of the file."""
     word = words.peek()
     forgotten = word is None or (
-        word.line > start and not word.quoted and word.text.lower() in table
+        word.line > start and not word.quoted and word.text.lower() in stops
     )
     if word is None or forgotten:
         before = "the end of the file" if word is None else f"{word.text} in line {word.line}"
@@ -200,6 +278,20 @@ def read_value(text: str, row: Setting) -> Any:
     for start in range(0, len(words), size):
         _store(values, row, words[start : start + size])
     return tuple(dict.fromkeys(values[row.attribute])) if row.many else values[row.attribute]
+
+
+def read_blocks(text: str, row: Setting, table: Table, place: str) -> tuple[SiteBlock, ...]:
+    """Site blocks from the command line or the environment, each PATTERN KEYWORD VALUE... end.
+
+    The last needs no "end". Raises ConfigError.
+    """
+    closed = text if text.split()[-1:] == ["end"] else f"{text} end"
+    words = _Words(closed, place, in_line=True)
+    blocks = []
+    while words.peek() is not None:
+        block = _block(row, words, table, at_once)
+        blocks += [block] if block is not None else []
+    return tuple(blocks)
 
 
 def _store(values: dict[str, Any], row: Setting, item: list[str]) -> None:

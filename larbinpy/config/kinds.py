@@ -12,6 +12,7 @@ from ipaddress import ip_address
 from typing import Any, Generic, TypeVar, cast
 
 from larbinpy.config.host_pattern import host_name
+from larbinpy.config.hours import Hours
 from larbinpy.url import fault, typed
 
 T = TypeVar("T")
@@ -57,6 +58,8 @@ class Setting:
     many: bool = False
     #: May be changed while a crawl runs.
     live: bool = False
+    #: May be set for some sites, in a site block.
+    by_site: bool = False
 
     def lines(self, value: Any) -> list[str]:
         """`value` as lines of a file; a comment with the usage if there is no value."""
@@ -74,15 +77,25 @@ class Setting:
         return " ".join(items + ["end"] * (self.kind.words if self.kind.closed and items else 0))
 
 
-def setting(keyword: str, kind: ValueKind[T], default: T, help: str, *, live: bool = False) -> T:
+def setting(
+    keyword: str,
+    kind: ValueKind[T],
+    default: T,
+    help: str,
+    *,
+    live: bool = False,
+    by_site: bool = False,
+) -> T:
     """A dataclass field that is a setting of one value."""
-    row = {"keyword": keyword, "kind": kind, "help": help, "live": live}
+    row = {"keyword": keyword, "kind": kind, "help": help, "live": live, "by_site": by_site}
     return field(default=default, metadata=row)
 
 
-def settings(keyword: str, kind: ValueKind[T], help: str) -> tuple[T, ...]:
+def settings(
+    keyword: str, kind: ValueKind[T], help: str, *, by_site: bool = False
+) -> tuple[T, ...]:
     """A dataclass field that is a setting of any number of values, none at first."""
-    row = {"keyword": keyword, "kind": kind, "help": help, "many": True}
+    row = {"keyword": keyword, "kind": kind, "help": help, "many": True, "by_site": by_site}
     return cast(tuple[T, ...], field(default=(), metadata=row))
 
 
@@ -292,6 +305,9 @@ FOLDER: ValueKind[str] = ValueKind("PATH", _folder, quote)
 FILE: ValueKind[str | None] = ValueKind("PATH", _file, lambda path: quote(path or ""))
 MODES: ValueKind[tuple[str, ...]] = ValueKind(
     "MODE[,MODE]", _modes, lambda names: ",".join(names) or "none"
+)
+HOURS: ValueKind[tuple[tuple[int, int], ...]] = ValueKind(
+    "HH:MM-HH:MM[,...]", lambda text: Hours.parse(text).ranges, lambda ranges: Hours(ranges).show()
 )
 URL: ValueKind[str] = ValueKind("URL", _url, str)
 ADDRESS: ValueKind[str] = ValueKind("IP", ip, str)

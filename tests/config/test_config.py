@@ -20,6 +20,8 @@ from larbinpy.config import (
     texts,
 )
 from larbinpy.config.grammar import read
+from larbinpy.config.host_pattern import HostPattern
+from larbinpy.config.site_block import SITE, SiteBlock, SiteValue
 from tests.support.checkout import ROOT
 
 EXAMPLE = ROOT / "larbin.conf"
@@ -223,6 +225,9 @@ _STRATEGIES = {
     kinds.PROXY: st.none() | st.tuples(_DOMAIN, _PORT),
     kinds.SPECIFIC: st.tuples(_PART.map(lambda part: "image/" + part), _PART),
     kinds.FILE: st.just(str(EXAMPLE)),
+    kinds.HOURS: st.lists(
+        st.tuples(st.integers(0, 719), st.integers(720, 1440)), min_size=1, max_size=3
+    ).map(tuple),
 }
 
 
@@ -233,6 +238,26 @@ def _value(row: kinds.Setting) -> st.SearchStrategy[object]:
     if isinstance(row.default, float):
         return _SECONDS
     return st.integers(2, 100) if isinstance(row.default, int) else st.just(row.default)
+
+
+_BLOCKS = st.builds(
+    lambda host, values: SiteBlock(
+        HostPattern.parse(host),
+        tuple(SiteValue(SETTINGS[keyword.lower()], value) for keyword, value in values.items()),
+    ),
+    st.tuples(st.sampled_from(["", "*.", "w?*."]), _DOMAIN, st.sampled_from(["", ":8080"])).map(
+        "".join
+    ),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            row.keyword: _value(row)
+            for row in SETTINGS.values()
+            if row.by_site and row.keyword != "proxy"
+        },
+    ),
+)
+_STRATEGIES[SITE] = _BLOCKS
 
 
 @given(st.fixed_dictionaries({row.attribute: _value(row) for row in SETTINGS.values()}))
@@ -262,7 +287,8 @@ def test_the_file_that_comes_with_the_program() -> None:
     assert config.wait_duration >= 30 and not config.ignore_robots and not config.allow_private
     assert config.start_url == ("http://example.com/",)
     lines = [line.split(maxsplit=1) for line in EXAMPLE.read_text().splitlines() if line.strip()]
-    found = {line[0].lstrip("#").lower(): line for line in lines if line[0].strip("#")}
+    # The first, as an example of a block repeats some.
+    found = {line[0].lstrip("#").lower(): line for line in lines[::-1] if line[0].strip("#")}
     assert SETTINGS.keys() <= found.keys()
     for name, row in SETTINGS.items():
         if found[name][0].startswith("#") and row.default not in (None, (), "", False):
