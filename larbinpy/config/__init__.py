@@ -1,6 +1,7 @@
 """The settings of a crawl: larbin.conf, environment and command line as one frozen value.
 
-config        the table of settings, and the sources of their values
+config        the table of settings
+sources       the sources of their values
 grammar       the grammar of larbin.conf
 kinds         the kinds of values
 hours         times of day when requests may be sent
@@ -8,21 +9,16 @@ site_block    settings for the sites that a pattern matches
 host_pattern  patterns of hosts, and a table that finds those of a host
 """
 
-from larbinpy.config.config import (
+from larbinpy.config.config import LIVE, MOST_DEPTH, SETTINGS, Config, describe, texts
+from larbinpy.config.grammar import ConfigError
+from larbinpy.config.sources import (
     DEFAULT_FILE,
-    LIVE,
-    MOST_DEPTH,
-    SETTINGS,
-    Config,
     assignment,
     change,
     check,
-    describe,
     in_environment,
     load,
-    texts,
 )
-from larbinpy.config.grammar import ConfigError
 
 __all__ = [
     "DEFAULT_FILE",

@@ -14,7 +14,7 @@ import dns.message
 import dns.rcode
 import pytest
 
-from larbinpy.config import config
+from larbinpy.config import load
 from larbinpy.demo import Location, Serving, build, demo_conf, truth
 from larbinpy.demo.names import NameServer
 from larbinpy.demo.server import WebRequest, WebServer, bind_all, parse_request
@@ -364,10 +364,10 @@ def test_demo_conf_is_a_valid_configuration(tmp_path: Path) -> None:
     seeds = tuple(WEB.url(seed) for seed in WEB.seeds)
     text = demo_conf(("127.0.0.1", 5353), out, state, seeds, wait=0.05, any_type=True)
     file.write_text(text + "limitPage 7\n")
-    read = config.load(str(file), {}, [])
+    read = load(str(file), {}, [])
     assert read.dns_server == (("127.0.0.1", 5353),) and read.start_url == seeds
     assert (read.output_dir, read.state_dir) == (str(out), str(state))
     assert read.allow_private and read.get_cgi and read.get_image and read.any_type
     assert (read.wait_duration, read.retry_wait, read.depth_in_site) == (0.05, 1.0, 20)
     assert (read.output_mode, read.limit_page, read.user_agent) == (("mirror",), 7, "larbinpy")
-    assert not config.load(str(file), {}, [("anyType", "off")]).any_type
+    assert not load(str(file), {}, [("anyType", "off")]).any_type

@@ -1,0 +1,186 @@
+"""The sources of settings: larbin.conf, the environment, the command line, and live changes."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from larbinpy.config.config import LIVE, SETTINGS, Config
+from larbinpy.config.grammar import (
+    ConfigError,
+    Report,
+    at_once,
+    read,
+    read_blocks,
+    read_value,
+    unknown,
+)
+from larbinpy.config.kinds import Setting
+from larbinpy.config.site_block import SITE
+from larbinpy.native import NO_SCAN
+
+#: Read if no file is named.
+DEFAULT_FILE = "larbin.conf"
+
+_ENVIRONMENT = "LARBINPY_"
+#: Errors that `check` reports; a file with more is probably not a configuration.
+_MOST_ERRORS = 50
+# Room for 100,000 seeds.
+_MAX_FILE = 10 << 20
+
+
+def load(
+    path: str | None,
+    environ: Mapping[str, str],
+    overrides: Iterable[tuple[str, str]],
+    defaults: Config | None = None,
+) -> Config:
+    """The configuration: `overrides`, then `environ`, then the file, then `defaults`.
+
+    The file is `path`, or larbin.conf in the working directory if there is one.
+    `overrides` are pairs of keyword and value, as on the command line; an empty value
+    restores the default. Raises ConfigError, and nothing else.
+    """
+    return _load(path, environ, overrides, at_once, defaults or Config())
+
+
+def check(
+    path: str | None, environ: Mapping[str, str], overrides: Iterable[tuple[str, str]]
+) -> list[ConfigError]:
+    """All errors in a configuration; `load` raises only the first."""
+    wrong: list[ConfigError] = []
+
+    def report(error: ConfigError) -> None:
+        if len(wrong) == _MOST_ERRORS:
+            raise ConfigError("more errors follow; fix these first")
+        wrong.append(error)
+
+    try:
+        _load(path, environ, overrides, report, Config())
+    except ConfigError as error:
+        wrong.append(error)
+    return wrong
+
+
+def _load(
+    path: str | None,
+    environ: Mapping[str, str],
+    overrides: Iterable[tuple[str, str]],
+    report: Report,
+    defaults: Config,
+) -> Config:
+    values: dict[str, Any] = {}
+    if path is not None or os.path.lexists(DEFAULT_FILE):
+        name = DEFAULT_FILE if path is None else path
+        values |= read(_text(name), name, SETTINGS, report)
+    for given in (_from_environment(environ, report), _from_overrides(overrides, report, defaults)):
+        # The first block that sets a keyword decides, so the stronger source comes first.
+        if given.get("site_blocks"):
+            given["site_blocks"] += values.get("site_blocks", ())
+        values |= given
+    return _consistent(replace(defaults, **values))
+
+
+def _consistent(config: Config) -> Config:
+    output, state = (os.path.realpath(d) for d in (config.output_dir, config.state_dir))
+    if os.path.commonpath((output, state)) == state:
+        raise ConfigError(
+            f"outputDir {config.output_dir} is inside stateDir {config.state_dir}: pages could "
+            "overwrite the state; set another outputDir"
+        )
+    # A file written for Larbin, which has no maxWait, may set a longer waitDuration.
+    return replace(config, max_wait=max(config.max_wait, config.wait_duration))
+
+
+def _text(name: str) -> str:
+    """The text of a file; bytes that are not UTF-8 are accepted, as comments may contain them."""
+    try:
+        with open(name, "rb") as file:
+            data = file.read(_MAX_FILE + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError(
+            f"{name}: cannot be read: {reason}; check its name and permissions"
+        ) from None
+    if len(data) > _MAX_FILE:
+        raise ConfigError(f"{name}: larger than 10 MB, so not a configuration")
+    if b"\0" in data:
+        line = data.count(b"\n", 0, data.index(b"\0")) + 1
+        raise ConfigError(f"{name}:{line}: not a text file; check its name")
+    return data.removeprefix(b"\xef\xbb\xbf").decode(errors="surrogateescape")
+
+
+def in_environment(environ: Mapping[str, str]) -> list[str]:
+    """The names of the environment variables that set a keyword."""
+    return [
+        name
+        for name, text in environ.items()
+        if name.startswith(_ENVIRONMENT) and name != NO_SCAN and text
+    ]
+
+
+def _from_environment(environ: Mapping[str, str], report: Report) -> dict[str, Any]:
+    values = {}
+    for name in in_environment(environ):
+        keyword, where = name.removeprefix(_ENVIRONMENT), f"environment {name}"
+        try:
+            row, value = _assigned(keyword, environ[name], where)
+        except ConfigError as error:
+            report(error)
+        else:
+            values[row.attribute] = value
+    return values
+
+
+def _from_overrides(
+    overrides: Iterable[tuple[str, str]], report: Report, defaults: Config
+) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for keyword, text in overrides:
+        try:
+            row, value = _assigned(keyword, text, f"command line, {keyword[:60]}")
+        except ConfigError as error:
+            report(error)
+            continue
+        if not text:
+            value = getattr(defaults, row.attribute)
+        elif row.many:
+            value = tuple(dict.fromkeys(values.get(row.attribute, ()) + value))
+        values[row.attribute] = value
+    return values
+
+
+def _assigned(keyword: str, text: str, where: str) -> tuple[Setting, Any]:
+    row = SETTINGS.get(keyword.lower())
+    if row is None:
+        raise ConfigError(f"{where}: {unknown(keyword, SETTINGS)}")
+    if row.kind is SITE and text:
+        return row, read_blocks(text, row, SETTINGS, where.partition(",")[0])
+    try:
+        return row, read_value(text, row) if text else row.default
+    except ValueError as error:
+        raise ConfigError(f"{where}: {error}") from None
+
+
+def assignment(text: str) -> tuple[str, str]:
+    """KEY=VALUE as a pair for `load`; KEY alone turns a switch on. Raises ConfigError."""
+    keyword, equals, value = text.partition("=")
+    keyword = keyword.strip()
+    if not keyword:
+        raise ConfigError(f"command line, {text[:60]!r}: no keyword; expected KEY=VALUE")
+    row = SETTINGS.get(keyword.lower())
+    if row is not None and row.kind.words and not equals:
+        wanted = f"{row.keyword}={row.kind.usage}"
+        raise ConfigError(f"command line, {keyword}: its value is missing; expected {wanted}")
+    return keyword, value if equals else "on"
+
+
+def change(config: Config, keyword: str, text: str) -> Config:
+    """`config` with one live setting changed. Raises ConfigError."""
+    if keyword.lower() in SETTINGS and keyword.lower() not in LIVE:
+        may = ", ".join(row.keyword for row in LIVE.values())
+        raise ConfigError(f"{keyword} cannot change while a crawl runs; these can: {may}")
+    if not text.strip():
+        raise ConfigError(f"{keyword[:60]}: its value is missing")
+    row, value = _assigned(keyword, text, keyword[:60])
+    return _consistent(replace(config, **{row.attribute: value}))
