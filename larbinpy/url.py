@@ -117,6 +117,28 @@ def typed(text: str) -> str | None:
     return resolve(f"http://{text}") if _begins_with_host(text) else None
 
 
+#: Stands for what is not shown.
+MASK = "***"
+_USERINFO = re.compile(r"(?<=//)[^/?#\s]*(?=@)")
+
+
+def masked(text: str) -> str:
+    """`text` without the user names and passwords of the URLs in it."""
+    return _USERINFO.sub(MASK, text)
+
+
+def login_of(text: str) -> str:
+    """The ``USER:PASSWORD`` in a URL that people type, still escaped; empty if it has none."""
+    text = text.strip()
+    if "@" not in text or not _WEB(text):
+        return ""
+    try:
+        url = ada_url.URL(text)
+    except (ValueError, UnicodeError):
+        return ""
+    return f"{url.username}:{url.password}" if url.username or url.password else ""
+
+
 def _begins_with_host(text: str) -> bool:
     found = _HOST(text)
     if found is None:

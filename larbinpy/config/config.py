@@ -11,6 +11,7 @@ come from the study that measured Larbin (30 s between requests).
 from dataclasses import dataclass, fields
 
 from larbinpy._version import __version__
+from larbinpy.config.host_pattern import HostPattern
 from larbinpy.config.hours import ALWAYS
 from larbinpy.config.kinds import (
     ADDRESS,
@@ -23,11 +24,9 @@ from larbinpy.config.kinds import (
     MODES,
     NAME,
     PORT,
-    PROXY,
     SERVER,
     SPECIFIC,
     SWITCH,
-    URL,
     Setting,
     choice,
     count,
@@ -35,6 +34,17 @@ from larbinpy.config.kinds import (
     setting,
     settings,
     size,
+)
+from larbinpy.config.request_kinds import (
+    CLIENT_CERT,
+    CLIENT_KEY,
+    COOKIES,
+    HEADER_LINE,
+    HOSTS,
+    PROXY,
+    SEED,
+    SOURCE,
+    Proxy,
 )
 from larbinpy.config.site_block import SITE, SiteBlock
 
@@ -54,8 +64,14 @@ class Config:
         "name of the crawler; sent to every site",
         by_site=True,
     )
+    header: tuple[str, ...] = settings(
+        "header", HEADER_LINE, "header to send with each request; repeatable", by_site=True
+    )
+    accept_language: str = setting(
+        "acceptLanguage", HEADER, "", "languages to ask for, such as de,en;q=0.5", by_site=True
+    )
 
-    start_url: tuple[str, ...] = settings("startUrl", URL, "URL to start from; repeatable")
+    start_url: tuple[str, ...] = settings("startUrl", SEED, "URL to start from; repeatable")
     output_mode: tuple[str, ...] = setting(
         "outputMode", MODES, (), "outputs of pages: 0 none, 1 save, 2 mirror, 3 stats, warc"
     )
@@ -224,14 +240,51 @@ class Config:
         "timeoutConnect", duration(0.001), 10.0, "timeout of a connection attempt"
     )
     use_cookies: bool = setting("useCookies", SWITCH, False, "keep cookies and send them back")
-    proxy: tuple[str, int] | None = setting(
-        "proxy", PROXY, None, "HTTP proxy for all requests", by_site=True
+    cookie_file: str | None = setting(
+        "cookieFile",
+        COOKIES,
+        None,
+        "cookies.txt of a browser, whose cookies are sent",
+    )
+    proxy: Proxy | None = setting(
+        "proxy",
+        PROXY,
+        None,
+        "proxy for all requests; HOST may be SCHEME://USER:PASSWORD@HOST",
+        by_site=True,
+    )
+    no_proxy: tuple[HostPattern, ...] = settings(
+        "noProxy", HOSTS, "hosts that are asked without the proxy", by_site=True
+    )
+    source_address: tuple[str, ...] = settings(
+        "sourceAddress",
+        SOURCE,
+        "address to send from, one for IPv4 and IPv6 each; repeatable",
+        by_site=True,
     )
     allow_private: bool = setting(
         "allowPrivate", SWITCH, False, "also fetch from private and loopback addresses"
     )
-    ca_file: str | None = setting("caFile", FILE, None, "PEM file of certificates to trust")
-    insecure_tls: bool = setting("insecureTLS", SWITCH, False, "do not verify TLS certificates")
+    ca_file: str | None = setting(
+        "caFile", FILE, None, "PEM file of certificates to trust", by_site=True
+    )
+    insecure_tls: bool = setting(
+        "insecureTLS", SWITCH, False, "do not verify TLS certificates", by_site=True
+    )
+    client_cert: str | None = setting(
+        "clientCert",
+        CLIENT_CERT,
+        None,
+        "PEM file of the certificate to show to servers",
+        by_site=True,
+    )
+    client_key: str | None = setting(
+        "clientKey",
+        CLIENT_KEY,
+        None,
+        "PEM file of its key, unless that is in clientCert",
+        by_site=True,
+    )
 
     # A DNS query ID has 16 bits.
     dns_connexions: int = setting(

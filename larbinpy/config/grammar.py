@@ -20,6 +20,7 @@ from larbinpy.config.host_pattern import HostPattern
 from larbinpy.config.kinds import SWITCH_WORDS, Setting
 from larbinpy.config.site_block import SITE, SiteBlock, SiteValue
 from larbinpy.errors import UserError
+from larbinpy.url import masked
 
 Table = Mapping[str, Setting]
 
@@ -274,7 +275,7 @@ def read_value(text: str, row: Setting) -> Any:
     while row.kind.closed and words and words[-1].lower() == "end":
         words.pop()
     if not words or len(words) % size or (len(words) > size and not row.many):
-        raise ValueError(f"{text[:60]!r} is not of the form {row.kind.usage}")
+        raise ValueError(f"{masked(text)[:60]!r} is not of the form {row.kind.usage}")
     for start in range(0, len(words), size):
         _store(values, row, words[start : start + size])
     return tuple(dict.fromkeys(values[row.attribute])) if row.many else values[row.attribute]
@@ -314,7 +315,7 @@ def _sealed(values: dict[str, Any], table: Table) -> dict[str, Any]:
 def unknown(word: str, table: Table) -> str:
     """The message for an unknown keyword, with the nearest known one."""
     nearest = _nearest(word, table).keyword
-    return f"unknown keyword {word[:60]!r}; the nearest known one is {nearest}"
+    return f"unknown keyword {masked(word)[:60]!r}; the nearest known one is {nearest}"
 
 
 def _nearest(word: str, table: Table) -> Setting:

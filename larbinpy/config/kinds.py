@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from larbinpy.config.host_pattern import host_name
 from larbinpy.config.hours import Hours
-from larbinpy.url import fault, typed
+from larbinpy.url import fault, masked, typed
 
 T = TypeVar("T")
 
@@ -193,7 +193,8 @@ def plain(text: str) -> str:
     return text
 
 
-def _header(text: str) -> str:
+def header_text(text: str) -> str:
+    """`text` if it may stand in a header, else ValueError."""
     # Servers disagree about other characters in headers (RFC 9110 section 5.5).
     if not text.isascii():
         raise ValueError(f"{text[:40]!r} contains characters that are not ASCII")
@@ -203,7 +204,7 @@ def _header(text: str) -> str:
 def _name(text: str) -> str:
     if not text:
         raise ValueError("must not be empty")
-    return _header(text)
+    return header_text(text)
 
 
 def _folder(text: str) -> str:
@@ -212,7 +213,8 @@ def _folder(text: str) -> str:
     return os.path.expanduser(plain(text))
 
 
-def _file(text: str) -> str:
+def readable_file(text: str) -> str:
+    """The path of a file that can be read, else ValueError."""
     path = _folder(text)
     if not os.access(path, os.R_OK) or os.path.isdir(path):
         raise ValueError(f"{path!r} is not a file that can be read")
@@ -245,7 +247,7 @@ def _modes(text: str) -> tuple[str, ...]:
 def _url(text: str) -> str:
     url = typed(text)
     if url is None:
-        raise ValueError(f"{text[:80]!r} is {fault(text)}")
+        raise ValueError(f"{masked(text)[:80]!r} is {fault(text)}")
     return url
 
 
@@ -290,19 +292,12 @@ def _show_server(server: tuple[str, int]) -> str:
     return address if port == 53 else f"{host}:{port}"
 
 
-def _proxy(name: str, port: str) -> tuple[str, int]:
-    host = host_name(name)
-    if host is None:
-        raise ValueError(f"{name[:80]!r} is not a host name")
-    return host, port_number(port, 1)
-
-
 SWITCH: ValueKind[bool] = ValueKind("", _switch, lambda on: "on" if on else "off", words=0)
 PORT: ValueKind[int] = ValueKind("PORT", port_number, str)
-HEADER: ValueKind[str] = ValueKind("TEXT", _header, quote)
+HEADER: ValueKind[str] = ValueKind("TEXT", header_text, quote)
 NAME: ValueKind[str] = ValueKind("TEXT", _name, quote)
 FOLDER: ValueKind[str] = ValueKind("PATH", _folder, quote)
-FILE: ValueKind[str | None] = ValueKind("PATH", _file, lambda path: quote(path or ""))
+FILE: ValueKind[str | None] = ValueKind("PATH", readable_file, lambda path: quote(path or ""))
 MODES: ValueKind[tuple[str, ...]] = ValueKind(
     "MODE[,MODE]", _modes, lambda names: ",".join(names) or "none"
 )
@@ -314,9 +309,6 @@ ADDRESS: ValueKind[str] = ValueKind("IP", ip, str)
 SERVER: ValueKind[tuple[str, int]] = ValueKind("IP[:PORT]", _server, _show_server)
 DOMAIN: ValueKind[str] = ValueKind("DOMAIN... end", _domain, str, closed=True)
 EXTENSION: ValueKind[str] = ValueKind(".EXT... end", _lower, quote, closed=True)
-PROXY: ValueKind[tuple[str, int] | None] = ValueKind(
-    "HOST PORT", _proxy, lambda proxy: f"{proxy[0]} {proxy[1]}" if proxy else "", words=2
-)
 SPECIFIC: ValueKind[tuple[str, str]] = ValueKind(
     '"TYPE" .EXT... end end',
     lambda kind, extension: (_lower(kind), _lower(extension)),

@@ -16,6 +16,7 @@ from larbinpy.config.grammar import (
     unknown,
 )
 from larbinpy.config.kinds import Setting
+from larbinpy.config.request_kinds import check_certificate
 from larbinpy.config.site_block import SITE
 from larbinpy.native import NO_SCAN
 
@@ -88,6 +89,10 @@ def _consistent(config: Config) -> Config:
             f"outputDir {config.output_dir} is inside stateDir {config.state_dir}: pages could "
             "overwrite the state; set another outputDir"
         )
+    try:
+        check_certificate(config.client_cert, config.client_key)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
     # A file written for Larbin, which has no maxWait, may set a longer waitDuration.
     return replace(config, max_wait=max(config.max_wait, config.wait_duration))
 

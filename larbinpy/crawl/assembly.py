@@ -21,9 +21,10 @@ from larbinpy.crawl.ending import Finishing, Stopping
 from larbinpy.crawl.engine import Engine
 from larbinpy.crawl.housekeeping import Housekeeping
 from larbinpy.crawl.intake import FateSink, Intake, IntakeSettings
+from larbinpy.crawl.logins import Logins
 from larbinpy.crawl.media_types import Types
 from larbinpy.crawl.mode import Mode
-from larbinpy.crawl.network import BY_PROXY, Network
+from larbinpy.crawl.network import Network, permitting
 from larbinpy.crawl.on_disk import OnDisk, locked
 from larbinpy.crawl.ports import Ports
 from larbinpy.crawl.requests import Requests
@@ -73,6 +74,7 @@ class Assembly:
         self.mode = Mode(limit_page=config.limit_page)
         self.disk_pause = DiskPause(around.clock)
         self.stats = Stats(around.clock(), around.wall())
+        self.logins = Logins(Path(config.state_dir))
         self._open_network()
         self._make_frontier()
         self._open_disk(state, own_output)
@@ -87,7 +89,7 @@ class Assembly:
         around, config = self._around, self._config
         tuning = around.tuning
         self._network = Network(
-            config, around.poller, around.closing, tuning.open_files, tuning.dns_tries
+            config, self.logins, around.poller, around.closing, tuning.open_files, tuning.dns_tries
         )
         # From here on pagesConnexions is the number that the limit of open files permits.
         self.handles = self._network.fetcher.size
@@ -107,6 +109,7 @@ class Assembly:
             self._config,
             state,
             self.frontier,
+            self.logins,
             own_output,
             self.stats,
             poller=around.poller,
@@ -137,6 +140,7 @@ class Assembly:
             self.disk_pause,
             self._waits,
             self.frontier,
+            self.logins,
             network.fetcher,
             self.snapshots,
             self.saving,
@@ -174,7 +178,7 @@ class Assembly:
             around.poller,
             self.frontier,
             network.names,
-            Requests(types, config.max_page_size, network.options, refresher),
+            Requests(types, config.max_page_size, network.options.of, refresher),
             network.fetcher,
             intake,
             self._output,
@@ -218,13 +222,8 @@ def make_frontier(
     sizes: FrontierSizes = DEFAULT_SIZES,
 ) -> Frontier:
     """The frontier of a crawl, with its queues in `folder`."""
-    # Behind a proxy all sites seem to have the address of the proxy.
-    wait_by = "site" if config.proxy else config.wait_by
     connexions = config.max_connexions_by_site
-    ip_sites = IPSites(waits, wait_by, connexions, config.pages_connexions, sizes)
-
-    def permit(address: str) -> bool:
-        return config.allow_private or address == BY_PROXY or is_public(address)
+    ip_sites = IPSites(waits, config.wait_by, connexions, config.pages_connexions, sizes)
 
     sites = SiteLifecycle(
         SiteSettings(
@@ -234,7 +233,7 @@ def make_frontier(
             retry_wait=config.retry_wait,
             address_time=config.dns_cache_time,
             ignore_robots=config.ignore_robots,
-            permit=permit,
+            permit=permitting(config, is_public),
         ),
         ip_sites,
         sizes,

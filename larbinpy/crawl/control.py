@@ -7,6 +7,7 @@ from larbinpy.config import Config, ConfigError, change, texts
 from larbinpy.console.ports.commands import CommandSteps, Result, Wait
 from larbinpy.console.ports.watching import Watcher, Watchers
 from larbinpy.crawl.disk_pause import DiskPause
+from larbinpy.crawl.logins import Logins
 from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.saving import Saving
 from larbinpy.crawl.searches import Searches
@@ -33,6 +34,7 @@ class Control:
         disk_pause: DiskPause,
         waits: Waits,
         frontier: Frontier,
+        logins: Logins,
         fetcher: Fetcher,
         snapshots: Snapshots,
         saving: Saving,
@@ -46,6 +48,7 @@ class Control:
         self._disk_pause = disk_pause
         self._waits = waits
         self._frontier = frontier
+        self._logins = logins
         self._fetcher = fetcher
         self._snapshots = snapshots
         self._saving = saving
@@ -77,6 +80,7 @@ class Control:
     ) -> str | None:
         if self._mode.draining:
             return "the crawl is ending"
+        self._logins.learn(url)
         refused = self._frontier.seed(url, depth=depth, priority=priority, again=again)
         if refused is not None:
             return fault(url) or refused.words

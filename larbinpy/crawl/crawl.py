@@ -7,7 +7,7 @@ from itertools import chain
 from typing import TextIO
 
 from larbinpy.config import Config, ConfigError
-from larbinpy.config.kinds import URL
+from larbinpy.config.request_kinds import SEED
 from larbinpy.crawl.assembly import Assembly
 from larbinpy.crawl.run import Run
 from larbinpy.crawl.surroundings import DEFAULT, Surroundings, Tuning
@@ -115,8 +115,11 @@ class Crawl:
 
 
 def _parsed(seeds: Iterable[str]) -> list[str]:
-    """The seeds as canonical URLs. There may be millions, so only one list of them is made."""
+    """The seeds as canonical URLs, with their logins.
+
+    There may be millions, so only one list of them is made.
+    """
     try:
-        return [URL.parse(seed.strip()) for seed in seeds]
+        return [SEED.parse(seed.strip()) for seed in seeds]
     except ValueError as error:
         raise ConfigError(str(error)) from None

@@ -1,18 +1,18 @@
 """The network side of a crawl: its fetcher and its resolver on one poller."""
 
 import resource
-import socket
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import Protocol
 
-from larbinpy.config import Config, ConfigError
+from larbinpy.config import Config
+from larbinpy.crawl.logins import Logins
+from larbinpy.crawl.request_options import SiteOptions
 from larbinpy.crawl.resolver import make_resolver
 from larbinpy.dns.lookup import TRIES, Answer
 from larbinpy.dns.resolver import OnFound, Resolver
 from larbinpy.fetch.fetcher import CONNECTIONS_PER_HANDLE, Fetcher
-from larbinpy.fetch.settings import FetchSettings, RequestOptions
+from larbinpy.fetch.settings import FetchSettings
 from larbinpy.loop.poller import Poller
 
 #: Descriptors besides those of transfers: standard streams, log and lock, a page being written
@@ -21,10 +21,9 @@ from larbinpy.loop.poller import Poller
 OTHER_FILES = 250
 #: The limit of open files that is at least requested, so that pagesConnexions may still grow.
 _FILES = 1 << 14
-#: Stands for the address of a site that only the proxy knows.
-BY_PROXY = "proxy"
-#: Names that the proxy takes in one turn.
-_ANY_NUMBER = 1000
+#: With its host, stands for the address of a site that only the proxy knows. So waits by address
+#: are waits by host there.
+BY_PROXY = "proxy:"
 
 
 class Names(Protocol):
@@ -46,27 +45,41 @@ class Names(Protocol):
 class ProxyNames:
     """Replaces the resolver if there is a proxy, which resolves names itself.
 
-    Names that need no name server (addresses, the hosts file) are still answered by the
-    resolver, so that private addresses are refused.
+    The resolver still answers for hosts that are `is_direct`, and for names that need no name
+    server (addresses, the hosts file), so that private addresses are refused.
     """
 
-    room = _ANY_NUMBER
-    deadline: float | None = None
-
-    def __init__(self, resolver: Resolver) -> None:
+    def __init__(self, resolver: Resolver, is_direct: Callable[[str], bool]) -> None:
         self._resolver = resolver
+        self._is_direct = is_direct
 
     def __repr__(self) -> str:
-        return "<ProxyNames>"
+        return f"<ProxyNames {self._resolver!r}>"
+
+    @property
+    def room(self) -> int:
+        return self._resolver.room
+
+    @property
+    def deadline(self) -> float | None:
+        return self._resolver.deadline
 
     def ask(self, name: str, now: float, *, refresh: bool = False) -> Answer | None:
-        return self._resolver.at_hand(name) or Answer(name, (BY_PROXY,), None)
+        if self._is_direct(name):
+            return self._resolver.ask(name, now, refresh=refresh)
+        return self._resolver.at_hand(name) or Answer(name, (BY_PROXY + name,), None)
 
     def expect(self, names: Iterable[str], now: float) -> None:
-        pass
+        self._resolver.expect(filter(self._is_direct, names), now)
 
     def step(self, now: float, on_found: OnFound) -> Sequence[Answer]:
-        return ()
+        return self._resolver.step(now, on_found)
+
+
+def permitting(config: Config, is_public: Callable[[str], bool]) -> Callable[[str], bool]:
+    """Whether requests may be sent to an address; a proxy checks those that it looks up."""
+    allowed = config.allow_private
+    return lambda address: allowed or address.startswith(BY_PROXY) or is_public(address)
 
 
 def raise_open_files(wanted: int) -> int:
@@ -89,6 +102,7 @@ class Network:
     def __init__(
         self,
         config: Config,
+        logins: Logins,
         poller: Poller,
         closing: ExitStack,
         open_files: Callable[[int], int],
@@ -97,13 +111,14 @@ class Network:
         wanted = config.pages_connexions
         limit = open_files(max(_FILES, OTHER_FILES + wanted * CONNECTIONS_PER_HANDLE))
         most = max(1, (limit - OTHER_FILES) // CONNECTIONS_PER_HANDLE)
-        #: The options of requests that no site block changes.
-        self.options = request_options(config)
+        self.options = SiteOptions(config, logins)
         self.fetcher = Fetcher(poller, _fetch_settings(config, most))
         closing.callback(self.fetcher.close)
         self.resolver = make_resolver(config, poller, dns_tries)
         closing.callback(self.resolver.close)
-        self.names: Names = ProxyNames(self.resolver) if config.proxy else self.resolver
+        self.names: Names = self.resolver
+        if config.proxy:
+            self.names = ProxyNames(self.resolver, self.options.is_direct)
 
     def __repr__(self) -> str:
         return f"<Network {self.fetcher!r} {self.names!r}>"
@@ -114,33 +129,7 @@ def _fetch_settings(config: Config, most_handles: int) -> FetchSettings:
         handles=config.pages_connexions,
         most_handles=most_handles,
         bond_width=config.bond_width,
-        use_cookies=config.use_cookies,
+        use_cookies=config.use_cookies or config.cookie_file is not None,
+        cookie_file=config.cookie_file,
         keep_requests="warc" in config.output_mode,
     )
-
-
-def request_options(config: Config) -> RequestOptions:
-    """The options of all requests that `config` decides. Raises ConfigError."""
-    options = RequestOptions(
-        user_agent=config.user_agent,
-        sender=config.sender,
-        timeout_page=config.timeout_page,
-        timeout_connect=config.timeout_connect,
-        proxy_url=_proxy_url(config),
-        ca_file=config.ca_file,
-        insecure_tls=config.insecure_tls,
-    )
-    return replace(options, accept="*/*") if config.any_type else options
-
-
-def _proxy_url(config: Config) -> str:
-    """The URL of the proxy by address, or empty. As in Larbin, its name is looked up once."""
-    if config.proxy is None:
-        return ""
-    host, port = config.proxy
-    try:
-        found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
-    except OSError as error:
-        raise ConfigError(f"proxy {host}: no address found ({error.strerror})") from None
-    address = str(found[0][4][0])
-    return f"http://[{address}]:{port}" if ":" in address else f"http://{address}:{port}"

@@ -7,6 +7,7 @@ from typing import Any
 
 from larbinpy._version import __version__
 from larbinpy.config import Config
+from larbinpy.crawl.logins import Logins
 from larbinpy.crawl.saving import Saving
 from larbinpy.crawl.surroundings import Tuning
 from larbinpy.frontier.frontier import Frontier
@@ -37,6 +38,7 @@ class OnDisk:
         config: Config,
         state: State,
         frontier: Frontier,
+        logins: Logins,
         own_output: Output | None,
         stats: Stats,
         *,
@@ -48,6 +50,7 @@ class OnDisk:
     ) -> None:
         self._state = state
         self._frontier = frontier
+        self._logins = logins
         self.output = open_outputs(config, own_output, wall, tuning.warc_file_size)
         closing.callback(self.output.close)
         folder = Path(config.state_dir)
@@ -63,7 +66,7 @@ class OnDisk:
         syncing = Syncing(poller, [config.output_dir] if writes else [])
         closing.callback(syncing.wait)
         every = tuning.checkpoint_can_reload if config.can_reload else tuning.checkpoint
-        self._saved = saved_by(frontier, self.journals, self.output, syncing)
+        self._saved = saved_by(frontier, self.journals, self.output, syncing, logins)
         self.saving = Saving(Checkpoints(state, self._saved, every), stats, clock)
 
     def take_up(self, start: Start, seeds: Iterable[str], now: float) -> None:
@@ -73,6 +76,7 @@ class OnDisk:
         elif start is Start.RESUME:
             self._frontier.resume(now, ended=self._state.load(self._saved, now))
         for url in seeds:
+            self._logins.learn(url)
             self._frontier.seed(url)
 
 
@@ -109,15 +113,21 @@ class Journals(SavedPart):
 
 
 def saved_by(
-    frontier: Frontier, log: SavedPart, outputs: SavedPart | None = None, disk: Disk | None = None
+    frontier: Frontier,
+    log: SavedPart,
+    outputs: SavedPart | None = None,
+    disk: Disk | None = None,
+    logins: SavedPart | None = None,
 ) -> Saved:
     """The saved state of a whole crawl. `disk` flushes the files of `outputs`."""
     written = {} if outputs is None else {"outputs": outputs}
+    secret = {} if logins is None else {"logins": logins}
     return Saved(
         # The log first: it must hold every URL that the store no longer owes.
-        parts={"log": log, **written, **frontier.parts()},
+        parts={"log": log, **written, **frontier.parts(), **secret},
         values=frontier.values(),
         disks={} if disk is None else {"outputs": disk},
+        newer=["logins"],
     )
 
 

@@ -1,5 +1,6 @@
 """The request for a URL: how much of its reply is read, which types, on which conditions."""
 
+from collections.abc import Callable
 from functools import partial
 
 from larbinpy.crawl.media_types import Types, any_type
@@ -14,13 +15,13 @@ ROBOTS_SIZE = MAX_SIZE + 1
 
 
 class Requests:
-    """Makes requests. `max_page_size` in bytes."""
+    """Makes requests. `max_page_size` in bytes; `options` returns those of a site key."""
 
     def __init__(
         self,
         types: Types,
         max_page_size: int,
-        options: RequestOptions,
+        options: Callable[[str], RequestOptions],
         refresher: Refresher = NO_REFRESH,
     ) -> None:
         self._types = types
@@ -30,8 +31,9 @@ class Requests:
 
     def make(self, url: Url, address: str) -> Request:
         """The request for `url` at `address`."""
+        options = self._options(url.site)
         if url.robots_for is not None:
-            return Request(url, address, any_type, ROBOTS_SIZE, self._options)
+            return Request(url, address, any_type, ROBOTS_SIZE, options)
         accept = any_type if url.requisite else partial(self._types.refuse, url.href)
         conditions = self._refresher.conditions(url.href)
-        return Request(url, address, accept, self._max_page_size, self._options, conditions)
+        return Request(url, address, accept, self._max_page_size, options, conditions)

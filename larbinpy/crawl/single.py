@@ -4,13 +4,14 @@ import contextlib
 from contextlib import ExitStack
 from functools import partial
 from hashlib import sha1
+from pathlib import Path
 
 from larbinpy.config import Config
+from larbinpy.crawl.logins import Logins
 from larbinpy.crawl.media_types import any_type
-from larbinpy.crawl.network import Network, raise_open_files
+from larbinpy.crawl.network import Names, Network, permitting, raise_open_files
 from larbinpy.dns.address import is_public
 from larbinpy.dns.lookup import Answer
-from larbinpy.dns.resolver import Resolver
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.fetch.settings import Request
 from larbinpy.loop.clock import clock
@@ -32,9 +33,11 @@ def fetch_one(text: str, config: Config) -> dict[str, object]:
     href = typed(text)
     if href is None:
         return describe(Page(Url(text, 0), Outcome.BAD_URL))
+    logins = Logins(Path(config.state_dir))
+    logins.learn(text)
     with ExitStack() as closing:
         poller = closing.enter_context(contextlib.closing(Poller()))
-        network = Network(config, poller, closing, raise_open_files)
+        network = Network(config, logins, poller, closing, raise_open_files)
         page = fetch(Url(href, 0, attempt=1), config, poller, network)
     if page.body and (page.outcome in READABLE or page.outcome is Outcome.EARLY_STOP):
         parsed = read(page, config.user_agent)
@@ -45,13 +48,15 @@ def fetch_one(text: str, config: Config) -> dict[str, object]:
 
 def fetch(url: Url, config: Config, poller: Poller, network: Network) -> Page:
     """The page of `url`, from a public address of its host, unless allowPrivate permits all."""
-    answer = _resolve(url.host, poller, network.resolver)
+    answer = _resolve(url.host, poller, network.names)
     if answer.reason is not None:
         return Page(url, Outcome.NO_DNS, detail=answer.reason)
-    permitted = [a for a in answer.addresses if config.allow_private or is_public(a)]
+    permitted = [a for a in answer.addresses if permitting(config, is_public)(a)]
     if not permitted:
         return Page(url, Outcome.PRIVATE_ADDRESS, detail=answer.addresses[0])
-    request = Request(url, permitted[0], any_type, config.max_page_size, network.options)
+    request = Request(
+        url, permitted[0], any_type, config.max_page_size, network.options.of(url.site)
+    )
     page = _request(request, poller, network.fetcher)
     if page.outcome is Outcome.EARLY_STOP and page.status and not page.body:
         url.attempt += 1
@@ -69,13 +74,13 @@ def _request(request: Request, poller: Poller, fetcher: Fetcher) -> Page:
         _wait(poller, fetcher.deadline, now)
 
 
-def _resolve(host: str, poller: Poller, resolver: Resolver) -> Answer:
-    answer = resolver.ask(host, clock())
+def _resolve(host: str, poller: Poller, names: Names) -> Answer:
+    answer = names.ask(host, clock())
     while answer is None:
         now = clock()
-        answer = next(iter(resolver.step(now)), None)
+        answer = next(iter(names.step(now, lambda _: None)), None)
         if answer is None:
-            _wait(poller, resolver.deadline, now)
+            _wait(poller, names.deadline, now)
     return answer
 
 

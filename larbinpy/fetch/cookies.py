@@ -8,6 +8,8 @@ from larbinpy.url import Url
 #: Estimated bytes of a cookie besides its header line and its URL, of which it has host and path.
 _EACH = 200
 _SET_COOKIE = b"set-cookie:"
+#: Begins the line of a cookie that scripts may not read, which looks like a comment.
+_HTTP_ONLY = b"#HttpOnly_"
 #: libcurl ignores longer ones.
 _LONGEST = 5000
 
@@ -33,11 +35,12 @@ class Jar(NoJar):
     """Cookies of all transfers, `most` bytes of them.
 
     A full jar is emptied: only libcurl knows which cookies are old, and sites send new ones to
-    clients that have none.
+    clients that have none. The cookies of the file `given` do not count, and stay.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, given: str | None = None) -> None:
         self._most = most
+        self._given = _cookies(given) if given else []
         self._share = pycurl.CurlShare()
         self._share.setopt(pycurl.SH_SHARE, pycurl.LOCK_DATA_COOKIE)
         # This handle makes no transfer; it gives access to the jar.
@@ -47,6 +50,7 @@ class Jar(NoJar):
         self._size = 0
         # Hashes of host and name of all cookies: one that is sent again replaces the old one.
         self._known: set[int] = set()
+        self._fill()
 
     def __repr__(self) -> str:
         return f"<Jar {self._size} bytes>"
@@ -68,12 +72,24 @@ class Jar(NoJar):
             self._known.add(cookie)
             self._size += size
 
+    def _fill(self) -> None:
+        for line in self._given:
+            self._curl.setopt(pycurl.COOKIELIST, line)
+
     def trim(self) -> None:
         if self._size > self._most:
             self._curl.setopt(pycurl.COOKIELIST, "ALL")
+            self._fill()
             self._known.clear()
             self._size = 0
 
     def close(self) -> None:
         self._curl.close()
         self._share.close()
+
+
+def _cookies(path: str) -> list[bytes]:
+    """The lines of a cookies.txt that are cookies. libcurl drops those that have expired."""
+    with open(path, "rb") as file:
+        lines = (line.strip(b"\r\n") for line in file)
+        return [ln for ln in lines if ln.startswith(_HTTP_ONLY) or ln[:1] not in (b"#", b"")]

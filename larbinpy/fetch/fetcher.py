@@ -60,7 +60,9 @@ class Fetcher:
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
         self._new_handle = new_handle
-        self._jar = Jar(settings.most_cookies) if settings.use_cookies else NoJar()
+        self._jar = NoJar()
+        if settings.use_cookies:
+            self._jar = Jar(settings.most_cookies, settings.cookie_file)
         self._busy: dict[pycurl.Curl, Transfer] = {}
         self._free: list[pycurl.Curl] = []
         # The options of the last request of each handle.

@@ -52,30 +52,73 @@ def shared(options: RequestOptions) -> list[tuple[int, object]]:
         (pycurl.CONNECTTIMEOUT_MS, round(options.timeout_connect * 1000)),
         (pycurl.USERAGENT, options.user_agent),
         *_tls(options),
+        *_login(options),
         *_proxy(options),
     ]
 
 
 def _tls(options: RequestOptions) -> list[tuple[int, object]]:
-    if options.insecure_tls:
-        return [(pycurl.SSL_VERIFYPEER, 0), (pycurl.SSL_VERIFYHOST, 0)]
-    verified: list[tuple[int, object]] = [(pycurl.SSL_VERIFYPEER, 1), (pycurl.SSL_VERIFYHOST, 2)]
-    return verified + ([(pycurl.CAINFO, options.ca_file)] if options.ca_file else [])
+    """Verification of sites and of proxies, and our own certificate, which only sites get."""
+    verify = not options.insecure_tls
+    chosen: list[tuple[int, object]] = [
+        (pycurl.SSL_VERIFYPEER, int(verify)),
+        (pycurl.SSL_VERIFYHOST, 2 * verify),
+        (pycurl.PROXY_SSL_VERIFYPEER, int(verify)),
+        (pycurl.PROXY_SSL_VERIFYHOST, 2 * verify),
+    ]
+    if options.ca_file and verify:
+        chosen += [(pycurl.CAINFO, options.ca_file), (pycurl.PROXY_CAINFO, options.ca_file)]
+    if options.client_cert:
+        chosen += [
+            (pycurl.SSLCERT, options.client_cert),
+            (pycurl.SSLKEY, options.client_key or options.client_cert),
+        ]
+    return chosen
+
+
+def _login(options: RequestOptions) -> list[tuple[int, object]]:
+    """The login of the site.
+
+    A handle asks without it once, to see whether the site wants Basic or Digest. NTLM and
+    Negotiate, which log a connection in, are not offered.
+    """
+    if not options.login:
+        return []
+    return [
+        (pycurl.HTTPAUTH, pycurl.HTTPAUTH_BASIC | pycurl.HTTPAUTH_DIGEST),
+        (pycurl.USERPWD, options.login.encode()),
+    ]
 
 
 def _proxy(options: RequestOptions) -> list[tuple[int, object]]:
     """The configured proxy or none; by default libcurl obeys http_proxy and no_proxy."""
-    return [
+    chosen: list[tuple[int, object]] = [
         (pycurl.PROXY, options.proxy_url),
         (pycurl.NOPROXY, ""),
         (_SUPPRESS_CONNECT_HEADERS, 1),
+        # Headers for a site are not for a proxy that tunnels to it.
+        (pycurl.HEADEROPT, pycurl.HEADER_SEPARATE),
     ]
+    host_and_port = options.proxy_url.partition("://")[2]
+    address = _bracketed(options.proxy_address)
+    if address and not host_and_port.startswith(f"{address}:"):
+        # Its entries in libcurl's cache of names are the only ones; `common` has the reason.
+        chosen.append((pycurl.RESOLVE, [f"{host_and_port}:{address}"]))
+    if options.proxy_login:
+        chosen += [
+            (pycurl.PROXYAUTH, pycurl.HTTPAUTH_BASIC),
+            (pycurl.PROXYUSERPWD, options.proxy_login.encode()),
+        ]
+    return chosen
 
 
 def single(setopt: Setter, request: Request, leniency: int) -> None:
     """Set the options of one request. `leniency` is the error with which it failed before, or 0."""
     setopt(pycurl.URL, request.url.href.encode())
-    if not request.options.proxy_url:
+    options = request.options
+    if options.source_addresses:
+        setopt(pycurl.INTERFACE, f"host!{_source(options, request.address)}")
+    if not options.proxy_url:
         # Connect to this address for any host and port, so that libcurl resolves nothing. With
         # a proxy the option is left out: it would force a tunnel to an address, but the proxy
         # resolves hosts itself.
@@ -88,7 +131,14 @@ def single(setopt: Setter, request: Request, leniency: int) -> None:
     to_the_end = leniency == WEIRD_SERVER_REPLY
     setopt(pycurl.IGNORE_CONTENT_LENGTH, to_the_end)
     closing = ["Connection: close"] if to_the_end else []
-    setopt(pycurl.HTTPHEADER, [*request.options.lines, *request.headers, *closing])
+    setopt(pycurl.HTTPHEADER, [*options.lines, *request.headers, *closing])
+
+
+def _source(options: RequestOptions, address: str) -> str:
+    """The address to send from; if there is none of the family, another, so that it fails."""
+    six = ":" in (options.proxy_address or address)
+    fitting = (source for source in options.source_addresses if (":" in source) == six)
+    return next(fitting, options.source_addresses[0])
 
 
 def _bracketed(address: str) -> str:

@@ -25,6 +25,8 @@ class FetchSettings:
     bond_width: float = 0.0
     #: One cookie jar in memory for the whole crawl.
     use_cookies: bool = False
+    #: A cookies.txt in Netscape's format, whose cookies are in the jar from the start.
+    cookie_file: str | None = None
     #: Bytes of cookies beyond which the jar is emptied. libcurl keeps most cookies forever, and
     #: may go through all of them for each request: 4 MB are some 15,000 ordinary ones.
     most_cookies: int = 4_000_000
@@ -55,9 +57,11 @@ class RequestOptions:
     timeout_page: float = 30.0
     #: Time for the TCP and TLS handshakes together.
     timeout_connect: float = 10.0
-    #: ``SCHEME://ADDRESS:PORT``, empty for none. The proxy resolves names itself, so the addresses
-    #: of the requests are not used; its own should be numeric, else libcurl's resolver is asked.
+    #: ``SCHEME://HOST:PORT``, empty for none; http, https or socks5h. The proxy resolves names
+    #: itself, so the addresses of the requests are not used.
     proxy_url: str = ""
+    #: The numeric address of the proxy.
+    proxy_address: str = ""
     #: ``USER:PASSWORD`` for the proxy; empty for none.
     proxy_login: str = field(default="", repr=False)
     #: ``USER:PASSWORD`` for the site; empty for none.
@@ -65,10 +69,11 @@ class RequestOptions:
     #: PEM file of the authorities to trust instead of the system's.
     ca_file: str | None = None
     insecure_tls: bool = False
-    #: PEM files of the client's certificate and of its key; the key may be in the same file.
+    #: PEM files of the client's certificate and of its key, which may be one.
     client_cert: str | None = None
     client_key: str | None = None
-    #: Numeric addresses to send from, one for each family; empty for the system's choice.
+    #: Numeric addresses to send from; a connection uses the first of its family. Empty for the
+    #: system's choice.
     source_addresses: tuple[str, ...] = ()
 
     @cached_property

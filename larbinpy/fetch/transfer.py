@@ -27,6 +27,9 @@ Taker = Callable[[bytes], int | None]
 
 _STATUS = re.compile(rb"HTTP/\S+\s+(\d{3})")
 _SWITCHING = 101
+_UNAUTHORIZED = 401
+#: Lines of a request that are not kept.
+_SECRET = re.compile(rb"(?:proxy-)?authorization:", re.IGNORECASE)
 
 
 class Transfer:
@@ -71,7 +74,7 @@ class Transfer:
         self.header_bytes += len(line)
         if self._header_lines > MAX_HEADER_LINES or self.header_bytes > MAX_HEADER_BYTES:
             return self._refuse_headers()
-        if self.complete:
+        if self.complete and not self._begins_again(line):
             return None
         text = line.rstrip(b"\r\n")
         if not text:
@@ -85,10 +88,21 @@ class Transfer:
             self.status_line = text.decode("latin-1")
         return None
 
+    def _begins_again(self, line: bytes) -> bool:
+        """Whether libcurl repeats the request with the login that a 401 asks for."""
+        options = self.request.options
+        if self.status != _UNAUTHORIZED or not options.login or line[:5] != b"HTTP/":
+            return False
+        self.complete = False
+        self.status_line = ""
+        self.headers = []
+        self.head = []
+        return True
+
     def debug(self, kind: int, data: bytes) -> None:
         """Take libcurl's debug output; the last head sent is that of the request, after CONNECT."""
         if kind == pycurl.INFOTYPE_HEADER_OUT:
-            self.sent = data
+            self.sent = b"".join(ln for ln in data.splitlines(True) if not _SECRET.match(ln))
 
     def write(self, chunk: bytes) -> int | None:
         """Take a piece of the decoded body; 0 stops the transfer."""
@@ -132,8 +146,14 @@ class Transfer:
             request=self.sent,
             body=body,
             truncated=self._truncated,
-            detail=message if self._stop is None else self._detail,
+            detail=self._explained(message),
         )
+
+    def _explained(self, message: str) -> str:
+        """The detail of the page; `message` is libcurl's."""
+        if self.complete and self.status == _UNAUTHORIZED:
+            return "refuses the login" if self.request.options.login else "needs a login"
+        return message if self._stop is None else self._detail
 
     def _outcome(self, failure: Outcome | None) -> Outcome:
         if self.complete and not 200 <= self.status < 300:

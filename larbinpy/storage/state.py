@@ -9,7 +9,7 @@ Anything in a file beyond its mark is the torn end of a crawl that was killed.
 import fcntl
 import json
 import os
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -119,6 +119,8 @@ class Saved:
     values: Mapping[str, SavedValue] = field(default_factory=dict)
     #: By the key of the part whose files they flush; this is done before any sync.
     disks: Mapping[str, Disk] = field(default_factory=dict)
+    #: Keys of parts and values that the states of earlier versions lack.
+    newer: Collection[str] = ()
 
 
 class StateError(UserError):
@@ -212,10 +214,13 @@ class State:
         """
         with self.reading("; --scratch starts anew") as manifest:
             ended = bool(manifest["ended"])
+            lacking = set(saved.newer).difference(manifest)
             for key, value in saved.values.items():
-                value.load(manifest[key], now)
+                if key not in lacking:
+                    value.load(manifest[key], now)
             for key in reversed(saved.parts):
-                saved.parts[key].load(manifest[key])
+                if key not in lacking:
+                    saved.parts[key].load(manifest[key])
         return ended
 
     def _manifest(self) -> dict[str, Any]:

@@ -17,10 +17,12 @@ from larbinpy.config import (
     describe,
     kinds,
     load,
+    request_kinds,
     texts,
 )
 from larbinpy.config.grammar import read
 from larbinpy.config.host_pattern import HostPattern
+from larbinpy.config.request_kinds import Proxy
 from larbinpy.config.site_block import SITE, SiteBlock, SiteValue
 from tests.support.checkout import ROOT
 
@@ -94,7 +96,7 @@ def test_environment() -> None:
         start_url=("http://a.example/", "http://b.example/"),
         user_agent="My bot #1",
         get_cgi=True,
-        proxy=("p.example", 80),
+        proxy=Proxy("p.example", 80),
         specific_set=(("image/png", ".png"), ("image/gif", ".gif")),
         limit_to_domain=(".a", ".b"),
     )
@@ -222,7 +224,15 @@ _STRATEGIES = {
     kinds.SERVER: st.tuples(_ADDRESS, _PORT),
     kinds.DOMAIN: _DOMAIN.map(lambda host: "." + host),
     kinds.EXTENSION: _PART.map(lambda part: "." + part),
-    kinds.PROXY: st.none() | st.tuples(_DOMAIN, _PORT),
+    request_kinds.PROXY: st.none()
+    | st.builds(Proxy, _DOMAIN, _PORT, st.sampled_from(["http", "https", "socks5h"]), st.just("")),
+    request_kinds.SEED: _DOMAIN.map(lambda host: f"http://{host}/"),
+    request_kinds.HEADER_LINE: _WORD.filter(str.isascii).map(lambda word: f"X-Own: {word}"),
+    request_kinds.HOSTS: _DOMAIN.map(HostPattern.parse),
+    request_kinds.COOKIES: st.none(),
+    request_kinds.CLIENT_CERT: st.none(),
+    request_kinds.CLIENT_KEY: st.none(),
+    request_kinds.SOURCE: _ADDRESS,
     kinds.SPECIFIC: st.tuples(_PART.map(lambda part: "image/" + part), _PART),
     kinds.FILE: st.just(str(EXAMPLE)),
     kinds.HOURS: st.lists(

@@ -10,6 +10,7 @@ import pytest
 
 from larbinpy.config import SETTINGS, Config, ConfigError, load
 from larbinpy.config.grammar import read
+from larbinpy.config.request_kinds import Proxy
 
 # Every keyword of Larbin 2.6, in the layout of its own file.
 LARBIN = """\
@@ -128,7 +129,7 @@ def test_a_larbin_file_works_unchanged() -> None:
         dns_connexions=5,
         depth_in_site=7,
         wait_duration=60,
-        proxy=("cache.example.org", 3128),
+        proxy=Proxy("cache.example.org", 3128),
         limit_time=90 * 60,
         limit_page=12,
         start_url=("http://www.example.org/", "http://example.net/b"),
@@ -181,7 +182,7 @@ def test_a_larbin_file_with_old_encodings() -> None:
             "dnsServer 2001:db8::1 dnsServer [::1]:5353",
             {"dns_server": (("2001:db8::1", 53), ("::1", 5353))},
         ),
-        ("proxy [::1] 80", {"proxy": ("[::1]", 80)}),
+        ("proxy [::1] 80", {"proxy": Proxy("[::1]", 80)}),
         ("limitToDomain .рф end", {"limit_to_domain": (".xn--p1ai",)}),
         ("limitToDomain .a end limitToDomain .b .a end", {"limit_to_domain": (".a", ".b")}),
         ("startUrl http://пример.рф/ä", {"start_url": ("http://xn--e1afmkfd.xn--p1ai/%C3%A4",)}),

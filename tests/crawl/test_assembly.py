@@ -14,8 +14,10 @@ import pytest
 
 from larbinpy import Config, Start
 from larbinpy.config import ConfigError
+from larbinpy.config.host_pattern import HostPattern
+from larbinpy.config.request_kinds import Proxy
 from larbinpy.crawl.assembly import Assembly
-from larbinpy.crawl.network import BY_PROXY, OTHER_FILES
+from larbinpy.crawl.network import OTHER_FILES
 from larbinpy.crawl.surroundings import DEFAULT, Surroundings, Tuning
 from larbinpy.dns.lookup import Answer
 from larbinpy.loop.poller import Poller
@@ -221,10 +223,26 @@ def test_one_address_is_one_server(assemble: Assembler) -> None:
     assert len(first_requests(parts, lambda name: ("127.0.0.1",))) == 1
 
 
-def test_by_proxy_each_site_is_a_server(assemble: Assembler) -> None:
-    """All of them have the proxy's address, which says nothing about their servers."""
-    parts = assemble(seeds=SEEDS, ignore_robots=True, proxy=("127.0.0.1", 8080))
-    assert first_requests(parts, lambda name: (BY_PROXY,)) == [*SEEDS]
+def test_by_proxy_each_host_is_a_server(assemble: Assembler) -> None:
+    """The proxy's address says nothing about the servers behind it."""
+    parts = assemble(seeds=SEEDS, ignore_robots=True, proxy=Proxy("127.0.0.1", 8080))
+    parts.engine.sequencer(100.0)
+    parts.engine.fetch_dns(100.0)
+    assert first_requests(parts, lambda name: ()) == [*SEEDS]
+
+
+def test_a_host_without_the_proxy_is_looked_up(assemble: Assembler) -> None:
+    """With or without the port that the exception names."""
+    parts = assemble(
+        seeds=("http://a.test/", "http://b.test/", "http://c.test/"),
+        ignore_robots=True,
+        proxy=Proxy("127.0.0.1", 8080),
+        no_proxy=(HostPattern.parse("b.test"), HostPattern.parse("c.test:81")),
+    )
+    parts.engine.sequencer(100.0)
+    parts.engine.fetch_dns(100.0)
+    assert parts.snapshots.take("", {})["dns"]["asked"] == 2
+    assert first_requests(parts, lambda name: ()) == ["http://a.test/"]
 
 
 def test_a_proxy_looks_names_up(assemble: Assembler) -> None:
@@ -232,7 +250,7 @@ def test_a_proxy_looks_names_up(assemble: Assembler) -> None:
         seeds=("http://a.test/", "http://10.0.0.1/"),
         ignore_robots=True,
         allow_private=False,
-        proxy=("127.0.0.1", 8080),
+        proxy=Proxy("127.0.0.1", 8080),
     )
     parts.engine.sequencer(100.0)
     parts.engine.fetch_dns(100.0)
@@ -244,7 +262,12 @@ def test_a_proxy_looks_names_up(assemble: Assembler) -> None:
 
 def test_a_proxy_without_an_address_is_an_error(assemble: Assembler) -> None:
     with pytest.raises(ConfigError, match=r"proxy no\.invalid: no address found"):
-        assemble(proxy=("no.invalid", 8080))
+        assemble(proxy=Proxy("no.invalid", 8080))
+
+
+def test_an_address_of_another_machine_is_no_source(assemble: Assembler) -> None:
+    with pytest.raises(ConfigError, match=r"sourceAddress 192\.0\.2\.1: not an address of this"):
+        assemble(source_address=("127.0.0.1", "192.0.2.1"))
 
 
 # Addresses.

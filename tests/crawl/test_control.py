@@ -450,7 +450,8 @@ def test_seeds_are_refused_while_the_crawl_ends() -> None:
     unused: Any = None
     mode = Mode(draining=True)
     control = Control(
-        *(Config(), mode, unused, Waits(0.0, 0.0), unused, unused, unused, unused, unused),
+        *(Config(), mode, unused, Waits(0.0, 0.0)),
+        *(unused, unused, unused, unused, unused, unused),
         clock=unused,
         wall=unused,
     )

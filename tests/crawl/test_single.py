@@ -40,7 +40,7 @@ class Case:
         answer = Answer("a.test", addresses, reason)
         resolver = SimpleNamespace(ask=lambda name, now: answer)
         self.network: Any = SimpleNamespace(
-            resolver=resolver, fetcher=self.fetcher, options=OPTIONS
+            names=resolver, fetcher=self.fetcher, options=SimpleNamespace(of=lambda site: OPTIONS)
         )
         self.poller: Any = None
 

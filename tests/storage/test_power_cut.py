@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from larbinpy.config import Config
+from larbinpy.crawl.logins import Logins
 from larbinpy.crawl.on_disk import OnDisk
 from larbinpy.crawl.surroundings import Tuning
 from larbinpy.loop.poller import Poller
@@ -297,7 +298,7 @@ def parts_on_disk(folder: Path, mode: str, start: Start) -> Iterator[OnDisk]:
         frontier = make_frontier(folder / "state")
         stats = Stats(0.0, WALL)
         parts = OnDisk(
-            *(config, state, frontier, None, stats),
+            *(config, state, frontier, Logins(folder / "state"), None, stats),
             poller=poller,
             clock=lambda: 0.0,
             wall=lambda: WALL,

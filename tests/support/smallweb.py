@@ -92,6 +92,8 @@ class Web:
         #: Name -> addresses, and name -> actions of the name server (see `nameserver`).
         self.zone: dict[str, list[str]] = {}
         self.scripts: dict[str, list[Action]] = {}
+        #: The answer to a request in place of that of `places`.
+        self.answer: Callable[[Asked, Answer], Answer] = lambda asked, answer: answer
 
     def close(self) -> None:
         for sock in self.sockets:
@@ -220,7 +222,8 @@ class Server:
         answers = self._web.places.get(asked.place, [Answer(status=404)])
         number = self._count.get(asked.place, 0)
         self._count[asked.place] = number + 1
-        self._held.append(Held(connection, asked, answers[min(number, len(answers) - 1)]))
+        answer = self._web.answer(asked, answers[min(number, len(answers) - 1)])
+        self._held.append(Held(connection, asked, answer))
 
     def _reply(self, held: Held) -> None:
         held.asked.answered = self._clock()

@@ -1,0 +1,174 @@
+"""The kinds of values that requests are made of: headers, proxies, certificates, logins.
+
+Credentials are masked where values are written, so these texts are not parsed as the same value.
+"""
+
+import re
+import ssl
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from larbinpy.config.host_pattern import HostPattern, host_name
+from larbinpy.config.kinds import ValueKind, header_text, ip, port_number, quote, readable_file
+from larbinpy.url import MASK, fault, login_of, masked, typed
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
+#: Headers that frame a message, belong to one connection, or that the crawler decides.
+_OWN_HEADERS = {
+    **dict.fromkeys(
+        ("host", "content-length", "transfer-encoding", "te", "trailer", "connection"),
+        "it frames the request",
+    ),
+    **dict.fromkeys(
+        ("keep-alive", "proxy-connection", "upgrade", "expect", "http2-settings"),
+        "it belongs to the connection",
+    ),
+    **dict.fromkeys(
+        ("if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range"),
+        "the crawler decides it for each page",
+    ),
+    "range": "the crawler reads whole pages",
+    "accept-encoding": "the crawler offers what it can decode",
+    "proxy-authorization": "write proxy http://USER:PASSWORD@HOST PORT instead",
+    "user-agent": "write UserAgent instead",
+    "from": "write From instead",
+    "accept-language": "write acceptLanguage instead",
+}
+#: Names of headers whose values are not shown.
+_SECRET_HEADER = re.compile("auth|cookie|token|key|secret|session|passw", re.IGNORECASE)
+_SCHEMES = ("http", "https", "socks5", "socks5h")
+_CERTIFICATE = b"-----BEGIN CERTIFICATE-----"
+_KEY = re.compile(rb"-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----")
+_ENCRYPTED_KEY = re.compile(rb"-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type:.*ENCRYPTED", re.M)
+#: Bytes read of a file of cookies.
+_MOST_COOKIES = 10 << 20
+#: Bytes read of a PEM file; chains of certificates have some kilobytes.
+_MOST_PEM = 1 << 20
+
+
+class Proxy(NamedTuple):
+    """A proxy: its name or address, and ``USER:PASSWORD`` or nothing."""
+
+    host: str
+    port: int
+    #: http, https, socks5 or socks5h; the last two mean the same.
+    scheme: str = "http"
+    login: str = ""
+
+    def __repr__(self) -> str:
+        return f"<Proxy {show_proxy(self)}>"
+
+
+def _header_line(text: str) -> str:
+    """``Name: value``, in that spelling."""
+    name, colon, value = header_text(text).partition(":")
+    name, value = name.strip(), value.strip()
+    if not colon or not _TOKEN.fullmatch(name):
+        raise ValueError(f'{_show_header(text)[:60]!r} is not of the form "Name: value"')
+    if not value:
+        raise ValueError(f"{name} has no value")
+    why = _OWN_HEADERS.get(name.lower())
+    if why is not None:
+        raise ValueError(f"{name} cannot be set: {why}")
+    return f"{name}: {value}"
+
+
+def _show_header(line: str) -> str:
+    name = line.partition(":")[0]
+    return f"{name}: {MASK}" if _SECRET_HEADER.search(name) else line
+
+
+def _proxy(name: str, port: str) -> Proxy:
+    scheme, separator, rest = name.rpartition("://")
+    scheme = scheme.lower() if separator else "http"
+    if scheme not in _SCHEMES:
+        raise ValueError(f"{scheme[:20]!r} is not one of {', '.join(_SCHEMES)}")
+    login, _, host = rest.rpartition("@")
+    known = host_name(host.removesuffix("/"))
+    if known is None:
+        raise ValueError(f"{masked(name)[:80]!r} is not a host name")
+    return Proxy(known, port_number(port, 1), scheme, unquote(login))
+
+
+def show_proxy(proxy: Proxy | None) -> str:
+    """HOST PORT; the scheme unless it is http, and credentials masked."""
+    if proxy is None:
+        return ""
+    host, port, scheme, login = proxy
+    shown = f"{MASK}@" if login else ""
+    return f"{scheme}://{shown}{host} {port}" if login or scheme != "http" else f"{host} {port}"
+
+
+def _seed(text: str) -> str:
+    """A URL to start from; its user name and password are kept."""
+    url = typed(text)
+    if url is None:
+        raise ValueError(f"{masked(text)[:80]!r} is {fault(text)}")
+    login = login_of(text)
+    return url.replace("://", f"://{login}@", 1) if login else url
+
+
+def _pem(path: str) -> bytes:
+    with open(path, "rb") as file:
+        data = file.read(_MOST_PEM)
+    if _ENCRYPTED_KEY.search(data):
+        raise ValueError(
+            f"the key in {path!r} is protected by a passphrase; write a copy without one: "
+            f"openssl pkey -in {path} -out NEW"
+        )
+    return data
+
+
+def _client_cert(text: str) -> str:
+    path = readable_file(text)
+    if _CERTIFICATE not in _pem(path):
+        raise ValueError(f"{path!r} has no certificate in PEM format")
+    return path
+
+
+def _client_key(text: str) -> str:
+    path = readable_file(text)
+    if not _KEY.search(_pem(path)):
+        raise ValueError(f"{path!r} has no private key in PEM format")
+    return path
+
+
+def check_certificate(cert: str | None, key: str | None) -> None:
+    """Raise ValueError unless there are both a certificate and its key, or neither."""
+    if key and not cert:
+        raise ValueError("clientKey without clientCert; set both")
+    if cert and not key and not _KEY.search(_pem(cert)):
+        raise ValueError(f"clientCert {cert}: the file has no private key; set clientKey")
+    if cert:
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(cert, key)
+        except (OSError, ssl.SSLError):
+            raise ValueError(f"clientKey {key or cert}: not the key of clientCert {cert}") from None
+
+
+def _cookie_file(text: str) -> str:
+    path = readable_file(text)
+    with open(path, "rb") as file:
+        data = file.read(_MOST_COOKIES)
+    for number, line in enumerate(data.split(b"\n"), 1):
+        cookie = line.strip(b"\r").removeprefix(b"#HttpOnly_")
+        if cookie.strip() and cookie[:1] != b"#" and cookie.count(b"\t") not in (5, 6):
+            raise ValueError(
+                f"{path}:{number}: not a line of a cookies.txt: seven fields, separated by tabs; "
+                "export the cookies in Netscape's format"
+            )
+    return path
+
+
+SEED: ValueKind[str] = ValueKind("URL", _seed, masked)
+HEADER_LINE: ValueKind[str] = ValueKind(
+    '"NAME: VALUE"', _header_line, lambda line: quote(_show_header(line))
+)
+PROXY: ValueKind[Proxy | None] = ValueKind("HOST PORT", _proxy, show_proxy, words=2)
+HOSTS: ValueKind[HostPattern] = ValueKind(
+    "PATTERN... end", HostPattern.parse, HostPattern.show, closed=True
+)
+COOKIES: ValueKind[str | None] = ValueKind("PATH", _cookie_file, lambda path: quote(path or ""))
+CLIENT_CERT: ValueKind[str | None] = ValueKind("PATH", _client_cert, lambda path: quote(path or ""))
+CLIENT_KEY: ValueKind[str | None] = ValueKind("PATH", _client_key, lambda path: quote(path or ""))
+SOURCE: ValueKind[str] = ValueKind("IP", ip, str)

@@ -1,0 +1,86 @@
+"""The logins that seeds gave, each for its own origin, kept with the state of the crawl."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from larbinpy.storage.files import sync_folder
+from larbinpy.url import login_of, site_of, typed
+
+#: In stateDir. Only its owner may read it.
+NAME = "logins.json"
+
+
+class Logins:
+    """Site key -> ``USER:PASSWORD``. The file is rewritten when a login is new.
+
+    Logins are in no other file: URLs lose theirs before they are queued or logged.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / NAME
+        self._by_site: dict[str, str] = {}
+        self._saved: dict[str, str] = {}
+        #: Called when a login is new.
+        self.on_change: Callable[[], None] = lambda: None
+
+    def __repr__(self) -> str:
+        return f"<Logins of {len(self._by_site)} sites>"
+
+    def __bool__(self) -> bool:
+        return bool(self._by_site)
+
+    def learn(self, seed: str) -> None:
+        """Take the login in a URL that the operator gave, if it has one."""
+        login, href = login_of(seed), typed(seed)
+        if not login or href is None:
+            return
+        site, login = site_of(href), unquote(login)
+        if self._by_site.get(site) != login:
+            self._by_site[site] = login
+            self.on_change()
+
+    def of(self, site: str) -> str:
+        """The login for a site key; empty for none."""
+        return self._by_site.get(site, "")
+
+    # Saved with the state.
+
+    def cut(self) -> int:
+        """Write the file if a login is new; the mark is the number of logins."""
+        if self._by_site != self._saved:
+            _write_secret(self._path, json.dumps(self._by_site))
+            self._saved = dict(self._by_site)
+        return len(self._by_site)
+
+    def sync(self) -> None:
+        """`cut` has flushed the file."""
+
+    def load(self, mark: Any) -> None:
+        """Add the saved logins to those given now, which replace the ones of their sites."""
+        if mark:
+            self._saved = json.loads(self._path.read_bytes())
+            self._by_site = self._saved | self._by_site
+            self.on_change()
+
+    def tidy(self, mark: Any) -> None:
+        pass
+
+    def clear(self) -> None:
+        self._path.unlink(missing_ok=True)
+
+
+def _write_secret(path: Path, text: str) -> None:
+    """Replace `path` by a file that only its owner may read, durably."""
+    part = path.with_name(f".{path.name}.part")
+    part.unlink(missing_ok=True)
+    fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with open(fd, "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(fd)
+    part.rename(path)
+    sync_folder(path.parent)

@@ -1,0 +1,130 @@
+"""The options of requests: what is sent to each site, and on which way."""
+
+import socket
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from larbinpy.config import Config, ConfigError
+from larbinpy.config.request_kinds import Proxy
+from larbinpy.crawl.logins import Logins
+from larbinpy.fetch.settings import RequestOptions
+from larbinpy.url import split
+
+#: Sites whose options are remembered; making them anew takes some 20 us.
+_MOST_SITES = 20_000
+
+
+class SiteOptions:
+    """The options of the requests to each site, made when a site is first asked.
+
+    `config_at` returns the settings for a host and its port; it treats all ports but `ports`
+    alike. Equal options are one object. While
+    no site differs from another, all have one object, which costs a request nothing.
+    Raises ConfigError for settings that cannot work on this machine.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        logins: Logins,
+        config_at: Callable[[str, int], Config] | None = None,
+        ports: Iterable[int] = (),
+    ) -> None:
+        self._logins = logins
+        self._config_at = config_at or (lambda _host, _port: config)
+        self._uniform = config_at is None and not (config.proxy and config.no_proxy)
+        self._ports = {0, *ports, *(p.port for p in config.no_proxy if p.port)}
+        self._proxies: dict[Proxy, tuple[str, str]] = {}
+        self._same: dict[RequestOptions, RequestOptions] = {}
+        self._by_site: dict[str, RequestOptions] = {}
+        self._everywhere: RequestOptions | None = None
+        _check_sources(config)
+        self._usual = self._made(config, direct=False)
+        self._forget()
+        logins.on_change = self._forget
+
+    def __repr__(self) -> str:
+        return f"<SiteOptions of {len(self._by_site)} sites, {len(self._same)} different>"
+
+    def of(self, site: str) -> RequestOptions:
+        """The options for the site key of a URL."""
+        if self._everywhere is not None:
+            return self._everywhere
+        known = self._by_site.get(site)
+        if known is None:
+            if len(self._by_site) >= _MOST_SITES:
+                self._by_site.clear()
+            known = self._by_site[site] = self._make(site)
+        return known
+
+    def is_direct(self, host: str) -> bool:
+        """Whether a site of `host`, on any port, is asked without a proxy."""
+        return any(_is_direct(self._config_at(host, port), host, port) for port in self._ports)
+
+    def _forget(self) -> None:
+        """Make all options anew, because a login is new."""
+        self._by_site.clear()
+        self._everywhere = self._usual if self._uniform and not self._logins else None
+
+    def _make(self, site: str) -> RequestOptions:
+        _, host, port, _ = split(f"{site}/")
+        config = self._config_at(host, port)
+        made = self._made(config, direct=_is_direct(config, host, port))
+        login = self._logins.of(site)
+        made = replace(made, login=login) if login else made
+        return self._same.setdefault(made, made)
+
+    def _made(self, config: Config, *, direct: bool) -> RequestOptions:
+        proxy = None if direct else config.proxy
+        url, address = self._way_to(proxy) if proxy else ("", "")
+        return RequestOptions(
+            user_agent=config.user_agent,
+            sender=config.sender,
+            accept="*/*" if config.any_type else RequestOptions.accept,
+            accept_language=config.accept_language,
+            headers=config.header,
+            timeout_page=config.timeout_page,
+            timeout_connect=config.timeout_connect,
+            proxy_url=url,
+            proxy_address=address,
+            proxy_login=proxy.login if proxy else "",
+            ca_file=config.ca_file,
+            insecure_tls=config.insecure_tls,
+            client_cert=config.client_cert,
+            client_key=config.client_key or config.client_cert,
+            source_addresses=config.source_address,
+        )
+
+    def _way_to(self, proxy: Proxy) -> tuple[str, str]:
+        if proxy not in self._proxies:
+            self._proxies[proxy] = way_to(proxy)
+        return self._proxies[proxy]
+
+
+def _is_direct(config: Config, host: str, port: int) -> bool:
+    return config.proxy is None or any(p.match(host, port) for p in config.no_proxy)
+
+
+def way_to(proxy: Proxy) -> tuple[str, str]:
+    """The URL of a proxy, and its address. As in Larbin, its name is looked up once."""
+    try:
+        found = socket.getaddrinfo(proxy.host.strip("[]"), proxy.port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise ConfigError(f"proxy {proxy.host}: no address found ({error.strerror})") from None
+    address = str(found[0][4][0])
+    # With "socks5h" the proxy gets names; with "socks5" libcurl would look them up.
+    scheme = "socks5h" if proxy.scheme == "socks5" else proxy.scheme
+    return f"{scheme}://{proxy.host}:{proxy.port}", address
+
+
+def _check_sources(config: Config) -> None:
+    """Raise ConfigError if this machine cannot send from an address of sourceAddress."""
+    for address in config.source_address:
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        try:
+            with socket.socket(family, socket.SOCK_STREAM) as test:
+                test.bind((address, 0))
+        except OSError as error:
+            raise ConfigError(
+                f"sourceAddress {address}: not an address of this machine ({error.strerror})"
+            ) from None
