@@ -253,18 +253,19 @@ def _value(row: kinds.Setting) -> st.SearchStrategy[object]:
 _BLOCKS = st.builds(
     lambda host, values: SiteBlock(
         HostPattern.parse(host),
-        tuple(SiteValue(SETTINGS[keyword.lower()], value) for keyword, value in values.items()),
+        tuple(
+            SiteValue(SETTINGS[keyword.lower()], value)
+            for keyword, value in values.items()
+            # A block cannot set what has no value.
+            if value not in (None, ())
+        ),
     ),
     st.tuples(st.sampled_from(["", "*.", "w?*."]), _DOMAIN, st.sampled_from(["", ":8080"])).map(
         "".join
     ),
     st.fixed_dictionaries(
         {},
-        optional={
-            row.keyword: _value(row)
-            for row in SETTINGS.values()
-            if row.by_site and row.keyword != "proxy"
-        },
+        optional={row.keyword: _value(row) for row in SETTINGS.values() if row.by_site},
     ),
 )
 _STRATEGIES[SITE] = _BLOCKS

@@ -88,7 +88,7 @@ def test_each_error_of_a_block_is_reported_with_its_line() -> None:
     ) == [
         "t.conf:2: unknown keyword 'waitDurations'; the nearest known one is waitDuration",
         "t.conf:3: startUrl cannot be set by site; close the block of line 1 with 'end' before it "
-        "(the nearest one allowed inside is retryWait)",
+        "(the nearest one allowed inside is insecureTLS)",
         "t.conf:4: retries: 'x' is not a whole number of 0 or more",
         "t.conf:5: unknown keyword '12:00-13:00'; the nearest known one is From; put a value with "
         "blanks in double quotes",
