@@ -100,7 +100,7 @@ def _run(crawl: Crawl, report: str | None) -> int:
 def summary(report: Mapping[str, Any]) -> str:
     """One line about a finished crawl, from its report."""
     failed = sum(report["outcomes"][outcome.value] for outcome in having(Trait.MISSED))
-    pages, refused = report["pages"], report["robots"]["denied"]
+    pages, refused = report["success"], report["robots"]["denied"]
     text = (
         f"{report['stop_reason']}: {grouped(pages)} pages, {size(report['bytes_received'])} "
         f"in {roughly(report['elapsed_s'])}; {grouped(failed)} failed, "

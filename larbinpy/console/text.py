@@ -69,6 +69,11 @@ def roughly(seconds: float) -> str:
     return f"{seconds:.1f} d"
 
 
+def estimate(seconds: float | None) -> str:
+    """The estimate of a time; empty if there is none, or if it is over."""
+    return "" if seconds is None or seconds < 1 else f"about {roughly(seconds)}"
+
+
 def duration(seconds: float) -> str:
     """A duration as ``H:MM:SS``, after the days if there are any."""
     minutes, second = divmod(int(seconds), 60)

@@ -68,7 +68,12 @@ class Control:
         else:
             full = self._disk_pause.full
             state = self._mode.state(self._frontier.owed, disk_full=full).value
-        return self._snapshots.take(state, texts(self.config))
+        return self._snapshots.take(
+            state,
+            texts(self.config),
+            limit_page=self._mode.limit_page,
+            limit_time=self.config.limit_time,
+        )
 
     def add(
         self,

@@ -49,6 +49,11 @@ class Rotation:
         place = self.place() if self._heap and self.ip_site.free else None
         return None if place is None else max(self.ip_site.next_at, place[0])
 
+    @property
+    def first(self) -> NamedSite:
+        """The site whose turn is next; there must be one."""
+        return self._heap[0][2]
+
     def take(self) -> NamedSite:
         """Remove the first site from the rotation, and return it."""
         return heapq.heappop(self._heap)[2]

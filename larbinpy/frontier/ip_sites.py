@@ -3,6 +3,7 @@
 import heapq
 from collections.abc import Iterator
 from itertools import count
+from operator import itemgetter
 from typing import NamedTuple
 
 from larbinpy.frontier.ip_registry import IPSiteRegistry
@@ -20,6 +21,9 @@ _UNPROVEN_ONE_IN = 2
 #: If waitDuration is 0, a site gets this many requests before others have their turn: its
 #: connection is still open, and a new one costs more than everything else about a request.
 _REQUESTS_IN_A_ROW = 10
+#: Entries of a schedule in which the next request is looked for: entries that are not the latest
+#: of their rotation may come before it.
+_LOOKED_AT = 8
 
 
 class Schedule:
@@ -64,6 +68,12 @@ class Schedule:
         rotation.scheduled_at = None
         return rotation.ip_site
 
+    def upcoming(self) -> list[tuple[float, NamedSite]]:
+        """Sites that are among the first to get a request, with the times of these."""
+        rotations = [rotation for _, _, rotation in self._heap[:_LOOKED_AT]]
+        times = [(rotation.ready_at(), rotation) for rotation in rotations]
+        return [(at, rotation.first) for at, rotation in times if at is not None]
+
     @property
     def deadline(self) -> float | None:
         """The time of the first rotation, or an earlier one; None if there is none."""
@@ -78,6 +88,8 @@ class Flight(NamedTuple):
     ip_site: IPSite
     #: Whether the site was proven when the request left.
     proven: bool
+    #: The time when it left.
+    since: float
 
 
 class IPSites:
@@ -115,6 +127,17 @@ class IPSites:
         """The URLs in flight."""
         for flight in self._flights.values():
             yield flight.url
+
+    @property
+    def newest(self) -> tuple[Url, float]:
+        """The URL that was requested last and is in flight, and since when."""
+        flight = self._flights[next(reversed(self._flights))]
+        return flight.url, flight.since
+
+    def next_request(self) -> tuple[float, NamedSite] | None:
+        """The time of the next request, and its site; None if no URL is ready."""
+        upcoming = [*self._proven.upcoming(), *self._unproven.upcoming()]
+        return min(upcoming, key=itemgetter(0), default=None)
 
     def resize(self, pool: int) -> None:
         """Let `pool` requests be in flight at most (pagesConnexions)."""
@@ -190,7 +213,7 @@ class IPSites:
             return None
         site = ip_site.take(unproven=self._has_share)
         url = site.take()
-        self._flights[id(url)] = Flight(url, site, ip_site, site.proven)
+        self._flights[id(url)] = Flight(url, site, ip_site, site.proven, now)
         self._unproven_flights += not site.proven
         self._hold_back(site, ip_site, now)
         if site.ready:

@@ -29,6 +29,8 @@ _RULES_TIME = 24 * 3600.0
 _CLOSED_TIME = 3600.0
 #: Requests in a row without any answer after which a site is closed.
 _DEAD_AFTER = 12
+#: Timers among which that of the next try is looked for: some are of URLs that moved meanwhile.
+_TIMERS_LOOKED_AT = 8
 
 
 @dataclass(slots=True, frozen=True)
@@ -76,6 +78,11 @@ class SiteLifecycle:
 
     def __repr__(self) -> str:
         return f"<SiteLifecycle {self.registry!r} {self.names!r} timers={len(self._timers)}>"
+
+    @property
+    def retries(self) -> int:
+        """Tries after the first one."""
+        return self._settings.retries
 
     # URLs come in.
 
@@ -329,6 +336,18 @@ class SiteLifecycle:
         if self._admitting or self.names.has_arrivals:
             return 0.0
         return self._timers[0][0] if self._timers else None
+
+    def next_retry(self) -> tuple[float, NamedSite, Url | None] | None:
+        """The time of the next try after a failure, its site, and the URL if not the site failed.
+
+        None if nothing is to be tried again, or if that is not among the first timers.
+        """
+        for when, _, site in self._timers[:_TIMERS_LOOKED_AT]:
+            if site.state is State.WAITING and site.until == when:
+                return when, site, None
+            if site.retries and site.retries[0][0] == when:
+                return when, site, site.retries[0][1]
+        return None
 
     def wake(self, now: float) -> None:
         """Continue with sites whose wait is over or whose turn it is, and evict idle ones."""

@@ -34,6 +34,11 @@ class NameRequests:
         """Whether sites of an answered name still wait for their turn."""
         return bool(self._arriving)
 
+    @property
+    def asked(self) -> str | None:
+        """The name that has been asked for longest; None if no answer is awaited."""
+        return next(iter(self._asking), None)
+
     def put(self, site: NamedSite) -> None:
         """Queue `site` for a lookup of its host."""
         self._unresolved.append(site)

@@ -61,6 +61,13 @@ class Pace:
         least = self.least
         return max(least, min(least + self._extra, self._waits.most)) if self._extra else least
 
+    @property
+    def cause(self) -> str:
+        """Why the delay is as long as it is, in a few words."""
+        if self._extra:
+            return "slow or overloaded"
+        return "Crawl-delay" if self.least > self._waits.least else "waitDuration"
+
     def crawl_delay(self, seconds: float | None) -> None:
         """Set robots.txt's Crawl-delay, which can only lengthen the delay, up to maxWait."""
         self._asked = seconds or 0.0

@@ -111,6 +111,36 @@ class FrontierView:
         """Whether seeds were taken that had been seen, so that a URL may end twice."""
         return self._admission.has_repeats
 
+    # The next event.
+
+    @property
+    def in_flight(self) -> int:
+        """Requests in flight, those for robots.txt included."""
+        return self._ip_sites.in_flight
+
+    @property
+    def newest_flight(self) -> tuple[Url, float]:
+        """The URL that was requested last and is in flight, and since when; there must be one."""
+        return self._ip_sites.newest
+
+    @property
+    def asked_name(self) -> str | None:
+        """The name that has been looked up for longest; None if no answer is awaited."""
+        return self._lifecycle.names.asked
+
+    def next_request(self) -> tuple[float, NamedSite] | None:
+        """The time of the next request, and its site; None if no URL is ready."""
+        return self._ip_sites.next_request()
+
+    def next_retry(self) -> tuple[float, NamedSite, Url | None] | None:
+        """The time of the next try after a failure, its site, and its URL if one URL failed."""
+        return self._lifecycle.next_retry()
+
+    @property
+    def retries(self) -> int:
+        """Tries after the first one."""
+        return self._lifecycle.retries
+
     # One URL.
 
     def is_seen(self, href: str) -> bool:

@@ -8,11 +8,12 @@ from typing import Any
 
 from larbinpy._version import __version__
 from larbinpy.dns.resolver import Resolver
-from larbinpy.exit_status import Ending
+from larbinpy.exit_status import CrawlState, Ending
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.frontier.view import FrontierView
 from larbinpy.loop.clock import Clock
 from larbinpy.observe.site_tables import site_tables
+from larbinpy.observe.waiting import waits_for
 from larbinpy.outcome import Outcome, Trait, having
 from larbinpy.output.plug import Output
 from larbinpy.output.report import build_report
@@ -43,8 +44,19 @@ class Snapshots:
         self._clock = clock
         self._wall = wall
 
-    def take(self, state: str, config: Mapping[str, str]) -> dict[str, Any]:
-        """A snapshot as JSON-able values; times in seconds. `state` and `config` are included."""
+    def take(
+        self,
+        state: str,
+        config: Mapping[str, str],
+        *,
+        limit_page: int = 0,
+        limit_time: float = 0.0,
+    ) -> dict[str, Any]:
+        """A snapshot as JSON-able values; times in seconds. `state` and `config` are included.
+
+        The limits (0 for none) are for `left_s`, the time that the crawl will still take; None if
+        there is no good estimate. `waits_for` is a sentence; empty while nothing is waited for.
+        """
         stats, view, resolver, now = self._stats, self._view, self._resolver, self._clock()
         counted = _outcomes(stats, view)
         is_open, reason = view.gate()
@@ -54,6 +66,8 @@ class Snapshots:
             "started": stats.started_wall,
             "elapsed_s": round(now - stats.started, 3),
             "state": state,
+            "waits_for": waits_for(state, view, now),
+            "left_s": self._left(state, limit_page, limit_time, now - stats.started),
             "config": dict(config),
             "totals": _totals(stats, view),
             "rates": stats.rates(),
@@ -75,6 +89,17 @@ class Snapshots:
                 "turn": stats.turns.describe(),
             },
         }
+
+    def _left(self, state: str, limit_page: int, limit_time: float, elapsed: float) -> float | None:
+        """Seconds until the crawl ends, by its limits and, if it has one site, by its queue."""
+        stats, forecast = self._stats, self._stats.forecast
+        times = [limit_time - elapsed if limit_time else None]
+        if state == CrawlState.RUNNING.value:
+            times.append(forecast.to_pages(limit_page - stats.success) if limit_page else None)
+            times.append(forecast.to_end() if self._view.distinct_sites == 1 else None)
+        elif state != CrawlState.PAUSED.value:
+            return None
+        return min((max(0.0, time) for time in times if time is not None), default=None)
 
     def report(self, ending: Ending) -> dict[str, object]:
         """The report (`--report`) of a crawl that has just ended."""

@@ -4,6 +4,7 @@ from collections import Counter, deque
 
 from larbinpy.outcome import Outcome, Trait, having
 from larbinpy.page import Fate, Page
+from larbinpy.stats.forecast import Forecast
 from larbinpy.stats.histogram import FETCH, TURN, Histogram
 from larbinpy.stats.history import History
 from larbinpy.stats.usage import rss_bytes
@@ -38,6 +39,7 @@ class Stats:
         #: The last URLs that a robots.txt refused.
         self.refusals: deque[Fate] = deque(maxlen=_RECENT)
         self.history = History(started)
+        self.forecast = Forecast()
         self._before: Counter[str] = Counter()
         #: Durations of all requests, those for robots.txt included.
         self.fetches = Histogram(FETCH)
@@ -92,6 +94,7 @@ class Stats:
         levels = {"urls_queued": queued, "busy": busy, "rss_bytes": rss_bytes()}
         peaks = {"turn_ms": round(self._lag_lately * 1000, 3)}
         self.history.add(now, counts, levels, peaks)
+        self.forecast.add(now, self.outcomes.total(), self.success, queued)
         self._before = Counter(totals)
         self._lag_before = self.lag_max
         self._lag_lately = 0.0

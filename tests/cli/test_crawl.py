@@ -11,7 +11,8 @@ def report(**values: Any) -> dict[str, Any]:
     return {
         "stop_reason": "finished",
         "exit_code": 0,
-        "pages": 1234,
+        "pages": 1500,
+        "success": 1234,
         "bytes_received": 5_000_000,
         "elapsed_s": 12.3,
         "urls_queued": 0,

@@ -81,7 +81,7 @@ def _pages(snapshot: Snapshot) -> Iterator[Finding]:
     known = bool(_minute(snapshot).get("pages"))
     queued = number(group(snapshot, "totals"), "urls_queued")
     if known and not pages and queued and number(snapshot, "elapsed_s") >= _BEGINNING:
-        text = f"No page arrived in the last minute, although {grouped(queued)} URLs wait."
+        text = f"No reply came in the last minute, although {grouped(queued)} URLs wait."
         yield Finding(Level.WARNING, text)
     if failed >= _FEW and failed > _MANY_FAIL * (failed + success):
         part = f"{100 * failed / (failed + success):.0f} %"

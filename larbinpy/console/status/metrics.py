@@ -36,8 +36,10 @@ class Metric(NamedTuple):
 
 
 _METRICS = (
-    Metric("pages_total", "counter", "Replies to requests for pages.", "totals", "pages"),
-    Metric("success_total", "counter", "Pages fetched.", "totals", "success"),
+    Metric(
+        "pages_total", "counter", "Replies, those that are no pages included.", "totals", "pages"
+    ),
+    Metric("success_total", "counter", "Pages.", "totals", "success"),
     Metric("links_total", "counter", "Links found in pages.", "totals", "links"),
     Metric("received_bytes_total", "counter", "Bytes received.", "totals", "bytes_received"),
     Metric("retries_total", "counter", "URLs queued for another try.", "totals", "retries"),

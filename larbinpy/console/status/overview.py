@@ -17,6 +17,7 @@ from larbinpy.console.status.format import (
 )
 from larbinpy.console.status.health import findings
 from larbinpy.console.status.markup import Child, Html, el, join
+from larbinpy.console.text import estimate
 
 #: The time at the left end of a plot, by span.
 SINCE = {"minute": "1 min ago", "hour": "1 h ago", "day": "24 h ago"}
@@ -37,9 +38,9 @@ class Plot(NamedTuple):
 RATES = (
     Plot(
         "Pages",
-        {"replies": "pages", "success": "success", "failed": "failed"},
+        {"pages": "success", "replies": "pages", "failed": "failed"},
         charts.PER_SECOND,
-        "pages",
+        "success",
     ),
     Plot("Received", {"bytes": "bytes"}, charts.BYTES_PER_SECOND, "bytes_received"),
     Plot("Links found", {"links": "links"}, charts.PER_SECOND, "links"),
@@ -76,6 +77,8 @@ def health(snapshot: Snapshot) -> Html:
         el("li", el("b", level.value, class_=level.name.lower()), " ", text)
         for level, text in found
     ]
+    if waits_for := snapshot.get("waits_for"):
+        items.insert(0, el("li", el("b", "Now", class_="note"), " ", waits_for))
     return el(
         "section", el("h2", "Findings", class_="unseen"), el("ul", *items), class_="health",
         aria_label="Findings",
@@ -107,8 +110,10 @@ def progress(snapshot: Snapshot) -> Html:
     """The figures of the whole crawl."""
     totals, system, queues = (group(snapshot, n) for n in ("totals", "system", "queues"))
     took = group(group(snapshot, "histograms"), "fetch")
+    left = estimate(snapshot.get("left_s"))
     rows: Mapping[str, Child] = {
-        "Success": _small(figure("", totals.get("success")), _success(totals)),
+        **({"Time left": left} if left else {}),
+        "Pages": _small(figure("", totals.get("success")), _share(totals)),
         "URLs queued": figure("", totals.get("urls_queued")),
         "URLs seen": figure("", totals.get("urls_seen")),
         "In flight": _small(
@@ -130,8 +135,9 @@ def progress(snapshot: Snapshot) -> Html:
     return section("The crawl", el("dl", *tiles))
 
 
-def _success(totals: Mapping[str, Any]) -> str:
-    return f"{percent(totals.get('success'), totals.get('pages'))} of replies"
+def _share(totals: Mapping[str, Any]) -> str:
+    replies = totals.get("pages")
+    return f"{percent(totals.get('success'), replies)} of {figure('', replies)} replies"
 
 
 def _small(value: str, beside: str) -> Html:

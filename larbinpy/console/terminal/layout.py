@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from larbinpy.console.ports.commands import COMMANDS
-from larbinpy.console.text import duration, grouped, printable, size
+from larbinpy.console.text import duration, estimate, grouped, printable, size
 from larbinpy.reason import detail_in_words
 
 _Result = Mapping[str, Any]
@@ -52,8 +52,11 @@ def _status(answer: _Result) -> list[str]:
     outcomes = [(name, count) for name, count in answer["outcomes"].items() if count]
     outcomes.sort(key=lambda outcome: outcome[1], reverse=True)
     gate = answer["gate"]
+    outlook = (("now", answer.get("waits_for")), ("time left", estimate(answer.get("left_s"))))
     rows = [
-        ("pages", f"{grouped(totals['pages'])}, {grouped(rates['pages'])}/s"),
+        *((name, text) for name, text in outlook if text),
+        ("pages", f"{grouped(totals['success'])}, {grouped(rates['success'])}/s"),
+        ("replies", f"{grouped(totals['pages'])}, {grouped(rates['pages'])}/s"),
         ("received", f"{size(totals['bytes_received'])}, {size(rates['bytes'])}/s"),
         ("URLs", f"{grouped(totals['urls_queued'])} queued of {grouped(totals['urls_seen'])} seen"),
         ("in flight", grouped(queues["in_flight"])),

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TextIO
 
 from larbinpy.console.stream import reader_may_leave
-from larbinpy.console.text import duration, grouped, printable, size
+from larbinpy.console.text import duration, estimate, grouped, printable, size
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 _EVERY = 8.0
 #: The size of a terminal that reports none; tqdm would show nothing.
 _SHAPE = {"ncols": 80, "nrows": 24}
+
+#: The bar of a crawl, with and without limitPage. tqdm's own estimate of the time that is left
+#: is not shown: it jumps with the pace.
+_LIMITED = "{{l_bar}}{{bar}}| {{n_fmt}}/{{total_fmt}} [{{elapsed}}{}{{postfix}}]"
+_UNLIMITED = "{{n_fmt}}{{unit}} [{{elapsed}}{}{{postfix}}]"
+_COMMA = ", "
+#: Columns for the text beside the bar, even if it is cut.
+_LEAST = 20
 
 Snapshot = Mapping[str, Any]
 
@@ -61,14 +69,22 @@ def status_line(snapshot: Snapshot) -> str:
     totals, rates = snapshot.get("totals") or {}, snapshot.get("rates") or {}
     parts = [
         f"{duration(snapshot.get('elapsed_s') or 0)} {snapshot.get('state', '')}",
-        f"pages {_count(totals, 'pages')} ({_count(rates, 'pages')}/s)",
-        f"success {_count(totals, 'success')}",
+        f"pages {_count(totals, 'success')} ({_count(rates, 'success')}/s)",
+        f"replies {_count(totals, 'pages')}",
         f"links {_count(totals, 'links')}",
         f"queued {_count(totals, 'urls_queued')}",
         f"sites {_count(totals, 'sites')}",
         f"received {size(totals.get('bytes_received') or 0)} ({size(rates.get('bytes') or 0)}/s)",
+        *_outlook(snapshot),
     ]
     return printable("  ".join(parts))
+
+
+def _outlook(snapshot: Snapshot) -> list[str]:
+    """The time that is left, and what the crawl waits for, as far as they are known."""
+    left = estimate(snapshot.get("left_s"))
+    parts = (f"{left} left" if left else "", str(snapshot.get("waits_for") or ""))
+    return [part for part in parts if part]
 
 
 def stats_lines(snapshot: Snapshot, limit_time: float = 0.0) -> str:
@@ -171,19 +187,25 @@ class BarProgress:
 
     def __init__(self, stream: TextIO, limit: int | None) -> None:
         self._stream = stream
+        self._whole = _LIMITED if limit else _UNLIMITED
         self._bar = _bar(stream, limit, " pages")
 
     def update(self, snapshot: Snapshot) -> None:
-        totals, rates = snapshot.get("totals") or {}, snapshot.get("rates") or {}
-        parts = (
-            f"{_count(totals, 'pages')} replies",
-            f"{_count(totals, 'urls_queued')} queued",
-            f"{size(rates.get('bytes') or 0)}/s",
-            *([] if snapshot.get("state") == "running" else [str(snapshot.get("state"))]),
-        )
-        self._bar.set_postfix_str(printable(", ".join(parts)), refresh=False)
+        totals = snapshot.get("totals") or {}
+        # While it waits, the rate makes room for the reason.
+        rate = "" if snapshot.get("waits_for") else ", {rate_fmt}"
+        self._bar.bar_format = self._whole.format(rate)
+        self._bar.set_postfix_str(printable(_postfix(snapshot), self._room()), refresh=False)
         with reader_may_leave(self._stream):
             self._bar.update((totals.get("success") or 0) - self._bar.n)
+
+    def _room(self) -> int | None:
+        """Columns for the text beside the counts; None if tqdm cuts it, as it does with a bar."""
+        if self._whole is _LIMITED:
+            return None
+        self._bar.set_postfix_str("", refresh=False)
+        columns = self._bar.format_dict["ncols"] or _SHAPE["ncols"]
+        return max(columns - len(str(self._bar)) - len(_COMMA), _LEAST)
 
     def say(self, line: str) -> None:
         """Write a line above the bar."""
@@ -195,6 +217,21 @@ class BarProgress:
     def close(self) -> None:
         with reader_may_leave(self._stream):
             self._bar.close()
+
+
+def _postfix(snapshot: Snapshot) -> str:
+    """The figures beside the bar. A terminal has no room for them and a sentence."""
+    totals, rates = snapshot.get("totals") or {}, snapshot.get("rates") or {}
+    outlook = _outlook(snapshot)
+    queued = f"{_count(totals, 'urls_queued')} queued"
+    if snapshot.get("waits_for"):
+        parts = [queued, *outlook]
+    else:
+        state = snapshot.get("state")
+        replies = f"{_count(totals, 'pages')} replies"
+        parts = [replies, queued, f"{size(rates.get('bytes') or 0)}/s", *outlook]
+        parts += [] if state == "running" else [str(state)]
+    return _COMMA.join(parts)
 
 
 class NamesBar:

@@ -65,7 +65,7 @@ def test_name_servers() -> None:
 
 def test_a_minute_without_pages() -> None:
     still = minute(pages=[0] * 60, success=[0] * 60)
-    assert only(crawl(**still)).text.startswith("No page arrived in the last minute")
+    assert only(crawl(**still)).text.startswith("No reply came in the last minute")
     assert only(crawl(**still, elapsed_s=30)).level is Level.GOOD, "it has just begun"
     assert only(crawl(**still, totals={"urls_queued": 0})).level is Level.GOOD, "nothing waits"
     assert only(crawl(**still, state="paused")).level is Level.NOTE

@@ -56,7 +56,8 @@ def test_the_status_line() -> None:
     line = status_line(snapshot())
     for part in (
         "0:44:39 running",
-        "pages 48,213 (18.4/s)",
+        "pages 44,907 (17.1/s)",
+        "replies 48,213",
         "queued 342,809",
         "1.9 GB (712.3 kB/s)",
     ):

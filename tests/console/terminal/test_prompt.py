@@ -231,7 +231,9 @@ def test_a_terminal_gets_formatted_answers(typing: Typing, crawl: FakeCrawl) -> 
         f"ok\nerror: unknown command 'nonsense'; known: {', '.join(COMMANDS)}\n\n"
     )
     crawl.shown = snapshot()
-    assert "pages      48,213, 18.4/s" in typing("status")
+    shown = typing("status")
+    assert "pages      44,907, 17.1/s" in shown
+    assert "replies    48,213, 18.4/s" in shown
 
 
 def test_a_terminal_may_have_json_too(typing: Typing, crawl: FakeCrawl) -> None:

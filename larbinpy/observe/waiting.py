@@ -1,0 +1,82 @@
+"""The thing that a crawl waits for, in one sentence, for the progress line and the status page.
+
+It is found in constant time: a crawl of many sites is asked once a second, too.
+"""
+
+from larbinpy.console.text import roughly
+from larbinpy.exit_status import CrawlState
+from larbinpy.frontier.named_site import NamedSite
+from larbinpy.frontier.view import FrontierView
+from larbinpy.reason import brief
+from larbinpy.url import Url
+
+#: Shorter waits (s) are not worth a sentence.
+_NOTICEABLE = 1.0
+#: Requests in flight for less than this (s) are ordinary progress.
+_SLOW = 3.0
+_STATES = {
+    CrawlState.WAITING.value: "nothing left to fetch; it waits for seeds",
+    CrawlState.PAUSED.value: "paused",
+    CrawlState.DISK_FULL.value: "disk full",
+}
+
+
+def waits_for(state: str, view: FrontierView, now: float) -> str:
+    """The sentence; empty if requests are sent and answered."""
+    if state in _STATES:
+        return _STATES[state]
+    if state == CrawlState.STOPPING.value:
+        in_flight = view.in_flight
+        return f"{in_flight} transfers are finished" if in_flight else ""
+    if state != CrawlState.RUNNING.value:
+        return ""
+    return _in_flight(view, now) if view.in_flight else _next(view, now)
+
+
+def _in_flight(view: FrontierView, now: float) -> str:
+    newest, since = view.newest_flight
+    taken = now - since
+    if newest.robots_for is not None and not any(url.robots_for is None for url in view.flying()):
+        so_far = f", {roughly(taken)} so far" if taken >= _SLOW else ""
+        return f"robots.txt of {_name(newest.site)} is being fetched{so_far}"
+    if taken < _SLOW:
+        return ""
+    others = view.in_flight - 1
+    more = f" (and {others} others)" if others else ""
+    return f"{_name(newest.site)}: no whole reply yet, {roughly(taken)} so far{more}"
+
+
+def _next(view: FrontierView, now: float) -> str:
+    name = view.asked_name
+    if name is not None:
+        return f"the address of {name} is being looked up"
+    request, retry = view.next_request(), view.next_retry()
+    if retry is not None:
+        due, site, url = retry
+        # A URL that is tried again waits for its site as well.
+        due = max(due, site.next_at)
+        if request is None or due < request[0]:
+            return _retry(due, site, url, view, now)
+    return "" if request is None else _request(*request, view, now)
+
+
+def _request(when: float, site: NamedSite, view: FrontierView, now: float) -> str:
+    if when - now < _NOTICEABLE:
+        return ""
+    left = roughly(when - now)
+    if site.held_until >= when:
+        return f"{_name(site.key)}: it asked for a pause, next request in {left}"
+    cause = site.pace.cause if site.next_at >= when else "waitDuration"
+    return f"{_name(site.key)}: {cause}, next request in {left}"
+
+
+def _retry(when: float, site: NamedSite, url: Url | None, view: FrontierView, now: float) -> str:
+    done = site.tries if url is None else url.attempt
+    why = brief(site.verdict.value, detail=site.detail)
+    tries = f"try {done + 1} of {view.retries + 1}"
+    return f"{_name(site.key)}: {why}, {tries} in {roughly(max(0.0, when - now))}"
+
+
+def _name(site: str) -> str:
+    """A site without its scheme."""
+    return site.partition("://")[2]

@@ -1,0 +1,112 @@
+"""The sentence about what a crawl waits for, at moments of a frontier."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from larbinpy.exit_status import CrawlState
+from larbinpy.observe.waiting import waits_for
+from tests.support.frontiers import DEAD, MakeWorld, World, make_frontier
+
+PAGE = "http://a.test/page"
+ROBOTS = "http://a.test/robots.txt"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[MakeWorld]:
+    made = []
+
+    def make(
+        *seeds: str,
+        names: dict[str, Any] | None = None,
+        replies: dict[str, Any] | None = None,
+        latency: float = 0.1,
+        **settings: Any,
+    ) -> World:
+        frontier = make_frontier(tmp_path, **settings)
+        made.append(frontier)
+        for seed in seeds:
+            assert frontier.seed(seed) is None
+        return World(frontier, names, replies, latency=latency)
+
+    yield make
+    for frontier in made:
+        frontier.close()
+
+
+def shown(world: World, after: float, state: CrawlState = CrawlState.RUNNING) -> str:
+    """The sentence so many seconds after the start."""
+    began = 5000.0
+    world.run(until=began + after)
+    return waits_for(state.value, world.frontier.view, began + after)
+
+
+def test_a_name_that_is_tried_again(world: MakeWorld) -> None:
+    here = world(PAGE, "http://b.test/", names={"a.test": "nxdomain"})
+    assert shown(here, 3) == "a.test: no such name, try 2 of 4 in 12 s"
+    assert shown(here, 20) == "a.test: no such name, try 3 of 4 in 10 s"
+
+
+def test_a_wait_between_requests(world: MakeWorld) -> None:
+    here = world(PAGE, "http://a.test/2", least=30.0)
+    assert shown(here, 8) == "a.test: waitDuration, next request in 22 s"
+    assert shown(here, 29.9) == ""
+
+
+def test_a_crawl_delay(world: MakeWorld) -> None:
+    rules = {"body": b"User-agent: *\nCrawl-delay: 60\n"}
+    here = world(PAGE, "http://a.test/2", least=1.0, replies={ROBOTS: rules})
+    assert shown(here, 10).startswith("a.test: Crawl-delay, next request in 5")
+
+
+def test_a_pause_that_was_asked_for(world: MakeWorld) -> None:
+    busy = {"status": 503, "headers": {"retry-after": "120"}}
+    here = world(PAGE, "http://a.test/2", least=1.0, replies={PAGE: [busy, {}]})
+    # The URL that was refused is due sooner, and waits for the site as well.
+    for after, left in ((10, "1.9 min"), (60, "1 min")):
+        assert shown(here, after) == f"a.test: it asked for a pause, next request in {left}"
+
+
+def test_a_page_that_is_tried_again(world: MakeWorld) -> None:
+    here = world(PAGE, replies={PAGE: [{"status": 500}, {}]})
+    assert shown(here, 5).startswith("a.test: 500 Internal Server Error, try 2 of 4 in ")
+
+
+def test_a_robots_txt_that_is_tried_again(world: MakeWorld) -> None:
+    here = world(PAGE, replies={ROBOTS: DEAD})
+    assert shown(here, 5).startswith("a.test: no connection could be made, try 2 of 4 in ")
+
+
+def test_a_robots_txt_under_way(world: MakeWorld) -> None:
+    here = world(PAGE, latency=20.0)
+    assert shown(here, 1) == "robots.txt of a.test is being fetched"
+    assert shown(here, 12) == "robots.txt of a.test is being fetched, 12 s so far"
+
+
+def test_a_reply_that_takes_long(world: MakeWorld) -> None:
+    here = world(PAGE, latency=20.0, ignore_robots=True)
+    assert shown(here, 1) == ""
+    assert shown(here, 12) == "a.test: no whole reply yet, 12 s so far"
+
+
+def test_while_one_site_is_busy_the_others_are_not_named(world: MakeWorld) -> None:
+    names = {"a.test": "servfail"}
+    here = world(PAGE, "http://b.test/", names=names, latency=2.0, ignore_robots=True)
+    assert shown(here, 1) == ""
+    assert shown(here, 3).startswith("a.test: the name server failed (servfail), try 2 of 4")
+
+
+@pytest.mark.parametrize(
+    ("state", "sentence"),
+    [
+        (CrawlState.PAUSED, "paused"),
+        (CrawlState.DISK_FULL, "disk full"),
+        (CrawlState.WAITING, "nothing left to fetch; it waits for seeds"),
+        (CrawlState.FINISHED, ""),
+        (CrawlState.STOPPING, ""),
+    ],
+)
+def test_states_of_the_crawl(world: MakeWorld, state: CrawlState, sentence: str) -> None:
+    assert shown(world(PAGE, least=30.0), 8, state) == sentence
