@@ -22,12 +22,15 @@ class Trait(Flag):
     ROBOTS = auto()
     #: Part of any healthy crawl, so it is not listed among the failures.
     ORDINARY = auto()
+    #: A link to the URL is broken: other visitors get nothing there either.
+    BROKEN = auto()
     #: A mirror is complete without the URL.
     SPARED = auto()
 
 
 _NONE = Trait(0)
-_FAULT = Trait.FAULT | Trait.MISSED
+_BROKEN = Trait.MISSED | Trait.BROKEN
+_FAULT = Trait.FAULT | _BROKEN
 _PASSING = _FAULT | Trait.RETRIED
 
 
@@ -59,7 +62,7 @@ class Outcome(Enum):
     BAD_TYPE = "badType", "its type is not wanted", Trait.ORDINARY
     TOO_BIG = "tooBig", "it is larger than maxPageSize", Trait.MISSED | Trait.READABLE
     ERR_30X = "err30X", "it redirects to another URL", Trait.ORDINARY | Trait.SPARED
-    ERR_40X = "err40X", "the server refused it or lacks it", Trait.MISSED
+    ERR_40X = "err40X", "the server refused it or lacks it", _BROKEN
     EARLY_STOP = "earlyStop", "the reply was cut off", _PASSING | Trait.OVERLOADED
     DUPLICATE = (
         "duplicate",
@@ -67,8 +70,8 @@ class Outcome(Enum):
         Trait.ORDINARY | Trait.SPARED,
     )
     FAST_ROBOTS = "fastRobots", "robots.txt refuses it", Trait.ROBOTS
-    FAST_NO_CONN = "fastNoConn", "its site could not be reached recently", Trait.MISSED
-    FAST_NO_DNS = "fastNoDns", "its host had no address recently", Trait.MISSED
+    FAST_NO_CONN = "fastNoConn", "its site could not be reached recently", _BROKEN
+    FAST_NO_DNS = "fastNoDns", "its host had no address recently", _BROKEN
     TOO_DEEP = "tooDeep", "it is further than depthInSite from the seeds"
     URL_DUP = "urlDup", "it was seen before"
     OUT_SITE = "outSite", "it is on a host that is not wanted"

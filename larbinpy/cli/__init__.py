@@ -12,6 +12,7 @@ _COMMANDS = (
     "crawl",
     "mirror",
     "demo",
+    "report",
     "frontier",
     "check-config",
     "seed",

@@ -1,0 +1,177 @@
+"""Broken links, each with all pages that have it, and redirects to their ends."""
+
+from array import array
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from larbinpy.errors import UserError, what_failed
+from larbinpy.observe.report.log_summary import Failure, LogSummary, Redirect
+from larbinpy.outcome import Outcome, in_words
+from larbinpy.output.link_record import NAME, LinkReader
+
+#: A crawl follows at most ten redirects in a row.
+_MOST_HOPS = 10
+
+
+@dataclass(slots=True, frozen=True)
+class BrokenLink:
+    """A URL that pages link to, and that cannot be fetched."""
+
+    url: str
+    failure: Failure
+    #: The URLs that it redirects to, the last one broken; empty if it is broken itself.
+    hops: tuple[str, ...] = ()
+    #: Whether it was a seed.
+    seed: bool = False
+
+    @property
+    def status(self) -> int:
+        return self.failure.status
+
+    @property
+    def reason(self) -> str:
+        """The reason in words."""
+        words = in_words(self.failure.outcome)
+        return f"{words}: {self.failure.detail}" if self.failure.detail else words
+
+
+@dataclass(slots=True, frozen=True)
+class RedirectChain:
+    """A redirect and those that follow it."""
+
+    url: str
+    status: int
+    #: Whether all its hops are permanent.
+    permanent: bool
+    hops: tuple[str, ...]
+
+
+class BrokenLinks:
+    """The broken links of a crawl, in the order of the log, and the pages that have each."""
+
+    def __init__(self, summary: LogSummary) -> None:
+        self.links = list(_broken(summary))
+        #: Why the pages are not all known; empty if they are.
+        self.unknown = ""
+        # Of each link, the numbers of its pages: there may be millions.
+        self._pages: list[str] = []
+        self._on = [array("I") for _ in self.links]
+
+    def __repr__(self) -> str:
+        return f"<BrokenLinks {len(self.links)} on {len(self._pages)} pages>"
+
+    def __len__(self) -> int:
+        return len(self.links)
+
+    @property
+    def page_count(self) -> int:
+        """Number of pages with broken links."""
+        return len(self._pages)
+
+    def find_pages(self, folder: Path) -> None:
+        """Find the pages of each link in the record of links in `folder`.
+
+        Without a record, the first page is taken from the log.
+        """
+        try:
+            self._search(LinkReader(folder / NAME))
+        except FileNotFoundError:
+            self.unknown = "keepLinks was off, so only the first page of each is known"
+        except OSError as error:
+            self.unknown = f"{what_failed(error)}, so only the first page of each is known"
+        except UserError as error:
+            self.unknown = f"{error}; only the first page of each is known"
+        self._add_first_pages()
+
+    def _add_first_pages(self) -> None:
+        """Take from the log the page of each link that has none in the record.
+
+        A robots.txt, for instance, names sitemaps. A URL that only a broken redirect leads to
+        is no link of its own.
+        """
+        redirects = {link.url for link in self.links if link.hops}
+        known: dict[str, int] = {}
+        rows = list(zip(self.links, self._on, strict=True))
+        self.links, self._on = [], []
+        for link, pages in rows:
+            via = link.failure.via
+            if not pages and via in redirects:
+                continue
+            if not pages and via is not None:
+                known = known or {url: number for number, url in enumerate(self._pages)}
+                pages.append(known.setdefault(via, len(self._pages)))
+                if pages[0] == len(self._pages):
+                    self._pages.append(via)
+            self.links.append(link)
+            self._on.append(pages)
+
+    def _search(self, record: LinkReader) -> None:
+        numbers = {record.hash.one(link.url): number for number, link in enumerate(self.links)}
+        wanted = frozenset(numbers)
+        for page, hashes in record.pages():
+            if not wanted.isdisjoint(hashes):
+                for found in wanted.intersection(hashes):
+                    self._on[numbers[found]].append(len(self._pages))
+                self._pages.append(page)
+
+    def pages(self, number: int) -> list[str]:
+        """The pages that have the link `number`, each once."""
+        return list(dict.fromkeys(self._pages[page] for page in self._on[number]))
+
+    def count(self, number: int) -> int:
+        """About how many they are: a page that was fetched twice counts twice."""
+        return len(self._on[number])
+
+
+def _broken(summary: LogSummary) -> Iterator[BrokenLink]:
+    redirected = {}
+    for url, redirect in summary.redirects.items():
+        hops, failure = _end(url, redirect, summary)
+        if failure is not None:
+            redirected[url] = BrokenLink(url, failure, hops, seed=redirect.via is None)
+    for url, failure in summary.broken.items():
+        yield BrokenLink(url, failure, seed=failure.via is None)
+    yield from redirected.values()
+
+
+def _end(
+    url: str, redirect: Redirect, summary: LogSummary
+) -> tuple[tuple[str, ...], Failure | None]:
+    """The hops of a redirect, and why it is broken; None if it is not."""
+    hops, failure = follow(url, summary.redirects)
+    via = redirect.via
+    last = summary.redirects.get(hops[-1] if hops else url)
+    if failure:
+        return hops, Failure(Outcome.ERR_30X.value, redirect.status, failure, via)
+    if last is not None and last.leads_nowhere:
+        return hops, Failure(Outcome.ERR_30X.value, last.status, last.target, via)
+    found = summary.broken.get(hops[-1]) if hops else None
+    return hops, None if found is None else found._replace(via=via)
+
+
+def follow(url: str, redirects: Mapping[str, Redirect]) -> tuple[tuple[str, ...], str]:
+    """The hops from a redirect at `url`, and what is wrong with them: a circle, or too many."""
+    hops: list[str] = []
+    while (redirect := redirects.get(hops[-1] if hops else url)) is not None:
+        if not redirect.target or redirect.leads_nowhere:
+            break
+        if redirect.target == url or redirect.target in hops:
+            return (*hops, redirect.target), "its redirects go in a circle"
+        hops.append(redirect.target)
+        if len(hops) > _MOST_HOPS:
+            return tuple(hops), f"more than {_MOST_HOPS} redirects in a row"
+    return tuple(hops), ""
+
+
+def chains(summary: LogSummary) -> Iterator[RedirectChain]:
+    """The redirects that are not themselves the target of another one."""
+    redirects = summary.redirects
+    inner = {redirect.target for redirect in redirects.values()}
+    for url, redirect in redirects.items():
+        hops, _ = follow(url, redirects)
+        if url in inner and url not in hops:
+            continue
+        steps = [redirect, *(redirects[hop] for hop in hops[:-1])]
+        permanent = all(step.permanent for step in steps)
+        yield RedirectChain(url, redirect.status, permanent, hops)

@@ -1,0 +1,135 @@
+"""The report of a crawl's files, and its forms for programs: JSON and CSV."""
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from larbinpy.observe.report.broken import BrokenLinks, RedirectChain, chains
+from larbinpy.observe.report.log_files import LogFiles
+from larbinpy.observe.report.log_summary import LogSummary
+from larbinpy.outcome import Trait, having
+
+_COLUMNS = ("url", "status", "outcome", "page", "target")
+_ROBOTS = [outcome.value for outcome in having(Trait.ROBOTS)]
+
+
+class Report:
+    """What a crawl found so far, read from the files in its state folder.
+
+    Raises `UserError` if there is no crawl log.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        logs = LogFiles(folder)
+        self.folder = logs.folder
+        self.summary = LogSummary()
+        for line in logs.lines():
+            self.summary.add(line)
+        self.summary.finish()
+        self.broken = BrokenLinks(self.summary)
+        self.broken.find_pages(self.folder)
+        #: What could not be read, a line each.
+        self.errors = list(logs.errors)
+        if logs.damaged:
+            self.errors.append(f"{logs.damaged} damaged lines of the log were left out")
+
+    def __repr__(self) -> str:
+        return f"<Report {self.folder} {self.summary!r}>"
+
+    @property
+    def chains(self) -> Iterator[RedirectChain]:
+        return chains(self.summary)
+
+    @property
+    def robots(self) -> int:
+        """URLs that robots.txt forbids."""
+        return sum(self.summary.outcomes[outcome] for outcome in _ROBOTS)
+
+    @property
+    def rules(self) -> Counter[str]:
+        """Links and URLs that each rule left out."""
+        return self.summary.rejected
+
+
+def json_pieces(report: Report) -> Iterator[str]:
+    """The report as one JSON object, in pieces: it may have hundreds of megabytes."""
+    summary = report.summary
+    values: dict[str, Any] = {
+        "folder": str(report.folder),
+        "urls": summary.urls,
+        "began": summary.began or None,
+        "ended": summary.ended or None,
+        "errors": report.errors,
+        "outcomes": dict(summary.outcomes.most_common()),
+        "pages_unknown": report.broken.unknown or None,
+        "slowest": [{"url": url, "ms": ms} for ms, url in summary.slowest],
+        "largest": [{"url": url, "size": size} for size, url in summary.largest],
+        "left_out": {"robots": report.robots, "rules": dict(report.rules)},
+    }
+    lists: dict[str, Iterable[dict[str, Any]]] = {
+        "broken": _broken(report.broken),
+        "redirects": map(_chain, report.chains),
+        "sites": (
+            {
+                "site": site.site,
+                "pages": site.pages,
+                "bytes": site.bytes,
+                "failures": site.failures,
+                "robots": site.robots,
+            }
+            for site in sorted(summary.sites, key=lambda site: -site.pages)
+        ),
+    }
+    yield json.dumps(values)[:-1]
+    for name, entries in lists.items():
+        yield f', "{name}": ['
+        mark = "\n"
+        for entry in entries:
+            yield mark + json.dumps(entry)
+            mark = ",\n"
+        yield "]"
+    yield "}\n"
+
+
+def _broken(broken: BrokenLinks) -> Iterator[dict[str, Any]]:
+    for number, link in enumerate(broken.links):
+        yield {
+            "url": link.url,
+            "status": link.status,
+            "outcome": link.failure.outcome,
+            "reason": link.reason,
+            "hops": list(link.hops),
+            "seed": link.seed,
+            "pages": broken.pages(number),
+        }
+
+
+def _chain(chain: RedirectChain) -> dict[str, Any]:
+    return {
+        "url": chain.url,
+        "status": chain.status,
+        "permanent": chain.permanent,
+        "hops": list(chain.hops),
+    }
+
+
+def csv_pieces(report: Report) -> Iterator[str]:
+    """The broken links as CSV (RFC 4180): a line for each link and page, after the columns.
+
+    `target` is the URL that is broken, if the link redirects to it.
+    """
+    yield _row(_COLUMNS)
+    for number, link in enumerate(report.broken.links):
+        target = link.hops[-1] if link.hops else ""
+        for page in report.broken.pages(number) or [""]:
+            yield _row((link.url, link.status, link.failure.outcome, page, target))
+
+
+def _row(values: Iterable[object]) -> str:
+    text = io.StringIO()
+    csv.writer(text).writerow(values)
+    return text.getvalue()

@@ -1,0 +1,93 @@
+"""Reads the crawl log of a state folder, with the files that were rotated away.
+
+Files are only read. A crawl may append to them meanwhile, and a kill may have torn the last line.
+"""
+
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from larbinpy.errors import UserError, what_failed
+
+Line = dict[str, Any]
+
+_NAME = "crawl.jsonl"
+#: Names that logrotate and its like give: crawl.jsonl.1, crawl.jsonl.2.gz, crawl.jsonl-20300101.
+_ROTATED = re.compile(re.escape(_NAME) + r"[.-][\w.-]*\d[\w-]*(\.gz)?", re.ASCII)
+#: The longest line that is read: two URLs and a media type.
+_LONGEST = 1 << 17
+#: The folder of a mirror's state in the folder of the mirror.
+_IN_MIRROR = ".larbinpy"
+
+
+class LogFiles:
+    """The log files in `folder`, the oldest first; `folder` may also be that of a mirror.
+
+    Raises `UserError` if there are none.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        if not _logs(folder) and _logs(folder / _IN_MIRROR):
+            folder = folder / _IN_MIRROR
+        #: The folder with the state.
+        self.folder = folder
+        #: Lines that are no JSON object, and files that could not be read to their end.
+        self.damaged = 0
+        self.errors: list[str] = []
+        dated = [(self._first_time(path), path) for path in _logs(folder)]
+        if not dated:
+            raise UserError(f"{folder}: no crawl log here; give the stateDir of a crawl")
+        # The present log is the last, even if it has no line yet.
+        self.paths = [path for _, path in sorted(dated, key=lambda d: (d[1].name == _NAME, d[0]))]
+
+    def __repr__(self) -> str:
+        return f"<LogFiles {[path.name for path in self.paths]}>"
+
+    def lines(self) -> Iterator[Line]:
+        """The lines of all files in the order in which they were written."""
+        for path in self.paths:
+            for line in self._raw(path):
+                try:
+                    fate = json.loads(line)
+                    fate["url"], fate["outcome"]
+                except (ValueError, TypeError, KeyError):
+                    # The last line of a running or a killed crawl.
+                    self.damaged += line.endswith(b"\n")
+                else:
+                    yield fate
+
+    def _raw(self, path: Path) -> Iterator[bytes]:
+        try:
+            with _opened(path) as file:
+                while line := file.readline(_LONGEST):
+                    yield line
+        except (EOFError, zlib.error):
+            self.errors.append(f"{path}: damaged, what follows is left out")
+        except OSError as error:
+            self.errors.append(what_failed(error) if error.filename else f"{path}: {error}")
+
+    def _first_time(self, path: Path) -> str:
+        for line in self._raw(path):
+            try:
+                return str(json.loads(line)["ts"])
+            except (ValueError, TypeError, KeyError):
+                break
+        self.errors.clear()
+        return ""
+
+
+def _logs(folder: Path) -> list[Path]:
+    """The present log and those that were rotated away."""
+    try:
+        found = [path for path in folder.iterdir() if path.is_file()]
+    except OSError:
+        return []
+    return [path for path in found if path.name == _NAME or _ROTATED.fullmatch(path.name)]
+
+
+def _opened(path: Path) -> IO[bytes]:
+    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]

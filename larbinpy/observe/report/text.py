@@ -1,0 +1,126 @@
+"""The report for a terminal: lines of 80 columns, except that URLs are never cut."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import nlargest
+from itertools import islice
+from typing import TypeVar
+
+from larbinpy.console.text import grouped, printable, size
+from larbinpy.observe.report.broken import RedirectChain
+from larbinpy.observe.report.formats import Report
+from larbinpy.observe.report.log_summary import SiteCount
+from larbinpy.outcome import in_words
+
+T = TypeVar("T")
+
+#: Entries of a list, and pages of a broken link, without --all.
+_SHOWN = 20
+_PAGES = 5
+_TOP = 10
+
+
+def broken_links(report: Report, *, everything: bool) -> Iterator[str]:
+    """The broken links with their pages."""
+    broken = report.broken
+    if not len(broken):
+        yield "No broken links."
+        return
+    yield f"Broken links: {grouped(len(broken))}, on {grouped(broken.page_count)} pages"
+    if broken.unknown:
+        yield f"  ({printable(broken.unknown)})"
+    for number in range(len(broken) if everything else min(_SHOWN, len(broken))):
+        link = broken.links[number]
+        yield f"  {_code(link.status)} {printable(link.url)}"
+        for hop in link.hops:
+            yield f"      -> {printable(hop)}"
+        yield f"      {printable(link.reason)}"
+        pages = broken.pages(number)
+        for page in pages if everything else pages[:_PAGES]:
+            yield f"      on {printable(page)}"
+        if not everything and len(pages) > _PAGES:
+            yield f"      and {grouped(len(pages) - _PAGES)} more pages"
+        if link.seed:
+            yield "      it was given as a seed"
+    yield from _more(len(broken), everything)
+
+
+def whole(report: Report, *, everything: bool) -> Iterator[str]:
+    """All sections."""
+    summary = report.summary
+    times = f", {summary.began[:19]} to {summary.ended[:19]} UTC" if summary.urls else ""
+    yield f"{printable(str(report.folder))}: {grouped(summary.urls)} URLs decided{times}"
+    yield from (f"  {printable(error)}" for error in report.errors)
+    yield ""
+    for outcome, count in summary.outcomes.most_common():
+        yield f"{grouped(count):>12}  {printable(outcome, 20):<16} {printable(in_words(outcome))}"
+    yield ""
+    yield from broken_links(report, everything=everything)
+    yield ""
+    yield from _redirects(list(report.chains), everything)
+    yield from _top("Slowest pages", ((f"{ms / 1000:.1f} s", url) for ms, url in summary.slowest))
+    yield from _top("Largest pages", ((size(n), url) for n, url in summary.largest))
+    yield from _sites(list(summary.sites), everything)
+    yield from _left_out(report)
+
+
+def _redirects(chains: Sequence[RedirectChain], everything: bool) -> Iterator[str]:
+    if not chains:
+        return
+    kept = sum(chain.permanent for chain in chains)
+    yield f"Redirects: {grouped(len(chains))}, {grouped(kept)} of them permanent"
+    for chain in chains if everything else chains[:_SHOWN]:
+        kind = "permanent" if chain.permanent else "temporary"
+        yield f"  {_code(chain.status)} {printable(chain.url)}"
+        for number, hop in enumerate(chain.hops, 1):
+            last = f"  ({kind})" if number == len(chain.hops) else ""
+            yield f"      -> {printable(hop)}{last}"
+    yield from _more(len(chains), everything)
+    yield ""
+
+
+def _top(title: str, rows: Iterable[tuple[str, str]]) -> Iterator[str]:
+    shown = list(islice(rows, _TOP))
+    if shown:
+        yield f"{title}:"
+        yield from (f"{amount:>12}  {printable(url)}" for amount, url in shown)
+        yield ""
+
+
+def _sites(sites: Sequence[SiteCount], everything: bool) -> Iterator[str]:
+    if not sites:
+        return
+    yield f"Sites: {grouped(len(sites))}"
+    yield f"{'pages':>12} {'bytes':>10} {'failures':>9} {'robots.txt':>10}  site"
+    shown = len(sites) if everything else _SHOWN
+    for site in nlargest(shown, sites, key=lambda s: (s.pages, s.bytes, s.failures)):
+        yield _site_line(site)
+    yield from _more(len(sites), everything)
+    failing = [site for site in sites if site.failures]
+    if failing and not everything and len(sites) > _SHOWN:
+        yield "Sites with most failures:"
+        for site in nlargest(_TOP, failing, key=lambda s: s.failures):
+            yield _site_line(site)
+    yield ""
+
+
+def _site_line(site: SiteCount) -> str:
+    return (
+        f"{grouped(site.pages):>12} {size(site.bytes):>10} {grouped(site.failures):>9} "
+        f"{grouped(site.robots):>10}  {printable(site.site)}"
+    )
+
+
+def _left_out(report: Report) -> Iterator[str]:
+    yield "Left out:"
+    yield f"{grouped(report.robots):>12}  by robots.txt"
+    for rule, count in report.rules.items():
+        yield f"{grouped(count):>12}  by {printable(rule)}"
+
+
+def _more(count: int, everything: bool) -> Iterator[str]:
+    if not everything and count > _SHOWN:
+        yield f"  and {grouped(count - _SHOWN)} more; --all shows them"
+
+
+def _code(status: int) -> str:
+    return f"{status or '---':>3}"

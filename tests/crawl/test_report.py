@@ -1,0 +1,305 @@
+"""The report of whole crawls: their broken links with all pages, and what else was found."""
+
+import csv
+import gzip
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from larbinpy import Start
+from larbinpy.cli import main
+from larbinpy.observe.report.formats import Report, csv_pieces, json_pieces
+from larbinpy.observe.report.text import whole
+from tests.support.crawling import World as ProcessWorld
+from tests.support.crawling import html, missing, one_line
+from tests.support.smallweb import Answer, Web
+from tests.support.smallworld import World, Worlds
+
+pytest_plugins = ["tests.support.smallcrawls", "tests.support.crawlworld"]
+
+
+@pytest.fixture
+def site(web: Web) -> Web:
+    """A site with links that are broken in each way."""
+    web.page("a.test/", "/one", "/two", "/gone", "/old", "//none.test/x")
+    web.page("a.test/one", "/", "/gone", "/old", "/far", "/secret/x")
+    web.page("a.test/two", "/gone", "/circle", "/fine", "/nowhere", "/error")
+    web.put("a.test/old", Answer(status=301, headers=("Location: /gone",)))
+    web.put("a.test/far", Answer(status=301, headers=("Location: /farther",)))
+    web.put("a.test/farther", Answer(status=302, headers=("Location: /lost",)))
+    web.put("a.test/circle", Answer(status=302, headers=("Location: /elcric",)))
+    web.put("a.test/elcric", Answer(status=302, headers=("Location: /circle",)))
+    web.put("a.test/fine", Answer(status=308, headers=("Location: /two",)))
+    web.put("a.test/nowhere", Answer(status=301, headers=("Location: mailto:me",)))
+    web.put("a.test/error", Answer(status=500))
+    web.robots("a.test", "User-agent: *", "Disallow: /secret/")
+    return web
+
+
+BROKEN = {
+    "a.test/gone": (404, "err40X", [], ["a.test/", "a.test/one", "a.test/two"]),
+    "a.test/old": (404, "err40X", ["a.test/gone"], ["a.test/", "a.test/one"]),
+    "a.test/far": (404, "err40X", ["a.test/farther", "a.test/lost"], ["a.test/one"]),
+    "a.test/circle": (302, "err30X", ["a.test/elcric", "a.test/circle"], ["a.test/two"]),
+    "a.test/nowhere": (301, "err30X", [], ["a.test/two"]),
+    "a.test/error": (500, "err50X", [], ["a.test/two"]),
+    "none.test/x": (0, "noDNS", [], ["a.test/"]),
+}
+
+
+def broken(web: Web, report: Report) -> dict[str, tuple[Any, ...]]:
+    """The broken links of a report with places in place of URLs."""
+    value = json.loads("".join(json_pieces(report)))
+
+    def place(url: str) -> str:
+        return url.removeprefix("http://").replace(f":{web.port}", "")
+
+    return {
+        place(link["url"]): (
+            link["status"],
+            link["outcome"],
+            [place(hop) for hop in link["hops"]],
+            sorted(place(page) for page in link["pages"]),
+        )
+        for link in value["broken"]
+    }
+
+
+def test_broken_links_have_all_their_pages(site: Web, crawl: Worlds) -> None:
+    world = crawl("retryWait 0")
+    assert broken(site, Report(world.folder / "state")) == BROKEN
+
+
+def test_the_report_has_what_else_was_found(site: Web, crawl: Worlds) -> None:
+    world = crawl("retryWait 0")
+    report = Report(world.folder / "state")
+    value = json.loads("".join(json_pieces(report)))
+    assert value["urls"] == len(world.fates)
+    assert value["outcomes"]["success"] == 3
+    assert value["left_out"] == {"robots": 1, "rules": {}}
+    assert value["errors"] == []
+    assert value["pages_unknown"] is None
+    [own, none] = value["sites"]
+    assert (own["site"], own["pages"], own["robots"]) == (site.url("a.test/")[:-1], 3, 1)
+    assert (none["pages"], none["failures"]) == (0, 1)
+    assert {entry["url"] for entry in value["slowest"]} == {
+        site.url(place) for place in ("a.test/", "a.test/one", "a.test/two")
+    }
+    sizes = [entry["size"] for entry in value["largest"]]
+    assert sizes == sorted(sizes, reverse=True) and all(sizes)
+    redirects = {entry["url"]: entry for entry in value["redirects"]}
+    assert set(redirects) == {
+        site.url(f"a.test/{name}") for name in ("old", "far", "circle", "elcric", "fine", "nowhere")
+    }
+    far, fine = redirects[site.url("a.test/far")], redirects[site.url("a.test/fine")]
+    assert not far["permanent"]
+    assert far["hops"] == [site.url("a.test/farther"), site.url("a.test/lost")]
+    assert (fine["permanent"], fine["hops"]) == (True, [site.url("a.test/two")])
+
+
+def test_csv_has_a_line_for_each_link_and_page(site: Web, crawl: Worlds) -> None:
+    world = crawl("retryWait 0")
+    text = "".join(csv_pieces(Report(world.folder / "state")))
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert len(rows) == sum(len(pages) for _, _, _, pages in BROKEN.values())
+    [row] = [row for row in rows if row["url"] == site.url("a.test/far")]
+    assert row == {
+        "url": site.url("a.test/far"),
+        "status": "404",
+        "outcome": "err40X",
+        "page": site.url("a.test/one"),
+        "target": site.url("a.test/lost"),
+    }
+
+
+def test_the_text_shows_each_broken_link_with_its_pages(site: Web, crawl: Worlds) -> None:
+    world = crawl("retryWait 0")
+    lines = list(whole(Report(world.folder / "state"), everything=False))
+    at = lines.index(f"  404 {site.url('a.test/old')}")
+    assert lines[at + 1 : at + 5] == [
+        f"      -> {site.url('a.test/gone')}",
+        "      the server refused it or lacks it",
+        f"      on {site.url('a.test/')}",
+        f"      on {site.url('a.test/one')}",
+    ]
+    assert "Broken links: 7, on 3 pages" in lines
+    assert all(len(line) <= 80 for line in lines if "http" not in line and "/" not in line)
+
+
+def test_long_lists_are_bounded_unless_all_is_asked_for(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", *(f"/gone/{n}" for n in range(25)), *(f"/page/{n}" for n in range(7)))
+    for n in range(7):
+        web.page(f"a.test/page/{n}", "/gone/0")
+    world = crawl("retryWait 0")
+    report = Report(world.folder / "state")
+    short, full = (list(whole(report, everything=each)) for each in (False, True))
+    assert "  and 5 more; --all shows them" in short
+    assert "      and 3 more pages" in short
+    assert sum(line.startswith("  404") for line in short) == 20
+    assert not any("more" in line for line in full)
+    assert sum(line.startswith("  404") for line in full) == 25
+    assert sum(line.startswith("      on ") for line in full) == 25 + 7
+
+
+def test_without_the_record_the_first_page_is_known(site: Web, crawl: Worlds) -> None:
+    world = crawl("retryWait 0", "keepLinks off")
+    report = Report(world.folder / "state")
+    found = broken(site, report)
+    assert found.keys() == BROKEN.keys()
+    assert all(len(pages) == 1 for _, _, _, pages in found.values())
+    text = "\n".join(whole(report, everything=False))
+    assert "keepLinks was off, so only the first page of each is known" in text
+
+
+def test_a_seed_is_broken_without_a_page(web: Web, crawl: Worlds) -> None:
+    web.put("a.test/gone", Answer(status=404))
+    world = crawl(seeds=["a.test/gone"])
+    report = Report(world.folder / "state")
+    assert broken(web, report) == {"a.test/gone": (404, "err40X", [], [])}
+    assert "      it was given as a seed" in whole(report, everything=False)
+    assert len(list(csv_pieces(report))) == 2
+
+
+def test_a_mirror_is_named_by_its_folder(web: Web, crawl: Worlds) -> None:
+    web.put("a.test/gone", Answer(status=404))
+    world = crawl(seeds=["a.test/gone"])
+    (world.folder / "mirror").mkdir()
+    (world.folder / "state").rename(world.folder / "mirror" / ".larbinpy")
+    assert broken(web, Report(world.folder / "mirror")).keys() == {"a.test/gone"}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_rotated_logs_are_read(site: Web, crawl: Worlds, packed: bool) -> None:
+    """Whatever their names: logrotate's numbers fall with age, its dates rise."""
+    world = crawl("retryWait 0")
+    log = world.folder / "state" / "crawl.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    third = len(lines) // 3
+    log.write_bytes(b"".join(lines[2 * third :]))
+    for name, part in {"2": lines[:third], "1": lines[third : 2 * third]}.items():
+        path = log.with_name(f"crawl.jsonl.{name}.gz" if packed else f"crawl.jsonl.{name}")
+        path.write_bytes(gzip.compress(b"".join(part)) if packed else b"".join(part))
+    report = Report(world.folder / "state")
+    assert broken(site, report) == BROKEN
+    assert report.summary.urls == len(lines)
+    assert report.summary.began == json.loads(lines[0])["ts"]
+
+
+def test_damage_is_named_and_the_rest_is_read(site: Web, crawl: Worlds) -> None:
+    world = crawl("retryWait 0")
+    log = world.folder / "state" / "crawl.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.with_name("crawl.jsonl.1.gz").write_bytes(gzip.compress(lines[0])[:-9])
+    log.write_bytes(b"[1]\n" + b"".join(lines) + lines[0][:-20])
+    report = Report(world.folder / "state")
+    assert broken(site, report) == BROKEN
+    assert len(report.errors) == 2
+    assert "crawl.jsonl.1.gz: damaged" in report.errors[0]
+    assert report.errors[1] == "1 damaged lines of the log were left out"
+
+
+def test_a_later_line_about_a_url_counts(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", "/flaky")
+    web.put("a.test/flaky", Answer(status=404), Answer(b"fine"))
+    world = crawl()
+    assert broken(web, Report(world.folder / "state")).keys() == {"a.test/flaky"}
+    log = world.folder / "state" / "crawl.jsonl"
+    last = json.loads(log.read_bytes().splitlines()[-1])
+    log.write_text(log.read_text() + json.dumps({**last, "outcome": "success"}) + "\n")
+    assert broken(web, Report(world.folder / "state")) == {}
+
+
+def test_a_crawl_that_was_killed_and_resumed_reports_each_page_once(world: ProcessWorld) -> None:
+    """The record and the log go back to the checkpoint together."""
+    held = True
+
+    def answer(asked: Any) -> Any:
+        if asked.path == "/":
+            yield html(*(f"/{n}" for n in range(40)))
+        elif asked.path in ("/robots.txt", "/gone"):
+            yield missing()
+        else:
+            while held and int(asked.path[1:]) >= 20:
+                yield 0.05
+            yield html("/gone", "/")
+
+    web = world.web(answer, "a.test")
+    world.conf(f"startUrl {web.url()}", "canReload")
+    crawler = world.crawl()
+    world.until(lambda: len(world.fates) > 15)
+    crawler.process.kill()
+    world.finish(crawler)
+    killed = Report(world.state)
+    assert len(killed.broken) <= 1
+    held = False
+    world.run("--resume")
+    report = Report(world.state)
+    [link] = json.loads("".join(json_pieces(report)))["broken"]
+    assert link["url"] == web.url("/gone")
+    assert sorted(link["pages"]) == sorted(web.url(f"/{n}") for n in range(40))
+    assert report.broken.count(0) == 40
+
+
+def test_the_command_reads_a_running_crawl(world: ProcessWorld) -> None:
+    held = True
+
+    def answer(asked: Any) -> Any:
+        if asked.path == "/":
+            yield html("/gone", "/held")
+        elif asked.path == "/held":
+            while held:
+                yield 0.05
+            yield html()
+        else:
+            yield missing()
+
+    web = world.web(answer, "a.test")
+    world.conf(f"startUrl {web.url()}")
+    crawler = world.crawl()
+    world.until(lambda: len(world.fates) == 2)
+    reported = world.larbinpy("report", "--csv")
+    assert reported.out.splitlines() == [
+        "url,status,outcome,page,target",
+        f"{web.url('/gone')},404,err40X,{web.url()},",
+    ]
+    held = False
+    assert world.finish(crawler) == 0
+    assert one_line(world.larbinpy("report", "nowhere")) == (
+        "larbinpy: nowhere: no crawl log here; give the stateDir of a crawl\n"
+    )
+    assert "cannot be used together" in one_line(world.larbinpy("report", "--csv", "--json"))
+
+
+def test_crawled_text_does_nothing_to_a_terminal(tmp_path: Path) -> None:
+    line = {
+        "ts": "2030-01-01T00:00:00Z\x1b[2J",
+        "url": "http://a.test/\x1b[31m",
+        "outcome": "err40X",
+        "status": 404,
+        "size": 0,
+        "type": "",
+        "depth": 1,
+        "via": "http://b.test/\x9b\u202e",
+        "ip": None,
+        "ms": 1,
+        "attempt": 1,
+        "detail": "\x07",
+    }
+    (tmp_path / "crawl.jsonl").write_text(json.dumps(line) + "\n")
+    for options in ((), ("--json",)):
+        result = CliRunner().invoke(main, ["report", str(tmp_path), *options])
+        assert result.exit_code == 0, result.output
+        assert not {"\x1b", "\x9b", "\x07", "\u202e"} & set(result.stdout)
+
+
+def test_resume_keeps_what_was_found(site: Web, crawl: Worlds) -> None:
+    world = crawl("limitPage 2", "retryWait 0")
+    again = crawl("retryWait 0", start=Start.RESUME, folder=world.folder)
+    assert isinstance(again, World)
+    assert broken(site, Report(world.folder / "state")) == BROKEN
+    assert os.path.getsize(world.folder / "state" / "links.bin")
