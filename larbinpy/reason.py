@@ -1,7 +1,8 @@
 """The reason of an outcome in words, and its cure, for all messages about failures.
 
 The crawl log has the parts: the name of the outcome, the HTTP status and the detail. The detail is
-the resolver's reason (`dns.lookup.Answer`) after noDNS, and a line of text after other outcomes.
+the resolver's reason (`dns.lookup.Answer`) after noDNS, the target after err30X, and a line of text
+after other outcomes.
 """
 
 from http import HTTPStatus
@@ -37,6 +38,8 @@ def status_in_words(status: int) -> str:
 
 def detail_in_words(outcome: str, detail: str) -> str:
     """The detail of an outcome by its name; empty if it has none."""
+    if outcome == Outcome.ERR_30X.value and detail.startswith("http"):
+        return f"to {detail}"
     return _NAMES.get(detail, detail) if outcome == Outcome.NO_DNS.value else detail
 
 

@@ -13,6 +13,8 @@ _COMMANDS = (
     "mirror",
     "demo",
     "report",
+    "log",
+    "explain",
     "frontier",
     "check-config",
     "seed",

@@ -21,6 +21,7 @@ terminal/       output and clients for terminals
   fetch_info    a line for each decided URL
   client        the clients of both ports
   prompt, layout    the console, and its answers as text
+  log_tail      follows the crawl log
   resolve_input, resolve_output    the names and results of `larbinpy resolve`
 
 Nothing here reaches into the crawl: it shows a snapshot dict and calls commands.

@@ -20,5 +20,6 @@ disk_pause    the pause while the disk is full
 housekeeping  the work of each second
 display       progress and messages on the terminal
 ending        when and why a crawl ends
+stopped       looks at a crawl that does not run, for `larbinpy explain`
 single        one URL alone, for `larbinpy fetch`
 """

@@ -6,7 +6,8 @@ open, and URLs whose outcome is decided. Only its parts `store` and `seen` use f
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from larbinpy.dns.lookup import NO_SUCH_NAME, Answer
 from larbinpy.frontier.admission import Admission
@@ -244,6 +245,16 @@ class Frontier:
             "seed_hosts": SavedSeedHosts(self._scope),
             "waits": SavedWaits(self._registry, self._addresses),
         }
+
+    def read(self, manifest: Mapping[str, Any], now: float) -> None:
+        """Load the queues, the URLs seen and the values of a manifest, and change no file.
+
+        For looking at a stopped crawl: nothing may be added then.
+        """
+        for key, value in self.values().items():
+            value.load(manifest[key], now)
+        self._seen.read(manifest["seen"])
+        self._store.load(manifest[KEY])
 
     def resume(self, now: float, *, ended: bool) -> None:
         """Continue with a loaded state; `ended`: no request was sent after it was saved."""

@@ -9,3 +9,5 @@ Clock = Callable[[], float]
 clock: Clock = time.monotonic
 #: Unix time, for display, logs and dates in headers.
 wall: Clock = time.time
+#: For commands that wait for a file; the crawl itself waits for sockets.
+sleep: Callable[[float], None] = time.sleep

@@ -11,10 +11,9 @@ from itertools import count
 from larbinpy.frontier.view import FrontierView
 from larbinpy.loop.clock import Clock
 from larbinpy.observe import url_status
-from larbinpy.observe.log_search import Line, LogSearch
+from larbinpy.observe.log_search import Line, LogSearch, SearchedLog
 from larbinpy.observe.url_status import Facts
 from larbinpy.outcome import Outcome, Trait, having
-from larbinpy.output.log import CrawlLog
 from larbinpy.reason import cure, reason
 from larbinpy.storage.store import Place
 from larbinpy.url import fault, typed
@@ -25,7 +24,7 @@ _ROBOTS = {outcome.value for outcome in having(Trait.ROBOTS)}
 
 
 def explain(
-    view: FrontierView, log: CrawlLog, text: str, clock: Clock
+    view: FrontierView, log: SearchedLog, text: str, clock: Clock
 ) -> Iterator[dict[str, object] | None]:
     """Yields None after each step of some 100 us, and then the answer. Raises OSError."""
     href = typed(text)
@@ -59,7 +58,7 @@ def _nowhere(view: FrontierView, href: str, seen: bool) -> Facts:
 
 
 def _searched(
-    view: FrontierView, log: CrawlLog, href: str, clock: Clock
+    view: FrontierView, log: SearchedLog, href: str, clock: Clock
 ) -> Generator[None, None, Facts | None]:
     search_log = LogSearch(log, href)
     searches: list[Generator[None, None, Place | Line | None]]

@@ -6,9 +6,8 @@ the URL in question; only the line that is found is decoded.
 
 import json
 from collections.abc import Generator
-from typing import Any
-
-from larbinpy.output.log import CrawlLog
+from pathlib import Path
+from typing import Any, Protocol
 
 #: Bytes in one step: some 100 us if the system has them in memory.
 _PIECE = 1 << 18
@@ -18,10 +17,40 @@ _LINE = 1 << 17
 Line = dict[str, Any]
 
 
+class SearchedLog(Protocol):
+    """A crawl log that is searched."""
+
+    @property
+    def size(self) -> int:
+        """The number of bytes written."""
+
+    def read(self, size: int, offset: int) -> bytes:
+        """Return at most `size` of these bytes, from `offset` on."""
+
+    def last_waiting(self, text: bytes) -> bytes | None:
+        """Return the last line with `text` among those that are not written yet."""
+
+
+class StoppedLog:
+    """The log of a stopped crawl, which is only read; empty if there is none."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.size = path.stat().st_size if path.exists() else 0
+
+    def read(self, size: int, offset: int) -> bytes:
+        with self._path.open("rb") as file:
+            file.seek(offset)
+            return file.read(size)
+
+    def last_waiting(self, text: bytes) -> bytes | None:
+        return None
+
+
 class LogSearch:
     """Searches a log that still grows for the last line about `href`, a canonical URL."""
 
-    def __init__(self, log: CrawlLog, href: str) -> None:
+    def __init__(self, log: SearchedLog, href: str) -> None:
         self._log = log
         self._needle = b'"url": ' + json.dumps(href).encode()
         self._known = log.size

@@ -153,7 +153,13 @@ class Seen:
         self._files.clear()
 
     def load(self, mark: Mark) -> None:
-        """Load the state `mark`, and cut off what was written after it.
+        """Load the state `mark`, and cut off what was written after it. Raises as `read`."""
+        self.read(mark)
+        for extent in mark["log"]:
+            self._files.truncate(self._files.file(extent, LOG), extent)
+
+    def read(self, mark: Mark) -> None:
+        """Load the state `mark`, and change no file.
 
         The set must be new. Raises `ValueError` or `OSError` if the files are damaged; the set
         is not usable then.
@@ -174,7 +180,6 @@ class Seen:
                     # Other growth is postponed: it would double the time of loading.
                     if self._table.crowded:
                         self._table.grow()
-            self._files.truncate(name, extent)
         self._table.recount(count)
         self._log = [extent.copy() for extent in mark["log"]]
 

@@ -10,7 +10,7 @@ import fcntl
 import json
 import os
 from collections.abc import Collection, Generator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import islice
@@ -127,6 +127,10 @@ class StateError(UserError):
     """The state folder cannot be used; the message says why and what to do."""
 
 
+class StateInUse(StateError):
+    """A crawl is running on the state folder."""
+
+
 class State:
     """A state folder, locked for one crawl."""
 
@@ -154,11 +158,26 @@ class State:
             with lock:
                 lock.seek(0)
                 owner = lock.read(20).strip() or "another process"
-            raise StateError(f"{self.folder}: in use by process {owner}") from None
+            raise StateInUse(f"{self.folder}: in use by process {owner}") from None
         lock.truncate(0)
         lock.write(str(os.getpid()))
         lock.flush()
         self._lock = lock
+
+    @contextmanager
+    def at_rest(self) -> Iterator[None]:
+        """Keep crawls from starting on this state in the block, without changing anything.
+
+        Raises StateInUse if one runs.
+        """
+        with ExitStack() as closing:
+            with suppress(FileNotFoundError):
+                lock = closing.enter_context((self.folder / "lock").open("rb"))
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise StateInUse(f"{self.folder}: a crawl is running there") from None
+            yield
 
     def unlock(self) -> None:
         if self._lock is not None:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from larbinpy.errors import UserError, what_failed
 from larbinpy.observe.report.log_summary import Failure, LogSummary, Redirect
-from larbinpy.outcome import Outcome, in_words
+from larbinpy.outcome import Outcome
 from larbinpy.output.link_record import NAME, LinkReader
+from larbinpy.reason import reason
 
 #: A crawl follows at most ten redirects in a row.
 _MOST_HOPS = 10
@@ -31,9 +32,9 @@ class BrokenLink:
 
     @property
     def reason(self) -> str:
-        """The reason in words."""
-        words = in_words(self.failure.outcome)
-        return f"{words}: {self.failure.detail}" if self.failure.detail else words
+        """The reason in words: of a redirect, why it does not lead to a page."""
+        outcome, status, detail, _ = self.failure
+        return detail if outcome == Outcome.ERR_30X.value else reason(outcome, status, detail)
 
 
 @dataclass(slots=True, frozen=True)

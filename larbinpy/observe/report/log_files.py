@@ -51,14 +51,12 @@ class LogFiles:
         """The lines of all files in the order in which they were written."""
         for path in self.paths:
             for line in self._raw(path):
-                try:
-                    fate = json.loads(line)
-                    fate["url"], fate["outcome"]
-                except (ValueError, TypeError, KeyError):
-                    # The last line of a running or a killed crawl.
-                    self.damaged += line.endswith(b"\n")
-                else:
+                fate = decode(line)
+                if fate is not None:
                     yield fate
+                else:
+                    # Without a newline, it is the last line of a running or a killed crawl.
+                    self.damaged += line.endswith(b"\n")
 
     def _raw(self, path: Path) -> Iterator[bytes]:
         try:
@@ -78,6 +76,16 @@ class LogFiles:
                 break
         self.errors.clear()
         return ""
+
+
+def decode(line: bytes) -> Line | None:
+    """The fields of a line of a log; None if it is damaged."""
+    try:
+        fate: Line = json.loads(line)
+        fate["url"], fate["outcome"]
+    except (ValueError, TypeError, KeyError):
+        return None
+    return fate
 
 
 def _logs(folder: Path) -> list[Path]:

@@ -10,6 +10,7 @@ from larbinpy.observe.report.broken import RedirectChain
 from larbinpy.observe.report.formats import Report
 from larbinpy.observe.report.log_summary import SiteCount
 from larbinpy.outcome import in_words
+from larbinpy.reason import status_in_words
 
 T = TypeVar("T")
 
@@ -33,7 +34,8 @@ def broken_links(report: Report, *, everything: bool) -> Iterator[str]:
         yield f"  {_code(link.status)} {printable(link.url)}"
         for hop in link.hops:
             yield f"      -> {printable(hop)}"
-        yield f"      {printable(link.reason)}"
+        if link.reason != status_in_words(link.status):
+            yield f"      {printable(link.reason)}"
         pages = broken.pages(number)
         for page in pages if everything else pages[:_PAGES]:
             yield f"      on {printable(page)}"

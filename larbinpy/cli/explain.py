@@ -1,0 +1,58 @@
+"""``larbinpy explain``."""
+
+import json
+import sys
+from dataclasses import replace
+
+import click
+
+from larbinpy.cli.common import config_options, folders, load_config, plain_errors
+from larbinpy.cli.ports import port_of
+from larbinpy.config import Config
+from larbinpy.console.terminal.layout import laid_out
+from larbinpy.console.terminal.prompt import Console
+from larbinpy.crawl.stopped import explain_stopped
+from larbinpy.errors import UserError
+from larbinpy.storage.state import StateInUse
+
+
+@click.command()
+@click.argument("url")
+@click.argument("state_dir", metavar="[STATE_DIR]", required=False, shell_complete=folders)
+@click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
+@config_options
+def explain(
+    url: str,
+    state_dir: str | None,
+    as_json: bool,
+    config_file: str | None,
+    settings: tuple[str, ...],
+    allow_private: bool,
+) -> None:
+    """Say where a URL stands in a crawl, or why it was left out.
+
+    STATE_DIR is the stateDir of a crawl [that of the configuration]. A crawl that runs is asked
+    through its input port. Of one that does not, the state is read and not changed; its rules
+    are those of the configuration.
+    """
+    with plain_errors():
+        config = load_config(config_file, settings, allow_private)
+        if state_dir is not None:
+            config = replace(config, state_dir=state_dir)
+        try:
+            reply = json.dumps({"ok": True, **explain_stopped(config, url)})
+        except StateInUse as error:
+            reply = _ask(config, config_file, url, error)
+        sys.stdout.write(f"{reply}\n" if as_json else laid_out("explain", reply))
+
+
+def _ask(config: Config, config_file: str | None, url: str, running: StateInUse) -> str:
+    """The answer of the crawl that runs."""
+    if not config.input_port:
+        raise UserError(f"{running}, and it has no inputPort to ask; wait for its end") from None
+    with port_of("input", config_file) as (host, port):
+        console = Console(host, port, sys.stdout, as_json=True)
+        try:
+            return console.ask(f"explain {' '.join(url.split())}").decode().strip()
+        finally:
+            console.close()

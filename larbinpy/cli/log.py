@@ -1,0 +1,94 @@
+"""``larbinpy log``."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from larbinpy.cli.common import file_option, folders, load_config, plain_errors
+from larbinpy.config import ConfigError
+from larbinpy.config.host_pattern import HostPattern
+from larbinpy.console.terminal.log_tail import follow as follow_file
+from larbinpy.console.text import printable, size
+from larbinpy.loop.clock import sleep
+from larbinpy.observe.report.log_files import LogFiles, decode
+from larbinpy.outcome import Outcome
+from larbinpy.reason import detail_in_words
+from larbinpy.url import split
+
+_Line = dict[str, Any]
+
+
+@click.command()
+@click.argument("state_dir", metavar="[STATE_DIR]", required=False, shell_complete=folders)
+@file_option
+@click.option("--outcome", metavar="NAME", help="Only this outcome, or those that begin so (err).")
+@click.option("--site", metavar="HOST", help="Only this host and its subdomains.")
+@click.option("--follow", is_flag=True, help="Print the last lines, then each new one.")
+@click.option("--json", "as_json", is_flag=True, help="Print lines as they are in the log.")
+def log(
+    state_dir: str | None,
+    config_file: str | None,
+    outcome: str | None,
+    site: str | None,
+    follow: bool,
+    as_json: bool,
+) -> None:
+    """Show the crawl log: time, outcome, status, size, duration, URL, reason.
+
+    STATE_DIR is the stateDir of a crawl, which may still run, or the folder of a mirror [stateDir
+    of the configuration]. Rotated logs are read, too.
+    """
+    with plain_errors():
+        wanted = _filter(outcome, site)
+        folder = Path(state_dir or load_config(config_file, ()).state_dir)
+        files = LogFiles(folder)
+        lines = (
+            filter(None, map(decode, follow_file(files.paths[-1], sleep)))
+            if follow
+            else files.lines()
+        )
+        for line in lines:
+            if wanted(line):
+                text = json.dumps(line) if as_json else _text(line)
+                sys.stdout.write(f"{text}\n")
+                if follow:
+                    sys.stdout.flush()
+        for error in files.errors:
+            click.echo(f"larbinpy: {printable(error)}", err=True)
+
+
+def _filter(outcome: str | None, site: str | None) -> Callable[[_Line], bool]:
+    """Whether a line has the outcome and the site in question."""
+    begin = (outcome or "").lower()
+    if begin and not any(each.value.lower().startswith(begin) for each in Outcome):
+        known = ", ".join(each.value for each in Outcome)
+        raise ConfigError(f"command line, --outcome: no outcome begins with {begin!r}: {known}")
+    pattern = None
+    if site is not None:
+        try:
+            pattern = HostPattern.parse(site)
+        except ValueError as error:
+            raise ConfigError(f"command line, --site: {error}") from None
+
+    def wanted(line: _Line) -> bool:
+        if not line["outcome"].lower().startswith(begin):
+            return False
+        if pattern is None:
+            return True
+        parts = split(line["url"])
+        return pattern.match(parts.host, parts.port)
+
+    return wanted
+
+
+def _text(line: _Line) -> str:
+    detail = detail_in_words(line["outcome"], line.get("detail") or "")
+    text = (
+        f"{line['ts'][:19].replace('T', ' ')} {line['outcome']:<15} {line['status'] or '-':>3} "
+        f"{size(line['size']):>8} {line['ms']:>5} ms  {line['url']}"
+    )
+    return printable(f"{text}  {detail}" if detail else text)

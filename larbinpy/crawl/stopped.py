@@ -1,0 +1,31 @@
+"""Looks at a crawl that does not run: its state is read, and never changed."""
+
+from contextlib import closing
+from pathlib import Path
+
+from larbinpy.config import Config
+from larbinpy.crawl.assembly import make_frontier
+from larbinpy.dns.address import is_public
+from larbinpy.frontier.politeness import Waits
+from larbinpy.loop.clock import clock
+from larbinpy.observe.explain import explain
+from larbinpy.observe.log_search import StoppedLog
+from larbinpy.storage.state import State
+
+
+def explain_stopped(config: Config, text: str) -> dict[str, object]:
+    """The answer to `explain URL` about the crawl in stateDir, with the rules of `config`.
+
+    The rules of robots.txt files are not saved, so they are not in the answer. Raises StateInUse
+    if the crawl runs, StateError if there is none.
+    """
+    folder = Path(config.state_dir)
+    state = State(folder)
+    with state.at_rest(), state.reading() as manifest:
+        waits = Waits(config.wait_duration, config.max_wait)
+        frontier = make_frontier(config, folder, waits, is_public)
+        with closing(frontier):
+            frontier.read(manifest, clock())
+            log = StoppedLog(folder / "crawl.jsonl")
+            answers = (found for found in explain(frontier.view, log, text, clock) if found)
+            return next(answers)

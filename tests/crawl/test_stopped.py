@@ -1,0 +1,212 @@
+"""`explain` and `log` beside a crawl: stopped, running, and with a log that is rotated."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from larbinpy.console.terminal.log_tail import follow
+from tests.support.crawling import Web, World, free_port, html, missing, moved, one_line
+
+pytest_plugins = ["tests.support.crawlworld"]
+
+
+def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
+    """Every file with its time of change."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
+
+
+class Stopped(NamedTuple):
+    """A crawl that ended by limitPage, with URLs left."""
+
+    world: World
+    web: Web
+
+    def explain(self, path: str, *arguments: str, host: str = "site.test") -> dict[str, Any]:
+        crawler = self.world.larbinpy("explain", self.web.url(path, host), "--json", *arguments)
+        assert crawler.err == ""
+        answer: dict[str, Any] = json.loads(crawler.out)
+        return answer
+
+
+@pytest.fixture
+def stopped(world: World) -> Stopped:
+    def answer(asked: Any) -> Any:
+        if asked.path == "/":
+            yield html("/gone", "/moved", "/docs.zip", *(f"/{n}" for n in range(30)))
+        elif asked.path in ("/robots.txt", "/gone"):
+            yield missing()
+        elif asked.path == "/moved":
+            yield moved("/0")
+        else:
+            yield html("/")
+
+    web = world.web(answer, "site.test")
+    lines = ("forbiddenExtensions .zip end", "noExternalLinks", "limitPage 4")
+    world.conf(*lines, f"startUrl {web.url()}")
+    assert world.run().process.returncode == 0
+    return Stopped(world, web)
+
+
+def test_explain_answers_about_a_stopped_crawl(stopped: Stopped) -> None:
+    before = contents(stopped.world.state)
+    answers = {path: stopped.explain(path) for path in ("/", "/gone", "/moved", "/29", "/docs.zip")}
+    assert contents(stopped.world.state) == before
+    assert {path: (each["state"], each["seen"]) for path, each in answers.items()} == {
+        "/": ("decided", True),
+        "/gone": ("decided", True),
+        "/moved": ("decided", True),
+        "/29": ("queued", True),
+        "/docs.zip": ("refused", False),
+    }
+    assert answers["/gone"]["fate"]["status"] == 404
+    assert f"to {stopped.web.url('/0')}" in answers["/moved"]["why"]
+    assert answers["/docs.zip"]["rule"] == "forbiddenExtensions"
+    unknown = stopped.explain("/unknown")
+    assert (unknown["state"], unknown["seen"]) == ("never seen", False)
+
+
+def test_explain_uses_the_words_of_the_console(stopped: Stopped) -> None:
+    """Asked in both ways about the same crawl: while it waits for users, and once it is killed."""
+    world, web = stopped
+    port = free_port()
+    world.conf("forbiddenExtensions .zip end", "noExternalLinks", f"inputPort {port}")
+    crawler = world.crawl("--resume")
+    world.until(lambda: len(world.fates) == 33)
+    paths = ("/", "/gone", "/docs.zip", "/unknown")
+    running = {path: stopped.explain(path) for path in paths}
+    crawler.process.kill()
+    world.finish(crawler)
+    for path in paths:
+        answer, before = stopped.explain(path), running[path]
+        assert {key: answer[key] for key in ("url", "seen", "state", "why")} == {
+            key: before[key] for key in ("url", "seen", "state", "why")
+        }
+    text = world.larbinpy("explain", web.url("/gone"), "state").out.splitlines()
+    assert text[0] == web.url("/gone")
+    assert text[1].startswith("decided: the server refused it or lacks it")
+
+
+def test_explain_says_why_it_cannot_answer(stopped: Stopped) -> None:
+    world, web = stopped
+    assert one_line(world.larbinpy("explain", "a.test", "nowhere")) == (
+        "larbinpy: nowhere: no saved crawl here\n"
+    )
+    held = True
+
+    def slow(asked: Any) -> Any:
+        while held:
+            yield 0.05
+        yield html()
+
+    other = world.web(slow, "slow.test")
+    world.conf(f"startUrl {other.url()}", "stateDir other")
+    crawler = world.crawl()
+    world.until(lambda: other.accepted > 0)
+    assert one_line(world.larbinpy("explain", web.url(), "other")) == (
+        "larbinpy: other: a crawl is running there, and it has no inputPort to ask; "
+        "wait for its end\n"
+    )
+    held = False
+    world.finish(crawler)
+
+
+def test_the_log_is_shown_by_outcome_and_by_site(stopped: Stopped) -> None:
+    world, web = stopped
+    lines = world.larbinpy("log").out.splitlines()
+    fates = world.fates
+    assert len(lines) == len(fates)
+    for line, fate in zip(lines, fates, strict=True):
+        assert line.startswith(fate["ts"][:19].replace("T", " "))
+        assert f" {fate['outcome']} " in line
+        assert f"  {fate['url']}" in line
+    [moved_line] = world.larbinpy("log", "--outcome", "err30X").out.splitlines()
+    assert moved_line.endswith(f"{web.url('/moved')}  to {web.url('/0')}")
+    failed = world.larbinpy("log", "state", "--outcome", "ERR").out.splitlines()
+    assert len(failed) == 2
+    assert world.larbinpy("log", "--site", "other.test").out == ""
+    assert len(world.larbinpy("log", "--site", "test").out.splitlines()) == len(fates)
+    [raw] = world.larbinpy("log", "--outcome", "err40X", "--json").out.splitlines()
+    assert json.loads(raw) == next(fate for fate in fates if fate["outcome"] == "err40X")
+
+
+def test_the_log_has_its_rotated_files(stopped: Stopped) -> None:
+    path = stopped.world.state / "crawl.jsonl"
+    path.rename(path.with_name("crawl.jsonl.1"))
+    lines = len(stopped.world.larbinpy("log").out.splitlines())
+    assert lines == path.with_name("crawl.jsonl.1").read_bytes().count(b"\n") > 4
+
+
+def test_a_wrong_filter_is_an_error(world: World) -> None:
+    (world.folder / "crawl.jsonl").touch()
+    said = one_line(world.larbinpy("log", ".", "--outcome", "broken"))
+    assert "no outcome begins with 'broken': success, " in said
+    said = one_line(world.larbinpy("log", ".", "--site", "a b"))
+    assert "'a b' is not a host pattern" in said
+    assert "no crawl log here" in one_line(world.larbinpy("log", "nowhere"))
+
+
+def test_following_a_log_survives_rotation(tmp_path: Path) -> None:
+    """Each pause is a step of the script; what it appends is read next."""
+    path = tmp_path / "crawl.jsonl"
+
+    def script() -> Iterator[None]:
+        yield
+        path.write_text("".join(f"{n}\n" for n in range(20)))
+        yield
+        with path.open("a") as file:
+            file.write("a\nhal")
+        yield
+        with path.open("a") as file:
+            file.write("f\n")
+        path.rename(tmp_path / "crawl.jsonl.1")
+        with (tmp_path / "crawl.jsonl.1").open("a") as file:
+            file.write("last\n")
+        yield
+        path.write_text("new\n")
+        yield
+        path.write_text("")
+        path.write_text("x\n")
+        yield
+        raise KeyboardInterrupt
+
+    steps = script()
+    next(steps)
+    lines: list[bytes] = []
+    with pytest.raises(KeyboardInterrupt):
+        lines.extend(follow(path, lambda seconds: next(steps)))
+    shown = [*(str(n) for n in range(10, 20)), "a", "half", "last", "new", "x"]
+    assert [line.decode().strip() for line in lines] == shown
+
+
+def test_a_running_crawl_is_followed(world: World) -> None:
+    def answer(asked: Any) -> Any:
+        if asked.path == "/robots.txt":
+            yield missing()
+        elif asked.path == "/hold":
+            while not released:
+                yield 0.05
+            yield html()
+        else:
+            yield html("/hold")
+
+    released: list[bool] = []
+    web = world.web(answer, "site.test")
+    world.conf(f"startUrl {web.url()}")
+    crawler = world.crawl()
+    world.until(lambda: len(world.fates) == 1)
+    follower = world.start("log", "--follow", "--outcome", "success")
+    world.until(lambda: follower.out.count("\n") == 1)
+    assert web.url() in follower.out
+    (world.state / "crawl.jsonl").rename(world.state / "crawl.jsonl.1")
+    crawler.signal(1)
+    world.until(lambda: (world.state / "crawl.jsonl").exists())
+    released.append(True)
+    assert world.finish(crawler) == 0
+    world.until(lambda: follower.out.count("\n") == 2)
+    assert web.url("/hold") in follower.out
+    follower.signal(2)
+    assert world.finish(follower) == 130
