@@ -252,7 +252,8 @@ class Frontier:
         For looking at a stopped crawl: nothing may be added then.
         """
         for key, value in self.values().items():
-            value.load(manifest[key], now)
+            if key in manifest:  # states of earlier versions lack some
+                value.load(manifest[key], now)
         self._seen.read(manifest["seen"])
         self._store.load(manifest[KEY])
 
