@@ -29,18 +29,19 @@ class Finishing:
     def __repr__(self) -> str:
         return f"<Finishing {'begun' if self._steps else 'not begun'}>"
 
-    def step(self, now: float, stop: bool) -> bool:
+    def step(self, now: float, stop: bool, *, complete: bool) -> bool:
         """Do a slice; return whether the work is done, or abandoned `grace` seconds after `stop`.
 
-        After an OSError it begins anew.
+        `complete`: the crawl came to its end. After an OSError the work begins anew.
         """
         if stop:
             self._stop_by = min(self._stop_by, now + self._grace)
         self.left = now >= self._stop_by
         if self.left:
             return True
-        steps = self._refresher.finish() if self._steps is None else self._steps
-        self._steps = None
+        steps, self._steps = self._steps, None
+        if steps is None:
+            steps = self._refresher.finish(complete=complete)
         work = Slice(self._clock)
         for _ in steps:
             if work.over:
@@ -112,7 +113,8 @@ class Stopping:
     def _finish(self, now: float, stop: bool) -> bool:
         """Do a slice of the outputs' last work if the disk has room; return whether it is done."""
         stalled = self._disk_pause.stalls(now)
-        done = not stalled and self._finishing.step(now, stop)
+        complete = self.ending is Ending.FINISHED
+        done = not stalled and self._finishing.step(now, stop, complete=complete)
         self.deadline = inf if done or stalled else now
         self.ending = Ending.STOPPED if self._finishing.left else self.ending
         return done

@@ -73,8 +73,10 @@ class OnDisk:
         """Delete the state of an earlier crawl, or continue it; then queue `seeds`."""
         if start is Start.SCRATCH:
             self._state.clear(self._saved)
-        elif start is Start.RESUME:
+        if start is Start.RESUME:
             self._frontier.resume(now, ended=self._state.load(self._saved, now))
+        else:
+            self.output.refresher.begin()
         for url in seeds:
             self._logins.learn(url)
             self._frontier.seed(url)

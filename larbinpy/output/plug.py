@@ -103,6 +103,9 @@ class FailureListener(Output, Protocol):
 class Refresher(Protocol):
     """An output that has pages of an earlier crawl and fetches only those that changed."""
 
+    def begin(self) -> None:
+        """Begin a refresh: a crawl that does not continue a stopped one. Comes before any page."""
+
     def conditions(self, url: str) -> Sequence[str]:
         """Return header lines for a request for `url`, so that it is sent only if it changed."""
 
@@ -116,15 +119,18 @@ class Refresher(Protocol):
     def moved(self, url: str, target: str) -> None:
         """Note that `url` redirects to `target`."""
 
-    def finish(self) -> Iterator[None]:
+    def finish(self, *, complete: bool) -> Iterator[None]:
         """Do the work that remains after all pages are fetched, in steps.
 
-        The crawl may stop after any step, or at an `OSError`; the work then begins anew.
+        `complete`: the crawl came to its end, without a limit or a stop. The crawl may stop after any step, or at an `OSError`; the work then begins anew.
         """
 
 
 class NoRefresh:
     """A refresher without pages of an earlier crawl."""
+
+    def begin(self) -> None:
+        pass
 
     def conditions(self, url: str) -> Sequence[str]:
         return ()
@@ -135,7 +141,7 @@ class NoRefresh:
     def moved(self, url: str, target: str) -> None:
         pass
 
-    def finish(self) -> Iterator[None]:
+    def finish(self, *, complete: bool) -> Iterator[None]:
         return iter(())
 
 

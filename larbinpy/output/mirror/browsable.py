@@ -12,10 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from larbinpy.errors import UserError
-from larbinpy.outcome import Outcome
+from larbinpy.outcome import Outcome, Trait
+from larbinpy.output.mirror.account import GONE, Kind
 from larbinpy.output.mirror.catalog import Catalog, Entry
+from larbinpy.output.mirror.front_page import FrontPage
+from larbinpy.output.mirror.gone import BEGINNING, Gone
 from larbinpy.output.mirror.naming import Names
 from larbinpy.output.mirror.originals import Originals
+from larbinpy.output.mirror.paths import Spelling
 from larbinpy.output.mirror.relinking import Relinking
 from larbinpy.page import Page
 from larbinpy.parse import Form, form_of, may_link
@@ -31,8 +35,6 @@ _CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 #: Bytes of a large file, which takes more than a few milliseconds to read. If it did not change, it
 #: is read only if it may have links.
 _LARGE = 1 << 20
-#: Bytes at the beginning of a file that show whether it may have links.
-_BEGINNING = 1 << 16
 
 
 @dataclass(slots=True, frozen=True)
@@ -43,6 +45,10 @@ class MirrorSettings:
     keep_originals: bool = False
     #: Names in lower case, for disks that ignore case.
     lower_case: bool = False
+    #: How names are spelled in a new mirror; a mirror keeps the spelling it was begun with.
+    spelling: Spelling = Spelling.ASCII
+    #: Remove pages that are gone.
+    purge: bool = False
     #: Fetch stored pages only if they have changed.
     conditional: bool = True
     #: Read unchanged pages whole, however large, because another output keeps them, too.
@@ -62,15 +68,21 @@ class BrowsableMirror:
         try:
             self._lock = LineFile(_LOCK, folder=self._root)
             self._catalog = Catalog(directory)
-            self._names = Names(self._catalog, self._root, lower_case=settings.lower_case)
+            spelling = self._catalog.spelling(settings.spelling)
+            # Windows ignores case.
+            lower = settings.lower_case or spelling is Spelling.WINDOWS
+            self._names = Names(self._catalog, self._root, spelling, lower_case=lower)
         except BaseException:
             os.close(self._root)
             raise
+        self._account = self._catalog.account
         self._tree = self._names.tree
         self._originals = Originals(self._tree)
         self._relinking = Relinking(
             self._catalog, self._names, self._originals, keep=settings.keep_originals
         )
+        self._gone = Gone(self._catalog, self._tree, self._originals, purge=settings.purge)
+        self._front_page = FrontPage(self._catalog, self._tree, self._originals)
         self._pages = self._bytes = self._unchanged = 0
 
     def __repr__(self) -> str:
@@ -81,13 +93,25 @@ class BrowsableMirror:
     def loaded(self, page: Page) -> None:
         if page.not_modified:
             self._unchanged += 1
+            kind, had = Kind.UNCHANGED, True
         else:
-            self._take(page)
+            kind, had = self._take(page)
+        self._account.note(page, kind, had=had)
         self._pages += 1
         self._bytes += len(page.body)
 
     def failed(self, url: Url, outcome: Outcome) -> None:
-        pass
+        self.missed(Page(url, outcome))
+
+    def missed(self, page: Page) -> None:
+        had = self._catalog.get(page.url.href) is not None
+        if Trait.SPARED in page.outcome.traits:
+            kind = Kind.OTHER
+        elif had and page.status in GONE:
+            kind = Kind.GONE
+        else:
+            kind = Kind.FAILED
+        self._account.note(page, kind, had=had)
 
     def stats(self) -> dict[str, object]:
         return {
@@ -118,21 +142,25 @@ class BrowsableMirror:
         self._lock.close()
         os.close(self._root)
 
-    def _take(self, page: Page) -> None:
+    def _take(self, page: Page) -> tuple[Kind, bool]:
+        """Store a page; return what it is to the mirror, and whether that had an older copy."""
         old, entry = self._catalog.get(page.url.href), self._entry(page)
         self._catalog.note_change()
         twin = self._twin(entry) if old is None else None
         if twin is not None:
             self._catalog.move(entry.url, twin.url)
-            return
+            return Kind.OTHER, False
         is_same = old is not None and (old.digest, old.path) == (entry.digest, entry.path)
         if not is_same or not self._is_there(entry):
             if entry.form is not None:
                 self._originals.write(entry.url, page.body)
             self._tree.write(entry.path, page.body, entry.modified)
         self._catalog.put(entry)
-        if old is not None and old.path != entry.path:
+        if old is None:
+            return Kind.NEW, False
+        if old.path != entry.path:
             self._names.leave(old.path, entry.path)
+        return Kind.UNCHANGED if old.digest == entry.digest else Kind.CHANGED, True
 
     def _entry(self, page: Page) -> Entry:
         url, form = page.url.href, form_of(page)
@@ -157,6 +185,10 @@ class BrowsableMirror:
         return twin if twin.path != entry.path else None
 
     # Refreshing a stored mirror.
+
+    def begin(self) -> None:
+        self._account.begin()
+        self._catalog.commit()
 
     def conditions(self, url: str) -> list[str]:
         """Return header lines that ask for `url` only if it changed; none if it must be sent."""
@@ -186,9 +218,11 @@ class BrowsableMirror:
         """Note a redirect: links to `url` will lead to the file of `target`."""
         self._catalog.move(url, target)
 
-    def finish(self) -> Iterator[None]:
-        """Rewrite the links of all pages."""
-        return self._relinking.steps()
+    def finish(self, *, complete: bool) -> Iterator[None]:
+        """Find, and perhaps remove, pages that are gone; rewrite the links of the others."""
+        yield from self._gone.steps(complete=complete)
+        self._front_page.write()
+        yield from self._relinking.steps()
 
     def _is_there(self, entry: Entry) -> bool:
         if entry.form is not None:
@@ -214,7 +248,7 @@ class BrowsableMirror:
         if self._settings.whole or entry.size <= _LARGE:
             return False
         page = Page(Url(entry.url, 0), Outcome.SUCCESS, 200, entry.headers)
-        page.body = self._tree.read(entry.path, _BEGINNING) or b""
+        page.body = self._tree.read(entry.path, BEGINNING) or b""
         return not may_link(page)
 
 

@@ -5,17 +5,19 @@ last checkpoint are one transaction: a kill undoes it, and a resumed crawl fetch
 as for every output. SQLite's page cache bounds the memory, however large the mirror.
 """
 
-import errno
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
+from larbinpy.output.mirror import account
+from larbinpy.output.mirror.account import Account
+from larbinpy.output.mirror.database import Database
+from larbinpy.output.mirror.paths import Spelling
 from larbinpy.parse import Form
 
 NAME = ".larbinpy-catalog"
@@ -25,8 +27,11 @@ CREATE TABLE IF NOT EXISTS page (
     headers TEXT NOT NULL, charset TEXT, digest BLOB NOT NULL, form TEXT, size INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS moved (url TEXT PRIMARY KEY, target TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS leaving (old TEXT PRIMARY KEY, new TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS purged (path TEXT PRIMARY KEY, url TEXT NOT NULL) WITHOUT ROWID;
 """
 _COLUMNS = "url, path, headers, charset, digest, form, size"
+#: The fact that keeps the spelling of names.
+_SPELLING = "fileNames"
 #: Longer chains of redirects are loops, or longer than a crawl follows.
 _MAX_HOPS = 10
 #: Pages read at once by `pages`.
@@ -68,36 +73,19 @@ class Entry:
             return None
 
 
-@contextmanager
-def _as_os_error() -> Iterator[None]:
-    """Raise errors of SQLite as `OSError`, as all outputs do."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
-        number = errno.ENOSPC if full else errno.EIO
-        raise OSError(number, f"{os.strerror(number)} ({error})", NAME) from error
-
-
 class Catalog:
     """The catalog in `folder`, made if it is missing. Only one writer may open it.
 
-    `pages` reads `batch` rows at once. All SQL is in this class, so it has many methods: one for
-    each query and each change.
+    `pages` reads `batch` rows at once. The SQL about pages is in this class, so it has many
+    methods: one for each query and each change.
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, batch: int = _BATCH) -> None:
         self._batch = batch
-        self._path = path = Path(folder) / NAME
-        if path.is_symlink():
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
-        with _as_os_error():
-            self._base = sqlite3.connect(path, isolation_level=None)
-            # Each checkpoint syncs the file system, and with it the files of the catalog.
-            self._base.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;")
-            self._base.executescript(_SCHEMA)
-            [[version]] = self._base.execute("PRAGMA user_version")
-        self._rewritten = bool(version == 0)
+        self.base = Database(Path(folder) / NAME, _SCHEMA + account.SCHEMA)
+        #: How each URL of the latest crawl ended.
+        self.account = Account(self.base)
+        self._rewritten = self.base.first("PRAGMA user_version") == (0,)
         #: Number of changes to files and redirects, after which links must be rewritten.
         self.changes = 0
 
@@ -115,53 +103,50 @@ class Catalog:
 
     def _note(self, *, done: bool) -> None:
         if done != self._rewritten:
-            self._write(f"PRAGMA user_version={0 if done else 1}")
+            self.base.write(f"PRAGMA user_version={0 if done else 1}")
             self.commit()
             self._rewritten = done
 
-    def _write(self, command: str, values: Iterable[object] = ()) -> None:
-        with _as_os_error():
-            if not self._base.in_transaction:
-                self._base.execute("BEGIN")
-            self._base.execute(command, tuple(values))
-
-    def _first(self, command: str, *values: object) -> tuple[str, ...] | None:
-        with _as_os_error():
-            row: tuple[str, ...] | None = self._base.execute(command, values).fetchone()
-            return row
-
     def commit(self) -> None:
-        with _as_os_error():
-            if self._base.in_transaction:
-                self._base.execute("COMMIT")
+        self.base.commit()
+
+    def spelling(self, wanted: Spelling) -> Spelling:
+        """Return the spelling of names that the mirror was begun with; a new one has `wanted`."""
+        kept = self.base.fact(_SPELLING)
+        if not kept or self.is_empty:
+            # A mirror without this fact is older than the choice.
+            kept = wanted.value if self.is_empty else Spelling.ASCII.value
+            self.base.note_fact(_SPELLING, kept)
+            self.commit()
+        return Spelling(kept)
 
     @property
     def is_empty(self) -> bool:
         both = "SELECT url FROM page UNION ALL SELECT url FROM moved LIMIT 1"
-        return self._first(both) is None
+        return self.base.first(both) is None
 
     def get(self, url: str) -> Entry | None:
-        row = self._first(f"SELECT {_COLUMNS} FROM page WHERE url = ?", url)
+        row = self.base.first(f"SELECT {_COLUMNS} FROM page WHERE url = ?", url)
         return None if row is None else _entry(row)
 
     def at(self, path: str) -> Entry | None:
         """Return the page whose file is `path`."""
-        row = self._first(f"SELECT {_COLUMNS} FROM page WHERE path = ?", path)
+        row = self.base.first(f"SELECT {_COLUMNS} FROM page WHERE path = ?", path)
         return None if row is None else _entry(row)
 
     def path_of(self, url: str) -> str | None:
         """Return the file that a link to `url` leads to, also through redirects."""
-        for target in self._chain(url):
-            row = self._first("SELECT path FROM page WHERE url = ?", target)
+        for target in self.chain(url):
+            row = self.base.first("SELECT path FROM page WHERE url = ?", target)
             if row is not None:
                 return row[0]
         return None
 
-    def _chain(self, url: str) -> list[str]:
+    def chain(self, url: str) -> list[str]:
         """Return the targets of redirects from `url`, the last one first, then `url` itself."""
         chain = [url]
         while len(chain) <= _MAX_HOPS:
-            row = self._first("SELECT target FROM moved WHERE url = ?", chain[-1])
+            row = self.base.first("SELECT target FROM moved WHERE url = ?", chain[-1])
             if row is None:
                 break
             chain.append(row[0])
@@ -171,70 +156,73 @@ class Catalog:
         """Enter a page; it replaces an earlier one of its URL."""
         values = (entry.url, entry.path, json.dumps(entry.headers), entry.charset, entry.digest)
         self.stay(entry.url)
-        self._write(
+        self.base.write(
             f"INSERT INTO page ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
             " ON CONFLICT (url) DO UPDATE SET path = excluded.path, headers = excluded.headers,"
             " charset = excluded.charset, digest = excluded.digest, form = excluded.form,"
             " size = excluded.size",
-            (*values, entry.form, entry.size),
+            *(*values, entry.form, entry.size),
         )
         self.note_change()
 
     def rename(self, url: str, path: str) -> None:
-        self._write("UPDATE page SET path = ? WHERE url = ?", (path, url))
+        self.base.write("UPDATE page SET path = ? WHERE url = ?", path, url)
         self.note_change()
 
     def move(self, url: str, target: str) -> None:
         """Note a redirect."""
-        row = self._first("SELECT target FROM moved WHERE url = ?", url)
+        row = self.base.first("SELECT target FROM moved WHERE url = ?", url)
         if row is None or row[0] != target:
-            self._write("INSERT OR REPLACE INTO moved VALUES (?, ?)", (url, target))
+            self.base.write("INSERT OR REPLACE INTO moved VALUES (?, ?)", url, target)
             self.note_change()
 
     def stay(self, url: str) -> None:
         """Note that `url` does not redirect (any more)."""
-        if self._first("SELECT target FROM moved WHERE url = ?", url) is not None:
-            self._write("DELETE FROM moved WHERE url = ?", (url,))
+        if self.base.first("SELECT target FROM moved WHERE url = ?", url) is not None:
+            self.base.write("DELETE FROM moved WHERE url = ?", url)
             self.note_change()
 
     def leave(self, old: str, new: str) -> None:
         """Note that the file `old` will be removed, as `new` takes its place."""
-        self._write("INSERT OR REPLACE INTO leaving VALUES (?, ?)", (old, new))
+        self.base.write("INSERT OR REPLACE INTO leaving VALUES (?, ?)", old, new)
 
     def left(self, old: str) -> None:
         """Note that `old` is removed."""
-        self._write("DELETE FROM leaving WHERE old = ?", (old,))
+        self.base.write("DELETE FROM leaving WHERE old = ?", old)
 
     def leaving(self) -> list[tuple[str, str]]:
         """Return the pairs noted by `leave` and not yet by `left`."""
-        with _as_os_error():
-            return self._base.execute("SELECT old, new FROM leaving").fetchall()
+        return [(old, new) for old, new in self.base.rows("SELECT old, new FROM leaving")]
 
-    def pages(self) -> Iterator[Entry]:
-        """Yield all pages in which links are rewritten, in the order they first came."""
-        last: object = 0
-        while True:
-            with _as_os_error():
-                rows = self._base.execute(
-                    f"SELECT id, {_COLUMNS} FROM page WHERE id > ? AND form IS NOT NULL"
-                    f" ORDER BY id LIMIT {self._batch}",
-                    (last,),
-                ).fetchall()
-            if not rows:
-                return
-            for row in rows:
-                yield _entry(row[1:])
-            last = rows[-1][0]
+    def purge(self, url: str, path: str) -> None:
+        """Forget the page `url`; note that its file `path` will be removed."""
+        self.base.write("DELETE FROM page WHERE url = ?", url)
+        self.base.write("INSERT OR REPLACE INTO purged VALUES (?, ?)", path, url)
+
+    def purged(self, path: str) -> None:
+        """Note that the file `path` is removed."""
+        self.base.write("DELETE FROM purged WHERE path = ?", path)
+
+    def purging(self) -> list[tuple[str, str]]:
+        """Return the paths noted by `purge` and not yet by `purged`, and their URLs."""
+        return [(path, url) for path, url in self.base.rows("SELECT path, url FROM purged")]
+
+    def pages(self, *, linking: bool = True) -> Iterator[Entry]:
+        """Yield pages in the order they first came: those whose links are rewritten, or all."""
+        which = "form IS NOT NULL" if linking else "TRUE"
+        command = f"SELECT id, {_COLUMNS} FROM page WHERE {which}"
+        for row in self.base.by_id(command, self._batch):
+            yield _entry(row[1:])
 
     def close(self) -> None:
         """Commit and close. An empty catalog is removed: it would prevent a plain mirror here."""
         try:
             self.commit()
-            is_empty = self.is_empty
+            is_empty = self.is_empty and not any(self.account.counts().values())
         finally:
-            self._base.close()
+            self.base.close()
         if is_empty:
-            self._path.unlink(missing_ok=True)
+            self.base.remove()
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:
@@ -245,15 +233,27 @@ def _entry(row: tuple[Any, ...]) -> Entry:
 
 def is_rewritten(folder: str | os.PathLike[str]) -> bool:
     """Whether all links of the mirror in `folder` are rewritten; True without a catalog."""
-    path = Path(folder) / NAME
-    if not path.exists():
+    if not (Path(folder) / NAME).exists():
         return True
+    return _peek(folder, "PRAGMA user_version") == (0,)
+
+
+def spelling_of(folder: str | os.PathLike[str]) -> Spelling | None:
+    """The spelling of names in the mirror in `folder`; None if there is no mirror."""
+    if not (Path(folder) / NAME).exists() or _peek(folder, "SELECT 1 FROM page") is None:
+        return None
+    row = _peek(folder, "SELECT value FROM fact WHERE name = ?", _SPELLING)
+    return Spelling.ASCII if row is None else Spelling(row[0])
+
+
+def _peek(folder: str | os.PathLike[str], command: str, *values: object) -> tuple[Any, ...] | None:
+    """The first row of a query to the catalog in `folder`; None if it has none or is damaged."""
     try:
-        base = sqlite3.connect(path)
+        base = sqlite3.connect(Path(folder) / NAME)
         try:
-            [[version]] = base.execute("PRAGMA user_version")
+            row: tuple[Any, ...] | None = base.execute(command, values).fetchone()
+            return row
         finally:
             base.close()
     except sqlite3.Error:
-        return False
-    return bool(version == 0)
+        return None

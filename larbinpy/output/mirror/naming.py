@@ -10,15 +10,18 @@ transaction. So after a kill the file is either still in use, or it is removed a
 from contextlib import suppress
 
 from larbinpy.output.mirror.catalog import Catalog, Entry
-from larbinpy.output.mirror.paths import beside, browsable
+from larbinpy.output.mirror.paths import Spelling, beside, browsable
 from larbinpy.output.mirror.tree import Tree
 
 
 class Names:
     """The names in the mirror whose folder `root` is; `tree` has its files."""
 
-    def __init__(self, catalog: Catalog, root: int, *, lower_case: bool) -> None:
+    def __init__(
+        self, catalog: Catalog, root: int, spelling: Spelling, *, lower_case: bool
+    ) -> None:
         self._catalog = catalog
+        self._spelling = spelling
         self._lower_case = lower_case
         self.tree = Tree(root, self._make_way)
         self._clear_away()
@@ -63,14 +66,13 @@ class Names:
         return paths[-1]
 
     def _paths(self, url: str, media_type: str) -> list[str]:
-        return browsable(url, media_type, self._lower_case)
+        return browsable(url, media_type, self._spelling, lower_case=self._lower_case)
 
     def _make_way(self, path: str) -> None:
         """Rename the file or link at `path`; a page gets its next name."""
         entry = self._catalog.at(path)
         if entry is None:
-            folders, slash, name = path.rpartition("/")
-            self.tree.rename(path, folders + slash + beside(name, "#file"))
+            self.tree.rename(path, beside(path, "#file"))
             return
         new = self._free(entry.url, entry.type, but=path)
         # Commit first: if a kill comes before the rename, the next start renames the file. In the

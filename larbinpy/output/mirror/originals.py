@@ -38,6 +38,9 @@ class Originals:
     def has(self, url: str) -> bool:
         return self._tree.size(_path(url)) is not None
 
+    def remove(self, url: str) -> None:
+        self._tree.purge(_path(url))
+
 
 def _path(url: str) -> str:
     name = f"{fingerprint(url):016x}"

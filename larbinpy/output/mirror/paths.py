@@ -19,6 +19,10 @@ URL's own spelling:
 The text after ``#`` starts with a lower-case letter, except in ``#XX``, whose digits are upper
 case, so the marks cannot be confused.
 
+Two other spellings are for those who ask for them (`Spelling`); they keep different URLs apart,
+too. UNICODE shows percent-encoded UTF-8 as its characters. WINDOWS marks what Windows refuses in
+names: ``"*:<>?|``, a final dot, and names of devices; ``h:8080`` becomes ``h+8080``.
+
 The *plain* name of a URL may clash: with a folder (``/a`` and ``/a/b``), with the index of a
 folder (``/a/`` and ``/a/index.html``), or with the other scheme of the host. No other URL has
 its *own* name, and no plain name equals it. `mirror` chooses between the two, as it knows the
@@ -27,7 +31,9 @@ disk.
 
 import re
 from dataclasses import dataclass
+from enum import Enum
 from hashlib import blake2b
+from unicodedata import is_normalized
 
 #: The longest file name of Linux file systems (NAME_MAX), in bytes.
 MAX_NAME = 255
@@ -58,6 +64,20 @@ _UNSAFE = re.compile(r'[^!"$-.0-\[\]-~]')
 _ODD_HOST = re.compile(r"[.~-]|d[0-9]{5,}\Z")
 _HASHED = 2 + 32
 
+# Bytes above ASCII, in the one spelling that is shown as characters, so that this can be undone.
+_ENCODED = re.compile(r"(?:%[89A-F][0-9A-F])+")
+_NOT_ON_WINDOWS = re.compile(r'["*:<>?|]|\.\Z')
+# Windows takes these for devices, whatever follows a dot.
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|com[0-9]|lpt[0-9])(?=\.|\Z)", re.I)
+
+
+class Spelling(Enum):
+    """How names are spelled: the values of fileNames."""
+
+    ASCII = "ascii"
+    UNICODE = "unicode"
+    WINDOWS = "windows"
+
 
 @dataclass(slots=True, frozen=True)
 class Place:
@@ -83,15 +103,30 @@ class Place:
         return "/".join((self.site, *self.folders, self.name))
 
 
-def locate(url: str) -> Place:
-    """Return the place of a canonical http or https URL. Never fails on such a URL."""
+def locate(url: str, spelling: Spelling = Spelling.ASCII, *, lower_case: bool = False) -> Place:
+    """Return the place of a canonical http or https URL. Never fails on such a URL.
+
+    With `lower_case`, characters above ASCII are in lower case.
+    """
+
+    def spelled(name: str) -> str:
+        match spelling:
+            case Spelling.UNICODE:
+                return _in_unicode(name, lower_case=lower_case)
+            case Spelling.WINDOWS:
+                return _for_windows(name)
+            case Spelling.ASCII:
+                return name
+
     scheme, _, rest = url.partition("://")
     authority, _, target = rest.partition("/")
     path, mark, query = target.partition("?")
     *segments, last = path.split("/")
-    site = _encode_host(authority)
-    parts = [_encode(segment) for segment in segments]
-    name = _encode(last or INDEX) + (mark and "?" + _escape(query))
+    if spelling is Spelling.WINDOWS:
+        authority = authority.replace("+", "#2B").replace(":", "+")
+    site = spelled(_encode_host(authority))
+    parts = [spelled(_encode(segment)) for segment in segments]
+    name = spelled(_encode(last or INDEX) + (mark and "?" + _escape(query)))
     kind = "file" if last else "folder"
     folders = [_fit(part) for part in parts]
     kept = _depth_kept(_fit(site), folders, _fit(name))
@@ -109,14 +144,16 @@ def locate(url: str) -> Place:
     )
 
 
-def browsable(url: str, media_type: str, lower_case: bool = False) -> list[str]:
+def browsable(
+    url: str, media_type: str, spelling: Spelling = Spelling.ASCII, *, lower_case: bool = False
+) -> list[str]:
     """Return paths whose ending shows a browser the type of the file, the plainest first.
 
     Browsers and web servers go by the end of a name, so an ending for `media_type` is added if
     it is missing. Other URLs may want the first path, too; no other URL has the last. With
     `lower_case` no two paths differ in case alone.
     """
-    place = locate(url)
+    place = locate(url, spelling, lower_case=lower_case)
     endings = _ENDINGS.get(media_type, ("",))
     ending = "" if place.name.lower().endswith(endings) else endings[0]
     marked = _shorten(place.name, url, MAX_NAME - len(ending))
@@ -125,9 +162,40 @@ def browsable(url: str, media_type: str, lower_case: bool = False) -> list[str]:
     return [path.lower() for path in paths] if lower_case else paths
 
 
-def beside(name: str, ending: str) -> str:
-    """Return a name for a companion of the file `name`; `ending` begins with "#"."""
-    return _fit(name, ending)
+def beside(path: str, ending: str) -> str:
+    """Return the path of a companion of the file `path`; `ending` begins with "#"."""
+    folders, slash, name = path.rpartition("/")
+    return folders + slash + _fit(name, ending)
+
+
+def original_beside(path: str) -> str:
+    """Return the path of the original that keepOriginals keeps beside the page `path`."""
+    return beside(path, "#.orig")
+
+
+def _in_unicode(name: str, *, lower_case: bool) -> str:
+    """Return `name` with percent-encoded UTF-8 as characters, if it is the same after NFC.
+
+    Some file systems normalise names; the names of two URLs must differ there, too.
+    """
+    shown = _ENCODED.sub(_show, name)
+    if lower_case:
+        shown = shown.lower()
+    return shown if is_normalized("NFC", shown) else name
+
+
+def _show(match: re.Match[str]) -> str:
+    """Return the encoded characters; if one could mislead or is invalid, leave all encoded."""
+    try:
+        text = bytes.fromhex(match[0].replace("%", "")).decode()
+    except ValueError:
+        return match[0]
+    return text if text.isprintable() else match[0]
+
+
+def _for_windows(name: str) -> str:
+    name = _NOT_ON_WINDOWS.sub(_mark_bytes, name)
+    return f"#{ord(name[0]):02X}{name[1:]}" if _DEVICE.match(name) else name
 
 
 def _escape(text: str) -> str:
@@ -152,7 +220,7 @@ def _encode_host(authority: str) -> str:
 
 
 def _fit(name: str, ending: str = "") -> str:
-    if len(name) + len(ending) <= MAX_NAME:
+    if _size(name) + len(ending) <= MAX_NAME:
         return name + ending
     return _shorten(name, name, MAX_NAME - len(ending)) + ending
 
@@ -164,7 +232,13 @@ def _fold(deep: list[str], name: str) -> str:
 
 def _shorten(shown: str, whole: str, room: int = MAX_NAME) -> str:
     digest = blake2b(whole.encode(), digest_size=16).hexdigest()
-    return f"{shown[: room - _HASHED]}#h{digest}"
+    start = shown.encode()[: room - _HASHED].decode(errors="ignore")
+    return f"{start}#h{digest}"
+
+
+def _size(name: str) -> int:
+    """The bytes of `name` on the disk."""
+    return len(name) if name.isascii() else len(name.encode())
 
 
 def _depth_kept(site: str, folders: list[str], name: str) -> int:
@@ -173,12 +247,12 @@ def _depth_kept(site: str, folders: list[str], name: str) -> int:
     Whether a folder is kept depends only on the path up to it, so two URLs that share a
     folder agree on its name.
     """
-    length = len(site) + sum(1 + len(folder) for folder in folders) + 1 + len(name)
+    length = _size(site) + sum(1 + _size(folder) for folder in folders) + 1 + _size(name)
     if length <= MAX_PATH and len(folders) <= MAX_DEPTH:
         return len(folders)
-    room = MAX_PATH - len(site) - 1 - MAX_NAME
+    room = MAX_PATH - _size(site) - 1 - MAX_NAME
     for count, folder in enumerate(folders[:MAX_DEPTH]):
-        room -= 1 + len(folder)
+        room -= 1 + _size(folder)
         if room < 0:
             return count
     return MAX_DEPTH

@@ -13,13 +13,10 @@ from larbinpy.output.mirror.catalog import Catalog, Entry
 from larbinpy.output.mirror.links import Relative
 from larbinpy.output.mirror.naming import Names
 from larbinpy.output.mirror.originals import Originals
-from larbinpy.output.mirror.paths import beside
+from larbinpy.output.mirror.paths import original_beside
 from larbinpy.page import Page
 from larbinpy.parse import rewriting
 from larbinpy.url import Url
-
-#: Ending of the name of an original that is kept beside its page; no URL has it (see `paths`).
-_KEPT = "#.orig"
 
 
 class Relinking:
@@ -65,9 +62,7 @@ class Relinking:
         if self._catalog.get(entry.url) != entry:
             return  # it was fetched again between the steps; the next pass rewrites it
         if self._keep and body != original:
-            folders, slash, name = entry.path.rpartition("/")
-            kept = folders + slash + beside(name, _KEPT)
-            self._tree.write(kept, original, entry.modified)
+            self._tree.write(original_beside(entry.path), original, entry.modified)
         if self._tree.read(entry.path, len(body) + 1) != body:
             self._tree.write(entry.path, body, entry.modified)
             self.rewritten += 1

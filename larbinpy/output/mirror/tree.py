@@ -64,6 +64,10 @@ class Tree:
         found = self._stat(path)
         return found.st_size if found is not None and S_ISREG(found.st_mode) else None
 
+    def exists(self, path: str) -> bool:
+        """Whether there is anything of that name."""
+        return self._stat(path) is not None
+
     def is_folder(self, path: str) -> bool:
         found = self._stat(path)
         return found is not None and S_ISDIR(found.st_mode)
@@ -79,6 +83,20 @@ class Tree:
             return
         with suppress(OSError), self._parent(path) as (folder, name):
             discard(name, folder=folder)
+
+    def purge(self, path: str) -> None:
+        """Remove the file `path` and the folders that this empties; nothing if it is no file."""
+        if self.size(path) is None:
+            return
+        with self._parent(path) as (folder, name):
+            os.unlink(name, dir_fd=folder)
+        above, _, _ = path.rpartition("/")
+        # Ends at the first folder that has something else in it.
+        with suppress(OSError):
+            while above:
+                with self._parent(above) as (folder, name):
+                    os.rmdir(name, dir_fd=folder)
+                above, _, _ = above.rpartition("/")
 
     @contextmanager
     def _parent(self, path: str) -> Iterator[tuple[int, str]]:

@@ -1,0 +1,257 @@
+"""Finds the pages of a refreshed mirror that are gone, and removes them if asked.
+
+A page is gone if the server says so (404 or 410), or if it was not asked for and no page that is
+still there links to it. The second kind is known only after a complete crawl, and from the pages
+themselves: a page that failed keeps its old copy, and with it all that this links to. So does a
+link that was left out because of new settings.
+
+A page is removed from the catalog first, which notes the file; then the file is removed. After a
+kill the next start removes the files that are noted.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+
+from larbinpy.outcome import Outcome
+from larbinpy.output.mirror.account import Kind
+from larbinpy.output.mirror.catalog import Catalog, Entry
+from larbinpy.output.mirror.database import Database
+from larbinpy.output.mirror.originals import Originals
+from larbinpy.output.mirror.paths import original_beside
+from larbinpy.output.mirror.tree import Tree
+from larbinpy.page import Page
+from larbinpy.parse import may_link, read
+from larbinpy.url import Url, host_of
+
+#: Bytes at the beginning of a file that show whether it may have links.
+BEGINNING = 1 << 16
+#: Links that are remembered as seen. Pages of a site link to the same few thousand others.
+_REMEMBERED = 50_000
+#: Pages removed in one transaction.
+_BATCH = 100
+#: A removal of more files than this, and of more than half of the mirror, is refused: it is
+#: far more likely that the site shows something else for a while.
+_MANY = 10
+_HERE = frozenset({Kind.NEW, Kind.CHANGED, Kind.UNCHANGED})
+
+
+class Gone:
+    """Finds the pages that are gone; with `purge`, removes them."""
+
+    def __init__(self, catalog: Catalog, tree: Tree, originals: Originals, *, purge: bool) -> None:
+        self._catalog = catalog
+        self._account = catalog.account
+        self._tree = tree
+        self._originals = originals
+        self._purge = purge
+        self._unasked = Unasked(catalog.base)
+        self._clear_away()
+
+    def __repr__(self) -> str:
+        return f"<Gone {'purging' if self._purge else 'counting'}>"
+
+    def steps(self, *, complete: bool) -> Iterator[None]:
+        """Find the pages that are gone, in short steps; `complete`: the crawl left nothing out.
+
+        May be interrupted and begun again at any time.
+        """
+        self._account.refuse("" if complete else "the crawl did not come to its end")
+        if complete:
+            yield from self._find()
+            if self._purge:
+                self._account.refuse(self._refusal())
+                if not self._account.refusal:
+                    yield from self._remove()
+        self._catalog.commit()
+
+    def _find(self) -> Iterator[None]:
+        """Note the pages that were not asked for and that nothing leads to."""
+        self._unasked.begin()
+        if self._unasked.any:
+            lead = lru_cache(_REMEMBERED)(self._lead)
+            for start in self._account.starts():
+                lead(start)
+            for entry in self._catalog.pages(linking=False):
+                kind = self._account.kind(entry.url)
+                if kind is not None and kind is not Kind.GONE:
+                    yield from self._follow(entry, lead)
+            while (url := self._unasked.take()) is not None:
+                linked = self._catalog.get(url)
+                if linked is not None:
+                    yield from self._follow(linked, lead)
+        yield from self._unasked.finish()
+
+    def _lead(self, url: str) -> None:
+        """Note that a page leads to `url`, also by redirects of earlier crawls."""
+        for each in self._catalog.chain(url):
+            self._unasked.link(each)
+
+    def _follow(self, entry: Entry, lead: Callable[[str], None]) -> Iterator[None]:
+        body = self._body(entry)
+        if body:
+            page = Page(Url(entry.url, 0), Outcome.SUCCESS, 200, entry.headers, body)
+            yield
+            for link in read(page, "").links:
+                lead(link.url)
+            yield
+
+    def _body(self, entry: Entry) -> bytes:
+        """The page as received if it may have links, else nothing."""
+        if entry.form is not None:
+            return self._originals.read(entry.url, entry.size) or b""
+        page = Page(Url(entry.url, 0), Outcome.SUCCESS, 200, entry.headers)
+        page.body = self._tree.read(entry.path, BEGINNING) or b""
+        if entry.size <= len(page.body) or not may_link(page):
+            return page.body if may_link(page) else b""
+        return self._tree.read(entry.path, entry.size) or b""
+
+    def _refusal(self) -> str:
+        """Why nothing is removed, although the crawl is complete; "" for no reason."""
+        started = False
+        for start in self._account.starts():
+            kind = self._account.kind(start)
+            if kind is None:
+                continue  # a seed of an earlier refresh only
+            started = True
+            reason = self._lost(start, kind)
+            if reason:
+                return reason
+        if not started:
+            return "no start page was fetched"
+        going, all_pages = self._unasked.going()
+        if going > _MANY and going > all_pages // 2:
+            return f"{going} of {all_pages} files would be removed, more than half"
+        return ""
+
+    def _lost(self, start: str, kind: Kind) -> str:
+        """Why the page that the seed `start` leads to is not the one that it was; "" if it is."""
+        if kind in _HERE:
+            return ""
+        if kind is not Kind.OTHER:
+            return f"{start} could not be fetched"
+        last, *way = self._catalog.chain(start)
+        found = self._account.kind(last)
+        if not way:
+            return ""  # a copy of another start page
+        if found not in _HERE:
+            return f"{start} redirects to {last}, which could not be fetched"
+        is_other = found is Kind.NEW and self._account.was_known(start)
+        if is_other or any(self._catalog.get(url) is not None for url in way):
+            return f"{start} redirects to another page now, {last}"
+        return ""
+
+    def _remove(self) -> Iterator[None]:
+        for pairs in self._unasked.batches_to_go(_BATCH):
+            self._catalog.note_change()
+            for url, path in pairs:
+                self._catalog.purge(url, path)
+                self._unasked.went(url)
+            # Commit first: after a kill the catalog must not name a file that is gone.
+            self._catalog.commit()
+            yield
+            self._clear_away()
+            yield
+
+    def _clear_away(self) -> None:
+        """Remove the files that the catalog notes as purged."""
+        for path, url in self._catalog.purging():
+            if self._catalog.at(path) is None:
+                self._tree.purge(path)
+                self._tree.purge(original_beside(path))
+                if self._catalog.get(url) is None:
+                    self._originals.remove(url)
+            self._catalog.purged(path)
+        self._catalog.commit()
+
+
+class Unasked:
+    """The pages of the catalog that the crawl did not ask for, while it is found what leads to them.
+
+    They are in a temporary table, so the memory is bounded. Those that nothing leads to become
+    rows of the account.
+    """
+
+    def __init__(self, base: Database) -> None:
+        self._base = base
+
+    def __repr__(self) -> str:
+        return f"<Unasked in {self._base!r}>"
+
+    def begin(self) -> None:
+        """List the pages without a row in the account. None of them is linked yet."""
+        write = self._base.write
+        write(f"DELETE FROM fate WHERE kind = '{Kind.UNLINKED.value}' AND NOT purged")
+        write(
+            "CREATE TEMP TABLE IF NOT EXISTS unasked (id INTEGER PRIMARY KEY,"
+            " url TEXT UNIQUE, state TEXT NOT NULL DEFAULT 'unlinked')"
+        )
+        write("CREATE INDEX IF NOT EXISTS temp.by_state ON unasked (state)")
+        write("DELETE FROM unasked")
+        write(
+            "INSERT INTO unasked (url) SELECT url FROM page WHERE url NOT IN (SELECT url FROM fate)"
+        )
+
+    @property
+    def any(self) -> bool:
+        return self._base.first("SELECT 1 FROM unasked LIMIT 1") is not None
+
+    def link(self, url: str) -> None:
+        """Note that something leads to `url`, which may be any URL."""
+        self._base.write(
+            "UPDATE unasked SET state = 'linked' WHERE url = ? AND state = 'unlinked'", url
+        )
+
+    def take(self) -> str | None:
+        """Return a page that was linked and not taken before."""
+        row = self._base.first("SELECT id, url FROM unasked WHERE state = 'linked' LIMIT 1")
+        if row is None:
+            return None
+        self._base.write("UPDATE unasked SET state = 'taken' WHERE id = ?", row[0])
+        return str(row[1])
+
+    def finish(self) -> Iterator[None]:
+        """Enter those that are still not linked into the account."""
+        unlinked = "SELECT id, url FROM unasked WHERE state = 'unlinked'"
+        for _, url in self._base.by_id(unlinked, _BATCH):
+            self._base.write(
+                "INSERT INTO fate (url, kind, host, requisite, had, outcome, status, tries, detail)"
+                " VALUES (?, ?, ?, 0, 1, '', 0, 0, '')",
+                *(url, Kind.UNLINKED.value, host_of(url)),
+            )
+            yield
+
+    # The pages that are gone.
+
+    def going(self) -> tuple[int, int]:
+        """Return how many pages are to be removed, and how many there are."""
+        self._base.write("CREATE TEMP TABLE IF NOT EXISTS lost (host TEXT PRIMARY KEY)")
+        self._base.write("DELETE FROM lost")
+        # While nothing of a host can be fetched, its files stay.
+        self._base.write(
+            "INSERT INTO lost SELECT host FROM fate GROUP BY host HAVING"
+            " SUM(kind IN ('failed', 'gone')) > 0"
+            " AND SUM(kind NOT IN ('failed', 'gone', 'unlinked')) = 0"
+        )
+        counts = [
+            self._base.first(f"SELECT COUNT(*) FROM {which}")
+            for which in (f"fate JOIN page USING (url) WHERE {_GOING}", "page")
+        ]
+        going, pages = (0 if row is None else int(row[0]) for row in counts)
+        return going, pages
+
+    def batches_to_go(self, size: int) -> Iterator[list[tuple[str, str]]]:
+        """Yield URLs and paths of the pages that are to be removed, after a call of `going`."""
+        last = 0
+        while rows := self._base.rows(
+            f"SELECT fate.id, url, path FROM fate JOIN page USING (url) WHERE {_GOING}"
+            f" AND fate.id > {last} ORDER BY fate.id LIMIT {size}"
+        ):
+            yield [(url, path) for _, url, path in rows]
+            last = rows[-1][0]
+
+    def went(self, url: str) -> None:
+        """Note that the page `url` is removed."""
+        self._base.write("UPDATE fate SET purged = 1 WHERE url = ?", url)
+
+
+_GOING = "kind IN ('gone', 'unlinked') AND host NOT IN (SELECT host FROM lost)"
