@@ -19,6 +19,11 @@ class Ending(Enum):
         self.code = code
 
 
+#: Exit status of a mirror that lacks all files that its pages need from some host; it takes the
+#: place of 0 only.
+INCOMPLETE = 8
+
+
 class CrawlState(Enum):
     """The state of a running crawl; the values are those of `state` in a snapshot.
 

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, Any, TypeVar
 
 import click
@@ -178,3 +179,10 @@ def open_bytes(name: str) -> IO[bytes]:
         return click.open_file(name, "rb")
     except OSError as error:
         raise ConfigError(f"{name}: cannot be read: {error.strerror}") from None
+
+
+def check_writable(file: str) -> None:
+    """Raise ConfigError before a crawl if its report cannot be written to `file` after it."""
+    path = Path(file)
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ConfigError(f"{path}: the report cannot be written there")

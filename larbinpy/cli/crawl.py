@@ -1,16 +1,15 @@
 """``larbinpy crawl``."""
 
-import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any
 
 import click
 
 from larbinpy.cli.common import (
+    check_writable,
     collect_rarely,
     complain,
     config_options,
@@ -89,7 +88,7 @@ def _made(config: Config, seeds: Iterable[str], start: Start, progress: str) -> 
 
 def _run(crawl: Crawl, report: str | None) -> int:
     if report is not None:
-        _check_writable(Path(report))
+        check_writable(report)
     collect_rarely()
     code = crawl.run()
     if report is not None:
@@ -110,9 +109,3 @@ def summary(report: Mapping[str, Any]) -> str:
     if not left and report["exit_code"] not in _EARLY:
         return text
     return f"{text}; {grouped(left)} still queued, --resume continues"
-
-
-def _check_writable(path: Path) -> None:
-    """Raise ConfigError before the crawl if the report cannot be written after it."""
-    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise ConfigError(f"{path}: the report cannot be written there")

@@ -3,31 +3,28 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
 from larbinpy.cli.common import (
-    NOTHING,
-    STOPPED,
+    check_writable,
     collect_rarely,
     complain,
     config_options,
+    files,
     folders,
     load_config,
     plain_errors,
     progress_option,
 )
-from larbinpy.config import DEFAULT_FILE, Config, texts
-from larbinpy.console.text import printable, size
+from larbinpy.cli.mirrored import conclude
+from larbinpy.config import DEFAULT_FILE, Config, ConfigError, texts
 from larbinpy.crawl.crawl import Crawl
 from larbinpy.errors import UserError
-from larbinpy.outcome import Outcome, Trait
-from larbinpy.output.mirror.catalog import NAME, is_rewritten
-from larbinpy.page import Page
+from larbinpy.output.mirror.catalog import NAME, is_rewritten, spelling_of
+from larbinpy.output.mirror.paths import Spelling
 from larbinpy.storage.state import Start, State, StateError
 from larbinpy.storage.store import owed_urls
-from larbinpy.url import Url
 
 #: Defaults of a mirror: deeper, faster and with longer files than a crawl, as the user chose
 #: its one site.
@@ -47,88 +44,76 @@ _IGNORED = (
     *("noExternalLinks", "limitToDomain", "forbiddenExtensions", "specificSearch"),
     *("pageNoDuplicate", "limitTime", "limitPage", "httpPort", "inputPort"),
 )
-#: Failures that are printed at the end; all of them are in the log.
-_SHOWN = 20
-
-
-class MirrorSummary:
-    """An output plug that counts unchanged files and failures for the last lines."""
-
-    def __init__(self) -> None:
-        self.unchanged = 0
-        self.failed_count = 0
-        #: A line for each of the first failures.
-        self.lines: list[str] = []
-
-    def loaded(self, page: Page) -> None:
-        self.unchanged += page.not_modified
-
-    def failed(self, url: Url, outcome: Outcome) -> None:
-        if Trait.SPARED in outcome.traits:
-            return
-        self.failed_count += 1
-        if len(self.lines) < _SHOWN:
-            via = f" (on {url.via})" if url.via else ""
-            self.lines.append(printable(f"  {url.href}{via}: {outcome.words}"))
-
-    def stats(self) -> dict[str, object]:
-        return {"failed": self.failed_count, "unchanged": self.unchanged}
-
-    def close(self) -> None:
-        pass
 
 
 @click.command()
-@click.argument("url")
+@click.argument("urls", nargs=-1, required=True, metavar="URL...")
 @click.argument("directory", metavar="DIR", shell_complete=folders)
 @click.option("--depth", metavar="NUMBER", help="Links to follow from URL [depthInSite, 50].")
 @click.option("--wait", metavar="TIME", help="Time between two requests [waitDuration, 1s].")
 @click.option("--rate", metavar="BYTES", help="Most bytes a second [bondWidth, no limit].")
+@click.option(
+    "--purge", is_flag=True, help="In a refresh, remove the files of pages that are gone."
+)
+@click.option(
+    "--report", metavar="FILE", help="Write a JSON report to FILE at the end.", shell_complete=files
+)
 @config_options
 @progress_option
 def mirror(
-    url: str,
+    urls: tuple[str, ...],
     directory: str,
     depth: str | None,
     wait: str | None,
     rate: str | None,
+    purge: bool,
+    report: str | None,
     config_file: str | None,
     settings: tuple[str, ...],
     allow_private: bool,
     progress: str,
 ) -> None:
-    """Mirror one site below DIR so that it browses offline; run again to refresh it.
+    """Mirror sites below DIR so that they browse offline; run again to refresh them.
 
-    The mirror starts at URL and has all that can be reached from there on the same host,
-    with any path and port.
+    The mirror starts at each URL and has all that can be reached from there on the hosts of the
+    URLs, with any path and port.
+
+    A refresh fetches what changed. A page that fails keeps its old copy. A page that is gone does,
+    too, unless --purge is given: it is gone if the server says so (404, 410), or if a complete
+    refresh finds no link to it. Nothing is removed if a start page fails or leads elsewhere, or
+    if more than half of the mirror would go.
 
     Settings in larbin.conf and the environment that choose how to crawl (your name, waits,
     depth, network) apply. Those that choose what to fetch, where to store it, when to stop or
     which ports to open (startUrl, forbiddenExtensions, limitPage and the like) are ignored;
     --set overrides.
+
+    The exit status is 8 if pages need files of a host to be displayed, and none of them came.
     """
     with plain_errors():
+        if report is not None:
+            check_writable(report)
         config = configuration(
-            url, directory, depth, wait, rate, config_file, settings, allow_private
+            urls, directory, depth, wait, rate, purge, config_file, settings, allow_private
         )
         start = _start(directory, config.state_dir)
         if start is Start.RESUME:
             complain(f"continuing the unfinished mirror in {directory}")
-        summary = MirrorSummary()
-        crawl = Crawl(config, output=summary, start=start, progress=progress)
+        crawl = Crawl(config, start=start, progress=progress)
         collect_rarely()
-        code = crawl.run()
-        _print_summary(crawl.report, summary, config.state_dir)
+        crawl.run()
+        code = conclude(config, crawl.report, report)
         click.echo(f"mirror: {directory}")
         sys.exit(code)
 
 
 def configuration(
-    url: str,
+    urls: Sequence[str],
     directory: str,
     depth: str | None,
     wait: str | None,
     rate: str | None,
+    purge: bool,
     config_file: str | None,
     settings: Sequence[str],
     allow_private: bool,
@@ -138,10 +123,14 @@ def configuration(
     Prints a line if it uses larbin.conf, and one with the settings that it ignores. Raises
     ConfigError.
     """
+    if "://" in directory:
+        raise ConfigError(f"{directory}: give the folder of the mirror as the last argument")
     state = str(Path(directory) / ".larbinpy")
     options = (("depthInSite", depth), ("waitDuration", wait), ("bondWidth", rate))
     more = [
-        *(("startUrl", url), ("outputDir", directory), ("stateDir", state), *_MIRROR),
+        *(("startUrl", url) for url in urls),
+        *(("outputDir", directory), ("stateDir", state), *_MIRROR),
+        *([("purge", "on")] if purge else []),
         *((keyword, value) for keyword, value in options if value is not None),
     ]
     if config_file is None and Path(DEFAULT_FILE).exists():
@@ -154,6 +143,9 @@ def configuration(
     left = [keyword for keyword, text in texts(asked).items() if text != taken[keyword]]
     if left:
         complain(f"ignored for a mirror, unless given with --set: {', '.join(left)}")
+    kept = spelling_of(directory)
+    if kept is not None and config.file_names not in (kept.value, Spelling.ASCII.value):
+        complain(f"{directory} keeps its {kept.value} file names; a new mirror can have others")
     return config
 
 
@@ -187,22 +179,3 @@ def _lost_catalog(directory: str) -> bool:
     """Whether there are files of a mirror, but not the catalog with their URLs."""
     root = Path(directory)
     return not (root / NAME).exists() and any(path.name[0] != "." for path in root.iterdir())
-
-
-def _print_summary(report: dict[str, Any], summary: MirrorSummary, state: str) -> None:
-    if report["exit_code"] != NOTHING:  # the crawl has printed the reasons
-        click.echo(
-            f"{report['stop_reason']}: {report['success']} pages and files of "
-            f"{report['sites']} sites, {summary.unchanged} of them unchanged, "
-            f"{size(report['bytes_received'])} in {report['elapsed_s']} s"
-        )
-    failed = summary.failed_count
-    if failed:
-        click.echo(f"{failed} could not be fetched:")
-        click.echo("\n".join(summary.lines))
-    if failed > len(summary.lines):
-        click.echo(
-            f"  and {failed - len(summary.lines)} more; {Path(state) / 'crawl.jsonl'} has all"
-        )
-    if report["urls_queued"] or report["exit_code"] == STOPPED:
-        click.echo("The mirror is unfinished; run the same command to continue.")

@@ -95,6 +95,15 @@ class Config:
     keep_links: bool = setting(
         "keepLinks", SWITCH, True, "note which pages link to which, to report broken links"
     )
+    file_names: str = setting(
+        "fileNames",
+        choice("ascii", "unicode", "windows"),
+        "ascii",
+        "spelling of file names in a mirror with rewriteLinks: as in URLs, readable, for Windows",
+    )
+    purge: bool = setting(
+        "purge", SWITCH, False, "remove files of pages that are gone when a mirror is refreshed"
+    )
     can_reload: bool = setting(
         "canReload", SWITCH, False, "save the state every second instead of every 5 s"
     )

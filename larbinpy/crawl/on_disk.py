@@ -17,6 +17,7 @@ from larbinpy.output import Output
 from larbinpy.output.link_record import NAME, LinkRecord, NoLinkRecord
 from larbinpy.output.log import CrawlLog
 from larbinpy.output.mirror.browsable import MirrorSettings
+from larbinpy.output.mirror.paths import Spelling
 from larbinpy.output.modes import ArchiveSettings, open_output
 from larbinpy.output.plug import Outputs
 from larbinpy.stats.counters import Stats
@@ -156,7 +157,14 @@ def open_outputs(config: Config, own: Output | None, wall: Clock, warc_file_size
     # An archive holds all pages of its crawl, even those that an earlier crawl has stored.
     conditional = "warc" not in config.output_mode
     whole = "save" in config.output_mode
-    browsable = MirrorSettings(config.keep_originals, config.lower_case_names, conditional, whole)
+    browsable = MirrorSettings(
+        keep_originals=config.keep_originals,
+        lower_case=config.lower_case_names,
+        spelling=Spelling(config.file_names),
+        conditional=conditional,
+        whole=whole,
+        purge=config.purge,
+    )
     return open_output(
         config.output_mode,
         config.output_dir,

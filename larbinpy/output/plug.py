@@ -122,7 +122,8 @@ class Refresher(Protocol):
     def finish(self, *, complete: bool) -> Iterator[None]:
         """Do the work that remains after all pages are fetched, in steps.
 
-        `complete`: the crawl came to its end, without a limit or a stop. The crawl may stop after any step, or at an `OSError`; the work then begins anew.
+        `complete`: the crawl came to its end, without a limit or a stop. The steps may be stopped
+        after any of them, or by an `OSError`; the work then begins anew.
         """
 
 

@@ -20,7 +20,7 @@ class Work(NoRefresh):
     def clock(self) -> float:
         return self.now
 
-    def finish(self) -> Iterator[None]:
+    def finish(self, *, complete: bool) -> Iterator[None]:
         for number in range(10):
             if number == 3 and self.fails:
                 self.fails = False
@@ -34,12 +34,12 @@ def test_it_goes_on_for_a_moment_each_turn_until_it_is_done() -> None:
     work = Work()
     finishing = Finishing(work, work.clock, 10.0)
     counts = []
-    while not finishing.step(work.now, stop=False):
+    while not finishing.step(work.now, stop=False, complete=True):
         counts.append(len(work.done))
     assert counts == [4, 8]
     assert work.done == [*range(10)]
     assert not finishing.left
-    assert finishing.step(work.now, stop=False)
+    assert finishing.step(work.now, stop=False, complete=True)
     assert len(work.done) == 10
 
 
@@ -47,8 +47,8 @@ def test_after_a_full_disk_it_begins_anew() -> None:
     work = Work(fails=True)
     finishing = Finishing(work, work.clock, 10.0)
     with pytest.raises(OSError):
-        finishing.step(0.0, stop=False)
-    while not finishing.step(0.0, stop=False):
+        finishing.step(0.0, stop=False, complete=True)
+    while not finishing.step(0.0, stop=False, complete=True):
         pass
     assert work.done == [0, 1, 2, *range(10)]
 
@@ -56,12 +56,12 @@ def test_after_a_full_disk_it_begins_anew() -> None:
 def test_a_stop_waits_ten_seconds_at_most() -> None:
     work = Work()
     finishing = Finishing(work, work.clock, 10.0)
-    assert not finishing.step(100.0, stop=True)
+    assert not finishing.step(100.0, stop=True, complete=True)
     assert not finishing.left
-    assert finishing.step(110.0, stop=True)
+    assert finishing.step(110.0, stop=True, complete=True)
     assert finishing.left
     assert len(work.done) == 4
 
 
 def test_with_nothing_to_do_it_is_done() -> None:
-    assert Finishing(NoRefresh(), lambda: 0.0, 10.0).step(0.0, stop=False)
+    assert Finishing(NoRefresh(), lambda: 0.0, 10.0).step(0.0, stop=False, complete=True)

@@ -167,7 +167,7 @@ class Account:
             " WHERE kind IN (?, ?) ORDER BY id LIMIT ?",
             *(Kind.FAILED.value, Kind.GONE.value, most),
         )
-        return [Failure(*row[:6], had=bool(row[6]), purged=bool(row[7])) for row in rows]
+        return [Failure(*rest, had=bool(had), purged=bool(purged)) for *rest, had, purged in rows]
 
     def lost_hosts(self, *, most: int) -> list[str]:
         """At most `most` hosts from which pages need a file to be displayed and none came.

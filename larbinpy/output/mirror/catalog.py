@@ -139,7 +139,7 @@ class Catalog:
         for target in self.chain(url):
             row = self.base.first("SELECT path FROM page WHERE url = ?", target)
             if row is not None:
-                return row[0]
+                return str(row[0])
         return None
 
     def chain(self, url: str) -> list[str]:

@@ -73,7 +73,7 @@ class FrontPage:
 
     def _text(self) -> bytes | None:
         """The page; None if no start page is in the mirror."""
-        paths = {}
+        paths: dict[str, str] = {}
         for start in islice(self._catalog.account.starts(), _MOST):
             path = self._catalog.path_of(start)
             if path is not None:

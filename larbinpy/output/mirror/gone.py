@@ -165,7 +165,7 @@ class Gone:
 
 
 class Unasked:
-    """The pages of the catalog that the crawl did not ask for, while it is found what leads to them.
+    """The pages that the crawl did not ask for, while it is found which are linked.
 
     They are in a temporary table, so the memory is bounded. Those that nothing leads to become
     rows of the account.
