@@ -111,7 +111,14 @@ def error(text: str | bytes) -> str:
 
 
 #: Switches that Larbin does not have.
-OURS = ("allow_private", "insecure_tls", "rewrite_links", "keep_originals", "lower_case_names")
+OURS = (
+    "allow_private",
+    "insecure_tls",
+    "rewrite_links",
+    "keep_originals",
+    "lower_case_names",
+    "purge",
+)
 
 
 def test_a_larbin_file_works_unchanged() -> None:

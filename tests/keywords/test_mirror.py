@@ -2,6 +2,7 @@
 
 import errno
 from collections.abc import Iterator
+from urllib.parse import quote
 
 import pytest
 
@@ -28,7 +29,8 @@ def mirrored(world: World) -> dict[str, str]:
     return {
         str(path.relative_to(root)).replace(f":{world.web.port}", ""): path.read_text()
         for path in root.rglob("*")
-        if path.is_file() and not path.relative_to(root).parts[0].startswith(".")
+        if path.is_file() and path.parent != root
+        if not path.relative_to(root).parts[0].startswith(".")
     }
 
 
@@ -67,6 +69,38 @@ def test_lower_case_names_are_for_disks_that_ignore_case(web: Web, crawl: Worlds
     assert {"a.test/X.html", "a.test/x.html"} < set(mirrored(crawl(BROWSE)))
     names = set(mirrored(crawl(f"{BROWSE} lowerCaseNames")))
     assert {"a.test/x.html", "a.test/x#file.html"} < names
+
+
+@effect_of("fileNames")
+def test_file_names_are_spelled_as_asked(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", "/caf%C3%A9?x:y")
+    web.pages("a.test/caf%C3%A9?x:y")
+    found = {how: mirrored(crawl(f"{BROWSE} getCGI fileNames {how}")) for how in NAMES}
+    for how, name in NAMES.items():
+        [(path, home)] = [each for each in found[how].items() if each[0].endswith("/index.html")]
+        folder = path.removesuffix("index.html")
+        assert set(found[how]) == {path, folder + name}
+        assert f'href="{quote(name)}"' in home
+        assert (":" in path) is False or how != "windows"
+
+
+NAMES = {
+    "ascii": "caf%C3%A9?x:y.html",
+    "unicode": "caf\u00e9?x:y.html",
+    "windows": "caf%c3%a9#3fx#3ay.html",
+}
+
+
+@effect_of("purge")
+def test_purge_removes_pages_that_are_gone(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", "/x")
+    web.pages("a.test/x")
+    for lines, left in ((BROWSE, 2), (f"{BROWSE} purge", 1)):
+        web.pages("a.test/x")
+        first = crawl(BROWSE)
+        del web.places["a.test/x"]
+        second = crawl(lines, folder=first.folder, start=Start.SCRATCH)
+        assert len(mirrored(second)) == left
 
 
 # Requisites.
@@ -241,8 +275,8 @@ def test_a_crawl_is_not_finished_while_links_are_rewritten(
     web.pages("a.test/x")
     finish, states = BrowsableMirror.finish, []
 
-    def noted(mirror: BrowsableMirror) -> Iterator[None]:
-        for step in finish(mirror):
+    def noted(mirror: BrowsableMirror, *, complete: bool) -> Iterator[None]:
+        for step in finish(mirror, complete=complete):
             states.append(crawl.world.snapshot("state"))
             yield step
 
@@ -267,7 +301,7 @@ def test_rewriting_is_a_part_of_resume(
     web.page("a.test/", "/x", "/y")
     web.pages("a.test/x", "a.test/y")
 
-    def killed(_mirror: BrowsableMirror) -> Iterator[None]:
+    def killed(_mirror: BrowsableMirror, *, complete: bool) -> Iterator[None]:
         """Killed once the state says that no URL is owed; each step takes a turn."""
         while [*owed_urls(State(crawl.world.folder / "state"))]:
             crawl.world.clock.now += 0.03

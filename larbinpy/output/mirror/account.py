@@ -167,7 +167,10 @@ class Account:
             " WHERE kind IN (?, ?) ORDER BY id LIMIT ?",
             *(Kind.FAILED.value, Kind.GONE.value, most),
         )
-        return [Failure(*rest, had=bool(had), purged=bool(purged)) for *rest, had, purged in rows]
+        return [
+            Failure(url, outcome, status, tries, via, detail, had=bool(had), purged=bool(purged))
+            for url, outcome, status, tries, via, detail, had, purged in rows
+        ]
 
     def lost_hosts(self, *, most: int) -> list[str]:
         """At most `most` hosts from which pages need a file to be displayed and none came.
