@@ -1,5 +1,6 @@
 """`larbinpy mirror`: a first run, a refresh, and an interrupted run."""
 
+import json
 import shutil
 import signal
 from collections.abc import Callable, Iterable, Iterator
@@ -56,12 +57,12 @@ def world(tmp_path: Path) -> Iterator[World]:
     made.close()
 
 
-def mirror(world: World, url: str) -> list[str]:
+def mirror(world: World, *urls: str) -> list[str]:
     """The command line, with settings that make it work on loopback, without delays."""
     host, port = world.names.address
     wanted = [f"dnsServer={host}:{port}", "waitBy=site", "retryWait=0.1", "fetchInfo"]
     more = [word for setting in wanted for word in ("--set", setting)]
-    return ["mirror", url, "site", "--wait", "0", "--allow-private", "--progress", "none", *more]
+    return ["mirror", *urls, "site", "--wait", "0", "--allow-private", "--progress", "none", *more]
 
 
 def files(world: World) -> dict[str, str]:
@@ -174,6 +175,99 @@ def test_the_summary_names_urls_that_robots_txt_forbids(world: World) -> None:
     web = world.web(site, "a.test")
     crawler = world.larbinpy(*mirror(world, web.url()))
     assert f"{web.url('/secret')} (on {web.url()}): robots.txt refuses it" in crawler.out
+
+
+def changing(pages: dict[str, bytes]) -> Callable[[Asked], Iterable[Step]]:
+    """A site with these pages, which the test may change."""
+
+    def site(asked: Asked) -> Iterable[Step]:
+        return [pages.get(asked.path, missing())]
+
+    return site
+
+
+def test_several_sites_are_in_one_mirror(world: World) -> None:
+    one = world.web(changing({"/": html("/x"), "/x": html("/")}), "a.test")
+    two = world.web(changing({"/start": html("/y", one.url("/x")), "/y": html()}), "b.test")
+    crawler = world.larbinpy(*mirror(world, one.url(), two.url("/start")))
+    assert crawler.process.returncode == 0, crawler.err
+    assert set(files(world)) == {"index.html", "x.html", "start.html", "y.html"}
+    assert f'<a href="../a.test%3A{one.port}/x.html">' in files(world)["start.html"]
+    front = (world.folder / "site/index.html").read_text()
+    assert f'href="a.test%3A{one.port}/index.html"' in front
+    assert f'href="b.test%3A{two.port}/start.html"' in front
+
+
+def test_a_refresh_says_what_it_found_and_purges_on_request(world: World) -> None:
+    pages = {"/": html("/a", "/b", "/c", "/d"), "/a": ok(b"<p>a"), "/b": ok(b"<p>b")}
+    pages |= {"/c": ok(b"<p>c"), "/d": ok(b"<p>d")}
+    web = world.web(changing(pages), "a.test")
+    first = world.larbinpy(*mirror(world, web.url()), "--report", "report.json")
+    assert "unchanged" not in first.out
+    assert json.loads((world.folder / "report.json").read_text())["mirror"]["new"] == 5
+    pages |= {"/": html("/a", "/b", "/d", "/e"), "/b": ok(b"<p>new"), "/e": ok(b"<p>e")}
+    pages["/d"] = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    del pages["/a"]
+    quick = ("--set", "retries=1", "--set", "maxWait=0")
+    second = world.larbinpy(*mirror(world, web.url()), *quick)
+    assert second.process.returncode == 0
+    lines = second.out.splitlines()
+    assert "1 new, 2 changed, 0 unchanged, 2 gone; --purge removes them" in lines
+    assert "2 could not be fetched:" in lines
+    refused = f"  {web.url('/a')} (on {web.url()}): the server refused it or lacks it: 404"
+    assert f"{refused}; old copy kept" in lines
+    busy = f"  {web.url('/d')} (on {web.url()}): the server had an error: 503 after 2 tries"
+    assert f"{busy}; old copy kept" in lines
+    assert {"a.html", "c.html", "d.html"} < set(files(world))
+    third = world.larbinpy(*mirror(world, web.url()), *quick, "--purge", "--report", "report.json")
+    assert "0 new, 0 changed, 3 unchanged, 2 gone and removed\n" in third.out
+    assert f"{refused}; old copy removed\n" in third.out
+    assert set(files(world)) == {"index.html", "b.html", "d.html", "e.html"}
+    report = json.loads((world.folder / "report.json").read_text())
+    assert report["exit_code"] == 0
+    assert report["mirror"]["urls"]["gone"] == [web.url("/a"), web.url("/c")]
+    copies = {each["url"]: each["old_copy"] for each in report["mirror"]["failures"]}
+    assert copies == {web.url("/a"): "removed", web.url("/d"): "kept"}
+
+
+def test_a_purge_that_is_refused_says_why(world: World) -> None:
+    pages = {"/": html("/a"), "/a": html()}
+    web = world.web(changing(pages), "a.test")
+    world.larbinpy(*mirror(world, web.url("/"), web.url("/a")))
+    del pages["/a"]
+    again = world.larbinpy(*mirror(world, web.url("/"), web.url("/a")), "--purge")
+    assert f"1 gone and kept: {web.url('/a')} could not be fetched\n" in again.out
+    assert "a.html" in files(world)
+
+
+def test_a_host_that_sends_nothing_that_pages_need_is_told_by_the_exit_status(
+    world: World,
+) -> None:
+    far = world.web(changing({"/i": ok(b"GIF", "image/gif")}), "far.test")
+    pages = {"/": ok(f'<img src="{far.url("/i")}"><img src="{far.url("/none")}">'.encode())}
+    web = world.web(changing(pages), "a.test")
+    assert world.larbinpy(*mirror(world, web.url())).process.returncode == 0
+    pages["/"] = ok(f'<p><img src="{far.url("/none")}"><img src="http://no.test/i">'.encode())
+    crawler = world.larbinpy(*mirror(world, web.url()), "--report", "report.json")
+    assert crawler.process.returncode == 8
+    assert "no file came from far.test, no.test; pages need files from there\n" in crawler.out
+    assert json.loads((world.folder / "report.json").read_text())["exit_code"] == 8
+
+
+def test_the_folder_comes_last(world: World) -> None:
+    for urls in (["http://a.test/"], ["http://a.test/", "http://b.test/"]):
+        crawler = world.larbinpy("mirror", *urls)
+        assert crawler.process.returncode == 2
+    assert "http://b.test/: give the folder of the mirror as the last argument" in crawler.err
+    assert not (world.folder / "http:").exists()
+
+
+def test_names_stay_as_they_were_begun(world: World) -> None:
+    web = world.web(changing({"/": html("/%C3%A9"), "/%C3%A9": html()}), "a.test")
+    assert not world.larbinpy(*mirror(world, web.url())).err
+    command = [*mirror(world, web.url()), "--set", "fileNames=unicode"]
+    assert "site keeps its ascii file names" in world.larbinpy(*command).err
+    assert set(files(world)) == {"index.html", "%C3%A9.html"}
 
 
 # Settings

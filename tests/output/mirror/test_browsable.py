@@ -19,6 +19,7 @@ from larbinpy.errors import UserError
 from larbinpy.outcome import Outcome
 from larbinpy.output.mirror.browsable import BrowsableMirror, MirrorSettings
 from larbinpy.output.mirror.catalog import NAME, is_rewritten
+from larbinpy.output.mirror.paths import Spelling
 from larbinpy.output.modes import open_output
 from larbinpy.page import Page
 from larbinpy.url import Url, canonical
@@ -195,10 +196,17 @@ def test_files_are_as_old_as_their_pages(tmp_path: Path) -> None:
 
 
 @settings(max_examples=20, deadline=None)
-@given(st.lists(near_urls, min_size=1, max_size=10), st.integers(0, 10), st.booleans())
-def test_every_url_has_one_file_in_any_order(urls: list[str], stop: int, low: bool) -> None:
+@given(
+    st.lists(near_urls, min_size=1, max_size=10),
+    st.integers(0, 10),
+    st.booleans(),
+    st.sampled_from(Spelling),
+)
+def test_every_url_has_one_file_in_any_order(
+    urls: list[str], stop: int, low: bool, spelling: Spelling
+) -> None:
     with TemporaryDirectory() as name:
-        root, how = Path(name), MirrorSettings(lower_case=low)
+        root, how = Path(name), MirrorSettings(lower_case=low, spelling=spelling)
         for suffix in (" once", " again"):
             for part in (urls[:stop], urls[stop:]):
                 write(root, *(page(url, url + suffix) for url in part), settings=how)
@@ -245,6 +253,15 @@ def test_links_planted_for_the_mirrors_own_files(name: str, tmp_path: Path, vict
     (root / name).symlink_to(victim)
     with pytest.raises(OSError):
         write(root, page("http://h/", "<a href=x>"))
+
+
+def test_a_catalog_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
+    """It has no account of a refresh, and names as they were then."""
+    write(tmp_path, page("http://h/%C3%A9", "<a href=/>"))
+    with closing(sqlite3.connect(tmp_path / NAME)) as base:
+        base.executescript("DROP TABLE fate; DROP TABLE start; DROP TABLE fact; DROP TABLE purged")
+    write(tmp_path, page("http://h/"), settings=MirrorSettings(spelling=Spelling.UNICODE))
+    assert set(files(tmp_path)) == {"h/%C3%A9.html", "h/index.html"}
 
 
 def test_a_second_crawl_is_refused(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from larbinpy.output.mirror.paths import MAX_DEPTH, MAX_NAME, MAX_PATH, Place, locate
+from larbinpy.output.mirror.paths import MAX_DEPTH, MAX_NAME, MAX_PATH, Place, Spelling, locate
 from larbinpy.url import canonical, resolve
 from tests.support.suites import suite
 
@@ -121,11 +121,11 @@ def family(url: str) -> tuple[str, str, str]:
     return folder, mark, query
 
 
-def check_injective(urls: list[str]) -> None:
+def check_injective(urls: list[str], spelling: Spelling = Spelling.ASCII) -> None:
     """Only a family shares a plain name, only the two schemes a page's own name, and so on."""
     owners: dict[str, object] = {}
     for url in set(urls):
-        place = locate(url)
+        place = locate(url, spelling)
         inside = "/".join(("", *place.folders, ""))
         _, _, bare = url.partition("://")
         for path, owner in (
