@@ -133,6 +133,7 @@ class Assembly:
             self._output,
             clock=around.clock,
             wall=around.wall,
+            folder=config.state_dir,
         )
         self.control = Control(
             config,

@@ -78,7 +78,7 @@ class Scope:
 
     def __init__(self, settings: ScopeSettings) -> None:
         self._settings = settings
-        self._seed_hosts: set[str] = set()
+        self._seed_hosts: dict[str, None] = {}
         self._privileged = tuple(e.lower() for e in settings.privileged_extensions)
         self._requisites = settings.requisites != "off"
         self._kinds: tuple[Kind, ...] = (Kind.PAGE,)
@@ -116,11 +116,11 @@ class Scope:
     @property
     def seed_hosts(self) -> Set[str]:
         """The hosts that lockSite allows: those of the seeds, and those that seeds redirect to."""
-        return self._seed_hosts
+        return self._seed_hosts.keys()
 
     def allow_hosts(self, hosts: Iterable[str]) -> None:
         """Add `hosts` to those of the seeds."""
-        self._seed_hosts.update(hosts)
+        self._seed_hosts.update(dict.fromkeys(hosts))
 
     @property
     def depth_in_site(self) -> int:

@@ -35,7 +35,9 @@ class Snapshots:
         *,
         clock: Clock,
         wall: Clock,
+        folder: str = "",
     ) -> None:
+        """`folder` (stateDir) names a crawl that has no seeds yet."""
         self._stats = stats
         self._view = view
         self._resolver = resolver
@@ -43,6 +45,7 @@ class Snapshots:
         self._output = output
         self._clock = clock
         self._wall = wall
+        self._folder = folder
 
     def take(
         self,
@@ -62,6 +65,7 @@ class Snapshots:
         is_open, reason = view.gate()
         return {
             "version": __version__,
+            "name": self._name(),
             "now": self._wall(),
             "started": stats.started_wall,
             "elapsed_s": round(now - stats.started, 3),
@@ -89,6 +93,14 @@ class Snapshots:
                 "turn": stats.turns.describe(),
             },
         }
+
+    def _name(self) -> str:
+        """The name of the crawl, to tell it from others: the first host of its seeds."""
+        hosts = self._view.scope.seed_hosts
+        if not hosts:
+            return self._folder
+        others = len(hosts) - 1
+        return next(iter(hosts)) + (f" and {others} more" if others else "")
 
     def _left(self, state: str, limit_page: int, limit_time: float, elapsed: float) -> float | None:
         """Seconds until the crawl ends, by its limits and, if it has one site, by its queue."""

@@ -1,5 +1,6 @@
 """The crawl that `seed`, `console` and `status` connect to when no port is given."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from larbinpy.cli import main
 from larbinpy.cli.ports import port_of
 from larbinpy.console.terminal.client import NoAnswer
 from tests.support.console_loop import Background, FakeCrawl
+from tests.support.snapshots import snapshot
 
 
 @pytest.fixture(autouse=True)
@@ -93,3 +95,15 @@ def test_an_error_at_a_default_port_says_that_none_was_given() -> None:
     with pytest.raises(NoAnswer) as raised, port_of("input", None, None, 7):
         raise NoAnswer("nobody there.")
     assert str(raised.value) == "nobody there."
+
+
+def test_status_prints_lines_until_the_crawl_has_ended() -> None:
+    with Background() as loop:
+        states = ["running", "finished", "finished"]
+        server = loop.serve_status(lambda: snapshot(state=states.pop(0)))
+        url = f"http://127.0.0.1:{server.port}/"
+        for more in ([], ["--follow"]):
+            [line] = run("status", "--url", url, *more).stdout.splitlines()
+            assert line.startswith(f"0:44:39 {'finished' if more else 'running'}  pages 44,907 ")
+        [line] = run("status", "--url", url, "--follow", "--json").stdout.splitlines()
+        assert json.loads(line)["state"] == "finished"

@@ -99,3 +99,14 @@ def test_pages_mean_the_same_everywhere(web: Web, crawl: Worlds) -> None:
     assert report["stop_reason"] in ("finished", "limitPage")
     assert report["success"] == shown[-1]["success"] == len(world.fetched) == 3
     assert report["pages"] == shown[-1]["pages"] >= 3
+
+
+def test_a_crawl_is_named_by_its_seeds(web: Web, crawl: Worlds) -> None:
+    web.page("b.test/", "//a.test/")
+    web.page("a.test/")
+    name = Outlook("name")
+    crawl(watch=name, seeds=["b.test/"])
+    assert set(name.values) == {"b.test"}
+    both = Outlook("name")
+    crawl(watch=both, seeds=["b.test/", "a.test/"])
+    assert both.values[-1] == "b.test and 1 more"

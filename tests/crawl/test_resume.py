@@ -175,7 +175,7 @@ def test_status_on_usr1_and_pipe_ignored(world: World, gate: Gate) -> None:
         world.until(lambda: crawler.err.count("\n") == lines)  # noqa: B023
     for line in crawler.err.splitlines():
         assert "running" in line
-        assert "success 1 " in line
+        assert "pages 1 (" in line
         assert "queued 6 " in line
     gate.open = True
     assert world.finish(crawler) == 0

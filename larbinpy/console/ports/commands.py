@@ -50,7 +50,7 @@ class Verbs(Protocol):
     def stop(self) -> None: ...
 
     def watch(self, word: str) -> Watcher:
-        """Follow decided URLs with this outcome or containing this text; "" for all."""
+        """Follow decided URLs with this in their URL, outcome or reason; "" for all."""
 
 
 Run = Callable[[Verbs, list[str]], CommandSteps]
@@ -115,7 +115,9 @@ COMMANDS = {
         "URL", lambda verbs, words: verbs.explain(words[0]), "show the status of a URL, and why"
     ),
     "watch": Command(
-        "[WORD]", None, "show URLs as they are decided; WORD is an outcome or part of a URL"
+        "[WORD]",
+        None,
+        "show URLs as they are decided; WORD is part of the outcome, its reason or the URL",
     ),
     "save": Command("", lambda verbs, _words: verbs.save(), "save the state to disk now"),
     "stop": Command("", _plain(lambda verbs: verbs.stop()), "stop the crawl cleanly"),

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from larbinpy.console.text import json_line
 from larbinpy.page import Fate
+from larbinpy.reason import reason
 
 #: Bytes of lines kept for a watcher between two of its turns: a second of a fast crawl.
 _ROOM = 1 << 18
@@ -20,7 +21,7 @@ class Watcher:
     def __init__(self, watchers: "Watchers", word: str) -> None:
         self._watchers = watchers
         self._word = word
-        self._outcome = word.lower()
+        self._lower = word.lower()
         self._lines: deque[bytes] = deque()
         self._held = 0
         self._lost = 0
@@ -36,8 +37,8 @@ class Watcher:
         return bool(self._lines)
 
     def wants(self, fate: Fate) -> bool:
-        """Whether the watched word is the outcome or part of the URL."""
-        return not self._word or self._outcome == fate.outcome.lower() or self._word in fate.url
+        """Whether the watched word is part of the URL, of the outcome, or of its reason."""
+        return not self._word or self._word in fate.url or self._lower in _ending(fate)
 
     def note(self, line: bytes) -> None:
         if self._held < _ROOM and not self._lost:
@@ -74,7 +75,7 @@ class Watchers:
         return len(self._watchers)
 
     def join(self, word: str) -> Watcher:
-        """Add a watcher of URLs with this outcome or containing this text; "" for all."""
+        """Add a watcher of URLs with this in their URL, outcome or reason; "" for all."""
         watcher = Watcher(self, word)
         self._watchers.append(watcher)
         return watcher
@@ -89,3 +90,7 @@ class Watchers:
             if watcher.wants(fate):
                 line = line or json_line(fate.as_dict())
                 watcher.note(line)
+
+
+def _ending(fate: Fate) -> str:
+    return f"{fate.outcome} {reason(fate.outcome, fate.status, fate.detail)}".lower()

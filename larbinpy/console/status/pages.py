@@ -96,7 +96,10 @@ def _title(name: str, snapshot: Snapshot) -> str:
     """The title of the browser tab, with the level of the worst finding."""
     level = findings(snapshot)[0].level
     alarm = f"{level.value}! " if level in (Level.WARNING, Level.TROUBLE) else ""
-    return f"{alarm}larbinpy {snapshot.get('state', '')}: {name}"
+    crawl, state = snapshot.get("name"), snapshot.get("state", "")
+    # The crawl comes first, because a tab shows the beginning.
+    whole = f"{crawl} {state}: {name} - larbinpy" if crawl else f"larbinpy {state}: {name}"
+    return alarm + whole
 
 
 def _header(path: str, snapshot: Snapshot) -> Html:
@@ -107,7 +110,9 @@ def _header(path: str, snapshot: Snapshot) -> Html:
         for at, (name, _) in PAGES.items()
     ]
     kind = "state running" if state == CrawlState.RUNNING.value else "state"
-    title = el("h1", "larbinpy", el("span", state, class_=kind), el("small", elapsed))
+    name = el("b", snapshot.get("name")) if snapshot.get("name") else None
+    mark = el("span", state, class_=kind)
+    title = el("h1", "larbinpy", name, mark, el("small", elapsed))
     return el("header", title, el("nav", *links, aria_label="Pages"))
 
 

@@ -53,6 +53,7 @@ font-weight:600}
 .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 h1{font-size:1.3rem;margin:0;display:flex;flex-wrap:wrap;gap:.2rem .75rem;align-items:baseline}
 h1 small{font-size:.9rem;font-weight:400;color:var(--soft);font-variant-numeric:tabular-nums}
+h1 b{color:var(--blue)}
 h2{font-size:1rem;margin:0 0 .8rem;display:flex;flex-wrap:wrap;gap:.25rem 1rem;
 justify-content:space-between;align-items:baseline}
 h3{font-size:.85rem;margin:1.4rem 0 .4rem;color:var(--soft)}

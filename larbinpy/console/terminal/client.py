@@ -269,19 +269,13 @@ def _endless(where: str) -> NoAnswer:
 def follow(
     host: str, port: int, *, every: float = 1.0, pause: Callable[[float], None] = time.sleep
 ) -> Iterator[dict[str, Any]]:
-    """The URLs as their outcomes are decided, oldest first.
+    """The snapshots of a crawl, one every `every` seconds.
 
-    Reads the status every `every` seconds. It has the last 50 only, so some of a fast crawl are
-    missed; crawl.jsonl has all of them. Ends with the crawl; raises NoAnswer if none runs at the
-    start.
+    Ends with the crawl; raises NoAnswer if none runs at the start.
     """
     snapshot = read_status(host, port)
-    known: set[str] = set()
     while True:
-        newest_first = snapshot.get("recent", ())
-        fates = {json.dumps(fate, sort_keys=True): fate for fate in reversed(newest_first)}
-        yield from (fate for key, fate in fates.items() if key not in known)
-        known = set(fates)
+        yield snapshot
         if snapshot.get("state") == CrawlState.FINISHED.value:
             return
         pause(every)

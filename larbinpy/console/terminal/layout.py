@@ -48,7 +48,8 @@ def _table(rows: Iterable[tuple[str, str]]) -> list[str]:
 
 def _status(answer: _Result) -> list[str]:
     totals, rates, queues = answer["totals"], answer["rates"], answer["queues"]
-    head = f"{answer['state']}, {duration(answer['elapsed_s'])} since the start"
+    name = f"{answer['name']}: " if answer.get("name") else ""
+    head = f"{name}{answer['state']}, {duration(answer['elapsed_s'])} since the start"
     outcomes = [(name, count) for name, count in answer["outcomes"].items() if count]
     outcomes.sort(key=lambda outcome: outcome[1], reverse=True)
     gate = answer["gate"]

@@ -425,3 +425,30 @@ def test_an_error_of_the_crawl_is_not_taken_for_one_of_the_socket(loop: Loop) ->
     peer.send(FIRST + b"http://a.example/\n")
     with pytest.raises(OSError, match="No space"):
         loop.turn(10)
+
+
+@pytest.mark.parametrize(
+    ("word", "wanted"),
+    [
+        (b"err", ["err40X", "err50X"]),
+        (b"ERR4", ["err40X"]),
+        (b"404", ["err40X"]),
+        (b"dns", ["noDNS"]),
+        (b"no-such", []),
+        (b"name", ["noDNS"]),
+        (b"page-3", ["noDNS"]),
+        (b"success", ["success"]),
+    ],
+)
+def test_watch_finds_outcomes_by_a_part_and_by_their_reason(
+    crawl: FakeCrawl, word: bytes, wanted: list[str]
+) -> None:
+    session = watching(crawl, word)
+    found = []
+    for number, (outcome, status, detail) in enumerate(
+        [("success", 200, ""), ("err40X", 404, ""), ("err50X", 502, ""), ("noDNS", 0, "nxdomain")]
+    ):
+        crawl.watchers.write(fate_of(number, outcome=outcome, status=status, detail=detail))
+        if session.busy:
+            found.append(json.loads(session.work())["outcome"])
+    assert found == wanted

@@ -176,6 +176,21 @@ def test_an_invalid_span_is_ignored(span: str) -> None:
     assert pages.render("/", snapshot(), span=span) == pages.render("/", snapshot())
 
 
+def test_the_title_and_the_page_name_the_crawl() -> None:
+    name = "a.test and 2 more"
+    shown = pages.render("/", snapshot(name=name, gate={}, dns={}, history={}))
+    assert f"<title>{name} running: Overview - larbinpy</title>" in shown
+    assert f"<b>{name}</b>" in shown
+
+
+def test_the_overview_says_what_the_crawl_waits_for() -> None:
+    sentence = "a.test: waitDuration, next request in 22 s"
+    shown = words(pages.render("/", snapshot(waits_for=sentence, left_s=720.0)))
+    assert f"Now {sentence}" in shown
+    assert "Time left about 12 min" in shown
+    assert "Time left" not in words(pages.render("/", snapshot()))
+
+
 def test_the_title_shows_warnings() -> None:
     well = snapshot(gate={}, dns={}, history={})
     assert "<title>larbinpy running: Overview</title>" in pages.render("/", well)

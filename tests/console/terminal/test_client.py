@@ -7,7 +7,7 @@ from larbinpy.console.ports.input_port import MAX_LINE, InputPort
 from larbinpy.console.terminal import client
 from larbinpy.console.terminal.client import NoAnswer, Refusal, follow, read_status, seed
 from tests.support.console_loop import Background, FakeCrawl
-from tests.support.snapshots import fate, snapshot
+from tests.support.snapshots import snapshot
 
 
 @pytest.fixture
@@ -149,27 +149,25 @@ def test_read_status(loop: Background) -> None:
     assert read_status("127.0.0.1", server.port) == snapshot()
 
 
-def test_follow_yields_each_fate_once(loop: Background) -> None:
-    shown = snapshot(recent=[fate(2), fate(1)])
+def test_follow_yields_a_snapshot_each_time(loop: Background) -> None:
+    shown = snapshot(name="a.test")
     server = loop.serve_status(lambda: shown)
     waits = []
 
     def pause(seconds: float) -> None:
         waits.append(seconds)
-        number = len(waits)
-        shown["recent"] = [fate(number + 2, attempt=2), fate(number + 2), fate(number + 1)]
-        shown["state"] = ("running", "waiting", "finished")[number - 1]
+        shown["elapsed_s"] = len(waits)
+        shown["state"] = ("running", "waiting", "finished")[len(waits) - 1]
 
-    fates = list(follow("127.0.0.1", server.port, every=0.5, pause=pause))
-    assert fates == [fate(1), fate(2), fate(3), fate(3, attempt=2), fate(4), fate(4, attempt=2),
-                     fate(5), fate(5, attempt=2)]  # fmt: skip
+    found = list(follow("127.0.0.1", server.port, every=0.5, pause=pause))
+    assert [each["state"] for each in found] == ["running", "running", "waiting", "finished"]
     assert waits == [0.5] * 3
 
 
 def test_follow_ends_with_the_crawl(loop: Background) -> None:
     server = loop.serve_status(snapshot)
-    fates = list(follow("127.0.0.1", server.port, pause=lambda _: loop.close(server)))
-    assert len(fates) == 50
+    found = list(follow("127.0.0.1", server.port, pause=lambda _: loop.close(server)))
+    assert found == [snapshot()]
 
 
 @pytest.mark.parametrize(
