@@ -23,6 +23,7 @@ from larbinpy.config.kinds import (
     HOURS,
     MODES,
     NAME,
+    PARAMETER,
     PORT,
     SERVER,
     SPECIFIC,
@@ -33,6 +34,7 @@ from larbinpy.config.kinds import (
     duration,
     setting,
     settings,
+    several,
     size,
 )
 from larbinpy.config.request_kinds import (
@@ -50,6 +52,15 @@ from larbinpy.config.site_block import SITE, SiteBlock
 
 #: The largest depth, in links.
 MOST_DEPTH = 10**6
+
+#: Parameters for tracking or sessions, whatever the site: pages are the same without them. Names
+#: that mean something else on some sites are not in the list (sid, ref, CFID).
+DROPPED = tuple(
+    "utm_* mtm_* fbclid gclid gclsrc dclid gbraid wbraid msclkid yclid ysclid twclid ttclid igshid"
+    " srsltid li_fat_id mc_cid mc_eid mkt_tok _ga _gl _hsenc _hsmi __hstc __hssc __hsfp"
+    " oly_anon_id oly_enc_id vero_id wickedid s_kwcid"
+    " PHPSESSID jsessionid ASPSESSIONID* osCsid zenid".split()
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,6 +211,27 @@ class Config:
     )
     page_no_duplicate: bool = setting(
         "pageNoDuplicate", SWITCH, False, "drop pages whose content was seen already"
+    )
+    traps: tuple[str, ...] = setting(
+        "traps",
+        several("repeats", "calendars"),
+        ("repeats", "calendars"),
+        "spider traps to stay out of; none for all URLs",
+        live=True,
+    )
+    limit_by_shape: int = setting(
+        "limitByShape",
+        count(),
+        20000,
+        "most URLs of a site that differ in numbers only; 0 is no limit",
+        live=True,
+    )
+    drop_parameters: tuple[str, ...] = settings(
+        "dropParameters",
+        PARAMETER,
+        "parameters to remove from links: tracking, session IDs; none end keeps all",
+        default=DROPPED,
+        live=True,
     )
     punycode: bool = setting(
         "punycode", SWITCH, False, "no effect; international host names always work"

@@ -17,7 +17,7 @@ from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
 from larbinpy.config.host_pattern import HostPattern
-from larbinpy.config.kinds import SWITCH_WORDS, Setting
+from larbinpy.config.kinds import NONE, SWITCH_WORDS, Setting
 from larbinpy.config.site_block import SITE, SiteBlock, SiteValue
 from larbinpy.errors import UserError
 from larbinpy.url import masked
@@ -151,6 +151,8 @@ def _read_items(
     row: Setting, words: _Words, values: dict[str, Any], stops: Container[str], report: Report
 ) -> int:
     """Read the value of `row`; returns the line of a value of one word, else 0."""
+    if row.kind.closed:
+        values.setdefault(row.attribute, [])  # A list without items replaces a default one.
     for item in _items(row, words, stops):
         try:
             _store(values, row, item)
@@ -278,7 +280,7 @@ def read_value(text: str, row: Setting) -> Any:
         raise ValueError(f"{masked(text)[:60]!r} is not of the form {row.kind.usage}")
     for start in range(0, len(words), size):
         _store(values, row, words[start : start + size])
-    return tuple(dict.fromkeys(values[row.attribute])) if row.many else values[row.attribute]
+    return _each_once(values[row.attribute], row) if row.many else values[row.attribute]
 
 
 def read_blocks(text: str, row: Setting, table: Table, place: str) -> tuple[SiteBlock, ...]:
@@ -305,11 +307,16 @@ def _store(values: dict[str, Any], row: Setting, item: list[str]) -> None:
 
 def _sealed(values: dict[str, Any], table: Table) -> dict[str, Any]:
     """`values` with lists as tuples, each item once."""
-    many = {row.attribute for row in table.values() if row.many}
+    many = {row.attribute: row for row in table.values() if row.many}
     return {
-        name: tuple(dict.fromkeys(value)) if name in many else value
+        name: _each_once(value, many[name]) if name in many else value
         for name, value in values.items()
     }
+
+
+def _each_once(items: list[Any], row: Setting) -> tuple[Any, ...]:
+    once = tuple(dict.fromkeys(items))
+    return () if row.default and once == (NONE,) else once
 
 
 def unknown(word: str, table: Table) -> str:

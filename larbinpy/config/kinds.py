@@ -25,8 +25,12 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _BYTES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 # Few enough digits that no number overflows a float or takes long to read.
 _AMOUNT = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([a-z]?)", re.IGNORECASE | re.ASCII)
+#: Names of query parameters as they stand in canonical URLs, with "*" and "?" as wildcards.
+_PARAMETER = re.compile(r"[^\s\"#&;=/<>]{1,100}").fullmatch
 _ON = frozenset({"on", "yes", "true", "1"})
 _OFF = frozenset({"off", "no", "false", "0"})
+#: Stands for an empty list of names.
+NONE = "none"
 #: Words that may follow a switch in a file; none of them is a keyword.
 SWITCH_WORDS = _ON | _OFF
 
@@ -63,6 +67,8 @@ class Setting:
 
     def lines(self, value: Any) -> list[str]:
         """`value` as lines of a file; a comment with the usage if there is no value."""
+        if self.many and self.default and not value:
+            return [f"{self.keyword} {NONE} end"]
         if value is None or (self.many and not value):
             return [f"#{self.keyword} {self.kind.usage}"]
         if self.many and not self.kind.closed:
@@ -92,11 +98,17 @@ def setting(
 
 
 def settings(
-    keyword: str, kind: ValueKind[T], help: str, *, by_site: bool = False
+    keyword: str,
+    kind: ValueKind[T],
+    help: str,
+    *,
+    default: tuple[T, ...] = (),
+    live: bool = False,
+    by_site: bool = False,
 ) -> tuple[T, ...]:
-    """A dataclass field that is a setting of any number of values, none at first."""
-    row = {"keyword": keyword, "kind": kind, "help": help, "many": True, "by_site": by_site}
-    return cast(tuple[T, ...], field(default=(), metadata=row))
+    """A dataclass field that is a setting of any number of values."""
+    row = {"keyword": keyword, "kind": kind, "help": help, "many": True, "live": live}
+    return cast(tuple[T, ...], field(default=default, metadata=row | {"by_site": by_site}))
 
 
 def quote(text: str) -> str:
@@ -232,6 +244,19 @@ def choice(*names: str) -> ValueKind[str]:
     return ValueKind("|".join(names), parse, str)
 
 
+def several(*names: str) -> ValueKind[tuple[str, ...]]:
+    """Some of `names`, in the order given there; "none" for none of them."""
+
+    def parse(text: str) -> tuple[str, ...]:
+        words = text.lower().split(",")
+        for word in words:
+            if word not in (*names, NONE):
+                raise ValueError(f"{word[:40]!r} is not one of {', '.join(names)}, {NONE}")
+        return tuple(name for name in names if name in words)
+
+    return ValueKind("NAME[,NAME]", parse, lambda chosen: ",".join(chosen) or NONE)
+
+
 def _modes(text: str) -> tuple[str, ...]:
     """Larbin's numbers or their names, in the order given, each once."""
     names = ("none", "save", "mirror", "stats", "warc")
@@ -257,6 +282,13 @@ def _domain(text: str) -> str:
     if host is None:
         raise ValueError(f"{text[:80]!r} is not the end of a host name such as .org or example.org")
     return "." * text.startswith(".") + host
+
+
+def _parameter(text: str) -> str:
+    """A glob on the name of a parameter, in any case."""
+    if not _PARAMETER(text):
+        raise ValueError(f"{text[:80]!r} is not a name of a parameter such as utm_* or PHPSESSID")
+    return text
 
 
 def _lower(text: str) -> str:
@@ -308,6 +340,7 @@ URL: ValueKind[str] = ValueKind("URL", _url, str)
 ADDRESS: ValueKind[str] = ValueKind("IP", ip, str)
 SERVER: ValueKind[tuple[str, int]] = ValueKind("IP[:PORT]", _server, _show_server)
 DOMAIN: ValueKind[str] = ValueKind("DOMAIN... end", _domain, str, closed=True)
+PARAMETER: ValueKind[str] = ValueKind("NAME... end", _parameter, quote, closed=True)
 EXTENSION: ValueKind[str] = ValueKind(".EXT... end", _lower, quote, closed=True)
 SPECIFIC: ValueKind[tuple[str, str]] = ValueKind(
     '"TYPE" .EXT... end end',

@@ -29,6 +29,7 @@ from larbinpy.crawl.on_disk import OnDisk, locked
 from larbinpy.crawl.ports import Ports
 from larbinpy.crawl.requests import Requests
 from larbinpy.crawl.surroundings import Surroundings
+from larbinpy.frontier.folding import Folding
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.ip_sites import IPSites
 from larbinpy.frontier.lifecycle import SiteLifecycle, SiteSettings
@@ -36,6 +37,7 @@ from larbinpy.frontier.politeness import Waits
 from larbinpy.frontier.scope import Scope, ScopeSettings
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
+from larbinpy.frontier.traps import Traps, TrapSettings
 from larbinpy.observe.snapshot import Snapshots
 from larbinpy.output import Output
 from larbinpy.output.log import CrawlLog
@@ -100,7 +102,7 @@ class Assembly:
         self._waits = Waits(config.wait_duration, config.max_wait)
         folder = Path(config.state_dir)
         self.frontier = make_frontier(
-            config, folder, self._waits, tuning.is_public, tuning.frontier
+            config, folder, self._waits, tuning.is_public, self._around.wall(), tuning.frontier
         )
 
     def _open_disk(self, state: State, own_output: Output | None) -> None:
@@ -220,9 +222,10 @@ def make_frontier(
     folder: Path,
     waits: Waits,
     is_public: Callable[[str], bool],
+    wall: float,
     sizes: FrontierSizes = DEFAULT_SIZES,
 ) -> Frontier:
-    """The frontier of a crawl, with its queues in `folder`."""
+    """The frontier of a crawl that begins at the Unix time `wall`, with its queues in `folder`."""
     connexions = config.max_connexions_by_site
     ip_sites = IPSites(waits, config.wait_by, connexions, config.pages_connexions, sizes)
 
@@ -242,6 +245,8 @@ def make_frontier(
     store = Store(folder)
     return Frontier(
         _make_scope(config),
+        Traps(TrapSettings(config.traps, config.limit_by_shape), wall),
+        Folding(config.drop_parameters),
         store,
         Seen(folder, "seen"),
         Seen(folder, "digests"),

@@ -16,6 +16,7 @@ from larbinpy.exit_status import Ending
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.politeness import Waits
+from larbinpy.frontier.traps import TrapSettings
 from larbinpy.loop.clock import Clock
 from larbinpy.observe.explain import explain
 from larbinpy.observe.snapshot import Snapshots
@@ -111,11 +112,14 @@ class Control:
         if config.pages_connexions > self._fetcher.most:
             most = f"at most {self._fetcher.most}: the limit of open files (ulimit -n)"
             return f"pagesConnexions {value}: {most}"
+        if config.drop_parameters != self.config.drop_parameters:
+            self._frontier.drop_parameters(config.drop_parameters)
         self.config = config
         self._waits.least = config.wait_duration
         self._waits.most = config.max_wait
         if config.wait_duration < before:
             self._frontier.shorten_waits(self._clock())
+        self._frontier.guard(TrapSettings(config.traps, config.limit_by_shape))
         self._mode.limit_page = config.limit_page
         self._fetcher.resize(config.pages_connexions)
         self._frontier.resize(config.pages_connexions)

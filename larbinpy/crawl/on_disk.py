@@ -130,7 +130,7 @@ def saved_by(
         parts={"log": log, **written, **frontier.parts(), **secret},
         values=frontier.values(),
         disks={} if disk is None else {"outputs": disk},
-        newer=["logins"],
+        newer=["logins", "traps"],
     )
 
 

@@ -4,6 +4,7 @@
     saved           the values of it that are saved
 
     admission       which seeds and links become URLs    scope   the rules: domain, depth, ...
+    folding         links without dropped parameters     traps   guards against spider traps
     recent_links    seen URLs that many pages link to, for a faster check
     sequencer       which URLs leave the store, and when (isGet)
 

@@ -4,8 +4,10 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import compress
 
+from larbinpy.frontier.folding import Folding
 from larbinpy.frontier.recent_links import RecentHashes, RecentLinks
 from larbinpy.frontier.scope import Candidate, Scope
+from larbinpy.frontier.traps import Traps
 from larbinpy.native import native
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
@@ -19,10 +21,11 @@ _MAX_HOPS = 10
 class Admission:
     """Decides which seeds and links become URLs of the crawl, and remembers them as seen."""
 
-    def __init__(self, scope: Scope, seen: Seen) -> None:
+    def __init__(self, scope: Scope, seen: Seen, traps: Traps, folding: Folding) -> None:
         self._scope = scope
         self._seen = seen
-        self._recent = RecentLinks() if native is None else RecentHashes(native)
+        self._traps = traps
+        self.use(folding)
         #: Links left out or already seen, by outcome, since the start.
         self.refused: Counter[Outcome] = Counter()
         #: Whether seeds were taken that had been seen, so that a URL may end twice.
@@ -30,6 +33,12 @@ class Admission:
 
     def __repr__(self) -> str:
         return f"<Admission {self._scope!r} {len(self._seen)} seen>"
+
+    def use(self, folding: Folding) -> None:
+        """Remove the parameters of `folding` from links, from now on."""
+        self.folding = folding
+        # Another folding may make other URLs of the links that are remembered.
+        self._recent = RecentLinks() if native is None else RecentHashes(native)
 
     def is_seen(self, href: str) -> bool:
         """Whether the canonical URL `href` was taken before."""
@@ -58,6 +67,8 @@ class Admission:
         # Most links were seen before, so this is checked first: it takes a fraction of the time.
         links = self._scope.followed(links)
         unseen = self._unseen(links)
+        if unseen:
+            unseen = self._folded(parent, unseen, redirect)
         if not unseen:  # as on most pages of a site
             self.refused[Outcome.URL_DUP] += len(links)
             return []
@@ -84,6 +95,31 @@ class Admission:
         self._recent.learn(others, unseen)
         return [(others[k], keys[k]) for k in compress(range(len(keys)), unseen)]
 
+    def _folded(
+        self, parent: Url, unseen: list[tuple[Link, int]], redirect: bool
+    ) -> list[tuple[Link, int]]:
+        """The `unseen` links without dropped parameters; without those that were seen so."""
+        fold = self.folding.fold
+        spellings = [fold(link.url) for link, _ in unseen]
+        if redirect:
+            # Some sites redirect to set a parameter: it must not lead back to the same URL.
+            pairs = zip(unseen, spellings, strict=True)
+            spellings = [link.url if url == parent.href else url for (link, _), url in pairs]
+        different: dict[str, tuple[Link, int]] = {}
+        seen = []
+        for (link, key), url in zip(unseen, spellings, strict=True):
+            if url == link.url:
+                different.setdefault(url, (link, key))
+            elif url not in different:
+                key = fingerprint(url)
+                if key in self._seen:
+                    seen.append(link)
+                else:
+                    different[url] = Link(url, link.kind, link.nofollow), key
+        if seen:
+            self._recent.learn(seen, [False] * len(seen))
+        return list(different.values())
+
     def _in_scope(self, parent: Url, link: Link, redirect: bool) -> Url | Outcome:
         # Like redirects, requisites cost no depth, so their number in a row is bounded.
         hop = redirect or link.kind is not Kind.PAGE
@@ -99,6 +135,9 @@ class Admission:
         depth = self._scope.depth(candidate, parent.depth)
         if depth < 0:
             return Outcome.TOO_DEEP
+        # Last, because this counts the URL as taken.
+        if not self._traps.admits(link.url, link.kind):
+            return Outcome.TRAP
         return Url(
             link.url,
             depth,

@@ -11,12 +11,14 @@ from typing import Any
 
 from larbinpy.dns.lookup import NO_SUCH_NAME, Answer
 from larbinpy.frontier.admission import Admission
+from larbinpy.frontier.folding import Folding
 from larbinpy.frontier.ip_sites import IPSites
 from larbinpy.frontier.lifecycle import SiteLifecycle
-from larbinpy.frontier.saved import SavedSeedHosts, SavedWaits
+from larbinpy.frontier.saved import SavedSeedHosts, SavedTraps, SavedWaits
 from larbinpy.frontier.scope import Scope
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
+from larbinpy.frontier.traps import Traps, TrapSettings
 from larbinpy.frontier.view import FrontierView
 from larbinpy.frontier.wait_shortener import WaitShortener
 from larbinpy.outcome import Outcome
@@ -44,6 +46,8 @@ class Frontier:
     def __init__(
         self,
         scope: Scope,
+        traps: Traps,
+        folding: Folding,
         store: Store,
         seen: Seen,
         digests: Seen,
@@ -63,7 +67,8 @@ class Frontier:
         self._names = lifecycle.names
         self._ip_sites = ip_sites
         self._addresses = ip_sites.registry
-        self._admission = Admission(scope, seen)
+        self._traps = traps
+        self._admission = Admission(scope, seen, traps, folding)
         self._sizes = sizes
         # Pages whose fetch decided the outcome of their URLs, which is to be logged.
         self._fetched: deque[Page] = deque()
@@ -72,6 +77,7 @@ class Frontier:
         #: The read-only side, for others.
         self.view = FrontierView(
             scope=scope,
+            traps=traps,
             store=store,
             seen=seen,
             sequencer=sequencer,
@@ -228,6 +234,14 @@ class Frontier:
         """Let `pool` requests be in flight at most (pagesConnexions)."""
         self._ip_sites.resize(pool)
 
+    def guard(self, traps: TrapSettings) -> None:
+        """Change the guards against traps."""
+        self._traps.change(traps)
+
+    def drop_parameters(self, names: Sequence[str]) -> None:
+        """Remove other parameters from links (dropParameters)."""
+        self._admission.use(Folding(names))
+
     # The state that is saved.
 
     @property
@@ -244,6 +258,7 @@ class Frontier:
         return {
             "seed_hosts": SavedSeedHosts(self._scope),
             "waits": SavedWaits(self._registry, self._addresses),
+            "traps": SavedTraps(self._traps),
         }
 
     def read(self, manifest: Mapping[str, Any], now: float) -> None:

@@ -1,4 +1,4 @@
-"""The values of the frontier in the saved state: the hosts of the seeds, and the waits."""
+"""The values of the frontier in the saved state: hosts of the seeds, waits, counts of URLs."""
 
 from collections.abc import Generator
 from itertools import chain
@@ -6,6 +6,7 @@ from itertools import chain
 from larbinpy.frontier.ip_registry import IPSiteRegistry
 from larbinpy.frontier.registry import SiteRegistry
 from larbinpy.frontier.scope import Scope
+from larbinpy.frontier.traps import Traps
 from larbinpy.storage.state import SavedValue
 
 
@@ -47,3 +48,16 @@ class SavedWaits(SavedValue):
         until = {key: now + float(wait) for key, wait in dict(value).items()}
         self._sites.leave_alone(until)
         self._addresses.leave_alone(until)
+
+
+class SavedTraps(SavedValue):
+    """URLs taken, by shape."""
+
+    def __init__(self, traps: Traps) -> None:
+        self._traps = traps
+
+    def cut(self, now: float, *, ended: bool) -> dict[str, int]:
+        return self._traps.counts()
+
+    def load(self, value: dict[str, int], now: float) -> None:
+        self._traps.count_from(dict(value))

@@ -9,12 +9,6 @@ from larbinpy.parse import Kind, Link
 from larbinpy.parse.link import PackedLinks, with_kinds
 from larbinpy.url import Url, host_of
 
-#: A path that repeats this many of its segments is a spider trap (BUbiNG allows two
-#: repetitions of a segment in a row; calendars and relative-link loops make dozens).
-_REPEATS = 6
-#: No ordinary site is nested this deep.
-_SEGMENTS = 40
-
 #: Endings of pages and sitemaps, which are never forbidden.
 _PAGE_ENDINGS = ("/", ".html", ".htm", ".xml", ".xml.gz")
 
@@ -45,7 +39,7 @@ Test = Callable[[Candidate], Outcome | None]
 class Rule(NamedTuple):
     """One reason to exclude URLs."""
 
-    #: A keyword of the configuration, or trap.
+    #: A keyword of the configuration.
     name: str
     test: Test
     #: The reason, as the console shows it after the URL.
@@ -93,8 +87,6 @@ class Scope:
         ]
 
     def _chosen(self, settings: ScopeSettings) -> Iterator[Rule]:
-        why = "it looks like a spider trap: parts of its path repeat, or it is too deep"
-        yield Rule("trap", trap, why)
         # A style sheet may have a query, and an image may be on another host.
         if not settings.get_cgi:
             why = "it has a query, and getCGI is off"
@@ -191,16 +183,6 @@ class Scope:
 
 def _file(url: str) -> str:
     return url.partition("?")[0].lower()
-
-
-def trap(candidate: Candidate) -> Outcome | None:
-    # Most URLs have too few segments to repeat any.
-    if candidate.url.count("/") <= 2 + _REPEATS:
-        return None
-    segments = [s for s in _file(candidate.url).split("/")[3:] if s]
-    if len(segments) > _SEGMENTS or len(segments) - len(set(segments)) >= _REPEATS:
-        return Outcome.TRAP
-    return None
 
 
 def no_query(candidate: Candidate) -> Outcome | None:

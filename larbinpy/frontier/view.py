@@ -14,6 +14,7 @@ from larbinpy.frontier.registry import SiteRegistry
 from larbinpy.frontier.scope import Scope
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.site_rules import SiteRules
+from larbinpy.frontier.traps import Trapped, Traps
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.storage.seen import Seen
@@ -32,6 +33,7 @@ class FrontierView:
         self,
         *,
         scope: Scope,
+        traps: Traps,
         store: Store,
         seen: Seen,
         sequencer: Sequencer,
@@ -45,6 +47,7 @@ class FrontierView:
     ) -> None:
         #: The rules of scope.
         self.scope = scope
+        self._traps = traps
         self._store = store
         self._seen = seen
         self._sequencer = sequencer
@@ -111,6 +114,11 @@ class FrontierView:
         """Whether seeds were taken that had been seen, so that a URL may end twice."""
         return self._admission.has_repeats
 
+    @property
+    def trapped(self) -> Counter[str]:
+        """Number of links that looked like a spider trap, by guard, since the start."""
+        return self._traps.refused
+
     # The next event.
 
     @property
@@ -166,6 +174,16 @@ class FrontierView:
     def to_write(self) -> Iterator[Page]:
         """Pages whose outcome is decided and not logged yet."""
         return chain(self._fetched, self._lifecycle.decided)
+
+    def trap(self, href: str) -> Trapped | None:
+        """Why a link to the page `href` would be refused now as a trap; None if it would not."""
+        return self._traps.refusing(href)
+
+    def folded(self, href: str) -> tuple[str, list[str]]:
+        """The URL that a link to `href` counts as, and the parameters that it lacks."""
+        folding = self._admission.folding
+        url = folding.fold(href)
+        return url, folding.dropped(href) if url != href else []
 
     def refusal(self, href: str, now: float) -> Outcome | None:
         """The outcome with which a new URL would end now without a fetch; None for a fetch."""

@@ -39,6 +39,10 @@ def explain(
         }
         return
     seen = view.is_seen(href)
+    folded, dropped = (href, []) if seen else view.folded(href)
+    if dropped:
+        yield from _explain_folded(view, log, href, folded, dropped, clock)
+        return
     found = url_status.standing(view, href, clock())
     if found is None and seen:
         found = yield from _searched(view, log, href, clock)
@@ -48,6 +52,18 @@ def explain(
     site = view.site(href)
     standing = {} if site is None else {"site": site.describe(clock())}
     yield {"url": href, "seen": seen, **found, **standing}
+
+
+def _explain_folded(
+    view: FrontierView, log: CrawlLog, href: str, folded: str, dropped: list[str], clock: Clock
+) -> Iterator[dict[str, object] | None]:
+    """The answer for the URL that a link to `href` counts as."""
+    for found in explain(view, log, folded, clock):
+        if found is not None:
+            why = f"a link to it counts as one to {folded}, without {', '.join(dropped)}"
+            found["why"] = f"{why} (dropParameters): {found['why']}"
+            found |= {"url": href, "folded": folded, "dropped": dropped}
+        yield found
 
 
 def _nowhere(view: FrontierView, href: str, seen: bool) -> Facts:

@@ -81,6 +81,7 @@ class Snapshots:
             "sites": site_tables(view, now),
             "dns": resolver.stats(),
             "robots": _robots(view, counted),
+            "traps": dict(view.trapped),
             "system": _system(stats, self._fetcher),
             "output": self._output.stats(),
             "recent": _newest_first(stats.recent),

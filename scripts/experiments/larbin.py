@@ -56,6 +56,7 @@ class MakeFrontier(Protocol):
         folder: Path,
         waits: Waits,
         is_public: Callable[[str], bool],
+        wall: float,
         sizes: FrontierSizes = DEFAULT_SIZES,
     ) -> Frontier: ...
 
@@ -137,6 +138,7 @@ def original(make_frontier: MakeFrontier, clock: Clock, period: float) -> MakeFr
         folder: Path,
         waits: Waits,
         is_public: Callable[[str], bool],
+        wall: float,
         sizes: FrontierSizes = DEFAULT_SIZES,
     ) -> Frontier:
         sequencer = LarbinSequencer(
@@ -144,7 +146,7 @@ def original(make_frontier: MakeFrontier, clock: Clock, period: float) -> MakeFr
         )
         # The model has the methods of a Sequencer without being one.
         with patch.object(assembly, "Sequencer", lambda *_: sequencer):
-            return make_frontier(config, folder, waits, is_public, sizes)
+            return make_frontier(config, folder, waits, is_public, wall, sizes)
 
     return make
 

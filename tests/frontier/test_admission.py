@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.frontier.admission import Admission
+from larbinpy.frontier.folding import Folding
 from larbinpy.frontier.recent_links import RecentHashes, RecentLinks
 from larbinpy.frontier.scope import Scope
+from larbinpy.frontier.traps import Traps, TrapSettings
 from larbinpy.native import native
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
@@ -18,7 +20,7 @@ from larbinpy.parse.link import PackedLinks, endorsed
 from larbinpy.storage.seen import Seen
 from larbinpy.storage.sizes import SEEN_SIZES, SeenSizes, TableSizes
 from larbinpy.url import Url
-from tests.support.frontiers import scope_settings
+from tests.support.frontiers import WALL, scope_settings
 
 PARENT = Url("http://a.test/page", 3, seed=True)
 #: Sizes with which a handful of URLs makes the table grow, and leaves fingerprints without a slot.
@@ -36,14 +38,16 @@ URLS = st.builds(
     "http://{}.test/{}{}".format,
     st.sampled_from("ab"),
     st.integers(0, 30),
-    st.sampled_from(["", "x.mp3", "?x", "x" * 130]),
+    st.sampled_from(["", "x.mp3", "?x", "?utm_x=1", "?utm_y=1", "x" * 130]),
 )
 LINKS = st.builds(Link, URLS, st.sampled_from(Kind), st.booleans())
 PAGES = st.lists(st.tuples(st.lists(LINKS, max_size=20), st.booleans()), max_size=12)
 
 
 def admission(sizes: SeenSizes = SMALL, scope: int = 0) -> Admission:
-    return Admission(Scope(scope_settings(**SCOPES[scope])), Seen(Path("none"), "seen", sizes))
+    seen = Seen(Path("none"), "seen", sizes)
+    traps = Traps(TrapSettings(), WALL)
+    return Admission(Scope(scope_settings(**SCOPES[scope])), seen, traps, Folding(("utm_*",)))
 
 
 def in_python(admission: Admission) -> Admission:

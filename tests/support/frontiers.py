@@ -1,10 +1,11 @@
 """A frontier with simulated surroundings: names, servers and a clock, all of them values."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from larbinpy.dns.lookup import Answer
+from larbinpy.frontier.folding import Folding
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.ip_registry import IPSiteRegistry
 from larbinpy.frontier.ip_sites import IPSites
@@ -16,6 +17,7 @@ from larbinpy.frontier.saved import SavedWaits
 from larbinpy.frontier.scope import Scope, ScopeSettings
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
+from larbinpy.frontier.traps import Traps, TrapSettings
 from larbinpy.outcome import Outcome, of_status
 from larbinpy.page import Page
 from larbinpy.parse import Kind, Link, redirect_target
@@ -67,6 +69,8 @@ def make_frontier(
     seen_sizes: SeenSizes = SEEN_SIZES,
     frontier_sizes: FrontierSizes = DEFAULT_SIZES,
     pool: int = MANY,
+    traps: TrapSettings = TrapSettings(),
+    dropped: Sequence[str] = (),
     **scope: Any,
 ) -> Frontier:
     waits = Waits(least, most)
@@ -75,6 +79,8 @@ def make_frontier(
     store = Store(folder, sizes)
     return Frontier(
         Scope(scope_settings(**scope)),
+        Traps(traps, WALL),
+        Folding(dropped),
         store,
         Seen(folder, "seen", seen_sizes),
         Seen(folder, "digests", seen_sizes),

@@ -80,7 +80,7 @@ def _add(verbs: Verbs, urls: list[str]) -> CommandSteps:
 
 
 def _set(verbs: Verbs, words: list[str]) -> CommandSteps:
-    reason = verbs.set(*words)
+    reason = verbs.set(words[0], " ".join(words[1:]))
     yield {"ok": True} if reason is None else _error(reason)
 
 
@@ -110,7 +110,7 @@ COMMANDS = {
     "status": Command("", _status, "show the status of the crawl"),
     "pause": Command("", _plain(lambda verbs: verbs.pause()), "start no new requests"),
     "resume": Command("", _plain(lambda verbs: verbs.resume()), "continue after a pause"),
-    "set": Command("KEY VALUE", _set, f"change {_LIVE} for this run"),
+    "set": Command("KEY VALUE...", _set, f"change {_LIVE} for this run"),
     "explain": Command(
         "URL", lambda verbs, words: verbs.explain(words[0]), "show the status of a URL, and why"
     ),

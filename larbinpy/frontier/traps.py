@@ -1,0 +1,226 @@
+"""Guards against spider traps: sites whose pages have new links without end.
+
+    repeats     paths that repeat their segments, or are too deep: relative links that go wrong
+    calendars   dates far ahead: calendars with a link to the next month
+    shapes      too many URLs of a site that differ in numbers only (limitByShape)
+
+Heritrix and Nutch refuse repeated segments, too, and leave calendars to patterns of the operator.
+Katana and Arachni limit the URLs of one shape as well; with 10 by default, which leaves out most of
+a forum or a shop. The limit here is meant for what has no end.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from larbinpy.parse import Kind
+
+#: A path that repeats this many of its segments is a spider trap (BUbiNG allows two
+#: repetitions of a segment in a row; relative-link loops make dozens).
+_REPEATS = 6
+#: No ordinary site is nested this deep.
+_SEGMENTS = 40
+
+#: Events are announced this many years ahead, and so many pages of a site may have dates beyond,
+#: such as a plan for 2050.
+_YEARS_AHEAD, _DATES_AHEAD = 2, 100
+
+#: The first URLs of a site with a number or a query are only counted: these many, or one in 20 of
+#: limitByShape. So the many sites of which a crawl takes a few pages cost next to nothing.
+_UNWATCHED, _UNWATCHED_PART = 200, 20
+
+#: Sites and shapes that are counted, and characters of the longest shape: 10 MB at most.
+_COUNTED, _LONGEST = 40_000, 200
+#: Smaller counts are not saved: a site can have shapes without end.
+_LEAST_SAVED = 100
+
+_ANY_YEAR = re.compile("(?<![0-9])[2-9][0-9]{3}")
+_YEAR, _MONTH, _DAY = "(2[0-9]{3})", "(?:0[1-9]|1[0-2])", "(?:0[1-9]|[12][0-9]|3[01])"
+_DATES = (
+    # A year and a month of two digits, in any order, as in /2031/05/ or ?date=05-2031.
+    re.compile(f"(?<![0-9]){_YEAR}[-/.]{_MONTH}(?![0-9])"),
+    re.compile(f"(?<![0-9]){_MONTH}[-/.]{_YEAR}(?![0-9])"),
+    # A parameter that is a year, as in ?month=5&year=2031.
+    re.compile(r"(?:year|yr|jahr|annee)[\w.\]-]{0,20}=([2-9][0-9]{3})(?![0-9])", re.IGNORECASE),
+)
+#: Other dates count in URLs that name a calendar: elsewhere, 5123/3 is page 3 of a topic.
+_NAMED = re.compile("calend|kalend|agenda|event|month|termin|schedule", re.IGNORECASE)
+_LOOSE_DATE = re.compile(f"(?<![0-9]){_YEAR}(?:[-/._](?:1[0-2]|[1-9])|{_MONTH}{_DAY})(?![0-9])")
+
+_VARIABLE = re.compile("[0-9?]")
+#: A run of letters and digits, eight or more and three of them digits: an ID.
+_ID = re.compile("(?<![A-Za-z0-9])(?=(?:[A-Za-z]*[0-9]){3})[A-Za-z0-9]{8,}")
+#: Digits, except for those of escapes: texts of other scripts consist of escapes.
+_NUMBER = re.compile("(?<!%)(?<!%[0-9A-F])[0-9]+")
+#: With more parameters, their names do not count: filters can be combined without end.
+_PARAMETERS = 2
+
+
+def repeats(url: str) -> bool:
+    """Whether parts of the path of `url` repeat, or it is too deep."""
+    # Most URLs have too few segments to repeat any.
+    if url.count("/") <= 2 + _REPEATS:
+        return False
+    segments = [s for s in url.partition("?")[0].lower().split("/")[3:] if s]
+    return len(segments) > _SEGMENTS or len(segments) - len(set(segments)) >= _REPEATS
+
+
+def is_ahead(url: str, last_year: int) -> bool:
+    """Whether `url` has a date in a year after `last_year`."""
+    if all(int(year) <= last_year for year in _ANY_YEAR.findall(url)):
+        return False
+    dates = (*_DATES, _LOOSE_DATE) if _NAMED.search(url) else _DATES
+    return any(int(date[1]) > last_year for each in dates for date in each.finditer(url))
+
+
+def shape_of(url: str) -> str:
+    """The shape of `url`: numbers and IDs become 0, and parameters their sorted names."""
+    address, mark, query = url.partition("?")
+    origin = address.index("/", 8)
+    shape = address[:origin] + _NUMBER.sub("0", _ID.sub("0", address[origin:]))
+    if mark:
+        names = sorted({_NUMBER.sub("0", part.partition("=")[0]) for part in query.split("&")})
+        shape += "?" + ("*" if len(names) > _PARAMETERS else "&".join(names))
+    return shape[:_LONGEST]
+
+
+class Trapped(NamedTuple):
+    """The reason why a URL looks like a spider trap."""
+
+    #: Name of the guard.
+    guard: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class TrapSettings:
+    """Which guards are on."""
+
+    #: Of "repeats" and "calendars".
+    guards: Sequence[str] = ("repeats", "calendars")
+    #: Most URLs of a site with one shape; 0 is no limit.
+    limit_by_shape: int = 20000
+
+
+class BoundedCounter:
+    """Counts keys. When there are too many, those that were not counted lately are forgotten.
+
+    So a count may be too small, never too large.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._half = most // 2
+        self._younger: dict[str, int] = {}
+        self._elder: dict[str, int] = {}
+
+    def __repr__(self) -> str:
+        return f"<BoundedCounter {len(self)} keys>"
+
+    def __len__(self) -> int:
+        return len(self._younger.keys() | self._elder.keys())
+
+    def __getitem__(self, key: str) -> int:
+        count = self._younger.get(key)
+        return self._elder.get(key, 0) if count is None else count
+
+    def __setitem__(self, key: str, count: int) -> None:
+        self._younger[key] = count
+        if len(self._younger) >= self._half:
+            self._elder, self._younger = self._younger, {}
+
+    def at_least(self, count: int) -> dict[str, int]:
+        """The keys that were counted so often, with their counts."""
+        both = self._elder | self._younger
+        return {key: number for key, number in both.items() if number >= count}
+
+
+class Traps:
+    """Refuses URLs that look like spider traps, and counts what it refuses and takes.
+
+    A requisite of a page is no trap except for the repeats of its path.
+    """
+
+    def __init__(self, settings: TrapSettings, now: float, most: int = _COUNTED) -> None:
+        """`now` is the Unix time, which says which dates are far ahead."""
+        self._last_year = datetime.fromtimestamp(now, UTC).year + _YEARS_AHEAD
+        # URLs taken: with a number or a query by site, and if there are many of these by shape,
+        # and by site with a date far ahead.
+        self._taken = BoundedCounter(most)
+        #: Number of links that were refused, by guard.
+        self.refused: Counter[str] = Counter()
+        self.change(settings)
+
+    def __repr__(self) -> str:
+        return f"<Traps {self._settings} {dict(self.refused)}>"
+
+    def change(self, settings: TrapSettings) -> None:
+        """Use `settings` from now on; the counts remain."""
+        self._settings = settings
+        self._repeats, self._calendars = (g in settings.guards for g in ("repeats", "calendars"))
+        self._limit = settings.limit_by_shape
+        part = self._limit // _UNWATCHED_PART if self._limit else _UNWATCHED
+        self._unwatched = min(_UNWATCHED, part)
+
+    def admits(self, url: str, kind: Kind) -> bool:
+        """Whether a new link is no trap; counts it either way."""
+        if self._repeats and repeats(url):
+            self.refused["repeats"] += 1
+            return False
+        # A URL without a number or a query is the only one of its shape.
+        origin = url.index("/", 8)
+        if kind is not Kind.PAGE or _VARIABLE.search(url, origin) is None:
+            return True
+        site = url[:origin]
+        count = self._taken[site]
+        if count < self._unwatched:
+            self._taken[site] = count + 1
+            return True
+        limits = self._limits(url, site)
+        for guard, key, most in limits:
+            if self._taken[key] >= most:
+                self.refused[guard] += 1
+                return False
+        for _, key, _ in limits:
+            self._taken[key] += 1
+        return True
+
+    def _limits(self, url: str, site: str) -> list[tuple[str, str, int]]:
+        """The limits for `url`: guard, the key that is counted, and the most of it."""
+        limits = []
+        if self._calendars and is_ahead(url, self._last_year):
+            limits.append(("calendars", f"{site} ahead", _DATES_AHEAD))
+        if self._limit:
+            # Those that were not watched may all be of this shape.
+            limits.append(("shapes", shape_of(url), self._limit - self._unwatched))
+        return limits
+
+    def refusing(self, url: str) -> Trapped | None:
+        """The reason why a link to the page `url` would be refused now; None if it would not."""
+        if self._repeats and repeats(url):
+            return Trapped("repeats", "parts of its path repeat, or it is too deep (traps)")
+        origin = url.index("/", 8)
+        if _VARIABLE.search(url, origin) is None:
+            return None
+        for guard, key, most in self._limits(url, url[:origin]):
+            if self._taken[key] < most:
+                continue
+            if guard == "shapes":
+                many = f"its site has reached {self._limit} URLs of the shape {key}"
+                return Trapped(guard, f"{many} (limitByShape)")
+            many = f"its site has more than {most} URLs with dates after {self._last_year}"
+            return Trapped(guard, f"{many} (traps)")
+        return None
+
+    # The state that is saved.
+
+    def counts(self) -> dict[str, int]:
+        """The counts that a later run continues with."""
+        return self._taken.at_least(min(_LEAST_SAVED, max(2, self._limit // 2)))
+
+    def count_from(self, counts: dict[str, int]) -> None:
+        """Continue with the `counts` of an earlier run."""
+        for key, count in counts.items():
+            self._taken[str(key)] = int(count)
