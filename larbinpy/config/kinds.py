@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from ipaddress import ip_address
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 from larbinpy.config.host_pattern import host_name
 from larbinpy.config.hours import Hours
@@ -108,7 +108,7 @@ def settings(
 ) -> tuple[T, ...]:
     """A dataclass field that is a setting of any number of values."""
     row = {"keyword": keyword, "kind": kind, "help": help, "many": True, "live": live}
-    return cast(tuple[T, ...], field(default=default, metadata=row | {"by_site": by_site}))
+    return field(default=default, metadata=row | {"by_site": by_site})
 
 
 def quote(text: str) -> str:

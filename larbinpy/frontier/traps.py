@@ -44,7 +44,7 @@ _DATES = (
     re.compile(f"(?<![0-9]){_YEAR}[-/.]{_MONTH}(?![0-9])"),
     re.compile(f"(?<![0-9]){_MONTH}[-/.]{_YEAR}(?![0-9])"),
     # A parameter that is a year, as in ?month=5&year=2031.
-    re.compile(r"(?:year|yr|jahr|annee)[\w.\]-]{0,20}=([2-9][0-9]{3})(?![0-9])", re.IGNORECASE),
+    re.compile(r"(?:year|yr|jahr|annee)[\w.%\]-]{0,20}=([2-9][0-9]{3})(?![0-9])", re.IGNORECASE),
 )
 #: Other dates count in URLs that name a calendar: elsewhere, 5123/3 is page 3 of a topic.
 _NAMED = re.compile("calend|kalend|agenda|event|month|termin|schedule", re.IGNORECASE)

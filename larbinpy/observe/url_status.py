@@ -2,8 +2,8 @@
 
 Each answer has a ``state`` and a sentence, ``why``. If they apply, it also has ``ahead`` (number
 of URLs that come before), ``waits_for``, ``in_s`` (seconds until then), ``attempt`` (tries that
-were made), ``reason`` (an outcome) and ``rule`` (the reason of a refusal: a keyword, a guard
-against traps, robots.txt or site).
+were made), ``reason`` (an outcome), ``rule`` (the reason of a refusal: a keyword, trap, robots.txt
+or site) and ``guard`` (the guard that takes the URL for a trap).
 """
 
 from collections.abc import Iterator, Sequence
@@ -172,7 +172,7 @@ def refusal(view: FrontierView, href: str, now: float) -> Facts | None:
     trap = view.trap(href)
     if trap is not None:
         why = f"it looks like a spider trap: {trap.why}"
-        return {"reason": Outcome.TRAP.value, "rule": trap.guard, "why": why}
+        return {"reason": Outcome.TRAP.value, "rule": "trap", "guard": trap.guard, "why": why}
     outcome = view.refusal(href, now)
     if outcome is None:
         return None

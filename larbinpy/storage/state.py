@@ -82,7 +82,7 @@ class SavedValue(Protocol):
     """A part of the state that is stored in the manifest and has no file."""
 
     #: Whether states of earlier versions lack it.
-    optional = False
+    optional: bool = False
 
     def cut(self, now: float, *, ended: bool) -> Any:
         """The value, JSON-able, or a generator that returns it.

@@ -25,6 +25,8 @@ from larbinpy.url import Url, split
 #: Longest turn (s) of Larbin's loop, and of larbinpy's while there is something to do.
 _TURN = 0.01
 _LONGEST_TURN = 1.0
+#: The Unix time at the start; no date in a URL is far from it.
+_WALL = 1.7e9
 _SPELLING = Spelling(Hosts.ADDRESSES, "127.0.1.", 8080)
 
 
@@ -60,7 +62,7 @@ def simulate(
         if larbin_period is not None:
             make = larbin.original(make, lambda: simulation.now, larbin_period)
         waits = Waits(wait_duration, config.max_wait)
-        frontier = make(config, Path(folder), waits, is_public)
+        frontier = make(config, Path(folder), waits, is_public, _WALL)
         return simulation.run(frontier, seconds)
 
 

@@ -20,7 +20,7 @@ from larbinpy.config import (
     request_kinds,
     texts,
 )
-from larbinpy.config.grammar import read
+from larbinpy.config.grammar import read, read_value
 from larbinpy.config.host_pattern import HostPattern
 from larbinpy.config.request_kinds import Proxy
 from larbinpy.config.site_block import SITE, SiteBlock, SiteValue
@@ -190,7 +190,7 @@ def test_change_while_running() -> None:
     assert change(config, "bondWidth", "1K").bond_width == 1024
     assert change(config, "limitPage", "9").limit_page == 9
     for keyword, text, message in [
-        ("retries", "4", "these can: waitDuration, limitPage, bondWidth, pagesConnexions"),
+        ("retries", "4", "these can: waitDuration, traps, limitByShape, dropParameters, limitPage"),
         ("limitPages", "4", "the nearest known one is limitPage"),
         ("limitPage", "x", "limitPage: 'x' is not a whole number"),
         ("limitPage", " ", "limitPage: its value is missing"),
@@ -303,4 +303,4 @@ def test_the_file_that_comes_with_the_program() -> None:
     assert SETTINGS.keys() <= found.keys()
     for name, row in SETTINGS.items():
         if found[name][0].startswith("#") and row.default not in (None, (), "", False):
-            assert row.kind.parse(found[name][1]) == row.default, name
+            assert read_value(found[name][1], row) == row.default, name

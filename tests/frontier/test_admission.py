@@ -46,7 +46,7 @@ PAGES = st.lists(st.tuples(st.lists(LINKS, max_size=20), st.booleans()), max_siz
 
 def admission(sizes: SeenSizes = SMALL, scope: int = 0) -> Admission:
     seen = Seen(Path("none"), "seen", sizes)
-    traps = Traps(TrapSettings(), WALL)
+    traps = Traps(TrapSettings(limit_by_shape=0), WALL)
     return Admission(Scope(scope_settings(**SCOPES[scope])), seen, traps, Folding(("utm_*",)))
 
 

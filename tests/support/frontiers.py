@@ -69,7 +69,7 @@ def make_frontier(
     seen_sizes: SeenSizes = SEEN_SIZES,
     frontier_sizes: FrontierSizes = DEFAULT_SIZES,
     pool: int = MANY,
-    traps: TrapSettings = TrapSettings(),
+    traps: TrapSettings | None = None,
     dropped: Sequence[str] = (),
     **scope: Any,
 ) -> Frontier:
@@ -79,7 +79,7 @@ def make_frontier(
     store = Store(folder, sizes)
     return Frontier(
         Scope(scope_settings(**scope)),
-        Traps(traps, WALL),
+        Traps(traps or TrapSettings(), WALL),
         Folding(dropped),
         store,
         Seen(folder, "seen", seen_sizes),

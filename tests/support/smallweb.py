@@ -89,6 +89,8 @@ class Web:
             sock.setblocking(False)
         #: Place -> answers to the first, second ... request; the last is repeated.
         self.places: dict[str, list[Answer]] = {}
+        #: Makes the answer of a place that is not described, for webs without end.
+        self.make: Callable[[str], Answer | None] = lambda place: None
         #: Name -> addresses, and name -> actions of the name server (see `nameserver`).
         self.zone: dict[str, list[str]] = {}
         self.scripts: dict[str, list[Action]] = {}
@@ -219,7 +221,8 @@ class Server:
         headers = {name.lower(): value.strip() for name, _, value in pairs}
         asked = Asked(self._clock(), connection.address, line.split(" ")[1], headers)
         self.asked.append(asked)
-        answers = self._web.places.get(asked.place, [Answer(status=404)])
+        made = self._web.make(asked.place) or Answer(status=404)
+        answers = self._web.places.get(asked.place, [made])
         number = self._count.get(asked.place, 0)
         self._count[asked.place] = number + 1
         answer = self._web.answer(asked, answers[min(number, len(answers) - 1)])
