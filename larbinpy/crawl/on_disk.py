@@ -10,6 +10,7 @@ from larbinpy.config import Config
 from larbinpy.crawl.logins import Logins
 from larbinpy.crawl.saving import Saving
 from larbinpy.crawl.surroundings import Tuning
+from larbinpy.frontier.folding import Folding
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
@@ -164,6 +165,7 @@ def open_outputs(config: Config, own: Output | None, wall: Clock, warc_file_size
         conditional=conditional,
         whole=whole,
         purge=config.purge,
+        fold=Folding(config.drop_parameters).fold,
     )
     return open_output(
         config.output_mode,

@@ -1,8 +1,9 @@
 """The keywords of a mirror that browses offline, and how crawls refresh one."""
 
 import errno
+import re
 from collections.abc import Iterator
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import pytest
 
@@ -50,6 +51,29 @@ def test_rewrite_links_makes_a_mirror_that_browses(web: Web, crawl: Worlds) -> N
     assert f'href="{web.url("b.test/")}"' in found["a.test/index.html"]
     assert 'href="new.html"' in found["a.test/x?q.html"]
     assert browses.snapshot("output")["mirror"]["rewritten"] == 2
+
+
+@effect_of("dropParameters")
+def test_links_with_dropped_parameters_lead_to_the_files(web: Web, crawl: Worlds) -> None:
+    """Seeds and targets of redirects, too; and a redirect that sets a session."""
+    web.page("a.test/?utm_source=seed", "/x?utm_source=a", "/x?id=1&fbclid=2", "/old?gclid=3")
+    web.page("a.test/x", "/?utm_source=seed", "/y;jsessionid=7", "/in?PHPSESSID=3")
+    web.page("a.test/x?id=1", "/x?utm_medium=b&id=1", "/gone?utm_source=c")
+    web.put("a.test/old", Answer(status=302, headers=("Location: /new?utm_source=d",)))
+    web.put("a.test/in", Answer(status=302, headers=("Location: /in?PHPSESSID=1",)))
+    web.page("a.test/in?PHPSESSID=1", "/in?PHPSESSID=2", "/new?utm_source=e")
+    web.pages("a.test/y", "a.test/new")
+    found = mirrored(crawl("getCGI", BROWSE, seeds=["a.test/?utm_source=seed"]))
+    links = {name: re.findall('href="([^"]*)"', text) for name, text in found.items()}
+    seed, session = "index.html%3Futm_source%3Dseed.html", "in%3FPHPSESSID%3D1.html"
+    assert links == {
+        f"a.test/{unquote(seed)}": ["x.html", "x%3Fid%3D1.html", "new.html"],
+        "a.test/x.html": [seed, "y.html", session],
+        "a.test/x?id=1.html": ["x%3Fid%3D1.html", web.url("a.test/gone?utm_source=c")],
+        f"a.test/{unquote(session)}": [session, "new.html"],
+        "a.test/y.html": [],
+        "a.test/new.html": [],
+    }
 
 
 @effect_of("keepOriginals")

@@ -8,7 +8,7 @@ If a server answers that a page has not changed (304), or the page fails, its fi
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from larbinpy.errors import UserError
@@ -53,6 +53,8 @@ class MirrorSettings:
     conditional: bool = True
     #: Read unchanged pages whole, however large, because another output keeps them, too.
     whole: bool = False
+    #: The URL that a link counts as.
+    fold: Callable[[str], str] = str
 
 
 class BrowsableMirror:
@@ -67,7 +69,7 @@ class BrowsableMirror:
         self._root = open_folder(directory)
         try:
             self._lock = LineFile(_LOCK, folder=self._root)
-            self._catalog = Catalog(directory)
+            self._catalog = Catalog(directory, fold=settings.fold)
             spelling = self._catalog.spelling(settings.spelling)
             # Windows ignores case.
             lower = settings.lower_case or spelling is Spelling.WINDOWS

@@ -8,7 +8,7 @@ as for every output. SQLite's page cache bounds the memory, however large the mi
 import json
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -76,11 +76,19 @@ class Entry:
 class Catalog:
     """The catalog in `folder`, made if it is missing. Only one writer may open it.
 
-    `pages` reads `batch` rows at once. The SQL about pages is in this class, so it has many
-    methods: one for each query and each change.
+    `fold` gives the URL that a link to another counts as (dropParameters). `pages` reads `batch`
+    rows at once. The SQL about pages is in this class, so it has many methods: one for each query
+    and each change.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], *, batch: int = _BATCH) -> None:
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        fold: Callable[[str], str] = str,
+        batch: int = _BATCH,
+    ) -> None:
+        self._fold = fold
         self._batch = batch
         self.base = Database(Path(folder) / NAME, _SCHEMA + account.SCHEMA)
         #: How each URL of the latest crawl ended.
@@ -137,19 +145,26 @@ class Catalog:
     def path_of(self, url: str) -> str | None:
         """Return the file that a link to `url` leads to, also through redirects."""
         for target in self.chain(url):
-            row = self.base.first("SELECT path FROM page WHERE url = ?", target)
-            if row is not None:
-                return str(row[0])
+            path = self._own_path(target)
+            if path is not None:
+                return path
         return None
 
+    def _own_path(self, url: str) -> str | None:
+        row = self.base.first("SELECT path FROM page WHERE url = ?", url)
+        return None if row is None else str(row[0])
+
     def chain(self, url: str) -> list[str]:
-        """Return the targets of redirects from `url`, the last one first, then `url` itself."""
+        """Return where `url` leads, by redirects and by `fold`, the last one first, `url` last."""
         chain = [url]
         while len(chain) <= _MAX_HOPS:
             row = self.base.first("SELECT target FROM moved WHERE url = ?", chain[-1])
             if row is None:
-                break
-            chain.append(row[0])
+                folded = self._fold(chain[-1])
+                # A seed has its file as given; and some URLs redirect to set a parameter.
+                if folded in chain or self._own_path(chain[-1]) is not None:
+                    break
+            chain.append(folded if row is None else row[0])
         return chain[::-1]
 
     def put(self, entry: Entry) -> None:

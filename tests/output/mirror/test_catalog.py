@@ -81,3 +81,17 @@ def test_an_empty_catalog_leaves_no_file(tmp_path: Path) -> None:
     catalog = Catalog(tmp_path)
     assert not catalog.is_empty
     catalog.close()
+
+
+def test_links_lead_where_their_fold_does(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path, fold=lambda url: url.partition("?")[0])
+    catalog.put(entry(1))
+    catalog.put(replace(entry(2), url="http://h/2?seed"))
+    catalog.move("http://h/3", "http://h/1?moved")
+    # Each redirects to the other with a parameter, and neither has a file.
+    catalog.move("http://h/4", "http://h/5?x")
+    catalog.move("http://h/5", "http://h/4?x")
+    paths = {url: catalog.path_of(f"http://h/{url}") for url in ("1?x", "2?seed", "3?x", "4?y")}
+    assert paths == {"1?x": "h/1.html", "2?seed": "h/2.html", "3?x": "h/1.html", "4?y": None}
+    assert catalog.path_of("http://h/2") is None
+    catalog.close()
