@@ -55,7 +55,7 @@ def explain(
 
 
 def _explain_folded(
-    view: FrontierView, log: CrawlLog, href: str, folded: str, dropped: list[str], clock: Clock
+    view: FrontierView, log: SearchedLog, href: str, folded: str, dropped: list[str], clock: Clock
 ) -> Iterator[dict[str, object] | None]:
     """The answer for the URL that a link to `href` counts as."""
     for found in explain(view, log, folded, clock):
