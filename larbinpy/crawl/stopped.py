@@ -7,7 +7,7 @@ from larbinpy.config import Config
 from larbinpy.crawl.assembly import make_frontier
 from larbinpy.dns.address import is_public
 from larbinpy.frontier.politeness import Waits
-from larbinpy.loop.clock import clock
+from larbinpy.loop.clock import clock, wall
 from larbinpy.observe.explain import explain
 from larbinpy.observe.log_search import StoppedLog
 from larbinpy.storage.state import State
@@ -23,7 +23,7 @@ def explain_stopped(config: Config, text: str) -> dict[str, object]:
     state = State(folder)
     with state.at_rest(), state.reading() as manifest:
         waits = Waits(config.wait_duration, config.max_wait)
-        frontier = make_frontier(config, folder, waits, is_public)
+        frontier = make_frontier(config, folder, waits, is_public, wall())
         with closing(frontier):
             frontier.read(manifest, clock())
             log = StoppedLog(folder / "crawl.jsonl")
