@@ -4,6 +4,7 @@ import json
 import shutil
 import signal
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from larbinpy.cli.mirror import configuration
 from larbinpy.cli.mirror import mirror as mirror_command
 from larbinpy.config import Config
+from larbinpy.output.mirror.catalog import Catalog
 from tests.support.checkout import ROOT
 from tests.support.crawling import Asked, World, html, missing, ok, one_line
 from tests.support.webserver import Act, Step, reply
@@ -228,6 +230,25 @@ def test_a_refresh_says_what_it_found_and_purges_on_request(world: World) -> Non
     assert report["mirror"]["urls"]["gone"] == [web.url("/a"), web.url("/c")]
     copies = {each["url"]: each["old_copy"] for each in report["mirror"]["failures"]}
     assert copies == {web.url("/a"): "removed", web.url("/d"): "kept"}
+
+
+def test_a_killed_purge_is_completed(world: World) -> None:
+    """Wherever the kill comes: the catalog has only files that are there."""
+    names = [f"/p{number:03}" for number in range(300)]
+    pages = {"/": html(*names)} | {name: ok(name.encode()) for name in names}
+    web = world.web(changing(pages), "a.test")
+    world.larbinpy(*mirror(world, web.url()))
+    pages["/"] = html(*names[140:])
+    root = world.folder / "site"
+    crawler = world.start(*mirror(world, web.url()), "--purge")
+    world.until(lambda: not (root / f"a.test:{web.port}/p000.html").exists())
+    crawler.signal(signal.SIGKILL)
+    world.finish(crawler)
+    with closing(Catalog(root)) as catalog:
+        assert all((root / entry.path).exists() for entry in catalog.pages(linking=False))
+    again = world.larbinpy(*mirror(world, web.url()), "--purge")
+    assert "160 unchanged, 140 gone and removed\n" in again.out
+    assert set(files(world)) == {"index.html", *(f"{name[1:]}.html" for name in names[140:])}
 
 
 def test_a_purge_that_is_refused_says_why(world: World) -> None:

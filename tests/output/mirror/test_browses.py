@@ -39,27 +39,33 @@ def describe(web: Web) -> None:
         web.put(f"a.test/{old}", Answer(status=302, headers=(f"Location: /{new}",)))
 
 
-@pytest.fixture
-def mirror(web: Web, crawl: Worlds) -> Path:
-    """The folder of the site in a mirror of it; the web is gone."""
+@pytest.fixture(params=["ascii", "unicode", "windows"])
+def mirror(web: Web, crawl: Worlds, request: pytest.FixtureRequest) -> Path:
+    """The folder of the site in a mirror of it, for each fileNames; the web is gone."""
     describe(web)
+    far = "/odd/\u65e5\u672c/caf\u00e9?q=\u8a9e:1"
+    web.page(f"a.test{quote(far, safe='/?=:')}", "/odd/plain")
+    home = web.places["a.test/odd/index.html"][0]
+    home.body += f'<a href="{far}">far</a>'.encode()
     world = crawl(
         "outputMode mirror rewriteLinks requisites everywhere getCGI lockSite anyType",
-        "depthInSite 20",
+        f"depthInSite 20 fileNames {request.param}",
         seeds=["a.test/odd/"],
     )
     assert world.fetched == set(world.outcomes) - {"a.test/odd", "a.test/odd/moved"}
     # The owner may move a mirror.
     copy = world.folder / "copy"
     shutil.move(world.folder / "out", copy)
-    return copy / f"a.test:{web.port}"
+    readable = [path for path in copy.rglob("*.html") if "caf\u00e9?q=\u8a9e" in path.name]
+    assert len(readable) == (request.param == "unicode")
+    return copy / f"a.test{'+' if request.param == 'windows' else ':'}{web.port}"
 
 
 def test_every_link_and_requisite_works(mirror: Path) -> None:
     found = walk(mirror / "odd/index.html")
     assert found.broken == []
     assert found.counts[LINK, ABSOLUTE] == found.counts[REQUISITE, ABSOLUTE] == 0
-    assert found.pages == 8
+    assert found.pages == 9
     assert found.counts[REQUISITE, WORKING] == 11
     assert found.fragments == 0
 
@@ -69,7 +75,7 @@ def test_the_walk_finds_broken_references(mirror: Path) -> None:
     (mirror / "odd/dot.gif").unlink()
     (mirror / "odd/plain.html").unlink()
     found = walk(mirror / "odd/index.html")
-    assert found.counts[LINK, BROKEN] == 4
+    assert found.counts[LINK, BROKEN] == 5
     assert found.counts[REQUISITE, BROKEN] == 2
 
 
@@ -88,7 +94,7 @@ _MISSING = "[...document.images].filter(i => !i.complete || !i.naturalWidth).map
 
 def test_a_browser_shows_every_page_as_it_was(mirror: Path, tab: Tab) -> None:
     pages = [*mirror.rglob("*.html")]
-    assert len(pages) == 8
+    assert len(pages) == 9
     for page in pages:
         tab.go(page.as_uri())
         assert tab.complaints == [], page
