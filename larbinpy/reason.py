@@ -22,6 +22,9 @@ _NAMES = {
     "notimp": "the name server failed (notimp)",
     "truncated": "only a part of the name server's reply arrived",
 }
+#: The detail of a 401 without a login.
+NEEDS_LOGIN = "needs a login"
+_LOGIN = "the seed http://USER:PASSWORD@HOST/ gives one"
 _PRIVATE = "--allow-private (allowPrivate) fetches from it"
 _TRUST = "caFile trusts it, insecureTLS ignores it"
 #: No file of authorities helps if the name is wrong.
@@ -36,6 +39,12 @@ def status_in_words(status: int) -> str:
         return f"status {status}"
 
 
+def _with_login(status: int, detail: str | None) -> str:
+    """An HTTP status, and what became of the login if it wants one."""
+    wants = status == HTTPStatus.UNAUTHORIZED and detail
+    return f"{status_in_words(status)}: {detail}" if wants else status_in_words(status)
+
+
 def detail_in_words(outcome: str, detail: str) -> str:
     """The detail of an outcome by its name; empty if it has none."""
     if outcome == Outcome.ERR_30X.value and detail.startswith("http"):
@@ -46,7 +55,7 @@ def detail_in_words(outcome: str, detail: str) -> str:
 def reason(outcome: str, status: int | None = None, detail: str | None = None) -> str:
     """The reason in one line: the HTTP status if it decided, else the outcome and its detail."""
     if status is not None and status >= HTTPStatus.MULTIPLE_CHOICES:
-        return status_in_words(status)
+        return _with_login(status, detail)
     words, more = in_words(outcome), detail_in_words(outcome, detail or "")
     return f"{words}: {more}" if more else words
 
@@ -54,7 +63,7 @@ def reason(outcome: str, status: int | None = None, detail: str | None = None) -
 def brief(outcome: str, status: int | None = None, detail: str | None = None) -> str:
     """The reason in as few words as possible."""
     if status is not None and status >= HTTPStatus.MULTIPLE_CHOICES:
-        return status_in_words(status)
+        return _with_login(status, detail)
     return detail_in_words(outcome, detail or "") or in_words(outcome)
 
 
@@ -62,6 +71,8 @@ def cure(outcome: str, detail: str | None = None) -> str:
     """The settings that avoid a failure; empty if there are none."""
     if outcome == Outcome.PRIVATE_ADDRESS.value:
         return _PRIVATE
+    if outcome == Outcome.ERR_40X.value and detail == NEEDS_LOGIN:
+        return _LOGIN
     if outcome == Outcome.BAD_TLS.value and "certificate" in (detail or ""):
         return _IGNORE if "subject name" in (detail or "") else _TRUST
     return ""

@@ -13,6 +13,7 @@ import pycurl
 from larbinpy.fetch.settings import Request
 from larbinpy.outcome import Outcome, of_status
 from larbinpy.page import Page, content_type
+from larbinpy.reason import NEEDS_LOGIN
 
 #: Most header lines and bytes of a reply, including status lines, interim replies (1xx) and
 #: trailers. Common servers accept far less from clients (Apache: 100 lines of 8 kB).
@@ -152,7 +153,7 @@ class Transfer:
     def _explained(self, message: str) -> str:
         """The detail of the page; `message` is libcurl's."""
         if self.complete and self.status == _UNAUTHORIZED:
-            return "refuses the login" if self.request.options.login else "needs a login"
+            return "refuses the login" if self.request.options.login else NEEDS_LOGIN
         return message if self._stop is None else self._detail
 
     def _outcome(self, failure: Outcome | None) -> Outcome:
