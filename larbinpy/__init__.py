@@ -22,9 +22,8 @@ The packages; each imports only from those above it:
 A URL passes through frontier, dns, fetch, parse and output; `crawl/engine.py` is the loop. The
 path in detail is in docs/architecture.md.
 
-Other programs may use `Crawl`, `Config`, `Start` and `load` from here, `larbinpy.output.Output` to
-receive pages, and the modules `larbinpy.url`, `larbinpy.parse`, `larbinpy.fetch.robots` and
-`larbinpy.dns`.
+Other programs may use the names of `__all__` from here, `larbinpy.output.Output` to receive pages,
+and the modules `larbinpy.url`, `larbinpy.parse`, `larbinpy.fetch.robots` and `larbinpy.dns`.
 """
 
 from importlib import import_module
@@ -33,13 +32,37 @@ from typing import TYPE_CHECKING, Any
 from larbinpy._version import __version__
 
 if TYPE_CHECKING:
-    from larbinpy.config import Config, load
+    from larbinpy.config import Config, ConfigError, load
     from larbinpy.crawl.crawl import Crawl
-    from larbinpy.storage.state import Start
+    from larbinpy.crawl.own_plug import PlugError
+    from larbinpy.errors import UserError
+    from larbinpy.fetch.settings import RequestOptions
+    from larbinpy.storage.state import Start, StateError
 
-__all__ = ["Config", "Crawl", "Start", "__version__", "load"]
+__all__ = [
+    "Config",
+    "ConfigError",
+    "Crawl",
+    "PlugError",
+    "RequestOptions",
+    "Start",
+    "StateError",
+    "UserError",
+    "__version__",
+    "load",
+]
 
-_HOMES = {"Config": "config", "Crawl": "crawl.crawl", "Start": "storage.state", "load": "config"}
+_HOMES = {
+    "Config": "config",
+    "ConfigError": "config",
+    "Crawl": "crawl.crawl",
+    "PlugError": "crawl.own_plug",
+    "RequestOptions": "fetch.settings",
+    "Start": "storage.state",
+    "StateError": "storage.state",
+    "UserError": "errors",
+    "load": "config",
+}
 
 
 def __getattr__(name: str) -> Any:

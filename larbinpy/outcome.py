@@ -84,6 +84,7 @@ class Outcome(Enum):
         Trait.MISSED,
     )
     TRAP = "trap", "it looks like a spider trap"
+    REJECTED = "rejected", "a rule rejects it", Trait.ORDINARY
 
     def __new__(
         cls, name: str, words: str, traits: Trait = _NONE, later: str | None = None

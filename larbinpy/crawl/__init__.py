@@ -9,7 +9,9 @@ on_disk       the outputs, the crawl log and the saved state
 ports         opens the input port and the status page
 surroundings  clocks, poller, streams, and sizes that no setting changes
 engine        one turn after another through all stages
-requests      the request for a URL
+requests      the request for a URL; request_options: what is sent to each site, and on which way
+logins        the logins that seeds gave
+own_plug      the plug of the calling program: what it may decide, and its exceptions
 media_types   which media types are fetched
 intake        reads fetched pages and takes them to the outputs and the frontier
 mode          what the engine may do now

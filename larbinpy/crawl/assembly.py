@@ -26,8 +26,9 @@ from larbinpy.crawl.media_types import Types
 from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.network import Network, permitting
 from larbinpy.crawl.on_disk import OnDisk, locked
+from larbinpy.crawl.own_plug import LinkFilter, RequestChanger
 from larbinpy.crawl.ports import Ports
-from larbinpy.crawl.requests import Requests
+from larbinpy.crawl.requests import ChangedRequests, Requests
 from larbinpy.crawl.surroundings import Surroundings
 from larbinpy.frontier.folding import Folding
 from larbinpy.frontier.frontier import Frontier
@@ -47,6 +48,7 @@ from larbinpy.storage.files import Reserve
 from larbinpy.storage.seen import Seen
 from larbinpy.storage.state import Start, State
 from larbinpy.storage.store import Store
+from larbinpy.url import Url
 
 
 class Assembly:
@@ -78,7 +80,7 @@ class Assembly:
         self.stats = Stats(around.clock(), around.wall())
         self.logins = Logins(Path(config.state_dir))
         self._open_network()
-        self._make_frontier()
+        self._make_frontier(own_output)
         self._open_disk(state, own_output)
         self._open_ports(progress, terminal)
         # From here on the state of an earlier crawl is changed.
@@ -97,12 +99,19 @@ class Assembly:
         self.handles = self._network.fetcher.size
         self._config = replace(config, pages_connexions=self.handles)
 
-    def _make_frontier(self) -> None:
+    def _make_frontier(self, own_output: Output | None) -> None:
         config, tuning = self._config, self._around.tuning
         self._waits = Waits(config.wait_duration, config.max_wait)
         folder = Path(config.state_dir)
+        wants = own_output.wants if isinstance(own_output, LinkFilter) else None
         self.frontier = make_frontier(
-            config, folder, self._waits, tuning.is_public, self._around.wall(), tuning.frontier
+            config,
+            folder,
+            self._waits,
+            tuning.is_public,
+            self._around.wall(),
+            tuning.frontier,
+            wants,
         )
 
     def _open_disk(self, state: State, own_output: Output | None) -> None:
@@ -121,6 +130,7 @@ class Assembly:
             closing=around.closing,
         )
         self._output = self._on_disk.output
+        self._changer = own_output if isinstance(own_output, RequestChanger) else None
         self.log = self._on_disk.log
         self.saving = self._on_disk.saving
 
@@ -160,6 +170,9 @@ class Assembly:
         around, config, network = self._around, self._config, self._network
         refresher, tuning = self._output.refresher, around.tuning
         types = _make_types(config)
+        requests = Requests(types, config.max_page_size, network.options.of, refresher)
+        if self._changer is not None:
+            requests = ChangedRequests(requests, self._changer)
         intake = Intake(
             _intake_settings(config),
             self.frontier,
@@ -181,7 +194,7 @@ class Assembly:
             around.poller,
             self.frontier,
             network.names,
-            Requests(types, config.max_page_size, network.options.of, refresher),
+            requests,
             network.fetcher,
             intake,
             self._output,
@@ -224,8 +237,12 @@ def make_frontier(
     is_public: Callable[[str], bool],
     wall: float,
     sizes: FrontierSizes = DEFAULT_SIZES,
+    wants: Callable[[Url], bool] | None = None,
 ) -> Frontier:
-    """The frontier of a crawl that begins at the Unix time `wall`, with its queues in `folder`."""
+    """The frontier of a crawl that begins at the Unix time `wall`, with its queues in `folder`.
+
+    See `Frontier` for `wants`.
+    """
     connexions = config.max_connexions_by_site
     ip_sites = IPSites(waits, config.wait_by, connexions, config.pages_connexions, sizes)
 
@@ -254,6 +271,7 @@ def make_frontier(
         sites,
         ip_sites,
         sizes,
+        wants,
     )
 
 

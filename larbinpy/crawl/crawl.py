@@ -6,9 +6,11 @@ from contextlib import ExitStack
 from itertools import chain
 from typing import TextIO
 
-from larbinpy.config import Config, ConfigError
+from larbinpy._version import __version__
+from larbinpy.config import Config, ConfigError, texts
 from larbinpy.config.request_kinds import SEED
 from larbinpy.crawl.assembly import Assembly
+from larbinpy.crawl.own_plug import guarded
 from larbinpy.crawl.run import Run
 from larbinpy.crawl.surroundings import DEFAULT, Surroundings, Tuning
 from larbinpy.errors import FULL, what_failed
@@ -44,7 +46,7 @@ class Crawl:
         tuning: Tuning = DEFAULT,
     ) -> None:
         self._config = config
-        self._own_output = output
+        self._own_output = None if output is None else guarded(output)
         self._seeds = _parsed(chain(config.start_url, seeds))
         self._start = start
         self._progress = progress
@@ -62,8 +64,9 @@ class Crawl:
     def run(self) -> int:
         """Crawl to the end; return the exit status.
 
-        Raises ConfigError or StateError if the crawl cannot start, and OSError if the disk is
-        full at that time. Signals are caught if this is the main thread.
+        Raises ConfigError or StateError if the crawl cannot start, OSError if the disk is full at
+        that time, and PlugError if a method of `output` raises an exception.
+        Signals are caught if this is the main thread.
         """
         with ExitStack() as closing:
             self._signals.catch(closing)
@@ -78,13 +81,40 @@ class Crawl:
             return ending.code
 
     def snapshot(self) -> dict[str, object]:
-        """The snapshot of the running crawl that the status page shows, as JSON-able values.
+        """The snapshot of the crawl that the status page shows, as JSON-able values.
 
-        Raises RuntimeError before `run` has opened it.
+        Before `run` has opened the crawl, it has only `version`, `state` ("not started"), `config`
+        and `seeds`, their number.
         """
         if self._run is None:
-            raise RuntimeError("the crawl is not running yet")
-        return self._run.snapshot()
+            return {
+                "version": __version__,
+                "state": "not started",
+                "config": texts(self._config),
+                "seeds": len(self._seeds),
+            }
+        return self._run.control.status()
+
+    def add(
+        self, url: str, *, depth: int | None = None, priority: bool = False, again: bool = False
+    ) -> str | None:
+        """Add a seed; returns the reason if it is refused, else None.
+
+        `depth` is the number of links to follow (default: depthInSite); `again` fetches a URL that
+        was fetched before. Only while the crawl runs, from its thread: from a method of the plug.
+        Raises RuntimeError before that.
+        """
+        return self._running.control.add(url, depth=depth, priority=priority, again=again)
+
+    def stop(self) -> None:
+        """End the crawl as the command `stop` does; the state is saved. Called like `add`."""
+        self._running.control.stop()
+
+    @property
+    def _running(self) -> Run:
+        if self._run is None:
+            raise RuntimeError("the crawl does not run yet; pass `seeds` to Crawl")
+        return self._run
 
     def _open(self, closing: ExitStack) -> Run:
         poller = self._poller

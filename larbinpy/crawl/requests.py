@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from larbinpy.crawl.media_types import Types, any_type
+from larbinpy.crawl.own_plug import RequestChanger
 from larbinpy.fetch.robots import MAX_SIZE
 from larbinpy.fetch.settings import Request, RequestOptions
 from larbinpy.output.plug import NO_REFRESH, Refresher
@@ -37,3 +38,16 @@ class Requests:
         accept = any_type if url.requisite else partial(self._types.refuse, url.href)
         conditions = self._refresher.conditions(url.href)
         return Request(url, address, accept, self._max_page_size, options, conditions)
+
+
+class ChangedRequests(Requests):
+    """Requests whose options the operator's plug may change."""
+
+    def __init__(self, requests: Requests, changer: RequestChanger) -> None:
+        self._requests = requests
+        self._changer = changer
+
+    def make(self, url: Url, address: str) -> Request:
+        request = self._requests.make(url, address)
+        request.options = self._changer.request(url, request.options)
+        return request

@@ -29,7 +29,8 @@ class Run:
         self._reserve = parts.reserve
         self._stats = parts.stats
         self._snapshots = parts.snapshots
-        self._control = parts.control
+        #: The commands to the crawl.
+        self.control = parts.control
         self._display = parts.display
         self._disk_pause = parts.disk_pause
         wanted = config.pages_connexions
@@ -39,9 +40,6 @@ class Run:
 
     def __repr__(self) -> str:
         return f"<Run {self._engine!r}>"
-
-    def snapshot(self) -> dict[str, object]:
-        return self._control.status()
 
     def report(self, ending: Ending) -> dict[str, object]:
         """The report of the crawl that ended by `ending`."""

@@ -76,6 +76,11 @@ class RequestOptions:
     #: system's choice.
     source_addresses: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        for line in (*self.headers, self.user_agent, self.sender, self.accept_language):
+            if not line.isprintable():
+                raise ValueError(f"a header has a control character: {line[:60]!r}")
+
     @cached_property
     def lines(self) -> tuple[str, ...]:
         """The header lines.

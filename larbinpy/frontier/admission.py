@@ -1,7 +1,7 @@
 """Which URLs the crawl takes: those in scope that were not seen before."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import compress
 
 from larbinpy.frontier.folding import Folding
@@ -43,6 +43,10 @@ class Admission:
     def is_seen(self, href: str) -> bool:
         """Whether the canonical URL `href` was taken before."""
         return fingerprint(href) in self._seen
+
+    def asks(self, href: str) -> bool:
+        """Whether the operator's plug wants a link to `href`; True if no plug decides."""
+        return True
 
     def seed(self, text: str, *, depth: int | None, priority: bool, again: bool) -> Url | Outcome:
         """The URL of a seed, or the outcome that refuses it.
@@ -147,3 +151,27 @@ class Admission:
             seed=redirect and parent.seed,
             requisite=requisite,
         )
+
+
+class AskingAdmission(Admission):
+    """Asks `wants`, a method of the operator's plug, once about each link that is taken."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        seen: Seen,
+        traps: Traps,
+        folding: Folding,
+        wants: Callable[[Url], bool],
+    ) -> None:
+        super().__init__(scope, seen, traps, folding)
+        self._wants = wants
+
+    def links(self, parent: Url, links: Sequence[Link], *, redirect: bool) -> list[Url]:
+        new = super().links(parent, links, redirect=redirect)
+        wanted = [url for url in new if self._wants(url)]
+        self.refused[Outcome.REJECTED] += len(new) - len(wanted)
+        return wanted
+
+    def asks(self, href: str) -> bool:
+        return self._wants(Url(href, self._scope.depth_in_site))

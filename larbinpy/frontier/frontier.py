@@ -6,11 +6,11 @@ open, and URLs whose outcome is decided. Only its parts `store` and `seen` use f
 """
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from larbinpy.dns.lookup import NO_SUCH_NAME, Answer
-from larbinpy.frontier.admission import Admission
+from larbinpy.frontier.admission import Admission, AskingAdmission
 from larbinpy.frontier.folding import Folding
 from larbinpy.frontier.ip_sites import IPSites
 from larbinpy.frontier.lifecycle import SiteLifecycle
@@ -55,7 +55,9 @@ class Frontier:
         lifecycle: SiteLifecycle,
         ip_sites: IPSites,
         sizes: FrontierSizes = DEFAULT_SIZES,
+        wants: Callable[[Url], bool] | None = None,
     ) -> None:
+        """`wants`, if given, decides on the links that nothing else refuses."""
         self._scope = scope
         self._store = store
         self._seen = seen
@@ -69,6 +71,8 @@ class Frontier:
         self._addresses = ip_sites.registry
         self._traps = traps
         self._admission = Admission(scope, seen, traps, folding)
+        if wants is not None:
+            self._admission = AskingAdmission(scope, seen, traps, folding, wants)
         self._sizes = sizes
         # Pages whose fetch decided the outcome of their URLs, which is to be logged.
         self._fetched: deque[Page] = deque()

@@ -151,6 +151,10 @@ class FrontierView:
 
     # One URL.
 
+    def plug_wants(self, href: str) -> bool:
+        """Whether the plug of the operator wants a link to `href`; True without one."""
+        return self._admission.asks(href)
+
     def is_seen(self, href: str) -> bool:
         """Whether the canonical URL `href` was taken, in this run or an earlier one."""
         return self._admission.is_seen(href)

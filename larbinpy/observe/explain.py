@@ -47,7 +47,9 @@ def explain(
     if found is None and seen:
         found = yield from _searched(view, log, href, clock)
     if found is None:
-        refused = None if seen else url_status.refusal(view, href, clock())
+        refused = url_status.refusal_by_plug(view, href)
+        if not seen:
+            refused = url_status.refusal(view, href, clock())
         found = {"state": "refused", **refused} if refused else _nowhere(view, href, seen)
     site = view.site(href)
     standing = {} if site is None else {"site": site.describe(clock())}

@@ -173,6 +173,9 @@ def refusal(view: FrontierView, href: str, now: float) -> Facts | None:
     if trap is not None:
         why = f"it looks like a spider trap: {trap.why}"
         return {"reason": Outcome.TRAP.value, "rule": "trap", "guard": trap.guard, "why": why}
+    plug = refusal_by_plug(view, href)
+    if plug is not None:
+        return plug
     outcome = view.refusal(href, now)
     if outcome is None:
         return None
@@ -182,6 +185,14 @@ def refusal(view: FrontierView, href: str, now: float) -> Facts | None:
     more = {} if site is None else {"in_s": round(max(0.0, site.until - now), 3)}
     why = f"its site is closed for a while: {reason(outcome.value, detail=_detail(site))}"
     return {"reason": outcome.value, "rule": "site", "why": why, **more}
+
+
+def refusal_by_plug(view: FrontierView, href: str) -> Facts | None:
+    """Why the operator's plug leaves out a link to `href`; None if it does not."""
+    if view.plug_wants(href):
+        return None
+    why = "the plug of the program that runs the crawl does not want it"
+    return {"reason": Outcome.REJECTED.value, "rule": "plug", "why": why}
 
 
 def _detail(site: NamedSite | None) -> str:

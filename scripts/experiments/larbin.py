@@ -58,6 +58,7 @@ class MakeFrontier(Protocol):
         is_public: Callable[[str], bool],
         wall: float,
         sizes: FrontierSizes = DEFAULT_SIZES,
+        wants: Callable[[Url], bool] | None = None,
     ) -> Frontier: ...
 
 
@@ -140,13 +141,14 @@ def original(make_frontier: MakeFrontier, clock: Clock, period: float) -> MakeFr
         is_public: Callable[[str], bool],
         wall: float,
         sizes: FrontierSizes = DEFAULT_SIZES,
+        wants: Callable[[Url], bool] | None = None,
     ) -> Frontier:
         sequencer = LarbinSequencer(
             clock, max_urls_by_site=config.max_urls_by_site, limit=LIMIT, period=period
         )
         # The model has the methods of a Sequencer without being one.
         with patch.object(assembly, "Sequencer", lambda *_: sequencer):
-            return make_frontier(config, folder, waits, is_public, wall, sizes)
+            return make_frontier(config, folder, waits, is_public, wall, sizes, wants)
 
     return make
 

@@ -22,13 +22,13 @@ def config(tmp_path: Path) -> Config:
 
 def test_there_is_a_snapshot_once_the_crawl_has_run(config: Config) -> None:
     crawl = Crawl(config)
-    with pytest.raises(RuntimeError, match="not running yet"):
-        crawl.snapshot()
+    before = crawl.snapshot()
+    assert (before["state"], before["seeds"]) == ("not started", 0)
     crawl.run()
     assert crawl.snapshot()["state"] == "finished"
 
 
-@pytest.mark.parametrize("bad", ["ftp://a.test/", "a.test", "http://a.test:25/"])
+@pytest.mark.parametrize("bad", ["ftp://a.test/", "page.html", "http://a.test:25/"])
 def test_a_seed_that_is_no_url_is_an_error_before_anything_starts(
     config: Config, tmp_path: Path, bad: str
 ) -> None:

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from larbinpy import Start
+from larbinpy import PlugError, Start
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.storage.state import State
@@ -73,7 +73,7 @@ def test_a_log_that_cannot_be_reopened_goes_on_in_the_old_file(crawl: Worlds) ->
 
 @pytest.mark.usefixtures("site")
 def test_a_bug_in_a_plug_loses_no_url(crawl: Worlds) -> None:
-    with pytest.raises(RuntimeError):
+    with pytest.raises(PlugError, match=r"Faulty\.failed raised RuntimeError: a bug \(.*:\d+\);"):
         crawl(output=Faulty(RuntimeError("a bug")))
     owed = [url.href for url in owed_urls(State(crawl.world.folder / "state"))]
     assert [href for href in owed if href.endswith("/gone")]

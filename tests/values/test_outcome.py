@@ -14,7 +14,7 @@ from larbinpy.outcome import (
 NAMES = """
 success noDNS noConnection forbiddenRobots timeout badType tooBig err30X err40X earlyStop
 duplicate fastRobots fastNoConn fastNoDns tooDeep urlDup outSite
-err50X badTLS badURL privateAddress trap
+err50X badTLS badURL privateAddress trap rejected
 """
 
 
@@ -46,7 +46,7 @@ def test_an_unknown_name_is_its_own_words() -> None:
             "fastNoDns fastNoConn err40X tooBig privateAddress",
         ),
         (Trait.ROBOTS, "forbiddenRobots fastRobots"),
-        (Trait.ORDINARY, "success err30X duplicate badType"),
+        (Trait.ORDINARY, "success err30X duplicate badType rejected"),
         (Trait.SPARED, "err30X duplicate"),
     ],
 )
