@@ -18,7 +18,7 @@ GROUPS = {
     "startUrl": "Seeds and output",
     "httpPort": "Ports and messages",
     "waitDuration": "Politeness and retries",
-    "lockSite": "Scope",
+    "accept": "Scope",
     "limitTime": "Limits and network",
     "dnsConnexions": "Name resolution",
 }

@@ -40,6 +40,8 @@ HOMES = {
     "h11": "console",
     "warcio": "output.warc.records",
     "isal": "output.warc.records",
+    "re2": "config.rule frontier.url_patterns",
+    "publicsuffixlist": "config.registered_domain",
 }
 #: Other loops, threads and processes, and formats that run what they read.
 BANNED = {"asyncio", "threading", "_thread", "multiprocessing", "concurrent"}

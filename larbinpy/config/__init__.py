@@ -7,6 +7,8 @@ kinds         the kinds of values; request_kinds: those of requests
 hours         times of day when requests may be sent
 site_block    settings for the sites that a pattern matches
 host_pattern  patterns of hosts, and a table that finds those of a host
+rule          rules about URLs (accept, reject); url_glob: the globs of rules
+registered_domain  the registered domain of a host
 """
 
 from larbinpy.config.config import LIVE, MOST_DEPTH, SETTINGS, Config, describe, texts

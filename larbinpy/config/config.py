@@ -9,6 +9,7 @@ come from the study that measured Larbin (30 s between requests).
 """
 
 from dataclasses import dataclass, fields
+from operator import attrgetter
 
 from larbinpy._version import __version__
 from larbinpy.config.host_pattern import HostPattern
@@ -32,6 +33,7 @@ from larbinpy.config.kinds import (
     choice,
     count,
     duration,
+    ordered,
     setting,
     settings,
     several,
@@ -48,6 +50,7 @@ from larbinpy.config.request_kinds import (
     SOURCE,
     Proxy,
 )
+from larbinpy.config.rule import ACCEPT, REJECT, Rule
 from larbinpy.config.site_block import SITE, SiteBlock
 
 #: The largest depth, in links.
@@ -179,6 +182,21 @@ class Config:
         "retryWait", duration(), 15.0, "time before a failed URL is tried again", by_site=True
     )
 
+    rules: tuple[Rule, ...] = ordered(
+        attrgetter("keyword"),
+        (
+            "accept",
+            ACCEPT,
+            "fetch URLs that match; the first accept or reject that matches decides",
+        ),
+        ("reject", REJECT, "do not fetch URLs that match"),
+    )
+    stay: str = setting(
+        "stay",
+        choice("any", "page", "prefix", "host", "domain"),
+        "any",
+        "how far to go from the seeds: to these pages, their folders, hosts or domains alone",
+    )
     lock_site: bool = setting("lockSite", SWITCH, False, "stay on the hosts of the seeds")
     depth_in_site: int = setting(
         "depthInSite", count(0, MOST_DEPTH), 5, "how many links to follow from a seed", by_site=True
@@ -351,12 +369,11 @@ class Config:
     dns_timeout: float = setting("dnsTimeout", duration(0.001), 1.0, "timeout of a DNS query")
 
 
-#: Keyword in lower case -> setting, in the order of the fields.
+#: Keyword in lower case -> setting, in the order of the fields. Two keywords may have one field.
 SETTINGS: dict[str, Setting] = {
-    field.metadata["keyword"].lower(): Setting(
-        attribute=field.name, default=field.default, **field.metadata
-    )
+    row["keyword"].lower(): Setting(attribute=field.name, default=field.default, **row)
     for field in fields(Config)
+    for row in field.metadata.get("rows", [field.metadata])
 }
 
 LIVE: dict[str, Setting] = {name: row for name, row in SETTINGS.items() if row.live}
@@ -376,12 +393,14 @@ def describe(config: Config) -> list[str]:
     for row in SETTINGS.values():
         value = getattr(config, row.attribute)
         default = row.text(row.default) or "none"
-        changed = "" if value == row.default else f"CHANGED (default {default}): "
+        changed = "" if row.own(value) == row.default else f"CHANGED (default {default}): "
         if row.kind is SITE and value:
             lines += [
                 f"# {changed}{row.help}",
                 *(line for block in value for line in block.lines()),
             ]
         else:
-            lines += [f"{line:<31} # {changed}{row.help}" for line in row.lines(value)]
+            for line in row.lines(value):
+                shown = SETTINGS[line.split()[0].lstrip("#").lower()]
+                lines.append(f"{line:<31} # {changed}{shown.help}")
     return lines

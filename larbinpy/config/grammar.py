@@ -155,7 +155,7 @@ def _read_items(
         values.setdefault(row.attribute, [])  # A list without items replaces a default one.
     for item in _items(row, words, stops):
         try:
-            _store(values, row, item)
+            _store(values, row, item, words.place())
         except ValueError as error:
             report(words.error(f"{row.keyword}: {error}"))
     return words.line if row.kind.words and not row.kind.closed else 0
@@ -263,23 +263,25 @@ def _value(row: Setting, words: _Words, stops: Container[str], start: int) -> st
     return word.text
 
 
-def read_value(text: str, row: Setting) -> Any:
-    """The value of one setting from the command line or the environment.
+def read_value(text: str, row: Setting, source: str = "") -> Any:
+    """The value of one setting from `source`: the command line or the environment.
 
     Lists need no "end" and texts no quotes. Raises ValueError with a reason.
     """
     size = row.kind.words
     values: dict[str, Any] = {}
     if size < 2 and not row.many:
-        _store(values, row, [text.strip()])
+        _store(values, row, [text.strip()], source)
         return values[row.attribute]
+    if row.kind.spaced and '"' not in text:
+        text = f'"{text}"'
     words = [match["quoted"] or match["bare"] or "" for match in _WORD_ALONE.finditer(text)]
     while row.kind.closed and words and words[-1].lower() == "end":
         words.pop()
     if not words or len(words) % size or (len(words) > size and not row.many):
         raise ValueError(f"{masked(text)[:60]!r} is not of the form {row.kind.usage}")
     for start in range(0, len(words), size):
-        _store(values, row, words[start : start + size])
+        _store(values, row, words[start : start + size], source)
     return _each_once(values[row.attribute], row) if row.many else values[row.attribute]
 
 
@@ -297,8 +299,10 @@ def read_blocks(text: str, row: Setting, table: Table, place: str) -> tuple[Site
     return tuple(blocks)
 
 
-def _store(values: dict[str, Any], row: Setting, item: list[str]) -> None:
+def _store(values: dict[str, Any], row: Setting, item: list[str], source: str) -> None:
     value = row.kind.parse(*item)
+    if row.keyword_of is not None:
+        value = value.at(source)
     if row.many:
         values.setdefault(row.attribute, []).append(value)
     else:

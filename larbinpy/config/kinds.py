@@ -47,6 +47,8 @@ class ValueKind(Generic[T]):
     words: int = 1
     #: Whether it is a list, closed by as many "end" as an item has words.
     closed: bool = False
+    #: Whether an item may have blanks: a value without quotes on the command line is one item.
+    spaced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +66,27 @@ class Setting:
     live: bool = False
     #: May be set for some sites, in a site block.
     by_site: bool = False
+    #: The keyword of an item, if several keywords add to one list.
+    keyword_of: Callable[[Any], str] | None = None
+
+    def own(self, value: Any) -> Any:
+        """`value`; of a list to which several keywords add, the items of this one."""
+        if self.keyword_of is None:
+            return value
+        return tuple(item for item in value if self.keyword_of(item) == self.keyword)
 
     def lines(self, value: Any) -> list[str]:
-        """`value` as lines of a file; a comment with the usage if there is no value."""
+        """`value` as lines of a file; a comment with the usage if there is no value.
+
+        A list of several keywords is shown whole, in its order, by the keyword that is first.
+        """
         if self.many and self.default and not value:
             return [f"{self.keyword} {NONE} end"]
-        if value is None or (self.many and not value):
+        if value is None or (self.many and not self.own(value)):
             return [f"#{self.keyword} {self.kind.usage}"]
+        if self.keyword_of is not None:
+            first = self.keyword_of(value[0]) == self.keyword
+            return [f"{self.keyword_of(item)} {self.kind.show(item)}" for item in value if first]
         if self.many and not self.kind.closed:
             return [f"{self.keyword} {self.kind.show(item)}" for item in value]
         return [f"{self.keyword} {self.text(value)}"]
@@ -79,7 +95,9 @@ class Setting:
         """`value` in one line; empty for no value."""
         if not self.many:
             return "" if value is None else self.kind.show(value)
-        items = [self.kind.show(item) for item in value]
+        items = [self.kind.show(item) for item in self.own(value)]
+        if self.kind.spaced:
+            items = [item if item.startswith('"') else f'"{item}"' for item in items]
         return " ".join(items + ["end"] * (self.kind.words if self.kind.closed and items else 0))
 
 
@@ -109,6 +127,18 @@ def settings(
     """A dataclass field that is a setting of any number of values."""
     row = {"keyword": keyword, "kind": kind, "help": help, "many": True, "live": live}
     return field(default=default, metadata=row | {"by_site": by_site})
+
+
+def ordered(keyword_of: Callable[[T], str], *rows: tuple[str, ValueKind[T], str]) -> tuple[T, ...]:
+    """A dataclass field to which several keywords add, in the order of the file.
+
+    Each row has a keyword, its kind and its help; `keyword_of` says which keyword an item has.
+    """
+    rest = {"many": True, "keyword_of": keyword_of}
+    metadata = {
+        "rows": [{"keyword": name, "kind": kind, "help": help} | rest for name, kind, help in rows]
+    }
+    return cast(tuple[T, ...], field(default=(), metadata=metadata))
 
 
 def quote(text: str) -> str:

@@ -26,6 +26,8 @@ DEFAULT_FILE = "larbin.conf"
 _ENVIRONMENT = "LARBINPY_"
 #: Errors that `check` reports; a file with more is probably not a configuration.
 _MOST_ERRORS = 50
+#: Attributes of lists in which the first item that applies decides.
+_FIRST_DECIDES = ("site_blocks", "rules")
 # Room for 100,000 seeds.
 _MAX_FILE = 10 << 20
 
@@ -75,9 +77,11 @@ def _load(
         name = DEFAULT_FILE if path is None else path
         values |= read(_text(name), name, SETTINGS, report)
     for given in (_from_environment(environ, report), _from_overrides(overrides, report, defaults)):
-        # The first block that sets a keyword decides, so the stronger source comes first.
-        if given.get("site_blocks"):
-            given["site_blocks"] += values.get("site_blocks", ())
+        # The first block that sets a keyword decides, and the first rule that matches, so those of
+        # the stronger source come first.
+        for name in _FIRST_DECIDES:
+            if given.get(name):
+                given[name] = tuple(dict.fromkeys(given[name] + values.get(name, ())))
         values |= given
     return _consistent(replace(defaults, **values))
 
@@ -115,17 +119,22 @@ def _text(name: str) -> str:
     return data.removeprefix(b"\xef\xbb\xbf").decode(errors="surrogateescape")
 
 
+def _reject_last(item: tuple[str, str]) -> bool:
+    """Sorts LARBINPY_REJECT behind LARBINPY_ACCEPT: the environment has no order."""
+    return item[0].upper() == f"{_ENVIRONMENT}REJECT"
+
+
 def in_environment(environ: Mapping[str, str]) -> list[str]:
     """The names of the environment variables that set a keyword."""
     return [
         name
-        for name, text in environ.items()
+        for name, text in sorted(environ.items(), key=_reject_last)
         if name.startswith(_ENVIRONMENT) and name != NO_SCAN and text
     ]
 
 
 def _from_environment(environ: Mapping[str, str], report: Report) -> dict[str, Any]:
-    values = {}
+    values: dict[str, Any] = {}
     for name in in_environment(environ):
         keyword, where = name.removeprefix(_ENVIRONMENT), f"environment {name}"
         try:
@@ -133,8 +142,15 @@ def _from_environment(environ: Mapping[str, str], report: Report) -> dict[str, A
         except ConfigError as error:
             report(error)
         else:
-            values[row.attribute] = value
+            values[row.attribute] = _joined(values, row, value)
     return values
+
+
+def _joined(values: Mapping[str, Any], row: Setting, value: Any) -> Any:
+    """`value` behind the earlier items of a list, each once."""
+    if not row.many:
+        return value
+    return tuple(dict.fromkeys(values.get(row.attribute, ()) + value))
 
 
 def _from_overrides(
@@ -147,11 +163,8 @@ def _from_overrides(
         except ConfigError as error:
             report(error)
             continue
-        if not text:
-            value = getattr(defaults, row.attribute)
-        elif row.many:
-            value = tuple(dict.fromkeys(values.get(row.attribute, ()) + value))
-        values[row.attribute] = value
+        default = getattr(defaults, row.attribute)
+        values[row.attribute] = _joined(values, row, value) if text else default
     return values
 
 
@@ -159,10 +172,11 @@ def _assigned(keyword: str, text: str, where: str) -> tuple[Setting, Any]:
     row = SETTINGS.get(keyword.lower())
     if row is None:
         raise ConfigError(f"{where}: {unknown(keyword, SETTINGS)}")
+    source = where.partition(",")[0]
     if row.kind is SITE and text:
-        return row, read_blocks(text, row, SETTINGS, where.partition(",")[0])
+        return row, read_blocks(text, row, SETTINGS, source)
     try:
-        return row, read_value(text, row) if text else row.default
+        return row, read_value(text, row, source) if text else row.default
     except ValueError as error:
         raise ConfigError(f"{where}: {error}") from None
 

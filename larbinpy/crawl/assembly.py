@@ -170,7 +170,8 @@ class Assembly:
         around, config, network = self._around, self._config, self._network
         refresher, tuning = self._output.refresher, around.tuning
         types = _make_types(config)
-        requests = Requests(types, config.max_page_size, network.options.of, refresher)
+        scope, options = self.frontier.view.scope, network.options.of
+        requests = Requests(types, scope, config.max_page_size, options, refresher)
         if self._changer is not None:
             requests = ChangedRequests(requests, self._changer)
         intake = Intake(
@@ -289,6 +290,8 @@ def _make_scope(config: Config) -> Scope:
             forbidden_extensions=config.forbidden_extensions,
             privileged_extensions=[ext for _, ext in _specific(config)],
             requisites=config.requisites,
+            stay=config.stay,
+            rules=config.rules,
         )
     )
 

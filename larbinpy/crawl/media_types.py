@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from larbinpy.fetch.settings import Refusal
 from larbinpy.outcome import Outcome
 
 #: Types that may have links: pages, feeds and sitemaps, and documents without a type.
@@ -23,8 +24,8 @@ _SITEMAPS = frozenset(
 )
 
 
-def any_type(media_type: str) -> Outcome | None:
-    """Accepts every media type."""
+def any_reply(media_type: str, size: int | None) -> Refusal | None:
+    """Accepts every media type and size."""
     return None
 
 

@@ -3,10 +3,13 @@
 from collections.abc import Callable
 from functools import partial
 
-from larbinpy.crawl.media_types import Types, any_type
+from larbinpy.crawl.media_types import Types, any_reply
 from larbinpy.crawl.own_plug import RequestChanger
 from larbinpy.fetch.robots import MAX_SIZE
-from larbinpy.fetch.settings import Request, RequestOptions
+from larbinpy.fetch.settings import Refusal, Request, RequestOptions
+from larbinpy.frontier.rules import Headers
+from larbinpy.frontier.scope import Reason, Scope
+from larbinpy.outcome import Outcome
 from larbinpy.output.plug import NO_REFRESH, Refresher
 from larbinpy.url import Url
 
@@ -21,11 +24,13 @@ class Requests:
     def __init__(
         self,
         types: Types,
+        scope: Scope,
         max_page_size: int,
         options: Callable[[str], RequestOptions],
         refresher: Refresher = NO_REFRESH,
     ) -> None:
         self._types = types
+        self._scope = scope
         self._max_page_size = max_page_size
         self._options = options
         self._refresher = refresher
@@ -34,10 +39,25 @@ class Requests:
         """The request for `url` at `address`."""
         options = self._options(url.site)
         if url.robots_for is not None:
-            return Request(url, address, any_type, ROBOTS_SIZE, options)
-        accept = any_type if url.requisite else partial(self._types.refuse, url.href)
+            return Request(url, address, any_reply, ROBOTS_SIZE, options)
+        accept = partial(self._refuse, url, self._max_page_size)
         conditions = self._refresher.conditions(url.href)
         return Request(url, address, accept, self._max_page_size, options, conditions)
+
+    def _refuse(self, url: Url, max_size: int, media_type: str, size: int | None) -> Refusal | None:
+        """Why the body of a reply for `url` is not received; None if it is.
+
+        A reply that declares more than `max_size` would be cut, and thus be of no use.
+        """
+        verdict = self._scope.at_headers(url, Headers(media_type, size))
+        if isinstance(verdict, Reason):
+            return Refusal(verdict.outcome, verdict.why)
+        if size is not None and size > max_size:
+            return Refusal(Outcome.TOO_BIG, f"{size} bytes, and maxPageSize is {max_size}")
+        if url.requisite or (verdict is not None and verdict.has_type):
+            return None
+        outcome = self._types.refuse(url.href, media_type)
+        return None if outcome is None else Refusal(outcome)
 
 
 class ChangedRequests(Requests):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from larbinpy.config import Config
 from larbinpy.crawl.logins import Logins
-from larbinpy.crawl.media_types import any_type
+from larbinpy.crawl.media_types import any_reply
 from larbinpy.crawl.network import Names, Network, permitting, raise_open_files
 from larbinpy.dns.address import is_public
 from larbinpy.dns.lookup import Answer
@@ -55,7 +55,7 @@ def fetch(url: Url, config: Config, poller: Poller, network: Network) -> Page:
     if not permitted:
         return Page(url, Outcome.PRIVATE_ADDRESS, detail=answer.addresses[0])
     request = Request(
-        url, permitted[0], any_type, config.max_page_size, network.options.of(url.site)
+        url, permitted[0], any_reply, config.max_page_size, network.options.of(url.site)
     )
     page = _request(request, poller, network.fetcher)
     if page.outcome is Outcome.EARLY_STOP and page.status and not page.body:

@@ -3,14 +3,23 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
 
+
+class Refusal(NamedTuple):
+    """The outcome of a reply whose body is not wanted."""
+
+    outcome: Outcome
+    detail: str = ""
+
+
 #: Called when the headers of a 2xx reply are complete, with its media type (lower case, no
-#: parameters, empty if none was sent). Returns None to continue, or the outcome with which to stop
-#: before the body is read.
-Accept = Callable[[str], Outcome | None]
+#: parameters, empty if none was sent) and the declared length of its body (encoded as it is sent;
+#: None if there is none). Returns None to continue; a refusal stops before the body is read.
+Accept = Callable[[str, int | None], Refusal | None]
 
 
 @dataclass(frozen=True)

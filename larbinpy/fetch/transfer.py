@@ -31,6 +31,7 @@ _SWITCHING = 101
 _UNAUTHORIZED = 401
 #: Lines of a request that are not kept.
 _SECRET = re.compile(rb"(?:proxy-)?authorization:", re.IGNORECASE)
+_LENGTH = re.compile(r"\d{1,18}", re.ASCII)
 
 
 class Transfer:
@@ -201,6 +202,18 @@ class Transfer:
         """Complete the headers; ask `accept` whether the body of a 2xx reply is wanted."""
         self.complete = True
         if 200 <= self.status < 300:
-            declared = next((value for name, value in self.headers if name == "content-type"), None)
-            self._stop = self.request.accept(content_type(declared)[0])
+            refusal = self.request.accept(
+                content_type(self._declared("content-type"))[0],
+                declared_length(self._declared("content-length")),
+            )
+            if refusal is not None:
+                self._stop, self._detail = refusal
         return None if self._stop is None else 0
+
+    def _declared(self, name: str) -> str | None:
+        return next((value for header, value in self.headers if header == name), None)
+
+
+def declared_length(text: str | None) -> int | None:
+    """The number in a Content-Length; None if it is not a plain one, which libcurl judges."""
+    return int(text) if text and _LENGTH.fullmatch(text) else None

@@ -3,7 +3,9 @@
     frontier        the frontier as the engine uses it   view    its read-only side, for others
     saved           the values of it that are saved
 
-    admission       which seeds and links become URLs    scope   the rules: domain, depth, ...
+    admission       which seeds and links become URLs    scope   which are wanted: domain, ...
+    rules           the ordered rules (accept, reject)   url_patterns   many patterns at once
+    seed_area       the hosts and folders of the seeds, for stay and lockSite
     folding         links without dropped parameters     traps   guards against spider traps
     recent_links    seen URLs that many pages link to, for a faster check
     sequencer       which URLs leave the store, and when (isGet)

@@ -12,7 +12,7 @@ from larbinpy.native import native
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
 from larbinpy.storage.seen import Seen
-from larbinpy.url import Url, fingerprint, host_of, typed
+from larbinpy.url import Url, fingerprint, typed
 
 #: Redirects in a row; browsers stop at 20, crawlers at 5 to 10.
 _MAX_HOPS = 10
@@ -56,7 +56,7 @@ class Admission:
         href = typed(text)
         if href is None:
             return Outcome.BAD_URL
-        self._scope.allow_hosts([host_of(href)])
+        self._scope.area.add([href])
         [fresh] = self._seen.add([fingerprint(href)])
         if not (fresh or again):
             return Outcome.URL_DUP
@@ -67,7 +67,7 @@ class Admission:
     def links(self, parent: Url, links: Sequence[Link], *, redirect: bool) -> list[Url]:
         """The URLs of those `links` of a page that are wanted and new."""
         if redirect and parent.seed:
-            self._scope.allow_hosts(host_of(link.url) for link in links)
+            self._scope.area.add(link.url for link in links)
         # Most links were seen before, so this is checked first: it takes a fraction of the time.
         links = self._scope.followed(links)
         unseen = self._unseen(links)
@@ -133,7 +133,7 @@ class Admission:
         if not requisite and self._scope.ends_at(parent):
             return Outcome.OUT_SITE
         candidate = Candidate(link.url, parent.href, redirect, link.kind, requisite)
-        outcome = self._scope.refuse(candidate)
+        outcome = self._scope.refuse(candidate, parent)
         if outcome is not None:
             return outcome
         depth = self._scope.depth(candidate, parent.depth)

@@ -14,7 +14,7 @@ from larbinpy.frontier.admission import Admission, AskingAdmission
 from larbinpy.frontier.folding import Folding
 from larbinpy.frontier.ip_sites import IPSites
 from larbinpy.frontier.lifecycle import SiteLifecycle
-from larbinpy.frontier.saved import SavedSeedHosts, SavedTraps, SavedWaits
+from larbinpy.frontier.saved import SavedSeedArea, SavedTraps, SavedWaits
 from larbinpy.frontier.scope import Scope
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
@@ -260,7 +260,7 @@ class Frontier:
     def values(self) -> dict[str, SavedValue]:
         """The parts that are saved in the manifest itself, by their keys there."""
         return {
-            "seed_hosts": SavedSeedHosts(self._scope),
+            "seed_hosts": SavedSeedArea(self._scope.area),
             "waits": SavedWaits(self._registry, self._addresses),
             "traps": SavedTraps(self._traps),
         }

@@ -1,26 +1,28 @@
-"""The values of the frontier in the saved state: hosts of the seeds, waits, counts of URLs."""
+"""The values of the frontier in the saved state: area of the seeds, waits, counts of URLs."""
 
 from collections.abc import Generator
 from itertools import chain
 
 from larbinpy.frontier.ip_registry import IPSiteRegistry
 from larbinpy.frontier.registry import SiteRegistry
-from larbinpy.frontier.scope import Scope
+from larbinpy.frontier.seed_area import SeedArea
 from larbinpy.frontier.traps import Traps
 from larbinpy.storage.state import SavedValue
 
 
-class SavedSeedHosts(SavedValue):
-    """The hosts of the seeds: a list."""
+class SavedSeedArea(SavedValue):
+    """What lockSite and `stay` keep to: a list of hosts, or with places a table of both."""
 
-    def __init__(self, scope: Scope) -> None:
-        self._scope = scope
+    def __init__(self, area: SeedArea) -> None:
+        self._area = area
 
-    def cut(self, now: float, *, ended: bool) -> list[str]:
-        return list(self._scope.seed_hosts)
+    def cut(self, now: float, *, ended: bool) -> list[str] | dict[str, list[str]]:
+        hosts = list(self._area.hosts)
+        return {"hosts": hosts, "places": list(self._area.places)} if self._area.places else hosts
 
-    def load(self, value: list[str], now: float) -> None:
-        self._scope.allow_hosts(map(str, value))
+    def load(self, value: list[str] | dict[str, list[str]], now: float) -> None:
+        table = value if isinstance(value, dict) else {"hosts": value, "places": []}
+        self._area.load(map(str, table["hosts"]), map(str, table["places"]))
 
 
 class SavedWaits(SavedValue):

@@ -1,9 +1,14 @@
-"""Scope: the rules that exclude URLs. They are chosen once, from the configuration."""
+"""Scope: which URLs are wanted, by the rules and the other keywords that bound a crawl."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from larbinpy.config.rule import Rule, Type
+from larbinpy.frontier.rules import Headers, Rules, Verdict
+from larbinpy.frontier.seed_area import SeedArea
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
 from larbinpy.parse.link import PackedLinks, with_kinds
@@ -11,6 +16,23 @@ from larbinpy.url import Url, host_of
 
 #: Endings of pages and sitemaps, which are never forbidden.
 _PAGE_ENDINGS = ("/", ".html", ".htm", ".xml", ".xml.gz")
+
+
+#: The area of each value of `stay` in words.
+_STAY = {
+    "page": "the seeds alone",
+    "prefix": "the folders of the seeds",
+    "host": "the hosts of the seeds",
+    "domain": "the registered domains of the seeds",
+}
+
+#: Types of styles, scripts and manifests, which pages refer to as requisites.
+_REQUISITE_TYPES = (
+    "text/css",
+    "text/javascript",
+    "application/javascript",
+    "application/manifest+json",
+)
 
 
 # Not frozen: one is made for each new link, and freezing would take six times as long.
@@ -34,10 +56,12 @@ class Candidate:
 
 #: Returns the outcome that excludes a candidate, or None.
 Test = Callable[[Candidate], Outcome | None]
+#: The same for a link on the page `parent`; without one, depth and hops are not known.
+Refuse = Callable[[Candidate, Url | None], Outcome | None]
 
 
-class Rule(NamedTuple):
-    """One reason to exclude URLs."""
+class Limit(NamedTuple):
+    """One reason to exclude URLs that no rule (`accept`, `reject`) decides."""
 
     #: A keyword of the configuration.
     name: str
@@ -46,6 +70,16 @@ class Rule(NamedTuple):
     why: str
     #: The values of `requisites` with which the rule does not apply to requisites.
     spares: tuple[str, ...] = ()
+
+
+class Reason(NamedTuple):
+    """Why a URL is refused."""
+
+    outcome: Outcome
+    #: The rule, or the keyword of the limit.
+    rule: str
+    #: A text for users, as the console shows it after the URL.
+    why: str
 
 
 @dataclass(slots=True, frozen=True)
@@ -65,54 +99,63 @@ class ScopeSettings:
     privileged_extensions: Sequence[str]
     #: Which requisites of pages are fetched: "off", "site" or "everywhere".
     requisites: str = "off"
+    #: How far to go from the seeds: "page", "prefix", "host", "domain" or "any".
+    stay: str = "any"
+    #: The first that matches a URL decides, before the settings above.
+    rules: Sequence[Rule] = ()
 
 
 class Scope:
-    """Applies the rules to each link and each redirect. Seeds are exempt."""
+    """Applies rules and limits to each link and each redirect. Seeds are exempt."""
 
     def __init__(self, settings: ScopeSettings) -> None:
         self._settings = settings
-        self._seed_hosts: dict[str, None] = {}
+        #: The hosts of the seeds, and what else `stay` keeps to.
+        self.area = SeedArea(settings.stay)
         self._privileged = tuple(e.lower() for e in settings.privileged_extensions)
         self._requisites = settings.requisites != "off"
-        self._kinds: tuple[Kind, ...] = (Kind.PAGE,)
-        if settings.any_type or self._requisites:
-            self._kinds = tuple(Kind)
-        elif settings.get_image:
-            self._kinds = (Kind.PAGE, Kind.IMAGE)
-        self._wanted = with_kinds(self._kinds)
-        self._rules = list(self._chosen(settings))
-        self._requisite_rules = [
-            rule for rule in self._rules if settings.requisites not in rule.spares
+        self._limits = list(self._chosen(settings))
+        self._requisite_limits = [
+            limit for limit in self._limits if settings.requisites not in limit.spares
         ]
+        #: URLs that each rule has decided, by its text.
+        self._decided: Counter[str] = Counter()
+        self.use(settings.rules)
 
-    def _chosen(self, settings: ScopeSettings) -> Iterator[Rule]:
+    def use(self, rules: Sequence[Rule]) -> None:
+        """Apply `rules` from now on."""
+        self._rule_list = tuple(rules)
+        self._rules = Rules(rules)
+        #: Returns the outcome that excludes a candidate; None if it is wanted.
+        self.refuse: Refuse = self._by_rules if rules else self._by_limits
+        wanted = set(_kinds(self._settings, self._requisites)).union(
+            *(_kinds_of_type(each.text) for rule in rules if rule.accept for each in rule.conditions
+              if isinstance(each, Type))
+        )  # fmt: skip
+        self._kinds = tuple(kind for kind in Kind if kind in wanted)
+        self._wanted = with_kinds(self._kinds)
+
+    def _chosen(self, settings: ScopeSettings) -> Iterator[Limit]:
         # A style sheet may have a query, and an image may be on another host.
         if not settings.get_cgi:
             why = "it has a query, and getCGI is off"
-            yield Rule("getCGI", no_query, why, spares=("site", "everywhere"))
+            yield Limit("getCGI", no_query, why, spares=("site", "everywhere"))
         if settings.limit_to_domain:
             domains = within_domains(settings.limit_to_domain)
             why = "its host is in none of limitToDomain"
-            yield Rule("limitToDomain", domains, why, spares=("everywhere",))
+            yield Limit("limitToDomain", domains, why, spares=("everywhere",))
         if settings.forbidden_extensions:
             endings = without_extensions(settings.forbidden_extensions, self._privileged)
-            yield Rule("forbiddenExtensions", endings, "forbiddenExtensions has its ending")
+            yield Limit("forbiddenExtensions", endings, "forbiddenExtensions has its ending")
         if settings.lock_site:
             why = "lockSite keeps to the hosts of the seeds, and it is on another"
-            yield Rule("lockSite", self._lock_site, why, spares=("everywhere",))
+            yield Limit("lockSite", self._lock_site, why, spares=("everywhere",))
+        if settings.stay != "any":
+            why = f"stay {settings.stay} keeps to {_STAY[settings.stay]}, and it is elsewhere"
+            yield Limit("stay", self._stay, why, spares=("everywhere",))
         if settings.no_external_links:
             why = "noExternalLinks leaves out links to other hosts"
-            yield Rule("noExternalLinks", no_external, why, spares=("everywhere",))
-
-    @property
-    def seed_hosts(self) -> Set[str]:
-        """The hosts that lockSite allows: those of the seeds, and those that seeds redirect to."""
-        return self._seed_hosts.keys()
-
-    def allow_hosts(self, hosts: Iterable[str]) -> None:
-        """Add `hosts` to those of the seeds."""
-        self._seed_hosts.update(dict.fromkeys(hosts))
+            yield Limit("noExternalLinks", no_external, why, spares=("everywhere",))
 
     @property
     def depth_in_site(self) -> int:
@@ -120,22 +163,82 @@ class Scope:
         return self._settings.depth_in_site
 
     def __repr__(self) -> str:
-        return f"<Scope {[rule.name for rule in self._rules]}>"
+        return f"<Scope {[limit.name for limit in self._limits]} {self._rules!r}>"
 
-    def refuse(self, candidate: Candidate) -> Outcome | None:
-        """The outcome that excludes `candidate`; None if no rule does."""
-        for rule in self._requisite_rules if candidate.requisite else self._rules:
-            outcome = rule.test(candidate)
+    @property
+    def decided_by_rule(self) -> dict[str, int]:
+        """Number of links that each rule has accepted or rejected, by its text, in their order."""
+        return {rule.text: self._decided[rule.text] for rule in self._rule_list}
+
+    @property
+    def places_of_rules(self) -> dict[str, str]:
+        """The place where each rule was written, by its text."""
+        return {rule.text: rule.source for rule in self._rule_list}
+
+    def _by_limits(self, candidate: Candidate, parent: Url | None = None) -> Outcome | None:
+        for limit in self._requisite_limits if candidate.requisite else self._limits:
+            outcome = limit.test(candidate)
             if outcome is not None:
                 return outcome
         return None
 
-    def refusing(self, candidate: Candidate) -> tuple[Outcome, Rule] | None:
-        """As `refuse`, for a link that is not a requisite, together with the rule."""
-        for rule in self._rules:
-            outcome = rule.test(candidate)
+    def _by_rules(self, candidate: Candidate, parent: Url | None = None) -> Outcome | None:
+        verdict = self._verdict(candidate, parent)
+        if verdict.may_accept:
+            # Only a rule that certainly accepts it has decided.
+            if verdict.rule is not None and not verdict.open:
+                self._decided[verdict.rule.text] += 1
+            return None
+        if verdict.rule is not None:
+            self._decided[verdict.rule.text] += 1
+            return Outcome.REJECTED
+        return self._by_limits(candidate)
+
+    def _verdict(self, candidate: Candidate, parent: Url | None) -> Verdict:
+        if parent is None:
+            return self._rules.decide(candidate.url, None, None)
+        depth = self._settings.depth_in_site - self.depth(candidate, parent.depth)
+        hops = parent.hops + 1 if candidate.redirect or candidate.kind is not Kind.PAGE else 0
+        return self._rules.decide(candidate.url, depth, hops)
+
+    def at_headers(self, url: Url, headers: Headers) -> Reason | Rule | None:
+        """The verdict on a reply, if it had to wait for type or size; a Rule accepts it.
+
+        If no rule decides after all, the limits do, because they did not for the link.
+        """
+        if not self._rules.any_late:
+            return None
+        depth = self._settings.depth_in_site - url.depth
+        verdict = self._rules.decide(url.href, depth, url.hops, headers)
+        rule = verdict.rule
+        if not verdict.late or (url.via is None and (rule is None or not rule.accept)):
+            return None
+        if rule is not None:
+            self._decided[rule.text] += 1
+            return rule if rule.accept else _rejected(rule)
+        # A link of a page has no hops, unless it is a requisite.
+        redirect = url.hops > 0 and not url.requisite
+        return self._limiting(Candidate(url.href, url.via or "", redirect, requisite=url.requisite))
+
+    def refusing(self, candidate: Candidate) -> Reason | None:
+        """The reason to refuse a link of which depth and hops are not known; None if it is wanted.
+
+        A rule that may accept the link does not refuse it.
+        """
+        verdict = self.verdict(candidate.url)
+        if verdict.may_accept:
+            return None
+        return self._limiting(candidate) if verdict.rule is None else _rejected(verdict.rule)
+
+    def verdict(self, url: str) -> Verdict:
+        """The verdict of the rules on a link to `url`, before anything else is known."""
+        return self._rules.decide(url, None, None)
+
+    def _limiting(self, candidate: Candidate) -> Reason | None:
+        for limit in self._requisite_limits if candidate.requisite else self._limits:
+            outcome = limit.test(candidate)
             if outcome is not None:
-                return outcome, rule
+                return Reason(outcome, limit.name, limit.why)
         return None
 
     def is_requisite(self, parent: Url, link: Link, redirect: bool) -> bool:
@@ -149,10 +252,16 @@ class Scope:
         This holds for a requisite from another host. If it is a page at all, it is not part of
         the site, but most likely that host's notice that the image is gone.
         """
-        return parent.requisite and parent.host not in self._seed_hosts
+        return parent.requisite and parent.host not in self.area.hosts
 
     def _lock_site(self, candidate: Candidate) -> Outcome | None:
-        return None if host_of(candidate.url) in self._seed_hosts else Outcome.OUT_SITE
+        return None if self.area.has_host(candidate.url) else Outcome.OUT_SITE
+
+    def _stay(self, candidate: Candidate) -> Outcome | None:
+        # `requisites site` takes requisites from the hosts of the seeds, wherever they are there.
+        if candidate.requisite and self.area.has_host(candidate.url):
+            return None
+        return None if self.area.has(candidate.url) else Outcome.OUT_SITE
 
     def followed(self, links: Sequence[Link]) -> Sequence[Link]:
         """The `links` of kinds that are followed.
@@ -179,6 +288,28 @@ class Scope:
     def privileged(self, url: str) -> bool:
         """Whether specificSearch looks for the extension of `url`."""
         return bool(self._privileged) and _file(url).endswith(self._privileged)
+
+
+def _kinds(settings: ScopeSettings, requisites: bool) -> tuple[Kind, ...]:
+    """The kinds of links that the settings follow."""
+    if settings.any_type or requisites:
+        return tuple(Kind)
+    return (Kind.PAGE, Kind.IMAGE) if settings.get_image else (Kind.PAGE,)
+
+
+def _kinds_of_type(media_type: str) -> list[Kind]:
+    """The kinds of links that may lead to a media type; `media_type` is a glob."""
+    main = media_type.partition("/")[0]
+    found = [Kind.IMAGE] if fnmatchcase("image", main) else []
+    if any(fnmatchcase(name, main) for name in ("audio", "video", "font")) or any(
+        fnmatchcase(name, media_type) for name in _REQUISITE_TYPES
+    ):
+        found.append(Kind.REQUISITE)
+    return found
+
+
+def _rejected(rule: Rule) -> Reason:
+    return Reason(Outcome.REJECTED, rule.text, rule.described)
 
 
 def _file(url: str) -> str:

@@ -20,6 +20,8 @@ from larbinpy.url import fault, typed
 
 #: Steps in the store for each step in the log, which takes longer.
 _BLOCKS = 8
+#: States of URLs that are fetched, or would be.
+_WANTED = {"never seen", "queued", "waiting", "ready", "in flight", "to be tried again"}
 _ROBOTS = {outcome.value for outcome in having(Trait.ROBOTS)}
 
 
@@ -51,6 +53,8 @@ def explain(
         if not seen:
             refused = url_status.refusal(view, href, clock())
         found = {"state": "refused", **refused} if refused else _nowhere(view, href, seen)
+    if found["state"] in _WANTED:
+        found = url_status.with_rules(view, href, found)
     site = view.site(href)
     standing = {} if site is None else {"site": site.describe(clock())}
     yield {"url": href, "seen": seen, **found, **standing}
@@ -110,6 +114,8 @@ def _decided(view: FrontierView, fate: Line, href: str, now: float) -> Facts:
     if outcome in _ROBOTS:
         more = url_status.forbidding(view, href, now)
         why = more.pop("why")
+    elif outcome == Outcome.REJECTED.value:
+        why = f"rejected by: {detail}"
     elif outcome == Outcome.BAD_TYPE.value:
         more = {"rule": "type"}
         why = f"its type, {fate.get('type') or 'none'}, is not wanted (anyType, getImage, ...)"

@@ -76,6 +76,8 @@ class Snapshots:
             "totals": _totals(stats, view),
             "rates": stats.rates(),
             "outcomes": counted,
+            "rules": view.scope.decided_by_rule,
+            "places_of_rules": view.scope.places_of_rules,
             "queues": view.queues(),
             "gate": {"open": is_open, "reason": reason},
             "sites": site_tables(view, now),
@@ -97,7 +99,7 @@ class Snapshots:
 
     def _name(self) -> str:
         """The name of the crawl, to tell it from others: the first host of its seeds."""
-        hosts = self._view.scope.seed_hosts
+        hosts = self._view.scope.area.hosts
         if not hosts:
             return self._folder
         others = len(hosts) - 1

@@ -28,6 +28,13 @@ _QUEUES = {
     "priority_wait": "its site's own queue of URLs with priority",
     "ordinary_wait": "its site's own queue",
 }
+#: The conditions of rules that the URL alone does not decide, in words.
+_DECIDES_LATER = {
+    "depth": "the depth of the link decides",
+    "hops": "the redirects on the way decide",
+    "type": "its type decides once it is fetched",
+    "size": "its size decides once it is fetched",
+}
 #: Stands for a page on another host.
 _ELSEWHERE = "http://elsewhere.invalid/"
 
@@ -164,11 +171,12 @@ def refusal(view: FrontierView, href: str, now: float) -> Facts | None:
     candidate = Candidate(href, href, redirect=False)
     refusing = view.scope.refusing(candidate)
     if refusing is not None:
-        refused, rule = refusing
-        why = rule.why
+        refused, rule, why = refusing
+        if refused is Outcome.REJECTED:
+            why = f"rejected by: {why}"
         if _taken_as_requisite(view, href):
             why += "; it is fetched if a page needs it to be displayed"
-        return {"reason": refused.value, "rule": rule.name, "why": why}
+        return {"reason": refused.value, "rule": rule, "why": why}
     trap = view.trap(href)
     if trap is not None:
         why = f"it looks like a spider trap: {trap.why}"
@@ -199,13 +207,26 @@ def _detail(site: NamedSite | None) -> str:
     return "" if site is None else site.detail
 
 
+def with_rules(view: FrontierView, href: str, facts: Facts) -> Facts:
+    """`facts` about a URL that is not refused, with the rules that accept it, or may decide."""
+    verdict = view.scope.verdict(href)
+    why = [facts["why"]]
+    for rule in verdict.open:
+        later = " and ".join(_DECIDES_LATER[name] for name in rule.beyond_url)
+        why.append(f"{rule.described}: {later}")
+    if verdict.rule is not None and verdict.rule.accept:
+        why.append(f"accepted by: {verdict.rule.described}")
+        facts["rule"] = verdict.rule.text
+    return {**facts, "why": "; ".join(why)}
+
+
 def _taken_as_requisite(view: FrontierView, href: str) -> bool:
     scope = view.scope
-    via = href if host_of(href) in scope.seed_hosts else _ELSEWHERE
+    via = href if host_of(href) in scope.area.hosts else _ELSEWHERE
     if not scope.is_requisite(Url(via, 0), Link(href, Kind.IMAGE), redirect=False):
         return False
     needed = Candidate(href, via, redirect=False, kind=Kind.IMAGE, requisite=True)
-    return scope.refuse(needed) is None
+    return scope.refusing(needed) is None
 
 
 def forbidding(view: FrontierView, href: str, now: float) -> Facts:
@@ -238,5 +259,5 @@ def _left_out(view: FrontierView, href: str) -> Iterator[str]:
     too_deep = view.refused[Outcome.TOO_DEEP]
     if too_deep:
         yield f"further than depthInSite from the seeds ({too_deep} links were too deep so far)"
-    if view.scope.refuse(Candidate(href, _ELSEWHERE, redirect=False)) is not None:
+    if view.scope.refusing(Candidate(href, _ELSEWHERE, redirect=False)) is not None:
         yield "on other hosts (noExternalLinks)"

@@ -132,7 +132,7 @@ def requests(plan: Plan) -> Iterator[Request]:
         yield Request(Url(f"http://{address}:{plan.port}/", 0), address, _any, _MAX_SIZE, _OPTIONS)
 
 
-def _any(_media_type: str) -> Outcome | None:
+def _any(_media_type: str, _size: int | None) -> None:
     return None
 
 

@@ -12,6 +12,8 @@ from larbinpy.crawl.engine import Engine
 from larbinpy.crawl.intake import Intake, IntakeSettings
 from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.requests import ROBOTS_SIZE, Requests
+from larbinpy.fetch.settings import Refusal
+from larbinpy.frontier.scope import Scope
 from larbinpy.outcome import Outcome
 from larbinpy.output.plug import NullOutput
 from larbinpy.stats.counters import Stats
@@ -25,7 +27,7 @@ from tests.support.enginefakes import (
     Listener,
     read_nothing,
 )
-from tests.support.frontiers import make_frontier
+from tests.support.frontiers import make_frontier, scope_settings
 from tests.support.webserver import OPTIONS
 
 
@@ -73,7 +75,7 @@ class Setup:
             poller,
             self.frontier,
             self.names,
-            Requests(HTML, 1000, lambda _site: OPTIONS),
+            Requests(HTML, Scope(scope_settings()), 1000, lambda _site: OPTIONS),
             fetcher,
             self.intake,
             output,
@@ -251,13 +253,15 @@ def test_waits_count_from_when_a_page_arrived(tmp_path: Path) -> None:
 
 def test_the_request_for_a_robots_txt_takes_500_kib_whatever_the_page_size() -> None:
     """RFC 9309, 2.5; and one byte more than counts, so that a cut is seen."""
-    requests = Requests(HTML, 1000, lambda _site: OPTIONS)
+    requests = Requests(HTML, Scope(scope_settings()), 1000, lambda _site: OPTIONS)
     robots = requests.make(Url("http://a.test/robots.txt", 0, robots_for="a"), "198.51.100.1")
     assert robots.max_size == ROBOTS_SIZE > 512 * 1024
-    assert robots.accept("image/png") is None
+    assert robots.accept("image/png", 10**9) is None
     page = requests.make(Url("http://a.test/", 0), "198.51.100.1")
     assert page.max_size == 1000
-    assert page.accept("image/png") is Outcome.BAD_TYPE
-    assert page.accept("text/html") is None
+    assert page.accept("image/png", 9) == Refusal(Outcome.BAD_TYPE)
+    assert page.accept("text/html", 1000) is None
+    too_long = Refusal(Outcome.TOO_BIG, "1001 bytes, and maxPageSize is 1000")
+    assert page.accept("text/html", 1001) == too_long
     image = requests.make(Url("http://a.test/i.png", 0, requisite=True), "198.51.100.1")
-    assert image.accept("image/png") is None
+    assert image.accept("image/png", None) is None

@@ -13,7 +13,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from larbinpy.fetch.fetcher import printable_detail
-from larbinpy.fetch.settings import FetchSettings, Request, RequestOptions
+from larbinpy.fetch.settings import FetchSettings, Refusal, Request, RequestOptions
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.url import Url, canonical
@@ -231,7 +231,8 @@ def test_a_proxy_answers_connect_first(make_loop: MakeLoop) -> None:
 
 def test_a_refused_type_is_not_downloaded(loop: Loop) -> None:
     server = loop.serve(once(b"HTTP/1.1 200 OK\r\nContent-Type: video/mp4\r\n\r\n", Act.HANG))
-    request = Request(Url(server.url(), 5), "127.0.0.1", lambda *_: Outcome.BAD_TYPE, 1000, OPTIONS)
+    refusal = Refusal(Outcome.BAD_TYPE)
+    request = Request(Url(server.url(), 5), "127.0.0.1", lambda *_: refusal, 1000, OPTIONS)
     loop.fetcher.start(request, loop.now)
     page = loop.finish()[0]
     assert (page.outcome, page.status, page.body) == (Outcome.BAD_TYPE, 200, b"")

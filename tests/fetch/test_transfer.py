@@ -6,7 +6,7 @@ import pycurl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.fetch.settings import Accept, Request
+from larbinpy.fetch.settings import Accept, Refusal, Request
 from larbinpy.fetch.transfer import MAX_HEADER_BYTES, MAX_HEADER_LINES, Transfer
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
@@ -83,22 +83,23 @@ def test_trailers_are_no_headers() -> None:
 
 
 def test_accept_is_asked_once_for_good_replies_only() -> None:
-    asked: list[str] = []
+    asked: list[tuple[str, int | None]] = []
 
-    def accept(essence: str) -> None:
-        asked.append(essence)
+    def accept(essence: str, size: int | None) -> None:
+        asked.append((essence, size))
 
     feed(transfer(accept=accept), b"HTTP/1.1 404 No\r\nContent-Type: text/html\r\n\r\n", b"x")
     assert asked == []
     head = (
-        b"HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 206 OK\r\nContent-Type: Text/HTML; charset=x\r\n\r\n"
+        b"HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 206 OK\r\nContent-Type: Text/HTML; charset=x\r\n"
+        b"Content-Length: 7\r\n\r\n"
     )
     feed(transfer(accept=accept), head, b"x", b"y")
-    assert asked == ["text/html"]
+    assert asked == [("text/html", 7)]
 
 
 def test_a_refused_type_ends_it_before_the_body() -> None:
-    subject = transfer(accept=lambda essence: Outcome.BAD_TYPE)
+    subject = transfer(accept=lambda essence, size: Refusal(Outcome.BAD_TYPE))
     assert not feed(subject, b"HTTP/1.1 200 OK\r\nContent-Type: video/mp4\r\n\r\n")
     page = subject.page(Outcome.EARLY_STOP)
     assert (page.outcome, page.status, page.body) == (Outcome.BAD_TYPE, 200, b"")
@@ -185,7 +186,7 @@ def test_a_body_without_headers_is_http_0_9() -> None:
 
 
 def test_a_body_without_headers_may_be_refused() -> None:
-    subject = transfer(accept=lambda essence: Outcome.BAD_TYPE)
+    subject = transfer(accept=lambda essence, size: Refusal(Outcome.BAD_TYPE))
     assert subject.write(b"text") == 0
     assert subject.page(Outcome.EARLY_STOP).outcome is Outcome.BAD_TYPE
 

@@ -198,7 +198,7 @@ def test_lock_site_is_about_all_seeds(tmp_path: Path) -> None:
         "https://a.test/2",
         f"{HERE}3",
     }
-    assert world.frontier.view.scope.seed_hosts == {"a.test", "b.test"}
+    assert world.frontier.view.scope.area.hosts == {"a.test", "b.test"}
 
 
 def test_lock_site_does_not_follow_where_a_link_leads(tmp_path: Path) -> None:

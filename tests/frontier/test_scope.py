@@ -21,8 +21,8 @@ def refuse(
     url: str, *, redirect: bool = False, kind: Kind = Kind.PAGE, via: str = HERE, **settings: Any
 ) -> Outcome | None:
     scope = Scope(scope_settings(**settings))
-    scope.allow_hosts(["a.test"])
-    return scope.refuse(Candidate(url, via, redirect, kind))
+    scope.area.load(["a.test"], ())
+    return scope.refuse(Candidate(url, via, redirect, kind), None)
 
 
 def test_without_rules_everything_may_be_wanted() -> None:
@@ -100,9 +100,9 @@ def test_lock_site_stays_on_the_host() -> None:
 def test_without_seeds_lock_site_lets_nothing_pass() -> None:
     scope = Scope(scope_settings(lock_site=True))
     inside = Candidate(INSIDE, HERE, redirect=False)
-    assert scope.refuse(inside) is Outcome.OUT_SITE
-    scope.allow_hosts(["a.test"])
-    assert scope.refuse(inside) is None
+    assert scope.refuse(inside, None) is Outcome.OUT_SITE
+    scope.area.load(["a.test"], ())
+    assert scope.refuse(inside, None) is None
 
 
 def test_no_external_links_lets_redirects_pass() -> None:
@@ -157,7 +157,7 @@ def test_which_kinds_are_followed(pack: Callable[[list[Link]], Sequence[Link]]) 
 
 def test_repr_names_the_rules() -> None:
     scope = Scope(scope_settings(get_cgi=False, limit_to_domain=("fr",)))
-    assert repr(scope) == "<Scope ['getCGI', 'limitToDomain']>"
+    assert repr(scope) == "<Scope ['getCGI', 'limitToDomain'] <Rules 0>>"
 
 
 EVERY_RULE = {
@@ -181,12 +181,11 @@ EVERY_RULE = {
 )
 def test_each_rule_is_known_by_its_keyword(url: str, rule: str) -> None:
     scope = Scope(scope_settings(**EVERY_RULE))
-    scope.allow_hosts(["a.test", "c.test"])
+    scope.area.load(["a.test", "c.test"], ())
     candidate = Candidate(url, HERE, redirect=False)
     refused = scope.refusing(candidate)
     assert refused is not None
-    outcome, refusing = refused
-    assert (outcome, refusing.name) == (scope.refuse(candidate), rule)
+    assert (refused.outcome, refused.rule) == (scope.refuse(candidate, None), rule)
     assert rule.lower() in SETTINGS
 
 
@@ -196,11 +195,11 @@ def test_each_rule_is_known_by_its_keyword(url: str, rule: str) -> None:
 )
 def test_which_rules_bind_requisites(requisites: Any, binding: Any) -> None:
     scope = Scope(scope_settings(**EVERY_RULE, requisites=requisites))
-    scope.allow_hosts(["a.test"])
+    scope.area.load(["a.test"], ())
 
     def bound(url: str) -> Any:
         candidate = Candidate(url, HERE, redirect=False, kind=Kind.IMAGE, requisite=True)
-        return scope.refuse(candidate) is not None
+        return scope.refuse(candidate, None) is not None
 
     assert [url for url in (HERE + "?a", OUTSIDE, "http://a.com/") if bound(url)] == binding
     assert bound(HERE + "a.jpg")

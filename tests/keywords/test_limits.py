@@ -69,12 +69,17 @@ def test_bond_width_is_bytes_a_second(web: Web, crawl: Worlds) -> None:
 
 @effect_of("maxPageSize")
 def test_max_page_size_is_what_is_read_of_a_page(web: Web, crawl: Worlds) -> None:
-    web.page("a.test/", "/large", "/small")
-    web.put("a.test/large", Answer(b"<p>" + b"x" * 30_000))
+    web.page("a.test/", "/large", "/declared", "/small")
+    web.put("a.test/large", Answer(b"<p>" + b"x" * 30_000, chunked=True))
+    web.put("a.test/declared", Answer(b"<p>" + b"y" * 30_000))
     web.put("a.test/small", Answer(b"<p>" + b"x" * 10_000))
     world = crawl("maxPageSize 20K")
     assert world.outcomes["a.test/large"] == "tooBig"
     assert world.fates["a.test/large"]["size"] == 20 * 1024
+    # Nothing is received of a body whose length is declared.
+    assert world.outcomes["a.test/declared"] == "tooBig"
+    assert world.fates["a.test/declared"]["size"] == 0
+    assert world.fates["a.test/declared"]["detail"] == "30003 bytes, and maxPageSize is 20480"
     assert world.fetched == {"a.test/", "a.test/small"}
     assert crawl().fates["a.test/large"]["size"] == 30_003
 

@@ -107,7 +107,7 @@ def test_a_saved_crawl_goes_on(frontier: Frontier, tmp_path: Path) -> None:
     assert (sequencer_of(again).by_site, sequencer_of(again).in_memory) == ({}, 0)
     assert again.seed("http://a.test/3") is not None, "it was seen"
     assert [again.is_duplicate([digest]) for digest in (77, 78)] == [True, False]
-    assert again.view.scope.seed_hosts == {"a.test", "b.test"}
+    assert again.view.scope.area.hosts == {"a.test", "b.test"}
     assert {u.href: u.depth for u in owed_urls(State(tmp_path))}["http://b.test/"] == 2
     world = World(again, now=WALL)
     world.run()

@@ -27,19 +27,20 @@ class Answer:
     status: int = 200
     #: Whole header lines.
     headers: tuple[str, ...] = ()
+    #: Whether it is sent in chunks, so that no header tells its length.
+    chunked: bool = False
     #: Seconds until it is sent.
     delay: float = 0.0
     #: The reply waits until this is true; it is checked once a turn.
     until: Callable[[], bool] = lambda: True
 
     def wire(self) -> bytes:
-        lines = [
-            f"HTTP/1.1 {self.status} X",
-            f"Content-Type: {self.type}",
-            f"Content-Length: {len(self.body)}",
-            *self.headers,
-        ]
-        return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + self.body
+        body, length = self.body, f"Content-Length: {len(self.body)}"
+        if self.chunked:
+            length = "Transfer-Encoding: chunked"
+            body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+        lines = [f"HTTP/1.1 {self.status} X", f"Content-Type: {self.type}", length, *self.headers]
+        return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + body
 
 
 @dataclass

@@ -18,7 +18,6 @@ import pycurl
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.fetch.settings import FetchSettings, Request, RequestOptions
 from larbinpy.loop.poller import READ, WRITE, Poller
-from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.url import Url
 
@@ -213,9 +212,9 @@ def once(*steps: Step) -> Script:
     return (Act.REQUEST, *steps)
 
 
-def anything(_type: str) -> Outcome | None:
+def anything(_type: str, _size: int | None) -> None:
     """An `accept` for every page."""
-    return None
+    return
 
 
 OPTIONS = RequestOptions(user_agent="larbinpy/0.1")

@@ -74,8 +74,9 @@ class WarcOutput:
 
     def replied(self, page: Page) -> None:
         """Archive a reply unless its body was not read: the record would show an empty one."""
-        unread = page.outcome is Outcome.BAD_TYPE or (page.truncated and not page.body)
-        if not unread:
+        # The body of a 2xx reply is refused for its type, its size or by a rule.
+        refused = 200 <= page.status < 300 and page.outcome is not Outcome.DUPLICATE
+        if page.body or not (refused or page.truncated):
             self._archive(page)
 
     def resolved(self, answer: Answer) -> None:

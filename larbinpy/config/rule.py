@@ -1,0 +1,265 @@
+"""Rules (`accept`, `reject`): their conditions, parsed and checked when they are read."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from functools import cached_property, partial
+from typing import Any
+
+from larbinpy.config.host_pattern import HostPattern, host_name
+from larbinpy.config.kinds import ValueKind, plain, quote, show_size, size
+from larbinpy.config.registered_domain import is_suffix, registered_domain
+from larbinpy.config.url_glob import canonical
+
+#: Characters of one condition. A longer one would be no pattern that somebody wrote.
+_LONGEST = 2000
+#: Memory for one regular expression, compiled (bytes). RE2 refuses a larger one.
+REGEX_MEMORY = 1 << 20
+
+_NAMED = re.compile(r"([A-Za-z_-]+):(?!//)(.*)", re.DOTALL)
+_COMPARED = re.compile(r"(>=|<=|>|<|=?)(.+)")
+_TYPE = re.compile(r"[a-z0-9!#$&^_.+*?/-]+")
+_SIZE = size(0, 1 << 50)
+
+
+@dataclass(frozen=True, slots=True)
+class Glob:
+    """A glob on the whole URL (see `url_glob`)."""
+
+    text: str
+
+    def show(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Regex:
+    """A regular expression of RE2, searched anywhere in the URL."""
+
+    text: str
+
+    def show(self) -> str:
+        return f"/{self.text}/"
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    pattern: HostPattern
+
+    def show(self) -> str:
+        return f"host:{self.pattern.show()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """A registered domain: all hosts in it."""
+
+    name: str
+
+    def show(self) -> str:
+        return f"domain:{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A comparison of a number."""
+
+    #: depth, hops or size (bytes).
+    name: str
+    #: One of > >= < <= and =.
+    comparison: str
+    value: int
+
+    def show(self) -> str:
+        value = show_size(self.value) if self.name == "size" else str(self.value)
+        return f"{self.name}:{self.comparison.removeprefix('=')}{value}"
+
+    def holds(self, value: int) -> bool:
+        match self.comparison:
+            case ">":
+                return value > self.value
+            case ">=":
+                return value >= self.value
+            case "<":
+                return value < self.value
+            case "<=":
+                return value <= self.value
+            case _:
+                return value == self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A media type, as a glob: `*` stands for any characters, `?` for one."""
+
+    text: str
+
+    def show(self) -> str:
+        return f"type:{self.text}"
+
+
+Condition = Glob | Regex | Host | Domain | Number | Type
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One line: URLs for which all `conditions` hold are accepted or rejected."""
+
+    accept: bool
+    conditions: tuple[Condition, ...]
+    #: The place that it comes from: "larbin.conf:12", "command line".
+    source: str = field(default="", compare=False)
+
+    @property
+    def keyword(self) -> str:
+        return "accept" if self.accept else "reject"
+
+    @property
+    def pattern(self) -> str:
+        """The conditions as one word of a file."""
+        return quote(" ".join(condition.show() for condition in self.conditions))
+
+    @cached_property
+    def text(self) -> str:
+        """The rule as a line of a file."""
+        return f"{self.keyword} {self.pattern}"
+
+    @property
+    def described(self) -> str:
+        """The rule and its place."""
+        return f"{self.text} ({self.source})" if self.source else self.text
+
+    @property
+    def beyond_url(self) -> list[str]:
+        """The names of conditions that need more than the URL: depth, hops, type, size."""
+        names = [
+            "type" if isinstance(each, Type) else each.name
+            for each in self.conditions
+            if isinstance(each, Type | Number)
+        ]
+        return list(dict.fromkeys(names))
+
+    @property
+    def has_type(self) -> bool:
+        """Whether it tests the media type."""
+        return any(isinstance(each, Type) for each in self.conditions)
+
+    def at(self, source: str) -> "Rule":
+        """The same rule from `source`."""
+        return replace(self, source=source)
+
+
+def parse_rule(accept: bool, text: str) -> Rule:
+    """The rule with the pattern `text`. Raises ValueError with a reason."""
+    words = plain(text).split()
+    if not words:
+        raise ValueError("its pattern is empty; expected one such as **/old/**")
+    return Rule(accept, tuple(map(_condition, words)))
+
+
+def _condition(word: str) -> Condition:
+    if len(word) > _LONGEST:
+        raise ValueError(f"{word[:40]!r}... is longer than {_LONGEST} characters")
+    if word.startswith("!"):
+        raise ValueError(
+            f"{word[:80]!r}: a pattern cannot be negated; put a rule with the other keyword "
+            "before this one"
+        )
+    if word.startswith("/") and word.endswith("/") and len(word) > 1:
+        return _regex(word[1:-1])
+    named = _NAMED.fullmatch(word)
+    if named is None:
+        return Glob(canonical(word))
+    parse = _CONDITIONS.get(named[1].lower())
+    if parse is None:
+        close = get_close_matches(named[1].lower(), _CONDITIONS, 1, 0)
+        raise ValueError(
+            f"unknown condition {named[1][:40] + ':'!r}; the nearest known one is {close[0]}:"
+        )
+    if not named[2]:
+        raise ValueError(f"{word} has no value")
+    return parse(named[2])
+
+
+def _regex(text: str) -> Regex:
+    import re2
+
+    if not text:
+        raise ValueError("the regular expression // is empty; ** matches every URL")
+    options = re2.Options()
+    options.max_mem = REGEX_MEMORY
+    options.log_errors = False
+    try:
+        re2.compile(text, options)
+    except re2.error as error:
+        reason = error.args[0]
+        reason = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        hint = "; write a path as a glob: **" + f"/{text}/**"[:80] if "*" in text else ""
+        raise ValueError(
+            f"/{text[:80]}/ is not a regular expression (RE2): {reason}{hint}"
+        ) from None
+    return Regex(text)
+
+
+def _host(text: str) -> Host:
+    return Host(HostPattern.parse(text))
+
+
+def _domain(text: str) -> Domain:
+    name = host_name(text.strip("."))
+    if name is None:
+        raise ValueError(f"domain:{text[:80]} is not a domain such as domain:example.org")
+    own = registered_domain(name)
+    if "." in name and is_suffix(name):
+        raise ValueError(
+            f"{name[:80]!r} is a suffix under which domains are registered; write host:{name}"
+        )
+    if own != name:
+        raise ValueError(
+            f"domain:{name[:80]} is no registered domain; write domain:{own}, or host:{name} for "
+            "the host and its subdomains"
+        )
+    return Domain(name)
+
+
+def _number(name: str, text: str) -> Number:
+    found = _COMPARED.fullmatch(text)
+    wanted = f"{name}:>10M" if name == "size" else f"{name}:>3 or {name}:<=2"
+    try:
+        if found is None:
+            raise ValueError
+        value = _SIZE.parse(found[2]) if name == "size" else int(_DIGITS(found[2])[0])
+    except (ValueError, TypeError):
+        raise ValueError(f"{name}:{text[:40]} is not of the form {wanted}") from None
+    return Number(name, found[1] or "=", value)
+
+
+_DIGITS: Any = re.compile(r"\d{1,9}", re.ASCII).fullmatch
+
+
+def _type(text: str) -> Type:
+    name = text.lower()
+    if not _TYPE.fullmatch(name):
+        raise ValueError(f"type:{text[:80]} is not a media type such as type:image/*")
+    if "/" not in name and "*" not in name:
+        raise ValueError(f"type:{name[:80]} has no slash; perhaps type:*/{name[:80]}")
+    return Type(name)
+
+
+_CONDITIONS: dict[str, Callable[[str], Condition]] = {
+    "host": _host,
+    "domain": _domain,
+    "depth": partial(_number, "depth"),
+    "hops": partial(_number, "hops"),
+    "type": _type,
+    "size": partial(_number, "size"),
+}
+
+
+def _kind(accept: bool) -> ValueKind[Rule]:
+    return ValueKind("PATTERN", partial(parse_rule, accept), lambda rule: rule.pattern, spaced=True)
+
+
+ACCEPT = _kind(True)
+REJECT = _kind(False)

@@ -1,0 +1,81 @@
+"""The part of the web around the seeds, to which `stay` and lockSite bind a crawl."""
+
+from collections.abc import Iterable, Iterator, Set
+
+from larbinpy.config.registered_domain import registered_domain
+from larbinpy.url import host_of
+
+
+class SeedArea:
+    """The hosts of the seeds and of what they redirect to; for `stay`, more of their URLs.
+
+    `stay` is page, prefix, host, domain or any. Schemes and ports make no difference.
+    """
+
+    def __init__(self, stay: str) -> None:
+        self._stay = stay
+        #: In the order in which they came.
+        self._hosts: dict[str, None] = {}
+        self._domains: set[str] = set()
+        #: With page, the seeds; with prefix, their folders; without scheme and port.
+        self._places: set[str] = set()
+
+    def __repr__(self) -> str:
+        return f"<SeedArea {self._stay}: {len(self._hosts)} hosts, {len(self._places)} places>"
+
+    @property
+    def hosts(self) -> Set[str]:
+        return self._hosts.keys()
+
+    @property
+    def places(self) -> Set[str]:
+        return self._places
+
+    def add(self, urls: Iterable[str]) -> None:
+        """Widen the area by seeds, or by what they redirect to."""
+        for url in urls:
+            host = host_of(url)
+            self.load([host], ())
+            if self._stay == "page":
+                self._places.add(host + _path(url))
+            elif self._stay == "prefix":
+                path = _path(url).partition("?")[0]
+                self._places.add(host + path[: path.rindex("/") + 1])
+
+    def load(self, hosts: Iterable[str], places: Iterable[str]) -> None:
+        """Widen the area by saved hosts and places."""
+        for host in hosts:
+            self._hosts[host] = None
+            if self._stay == "domain":
+                self._domains.add(registered_domain(host))
+        self._places.update(places)
+
+    def has_host(self, url: str) -> bool:
+        return host_of(url) in self._hosts
+
+    def has(self, url: str) -> bool:
+        """Whether `url` is within the area that `stay` allows."""
+        match self._stay:
+            case "page":
+                return host_of(url) + _path(url) in self._places
+            case "prefix":
+                return any(folder in self._places for folder in _folders(url))
+            case "host":
+                return host_of(url) in self._hosts
+            case "domain":
+                return registered_domain(host_of(url)) in self._domains
+            case _:
+                return True
+
+
+def _path(url: str) -> str:
+    return url[url.index("/", 8) :]
+
+
+def _folders(url: str) -> Iterator[str]:
+    """The folders above a URL, from the top, each after its host."""
+    host, path = host_of(url), _path(url).partition("?")[0]
+    end = path.find("/")
+    while end >= 0:
+        yield host + path[: end + 1]
+        end = path.find("/", end + 1)

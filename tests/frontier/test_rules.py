@@ -1,0 +1,232 @@
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from larbinpy.config.rule import Glob, Regex, Rule, parse_rule
+from larbinpy.frontier.rules import Headers, Rules, Verdict
+from larbinpy.frontier.url_patterns import UrlPatterns, matches, required_segments
+
+PAGE = "http://a.test/docs/old/page.html?sort=up"
+
+
+def rules(*lines: str) -> list[Rule]:
+    """Rules as in a file."""
+    words = [line.split(maxsplit=1) for line in lines]
+    return [parse_rule(word == "accept", rest.strip('"')) for word, rest in words]
+
+
+def verdict(
+    url: str,
+    *lines: str,
+    depth: int | None = 1,
+    hops: int | None = 0,
+    headers: Headers | None = None,
+) -> Verdict:
+    return Rules(rules(*lines)).decide(url, depth, hops, headers)
+
+
+def decided(url: str, *lines: str, depth: int = 1, hops: int = 0) -> str | None:
+    """The rule that decides about a link."""
+    found = verdict(url, *lines, depth=depth, hops=hops)
+    assert not found.open
+    return None if found.rule is None else found.rule.text
+
+
+def test_the_first_rule_that_matches_decides() -> None:
+    lines = ("reject **/old/**", "accept **/docs/**", "reject **")
+    assert decided(PAGE, *lines) == "reject **/old/**"
+    assert decided("http://a.test/docs/new", *lines) == "accept **/docs/**"
+    assert decided("http://a.test/", *lines) == "reject **"
+    assert decided(PAGE, *lines[::-1]) == "reject **"
+    assert decided("http://a.test/", *lines[:2]) is None
+    assert decided(PAGE) is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "url", "expected"),
+    [
+        ("**.html", "http://a.test/x.html", True),
+        ("**.html", "http://a.test/x.html?y", False),
+        ("**.html", "http://a.test/x.HTML", False),
+        ("**/docs/**", "http://a.test/docs/", True),
+        ("**/docs/**", "http://a.test/docs", False),
+        ("**/docs/**", "http://a.test/mydocs/x", False),
+        ("http://a.test/*", "http://a.test/x", True),
+        ("http://a.test/*", "http://a.test/x/", False),
+        ("http://a.test/**", "http://a.test/x/y?z=/", True),
+        ("http://a.test/**", "https://a.test/x", False),
+        ("*://a.test/**", "https://a.test/x", True),
+        ("*://*.test/**", "https://www.a.test/x", True),
+        ("*://a.test/**", "http://a.test:8080/x", False),
+        ("*://a.test:*/**", "http://a.test:8080/x", True),
+        ("**/page?.html", "http://a.test/page7.html", True),
+        ("**/page?.html", "http://a.test/page/.html", False),
+        ("**/page?.html", "http://a.test/page77.html", False),
+        (r"**\?*", "http://a.test/x?y=1", True),
+        (r"**\?*", "http://a.test/x", False),
+        (r"**/a\*b", "http://a.test/a*b", True),
+        (r"**/a\*b", "http://a.test/axb", False),
+        ("HTTP://A.TEST/Ä/**", "http://a.test/%C3%84/x", True),
+        ("**/%e4", "http://a.test/%E4", True),
+        ("*://bücher.test/**", "http://xn--bcher-kva.test/", True),
+        ("**/a.c/**", "http://a.test/abc/", False),
+        ("/docs/", "http://a.test/mydocs/x", True),
+        ("/docs/old/", PAGE, True),
+        (r"/\.html$/", "http://a.test/x.html", True),
+        (r"/^http:..a\.test.docs/", PAGE, True),
+        ("/(?i)PAGE/", PAGE, True),
+        ("/PAGE/", PAGE, False),
+        ("host:a.test", PAGE, True),
+        ("host:a.test", "http://www.a.test:81/", True),
+        ("host:a.test", "http://nota.test/", False),
+        ("host:*.a.test", PAGE, False),
+        ("host:www*.test", "http://www7.test/", True),
+        ("host:a.test:81", "http://a.test:81/", True),
+        ("host:a.test:81", PAGE, False),
+        ("domain:example.co.uk", "http://www.example.co.uk/", True),
+        ("domain:example.co.uk", "http://other.co.uk/", False),
+        ("domain:a.test", "http://x.y.a.test/", True),
+        ("**/docs/** host:a.test", PAGE, True),
+        ("**/docs/** host:b.test", PAGE, False),
+        ("**/docs/** **.html", PAGE, False),
+        ("**/docs/** /sort=/ **/page*", PAGE, True),
+        ("host:a.test domain:a.test", PAGE, True),
+        ("host:a.test domain:b.test", PAGE, False),
+    ],
+)  # fmt: skip
+def test_what_a_pattern_matches(pattern: str, url: str, expected: bool) -> None:
+    assert decided(url, f"reject {pattern}") == (f"reject {parsed(pattern)}" if expected else None)
+
+
+def parsed(pattern: str) -> str:
+    return parse_rule(False, pattern).pattern
+
+
+@pytest.mark.parametrize(
+    ("pattern", "true", "false"),
+    [
+        ("depth:>2", [3, 9], [2, 0]),
+        ("depth:>=2", [2, 3], [1]),
+        ("depth:<2", [0, 1], [2]),
+        ("depth:<=2", [2], [3]),
+        ("depth:2", [2], [1, 3]),
+    ],
+)
+def test_depth_and_hops(pattern: str, true: list[int], false: list[int]) -> None:
+    for depth in true + false:
+        assert (decided(PAGE, f"reject {pattern}", depth=depth) is not None) == (depth in true)
+        hops = pattern.replace("depth", "hops")
+        assert (decided(PAGE, f"reject {hops}", hops=depth) is not None) == (depth in true)
+
+
+def test_a_rule_for_types_is_open_until_the_headers_are_there() -> None:
+    lines = ("reject type:image/*", 'accept "**/docs/** size:>1K"')
+    before = verdict(PAGE, *lines)
+    assert before.rule is None and before.may_accept and before.late
+    assert [rule.text for rule in before.open] == list(lines)
+    assert [rule.text for rule in verdict("http://a.test/", *lines).open] == [lines[0]]
+    for headers, expected in [
+        (Headers("image/png", 9), lines[0]),
+        (Headers("text/html", 9), None),
+        (Headers("text/html", 1025), lines[1]),
+        (Headers("text/html", None), None),
+        (Headers("", None), None),
+    ]:
+        found = verdict(PAGE, *lines, headers=headers)
+        assert (found.rule and found.rule.text, found.open) == (expected, ())
+        assert found.late
+
+
+def test_headers_change_nothing_about_earlier_rules() -> None:
+    lines = ("accept **/docs/**", "reject type:*")
+    assert not verdict(PAGE, *lines).late
+    assert not verdict(PAGE, *lines, headers=Headers("text/html", 1)).late
+    assert verdict("http://a.test/", *lines).late
+
+
+def test_what_may_accept() -> None:
+    assert verdict(PAGE, "reject type:a/b", "accept **").may_accept
+    assert not verdict(PAGE, "reject type:a/b", "reject **").may_accept
+    assert verdict(PAGE, "accept type:a/b", "reject **").may_accept
+    assert not verdict(PAGE, "reject type:a/b").may_accept
+
+
+def test_without_a_page_depth_is_open() -> None:
+    found = verdict(PAGE, "reject depth:>3", "accept **", depth=None, hops=None)
+    assert [rule.text for rule in found.open] == ["reject depth:>3"]
+    assert found.rule is not None and not found.late
+
+
+# Many patterns at once.
+
+
+def numbers(patterns: Sequence[Glob | Regex], url: str, memory: int = 1 << 20) -> set[int]:
+    found = UrlPatterns(patterns, memory).matching(url)
+    assert len(found) == len(set(found))
+    return set(found)
+
+
+PIECES = st.sampled_from(["*", "**", "?", "a", "b", "/", ".", "\\?", "http://a/", "/a/", "/ab/"])
+GLOBS = st.lists(PIECES, min_size=1, max_size=8).map("".join).map(Glob)
+REGEXES = st.sampled_from(["a", "a$", "^http", "(a|b)+/", "a.*b", "[^/]a", "", "b?", r"\."]).map(
+    Regex
+)
+URLS = st.lists(st.sampled_from("ab/.?"), max_size=12).map(lambda end: "http://a/" + "".join(end))
+
+
+def reference(glob: str, url: str) -> bool:
+    """Whether a glob matches, by its definition, without a regular expression."""
+    if not glob:
+        return not url
+    if glob.startswith("**"):
+        rest = glob.lstrip("*")
+        return any(reference(rest, url[k:]) for k in range(len(url) + 1))
+    if glob[0] == "*":
+        end = (url + "/").index("/")
+        return any(reference(glob[1:], url[k:]) for k in range(end + 1))
+    if glob[0] == "?":
+        return bool(url) and url[0] != "/" and reference(glob[1:], url[1:])
+    glob = glob[1:] if glob[0] == "\\" else glob
+    return url[:1] == glob[0] and reference(glob[1:], url[1:])
+
+
+@given(st.lists(GLOBS | REGEXES, max_size=6, unique=True), st.lists(URLS, max_size=3))
+def test_patterns_together_match_as_each_alone(
+    patterns: list[Glob | Regex], urls: list[str]
+) -> None:
+    for url in urls:
+        alone = {n for n, each in enumerate(patterns) if matches(each, url.encode())}
+        assert numbers(patterns, url) == alone
+        for number, each in enumerate(patterns):
+            if isinstance(each, Glob):
+                assert (number in alone) == reference(each.text, url), each
+
+
+@given(GLOBS, URLS)
+@example(Glob("**/a"), "http://a/ba")
+def test_a_url_that_a_glob_matches_has_its_segments(glob: Glob, url: str) -> None:
+    if reference(glob.text, url):
+        assert required_segments(glob.text) <= set(url.split("/"))
+
+
+def test_a_set_without_enough_memory_lets_no_url_through() -> None:
+    """RE2 then reports no match for a URL that matches (google/re2 issue 136)."""
+    hard = [Regex(f"{letter}.{{12}}{letter}.*x") for letter in "abcdefgh"]
+    url = "http://a.test/" + "abcdefgh" * 20
+    assert numbers(hard, url + "x", memory=40_000) == numbers(hard, url + "x", memory=64 << 20)
+    assert numbers(hard, url + "/", memory=40_000) == set()
+
+
+def test_without_rules_the_engine_is_not_loaded() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, larbinpy.crawl.assembly; from larbinpy.config import load;"
+        "from larbinpy.frontier.rules import Rules; load(None, {}, []); Rules(())\n"
+        "print({'re2', 'publicsuffixlist'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert done.stdout.strip() == "set()"
