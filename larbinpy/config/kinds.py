@@ -138,7 +138,8 @@ def ordered(keyword_of: Callable[[T], str], *rows: tuple[str, ValueKind[T], str]
     metadata = {
         "rows": [{"keyword": name, "kind": kind, "help": help} | rest for name, kind, help in rows]
     }
-    return cast(tuple[T, ...], field(default=(), metadata=metadata))
+    empty: tuple[T, ...] = ()
+    return field(default=empty, metadata=metadata)
 
 
 def quote(text: str) -> str:
