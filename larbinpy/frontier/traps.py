@@ -126,10 +126,15 @@ class BoundedCounter:
         count = self._younger.get(key)
         return self._elder.get(key, 0) if count is None else count
 
-    def __setitem__(self, key: str, count: int) -> None:
-        self._younger[key] = count
-        if len(self._younger) >= self._half:
-            self._elder, self._younger = self._younger, {}
+    def add(self, key: str, number: int = 1) -> int:
+        """Count `key`; returns its count."""
+        count = self._younger.get(key)
+        if count is None:
+            count = self._elder.get(key, 0)
+            if len(self._younger) >= self._half:
+                self._elder, self._younger = self._younger, {}
+        self._younger[key] = count = count + number
+        return count
 
     def at_least(self, count: int) -> dict[str, int]:
         """The keys that were counted so often, with their counts."""
@@ -174,9 +179,7 @@ class Traps:
         if kind is not Kind.PAGE or _VARIABLE.search(url, origin) is None:
             return True
         site = url[:origin]
-        count = self._taken[site]
-        if count < self._unwatched:
-            self._taken[site] = count + 1
+        if self._taken.add(site) <= self._unwatched:
             return True
         limits = self._limits(url, site)
         for guard, key, most in limits:
@@ -184,7 +187,7 @@ class Traps:
                 self.refused[guard] += 1
                 return False
         for _, key, _ in limits:
-            self._taken[key] += 1
+            self._taken.add(key)
         return True
 
     def _limits(self, url: str, site: str) -> list[tuple[str, str, int]]:
@@ -223,4 +226,4 @@ class Traps:
     def count_from(self, counts: dict[str, int]) -> None:
         """Continue with the `counts` of an earlier run."""
         for key, count in counts.items():
-            self._taken[str(key)] = int(count)
+            self._taken.add(str(key), int(count))

@@ -175,6 +175,7 @@ def snapshot(**changes: Any) -> dict[str, Any]:
             ],
         },
         "robots": {"fetched": 1170, "denied": 655},
+        "traps": {"repeats": 31, "calendars": 2, "shapes": 7054},
         "system": {
             "cpu_s": 402.1,
             "rss_bytes": 188743680,

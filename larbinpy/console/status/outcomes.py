@@ -78,6 +78,11 @@ def robots(snapshot: Snapshot) -> Html:
     )
 
 
+def traps(snapshot: Snapshot) -> Html:
+    """Counts of the links that looked like a spider trap, by guard."""
+    return section("Links into spider traps", listing(group(snapshot, "traps")))
+
+
 def recent(snapshot: Snapshot) -> Html:
     """The last finished URLs, newest first."""
     lines = [_recent(fate) for fate in rows(snapshot, "recent")]

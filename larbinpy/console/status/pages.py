@@ -11,7 +11,7 @@ from larbinpy.console.status import overview
 from larbinpy.console.status.format import Snapshot, moment
 from larbinpy.console.status.health import Level, findings
 from larbinpy.console.status.markup import Html, el, raw
-from larbinpy.console.status.outcomes import failures, few_failures, outcomes, recent, robots
+from larbinpy.console.status.outcomes import failures, few_failures, outcomes, recent, robots, traps
 from larbinpy.console.status.overview import health, histograms, no_plots, plots, progress
 from larbinpy.console.status.queues import queues, sites
 from larbinpy.console.status.script import SCRIPT
@@ -26,7 +26,7 @@ _RATES = overview.rates
 #: Address -> name in the navigation, and sections.
 PAGES: dict[str, tuple[str, tuple[Callable[..., Html], ...]]] = {
     "/": ("Overview", (health, _RATES, progress, queues, few_failures, outcomes)),
-    "/stats.html": ("Outcomes", (outcomes, failures, robots)),
+    "/stats.html": ("Outcomes", (outcomes, failures, robots, traps)),
     "/histograms.html": ("Histograms", (plots, histograms)),
     "/urls.html": ("URLs and sites", (queues, sites, recent)),
     "/dns.html": ("DNS", (names,)),
@@ -44,6 +44,7 @@ PAGES: dict[str, tuple[str, tuple[Callable[..., Html], ...]]] = {
             outcomes,
             failures,
             robots,
+            traps,
             recent,
             names,
             system,
