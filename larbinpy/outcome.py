@@ -35,7 +35,7 @@ _PASSING = _FAULT | Trait.RETRIED
 
 
 class Outcome(Enum):
-    """The way in which a URL ended. The names are those of Larbin's FetchError, and five more.
+    """The way in which a URL ended. The names are those of Larbin's FetchError, and ours.
 
     A row has the name for programs, the text for users, and the traits. If later URLs of the
     site get another outcome without a fetch (Larbin's fast outcomes), its name is last.
@@ -83,6 +83,7 @@ class Outcome(Enum):
         "its address is not a public one",
         Trait.MISSED,
     )
+    CHECKED = "checked", "it exists, and its content was not asked for", Trait.ORDINARY
     TRAP = "trap", "it looks like a spider trap"
     REJECTED = "rejected", "a rule rejects it", Trait.ORDINARY
 

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any
 
 import click
@@ -25,9 +26,26 @@ from larbinpy.config import Config, ConfigError
 from larbinpy.console.text import grouped, roughly, size
 from larbinpy.crawl.crawl import Crawl
 from larbinpy.exit_status import Ending
-from larbinpy.outcome import Trait, having
+from larbinpy.observe.report.formats import Report
+from larbinpy.observe.report.text import broken_links
+from larbinpy.outcome import Outcome, Trait, having
 from larbinpy.output.report import write_report
 from larbinpy.storage.state import Start
+
+#: Settings of a link check; only --set overrides them.
+_CHECK = (
+    ("checkLinks", "on"),
+    ("outputMode", "none"),
+    ("keepLinks", "on"),
+    ("requisites", "everywhere"),
+    ("getCGI", "on"),
+    ("lockSite", "off"),
+    ("noExternalLinks", "off"),
+)
+#: A link check goes through a whole site, which most often is the user's own.
+_CHECK_DEFAULTS = Config(depth_in_site=50, wait_duration=1.0)
+#: Exit status of a link check that found broken links.
+_BROKEN = 1
 
 _EARLY = (Ending.STOPPED.code, Ending.FORCED.code)
 #: Exit statuses for which the crawl has printed a message already.
@@ -42,6 +60,11 @@ _REPORTED = (Ending.NOTHING.code, Ending.DISK.code)
 @click.option("--resume", "--reload", is_flag=True, help="Continue the crawl in stateDir.")
 @click.option("--scratch", is_flag=True, help="Discard the crawl in stateDir and start anew.")
 @click.option(
+    "--check-links",
+    is_flag=True,
+    help="Keep nothing; report broken links, and exit 1 if there are any.",
+)
+@click.option(
     "--report", metavar="FILE", help="Write a JSON report to FILE at the end.", shell_complete=files
 )
 @progress_option
@@ -54,6 +77,7 @@ def crawl(
     output_dir: str | None,
     resume: bool,
     scratch: bool,
+    check_links: bool,
     report: str | None,
     progress: str,
 ) -> None:
@@ -61,12 +85,22 @@ def crawl(
 
     The seeds are the URL arguments, the lines of -i FILE and the startUrl lines of the
     configuration together.
+
+    --check-links fetches the pages of the seeds' hosts, and asks for all other links, images,
+    styles and scripts without reading them: by HEAD, or where a server refuses that, for the first
+    byte. At the end it prints the broken links, each with all pages that have it. What robots.txt
+    forbids is not checked. The exit status is 1 if there are broken links, 0 if there are none.
     """
     with plain_errors():
         if resume and scratch:
             raise ConfigError("--resume and --scratch cannot be used together")
+        if check_links and output_dir:
+            raise ConfigError("-o and --check-links cannot be used together: it keeps no page")
         more = [("outputDir", output_dir)] if output_dir else []
-        config = load_config(config_file, settings, allow_private, more)
+        if check_links:
+            more += _CHECK
+        defaults = _CHECK_DEFAULTS if check_links else None
+        config = load_config(config_file, settings, allow_private, more, defaults)
         if output_dir and not config.output_mode:
             # Without an output mode, the folder would stay empty.
             config = replace(config, output_mode=("mirror",))
@@ -75,7 +109,24 @@ def crawl(
         code = _run(crawl, report)
         if progress != "none" and sys.stderr.isatty() and code not in _REPORTED:
             complain(summary(crawl.report))
+        if check_links and code != Ending.DISK.code:
+            broken = _report_links(config.state_dir)
+            code = _BROKEN if broken and code == 0 else code
         sys.exit(code)
+
+
+def _report_links(folder: str) -> bool:
+    """Print the broken links of a link check; return whether there are any."""
+    report = Report(Path(folder))
+    sys.stdout.writelines(f"{line}\n" for line in broken_links(report, everything=True))
+    outcomes = report.summary.outcomes
+    private = outcomes[Outcome.PRIVATE_ADDRESS.value]
+    left = {"robots.txt forbids them": report.robots, "their addresses are private": private}
+    reasons = ", ".join(f"{why} ({grouped(count)})" for why, count in left.items() if count)
+    checked = report.summary.urls - report.robots - private
+    note = f"; not checked: {reasons}" if reasons else ""
+    sys.stdout.write(f"{grouped(checked)} URLs checked{note}\n")
+    return len(report.broken) > 0
 
 
 def _made(config: Config, seeds: Iterable[str], start: Start, progress: str) -> Crawl:

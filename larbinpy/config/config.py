@@ -107,6 +107,12 @@ class Config:
         False,
         "use only lower-case file names in a mirror with rewriteLinks",
     )
+    check_links: bool = setting(
+        "checkLinks",
+        SWITCH,
+        False,
+        "fetch pages of the seeds' hosts alone, and ask for all else with HEAD",
+    )
     keep_links: bool = setting(
         "keepLinks", SWITCH, True, "note which pages link to which, to report broken links"
     )

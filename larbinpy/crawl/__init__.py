@@ -12,6 +12,7 @@ engine        one turn after another through all stages
 requests      the request for a URL; request_options: what is sent to each site, and on which way
 logins        the logins that seeds gave
 own_plug      the plug of the calling program: what it may decide, and its exceptions
+link_check    requests and replies of checkLinks
 media_types   which media types are fetched
 intake        reads fetched pages and takes them to the outputs and the frontier
 mode          what the engine may do now

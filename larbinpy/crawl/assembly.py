@@ -21,6 +21,7 @@ from larbinpy.crawl.ending import Finishing, Stopping
 from larbinpy.crawl.engine import Engine
 from larbinpy.crawl.housekeeping import Housekeeping
 from larbinpy.crawl.intake import FateSink, Intake, IntakeSettings
+from larbinpy.crawl.link_check import CheckIntake, CheckRequests, LinkCheck
 from larbinpy.crawl.logins import Logins
 from larbinpy.crawl.media_types import Types
 from larbinpy.crawl.mode import Mode
@@ -172,9 +173,13 @@ class Assembly:
         types = _make_types(config)
         scope, options = self.frontier.view.scope, network.options.of
         requests = Requests(types, scope, config.max_page_size, options, refresher)
+        make_intake: Callable[..., Intake] = Intake
+        if config.check_links:
+            check = LinkCheck(scope.seed_hosts)
+            requests, make_intake = CheckRequests(requests, check), partial(CheckIntake, check)
         if self._changer is not None:
             requests = ChangedRequests(requests, self._changer)
-        intake = Intake(
+        intake = make_intake(
             _intake_settings(config),
             self.frontier,
             partial(read, agent=config.user_agent),

@@ -168,11 +168,14 @@ class Intake:
         if digests:
             self._frontier.remember(digests)
         self._frontier.finished(page, now, self._wall())
-        links = parsed.links
-        if not self._settings.ignore_robots:
-            links = [] if parsed.nofollow else endorsed(links)
         self._stats.links += len(parsed.links)
-        self._admit(page.url, links, now)
+        self._admit(page.url, self._followed(parsed), now)
+
+    def _followed(self, parsed: Parsed) -> Sequence[Link]:
+        """The links of a page that the crawl may follow."""
+        if self._settings.ignore_robots:
+            return parsed.links
+        return [] if parsed.nofollow else endorsed(parsed.links)
 
     def _output_reply(self, page: Page) -> None:
         """Pass a reply that is not a page to keep to the outputs."""

@@ -51,6 +51,7 @@ def shared(options: RequestOptions) -> list[tuple[int, object]]:
     return [
         (pycurl.CONNECTTIMEOUT_MS, round(options.timeout_connect * 1000)),
         (pycurl.USERAGENT, options.user_agent),
+        *([(pycurl.NOBODY, 1)] if options.head else []),
         *_tls(options),
         *_login(options),
         *_proxy(options),

@@ -55,6 +55,8 @@ class RequestOptions:
     """
 
     user_agent: str
+    #: Ask for the headers alone (HEAD).
+    head: bool = False
     #: The From header; empty for none (RFC 9110, 10.1.2).
     sender: str = ""
     accept: str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"

@@ -197,6 +197,10 @@ class Frontier:
             self._fetched.append(page)
         return decided
 
+    def again(self, page: Page, now: float, wall: float) -> None:
+        """Fetch the URL of a reply once more, at once and in another way; no failure is counted."""
+        self._lifecycle.again(page, now, wall)
+
     def decided(self, most: int) -> Iterator[Page]:
         """At most `most` pages whose outcome is decided, by their fetch or without one.
 

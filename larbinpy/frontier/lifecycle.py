@@ -291,6 +291,12 @@ class SiteLifecycle:
             self._give_up(site, page.outcome, now, page.detail)
         return not retry
 
+    def again(self, page: Page, now: float, wall: float) -> None:
+        """Put the URL of a reply at the tail of its site, as the next try."""
+        self.landed(page, now, wall)
+        page.url.attempt += 1
+        self.join(page.url, now)
+
     # Failures.
 
     def _retry(self, site: NamedSite, page: Page, now: float) -> None:

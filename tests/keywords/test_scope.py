@@ -50,6 +50,21 @@ def test_lock_site_lets_a_seed_redirect_to_its_site(two_sites: Web, crawl: World
     assert crawl("lockSite", seeds=["a.test/door"]).fetched == {"b.test/hall"}
 
 
+@effect_of("checkLinks")
+def test_check_links_asks_other_hosts_for_headers_alone(two_sites: Web, crawl: Worlds) -> None:
+    world = crawl("checkLinks")
+    assert world.fetched == {"a.test/", "a.test/more"}
+    methods = {asked.place: asked.method for asked in world.pages_asked}
+    assert methods == {
+        "a.test/": "GET",
+        "a.test/more": "GET",
+        "a.test/moved": "GET",
+        "b.test/linked": "HEAD",
+        "b.test/landed": "HEAD",
+    }
+    assert world.outcomes["b.test/landed"] == "checked"
+
+
 @effect_of("noExternalLinks")
 def test_no_external_links_follows_redirects_only(two_sites: Web, crawl: Worlds) -> None:
     world = crawl("noExternalLinks")

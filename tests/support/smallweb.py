@@ -55,6 +55,7 @@ class Asked:
     #: Names in lower case.
     headers: dict[str, str]
     answered: float = float("inf")
+    method: str = "GET"
 
     @property
     def host(self) -> str:
@@ -220,7 +221,8 @@ class Server:
         line, *fields = head.split("\r\n")
         pairs = (field.partition(":") for field in fields)
         headers = {name.lower(): value.strip() for name, _, value in pairs}
-        asked = Asked(self._clock(), connection.address, line.split(" ")[1], headers)
+        method, target, _ = line.split(" ")
+        asked = Asked(self._clock(), connection.address, target, headers, method=method)
         self.asked.append(asked)
         made = self._web.make(asked.place) or Answer(status=404)
         answers = self._web.places.get(asked.place, [made])
@@ -231,7 +233,10 @@ class Server:
 
     def _reply(self, held: Held) -> None:
         held.asked.answered = self._clock()
-        held.connection.unsent = held.answer.wire()
+        wire = held.answer.wire()
+        if held.asked.method == "HEAD":
+            wire = wire.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
+        held.connection.unsent = wire
         self._ready(held.connection)
 
     def _send(self, connection: Connection) -> None:

@@ -1,0 +1,97 @@
+"""Checking links (checkLinks): pages of the seeds' hosts are fetched, all else is only asked for.
+
+A link to another host, or to a file that pages need, is asked for by HEAD. Many servers refuse
+HEAD or answer it wrongly (lychee, linkchecker and wget --spider all have a second try): then the
+URL is asked for by GET, for its first byte. The links of what is only asked for are not followed.
+"""
+
+from collections.abc import Sequence, Set
+from dataclasses import replace
+from functools import lru_cache, partial
+from http import HTTPStatus
+from typing import Any
+
+from larbinpy.crawl.intake import Intake
+from larbinpy.crawl.media_types import any_reply
+from larbinpy.crawl.requests import Requests
+from larbinpy.fetch.settings import Accept, Refusal, Request
+from larbinpy.outcome import READABLE, Outcome
+from larbinpy.page import Page
+from larbinpy.parse import Link, Parsed
+from larbinpy.url import Url
+
+#: Failures that the same request by GET does not change. 429 and 503 ask for fewer requests.
+_FINAL = frozenset({401, 407, 410, 429, 451, 503})
+_FIRST_BYTE = ("Range: bytes=0-0",)
+#: What is read if the server does not know ranges.
+_ONE = 1
+
+
+class LinkCheck:
+    """Decides which URLs are only asked for. Those of pages on `own_hosts` are read."""
+
+    def __init__(self, own_hosts: Set[str]) -> None:
+        self._own_hosts = own_hosts
+
+    def only_asks(self, url: Url) -> bool:
+        """Whether the reply to `url` is not read."""
+        if url.robots_for is not None:
+            return False
+        # Style sheets name images and fonts.
+        is_style = url.href.partition("?")[0].endswith(".css")
+        return url.host not in self._own_hosts or (url.requisite and not is_style)
+
+
+class CheckRequests(Requests):
+    """Makes the requests of a link check from ordinary ones."""
+
+    def __init__(self, requests: Requests, check: LinkCheck) -> None:
+        self._requests = requests
+        self._check = check
+        # One object for each object, as handles are reset for others.
+        self._by_head = lru_cache(1000)(partial(replace, head=True))
+
+    def make(self, url: Url, address: str) -> Request:
+        request = self._requests.make(url, address)
+        if self._check.only_asks(url):
+            request.accept, request.max_size = any_reply, _ONE
+            if url.attempt == 0:
+                request.options = self._by_head(request.options)
+            else:
+                request.headers = _FIRST_BYTE
+        elif url.robots_for is None:
+            request.accept = partial(_checked, request.accept)
+        return request
+
+
+def _checked(accept: Accept, media_type: str, size: int | None) -> Refusal | None:
+    """A body without links, or a long one, is not read: the URL exists."""
+    refusal = accept(media_type, size)
+    if refusal is None or refusal.outcome not in (Outcome.BAD_TYPE, Outcome.TOO_BIG):
+        return refusal
+    return Refusal(Outcome.CHECKED)
+
+
+class CheckIntake(Intake):
+    """Takes the replies of a link check."""
+
+    def __init__(self, check: LinkCheck, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._check = check
+
+    def _process(self, page: Page, now: float) -> None:
+        url = page.url
+        if self._check.only_asks(url):
+            if url.attempt == 0 and page.status >= 400 and page.status not in _FINAL:
+                self._frontier.again(page, now, self._wall())
+                return
+            # An empty file has no first byte.
+            if page.outcome in READABLE or (
+                page.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
+            ):
+                page.outcome = Outcome.CHECKED
+        super()._process(page, now)
+
+    def _followed(self, parsed: Parsed) -> Sequence[Link]:
+        """Links with rel=nofollow may be broken, too."""
+        return [] if parsed.nofollow and not self._settings.ignore_robots else parsed.links

@@ -1,0 +1,164 @@
+"""`crawl --check-links`: every way in which a link can be broken, and servers that refuse HEAD."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.crawling import Asked, Web, World, html, missing, moved, ok, one_line
+from tests.support.webserver import reply
+
+pytest_plugins = ["tests.support.crawlworld"]
+
+
+def methods(web: Web, path: str, host: str) -> list[str]:
+    """The methods of the requests for a URL, in their order."""
+    return [
+        head.split(b" ", 1)[0].decode()
+        for head, asked in zip(web.requests, web.asked, strict=True)
+        if (asked.host, asked.path) == (host, path)
+    ]
+
+
+def bare(status: str, *headers: str) -> bytes:
+    """The reply to HEAD: no body, whatever Content-Length says."""
+    lines = [f"HTTP/1.1 {status}", "Content-Length: 1000", *headers]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+@pytest.fixture
+def site(world: World) -> Web:
+    pages = {
+        "/": html(
+            *("/one", "/styled", "/gone", "/old", "/file.pdf", "//far.test/", "//far.test/gone"),
+            *("//far.test/secret", "//far.test/moved", "//odd.test/405", "//odd.test/403"),
+            *("//odd.test/404", "//odd.test/empty", "//odd.test/gone", "//none.test/"),
+        ),
+        "/one": html("/", "/gone", "//far.test/"),
+        "/styled": ok(b'<link rel=stylesheet href="/s.css"><img src="/i.png"><img src="/i2.png">'),
+        "/s.css": ok(b"a { background: url(/missing.png) }", "text/css"),
+        "/robots.txt": ok(b"User-agent: *\nDisallow: /secret/", "text/plain"),
+        "/file.pdf": ok(b"%PDF" + bytes(100), "application/pdf"),
+        "/old": moved("/gone"),
+    }
+    refusals = {"/405": "405 X", "/403": "403 X", "/404": "404 X", "/empty": "501 X"}
+
+    def answer(asked: Asked) -> Any:
+        method = web.requests[-1].split(b" ", 1)[0]
+        if asked.host == "site.test":
+            found = pages.get(asked.path, missing())
+            if method == b"HEAD":
+                yield bare("200 OK" if asked.path == "/i.png" else "404 Not Found")
+            else:
+                yield _ported(found, web.port)
+        elif asked.host == "far.test":
+            yield from far(asked, method)
+        elif method == b"HEAD":
+            yield bare(refusals.get(asked.path, "404 Not Found"))
+        elif asked.path == "/empty":
+            yield reply(b"", status="416 Range Not Satisfiable")
+        elif asked.path in refusals:
+            yield ok(b"x" * 100_000)
+        else:
+            yield missing()
+
+    def far(asked: Asked, method: bytes) -> Any:
+        if asked.path == "/robots.txt":
+            yield ok(b"User-agent: *\nDisallow: /secret", "text/plain")
+        elif method != b"HEAD":
+            yield missing()
+        elif asked.path == "/moved":
+            yield bare("301 Moved", "Location: /lost")
+        elif asked.path == "/":
+            yield bare("200 OK", "Content-Type: text/html")
+        else:
+            yield bare("404 Not Found")
+
+    web = world.web(answer, "site.test", "far.test", "odd.test")
+    return web
+
+
+def _ported(page: bytes, port: int) -> bytes:
+    for host in (b"far.test", b"odd.test", b"none.test"):
+        page = page.replace(b'"//' + host, b'"http://' + host + b":%d" % port)
+    head, _, body = page.partition(b"\r\n\r\n")
+    lines = [line for line in head.split(b"\r\n") if not line.lower().startswith(b"content-length")]
+    return b"\r\n".join([*lines, b"Content-Length: %d" % len(body), b"", body])
+
+
+def test_what_is_broken_is_found_and_nothing_else(site: Web, world: World) -> None:
+    world.conf("retries 0")
+    crawler = world.run("--check-links", site.url())
+    assert crawler.err == ""
+    assert crawler.process.returncode == 1
+    found = world.larbinpy("report", "--json")
+    broken = {link["url"]: link for link in json.loads(found.out)["broken"]}
+    assert {url.replace(f":{site.port}", "") for url in broken} == {
+        "http://site.test/gone",
+        "http://site.test/old",
+        "http://site.test/i2.png",
+        "http://site.test/missing.png",
+        "http://far.test/gone",
+        "http://far.test/moved",
+        "http://odd.test/gone",
+        "http://none.test/",
+    }
+    assert broken[site.url("/moved", "far.test")]["hops"] == [site.url("/lost", "far.test")]
+    assert broken[site.url("/missing.png")]["pages"] == [site.url("/s.css")]
+    lines = crawler.out.splitlines()
+    assert f"  404 {site.url('/gone')}" in lines
+    assert f"      on {site.url('/')}" in lines
+    assert lines[-1].endswith("URLs checked; not checked: robots.txt forbids them (1)")
+    assert not world.out.exists()
+
+
+def test_only_pages_of_the_seeds_hosts_are_read(site: Web, world: World) -> None:
+    world.conf("retries 0")
+    world.run("--check-links", site.url())
+    assert methods(site, "/", "site.test") == ["GET"]
+    assert methods(site, "/", "far.test") == ["HEAD"]
+    assert methods(site, "/i.png", "site.test") == ["HEAD"]
+    assert methods(site, "/s.css", "site.test") == ["GET"]
+    outcomes = {url.replace(f":{site.port}", ""): each for url, each in world.outcomes().items()}
+    assert outcomes["http://far.test/"] == "checked"
+    assert outcomes["http://site.test/file.pdf"] == "checked"
+    assert outcomes["http://far.test/secret"] == "forbiddenRobots"
+
+
+@pytest.mark.parametrize("path", ["/405", "/403", "/404", "/empty"])
+def test_a_server_that_refuses_head_is_asked_for_the_first_byte(
+    site: Web, world: World, path: str
+) -> None:
+    world.conf("retries 0", "retryWait 1h")
+    world.run("--check-links", site.url())
+    assert methods(site, path, "odd.test") == ["HEAD", "GET"]
+    [last] = [a for a in site.asked if (a.host, a.path) == ("odd.test", path)][1:]
+    assert last.headers["range"] == "bytes=0-0"
+    [fate] = [fate for fate in world.fates if fate["url"] == site.url(path, "odd.test")]
+    assert (fate["outcome"], fate["attempt"]) == ("checked", 2)
+
+
+def test_a_site_without_broken_links_exits_0(world: World) -> None:
+    def answer(asked: Asked) -> Any:
+        yield missing() if asked.path == "/robots.txt" else html("/", "/b")
+
+    web = world.web(answer, "site.test")
+    world.conf()
+    crawler = world.run("--check-links", web.url())
+    assert crawler.process.returncode == 0
+    assert crawler.out.endswith("No broken links.\n2 URLs checked\n")
+    assert world.reported()["exit_code"] == 0
+
+
+def test_a_seed_that_is_gone_exits_4_and_is_reported(world: World) -> None:
+    web = world.web(lambda asked: [missing()], "site.test")
+    world.conf()
+    crawler = world.run("--check-links", web.url())
+    assert crawler.process.returncode == 4
+    assert "it was given as a seed" in crawler.out
+
+
+def test_pages_are_not_kept(world: World) -> None:
+    world.conf()
+    said = one_line(world.larbinpy("crawl", "--check-links", "-o", "x", "http://site.test/"))
+    assert "-o and --check-links cannot be used together" in said
