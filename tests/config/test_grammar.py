@@ -113,6 +113,7 @@ def error(text: str | bytes) -> str:
 #: Switches that Larbin does not have.
 OURS = (
     "allow_private",
+    "check_links",
     "insecure_tls",
     "rewrite_links",
     "keep_originals",

@@ -59,7 +59,7 @@ def test_outcomes_having_a_trait(trait: Trait, names: str) -> None:
 
 
 def test_every_trait_is_tested_above() -> None:
-    assert len(Trait) == 9
+    assert len(Trait) == 10
 
 
 def test_outcomes_of_later_urls() -> None:
