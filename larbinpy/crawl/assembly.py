@@ -175,7 +175,7 @@ class Assembly:
         requests = Requests(types, scope, config.max_page_size, options, refresher)
         make_intake: Callable[..., Intake] = Intake
         if config.check_links:
-            check = LinkCheck(scope.seed_hosts)
+            check = LinkCheck(scope.area)
             requests, make_intake = CheckRequests(requests, check), partial(CheckIntake, check)
         if self._changer is not None:
             requests = ChangedRequests(requests, self._changer)
@@ -296,6 +296,7 @@ def _make_scope(config: Config) -> Scope:
             privileged_extensions=[ext for _, ext in _specific(config)],
             requisites=config.requisites,
             stay=config.stay,
+            check_links=config.check_links,
             rules=config.rules,
         )
     )

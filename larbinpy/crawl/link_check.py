@@ -1,11 +1,12 @@
-"""Checking links (checkLinks): pages of the seeds' hosts are fetched, all else is only asked for.
+"""Checking links (checkLinks): pages near the seeds are fetched, all else is only asked for.
 
-A link to another host, or to a file that pages need, is asked for by HEAD. Many servers refuse
-HEAD or answer it wrongly (lychee, linkchecker and wget --spider all have a second try): then the
-URL is asked for by GET, for its first byte. The links of what is only asked for are not followed.
+Near is what `stay` allows, by default the hosts of the seeds. A link to elsewhere, or to a file
+that pages need, is asked for by HEAD. Many servers refuse HEAD or answer it wrongly (lychee,
+linkchecker and wget --spider all have a second try): then the URL is asked for by GET, for its first
+byte. The links of what is only asked for are not followed.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from http import HTTPStatus
@@ -15,6 +16,7 @@ from larbinpy.crawl.intake import Intake
 from larbinpy.crawl.media_types import any_reply
 from larbinpy.crawl.requests import Requests
 from larbinpy.fetch.settings import Accept, Refusal, Request
+from larbinpy.frontier.seed_area import SeedArea
 from larbinpy.outcome import READABLE, Outcome
 from larbinpy.page import Page
 from larbinpy.parse import Link, Parsed
@@ -28,10 +30,10 @@ _ONE = 1
 
 
 class LinkCheck:
-    """Decides which URLs are only asked for. Those of pages on `own_hosts` are read."""
+    """Decides which URLs are only asked for. Pages in the `area` of the seeds are read."""
 
-    def __init__(self, own_hosts: Set[str]) -> None:
-        self._own_hosts = own_hosts
+    def __init__(self, area: SeedArea) -> None:
+        self._area = area
 
     def only_asks(self, url: Url) -> bool:
         """Whether the reply to `url` is not read."""
@@ -39,7 +41,7 @@ class LinkCheck:
             return False
         # Style sheets name images and fonts.
         is_style = url.href.partition("?")[0].endswith(".css")
-        return url.host not in self._own_hosts or (url.requisite and not is_style)
+        return not self._area.has(url.href) or (url.requisite and not is_style)
 
 
 class CheckRequests(Requests):

@@ -101,8 +101,15 @@ class ScopeSettings:
     requisites: str = "off"
     #: How far to go from the seeds: "page", "prefix", "host", "domain" or "any".
     stay: str = "any"
+    #: What `stay` excludes is taken, too: it is only asked for.
+    check_links: bool = False
     #: The first that matches a URL decides, before the settings above.
     rules: Sequence[Rule] = ()
+
+
+def _area_kind(settings: ScopeSettings) -> str:
+    """The kind of area to keep. Links are checked on the pages of some area in any case."""
+    return "host" if settings.check_links and settings.stay == "any" else settings.stay
 
 
 class Scope:
@@ -111,7 +118,7 @@ class Scope:
     def __init__(self, settings: ScopeSettings) -> None:
         self._settings = settings
         #: The hosts of the seeds, and what else `stay` keeps to.
-        self.area = SeedArea(settings.stay)
+        self.area = SeedArea(_area_kind(settings))
         self._privileged = tuple(e.lower() for e in settings.privileged_extensions)
         self._requisites = settings.requisites != "off"
         self._limits = list(self._chosen(settings))
@@ -150,7 +157,7 @@ class Scope:
         if settings.lock_site:
             why = "lockSite keeps to the hosts of the seeds, and it is on another"
             yield Limit("lockSite", self._lock_site, why, spares=("everywhere",))
-        if settings.stay != "any":
+        if settings.stay != "any" and not settings.check_links:
             why = f"stay {settings.stay} keeps to {_STAY[settings.stay]}, and it is elsewhere"
             yield Limit("stay", self._stay, why, spares=("everywhere",))
         if settings.no_external_links:

@@ -162,3 +162,12 @@ def test_pages_are_not_kept(world: World) -> None:
     world.conf()
     said = one_line(world.larbinpy("crawl", "--check-links", "-o", "x", "http://site.test/"))
     assert "-o and --check-links cannot be used together" in said
+
+
+def test_stay_says_which_pages_are_read(site: Web, world: World) -> None:
+    world.conf("retries 0", "stay page")
+    world.run("--check-links", site.url())
+    assert methods(site, "/", "site.test") == ["GET"]
+    assert methods(site, "/one", "site.test") == ["HEAD", "GET"]
+    assert site.asked[-1].headers["range"] == "bytes=0-0"
+    assert methods(site, "/i.png", "site.test") == []
