@@ -1,9 +1,8 @@
 """Checking links (checkLinks): pages near the seeds are fetched, all else is only asked for.
 
 Near is what `stay` allows, by default the hosts of the seeds. A link to elsewhere, or to a file
-that pages need, is asked for by HEAD. Many servers refuse HEAD or answer it wrongly (lychee,
-linkchecker and wget --spider all have a second try): then the URL is asked for by GET, for its first
-byte. The links of what is only asked for are not followed.
+that pages need, is asked for by HEAD. Many servers refuse HEAD or answer it wrongly: then the URL is
+asked for by GET, for its first byte. The links of what is only asked for are not followed.
 """
 
 from collections.abc import Sequence
