@@ -1,7 +1,7 @@
 """Checking links (checkLinks): pages near the seeds are fetched, all else is only asked for.
 
 Near is what `stay` allows, by default the hosts of the seeds. A link to elsewhere, or to a file
-that pages need, is asked for by HEAD. Many servers refuse HEAD or answer it wrongly: then the URL is
+that pages need, is asked for by HEAD. Many servers refuse HEAD or answer it wrongly: then it is
 asked for by GET, for its first byte. The links of what is only asked for are not followed.
 """
 
