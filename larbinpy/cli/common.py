@@ -88,6 +88,27 @@ input_option = click.option(
     help="Read more URLs from FILE, one a line; - is standard input.",
     shell_complete=files,
 )
+
+
+def pace_options(depth: str, wait: str) -> Callable[[_F], _F]:
+    """--depth, --wait and --rate; the arguments are the defaults that the help names."""
+    return _options(
+        click.option(
+            "--depth", metavar="NUMBER", help=f"Links to follow from a seed [depthInSite, {depth}]."
+        ),
+        click.option(
+            "--wait", metavar="TIME", help=f"Time between two requests [waitDuration, {wait}]."
+        ),
+        click.option("--rate", metavar="BYTES", help="Most bytes a second [bondWidth, no limit]."),
+    )
+
+
+def pace(depth: str | None, wait: str | None, rate: str | None) -> list[tuple[str, str]]:
+    """Those of `pace_options` that were given, as keywords and values."""
+    given = (("depthInSite", depth), ("waitDuration", wait), ("bondWidth", rate))
+    return [(keyword, value) for keyword, value in given if value is not None]
+
+
 servers_option = click.option(
     *("--server", "servers"),
     metavar="IP[:PORT]",

@@ -1,7 +1,7 @@
 """``larbinpy crawl``."""
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
@@ -19,10 +19,13 @@ from larbinpy.cli.common import (
     input_option,
     lines,
     load_config,
+    pace,
+    pace_options,
     plain_errors,
     progress_option,
 )
-from larbinpy.config import Config, ConfigError
+from larbinpy.cli.defaults import Defaults, defaults_of
+from larbinpy.config import Config, ConfigError, assignment
 from larbinpy.console.text import grouped, roughly, size
 from larbinpy.crawl.crawl import Crawl
 from larbinpy.exit_status import Ending
@@ -30,7 +33,7 @@ from larbinpy.observe.report.formats import Report
 from larbinpy.observe.report.text import broken_links
 from larbinpy.outcome import Outcome, Trait, having
 from larbinpy.output.report import write_report
-from larbinpy.storage.state import Start
+from larbinpy.storage.state import Start, State
 
 #: Settings of a link check; only --set overrides them.
 _CHECK = (
@@ -46,18 +49,36 @@ _CHECK = (
 _CHECK_DEFAULTS = Config(depth_in_site=50, wait_duration=1.0)
 #: Exit status of a link check that found broken links.
 _BROKEN = 1
-
+_RESUME = ("--resume", "--reload")
+#: The value of --resume without a value.
+_ALWAYS = "always"
+_STARTS = {None: Start.REFUSE, _ALWAYS: Start.RESUME, "auto": Start.AUTO}
 _EARLY = (Ending.STOPPED.code, Ending.FORCED.code)
 #: Exit statuses for which the crawl has printed a message already.
 _REPORTED = (Ending.NOTHING.code, Ending.DISK.code)
 
 
-@click.command()
+class _Crawl(click.Command):
+    """Takes ``--resume`` both with and without a value; click would use the next argument."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        end = args.index("--") if "--" in args else len(args)
+        options = [f"{arg}={_ALWAYS}" if arg in _RESUME else arg for arg in args[:end]]
+        return super().parse_args(ctx, options + args[end:])
+
+
+@click.command(cls=_Crawl)
 @click.argument("urls", nargs=-1, metavar="[URL]...")
 @config_options
 @input_option
 @click.option("-o", "output_dir", metavar="DIR", help="Write pages to DIR.", shell_complete=folders)
-@click.option("--resume", "--reload", is_flag=True, help="Continue the crawl in stateDir.")
+@pace_options("5", "30s")
+@click.option(
+    *_RESUME,
+    type=click.Choice([_ALWAYS, "auto"]),
+    metavar="[=auto]",
+    help="Continue the crawl in stateDir; --resume=auto begins one if there is none.",
+)
 @click.option("--scratch", is_flag=True, help="Discard the crawl in stateDir and start anew.")
 @click.option(
     "--check-links",
@@ -75,7 +96,10 @@ def crawl(
     allow_private: bool,
     input_file: str | None,
     output_dir: str | None,
-    resume: bool,
+    depth: str | None,
+    wait: str | None,
+    rate: str | None,
+    resume: str | None,
     scratch: bool,
     check_links: bool,
     report: str | None,
@@ -84,7 +108,13 @@ def crawl(
     """Crawl from seeds.
 
     The seeds are the URL arguments, the lines of -i FILE and the startUrl lines of the
-    configuration together.
+    configuration together. A host without a scheme is http.
+
+    Without a configuration, the crawl stays on the hosts of its seeds, and keeps the pages in
+    outputDir, as a mirror.
+
+    --resume=auto is for services: it begins, continues or, if the crawl is finished, adds the
+    seeds that are new; without new ones it ends at once, with status 0.
 
     --check-links fetches the pages of the seeds' hosts, and asks for all other links, images,
     styles and scripts without reading them: by HEAD, or where a server refuses that, for the first
@@ -92,20 +122,26 @@ def crawl(
     forbids is not checked. The exit status is 1 if there are broken links, 0 if there are none.
     """
     with plain_errors():
-        if resume and scratch:
+        if scratch and resume:
             raise ConfigError("--resume and --scratch cannot be used together")
         if check_links and output_dir:
             raise ConfigError("-o and --check-links cannot be used together: it keeps no page")
-        more = [("outputDir", output_dir)] if output_dir else []
+        more = [*([("outputDir", output_dir)] if output_dir else []), *pace(depth, wait, rate)]
         if check_links:
             more += _CHECK
-        defaults = _CHECK_DEFAULTS if check_links else None
-        config = load_config(config_file, settings, allow_private, more, defaults)
+        given = {keyword.lower() for keyword, _ in [*more, *map(assignment, settings)]}
+        defaults = defaults_of(config_file, given, output_dir)
+        if check_links:
+            defaults = Defaults(_CHECK_DEFAULTS)
+        config = load_config(config_file, settings, allow_private, more, defaults.config)
         if output_dir and not config.output_mode:
             # Without an output mode, the folder would stay empty.
             config = replace(config, output_mode=("mirror",))
-        start = Start.RESUME if resume else Start.SCRATCH if scratch else Start.REFUSE
-        crawl = _made(config, chain(urls, lines(input_file)), start, progress)
+        start = Start.SCRATCH if scratch else _STARTS[resume]
+        seeds = _checked(config, chain(urls, lines(input_file)), start)
+        crawl = Crawl(config, seeds=seeds, start=start, fixed=given, progress=progress)
+        if said := defaults.said(config.output_dir, urls if input_file is None else ()):
+            complain(said)
         code = _run(crawl, report)
         if progress != "none" and sys.stderr.isatty() and code not in _REPORTED:
             complain(summary(crawl.report))
@@ -129,12 +165,14 @@ def _report_links(folder: str) -> bool:
     return len(report.broken) > 0
 
 
-def _made(config: Config, seeds: Iterable[str], start: Start, progress: str) -> Crawl:
-    seeds = iter(seeds)
+def _checked(config: Config, seeds: Iterator[str], start: Start) -> Iterator[str]:
+    """`seeds`, lazily; raises ConfigError if there is nothing to crawl."""
     first = list(islice(seeds, 1))
-    if not (first or config.start_url or config.input_port or start is Start.RESUME):
+    exists = start is Start.AUTO and State(Path(config.state_dir)).exists
+    resumes = exists or start is Start.RESUME
+    if not (first or config.start_url or config.input_port or resumes):
         raise ConfigError("nothing to crawl: give a URL, startUrl or inputPort")
-    return Crawl(config, seeds=chain(first, seeds), start=start, progress=progress)
+    return chain(first, seeds)
 
 
 def _run(crawl: Crawl, report: str | None) -> int:

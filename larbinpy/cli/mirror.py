@@ -14,6 +14,8 @@ from larbinpy.cli.common import (
     files,
     folders,
     load_config,
+    pace,
+    pace_options,
     plain_errors,
     progress_option,
 )
@@ -49,9 +51,7 @@ _IGNORED = (
 @click.command()
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
 @click.argument("directory", metavar="DIR", shell_complete=folders)
-@click.option("--depth", metavar="NUMBER", help="Links to follow from URL [depthInSite, 50].")
-@click.option("--wait", metavar="TIME", help="Time between two requests [waitDuration, 1s].")
-@click.option("--rate", metavar="BYTES", help="Most bytes a second [bondWidth, no limit].")
+@pace_options("50", "1s")
 @click.option(
     "--purge", is_flag=True, help="In a refresh, remove the files of pages that are gone."
 )
@@ -126,12 +126,11 @@ def configuration(
     if "://" in directory:
         raise ConfigError(f"{directory}: give the folder of the mirror as the last argument")
     state = str(Path(directory) / ".larbinpy")
-    options = (("depthInSite", depth), ("waitDuration", wait), ("bondWidth", rate))
     more = [
         *(("startUrl", url) for url in urls),
         *(("outputDir", directory), ("stateDir", state), *_MIRROR),
         *([("purge", "on")] if purge else []),
-        *((keyword, value) for keyword, value in options if value is not None),
+        *pace(depth, wait, rate),
     ]
     if config_file is None and Path(DEFAULT_FILE).exists():
         complain(f"using the settings in {DEFAULT_FILE}")

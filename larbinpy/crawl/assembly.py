@@ -4,7 +4,7 @@ Five steps: the network, the frontier, the state on the disk, the ports and the 
 engine.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -22,9 +22,10 @@ from larbinpy.crawl.engine import Engine
 from larbinpy.crawl.housekeeping import Housekeeping
 from larbinpy.crawl.intake import FateSink, Intake, IntakeSettings
 from larbinpy.crawl.link_check import CheckIntake, CheckRequests, LinkCheck
+from larbinpy.crawl.live import LiveSettings
 from larbinpy.crawl.logins import Logins
 from larbinpy.crawl.media_types import Types
-from larbinpy.crawl.mode import Mode
+from larbinpy.crawl.mode import Mode, SavedPause
 from larbinpy.crawl.network import Network, permitting
 from larbinpy.crawl.on_disk import OnDisk, locked
 from larbinpy.crawl.own_plug import LinkFilter, RequestChanger
@@ -41,13 +42,14 @@ from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.frontier.traps import Traps, TrapSettings
 from larbinpy.observe.snapshot import Snapshots
+from larbinpy.observe.totals import Totals
 from larbinpy.output import Output
 from larbinpy.output.log import CrawlLog
 from larbinpy.parse import read
 from larbinpy.stats.counters import Stats
 from larbinpy.storage.files import Reserve
 from larbinpy.storage.seen import Seen
-from larbinpy.storage.state import Start, State
+from larbinpy.storage.state import Start, State, StateError
 from larbinpy.storage.store import Store
 from larbinpy.url import Url
 
@@ -69,23 +71,25 @@ class Assembly:
         own_output: Output | None,
         progress: str,
         around: Surroundings,
+        fixed: Collection[str] = (),
     ) -> None:
         self._config = config
-        self._start = start
         self._around = around
         terminal = make_progress(progress, around.stderr, config.limit_page)
         around.closing.callback(terminal.close)
-        state = locked(Path(config.state_dir), start, around.closing)
+        state, self._start = locked(Path(config.state_dir), start, around.closing)
         self.mode = Mode(limit_page=config.limit_page)
         self.disk_pause = DiskPause(around.clock)
         self.stats = Stats(around.clock(), around.wall())
         self.logins = Logins(Path(config.state_dir))
         self._open_network()
         self._make_frontier(own_output)
+        self._make_saved_values(fixed)
         self._open_disk(state, own_output)
         self._open_ports(progress, terminal)
         # From here on the state of an earlier crawl is changed.
-        self._on_disk.take_up(start, seeds, around.clock())
+        self._on_disk.take_up(self._start, seeds, around.clock())
+        self.notes = self._resumed() if self._start is Start.RESUME else []
         self.reserve = Reserve(Path(config.state_dir) / "reserve")
         around.closing.callback(self.reserve.release)
         self._make_loop()
@@ -115,6 +119,39 @@ class Assembly:
             wants,
         )
 
+    def _make_saved_values(self, fixed: Collection[str]) -> None:
+        """Make the objects beside the frontier that the state has values of."""
+        clock, network = self._around.clock, self._network
+        self.totals = Totals(self.stats, self.frontier.view, network.resolver, clock=clock)
+        self._settings = LiveSettings(
+            self._config,
+            fixed,
+            self.mode,
+            self._waits,
+            self.frontier,
+            network.fetcher,
+            clock=clock,
+        )
+
+    def _resumed(self) -> list[str]:
+        """Lines about a resumed crawl that differs from what its configuration says.
+
+        Raises StateError if it is paused, and nothing could end that.
+        """
+        folder, notes = self._config.state_dir, []
+        if self.mode.paused:
+            if not self._ports.listeners:
+                raise StateError(
+                    f"{folder}: this crawl was paused, and no port is open to continue it; set "
+                    "inputPort, and give the command resume to larbinpy console"
+                )
+            notes.append("still paused; the command resume of larbinpy console continues")
+        if self._settings.restored:
+            notes.append(f"set earlier: {self._settings.restored}; --set changes it")
+        if not self.frontier.owed:
+            notes.append(f"{folder}: this crawl is finished; --scratch starts anew")
+        return notes
+
     def _open_disk(self, state: State, own_output: Output | None) -> None:
         around = self._around
         self._on_disk = OnDisk(
@@ -122,6 +159,11 @@ class Assembly:
             state,
             self.frontier,
             self.logins,
+            {
+                "totals": self.totals,
+                "paused": SavedPause(self.mode),
+                "settings": self._settings,
+            },
             own_output,
             self.stats,
             poller=around.poller,
@@ -140,6 +182,7 @@ class Assembly:
         around, config, network = self._around, self._config, self._network
         self.snapshots = Snapshots(
             self.stats,
+            self.totals,
             self.frontier.view,
             network.resolver,
             network.fetcher,
@@ -149,13 +192,11 @@ class Assembly:
             folder=config.state_dir,
         )
         self.control = Control(
-            config,
+            self._settings,
             self.mode,
             self.disk_pause,
-            self._waits,
             self.frontier,
             self.logins,
-            network.fetcher,
             self.snapshots,
             self.saving,
             self.log,

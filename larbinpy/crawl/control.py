@@ -1,22 +1,19 @@
 """The commands to a running crawl, from the console or POST /control."""
 
-from dataclasses import replace
 from typing import Any
 
-from larbinpy.config import Config, ConfigError, change, texts
+from larbinpy.config import texts
 from larbinpy.console.ports.commands import CommandSteps, Result, Wait
 from larbinpy.console.ports.watching import Watcher, Watchers
 from larbinpy.crawl.disk_pause import DiskPause
+from larbinpy.crawl.live import LiveSettings
 from larbinpy.crawl.logins import Logins
 from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.saving import Saving
 from larbinpy.crawl.searches import Searches
 from larbinpy.errors import what_failed
 from larbinpy.exit_status import Ending
-from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.politeness import Waits
-from larbinpy.frontier.traps import TrapSettings
 from larbinpy.loop.clock import Clock
 from larbinpy.observe.explain import explain
 from larbinpy.observe.snapshot import Snapshots
@@ -30,13 +27,11 @@ class Control:
 
     def __init__(
         self,
-        config: Config,
+        settings: LiveSettings,
         mode: Mode,
         disk_pause: DiskPause,
-        waits: Waits,
         frontier: Frontier,
         logins: Logins,
-        fetcher: Fetcher,
         snapshots: Snapshots,
         saving: Saving,
         log: CrawlLog,
@@ -44,20 +39,16 @@ class Control:
         clock: Clock,
         wall: Clock,
     ) -> None:
-        self.config = config
+        self._settings = settings
         self._mode = mode
         self._disk_pause = disk_pause
-        self._waits = waits
         self._frontier = frontier
         self._logins = logins
-        self._fetcher = fetcher
         self._snapshots = snapshots
         self._saving = saving
         self._log = log
         self._clock = clock
         self._wall = wall
-        # The configured maxWait. The one in force is longer while waitDuration is longer.
-        self._max_wait = config.max_wait
         #: The clients that follow the crawl (`watch`).
         self.watchers = Watchers()
         self._searches = Searches(clock)
@@ -71,9 +62,9 @@ class Control:
             state = self._mode.state(self._frontier.owed, disk_full=full).value
         return self._snapshots.take(
             state,
-            texts(self.config),
+            texts(self._settings.config),
             limit_page=self._mode.limit_page,
-            limit_time=self.config.limit_time,
+            limit_time=self._settings.config.limit_time,
         )
 
     def add(
@@ -104,27 +95,7 @@ class Control:
 
     def set(self, key: str, value: str) -> str | None:
         """Change a setting that may change while the crawl runs, from the next request on."""
-        before = self._waits.least
-        try:
-            config = change(replace(self.config, max_wait=self._max_wait), key, value)
-        except ConfigError as error:
-            return str(error)
-        if config.pages_connexions > self._fetcher.most:
-            most = f"at most {self._fetcher.most}: the limit of open files (ulimit -n)"
-            return f"pagesConnexions {value}: {most}"
-        if config.drop_parameters != self.config.drop_parameters:
-            self._frontier.drop_parameters(config.drop_parameters)
-        self.config = config
-        self._waits.least = config.wait_duration
-        self._waits.most = config.max_wait
-        if config.wait_duration < before:
-            self._frontier.shorten_waits(self._clock())
-        self._frontier.guard(TrapSettings(config.traps, config.limit_by_shape))
-        self._mode.limit_page = config.limit_page
-        self._fetcher.resize(config.pages_connexions)
-        self._frontier.resize(config.pages_connexions)
-        self._fetcher.limit(config.bond_width, self._clock())
-        return None
+        return self._settings.set(key, value)
 
     def explain(self, url: str) -> CommandSteps:
         """Return the status of a URL; a search on the disk takes a slice of several turns."""

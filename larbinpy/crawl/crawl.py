@@ -1,7 +1,7 @@
 """A crawl as an object: its configuration, its one run, and its report."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import ExitStack
 from itertools import chain
 from typing import TextIO
@@ -25,7 +25,8 @@ class Crawl:
     """One crawl, from a configuration to an exit status.
 
     `output` is a plug of your own (`larbinpy.output.Output`), called besides those of
-    outputMode. `seeds` are added to those of startUrl. `progress` is auto, bar, log or none.
+    outputMode. `seeds` are added to those of startUrl. A resumed crawl keeps the settings that
+    its console has changed, except for keywords in `fixed`. `progress` is auto, bar, log or none.
     `clock`, `wall`, `poller` and `tuning` are for tests; the caller closes a given `poller`.
     Raises ConfigError for a seed that is not a URL to crawl.
     """
@@ -37,6 +38,7 @@ class Crawl:
         output: Output | None = None,
         seeds: Iterable[str] = (),
         start: Start = Start.REFUSE,
+        fixed: Collection[str] = (),
         progress: str = "none",
         stdout: TextIO | None = None,
         stderr: TextIO | None = None,
@@ -49,6 +51,7 @@ class Crawl:
         self._own_output = None if output is None else guarded(output)
         self._seeds = _parsed(chain(config.start_url, seeds))
         self._start = start
+        self._fixed = fixed
         self._progress = progress
         self._stdout = stdout or sys.stdout
         self._stderr = stderr or sys.stderr
@@ -137,11 +140,12 @@ class Crawl:
             own_output=self._own_output,
             progress=self._progress,
             around=around,
+            fixed=self._fixed,
         )
         # The seeds are queued now; there may be millions, so the list is freed.
         self._seeds.clear()
         self._signals.wake(poller, closing)
-        return Run(self._config, parts, self._signals, self._start)
+        return Run(self._config, parts, self._signals)
 
 
 def _parsed(seeds: Iterable[str]) -> list[str]:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from larbinpy.exit_status import CrawlState
+from larbinpy.storage.state import SavedValue
 
 
 @dataclass(slots=True)
@@ -35,3 +36,16 @@ class Mode:
             return CrawlState.PAUSED
         waiting = self.staying and not urls_owed
         return CrawlState.WAITING if waiting else CrawlState.RUNNING
+
+
+class SavedPause(SavedValue):
+    """Whether the crawl is paused: it stays so when it is resumed from its saved state."""
+
+    def __init__(self, mode: Mode) -> None:
+        self._mode = mode
+
+    def cut(self, now: float, *, ended: bool) -> bool:
+        return self._mode.paused
+
+    def load(self, value: bool, now: float) -> None:
+        self._mode.paused = bool(value)

@@ -1,8 +1,9 @@
 """The disk side of a crawl: its outputs, its log, and its state with the checkpoints."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from larbinpy._version import __version__
@@ -24,8 +25,10 @@ from larbinpy.output.plug import Outputs
 from larbinpy.stats.counters import Stats
 from larbinpy.storage.checkpoints import Checkpoints
 from larbinpy.storage.journal import Journal
-from larbinpy.storage.state import Disk, Saved, SavedPart, Start, State, StateError
+from larbinpy.storage.state import Disk, Saved, SavedPart, SavedValue, Start, State, StateError
 from larbinpy.storage.syncing import Syncing
+
+NO_VALUES: Mapping[str, SavedValue] = MappingProxyType({})
 
 
 class OnDisk:
@@ -41,6 +44,7 @@ class OnDisk:
         state: State,
         frontier: Frontier,
         logins: Logins,
+        values: Mapping[str, SavedValue],
         own_output: Output | None,
         stats: Stats,
         *,
@@ -68,7 +72,7 @@ class OnDisk:
         syncing = Syncing(poller, [config.output_dir] if writes else [])
         closing.callback(syncing.wait)
         every = tuning.checkpoint_can_reload if config.can_reload else tuning.checkpoint
-        self._saved = saved_by(frontier, self.journals, self.output, syncing, logins)
+        self._saved = saved_by(frontier, self.journals, self.output, syncing, logins, values)
         self.saving = Saving(Checkpoints(state, self._saved, every), stats, clock)
 
     def take_up(self, start: Start, seeds: Iterable[str], now: float) -> None:
@@ -122,28 +126,39 @@ def saved_by(
     outputs: SavedPart | None = None,
     disk: Disk | None = None,
     logins: SavedPart | None = None,
+    values: Mapping[str, SavedValue] = NO_VALUES,
 ) -> Saved:
-    """The saved state of a whole crawl. `disk` flushes the files of `outputs`."""
+    """The saved state of a whole crawl. `disk` flushes the files of `outputs`.
+
+    `values` are saved in addition to those of the frontier.
+    """
     written = {} if outputs is None else {"outputs": outputs}
     secret = {} if logins is None else {"logins": logins}
     return Saved(
         # The log first: it must hold every URL that the store no longer owes.
         parts={"log": log, **written, **frontier.parts(), **secret},
-        values=frontier.values(),
+        values={**frontier.values(), **values},
         disks={} if disk is None else {"outputs": disk},
-        newer=["logins", "traps"],
+        newer=["logins", "traps", *values],
     )
 
 
-def locked(folder: Path, start: Start, closing: ExitStack) -> State:
+def locked(folder: Path, start: Start, closing: ExitStack) -> tuple[State, Start]:
+    """Lock a state folder; return it with `start`, which is not AUTO any more.
+
+    Raises StateError if another process uses the folder, or if it holds a crawl and `start` does
+    not say what to do with that.
+    """
     state = State(folder)
     closing.callback(state.unlock)
     state.lock()
+    if start is Start.AUTO:
+        start = Start.RESUME if state.exists else Start.REFUSE
     if start is Start.REFUSE and state.exists:
         raise StateError(
             f"{folder}: holds a crawl already; --resume continues it, --scratch deletes it"
         )
-    return state
+    return state, start
 
 
 def _close_after_all(journal: Journal | NoLinkRecord) -> None:

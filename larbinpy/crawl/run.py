@@ -1,5 +1,7 @@
 """The run of an assembled crawl: its turns, and its end."""
 
+from collections import Counter
+
 from larbinpy.config import Config
 from larbinpy.console.text import printable
 from larbinpy.crawl.assembly import Assembly
@@ -7,19 +9,17 @@ from larbinpy.crawl.disk_pause import passes
 from larbinpy.errors import disk_error, what_failed
 from larbinpy.exit_status import Ending
 from larbinpy.loop.signals import Signals
-from larbinpy.outcome import in_words
+from larbinpy.outcome import Outcome, in_words
 from larbinpy.reason import cure, reason
 from larbinpy.stats.counters import Stats
-from larbinpy.storage.state import Start
 
 
 class Run:
     """Turns the engine, and does the work between two turns, until the crawl is over."""
 
-    def __init__(self, config: Config, parts: Assembly, signals: Signals, start: Start) -> None:
+    def __init__(self, config: Config, parts: Assembly, signals: Signals) -> None:
         self._config = config
         self._signals = signals
-        self._start = start
         self._engine = parts.engine
         self._mode = parts.mode
         self._stopping = parts.stopping
@@ -28,11 +28,14 @@ class Run:
         self._log = parts.log
         self._reserve = parts.reserve
         self._stats = parts.stats
+        self._totals = parts.totals
         self._snapshots = parts.snapshots
         #: The commands to the crawl.
         self.control = parts.control
         self._display = parts.display
         self._disk_pause = parts.disk_pause
+        for note in parts.notes:
+            self._display.say(printable(note))
         wanted = config.pages_connexions
         if parts.handles < wanted:
             few = f"{parts.handles}, not {wanted}"
@@ -66,7 +69,8 @@ class Run:
         self._display.show(ending)
         if ending is Ending.FINISHED and self._nothing_fetched:
             ending = Ending.NOTHING
-            self._display.say(f"{ending.reason}: {printable(failures(self._stats))}")
+            why = failures(self._totals.outcomes, self._stats)
+            self._display.say(f"{ending.reason}: {printable(why)}")
         return ending
 
     def _turn(self) -> bool:
@@ -129,18 +133,21 @@ class Run:
 
     @property
     def _nothing_fetched(self) -> bool:
-        tried = self._stats.outcomes.total() > 0 and self._start is not Start.RESUME
-        return tried and self._stats.success == 0
+        outcomes = self._totals.outcomes
+        return outcomes.total() > 0 and not outcomes[Outcome.SUCCESS]
 
 
-def failures(stats: Stats) -> str:
-    """Why a crawl has no page: its most frequent outcomes, each with its last reason, and cures."""
+def failures(outcomes: Counter[Outcome], stats: Stats) -> str:
+    """Why a crawl has no page: its most frequent outcomes, each with its last reason, and cures.
+
+    The reasons are those of this run.
+    """
     last = {fate.outcome: fate for fate in (*stats.recent, *stats.refusals, *stats.failures)}
-    ended = [(name.value, count) for name, count in stats.outcomes.most_common(3) if count]
+    ended = [(name.value, count) for name, count in outcomes.most_common(3) if count]
     known = [last[name] for name, _ in ended if name in last]
     why = {name: in_words(name) for name, _ in ended}
     why |= {fate.outcome: reason(fate.outcome, fate.status, fate.detail) for fate in known}
-    if stats.outcomes.total() == 1 and known:
+    if outcomes.total() == 1 and known:
         text = f"{known[0].url}: {why[known[0].outcome]}"
     else:
         text = ", ".join(f"{why[name]} ({count})" for name, count in ended)

@@ -13,6 +13,7 @@ from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.frontier.view import FrontierView
 from larbinpy.loop.clock import Clock
 from larbinpy.observe.site_tables import site_tables
+from larbinpy.observe.totals import Counts, Totals
 from larbinpy.observe.waiting import waits_for
 from larbinpy.outcome import Outcome, Trait, having
 from larbinpy.output.plug import Output
@@ -28,6 +29,7 @@ class Snapshots:
     def __init__(
         self,
         stats: Stats,
+        totals: Totals,
         view: FrontierView,
         resolver: Resolver,
         fetcher: Fetcher,
@@ -39,6 +41,7 @@ class Snapshots:
     ) -> None:
         """`folder` (stateDir) names a crawl that has no seeds yet."""
         self._stats = stats
+        self._totals = totals
         self._view = view
         self._resolver = resolver
         self._fetcher = fetcher
@@ -61,29 +64,31 @@ class Snapshots:
         there is no good estimate. `waits_for` is a sentence; empty while nothing is waited for.
         """
         stats, view, resolver, now = self._stats, self._view, self._resolver, self._clock()
-        counted = _outcomes(stats, view)
+        counts = self._totals.counts()
+        outcomes = _outcomes(counts)
         is_open, reason = view.gate()
         return {
             "version": __version__,
             "name": self._name(),
             "now": self._wall(),
-            "started": stats.started_wall,
-            "elapsed_s": round(now - stats.started, 3),
+            "started": self._totals.started,
+            "elapsed_s": round(self._totals.elapsed, 3),
+            "run": self._totals.describe_run(),
             "state": state,
             "waits_for": waits_for(state, view, now),
             "left_s": self._left(state, limit_page, limit_time, now - stats.started),
             "config": dict(config),
-            "totals": _totals(stats, view),
+            "totals": _with_levels(counts, view),
             "rates": stats.rates(),
-            "outcomes": counted,
-            "rules": view.scope.decided_by_rule,
+            "outcomes": outcomes,
+            "rules": {rule: counts["rules"][rule] for rule in view.scope.places_of_rules},
             "places_of_rules": view.scope.places_of_rules,
             "queues": view.queues(),
             "gate": {"open": is_open, "reason": reason},
             "sites": site_tables(view, now),
-            "dns": resolver.stats(),
-            "robots": _robots(view, counted),
-            "traps": dict(view.trapped),
+            "dns": {**resolver.stats(), **counts["dns"]},
+            "robots": _robots(counts, outcomes),
+            "traps": dict(counts["traps"]),
             "system": _system(stats, self._fetcher),
             "output": self._output.stats(),
             "recent": _newest_first(stats.recent),
@@ -118,47 +123,44 @@ class Snapshots:
 
     def report(self, ending: Ending) -> dict[str, object]:
         """The report (`--report`) of a crawl that has just ended."""
-        stats, counted = self._stats, _outcomes(self._stats, self._view)
+        counts = self._totals.counts()
+        outcomes = _outcomes(counts)
         return build_report(
             version=__version__,
-            started=timestamp(stats.started_wall),
-            elapsed_s=self._clock() - stats.started,
+            started=timestamp(self._totals.started),
+            elapsed_s=self._totals.elapsed,
             cpu_s=cpu_seconds(),
             peak_rss_bytes=peak_rss_bytes(),
             stop_reason=ending.reason,
             exit_code=ending.code,
-            totals=_totals(stats, self._view),
-            outcomes=counted,
-            robots=_robots(self._view, counted),
-            dns=self._resolver.stats(),
+            totals=_with_levels(counts, self._view),
+            outcomes=outcomes,
+            robots=_robots(counts, outcomes),
+            dns=counts["dns"],
         )
 
 
-def _totals(stats: Stats, view: FrontierView) -> dict[str, int]:
+def _with_levels(counts: Counts, view: FrontierView) -> dict[str, int]:
     """The sums that the status page and the report share."""
     return {
-        "pages": stats.pages,
-        "success": stats.success,
-        "links": stats.links,
+        **counts["totals"],
         "urls_seen": view.urls_seen,
         "urls_queued": view.owed,
-        "bytes_received": stats.bytes_received,
-        "retries": view.retried,
         "sites": view.distinct_sites,
         "addresses": view.distinct_addresses,
     }
 
 
-def _outcomes(stats: Stats, view: FrontierView) -> dict[str, int]:
+def _outcomes(counts: Counts) -> dict[str, int]:
     """URLs and links by how they ended, every name included."""
-    together = stats.outcomes + view.refused
-    return {outcome.value: together[outcome] for outcome in Outcome}
+    together = counts["outcomes"] + counts["refused"]
+    return {outcome.value: together[outcome.value] for outcome in Outcome}
 
 
-def _robots(view: FrontierView, counted: Mapping[str, int]) -> dict[str, int]:
+def _robots(counts: Counts, outcomes: Mapping[str, int]) -> dict[str, int]:
     return {
-        "fetched": view.robots_fetched,
-        "denied": sum(counted[outcome.value] for outcome in having(Trait.ROBOTS)),
+        "fetched": counts["robots"]["fetched"],
+        "denied": sum(outcomes[outcome.value] for outcome in having(Trait.ROBOTS)),
     }
 
 

@@ -37,6 +37,8 @@ class Start(Enum):
     REFUSE = "refuse"
     RESUME = "resume"
     SCRATCH = "scratch"
+    #: RESUME if there is a saved crawl, else a new one (`--resume=auto`).
+    AUTO = "auto"
 
 
 class Resumable(Protocol):
@@ -161,7 +163,8 @@ class State:
             with lock:
                 lock.seek(0)
                 owner = lock.read(20).strip() or "another process"
-            raise StateInUse(f"{self.folder}: in use by process {owner}") from None
+            hint = "another crawl needs another stateDir"
+            raise StateInUse(f"{self.folder}: in use by process {owner}; {hint}") from None
         lock.truncate(0)
         lock.write(str(os.getpid()))
         lock.flush()

@@ -193,7 +193,7 @@ def test_handles_leave_descriptors_for_all_else(assemble: Assembler) -> None:
     assert wanted == [OTHER_FILES + 100_000]
     assert parts.handles == 6
     assert pool_of(parts.frontier) == 6
-    assert parts.control.config.pages_connexions == 6
+    assert parts.control.status()["config"]["pagesConnexions"] == "6"  # type: ignore[index]
     assert parts.control.set("pagesConnexions", "7") is not None
     assert parts.control.set("pagesConnexions", "5") is None
     assert (pool_of(parts.frontier), parts.snapshots.take("", {})["system"]["handles"]) == (

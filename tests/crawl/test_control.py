@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from larbinpy import Config, Start
+from larbinpy import Start
 from larbinpy.crawl.control import Control
 from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.network import OTHER_FILES
 from larbinpy.crawl.surroundings import Tuning
-from larbinpy.frontier.politeness import Waits
 from larbinpy.storage.checkpoints import Checkpoints
 from larbinpy.storage.state import State
 from larbinpy.storage.store import owed_urls
@@ -450,8 +449,7 @@ def test_seeds_are_refused_while_the_crawl_ends() -> None:
     unused: Any = None
     mode = Mode(draining=True)
     control = Control(
-        *(Config(), mode, unused, Waits(0.0, 0.0)),
-        *(unused, unused, unused, unused, unused, unused),
+        *(unused, mode, unused, unused, unused, unused, unused, unused),
         clock=unused,
         wall=unused,
     )

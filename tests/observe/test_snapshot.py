@@ -9,6 +9,7 @@ import pytest
 
 from larbinpy.exit_status import Ending
 from larbinpy.observe.snapshot import Snapshots
+from larbinpy.observe.totals import Totals
 from larbinpy.outcome import Outcome
 from larbinpy.page import Fate, Page
 from larbinpy.stats.counters import Stats
@@ -17,6 +18,7 @@ from larbinpy.url import Url
 from tests.support.frontiers import lifecycle_of, make_frontier
 
 DNS = {"asked": 5, "sent": 4, "answered": 3, "cached": 2, "failed": 1, "queued": 0}
+DNS |= {"early": 0, "resent": 0, "rejected": 0}
 
 
 class Crawl:
@@ -28,8 +30,9 @@ class Crawl:
         resolver: Any = SimpleNamespace(stats=lambda: dict(DNS), times=Histogram(NAME))
         fetcher: Any = SimpleNamespace(busy=3, free=7)
         output: Any = SimpleNamespace(stats=lambda: {"own": {"seen": 8}})
+        totals = Totals(self.stats, self.frontier.view, resolver, clock=lambda: 140.0)
         self.snapshots = Snapshots(
-            *(self.stats, self.frontier.view, resolver, fetcher, output),
+            *(self.stats, totals, self.frontier.view, resolver, fetcher, output),
             clock=lambda: 140.0,
             wall=lambda: 1040.5,
         )

@@ -298,7 +298,7 @@ def parts_on_disk(folder: Path, mode: str, start: Start) -> Iterator[OnDisk]:
         frontier = make_frontier(folder / "state")
         stats = Stats(0.0, WALL)
         parts = OnDisk(
-            *(config, state, frontier, Logins(folder / "state"), None, stats),
+            *(config, state, frontier, Logins(folder / "state"), {}, None, stats),
             poller=poller,
             clock=lambda: 0.0,
             wall=lambda: WALL,

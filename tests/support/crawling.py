@@ -315,11 +315,13 @@ class Crawled:
         }
 
 
-def crawl_demo(demo: Serving, folder: Path, **settings: Any) -> Crawled:
+def crawl_demo(
+    demo: Serving, folder: Path, *, start: Start = Start.SCRATCH, **settings: Any
+) -> Crawled:
     """Crawl the demo web as ``larbinpy demo`` does, with `settings` of its larbin.conf."""
     folder.mkdir(parents=True, exist_ok=True)
     conf, out, state = folder / "larbin.conf", folder / "mirror", folder / "state"
     conf.write_text(demo.conf(out, state, **settings))
-    crawl = Crawl(load(str(conf), {}, ()), start=Start.SCRATCH)
+    crawl = Crawl(load(str(conf), {}, ()), start=start)
     code = crawl.run()
     return Crawled(code, crawl, read_log(state / "crawl.jsonl"), out)

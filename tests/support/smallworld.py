@@ -9,7 +9,7 @@ import io
 import json
 import socket
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -190,6 +190,8 @@ class World:
     folder: Path
     output: Pages = field(default_factory=Pages)
     start: Start = Start.REFUSE
+    #: Keywords that the command line gives.
+    fixed: Collection[str] = ()
     #: Called before the crawl is made; gives more lines of its configuration.
     prepare: Callable[["World"], Iterable[str]] = lambda world: ()
     #: Called once a turn.
@@ -221,6 +223,7 @@ class World:
             self.crawl = Crawl(
                 self._load(config),
                 start=self.start,
+                fixed=self.fixed,
                 output=self.output,
                 stdout=self.stdout,
                 stderr=self.stderr,

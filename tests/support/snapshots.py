@@ -217,7 +217,10 @@ def snapshot(**changes: Any) -> dict[str, Any]:
         ),
         "histograms": {"fetch": histogram(), "dns": histogram(), "turn": histogram()},
     }
-    return {**made, **changes}
+    made |= changes
+    run = {key: made[key] for key in ("started", "elapsed_s")}
+    run |= {key: made["totals"].get(key) for key in ("pages", "success")}
+    return {"run": run, **made}
 
 
 def strings_replaced(value: Any, text: str) -> Any:

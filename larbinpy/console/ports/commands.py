@@ -110,7 +110,7 @@ COMMANDS = {
     "status": Command("", _status, "show the status of the crawl"),
     "pause": Command("", _plain(lambda verbs: verbs.pause()), "start no new requests"),
     "resume": Command("", _plain(lambda verbs: verbs.resume()), "continue after a pause"),
-    "set": Command("KEY VALUE...", _set, f"change {_LIVE} for this run"),
+    "set": Command("KEY VALUE...", _set, f"change {_LIVE} for this crawl"),
     "explain": Command(
         "URL", lambda verbs, words: verbs.explain(words[0]), "show the status of a URL, and why"
     ),

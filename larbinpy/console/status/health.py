@@ -80,7 +80,7 @@ def _pages(snapshot: Snapshot) -> Iterator[Finding]:
     pages, success, failed = (_last_minute(snapshot, n) for n in ("pages", "success", "failed"))
     known = bool(_minute(snapshot).get("pages"))
     queued = number(group(snapshot, "totals"), "urls_queued")
-    if known and not pages and queued and number(snapshot, "elapsed_s") >= _BEGINNING:
+    if known and not pages and queued and number(group(snapshot, "run"), "elapsed_s") >= _BEGINNING:
         text = f"No reply came in the last minute, although {grouped(queued)} URLs wait."
         yield Finding(Level.WARNING, text)
     if failed >= _FEW and failed > _MANY_FAIL * (failed + success):
@@ -89,7 +89,11 @@ def _pages(snapshot: Snapshot) -> Iterator[Finding]:
         yield Finding(Level.WARNING, text)
     system = group(snapshot, "system")
     busy, handles = _minute(snapshot).get("busy") or [0], number(system, "handles")
-    if handles and min(busy) >= handles and number(snapshot, "elapsed_s") >= _BEGINNING:
+    if (
+        handles
+        and min(busy) >= handles
+        and number(group(snapshot, "run"), "elapsed_s") >= _BEGINNING
+    ):
         text = (
             f"All {grouped(handles)} transfers were in use for the last minute (pagesConnexions)."
         )

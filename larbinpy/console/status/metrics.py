@@ -234,7 +234,7 @@ def _counters(plugs: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]
 
 def render(snapshot: Mapping[str, Any]) -> str:
     """All metrics of `snapshot`; missing values are left out."""
-    version, started = snapshot.get("version"), snapshot.get("started")
+    version, started = snapshot.get("version"), _value(snapshot, "run", "started")
     program = list(_sample("build_info", 1, version=version))
     lines = _family("build_info", "gauge", "Version of the program.", program)
     lines += _state(snapshot.get("state"))

@@ -66,7 +66,8 @@ def draw(snapshot: Snapshot, chosen: Plot, span: str, *, titled: bool = True) ->
 
 
 def default_span(snapshot: Snapshot) -> str:
-    elapsed = number(snapshot, "elapsed_s")
+    # The series are those of this run.
+    elapsed = number(group(snapshot, "run"), "elapsed_s")
     return next((span for span, age in _YOUNG if elapsed < age), "day")
 
 

@@ -96,9 +96,14 @@ def stats_lines(snapshot: Snapshot, limit_time: float = 0.0) -> str:
     for label, total, rate in rows:
         lines.append(f"{label + ' :':<10}{totals.get(total, 0)}\t(rate : {_count(rates, rate)})")
     if limit_time > 0:
-        left = max(limit_time - (snapshot.get("elapsed_s") or 0), 0)
+        left = max(limit_time - _run(snapshot, "elapsed_s"), 0)
         lines.append(f"Remaining Time: {duration(left)}")
     return "\n".join(lines) + "\n"
+
+
+def _run(snapshot: Snapshot, key: str) -> Any:
+    """A number of this run, to which the limits apply."""
+    return (snapshot.get("run") or {}).get(key) or 0
 
 
 def _count(group: Snapshot, key: str) -> str:
@@ -106,13 +111,13 @@ def _count(group: Snapshot, key: str) -> str:
 
 
 class _Every:
-    """Becomes due whenever `_EVERY` seconds have passed in the time of the crawl."""
+    """Becomes due whenever `_EVERY` seconds of this run have passed."""
 
     def __init__(self) -> None:
         self._next = _EVERY
 
     def due(self, snapshot: Snapshot) -> bool:
-        elapsed = snapshot.get("elapsed_s") or 0
+        elapsed = _run(snapshot, "elapsed_s")
         if elapsed < self._next:
             return False
         self._next = elapsed - elapsed % _EVERY + _EVERY
@@ -183,10 +188,12 @@ class LogProgress(NoProgress):
 
 
 class BarProgress:
-    """A tqdm bar of successful pages, which limitPage counts."""
+    """A tqdm bar of successful pages, which limitPage counts; earlier runs are included."""
 
     def __init__(self, stream: TextIO, limit: int | None) -> None:
         self._stream = stream
+        self._limit = limit
+        self._earlier = 0
         self._whole = _LIMITED if limit else _UNLIMITED
         self._bar = _bar(stream, limit, " pages")
 
@@ -196,8 +203,16 @@ class BarProgress:
         rate = "" if snapshot.get("waits_for") else ", {rate_fmt}"
         self._bar.bar_format = self._whole.format(rate)
         self._bar.set_postfix_str(printable(_postfix(snapshot), self._room()), refresh=False)
+        success = totals.get("success") or 0
+        self._begin_at(success - _run(snapshot, "success"))
         with reader_may_leave(self._stream):
-            self._bar.update((totals.get("success") or 0) - self._bar.n)
+            self._bar.update(success - self._bar.n)
+
+    def _begin_at(self, earlier: int) -> None:
+        """Show that so many pages came from earlier runs: not in the rate, nor in the limit."""
+        if earlier != self._earlier:
+            self._earlier = self._bar.initial = self._bar.n = earlier
+            self._bar.total = self._limit and self._limit + earlier
 
     def _room(self) -> int | None:
         """Columns for the text beside the counts; None if tqdm cuts it, as it does with a bar."""

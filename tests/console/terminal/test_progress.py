@@ -77,6 +77,15 @@ def test_a_bar_on_a_terminal() -> None:
     assert "paused" in shown
 
 
+def test_a_bar_goes_on_where_the_runs_before_have_ended() -> None:
+    out = Terminal()
+    progress = make_progress("auto", out, 100)
+    progress.update(snapshot(run={"elapsed_s": 1, "success": 7}))
+    progress.close()
+    # limitPage is that of this run.
+    assert "44907/45000" in out.getvalue()
+
+
 def test_a_bar_without_a_limit_starts_no_thread() -> None:
     out = Terminal()
     before = threading.active_count()
