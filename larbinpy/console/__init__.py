@@ -12,7 +12,7 @@ ports/          the servers, within the crawl
   token         the token
 status/         the status pages and metrics: functions of the snapshot
   pages         the pages, and the sections of each
-  overview, outcomes, queues, system    the sections
+  overview, outcomes, links, queues, system    the sections
   health        the findings: warnings about the crawl
   format, charts, markup, style, script    how values, plots and pages look
   metrics       the text of /metrics

@@ -94,6 +94,7 @@ class Snapshots:
             "recent": _newest_first(stats.recent),
             "failures": _newest_first(stats.failures),
             "refusals": _newest_first(stats.refusals),
+            "broken": _newest_first(stats.broken),
             "history": stats.history.describe(),
             "histograms": {
                 "fetch": stats.fetches.describe(),

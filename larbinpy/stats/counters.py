@@ -11,12 +11,15 @@ from larbinpy.stats.usage import rss_bytes
 
 #: Entries in each list of recent URLs that the status page shows.
 _RECENT = 50
+#: Broken links that the status page shows.
+_LINKS = 100
 #: Seconds over which a rate is averaged.
 _SPAN = 10
 
 _FAULTS = having(Trait.FAULT)
 _REFUSALS = having(Trait.ROBOTS)
 _ORDINARY = having(Trait.ORDINARY)
+_BROKEN = having(Trait.BROKEN)
 #: Counts that have a rate.
 _RATES = ("pages", "success", "failed", "bytes", "links", "names")
 
@@ -38,6 +41,8 @@ class Stats:
         self.failures: deque[Fate] = deque(maxlen=_RECENT)
         #: The last URLs that a robots.txt refused.
         self.refusals: deque[Fate] = deque(maxlen=_RECENT)
+        #: The last URLs that other visitors do not get either.
+        self.broken: deque[Fate] = deque(maxlen=_LINKS)
         self.history = History(started)
         self.forecast = Forecast()
         self._before: Counter[str] = Counter()
@@ -69,6 +74,8 @@ class Stats:
             self.refusals.append(fate)
         elif outcome not in _ORDINARY:
             self.failures.append(fate)
+            if outcome in _BROKEN:
+                self.broken.append(fate)
 
     def turn_took(self, seconds: float) -> None:
         """Count a turn of the loop, during which sockets had to wait."""

@@ -202,6 +202,16 @@ def snapshot(**changes: Any) -> dict[str, Any]:
             fate(7, "http://gone.example/a", "timeout", status=0, detail="no reply in 30 s"),
             fate(4, "http://www.example.com/gone", "err40X", detail=""),
         ],
+        "broken": [
+            fate(
+                3,
+                "http://www.example.com/gone",
+                "err40X",
+                status=404,
+                via="http://www.example.com/links.html",
+            ),
+            fate(4, "http://gone.example/", "noDNS", status=0, via=None),
+        ],
         "refusals": [fate(2, "http://www.example.com/private", "forbiddenRobots", status=0)],
         "history": history(
             pages=[(7 * n * n + 3 * n) % 29 for n in range(60)],

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from larbinpy.console.status import overview
 from larbinpy.console.status.format import Snapshot, moment
 from larbinpy.console.status.health import Level, findings
+from larbinpy.console.status.links import broken_links
 from larbinpy.console.status.markup import Html, el, raw
 from larbinpy.console.status.outcomes import failures, few_failures, outcomes, recent, robots, traps
 from larbinpy.console.status.overview import health, histograms, no_plots, plots, progress
@@ -27,6 +28,7 @@ _RATES = overview.rates
 PAGES: dict[str, tuple[str, tuple[Callable[..., Html], ...]]] = {
     "/": ("Overview", (health, _RATES, progress, queues, few_failures, outcomes)),
     "/stats.html": ("Outcomes", (outcomes, failures, robots, traps)),
+    "/report.html": ("Broken links", (broken_links,)),
     "/histograms.html": ("Histograms", (plots, histograms)),
     "/urls.html": ("URLs and sites", (queues, sites, recent)),
     "/dns.html": ("DNS", (names,)),
@@ -43,6 +45,7 @@ PAGES: dict[str, tuple[str, tuple[Callable[..., Html], ...]]] = {
             sites,
             outcomes,
             failures,
+            broken_links,
             robots,
             traps,
             recent,

@@ -11,9 +11,11 @@ from typing import Any
 from larbinpy.observe.report.broken import BrokenLinks, RedirectChain, chains
 from larbinpy.observe.report.log_files import LogFiles
 from larbinpy.observe.report.log_summary import LogSummary
-from larbinpy.outcome import Trait, having
+from larbinpy.outcome import Outcome, Trait, having
+from larbinpy.storage.state import State, StateError
 
 _COLUMNS = ("url", "status", "outcome", "page", "target")
+_SEEN = Outcome.URL_DUP.value
 _ROBOTS = [outcome.value for outcome in having(Trait.ROBOTS)]
 
 
@@ -32,6 +34,12 @@ class Report:
         self.summary.finish()
         self.broken = BrokenLinks(self.summary)
         self.broken.find_pages(self.folder)
+        counts = self._read_counts()
+        #: Links that each rule rejected, and links by the outcome that left them out.
+        self.rules = _rejecting(counts.get("rules", Counter()))
+        self.links = Counter(
+            {n: k for n, k in counts.get("refused", Counter()).items() if n != _SEEN}
+        )
         #: What could not be read, a line each.
         self.errors = list(logs.errors)
         if logs.damaged:
@@ -49,10 +57,18 @@ class Report:
         """URLs that robots.txt forbids."""
         return sum(self.summary.outcomes[outcome] for outcome in _ROBOTS)
 
-    @property
-    def rules(self) -> Counter[str]:
-        """Links and URLs that each rule left out."""
-        return self.summary.rejected
+    def _read_counts(self) -> dict[str, Counter[str]]:
+        """The counts that the crawl saved last; empty if there are none."""
+        try:
+            with State(self.folder).reading() as manifest:
+                groups: dict[str, dict[str, int]] = manifest["totals"]["counts"]
+                return {name: Counter(counts) for name, counts in groups.items()}
+        except StateError:
+            return {}
+
+
+def _rejecting(rules: Counter[str]) -> Counter[str]:
+    return Counter({rule: n for rule, n in rules.items() if n and not rule.startswith("accept")})
 
 
 def json_pieces(report: Report) -> Iterator[str]:
@@ -68,7 +84,11 @@ def json_pieces(report: Report) -> Iterator[str]:
         "pages_unknown": report.broken.unknown or None,
         "slowest": [{"url": url, "ms": ms} for ms, url in summary.slowest],
         "largest": [{"url": url, "size": size} for size, url in summary.largest],
-        "left_out": {"robots": report.robots, "rules": dict(report.rules)},
+        "left_out": {
+            "robots": report.robots,
+            "rules": dict(report.rules.most_common()),
+            "links": dict(report.links.most_common()),
+        },
     }
     lists: dict[str, Iterable[dict[str, Any]]] = {
         "broken": _broken(report.broken),

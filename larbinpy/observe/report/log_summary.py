@@ -70,8 +70,6 @@ class LogSummary:
         #: (milliseconds or bytes, URL), the greatest first, once all lines were taken.
         self.slowest: list[tuple[int, str]] = []
         self.largest: list[tuple[int, str]] = []
-        #: What rules refused once the headers were there: the rule -> URLs.
-        self.rejected: Counter[str] = Counter()
         # Columns of the sites; lists of numbers would take five times the memory.
         self._rows: dict[str, int] = {}
         self._columns = [array("Q") for _ in range(4)]

@@ -115,8 +115,10 @@ def _site_line(site: SiteCount) -> str:
 def _left_out(report: Report) -> Iterator[str]:
     yield "Left out:"
     yield f"{grouped(report.robots):>12}  by robots.txt"
-    for rule, count in report.rules.items():
+    for rule, count in report.rules.most_common():
         yield f"{grouped(count):>12}  by {printable(rule)}"
+    for outcome, count in report.links.most_common():
+        yield f"{grouped(count):>12}  links, {printable(outcome)}: {printable(in_words(outcome))}"
 
 
 def _more(count: int, everything: bool) -> Iterator[str]:

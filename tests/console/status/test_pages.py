@@ -56,7 +56,7 @@ def words(text: str) -> str:
 def test_larbins_addresses_are_there() -> None:
     assert set(PATHS) == {
         "/", "/stats.html", "/histograms.html", "/urls.html", "/dns.html", "/system.html",
-        "/output.html", "/all.html"}  # fmt: skip
+        "/output.html", "/all.html", "/report.html"}  # fmt: skip
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -121,6 +121,10 @@ def test_each_page_shows_its_values() -> None:
         "/stats.html": [
             "err40X", "44,907", "took too long: no reply in 30 s", "404 Not Found",
             "http://gone.example/a", "http://www.example.com/private",
+        ],
+        "/report.html": [
+            "http://www.example.com/gone", "http://www.example.com/links.html", "404 Not Found",
+            "larbinpy report STATE_DIR", "a seed",
         ],
         "/histograms.html": ["highest 22/s", "1 min ago", "24 h ago", "up to 100 ms", "over 1 s"],
         "/urls.html": [
