@@ -4,6 +4,7 @@ config        the table of settings
 sources       the sources of their values
 grammar       the grammar of larbin.conf
 kinds         the kinds of values; request_kinds: those of requests
+checking      checks values that a program gives
 hours         times of day when requests may be sent
 site_block    settings for the sites that a pattern matches
 host_pattern  patterns of hosts, and a table that finds those of a host

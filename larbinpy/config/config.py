@@ -9,9 +9,12 @@ come from the study that measured Larbin (30 s between requests).
 """
 
 from dataclasses import dataclass, fields
+from functools import wraps
 from operator import attrgetter
+from typing import Any
 
 from larbinpy._version import __version__
+from larbinpy.config.checking import checked, unknown_attribute
 from larbinpy.config.host_pattern import HostPattern
 from larbinpy.config.hours import ALWAYS
 from larbinpy.config.kinds import (
@@ -374,6 +377,13 @@ class Config:
     )
     dns_timeout: float = setting("dnsTimeout", duration(0.001), 1.0, "timeout of a DNS query")
 
+    def __post_init__(self) -> None:
+        """Check all values as those of a file, and parse texts. Raises ConfigError."""
+        for attribute, rows in _ROWS.items():
+            value = getattr(self, attribute)
+            if value is not rows[0].default and value != rows[0].default:
+                object.__setattr__(self, attribute, checked(rows, value))
+
 
 #: Keyword in lower case -> setting, in the order of the fields. Two keywords may have one field.
 SETTINGS: dict[str, Setting] = {
@@ -382,7 +392,26 @@ SETTINGS: dict[str, Setting] = {
     for row in field.metadata.get("rows", [field.metadata])
 }
 
+#: Field -> its settings.
+_ROWS = {
+    field.name: tuple(row for row in SETTINGS.values() if row.attribute == field.name)
+    for field in fields(Config)
+}
+
 LIVE: dict[str, Setting] = {name: row for name, row in SETTINGS.items() if row.live}
+
+_set_fields = Config.__init__
+
+
+@wraps(_set_fields)
+def _set_known_fields(self: Config, **settings: Any) -> None:
+    for name in settings.keys() - _ROWS.keys():
+        raise unknown_attribute(name, SETTINGS)
+    _set_fields(self, **settings)
+
+
+# A dataclass raises a TypeError that names no remedy.
+Config.__init__ = _set_known_fields  # type: ignore[method-assign]
 
 
 def texts(config: Config) -> dict[str, str]:

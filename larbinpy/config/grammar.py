@@ -24,6 +24,10 @@ from larbinpy.url import masked
 
 Table = Mapping[str, Setting]
 
+#: Likeness of words from which one may be meant for the other; "depth" and depthInSite have 0.62,
+#: "include" and punycode 0.53.
+_LIKE = 0.6
+
 # Only Larbin's blanks count. A quote that is not closed becomes part of a bare word, which
 # `_split` refuses.
 _WORD = re.compile(r'(?P<comment>#[^\n]*)|"(?P<quoted>[^"\n]*)"|(?P<bare>[^ \t\r\n#]+)|(?P<end>\n)')
@@ -137,7 +141,7 @@ def _read_setting(
     if row is None:
         hint = "; put a value with blanks in double quotes" if word.line == finished else ""
         wrong = words.error(unknown(word.text, table) + hint)
-        _skip_list(words, table, _nearest(word.text, table))
+        _skip_list(words, table, nearest(word.text, table))
         raise wrong
     if row.kind is SITE:
         block = _block(row, words, table, report)
@@ -210,18 +214,19 @@ def _misplaced(word: Word, table: Table, allowed: Table, start: int, finished: i
     """The message for a word that is no keyword of a site block."""
     known = table.get(word.text.lower())
     if known is not None:
-        nearest = _nearest(word.text, allowed).keyword
+        near = nearest(word.text, allowed)
+        inside = f" (the nearest one allowed inside is {near.keyword})" if near else ""
         return (
             f"{known.keyword} cannot be set by site; close the block of line {start} with 'end' "
-            f"before it (the nearest one allowed inside is {nearest})"
+            f"before it{inside}"
         )
     hint = "; put a value with blanks in double quotes" if word.line == finished else ""
     return unknown(word.text, allowed) + hint
 
 
-def _skip_list(words: _Words, table: Table, row: Setting) -> None:
+def _skip_list(words: _Words, table: Table, row: Setting | None) -> None:
     """If `row`, which was probably meant, is a list, skip its items up to the next keyword."""
-    ends = row.kind.words if row.kind.closed else 0
+    ends = row.kind.words if row is not None and row.kind.closed else 0
     while ends and (word := words.peek()) is not None and word.text.lower() not in table:
         words.skip()
         ends -= word.text.lower() == "end"
@@ -263,6 +268,11 @@ def _value(row: Setting, words: _Words, stops: Container[str], start: int) -> st
     return word.text
 
 
+def words_of(text: str) -> list[str]:
+    """The words of a value outside of a file."""
+    return [match["quoted"] or match["bare"] or "" for match in _WORD_ALONE.finditer(text)]
+
+
 def read_value(text: str, row: Setting, source: str = "") -> Any:
     """The value of one setting from `source`: the command line or the environment.
 
@@ -275,7 +285,7 @@ def read_value(text: str, row: Setting, source: str = "") -> Any:
         return values[row.attribute]
     if row.kind.spaced and '"' not in text:
         text = f'"{text}"'
-    words = [match["quoted"] or match["bare"] or "" for match in _WORD_ALONE.finditer(text)]
+    words = words_of(text)
     while row.kind.closed and words and words[-1].lower() == "end":
         words.pop()
     if not words or len(words) % size or (len(words) > size and not row.many):
@@ -324,11 +334,15 @@ def _each_once(items: list[Any], row: Setting) -> tuple[Any, ...]:
 
 
 def unknown(word: str, table: Table) -> str:
-    """The message for an unknown keyword, with the nearest known one."""
-    nearest = _nearest(word, table).keyword
-    return f"unknown keyword {masked(word)[:60]!r}; the nearest known one is {nearest}"
+    """The message for an unknown keyword, with the nearest known one if one is near."""
+    near = nearest(word, table)
+    hint = f"the nearest known one is {near.keyword}" if near else "larbinpy check-config has all"
+    return f"unknown keyword {masked(word)[:60]!r}; {hint}"
 
 
-def _nearest(word: str, table: Table) -> Setting:
+def nearest(word: str, table: Table) -> Setting | None:
+    """The setting that was probably meant by `word`; None if no keyword is like it."""
     short = word[:60].lower()
-    return table[max(table, key=lambda name: SequenceMatcher(None, short, name).ratio())]
+    likeness = {name: SequenceMatcher(None, short, name).ratio() for name in table}
+    best = max(likeness, key=likeness.__getitem__)
+    return table[best] if likeness[best] >= _LIKE else None

@@ -49,6 +49,8 @@ class ValueKind(Generic[T]):
     closed: bool = False
     #: Whether an item may have blanks: a value without quotes on the command line is one item.
     spaced: bool = False
+    #: As `show`, but with the credentials that `show` masks; None if it masks none.
+    spell: Callable[[T], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

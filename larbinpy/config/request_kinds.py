@@ -6,6 +6,7 @@ Credentials are masked where values are written, so these texts are not parsed a
 import re
 import ssl
 from typing import NamedTuple
+from urllib.parse import quote as escaped
 from urllib.parse import unquote
 
 from larbinpy.config.host_pattern import HostPattern, host_name
@@ -99,6 +100,16 @@ def show_proxy(proxy: Proxy | None) -> str:
     return f"{scheme}://{shown}{host} {port}" if login or scheme != "http" else f"{host} {port}"
 
 
+def _spell_proxy(given: Proxy | None) -> str:
+    """The text that is parsed as a proxy, or as a tuple of its first values."""
+    host, port, scheme, login = Proxy(*given) if given else Proxy("", 0)
+    return (
+        f"{scheme}://{escaped(login, safe=':')}@{host} {port}"
+        if login
+        else f"{scheme}://{host} {port}"
+    )
+
+
 def _seed(text: str) -> str:
     """A URL to start from; its user name and password are kept."""
     url = typed(text)
@@ -164,7 +175,9 @@ SEED: ValueKind[str] = ValueKind("URL", _seed, masked)
 HEADER_LINE: ValueKind[str] = ValueKind(
     '"NAME: VALUE"', _header_line, lambda line: quote(_show_header(line))
 )
-PROXY: ValueKind[Proxy | None] = ValueKind("HOST PORT", _proxy, show_proxy, words=2)
+PROXY: ValueKind[Proxy | None] = ValueKind(
+    "HOST PORT", _proxy, show_proxy, words=2, spell=_spell_proxy
+)
 HOSTS: ValueKind[HostPattern] = ValueKind(
     "PATTERN... end", HostPattern.parse, HostPattern.show, closed=True
 )

@@ -1,7 +1,8 @@
 """Config: the table of settings, the order of the sources, and their descriptions."""
 
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -304,3 +305,67 @@ def test_the_file_that_comes_with_the_program() -> None:
     for name, row in SETTINGS.items():
         if found[name][0].startswith("#") and row.default not in (None, (), "", False):
             assert read_value(found[name][1], row) == row.default, name
+
+
+def test_a_program_gives_values_or_texts() -> None:
+    """A text means what it means in a file."""
+    given: dict[str, Any] = {
+        "wait_duration": "2m",
+        "limit_time": 90,
+        "max_page_size": "8M",
+        "ignore_robots": True,
+        "start_url": ["a.test", "http://b.test/x"],
+        "output_mode": "save,stats",
+        "proxy": ("p.test", 3128),
+        "state_dir": Path("somewhere"),
+        "header": ["X-Own:1"],
+        "no_proxy": ("b.test",),
+        "rules": ("accept **/docs/**", 'reject "**.zip size:>1M"'),
+    }
+    config = Config(**given)
+    assert (config.wait_duration, config.limit_time, config.max_page_size) == (120, 90, 8 << 20)
+    assert config.start_url == ("http://a.test/", "http://b.test/x")
+    assert config.output_mode == ("save", "stats")
+    assert config.proxy == Proxy("p.test", 3128)
+    assert (config.state_dir, config.header) == ("somewhere", ("X-Own: 1",))
+    assert config.rules == parse('accept **/docs/**\nreject "**.zip size:>1M"').rules
+    assert config.no_proxy == (HostPattern.parse("b.test"),)
+    given = {"proxy": "socks5://me:p%40ss@p.test 1080"}
+    secret = Config(**given)
+    assert secret.proxy == Proxy("p.test", 1080, "socks5", "me:p@ss")
+    assert replace(secret, retries=1).proxy == secret.proxy
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"wait_duration": -5}, "wait_duration: '-5s' is not a duration"),
+        ({"wait_duration": None}, "wait_duration: None is not SECONDS"),
+        ({"retries": 1.5}, "retries: '1.5' is not a whole number"),
+        ({"retries": True}, "retries: 'True' is not a whole number"),
+        ({"retries": 1000}, "retries: 1000 is not between 0 and 100"),
+        ({"use_cookies": 1}, "use_cookies: 1 is neither True nor False"),
+        ({"use_cookies": "maybe"}, "use_cookies: 'maybe' is neither on nor off"),
+        ({"start_url": "http://a.test/"}, "start_url: 'http://a.test/' is a text, not a tuple"),
+        ({"start_url": ("ftp://a.test/",)}, "start_url: 'ftp://a.test/' is not a URL"),
+        ({"start_url": 5}, "start_url: 5 is not a tuple"),
+        ({"header": ("Host: b.test",)}, "header: Host cannot be set: it frames the request"),
+        ({"proxy": ("p.test",)}, "proxy: ('p.test',) is not HOST PORT"),
+        ({"proxy": ("p.test", "x")}, "proxy: 'x' is not a whole number"),
+        ({"ca_file": "/nowhere/x"}, "ca_file: '/nowhere/x' is not a file that can be read"),
+        ({"waitDuration": 5}, "no setting is called 'waitDuration'; write wait_duration"),
+        ({"wait_durations": 5}, "no setting is called 'wait_durations'; write wait_duration"),
+        ({"rules": ("**.zip",)}, "rules: '**.zip' does not begin with accept or reject"),
+        ({"zzz": 5}, "no setting is called 'zzz'"),
+    ],
+)
+def test_wrong_values_of_a_program(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Config(**settings)
+    assert str(caught.value).startswith(f"Config: {message}")
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_keyword_is_compared_with_those_like_it() -> None:
+    with pytest.raises(ConfigError, match=r"'include'; larbinpy check-config has all$"):
+        load(None, {}, [("include", "x")])

@@ -212,7 +212,8 @@ def test_values(text: str, expected: dict[str, object]) -> None:
         ("histogram", "nearest known one is histograms"),
         (
             "UserAgent my bot",
-            "the nearest known one is bondWidth; put a value with blanks in double quotes",
+            "unknown keyword 'bot'; larbinpy check-config has all; put a value with blanks in "
+            "double quotes",
         ),
         ("\nwaitDuration fast", "t.conf:2: waitDuration: 'fast' is not a duration"),
         ("waitDuration -1", "'-1' is not a duration"),

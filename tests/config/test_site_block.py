@@ -87,10 +87,9 @@ def test_each_error_of_a_block_is_reported_with_its_line() -> None:
         " hours 22:00-06:00 12:00-13:00\nend\nsite b/x\n retries 3\nend\n"
     ) == [
         "t.conf:2: unknown keyword 'waitDurations'; the nearest known one is waitDuration",
-        "t.conf:3: startUrl cannot be set by site; close the block of line 1 with 'end' before it "
-        "(the nearest one allowed inside is insecureTLS)",
+        "t.conf:3: startUrl cannot be set by site; close the block of line 1 with 'end' before it",
         "t.conf:4: retries: 'x' is not a whole number of 0 or more",
-        "t.conf:5: unknown keyword '12:00-13:00'; the nearest known one is From; put a value with "
+        "t.conf:5: unknown keyword '12:00-13:00'; larbinpy check-config has all; put a value with "
         "blanks in double quotes",
         "t.conf:7: site: 'b/x' is not a host pattern such as docs.test, *.docs.test or "
         "w*.test:8080",
