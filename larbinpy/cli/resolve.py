@@ -49,12 +49,11 @@ def resolve(file: str, servers: tuple[str, ...], as_json: bool, parallel: str, c
             load_config(None, [], more=[("dnsServer", server) for server in servers]),
             dns_connexions=at_once,
             dns_send_queue=at_once,
-            # dnsCacheSize does not allow 0, because a crawl always has a cache.
-            dns_cache_size=option_value("--cache", cache, count(0, _MOST_NAMES)),
         )
+        cached = option_value("--cache", cache, count(0, _MOST_NAMES))
         with (
             closing(Poller()) as poller,
-            closing(make_resolver(config, poller)) as resolver,
+            closing(make_resolver(config, poller, cached=cached)) as resolver,
             open_bytes(file) as source,
             closing(Results(sys.stdout, sys.stderr, file)) as results,
         ):

@@ -11,17 +11,21 @@ from larbinpy.dns.resolver import Resolver
 from larbinpy.loop.poller import Poller
 
 
-def make_resolver(config: Config, poller: Poller, tries: int = TRIES) -> Resolver:
+def make_resolver(
+    config: Config, poller: Poller, tries: int = TRIES, *, cached: int | None = None
+) -> Resolver:
     """The resolver; it asks the system's servers if `config` names none.
 
+    `cached` replaces dnsCacheSize, and may be 0, which a crawl cannot have.
     Raises ConfigError if there is no server that can be asked.
     """
+    size = config.dns_cache_size if cached is None else cached
     servers = config.dns_server or system_servers()
     try:
         return Resolver(
             poller,
             servers,
-            NameCache(config.dns_cache_size, config.dns_negative_size, config.dns_cache_time),
+            NameCache(size, config.dns_negative_size, config.dns_cache_time),
             read_hosts(),
             in_flight=config.dns_connexions,
             send_queue=config.dns_send_queue,
