@@ -228,7 +228,7 @@ _STRATEGIES = {
     request_kinds.PROXY: st.none()
     | st.builds(Proxy, _DOMAIN, _PORT, st.sampled_from(["http", "https", "socks5h"]), st.just("")),
     request_kinds.SEED: _DOMAIN.map(lambda host: f"http://{host}/"),
-    request_kinds.HEADER_LINE: _WORD.filter(str.isascii).map(lambda word: f"X-Own: {word}"),
+    request_kinds.HEADER_LINE: _PART.map(lambda part: f"X-Own: {part}"),
     request_kinds.HOSTS: _DOMAIN.map(HostPattern.parse),
     request_kinds.COOKIES: st.none(),
     request_kinds.CLIENT_CERT: st.none(),
