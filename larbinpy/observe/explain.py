@@ -53,7 +53,7 @@ def explain(
         if not seen:
             refused = url_status.refusal(view, href, clock())
         found = {"state": "refused", **refused} if refused else _nowhere(view, href, seen)
-    if found["state"] in _WANTED:
+    if found["state"] in _WANTED or found.get("reason") == Outcome.SUCCESS.value:
         found = url_status.with_rules(view, href, found)
     site = view.site(href)
     standing = {} if site is None else {"site": site.describe(clock())}

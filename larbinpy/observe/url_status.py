@@ -211,6 +211,8 @@ def with_rules(view: FrontierView, href: str, facts: Facts) -> Facts:
     """`facts` about a URL that is not refused, with the rules that accept it, or may decide."""
     verdict = view.scope.verdict(href)
     why = [facts["why"]]
+    if facts["state"] == "decided" and verdict.open:
+        return facts  # A rule that was open then may have decided.
     for rule in verdict.open:
         later = " and ".join(_DECIDES_LATER[name] for name in rule.beyond_url)
         why.append(f"{rule.described}: {later}")

@@ -175,6 +175,8 @@ def snapshot(**changes: Any) -> dict[str, Any]:
             ],
         },
         "robots": {"fetched": 1170, "denied": 655},
+        "rules": {"reject **/old/**": 1234, 'accept "**.zip size:>10M"': 7},
+        "places_of_rules": {"reject **/old/**": "larbin.conf:12"},
         "traps": {"repeats": 31, "calendars": 2, "shapes": 7054},
         "system": {
             "cpu_s": 402.1,
@@ -254,4 +256,6 @@ def hostile(text: str) -> dict[str, Any]:
     made["history"] = {"minute": {"step_s": 1, "cells": 60, "series": {text: [1, 2, 3]}}}
     made["histograms"] = {text: histogram()}
     made["robots"] = {text: text}
+    made["rules"] = {text: text}
+    made["places_of_rules"] = {text: text}
     return made

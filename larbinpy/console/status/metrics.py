@@ -48,6 +48,7 @@ _METRICS = (
     Metric("sites", "gauge", "Sites seen.", "totals", "sites"),
     Metric("addresses", "gauge", "Addresses seen.", "totals", "addresses"),
     Metric("outcomes_total", "counter", "URLs by outcome.", "outcomes", None, "outcome"),
+    Metric("rule_links_total", "counter", "Links that a rule decided.", "rules", None, "rule"),
     Metric("queue_urls", "gauge", "URLs by queue.", "queues", None, "queue"),
     Metric("gate_open", "gauge", "1 while URLs may leave the store.", "gate", "open"),
     Metric("sites_by_state", "gauge", "Sites by state.", "sites", "by_state", "state"),

@@ -1,6 +1,7 @@
 """Sections about decided URLs: counts of outcomes, the last URLs, the last failures."""
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 from larbinpy.console.status.charts import share
@@ -10,6 +11,7 @@ from larbinpy.console.status.format import (
     figure,
     group,
     listing,
+    none,
     percent,
     rows,
     section,
@@ -21,6 +23,8 @@ from larbinpy.reason import cure, reason
 
 #: Failures on the overview; the page "Outcomes" has more.
 _FEW = 8
+#: Rules in the table.
+_MOST_RULES = 200
 
 
 def outcomes(snapshot: Snapshot) -> Html:
@@ -81,6 +85,19 @@ def robots(snapshot: Snapshot) -> Html:
 def traps(snapshot: Snapshot) -> Html:
     """Counts of the links that looked like a spider trap, by guard."""
     return section("Links into spider traps", listing(group(snapshot, "traps")))
+
+
+def rules(snapshot: Snapshot) -> Html:
+    """The rules in their order, with the number of links that each has decided."""
+    decided, places = group(snapshot, "rules"), group(snapshot, "places_of_rules")
+    lines = [
+        (join([text, el("small", places.get(text))]), grouped(count))
+        for text, count in islice(decided.items(), _MOST_RULES)
+    ]
+    more = len(decided) - len(lines)
+    note = [none(f"{more} more rules are in /status.json.")] if more else []
+    empty = "No rules (accept, reject): stay and other keywords decide."
+    return section("Rules", table(("*Rule", "#Links"), lines, empty), *note)
 
 
 def recent(snapshot: Snapshot) -> Html:

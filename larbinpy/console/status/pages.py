@@ -12,7 +12,15 @@ from larbinpy.console.status.format import Snapshot, moment
 from larbinpy.console.status.health import Level, findings
 from larbinpy.console.status.links import broken_links
 from larbinpy.console.status.markup import Html, el, raw
-from larbinpy.console.status.outcomes import failures, few_failures, outcomes, recent, robots, traps
+from larbinpy.console.status.outcomes import (
+    failures,
+    few_failures,
+    outcomes,
+    recent,
+    robots,
+    rules,
+    traps,
+)
 from larbinpy.console.status.overview import health, histograms, no_plots, plots, progress
 from larbinpy.console.status.queues import queues, sites
 from larbinpy.console.status.script import SCRIPT
@@ -27,7 +35,7 @@ _RATES = overview.rates
 #: Address -> name in the navigation, and sections.
 PAGES: dict[str, tuple[str, tuple[Callable[..., Html], ...]]] = {
     "/": ("Overview", (health, _RATES, progress, queues, few_failures, outcomes)),
-    "/stats.html": ("Outcomes", (outcomes, failures, robots, traps)),
+    "/stats.html": ("Outcomes", (outcomes, failures, rules, robots, traps)),
     "/report.html": ("Broken links", (broken_links,)),
     "/histograms.html": ("Histograms", (plots, histograms)),
     "/urls.html": ("URLs and sites", (queues, sites, recent)),
@@ -46,6 +54,7 @@ PAGES: dict[str, tuple[str, tuple[Callable[..., Html], ...]]] = {
             outcomes,
             failures,
             broken_links,
+            rules,
             robots,
             traps,
             recent,

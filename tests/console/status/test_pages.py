@@ -305,3 +305,13 @@ def test_every_plain_character_is_harmless() -> None:
     assert not set(plain) & set("<>&\"'\x7f")
     assert all(" " <= character <= "~" for character in plain)
     assert len(plain) == 95 - 5
+
+
+def test_rules_are_shown_with_their_places_and_counts() -> None:
+    shown = words(pages.render("/stats.html", snapshot()))
+    assert "reject **/old/** larbin.conf:12 1,234" in shown
+    many = snapshot(rules={f"reject **.{n}": n for n in range(205)})
+    text = words(pages.render("/stats.html", many))
+    assert "reject **.199" in text and "reject **.200" not in text
+    assert "5 more rules are in /status.json." in text
+    assert "No rules (accept, reject)" in words(pages.render("/stats.html", snapshot(rules={})))
