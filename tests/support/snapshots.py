@@ -256,6 +256,6 @@ def hostile(text: str) -> dict[str, Any]:
     made["history"] = {"minute": {"step_s": 1, "cells": 60, "series": {text: [1, 2, 3]}}}
     made["histograms"] = {text: histogram()}
     made["robots"] = {text: text}
-    made["rules"] = {text: text}
+    made["rules"] = {text: 7}
     made["places_of_rules"] = {text: text}
     return made
