@@ -1,6 +1,6 @@
 """Refreshes of a mirror: what they count as new, changed and gone, and what --purge removes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -260,19 +260,19 @@ class Killed(BaseException):
     """The process ends here."""
 
 
-@pytest.mark.parametrize("after", range(1, 10))
+@pytest.mark.parametrize("after", range(16))
 def test_a_kill_while_purging_leaves_files_and_catalog_in_agreement(
     web: Web, crawl: Worlds, first: World, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
     web.page("a.test/", "/b")
-    purge, calls = Tree.purge, 0
+    purge = Tree.purge
 
-    def killed(tree: Tree, path: str) -> None:
-        nonlocal calls
-        calls += 1
-        if calls == after:
+    def killed(tree: Tree, paths: Iterable[str]) -> None:
+        """Killed when some of the files are removed, or all of them."""
+        files = [*paths]
+        if files:
+            purge(tree, files[:after])
             raise Killed
-        purge(tree, path)
 
     with monkeypatch.context() as patch, pytest.raises(Killed):
         patch.setattr(Tree, "purge", killed)
@@ -284,6 +284,9 @@ def test_a_kill_while_purging_leaves_files_and_catalog_in_agreement(
     second = crawl(PURGE, folder=first.folder, start=Start.RESUME)
     assert files(second) == catalogued(second) == {"a.test/index.html", "a.test/b.html"}
     assert originals(second) == 2
+    left = {path.name for path in root.iterdir() if path.name[0] != "."}
+    assert left == {f"a.test:{web.port}", "index.html"}
+    assert not (root / f"a.test:{web.port}/deep").exists()
 
 
 def test_a_file_that_was_replaced_by_something_else_is_left(

@@ -214,12 +214,12 @@ class Catalog:
         self.base.write("DELETE FROM page WHERE url = ?", url)
         self.base.write("INSERT OR REPLACE INTO purged VALUES (?, ?)", path, url)
 
-    def purged(self, path: str) -> None:
-        """Note that the file `path` is removed."""
-        self.base.write("DELETE FROM purged WHERE path = ?", path)
+    def purged(self) -> None:
+        """Note that the files noted by `purge` are removed."""
+        self.base.write("DELETE FROM purged")
 
     def purging(self) -> list[tuple[str, str]]:
-        """Return the paths noted by `purge` and not yet by `purged`, and their URLs."""
+        """Return the paths noted by `purge` since the last `purged`, and their URLs."""
         return [(path, url) for path, url in self.base.rows("SELECT path, url FROM purged")]
 
     def pages(self, *, linking: bool = True) -> Iterator[Entry]:

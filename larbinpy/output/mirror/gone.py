@@ -16,7 +16,7 @@ from larbinpy.outcome import Outcome
 from larbinpy.output.mirror.account import Kind
 from larbinpy.output.mirror.catalog import Catalog, Entry
 from larbinpy.output.mirror.database import Database
-from larbinpy.output.mirror.originals import Originals
+from larbinpy.output.mirror.originals import Originals, original
 from larbinpy.output.mirror.paths import original_beside
 from larbinpy.output.mirror.tree import Tree
 from larbinpy.page import Page
@@ -27,8 +27,10 @@ from larbinpy.url import Url, host_of
 BEGINNING = 1 << 16
 #: Links that are remembered as seen. Pages of a site link to the same few thousand others.
 _REMEMBERED = 50_000
-#: Pages removed in one transaction.
+#: Rows read at once.
 _BATCH = 100
+#: Pages removed in one step. On a busy disk the removal of a file takes milliseconds.
+_REMOVED = 10
 #: A removal of more files than this, and of more than half of the mirror, is refused: it is
 #: far more likely that the site shows something else for a while.
 _MANY = 10
@@ -141,7 +143,7 @@ class Gone:
         return ""
 
     def _remove(self) -> Iterator[None]:
-        for pairs in self._unasked.batches_to_go(_BATCH):
+        for pairs in self._unasked.batches_to_go(_REMOVED):
             self._catalog.note_change()
             for url, path in pairs:
                 self._catalog.purge(url, path)
@@ -154,13 +156,14 @@ class Gone:
 
     def _clear_away(self) -> None:
         """Remove the files that the catalog notes as purged."""
+        files = []
         for path, url in self._catalog.purging():
             if self._catalog.at(path) is None:
-                self._tree.purge(path)
-                self._tree.purge(original_beside(path))
-                if self._catalog.get(url) is None:
-                    self._originals.remove(url)
-            self._catalog.purged(path)
+                files += [path, original_beside(path)]
+            if self._catalog.get(url) is None:
+                files.append(original(url))
+        self._tree.purge(files)
+        self._catalog.purged()
         self._catalog.commit()
 
 

@@ -20,11 +20,11 @@ class Originals:
         return f"<Originals in {self._tree!r}>"
 
     def write(self, url: str, body: bytes) -> None:
-        self._tree.write(_path(url), zlib.compress(body, _LEVEL))
+        self._tree.write(original(url), zlib.compress(body, _LEVEL))
 
     def read(self, url: str, size: int) -> bytes | None:
         """Return the page, of `size` bytes; None if it is missing or damaged."""
-        packed = self._tree.read(_path(url), _most_packed(size))
+        packed = self._tree.read(original(url), _most_packed(size))
         if packed is None:
             return None
         unpacking = zlib.decompressobj()
@@ -36,13 +36,11 @@ class Originals:
         return body if unpacking.eof and len(body) == size else None
 
     def has(self, url: str) -> bool:
-        return self._tree.size(_path(url)) is not None
-
-    def remove(self, url: str) -> None:
-        self._tree.purge(_path(url))
+        return self._tree.size(original(url)) is not None
 
 
-def _path(url: str) -> str:
+def original(url: str) -> str:
+    """Return the path of the original of the page `url`."""
     name = f"{fingerprint(url):016x}"
     return f"{_FOLDER}/{name[:2]}/{name[2:]}"
 

@@ -5,7 +5,7 @@ A file is complete or missing, and no path leads through a symbolic link: see `i
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from stat import S_ISDIR, S_ISREG
 
@@ -84,19 +84,27 @@ class Tree:
         with suppress(OSError), self._parent(path) as (folder, name):
             discard(name, folder=folder)
 
-    def purge(self, path: str) -> None:
-        """Remove the file `path` and the folders that this empties; nothing if it is no file."""
-        if self.size(path) is None:
-            return
-        with self._parent(path) as (folder, name):
-            os.unlink(name, dir_fd=folder)
-        above, _, _ = path.rpartition("/")
-        # Ends at the first folder that has something else in it.
-        with suppress(OSError):
-            while above:
-                with self._parent(above) as (folder, name):
-                    os.rmdir(name, dir_fd=folder)
-                above, _, _ = above.rpartition("/")
+    def purge(self, paths: Iterable[str]) -> None:
+        """Remove the files `paths`, and folders that this empties; what is no file stays."""
+        folders = set()
+        for path in paths:
+            if self.size(path) is not None:
+                with self._parent(path) as (folder, name):
+                    os.unlink(name, dir_fd=folder)
+            folders.add(path.rpartition("/")[0])
+        # Some file systems read a whole folder to find it is not empty: each is tried once.
+        while folders:
+            emptied = {folder for folder in folders if folder and self._remove_folder(folder)}
+            folders = {folder.rpartition("/")[0] for folder in emptied}
+
+    def _remove_folder(self, path: str) -> bool:
+        """Remove a folder if it is empty; return whether it was."""
+        try:
+            with self._parent(path) as (folder, name):
+                os.rmdir(name, dir_fd=folder)
+        except OSError:
+            return False
+        return True
 
     @contextmanager
     def _parent(self, path: str) -> Iterator[tuple[int, str]]:
