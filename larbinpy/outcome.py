@@ -85,7 +85,7 @@ class Outcome(Enum):
     )
     CHECKED = "checked", "it exists, and its content was not asked for", Trait.ORDINARY
     TRAP = "trap", "it looks like a spider trap"
-    REJECTED = "rejected", "a rule rejects it", Trait.ORDINARY
+    REJECTED = "rejected", "a rule rejects it", Trait.ORDINARY | Trait.SPARED
 
     def __new__(
         cls, name: str, words: str, traits: Trait = _NONE, later: str | None = None

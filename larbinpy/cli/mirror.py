@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -43,15 +44,24 @@ _MIRROR = (
 #: Settings that larbin.conf and the environment contain for other crawls. In a mirror they would
 #: leave out parts of the site, end the crawl early, or use the ports of the other crawl.
 _IGNORED = (
-    *("noExternalLinks", "limitToDomain", "forbiddenExtensions", "specificSearch"),
-    *("pageNoDuplicate", "limitTime", "limitPage", "httpPort", "inputPort"),
+    *("stay", "noExternalLinks", "limitToDomain", "forbiddenExtensions", "specificSearch"),
+    *("pageNoDuplicate", "checkLinks", "limitTime", "limitPage", "limitPageBySite"),
+    *("limitBytesBySite", "httpPort", "inputPort"),
 )
+
+#: The source of rules that are given with --set (`larbinpy.config.rule.Rule`).
+_COMMAND_LINE = "command line"
 
 
 @click.command()
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
 @click.argument("directory", metavar="DIR", shell_complete=folders)
 @pace_options("50", "1s")
+@click.option(
+    "--no-parent",
+    is_flag=True,
+    help="Take only what is below the folder of each URL [stay prefix].",
+)
 @click.option(
     "--purge", is_flag=True, help="In a refresh, remove the files of pages that are gone."
 )
@@ -64,6 +74,7 @@ def mirror(
     urls: tuple[str, ...],
     directory: str,
     depth: str | None,
+    no_parent: bool,
     wait: str | None,
     rate: str | None,
     purge: bool,
@@ -76,7 +87,9 @@ def mirror(
     """Mirror sites below DIR so that they browse offline; run again to refresh them.
 
     The mirror starts at each URL and has all that can be reached from there on the hosts of the
-    URLs, with any path and port.
+    URLs, with any path and port, or with --no-parent below the folders of the URLs: for
+    http://docs.test/guide/a.html, that is /guide/. In both cases it has images, style sheets and
+    other files that its pages need to be displayed, wherever they are.
 
     A refresh fetches what changed. A page that fails keeps its old copy. A page that is gone does,
     too, unless --purge is given: it is gone if the server says so (404, 410), or if a complete
@@ -86,7 +99,7 @@ def mirror(
     Settings in larbin.conf and the environment that choose how to crawl (your name, waits,
     depth, network) apply. Those that choose what to fetch, where to store it, when to stop or
     which ports to open (startUrl, forbiddenExtensions, limitPage and the like) are ignored;
-    --set overrides.
+    --set overrides. Rules (accept, reject) apply from a file that -c names and from --set.
 
     The exit status is 8 if pages need files of a host to be displayed, and none of them came.
     """
@@ -94,7 +107,16 @@ def mirror(
         if report is not None:
             check_writable(report)
         config = configuration(
-            urls, directory, depth, wait, rate, purge, config_file, settings, allow_private
+            urls,
+            directory,
+            depth,
+            no_parent,
+            wait,
+            rate,
+            purge,
+            config_file,
+            settings,
+            allow_private,
         )
         start = _start(directory, config.state_dir)
         if start is Start.RESUME:
@@ -111,6 +133,7 @@ def configuration(
     urls: Sequence[str],
     directory: str,
     depth: str | None,
+    no_parent: bool,
     wait: str | None,
     rate: str | None,
     purge: bool,
@@ -129,15 +152,20 @@ def configuration(
     more = [
         *(("startUrl", url) for url in urls),
         *(("outputDir", directory), ("stateDir", state), *_MIRROR),
+        *([("stay", "prefix")] if no_parent else []),
         *([("purge", "on")] if purge else []),
         *pace(depth, wait, rate),
     ]
     if config_file is None and Path(DEFAULT_FILE).exists():
         complain(f"using the settings in {DEFAULT_FILE}")
-    own = [*more, *((keyword, "") for keyword in _IGNORED)]
+    own = [*((keyword, "") for keyword in _IGNORED), *more]
     asked, config = (
         load_config(config_file, settings, allow_private, each, _DEFAULTS) for each in (more, own)
     )
+    if config_file is None:
+        # A file that is named is meant for this mirror, so its rules apply.
+        given = (rule for rule in config.rules if rule.source == _COMMAND_LINE)
+        config = replace(config, rules=tuple(given))
     taken = texts(config)
     left = [keyword for keyword, text in texts(asked).items() if text != taken[keyword]]
     if left:

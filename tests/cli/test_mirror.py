@@ -200,6 +200,47 @@ def test_several_sites_are_in_one_mirror(world: World) -> None:
     assert f'href="b.test%3A{two.port}/start.html"' in front
 
 
+def test_no_parent_takes_the_folder_and_what_its_pages_need(world: World) -> None:
+    far = world.web(changing({"/far.gif": ok(b"GIF", "image/gif"), "/x": html()}), "b.test")
+    images = f'<img src=/top.gif><img src="{far.url("/far.gif")}"><link rel=stylesheet href=/s.css>'
+    links = f'<a href=2>2</a><a href=/>up</a><a href=/other/>o</a><a href="{far.url("/x")}">x</a>'
+    pages = {
+        "/guide/": ok((images + links).encode()),
+        "/guide/2": html("/guide/deep/3"),
+        "/guide/deep/3": html("/guide/", "/guide2"),
+        "/s.css": ok(b"a { background: url(/css.gif) }", "text/css"),
+        "/top.gif": ok(b"GIF1", "image/gif"),
+        "/css.gif": ok(b"GIF2", "image/gif"),
+        "/": html("/guide/"),
+        "/other/": html("/guide/"),
+        "/guide2": html(),
+    }
+    web = world.web(changing(pages), "a.test")
+    crawler = world.larbinpy(*mirror(world, web.url("/guide/")), "--no-parent")
+    assert crawler.process.returncode == 0, crawler.err
+    found = files(world)
+    pages_and_needs = {"guide/index.html", "guide/2.html", "guide/deep/3.html", "s.css", "far.gif"}
+    assert set(found) == pages_and_needs | {"top.gif", "css.gif"}
+    assert f'<a href="{web.url()}">' in found["guide/index.html"]
+    assert '<a href="2.html">' in found["guide/index.html"]
+
+
+def test_no_parent_is_for_each_of_several_urls(world: World) -> None:
+    pages = {"/a/": html("/a/1", "/b/1", "/c/1"), "/b/": html("/b/1", "/c/1")}
+    pages |= {f"/{name}/1": html() for name in "abc"}
+    web = world.web(changing(pages), "a.test")
+    command = mirror(world, web.url("/a/"), web.url("/b/"))
+    assert world.larbinpy(*command, "--no-parent").process.returncode == 0
+    expected = {"a/index.html", "a/1.html", "b/index.html", "b/1.html"}
+    assert set(files(world)) == expected
+    # What a larger mirror had is not gone when it is refreshed in part.
+    world.larbinpy(*command)
+    assert set(files(world)) == expected | {"c/1.html"}
+    again = world.larbinpy(*command, "--no-parent", "--purge")
+    assert "4 unchanged, 0 gone\n" in again.out
+    assert set(files(world)) == expected | {"c/1.html"}
+
+
 def test_a_refresh_says_what_it_found_and_purges_on_request(world: World) -> None:
     pages = {"/": html("/a", "/b", "/c", "/d"), "/a": ok(b"<p>a"), "/b": ok(b"<p>b")}
     pages |= {"/c": ok(b"<p>c"), "/d": ok(b"<p>d")}
@@ -340,6 +381,20 @@ def test_the_larbin_conf_of_the_program_leaves_a_mirror_complete(
         "larbinpy: ignored for a mirror, unless given with --set: "
         "httpPort, inputPort, forbiddenExtensions, limitPage"
     ]
+
+
+def test_rules_apply_if_they_were_meant_for_the_mirror(configured: Configured) -> None:
+    conf = "reject **.zip\nstay page"
+    said, config = configured(conf=conf)
+    assert (config.rules, config.stay) == ((), "any")
+    assert "ignored for a mirror, unless given with --set: reject, stay" in said
+    said, config = configured("-c", "larbin.conf", conf=conf)
+    assert [rule.pattern for rule in config.rules] == ["**.zip"]
+    assert "--set: stay\n" in said
+    config = configured("--no-parent", "--set", "reject=**.gz", conf=conf)[1]
+    assert [rule.pattern for rule in config.rules] == ["**.gz"]
+    assert config.stay == "prefix"
+    assert configured("--no-parent", "--set", "stay=host")[1].stay == "host"
 
 
 def test_settings_of_what_to_fetch_and_when_to_stop_are_ignored(

@@ -51,7 +51,7 @@ def test_an_unknown_name_is_its_own_words() -> None:
         ),
         (Trait.ROBOTS, "forbiddenRobots fastRobots"),
         (Trait.ORDINARY, "success err30X duplicate badType checked rejected"),
-        (Trait.SPARED, "err30X duplicate"),
+        (Trait.SPARED, "err30X duplicate rejected"),
     ],
 )
 def test_outcomes_having_a_trait(trait: Trait, names: str) -> None:
