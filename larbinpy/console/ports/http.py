@@ -125,7 +125,11 @@ class Site:
             self._fresh_until = self.now + _FRESH
         if key not in self._pages:
             self._pages[key] = pages.render(
-                path, self._snapshot(), span=key[1], with_histograms=self._histograms
+                path,
+                self._snapshot(),
+                span=key[1],
+                with_histograms=self._histograms,
+                with_control=self._posting is not None,
             )
         return self._pages[key]
 

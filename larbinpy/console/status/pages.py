@@ -8,7 +8,7 @@ link. A snapshot may lack any key; its value is then empty.
 from collections.abc import Callable
 
 from larbinpy.console.status import overview
-from larbinpy.console.status.format import Snapshot, moment
+from larbinpy.console.status.format import Snapshot, group, moment
 from larbinpy.console.status.health import Level, findings
 from larbinpy.console.status.links import broken_links
 from larbinpy.console.status.markup import Html, el, raw
@@ -68,12 +68,17 @@ PAGES: dict[str, tuple[str, tuple[Callable[..., Html], ...]]] = {
 
 
 def render(
-    path: str, snapshot: Snapshot, *, span: str | None = None, with_histograms: bool = True
+    path: str,
+    snapshot: Snapshot,
+    *,
+    span: str | None = None,
+    with_histograms: bool = True,
+    with_control: bool = False,
 ) -> str:
     """The page at `path`, a key of `PAGES`, as an HTML document.
 
     `span` is minute, hour or day; anything else means the default. Without histograms their
-    sections are left out, and their own page says so.
+    sections are left out, and their own page says so. `with_control`: commands are accepted.
     """
     name, sections = PAGES[path]
     if not with_histograms:
@@ -87,6 +92,7 @@ def render(
         "body",
         _header(path, snapshot),
         _live(),
+        _control(snapshot) if with_control else None,
         el("main", *content),
         _footer(snapshot),
         raw("script", SCRIPT),
@@ -134,6 +140,46 @@ def _live() -> Html:
     switch = el("label", el("input", id="live", type="checkbox", checked=""), "Live")
     lost = el("p", id="lost", hidden="", role="status")
     return el("div", el("div", switch, id="bar", hidden=""), lost, class_="live")
+
+
+def _control(snapshot: Snapshot) -> Html:
+    """The elements for commands; without the script they stay hidden."""
+    verbs = ("Pause", "Resume", "Stop")
+    buttons = [el("button", verb, type="button", id=verb.lower()) for verb in verbs]
+    token = f"{group(snapshot, 'config').get('stateDir') or 'stateDir'}/token"
+    return el(
+        "section",
+        el(
+            "div",
+            *buttons,
+            el(
+                "form",
+                _field("url", "URL to explain", placeholder="URL"),
+                el("button", "Explain"),
+                id="explain",
+            ),
+        ),
+        el(
+            "form",
+            _field("token", f"Token (the line in {token})", class_="secret"),
+            el("button", "Use"),
+            id="ask",
+            hidden="",
+        ),
+        el("pre", id="answer", hidden="", role="status"),
+        id="control",
+        hidden="",
+        aria_label="Commands",
+    )
+
+
+def _field(name: str, text: str, **attributes: str) -> Html:
+    """A text field whose content browsers do not keep, and its label."""
+    field = el(
+        "input", id=name, name=name, type="text", autocomplete="off", spellcheck="false",
+        autocapitalize="none", **attributes,
+    )  # fmt: skip
+    return el("label", el("span", text), field)
 
 
 def _footer(snapshot: Snapshot) -> Html:

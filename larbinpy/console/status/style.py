@@ -146,6 +146,21 @@ td.w:has(+.w){width:40%}
 details{margin-top:1.2rem}
 summary{cursor:pointer;font-size:.85rem;font-weight:600;color:var(--soft)}
 .none{margin:0;color:var(--soft)}
+#control{max-width:72rem;margin:0 auto 1rem;width:calc(100% - 2rem);padding:.6rem 1.1rem}
+#control div,#control form{display:flex;flex-wrap:wrap;gap:.5rem;align-items:center}
+#control #explain{flex:1 1 18rem;flex-wrap:nowrap}
+#control #ask{margin-top:.6rem}
+#control label{flex:1;min-width:0;font-size:.85rem;color:var(--soft)}
+#explain label span{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
+button,input[type=text]{font:inherit;font-size:.9rem;color:var(--ink);background:var(--page);
+border:1px solid var(--line);border-radius:.4rem;padding:.25rem .7rem}
+button{cursor:pointer;white-space:nowrap}
+button:hover:enabled{border-color:var(--blue);color:var(--blue)}
+button:disabled{opacity:.5;cursor:default}
+input[type=text]{width:100%;min-width:0}
+.secret{-webkit-text-security:disc}
+#answer{margin:.6rem 0 0;font-size:.85rem;white-space:pre-wrap;overflow-wrap:anywhere;
+unicode-bidi:isolate}
 footer{color:var(--soft);font-size:.85rem;padding-bottom:2rem}
 @media (max-width:40rem){
 header,main,footer,.live{padding-left:.7rem;padding-right:.7rem}

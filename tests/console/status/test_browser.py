@@ -8,13 +8,18 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from larbinpy.console.ports.commands import CommandSteps
 from larbinpy.console.ports.http import StatusServer
+from larbinpy.console.ports.posting import Posting
 from larbinpy.console.status.pages import PAGES
 from larbinpy.loop.poller import Poller
 from tests.support.browser import Browser, Tab
+from tests.support.console_loop import FakeCrawl
 from tests.support.snapshots import hostile, snapshot
 
 pytestmark = pytest.mark.slow
+
+TOKEN = "a-token_of-32-bytes"
 
 #: All that may happen to markup in crawled text, tried at once.
 PAYLOAD = (
@@ -23,13 +28,22 @@ PAYLOAD = (
 )
 
 
+class Crawl(FakeCrawl):
+    def explain(self, url: str) -> CommandSteps:
+        why = "it is fetched when its turn comes\u202e"
+        yield {"ok": True, "url": url, "state": "queued", "why": why}
+
+
 class World:
     """A status server and a browser in one loop; `data` is what the server shows next."""
 
     def __init__(self, folder: Path) -> None:
         self.poller = Poller()
         self.data: dict[str, Any] = snapshot()
-        self.server = StatusServer(self.poller, lambda: self.data, "127.0.0.1", 0, True)
+        self.crawl = Crawl()
+        self.server = StatusServer(
+            self.poller, lambda: self.data, "127.0.0.1", 0, True, Posting(self.crawl, TOKEN)
+        )
         try:
             self.browser = Browser(folder, self.poller, self.step)
         except BaseException:
@@ -64,6 +78,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 @pytest.fixture
 def world(running: World) -> World:
     running.show(snapshot())
+    running.crawl.calls.clear()
     return running
 
 
@@ -188,7 +203,8 @@ def test_without_scripts_a_page_is_complete(world: World) -> None:
     tab.without_scripts()
     tab.go(world.url())
     assert "48,213" in tab.run("document.querySelector('main').textContent")
-    assert tab.run("document.getElementById('bar').checkVisibility()") is False
+    for hidden in ("bar", "control"):
+        assert tab.run(f"document.getElementById('{hidden}').checkVisibility()") is False
     assert tab.complaints == []
     tab.close()
 
@@ -200,4 +216,118 @@ def test_light_and_dark(world: World, dark: bool) -> None:
         "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)"
     )
     assert (max(red, green, blue) < 64) is dark
+    tab.close()
+
+
+# Commands.
+
+
+def enter(tab: Tab, form: str, field: str, value: str) -> None:
+    """Type a value into a form and send it, as Enter does."""
+    tab.run(f"document.getElementById('{field}').value = {value!r}")
+    tab.run(f"document.querySelector('#{form} button').click()")
+
+
+def click(tab: Tab, selector: str) -> None:
+    """Click with the mouse: what scripts click counts as no gesture of the user."""
+    box = tab.run(f"document.querySelector({selector!r}).getBoundingClientRect().toJSON()")
+    where = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+    for kind in ("mousePressed", "mouseReleased"):
+        tab.call("Input.dispatchMouseEvent", type=kind, button="left", clickCount=1, **where)
+
+
+def answer(tab: Tab) -> str:
+    return str(tab.run("document.getElementById('answer').textContent"))
+
+
+def test_the_buttons_control_the_crawl_with_the_token_asked_for_once(world: World) -> None:
+    tab = opened(world)
+    assert tab.run("document.getElementById('ask').checkVisibility()") is False
+    tab.run("document.getElementById('pause').click()")
+    assert tab.run("document.activeElement.id") == "token"
+    assert world.crawl.calls == []
+    enter(tab, "ask", "token", TOKEN)
+    tab.until("document.getElementById('answer').textContent === 'Done.'")
+    assert world.crawl.calls == [("pause",)]
+    # The page shows the new state, and offers what may follow.
+    world.show(snapshot(state="paused"))
+    tab.until("document.getElementById('pause').disabled")
+    tab.run("document.getElementById('resume').click()")
+    world.browser.until(lambda: world.crawl.calls[-1:] == [("resume",)])
+    at_rest(tab, world)
+    tab.close()
+
+
+def test_the_token_stays_in_the_memory_of_the_page(world: World) -> None:
+    tab = opened(world)
+    tab.run("document.getElementById('pause').click()")
+    enter(tab, "ask", "token", TOKEN)
+    tab.until("document.getElementById('answer').textContent === 'Done.'")
+    # Other pages are shown within the same document.
+    click(tab, 'nav a[href="/dns.html"]')
+    tab.until("document.title.includes('DNS')")
+    assert tab.run("location.pathname") == "/dns.html"
+    tab.run("document.getElementById('resume').click()")
+    tab.until("document.getElementById('ask').hidden")
+    assert TOKEN not in tab.run("document.documentElement.outerHTML + location.href")
+    assert TOKEN not in "".join(tab.requests)
+    assert tab.run("document.getElementById('token').value") == ""
+    tab.run("history.back()")
+    tab.until("document.title.includes('Overview')")
+    at_rest(tab, world)
+    kept = "localStorage.length + sessionStorage.length + document.cookie.length"
+    assert tab.run(kept) == 0
+    # A new document has forgotten it.
+    tab.go(world.url())
+    tab.run("document.getElementById('pause').click()")
+    assert tab.run("document.getElementById('ask').checkVisibility()")
+    tab.close()
+
+
+def test_a_wrong_token_is_asked_for_again(world: World) -> None:
+    tab = opened(world)
+    tab.run("document.getElementById('pause').click()")
+    enter(tab, "ask", "token", "guessed")
+    tab.until("document.getElementById('answer').textContent.includes('not the token')")
+    assert tab.run("document.getElementById('ask').checkVisibility()")
+    assert world.crawl.calls == []
+    tab.close()
+
+
+def test_stop_asks_before_it_stops(world: World) -> None:
+    tab = opened(world)
+    tab.run("window.confirm = () => false, true")
+    tab.run("document.getElementById('stop').click()")
+    assert tab.run("document.getElementById('ask').hidden")
+    tab.run("window.confirm = () => true, true")
+    tab.run("document.getElementById('stop').click()")
+    enter(tab, "ask", "token", TOKEN)
+    world.browser.until(lambda: world.crawl.calls == [("stop",)])
+    tab.close()
+
+
+def test_the_page_explains_a_url_and_its_text_stays_text(world: World) -> None:
+    tab = opened(world, width=390)
+    enter(tab, "explain", "url", f" http://a.test/{PAYLOAD} ")
+    enter(tab, "ask", "token", TOKEN)
+    tab.until("document.getElementById('answer').textContent.includes('its turn')")
+    assert "onerror=alert(2)" in answer(tab)
+    assert "\u202e" not in answer(tab)
+    assert tab.run("document.getElementById('answer').children.length") == 0
+    assert tab.run("document.documentElement.scrollWidth") == 390
+    at_rest(tab, world)
+    tab.close()
+
+
+def test_a_page_of_another_origin_cannot_send_commands(world: World) -> None:
+    """Not even one that knows the token."""
+    tab = opened(world)
+    url = world.url("/control").replace("127.0.0.1", "localhost")
+    headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+    for mode in ("cors", "no-cors"):
+        sent = (
+            f"fetch({url!r}, {{method: 'POST', mode: {mode!r}, headers: {headers}, body: '{{}}'}})"
+        )
+        assert tab.run(f"{sent}.then(() => 'sent', () => 'refused')") == "refused"
+    assert world.crawl.calls == []
     tab.close()
