@@ -18,6 +18,7 @@ from larbinpy.console.status.format import (
 from larbinpy.console.status.health import findings
 from larbinpy.console.status.markup import Child, Html, el, join
 from larbinpy.console.text import estimate
+from larbinpy.exit_status import CrawlState
 
 #: The time at the left end of a plot, by span.
 SINCE = {"minute": "1 min ago", "hour": "1 h ago", "day": "24 h ago"}
@@ -78,7 +79,9 @@ def health(snapshot: Snapshot) -> Html:
         el("li", el("b", level.value, class_=level.name.lower()), " ", text)
         for level, text in found
     ]
-    if waits_for := snapshot.get("waits_for"):
+    # Other states have a finding of their own.
+    waits_for = snapshot.get("waits_for")
+    if waits_for and snapshot.get("state") == CrawlState.RUNNING.value:
         items.insert(0, el("li", el("b", "Now", class_="note"), " ", waits_for))
     return el(
         "section", el("h2", "Findings", class_="unseen"), el("ul", *items), class_="health",

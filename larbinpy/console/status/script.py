@@ -105,8 +105,10 @@ function worded(found) {
   if (!found.why) return "Done.";
   const lines = [found.url, found.state + (found.paused ? ", and the crawl is paused" : "") +
     ": " + found.why];
-  for (const key of ["rule", "line", "queue", "ahead", "waits_for", "until", "attempt"])
-    if (key in found) lines.push("  " + key.replace("_", " ") + ": " + found[key]);
+  const names = {rule: "rule", line: "line", queue: "queue", ahead: "ahead of it",
+    waits_for: "waits for", until: "until", attempt: "tries made"};
+  for (const key in names)
+    if (key in found) lines.push("  " + names[key] + ": " + found[key]);
   if (found.site) lines.push("  site: " + found.site.site + ", " + found.site.state + ", " +
     found.site.waiting + " waiting, every " + found.site.delay_s + " s");
   return lines.join("\n");

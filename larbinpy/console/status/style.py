@@ -150,6 +150,8 @@ summary{cursor:pointer;font-size:.85rem;font-weight:600;color:var(--soft)}
 #control div,#control form{display:flex;flex-wrap:wrap;gap:.5rem;align-items:center}
 #control #explain{flex:1 1 18rem;flex-wrap:nowrap}
 #control #ask{margin-top:.6rem}
+#control label span{display:block;margin-bottom:.2rem}
+#control #ask{align-items:end}
 #control label{flex:1;min-width:0;font-size:.85rem;color:var(--soft)}
 #explain label span{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 button,input[type=text]{font:inherit;font-size:.9rem;color:var(--ink);background:var(--page);
@@ -164,6 +166,7 @@ unicode-bidi:isolate}
 footer{color:var(--soft);font-size:.85rem;padding-bottom:2rem}
 @media (max-width:40rem){
 header,main,footer,.live{padding-left:.7rem;padding-right:.7rem}
+#control{width:calc(100% - 1.4rem)}
 section{padding:.8rem .8rem}
 header nav{margin:.6rem 0 .7rem -.5rem;font-size:.95rem}
 nav a{padding:.25rem .5rem}

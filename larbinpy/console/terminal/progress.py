@@ -21,10 +21,9 @@ _EVERY = 8.0
 #: The size of a terminal that reports none; tqdm would show nothing.
 _SHAPE = {"ncols": 80, "nrows": 24}
 
-#: The bar of a crawl, with and without limitPage. tqdm's own estimate of the time that is left
-#: is not shown: it jumps with the pace.
-_LIMITED = "{{l_bar}}{{bar}}| {{n_fmt}}/{{total_fmt}} [{{elapsed}}{}{{postfix}}]"
-_UNLIMITED = "{{n_fmt}}{{unit}} [{{elapsed}}{}{{postfix}}]"
+#: The bar of a crawl, with and without limitPage. Rates and estimates are those of the snapshot.
+_LIMITED = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
+_UNLIMITED = "{n_fmt}{unit} [{elapsed}{postfix}]"
 _COMMA = ", "
 #: Columns for the text beside the bar, even if it is cut.
 _LEAST = 20
@@ -194,33 +193,30 @@ class BarProgress:
         self._stream = stream
         self._limit = limit
         self._earlier = 0
-        self._whole = _LIMITED if limit else _UNLIMITED
         self._bar = _bar(stream, limit, " pages")
+        self._bar.bar_format = _LIMITED if limit else _UNLIMITED
 
     def update(self, snapshot: Snapshot) -> None:
-        totals = snapshot.get("totals") or {}
-        # While it waits, the rate makes room for the reason.
-        rate = "" if snapshot.get("waits_for") else ", {rate_fmt}"
-        self._bar.bar_format = self._whole.format(rate)
-        self._bar.set_postfix_str(printable(_postfix(snapshot), self._room()), refresh=False)
-        success = totals.get("success") or 0
-        self._begin_at(success - _run(snapshot, "success"))
+        pages = (snapshot.get("totals") or {}).get("success") or 0
+        self._begin_at(pages - _run(snapshot, "success"))
+        text = printable(_postfix(snapshot), self._room(pages))
+        self._bar.set_postfix_str(text, refresh=False)
         with reader_may_leave(self._stream):
-            self._bar.update(success - self._bar.n)
+            self._bar.update(pages - self._bar.n)
 
     def _begin_at(self, earlier: int) -> None:
-        """Show that so many pages came from earlier runs: not in the rate, nor in the limit."""
+        """Show that so many pages came from earlier runs: not in the limit."""
         if earlier != self._earlier:
             self._earlier = self._bar.initial = self._bar.n = earlier
             self._bar.total = self._limit and self._limit + earlier
 
-    def _room(self) -> int | None:
+    def _room(self, pages: int) -> int | None:
         """Columns for the text beside the counts; None if tqdm cuts it, as it does with a bar."""
-        if self._whole is _LIMITED:
+        if self._bar.total:
             return None
         self._bar.set_postfix_str("", refresh=False)
-        columns = self._bar.format_dict["ncols"] or _SHAPE["ncols"]
-        return max(columns - len(str(self._bar)) - len(_COMMA), _LEAST)
+        taken = len(str(self._bar)) - len(str(self._bar.n)) + len(f"{pages}{_COMMA}")
+        return max((self._bar.format_dict["ncols"] or _SHAPE["ncols"]) - taken, _LEAST)
 
     def say(self, line: str) -> None:
         """Write a line above the bar."""
@@ -235,17 +231,21 @@ class BarProgress:
 
 
 def _postfix(snapshot: Snapshot) -> str:
-    """The figures beside the bar. A terminal has no room for them and a sentence."""
+    """The figures beside the bar, the most important ones first, as the end may be cut."""
     totals, rates = snapshot.get("totals") or {}, snapshot.get("rates") or {}
     outlook = _outlook(snapshot)
     queued = f"{_count(totals, 'urls_queued')} queued"
     if snapshot.get("waits_for"):
-        parts = [queued, *outlook]
-    else:
-        state = snapshot.get("state")
-        replies = f"{_count(totals, 'pages')} replies"
-        parts = [replies, queued, f"{size(rates.get('bytes') or 0)}/s", *outlook]
-        parts += [] if state == "running" else [str(state)]
+        return _COMMA.join([*outlook, queued])
+    state = snapshot.get("state")
+    parts = [
+        *([] if state == "running" else [str(state)]),
+        f"{_count(rates, 'success')} pages/s",
+        *outlook,
+        f"{_count(totals, 'pages')} replies",
+        queued,
+        f"{size(rates.get('bytes') or 0)}/s",
+    ]
     return _COMMA.join(parts)
 
 

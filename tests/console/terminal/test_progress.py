@@ -1,5 +1,6 @@
 import io
 import threading
+from typing import Any
 
 import pytest
 
@@ -73,7 +74,7 @@ def test_a_bar_on_a_terminal() -> None:
     shown = out.getvalue()
     # limitPage counts what was a success.
     assert "44907/50000" in shown
-    assert "48,213 replies, 342,809 queued" in shown
+    assert "17.1 pages/s, 48,213 replies" in shown
     assert "paused" in shown
 
 
@@ -84,6 +85,32 @@ def test_a_bar_goes_on_where_the_runs_before_have_ended() -> None:
     progress.close()
     # limitPage is that of this run.
     assert "44907/45000" in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("changes", "shown"),
+    [
+        ({"waits_for": "docs.test: waitDuration, next request in 22 s"}, "22 s, 342,8"),
+        ({"waits_for": "x" * 200}, "[00:00, xxxxxxxx"),
+        ({"left_s": 725.0, "rates": {}}, "0 pages/s, about 12 min left, 48,213 replies"),
+    ],
+)
+def test_the_bar_says_what_it_waits_for_and_fits_the_terminal(
+    changes: dict[str, Any], shown: str
+) -> None:
+    out = Terminal()
+    progress = make_progress("bar", out, None)
+    progress.update(snapshot(**changes))
+    progress.close()
+    line = out.getvalue().rpartition("\r")[2].rstrip()
+    assert shown in line
+    assert len(line) <= 80
+
+
+def test_the_status_line_has_the_outlook() -> None:
+    line = status_line(snapshot(waits_for="disk full", left_s=725.0))
+    assert line.endswith("  about 12 min left  disk full")
+    assert "left" not in status_line(snapshot(left_s=0.0))
 
 
 def test_a_bar_without_a_limit_starts_no_thread() -> None:
