@@ -84,6 +84,7 @@ class Outcome(Enum):
         Trait.MISSED,
     )
     CHECKED = "checked", "it exists, and its content was not asked for", Trait.ORDINARY
+    SITE_LIMIT = "siteLimit", "its site has reached a limit", Trait.ORDINARY | Trait.SPARED
     TRAP = "trap", "it looks like a spider trap"
     REJECTED = "rejected", "a rule rejects it", Trait.ORDINARY | Trait.SPARED
 

@@ -30,6 +30,11 @@ class Hours:
     def show(self) -> str:
         return ",".join(f"{_clock(start)}-{_clock(end)}" for start, end in self.ranges)
 
+    def in_words(self) -> str:
+        """The hours within a sentence."""
+        ranges = (f"between {_clock(start)} and {_clock(end)}" for start, end in self.ranges)
+        return " or ".join(ranges)
+
     def are_open(self, wall: float) -> bool:
         """Whether requests may be sent at the Unix time `wall`."""
         local = datetime.fromtimestamp(wall)

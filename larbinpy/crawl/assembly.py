@@ -31,12 +31,13 @@ from larbinpy.crawl.on_disk import OnDisk, locked
 from larbinpy.crawl.own_plug import LinkFilter, RequestChanger
 from larbinpy.crawl.ports import Ports
 from larbinpy.crawl.requests import ChangedRequests, Requests
+from larbinpy.crawl.site_book import HoursListener, SiteBook
+from larbinpy.crawl.site_configs import SiteConfigs
 from larbinpy.crawl.surroundings import Surroundings
 from larbinpy.frontier.folding import Folding
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.ip_sites import IPSites
-from larbinpy.frontier.lifecycle import SiteLifecycle, SiteSettings
-from larbinpy.frontier.politeness import Waits
+from larbinpy.frontier.lifecycle import AddressSettings, SiteLifecycle
 from larbinpy.frontier.scope import Scope, ScopeSettings
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
@@ -49,6 +50,7 @@ from larbinpy.parse import read
 from larbinpy.stats.counters import Stats
 from larbinpy.storage.files import Reserve
 from larbinpy.storage.seen import Seen
+from larbinpy.storage.site_counts import SiteCounts
 from larbinpy.storage.state import Start, State, StateError
 from larbinpy.storage.store import Store
 from larbinpy.url import Url
@@ -82,6 +84,8 @@ class Assembly:
         self.disk_pause = DiskPause(around.clock)
         self.stats = Stats(around.clock(), around.wall())
         self.logins = Logins(Path(config.state_dir))
+        self._sites = SiteConfigs(config)
+        self._book = SiteBook(config, self._sites)
         self._open_network()
         self._make_frontier(own_output)
         self._make_saved_values(fixed)
@@ -98,7 +102,13 @@ class Assembly:
         around, config = self._around, self._config
         tuning = around.tuning
         self._network = Network(
-            config, self.logins, around.poller, around.closing, tuning.open_files, tuning.dns_tries
+            config,
+            self.logins,
+            self._sites,
+            around.poller,
+            around.closing,
+            tuning.open_files,
+            tuning.dns_tries,
         )
         # From here on pagesConnexions is the number that the limit of open files permits.
         self.handles = self._network.fetcher.size
@@ -106,13 +116,12 @@ class Assembly:
 
     def _make_frontier(self, own_output: Output | None) -> None:
         config, tuning = self._config, self._around.tuning
-        self._waits = Waits(config.wait_duration, config.max_wait)
         folder = Path(config.state_dir)
         wants = own_output.wants if isinstance(own_output, LinkFilter) else None
         self.frontier = make_frontier(
             config,
             folder,
-            self._waits,
+            self._book,
             tuning.is_public,
             self._around.wall(),
             tuning.frontier,
@@ -127,7 +136,7 @@ class Assembly:
             self._config,
             fixed,
             self.mode,
-            self._waits,
+            self._book,
             self.frontier,
             network.fetcher,
             clock=clock,
@@ -213,7 +222,10 @@ class Assembly:
         refresher, tuning = self._output.refresher, around.tuning
         types = _make_types(config)
         scope, options = self.frontier.view.scope, network.options.of
-        requests = Requests(types, scope, config.max_page_size, options, refresher)
+        listeners = [*self._ports.listeners]
+        if self._book.has_hours:
+            listeners.append(HoursListener(self._book, around.wall))
+        requests = Requests(types, scope, self._sites.most_bytes, options, refresher)
         make_intake: Callable[..., Intake] = Intake
         if config.check_links:
             check = LinkCheck(scope.area)
@@ -221,9 +233,13 @@ class Assembly:
         if self._changer is not None:
             requests = ChangedRequests(requests, self._changer)
         intake = make_intake(
-            _intake_settings(config),
+            IntakeSettings(
+                ignores_robots=self._sites.ignores_robots,
+                no_duplicate=config.page_no_duplicate,
+                specific_search=config.specific_search,
+            ),
             self.frontier,
-            partial(read, agent=config.user_agent),
+            lambda page: read(page, self._sites.agent(page.url.site)),
             network.names,
             types,
             self._output,
@@ -246,7 +262,7 @@ class Assembly:
             intake,
             self._output,
             self.stats,
-            self._ports.listeners,
+            listeners,
             clock=around.clock,
         )
         self.stopping = Stopping(
@@ -280,7 +296,7 @@ class Assembly:
 def make_frontier(
     config: Config,
     folder: Path,
-    waits: Waits,
+    book: SiteBook,
     is_public: Callable[[str], bool],
     wall: float,
     sizes: FrontierSizes = DEFAULT_SIZES,
@@ -290,25 +306,13 @@ def make_frontier(
 
     See `Frontier` for `wants`.
     """
-    connexions = config.max_connexions_by_site
-    ip_sites = IPSites(waits, config.wait_by, connexions, config.pages_connexions, sizes)
-
-    sites = SiteLifecycle(
-        SiteSettings(
-            agent=config.user_agent,
-            waits=waits,
-            retries=config.retries,
-            retry_wait=config.retry_wait,
-            address_time=config.dns_cache_time,
-            ignore_robots=config.ignore_robots,
-            permit=permitting(config, is_public),
-        ),
-        ip_sites,
-        sizes,
-    )
+    ip_sites = IPSites(book.waits, config.wait_by, config.pages_connexions, sizes)
+    counts = SiteCounts(folder)
+    addresses = AddressSettings(config.dns_cache_time, permitting(config, is_public))
+    sites = SiteLifecycle(book.settings_of, addresses, counts, ip_sites, sizes)
     store = Store(folder)
     return Frontier(
-        _make_scope(config),
+        _make_scope(config, book),
         Traps(TrapSettings(config.traps, config.limit_by_shape), wall),
         Folding(config.drop_parameters),
         store,
@@ -317,15 +321,17 @@ def make_frontier(
         Sequencer(store, config.max_urls_by_site, sizes),
         sites,
         ip_sites,
+        counts,
         sizes,
         wants,
     )
 
 
-def _make_scope(config: Config) -> Scope:
+def _make_scope(config: Config, book: SiteBook) -> Scope:
     return Scope(
         ScopeSettings(
             depth_in_site=config.depth_in_site,
+            depth_of=(lambda key: book.settings_of(key).depth) if config.site_blocks else None,
             depth_by_site=config.depth_by_site,
             no_external_links=config.no_external_links,
             lock_site=config.lock_site,
@@ -353,14 +359,6 @@ def _make_types(config: Config) -> Types:
 
 def _specific(config: Config) -> Sequence[tuple[str, str]]:
     return config.specific_set if config.specific_search else ()
-
-
-def _intake_settings(config: Config) -> IntakeSettings:
-    return IntakeSettings(
-        ignore_robots=config.ignore_robots,
-        no_duplicate=config.page_no_duplicate,
-        specific_search=config.specific_search,
-    )
 
 
 # The ports and the terminal.

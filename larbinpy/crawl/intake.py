@@ -39,7 +39,8 @@ class Expect(Protocol):
 class IntakeSettings:
     """The settings that decide how a page is processed."""
 
-    ignore_robots: bool = False
+    #: Whether ignoreRobots holds for a site, by its key.
+    ignores_robots: Callable[[str], bool] = lambda _site: False
     #: pageNoDuplicate.
     no_duplicate: bool = False
     #: Only pages of specificSet go to the output.
@@ -161,7 +162,8 @@ class Intake:
         """
         page.charset = parsed.charset
         page.list_links = partial(urls, parsed.links)
-        kept = not parsed.noindex or self._settings.ignore_robots
+        ignores_robots = self._settings.ignores_robots(page.url.site)
+        kept = ignores_robots or not parsed.noindex
         if kept and (not self._settings.specific_search or self._types.specific(page.type)):
             self._output(page, self._output_plug.loaded)
         self._link_notes.page(page.url.href, parsed.links)
@@ -169,11 +171,11 @@ class Intake:
             self._frontier.remember(digests)
         self._frontier.finished(page, now, self._wall())
         self._stats.links += len(parsed.links)
-        self._admit(page.url, self._followed(parsed), now)
+        self._admit(page.url, self._followed(parsed, ignores_robots), now)
 
-    def _followed(self, parsed: Parsed) -> Sequence[Link]:
+    def _followed(self, parsed: Parsed, ignores_robots: bool) -> Sequence[Link]:
         """The links of a page that the crawl may follow."""
-        if self._settings.ignore_robots:
+        if ignores_robots:
             return parsed.links
         return [] if parsed.nofollow else endorsed(parsed.links)
 

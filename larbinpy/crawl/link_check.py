@@ -93,6 +93,6 @@ class CheckIntake(Intake):
                 page.outcome = Outcome.CHECKED
         super()._process(page, now)
 
-    def _followed(self, parsed: Parsed) -> Sequence[Link]:
+    def _followed(self, parsed: Parsed, ignores_robots: bool) -> Sequence[Link]:
         """Links with rel=nofollow may be broken, too."""
-        return [] if parsed.nofollow and not self._settings.ignore_robots else parsed.links
+        return [] if parsed.nofollow and not ignores_robots else parsed.links

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from larbinpy.config import SETTINGS, Config, ConfigError, change
 from larbinpy.crawl.mode import Mode
+from larbinpy.crawl.site_book import SiteBook
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.politeness import Waits
 from larbinpy.frontier.traps import TrapSettings
 from larbinpy.loop.clock import Clock
 from larbinpy.storage.state import SavedValue
@@ -25,7 +25,7 @@ class LiveSettings(SavedValue):
         config: Config,
         fixed: Collection[str],
         mode: Mode,
-        waits: Waits,
+        book: SiteBook,
         frontier: Frontier,
         fetcher: Fetcher,
         *,
@@ -34,7 +34,7 @@ class LiveSettings(SavedValue):
         self.config = config
         self._fixed = {keyword.lower() for keyword in fixed}
         self._mode = mode
-        self._waits = waits
+        self._book = book
         self._frontier = frontier
         self._fetcher = fetcher
         self._clock = clock
@@ -50,7 +50,7 @@ class LiveSettings(SavedValue):
 
     def set(self, key: str, value: str) -> str | None:
         """Change a setting from the next request on; return the reason if that is refused."""
-        before = self._waits.least
+        before = self._book.waits.least
         try:
             config = change(replace(self.config, max_wait=self._max_wait), key, value)
         except ConfigError as error:
@@ -62,8 +62,7 @@ class LiveSettings(SavedValue):
             self._frontier.drop_parameters(config.drop_parameters)
         self.config = config
         self._changed[SETTINGS[key.lower()].keyword] = value
-        self._waits.least = config.wait_duration
-        self._waits.most = config.max_wait
+        self._book.change(config)
         if config.wait_duration < before:
             self._frontier.shorten_waits(self._clock())
         self._frontier.guard(TrapSettings(config.traps, config.limit_by_shape))

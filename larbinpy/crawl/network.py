@@ -9,6 +9,7 @@ from larbinpy.config import Config
 from larbinpy.crawl.logins import Logins
 from larbinpy.crawl.request_options import SiteOptions
 from larbinpy.crawl.resolver import make_resolver
+from larbinpy.crawl.site_configs import SiteConfigs
 from larbinpy.dns.lookup import TRIES, Answer
 from larbinpy.dns.resolver import OnFound, Resolver
 from larbinpy.fetch.fetcher import CONNECTIONS_PER_HANDLE, Fetcher
@@ -103,6 +104,7 @@ class Network:
         self,
         config: Config,
         logins: Logins,
+        sites: SiteConfigs,
         poller: Poller,
         closing: ExitStack,
         open_files: Callable[[int], int],
@@ -111,13 +113,13 @@ class Network:
         wanted = config.pages_connexions
         limit = open_files(max(_FILES, OTHER_FILES + wanted * CONNECTIONS_PER_HANDLE))
         most = max(1, (limit - OTHER_FILES) // CONNECTIONS_PER_HANDLE)
-        self.options = SiteOptions(config, logins)
+        self.options = SiteOptions(config, logins, sites)
         self.fetcher = Fetcher(poller, _fetch_settings(config, most))
         closing.callback(self.fetcher.close)
         self.resolver = make_resolver(config, poller, dns_tries)
         closing.callback(self.resolver.close)
         self.names: Names = self.resolver
-        if config.proxy:
+        if any(each.proxy for each in (config, *sites.each_block())):
             self.names = ProxyNames(self.resolver, self.options.is_direct)
 
     def __repr__(self) -> str:

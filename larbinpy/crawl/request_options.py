@@ -1,12 +1,12 @@
 """The options of requests: what is sent to each site, and on which way."""
 
 import socket
-from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from larbinpy.config import Config, ConfigError
 from larbinpy.config.request_kinds import Proxy
 from larbinpy.crawl.logins import Logins
+from larbinpy.crawl.site_configs import SiteConfigs
 from larbinpy.fetch.settings import RequestOptions
 from larbinpy.url import split
 
@@ -17,28 +17,24 @@ _MOST_SITES = 20_000
 class SiteOptions:
     """The options of the requests to each site, made when a site is first asked.
 
-    `config_at` returns the settings for a host and its port; it treats all ports but `ports`
-    alike. Equal options are one object. While
-    no site differs from another, all have one object, which costs a request nothing.
-    Raises ConfigError for settings that cannot work on this machine.
+    Equal options are one object. While no site differs from another, all have one object, which
+    costs a request nothing. Raises ConfigError for settings that cannot work on this machine.
     """
 
-    def __init__(
-        self,
-        config: Config,
-        logins: Logins,
-        config_at: Callable[[str, int], Config] | None = None,
-        ports: Iterable[int] = (),
-    ) -> None:
+    def __init__(self, config: Config, logins: Logins, sites: SiteConfigs) -> None:
         self._logins = logins
-        self._config_at = config_at or (lambda _host, _port: config)
-        self._uniform = config_at is None and not (config.proxy and config.no_proxy)
-        self._ports = {0, *ports, *(p.port for p in config.no_proxy if p.port)}
+        self._config_at = sites.config_at
+        self._uniform = not config.site_blocks and not (config.proxy and config.no_proxy)
+        # The settings of a host are the same on all other ports.
+        self._ports = {0, *sites.ports, *(p.port for p in config.no_proxy if p.port)}
         self._proxies: dict[Proxy, tuple[str, str]] = {}
         self._same: dict[RequestOptions, RequestOptions] = {}
         self._by_site: dict[str, RequestOptions] = {}
         self._everywhere: RequestOptions | None = None
-        _check_sources(config)
+        for each in (config, *sites.each_block()):
+            _check_sources(each)
+            if each.proxy:
+                self._way_to(each.proxy)
         self._usual = self._made(config, direct=False)
         self._forget()
         logins.on_change = self._forget

@@ -19,30 +19,32 @@ ROBOTS_SIZE = MAX_SIZE + 1
 
 
 class Requests:
-    """Makes requests. `max_page_size` in bytes; `options` returns those of a site key."""
+    """Makes requests. `most_bytes` returns the maxPageSize of a site key, `options` its options."""
 
     def __init__(
         self,
         types: Types,
         scope: Scope,
-        max_page_size: int,
+        most_bytes: Callable[[str], int],
         options: Callable[[str], RequestOptions],
         refresher: Refresher = NO_REFRESH,
     ) -> None:
         self._types = types
         self._scope = scope
-        self._max_page_size = max_page_size
+        self._most_bytes = most_bytes
         self._options = options
         self._refresher = refresher
 
     def make(self, url: Url, address: str) -> Request:
         """The request for `url` at `address`."""
-        options = self._options(url.site)
+        site = url.site
+        options = self._options(site)
         if url.robots_for is not None:
             return Request(url, address, any_reply, ROBOTS_SIZE, options)
-        accept = partial(self._refuse, url, self._max_page_size)
+        most = self._most_bytes(site)
+        accept = partial(self._refuse, url, most)
         conditions = self._refresher.conditions(url.href)
-        return Request(url, address, accept, self._max_page_size, options, conditions)
+        return Request(url, address, accept, most, options, conditions)
 
     def _refuse(self, url: Url, max_size: int, media_type: str, size: int | None) -> Refusal | None:
         """Why the body of a reply for `url` is not received; None if it is.

@@ -10,6 +10,7 @@ from larbinpy.config import Config
 from larbinpy.crawl.logins import Logins
 from larbinpy.crawl.media_types import any_reply
 from larbinpy.crawl.network import Names, Network, permitting, raise_open_files
+from larbinpy.crawl.site_configs import SiteConfigs
 from larbinpy.dns.address import is_public
 from larbinpy.dns.lookup import Answer
 from larbinpy.fetch.fetcher import Fetcher
@@ -20,7 +21,7 @@ from larbinpy.outcome import READABLE, Outcome
 from larbinpy.page import Page
 from larbinpy.parse import read
 from larbinpy.parse.link import urls
-from larbinpy.url import Url, typed
+from larbinpy.url import Url, site_of, typed
 
 
 def fetch_one(text: str, config: Config) -> dict[str, object]:
@@ -35,9 +36,11 @@ def fetch_one(text: str, config: Config) -> dict[str, object]:
         return describe(Page(Url(text, 0), Outcome.BAD_URL))
     logins = Logins(Path(config.state_dir))
     logins.learn(text)
+    sites = SiteConfigs(config)
+    config = sites.of(site_of(href)).config
     with ExitStack() as closing:
         poller = closing.enter_context(contextlib.closing(Poller()))
-        network = Network(config, logins, poller, closing, raise_open_files)
+        network = Network(config, logins, sites, poller, closing, raise_open_files)
         page = fetch(Url(href, 0, attempt=1), config, poller, network)
     if page.body and (page.outcome in READABLE or page.outcome is Outcome.EARLY_STOP):
         parsed = read(page, config.user_agent)

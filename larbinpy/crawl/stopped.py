@@ -5,8 +5,9 @@ from pathlib import Path
 
 from larbinpy.config import Config
 from larbinpy.crawl.assembly import make_frontier
+from larbinpy.crawl.site_book import SiteBook
+from larbinpy.crawl.site_configs import SiteConfigs
 from larbinpy.dns.address import is_public
-from larbinpy.frontier.politeness import Waits
 from larbinpy.loop.clock import clock, wall
 from larbinpy.observe.explain import explain
 from larbinpy.observe.log_search import StoppedLog
@@ -22,8 +23,9 @@ def explain_stopped(config: Config, text: str) -> dict[str, object]:
     folder = Path(config.state_dir)
     state = State(folder)
     with state.at_rest(), state.reading() as manifest:
-        waits = Waits(config.wait_duration, config.max_wait)
-        frontier = make_frontier(config, folder, waits, is_public, wall())
+        frontier = make_frontier(
+            config, folder, SiteBook(config, SiteConfigs(config)), is_public, wall()
+        )
         with closing(frontier):
             frontier.read(manifest, clock())
             log = StoppedLog(folder / "crawl.jsonl")

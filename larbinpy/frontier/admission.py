@@ -61,7 +61,7 @@ class Admission:
         if not (fresh or again):
             return Outcome.URL_DUP
         self.has_repeats = self.has_repeats or not fresh
-        depth = self._scope.depth_in_site if depth is None else depth
+        depth = self._scope.full_depth(href) if depth is None else depth
         return Url(href, depth, priority=priority, seed=True)
 
     def links(self, parent: Url, links: Sequence[Link], *, redirect: bool) -> list[Url]:
@@ -174,4 +174,4 @@ class AskingAdmission(Admission):
         return wanted
 
     def asks(self, href: str) -> bool:
-        return self._wants(Url(href, self._scope.depth_in_site))
+        return self._wants(Url(href, self._scope.full_depth(href)))

@@ -74,9 +74,11 @@ class DistinctCounter:
     def __repr__(self) -> str:
         return f"<DistinctCounter {self.count}>"
 
-    def add(self, key: str) -> None:
-        """Count `key`, unless it was evicted before."""
-        self.count += not (self._evicted and key in self._evicted)
+    def add(self, key: str) -> bool:
+        """Count `key`, unless it was evicted before; return whether it is new."""
+        fresh = not (self._evicted and key in self._evicted)
+        self.count += fresh
+        return fresh
 
     def forget(self, key: str) -> None:
         """Note that `key` is evicted, so that it is not counted again when it comes back."""

@@ -25,6 +25,7 @@ from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.parse import Kind, Link
 from larbinpy.storage.seen import Seen
+from larbinpy.storage.site_counts import SiteCounts
 from larbinpy.storage.state import SavedPart, SavedValue
 from larbinpy.storage.store import KEY, Store
 from larbinpy.url import Url, resolve
@@ -54,6 +55,7 @@ class Frontier:
         sequencer: Sequencer,
         lifecycle: SiteLifecycle,
         ip_sites: IPSites,
+        counts: SiteCounts,
         sizes: FrontierSizes = DEFAULT_SIZES,
         wants: Callable[[Url], bool] | None = None,
     ) -> None:
@@ -69,6 +71,8 @@ class Frontier:
         self._names = lifecycle.names
         self._ip_sites = ip_sites
         self._addresses = ip_sites.registry
+        # Pages and bytes of sites with limits.
+        self._counts = counts
         self._traps = traps
         self._admission = Admission(scope, seen, traps, folding)
         if wants is not None:
@@ -150,6 +154,7 @@ class Frontier:
         self._seen.step()
         self._digests.step()
         self._lifecycle.wake(now)
+        self._ip_sites.wake(self._sizes.wakes)
         if now >= self._look_at:
             self._look_at = now + _STEP_INTERVAL
             self._registry.look_around(now)
@@ -259,7 +264,12 @@ class Frontier:
 
     def parts(self) -> dict[str, SavedPart]:
         """The parts of the frontier that save themselves, by their keys in the manifest."""
-        return {KEY: self._store, "seen": self._seen, "digests": self._digests}
+        return {
+            KEY: self._store,
+            "seen": self._seen,
+            "digests": self._digests,
+            "site_counts": self._counts,
+        }
 
     def values(self) -> dict[str, SavedValue]:
         """The parts that are saved in the manifest itself, by their keys there."""
@@ -277,6 +287,7 @@ class Frontier:
         for key, value in self.values().items():
             if key in manifest:  # states of earlier versions lack some
                 value.load(manifest[key], now)
+        self._counts.load(manifest.get("site_counts"))
         self._seen.read(manifest["seen"])
         self._store.load(manifest[KEY])
 
@@ -288,5 +299,6 @@ class Frontier:
             self._addresses.let_rest(now)
 
     def close(self) -> None:
-        """Close the files of the store."""
+        """Close the files."""
         self._store.close()
+        self._counts.close()

@@ -13,25 +13,25 @@ class IPSiteRegistry:
     """The addresses that have sites in rotation or requests in flight.
 
     For other addresses only the time before which they get no request is kept, until it has
-    passed. With waitBy "site" each site counts as an address of its own.
+    passed. With waitBy "site" each site counts as an address of its own; so does each group of
+    sites that a block gives waits or connexions of their own.
     """
 
     def __init__(
         self,
         waits: Waits,
         wait_by: str,
-        connexions: int,
         sizes: FrontierSizes = DEFAULT_SIZES,
     ) -> None:
         self._waits = waits
         #: waitBy: "ip", "site" or "both".
         self._wait_by = wait_by
-        self._connexions = connexions
         self._ip_sites: dict[str, IPSite] = {}
         # For addresses that are not in this registry: the time before which they get no request.
         self._left_alone = ExpiringTimes(sizes.expiry_step)
         self._distinct = DistinctCounter()
-        self._rest_until = 0.0
+        # The time of a kill before which any address may have got a request.
+        self._rest_from = float("-inf")
 
     def __iter__(self) -> Iterator[IPSite]:
         return iter(self._ip_sites.values())
@@ -55,15 +55,19 @@ class IPSiteRegistry:
         return self._waits.least
 
     def _key(self, site: NamedSite) -> str:
-        return site.key if self._wait_by == "site" else site.addresses[0]
+        if self._wait_by == "site":
+            return site.key
+        group, address = site.settings.group, site.addresses[0]
+        return f"{address} {group}" if group else address
 
     def obtain(self, site: NamedSite) -> IPSite:
         """The IPSite for requests to `site`, made if it is missing."""
         key = self._key(site)
         ip_site = self._ip_sites.get(key)
         if ip_site is None:
-            ip_site = self._ip_sites[key] = IPSite(key, self._connexions)
-            ip_site.wait_until(max(self._rest_until, self._left_alone.pop(key, 0.0)))
+            ip_site = self._ip_sites[key] = IPSite(key, site.settings)
+            rest_until = self._rest_from + ip_site.waits.least
+            ip_site.wait_until(max(rest_until, self._left_alone.pop(key, 0.0)))
             self._distinct.add(key)
         return ip_site
 
@@ -84,7 +88,7 @@ class IPSiteRegistry:
     def own_wait(self, site: NamedSite) -> float | None:
         """The wait of `site` itself; None if it has only that of its address."""
         delay = site.pace.delay
-        return delay if self._wait_by != "ip" or delay > self._waits.least else None
+        return delay if self._wait_by != "ip" or delay > site.settings.waits.least else None
 
     def wait_of(self, site: NamedSite) -> float:
         """The time before which the address of `site` gets no request."""
@@ -103,14 +107,17 @@ class IPSiteRegistry:
 
     def let_rest(self, now: float) -> None:
         """Send no request for waitDuration: any address may have got one just before `now`."""
-        self._rest_until = now + self._waits.least
+        self._rest_from = now
 
     def shorten_left_alone(self, now: float) -> None:
-        """Limit the waits of addresses that have nothing to do to waitDuration from `now`."""
+        """Limit the waits of addresses that have nothing to do to waitDuration from `now`.
+
+        Groups of sites have waits of their own, which have not become shorter.
+        """
         end = now + self._waits.least
-        self._rest_until = min(self._rest_until, end)
         for key, until in self._left_alone.items():
-            self._left_alone[key] = min(until, end)
+            if " " not in key:
+                self._left_alone[key] = min(until, end)
 
     def expire(self, now: float) -> None:
         """Drop waits that have passed, some at each call."""

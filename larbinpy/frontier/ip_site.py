@@ -3,6 +3,7 @@
 import heapq
 
 from larbinpy.frontier.named_site import NamedSite
+from larbinpy.frontier.site_settings import SiteSettings
 
 
 class Rotation:
@@ -62,17 +63,20 @@ class Rotation:
 class IPSite:
     """One address: its sites, its requests in flight, and the time of the next request.
 
+    Sites that a block gives waits or connexions of their own have an IPSite of their own there.
+
     Its queue consists of the `ready` queues of its sites. A site is *proven* if a server answered
     its last request. Proven and unproven sites have a rotation each, so that proven sites are not
     held up when unproven ones must wait.
     """
 
-    __slots__ = ("in_flight", "key", "limit", "next_at", "proven", "unproven")
+    __slots__ = ("in_flight", "key", "limit", "next_at", "proven", "unproven", "waits")
 
-    def __init__(self, key: str, limit: int) -> None:
+    def __init__(self, key: str, settings: SiteSettings) -> None:
         self.key = key
+        self.waits = settings.waits
         #: maxConnexionsBySite.
-        self.limit = limit
+        self.limit = settings.connexions
         self.in_flight = 0
         #: No request is sent before this time.
         self.next_at = 0.0
@@ -95,8 +99,8 @@ class IPSite:
         return self.proven if site.proven else self.unproven
 
     def enlist(self, site: NamedSite, order: int) -> None:
-        """Put `site` into its rotation; it must have ready URLs and be in no rotation."""
-        assert site.ready and not site.enlisted, site
+        """Put `site` into its rotation; it must want a turn and be in no rotation."""
+        assert site.wants_turn and not site.enlisted, site
         site.enlisted = True
         self.rotation(site).put(site, order)
 

@@ -2,7 +2,7 @@
 
 import heapq
 from collections.abc import Iterator
-from itertools import count
+from itertools import count, islice
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -24,6 +24,8 @@ _REQUESTS_IN_A_ROW = 10
 #: Entries of a schedule in which the next request is looked for: entries that are not the latest
 #: of their rotation may come before it.
 _LOOKED_AT = 8
+#: Sites that are put to sleep in one turn at the end of their hours (5 ms).
+_MOST_ASLEEP = 1000
 
 
 class Schedule:
@@ -103,17 +105,17 @@ class IPSites:
         self,
         waits: Waits,
         wait_by: str,
-        connexions: int,
         pool: int,
         sizes: FrontierSizes = DEFAULT_SIZES,
     ) -> None:
-        self._waits = waits
-        self.registry = IPSiteRegistry(waits, wait_by, connexions, sizes)
+        self.registry = IPSiteRegistry(waits, wait_by, sizes)
         # Requests in flight at most.
         self._pool = pool
         self._order = count()
         self._proven, self._unproven = Schedule(), Schedule()
         self._flights: dict[int, Flight] = {}
+        # Sites whose turn came outside of their hours.
+        self._asleep: dict[NamedSite, None] = {}
         self._unproven_flights = 0
 
     def __repr__(self) -> str:
@@ -163,8 +165,8 @@ class IPSites:
         self._enlist(site)
 
     def _enlist(self, site: NamedSite) -> None:
-        """Put `site` in its rotation if it has ready URLs."""
-        if site.ready and not site.enlisted:
+        """Put `site` in its rotation if it wants a turn."""
+        if site.wants_turn and not site.enlisted:
             ip_site = self.registry.obtain(site)
             ip_site.enlist(site, next(self._order))
             self._reschedule(ip_site)
@@ -201,25 +203,47 @@ class IPSites:
     def shorten_wait(self, ip_site: IPSite, now: float) -> None:
         """Limit the wait of an address to waitDuration from `now`."""
         if ip_site in self.registry:
-            ip_site.shorten_wait(now + self._waits.least)
+            ip_site.shorten_wait(now + ip_site.waits.least)
             self._reschedule(ip_site)
 
     # Requests leave and end.
 
     def take(self, now: float) -> tuple[Url, str] | None:
         """A URL that may be fetched now, and the address to use; None while there is none."""
-        ip_site = self._next(now)
-        if ip_site is None:
-            return None
-        site = ip_site.take(unproven=self._has_share)
+        for _ in range(_MOST_ASLEEP):
+            ip_site = self._next(now)
+            if ip_site is None:
+                break
+            site = ip_site.take(unproven=self._has_share)
+            if not site.settings.opening.closed:
+                return self._request(site, ip_site, now)
+            self._asleep[site] = None
+            ip_site.landed()
+            self._reschedule(ip_site)
+            self.registry.evict_idle(ip_site)
+        return None
+
+    def _request(self, site: NamedSite, ip_site: IPSite, now: float) -> tuple[Url, str]:
         url = site.take()
         self._flights[id(url)] = Flight(url, site, ip_site, site.proven, now)
         self._unproven_flights += not site.proven
         self._hold_back(site, ip_site, now)
-        if site.ready:
+        if site.wants_turn:
             ip_site.enlist(site, next(self._order))
         self._reschedule(ip_site)
         return url, site.addresses[0]
+
+    def asleep(self) -> NamedSite | None:
+        """One of the sites whose turn came outside of their hours; None if there is none."""
+        return next(iter(self._asleep), None)
+
+    def wake(self, most: int) -> None:
+        """Enlist at most `most` of the sites whose hours have begun."""
+        if self._asleep:
+            open_now = (site for site in self._asleep if not site.settings.opening.closed)
+            for site in list(islice(open_now, most)):
+                del self._asleep[site]
+                self._enlist(site)
 
     def _next(self, now: float) -> IPSite | None:
         """The address that has been due for the longest time."""
@@ -239,6 +263,10 @@ class IPSites:
         # Before `site.landed`, so that this request is not counted yet.
         self._hold_back(site, ip_site, now)
         site.landed()
+        if site.quota is not None:
+            site.quota.count(page)
+            # It may have waited for this request, as the last page of its limit.
+            self._enlist(site)
         if asks_for_less(page.status):
             site.hold_until(now + site.pace.hold_for(page, wall))
         self._prove(site, proven=page.outcome not in UNREACHABLE)
@@ -259,7 +287,7 @@ class IPSites:
             self._reschedule(ip_site)
 
     def _hold_back(self, site: NamedSite, ip_site: IPSite, now: float) -> None:
-        least = self._waits.least
+        least = ip_site.waits.least
         own = self.registry.own_wait(site) or 0.0
         if least or own or not site.asked % _REQUESTS_IN_A_ROW:
             ip_site.wait_until(now + least)

@@ -5,20 +5,22 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
+from math import inf
 
 from larbinpy.dns.lookup import NO_SUCH_NAME, Answer
 from larbinpy.fetch.robots import Rules, whole_lines
 from larbinpy.frontier.ip_sites import IPSites
 from larbinpy.frontier.name_requests import NameRequests
 from larbinpy.frontier.named_site import Event, NamedSite, State
-from larbinpy.frontier.politeness import Waits
 from larbinpy.frontier.registry import SiteRegistry
 from larbinpy.frontier.robots_cache import PackedRobots
 from larbinpy.frontier.site_rules import SiteRules
+from larbinpy.frontier.site_settings import SettingsOf
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.outcome import READABLE, UNREACHABLE, Outcome, asks_for_less, is_retried
 from larbinpy.page import Page
 from larbinpy.reason import status_in_words
+from larbinpy.storage.site_counts import SiteCounts
 from larbinpy.url import Url, resolve, site_of
 
 #: RFC 9309, 2.3.1.2: at least five redirects of a robots.txt are followed.
@@ -34,16 +36,11 @@ _TIMERS_LOOKED_AT = 8
 
 
 @dataclass(slots=True, frozen=True)
-class SiteSettings:
-    """The configuration of sites. Times in seconds."""
+class AddressSettings:
+    """The configuration of addresses."""
 
-    agent: str
-    waits: Waits
-    retries: int
-    retry_wait: float
-    #: How long an address is used before it is looked up again.
-    address_time: float
-    ignore_robots: bool
+    #: How long an address is used before it is looked up again (s).
+    time: float
     #: Whether requests may be sent to an address at all (allowPrivate).
     permit: Callable[[str], bool]
 
@@ -58,14 +55,19 @@ class SiteLifecycle:
     """
 
     def __init__(
-        self, settings: SiteSettings, ip_sites: IPSites, sizes: FrontierSizes = DEFAULT_SIZES
+        self,
+        settings_of: SettingsOf,
+        addresses: AddressSettings,
+        counts: SiteCounts,
+        ip_sites: IPSites,
+        sizes: FrontierSizes = DEFAULT_SIZES,
     ) -> None:
-        self._settings = settings
+        self._addresses = addresses
         self._ip_sites = ip_sites
         self._most_admitted = sizes.admitted
         self._most_wakes = sizes.wakes
-        self.rules = SiteRules(settings.agent, sizes)
-        self.registry = SiteRegistry(settings.waits, self.rules, sizes)
+        self.rules = SiteRules(sizes)
+        self.registry = SiteRegistry(settings_of, counts, self.rules, sizes)
         self.names = NameRequests(sizes)
         self._timers: list[tuple[float, int, NamedSite]] = []
         self._order = count()
@@ -79,11 +81,6 @@ class SiteLifecycle:
     def __repr__(self) -> str:
         return f"<SiteLifecycle {self.registry!r} {self.names!r} timers={len(self._timers)}>"
 
-    @property
-    def retries(self) -> int:
-        """Tries after the first one."""
-        return self._settings.retries
-
     # URLs come in.
 
     def join(self, url: Url, now: float) -> None:
@@ -95,7 +92,7 @@ class SiteLifecycle:
         verdict = self.registry.verdict(key, now)
         if verdict is not None:
             site = self.registry.get(key)
-            detail = "" if site is None else site.detail
+            detail = self.registry.limit(key) if site is None else site.detail
             self._decide(url, verdict if url.attempt else verdict.for_later, now, detail)
             return
         site = self.registry.obtain(key, now)
@@ -137,16 +134,15 @@ class SiteLifecycle:
             self._answered(site, answer, now)
 
     def _answered(self, site: NamedSite, answer: Answer, now: float) -> None:
-        settings = self._settings
         if answer.reason is None:
-            permitted = tuple(a for a in answer.addresses if settings.permit(a))
+            permitted = tuple(a for a in answer.addresses if self._addresses.permit(a))
             if permitted:
-                self._arrived(site, permitted, now + settings.address_time, now)
+                self._arrived(site, permitted, now + self._addresses.time, now)
             else:
                 self._give_up(site, Outcome.PRIVATE_ADDRESS, now, answer.addresses[0])
         elif site.addresses:
             # No new address is known: the old one is used a little longer.
-            self._arrived(site, site.addresses, now + settings.retry_wait, now)
+            self._arrived(site, site.addresses, now + site.settings.retry_wait, now)
         else:
             self._setback(site, Event.NO_ADDRESS, Outcome.NO_DNS, now, answer.reason)
 
@@ -167,10 +163,13 @@ class SiteLifecycle:
         self, site: NamedSite, addresses: tuple[str, ...], until: float, now: float
     ) -> None:
         """Take the addresses of a site; its robots.txt comes next, unless one is in force."""
+        if site.spent:
+            self._limit(site, now)
+            return
         self._ip_sites.move(site, _from_current(site, addresses))
         site.trust_address(until)
         self.registry.on(site, Event.ADDRESS)
-        if self._settings.ignore_robots:
+        if site.settings.ignore_robots:
             self._open(site, self.rules.allow_all, float("inf"), now)
         elif site.rules is not None and now < site.rules_until:
             self.registry.on(site, Event.RULES)
@@ -198,7 +197,8 @@ class SiteLifecycle:
             body = page.body if page.truncated is None else whole_lines(page.body)
             rules = Rules.parse(body)
             packed = self.rules.pack(body, rules)
-            self._open(owner, packed, now + _RULES_TIME, now, self.rules.delay(rules))
+            delay = self.rules.delay(owner, rules)
+            self._open(owner, packed, now + _RULES_TIME, now, delay)
             return list(rules.sitemaps)
         if page.outcome is Outcome.ERR_30X:
             self._redirected(owner, page, now)
@@ -235,7 +235,10 @@ class SiteLifecycle:
         own = robots.site == site.key
         if own and outcome in UNREACHABLE:
             self._ip_sites.try_next_address(site)
-        if site.tries < self._settings.retries or (own and outcome is Outcome.NO_CONNECTION):
+        if outcome is Outcome.SITE_LIMIT:
+            self._give_up(site, outcome, now, detail)
+            return
+        if site.tries < site.settings.retries or (own and outcome is Outcome.NO_CONNECTION):
             self._setback(site, Event.NO_ROBOTS, outcome, now, detail)
         else:
             site.note_failure(outcome, detail)
@@ -251,7 +254,7 @@ class SiteLifecycle:
     ) -> None:
         self.rules.put(site, rules, until, delay)
         self.registry.on(site, Event.RULES)
-        if site.pace.least > self._settings.waits.least:
+        if site.pace.least > site.settings.waits.least:
             # The request for robots.txt counts for the delay, too.
             site.wait_until(now + site.pace.least)
         self._ip_sites.withdraw(site)
@@ -269,6 +272,11 @@ class SiteLifecycle:
     def landed(self, page: Page, now: float, wall: float) -> NamedSite:
         """Process the end of a request; return the site that it went to."""
         site = self._ip_sites.landed(page, now, wall)
+        if site.spent:
+            self._ip_sites.withdraw(site)
+            # In other states, it is closed when its lookup ends.
+            if site.state in (State.OPEN, State.ROBOTS):
+                self._limit(site, now)
         if not site.in_flight:
             self.registry.touch(site)
         return site
@@ -282,7 +290,8 @@ class SiteLifecycle:
         site = self.landed(page, now, wall)
         site.count_page(page.outcome, page.status)
         page.url.attempt += 1
-        retry = is_retried(page.outcome, page.status) and page.url.attempt <= self._settings.retries
+        tries_left = page.url.attempt <= site.settings.retries and not site.spent
+        retry = tries_left and is_retried(page.outcome, page.status)
         if retry:
             self._retry(site, page, now)
         silent = not page.status and page.outcome in UNREACHABLE
@@ -304,7 +313,7 @@ class SiteLifecycle:
         self.retried += 1
         if page.outcome in UNREACHABLE:
             self._ip_sites.try_next_address(site)
-        due = now + self._settings.retry_wait
+        due = now + site.settings.retry_wait
         site.postpone(page.url, due)
         if site.state is not State.CLOSED:
             site.note_failure(page.outcome, _detail(page))
@@ -315,21 +324,32 @@ class SiteLifecycle:
         self, site: NamedSite, event: Event, outcome: Outcome, now: float, detail: str
     ) -> None:
         """Handle a failed step towards OPEN: try again after a wait, or close the site."""
-        if site.count_try() > self._settings.retries:
+        if site.count_try() > site.settings.retries:
             self._give_up(site, outcome, now, detail)
             return
         self.retried += 1
         self.registry.on(site, event)
-        site.suspend(now + self._settings.retry_wait)
+        site.suspend(now + site.settings.retry_wait)
         site.note_failure(outcome, detail)
         self._set_timer(site, site.until)
 
-    def _give_up(self, site: NamedSite, verdict: Outcome, now: float, detail: str) -> None:
+    def _give_up(
+        self,
+        site: NamedSite,
+        verdict: Outcome,
+        now: float,
+        detail: str,
+        lasting: float = _CLOSED_TIME,
+    ) -> None:
         """Close the site for a while: all its URLs end with `verdict`."""
         self._ip_sites.withdraw(site)
         self.registry.close(site)
-        for url in site.close(verdict, now + _CLOSED_TIME, detail):
+        for url in site.close(verdict, now + lasting, detail):
             self._decide(url, verdict, now, detail)
+
+    def _limit(self, site: NamedSite, now: float) -> None:
+        """Close a site that has reached a limit, for good."""
+        self._give_up(site, Outcome.SITE_LIMIT, now, self.registry.limit(site.key), inf)
 
     # Time passes.
 

@@ -18,6 +18,7 @@ from enum import Enum, auto
 
 from larbinpy.frontier.politeness import Pace
 from larbinpy.frontier.robots_cache import PackedRobots
+from larbinpy.frontier.site_settings import Quota, SiteSettings
 from larbinpy.outcome import UNREACHABLE, Outcome
 from larbinpy.url import Url, host_of
 
@@ -106,8 +107,8 @@ class NamedSite:
 
     Only these methods change the queues; they also update `totals`. No other code assigns to
     attributes of a site, except that its IPSite sets `enlisted`: the site is in the IPSite's
-    rotation iff `ready` is not empty. (The methods are many and short, because each transition
-    of the site and each move of a URL has one.)
+    rotation iff it `wants_turn` and is not asleep outside of its hours. (The methods are many and
+    short, because each transition of the site and each move of a URL has one.)
 
     Most sites hold no more than a few URLs, so the queues are lists: an empty deque takes 600
     bytes, and taking the first of a thousand out of a list costs 0.1 us.
@@ -127,11 +128,13 @@ class NamedSite:
         "next_at",
         "pace",
         "proven",
+        "quota",
         "ready",
         "refresh",
         "retries",
         "rules",
         "rules_until",
+        "settings",
         "silence",
         "state",
         "totals",
@@ -141,10 +144,21 @@ class NamedSite:
         "waiting",
     )
 
-    def __init__(self, key: str, pace: Pace, totals: UrlTotals, *, held_until: float = 0.0) -> None:
+    def __init__(
+        self,
+        key: str,
+        settings: SiteSettings,
+        totals: UrlTotals,
+        *,
+        quota: Quota | None = None,
+        held_until: float = 0.0,
+    ) -> None:
         self.key = key
         self.state = State.NEW
-        self.pace = pace
+        self.settings = settings
+        self.pace = Pace(settings.waits)
+        #: None if the site has no limits.
+        self.quota = quota
         self.totals = totals
         #: No request before this time (holds, Crawl-delay, the site's own adapted delay).
         self.next_at = held_until
@@ -363,6 +377,16 @@ class NamedSite:
         return len(self.waiting) + len(self.retries) + len(self.ready)
 
     @property
+    def wants_turn(self) -> bool:
+        """Whether a request may be sent when politeness allows."""
+        return bool(self.ready) and (self.quota is None or self.quota.has_room(self.in_flight))
+
+    @property
+    def spent(self) -> bool:
+        """Whether the site has reached a limit of its pages or bytes."""
+        return self.quota is not None and self.quota.spent
+
+    @property
     def idle(self) -> bool:
         """Whether there is nothing to do for the site, and nothing under way."""
         return not (self.in_flight or self.held) and self.state in _AT_REST
@@ -381,11 +405,19 @@ class NamedSite:
             return str(self.verdict.value)
         if self.state is State.WAITING:
             return f"try {self.tries} failed"
+        if self.settings.opening.closed:
+            return f"asked {self.settings.opening.hours.in_words()} only"
         wait = self.next_at - now
         # First the cheap test, as most waits are short and `least` takes time to compute.
         if wait > 1 and wait > 2 * self.pace.least + 1:
             return "asked for a pause"
         return None
+
+    @property
+    def suspended_until(self) -> float:
+        """When requests are sent again, if there is a `suspension`."""
+        opening = self.settings.opening
+        return max(self.until, self.next_at, opening.opens_at if opening.closed else 0.0)
 
     def describe(self, now: float) -> dict[str, object]:
         """The state of the site, for the status page and the console."""

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from larbinpy.frontier.busiest import Watch
 from larbinpy.frontier.evicted import ClosedSites, DistinctCounter, ExpiringTimes, pauses
 from larbinpy.frontier.named_site import Event, NamedSite, State, UrlTotals
-from larbinpy.frontier.politeness import Pace, Waits
 from larbinpy.frontier.site_rules import SiteRules
+from larbinpy.frontier.site_settings import Quota, SettingsOf
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.outcome import Outcome
 from larbinpy.storage.lru import LruBudget
+from larbinpy.storage.site_counts import SiteCounts
 
 #: Closed sites that are remembered for the status page.
 _REMEMBERED = 20
@@ -31,9 +32,14 @@ class SiteRegistry:
     """
 
     def __init__(
-        self, waits: Waits, rules: SiteRules, sizes: FrontierSizes = DEFAULT_SIZES
+        self,
+        settings_of: SettingsOf,
+        counts: SiteCounts,
+        rules: SiteRules,
+        sizes: FrontierSizes = DEFAULT_SIZES,
     ) -> None:
-        self._waits = waits
+        self._settings_of = settings_of
+        self._counts = counts
         self._rules = rules
         self._sites: dict[str, NamedSite] = {}
         # URLs in the queues of all sites.
@@ -72,10 +78,12 @@ class SiteRegistry:
             # It is not known any more who requested the wait of an evicted site. It is treated
             # as requested by the site, so that it is not shortened.
             held_until = max(now, self._left_alone.pop(key, now))
-            pace = Pace(self._waits)
-            site = self._sites[key] = NamedSite(key, pace, self._totals, held_until=held_until)
+            settings = self._settings_of(key)
+            site = self._sites[key] = NamedSite(
+                key, settings, self._totals, quota=self._quota(key), held_until=held_until
+            )
             self._states[site.state] += 1
-            self._distinct.add(key)
+            settings.sites += self._distinct.add(key)
         self.engage(site)
         return site
 
@@ -104,8 +112,20 @@ class SiteRegistry:
         """The outcome of all URLs of the site `key` if it is closed, else None."""
         site = self._sites.get(key)
         if site is None:
-            return self._closed_sites.get(key, now)
+            quota = self._quota(key)
+            spent = quota is not None and quota.spent
+            return Outcome.SITE_LIMIT if spent else self._closed_sites.get(key, now)
         return site.verdict if site.state is State.CLOSED and now < site.until else None
+
+    def _quota(self, key: str) -> Quota | None:
+        limits = self._settings_of(key).limits
+        return Quota(key, limits, self._counts) if limits.pages or limits.received else None
+
+    def limit(self, key: str) -> str:
+        """The limit that the site `key` has reached, and where it was set; empty if none."""
+        quota = self._quota(key)
+        reached = quota is not None and quota.spent
+        return quota.reason(self._settings_of(key)) if quota is not None and reached else ""
 
     def wants_address(self, key: str, now: float) -> bool:
         """Whether the next URL of the site `key` needs a lookup of its host."""
@@ -143,7 +163,7 @@ class SiteRegistry:
         self._distinct.forget(site.key)
         if site.next_at > now:
             self._left_alone[site.key] = site.next_at
-        if site.state is State.CLOSED and site.until > now:
+        if site.state is State.CLOSED and site.until > now and not site.spent:
             self._closed_sites.put(site.key, site.verdict, site.until)
         elif (verdict := self._rules.verdict(site, now)) is not None:
             self._closed_sites.put(site.key, verdict, site.rules_until)

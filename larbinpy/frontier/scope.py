@@ -12,7 +12,7 @@ from larbinpy.frontier.seed_area import SeedArea
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
 from larbinpy.parse.link import PackedLinks, with_kinds
-from larbinpy.url import Url, host_of
+from larbinpy.url import Url, host_of, site_of
 
 #: Endings of pages and sitemaps, which are never forbidden.
 _PAGE_ENDINGS = ("/", ".html", ".htm", ".xml", ".xml.gz")
@@ -105,6 +105,8 @@ class ScopeSettings:
     check_links: bool = False
     #: The first that matches a URL decides, before the settings above.
     rules: Sequence[Rule] = ()
+    #: depthInSite by site key, if site blocks set it.
+    depth_of: Callable[[str], int] | None = None
 
 
 def _area_kind(settings: ScopeSettings) -> str:
@@ -164,10 +166,10 @@ class Scope:
             why = "noExternalLinks leaves out links to other hosts"
             yield Limit("noExternalLinks", no_external, why, spares=("everywhere",))
 
-    @property
-    def depth_in_site(self) -> int:
-        """The depth of seeds."""
-        return self._settings.depth_in_site
+    def full_depth(self, url: str) -> int:
+        """The depth of seeds on the site of `url`, which none of its URLs exceeds."""
+        depth_of = self._settings.depth_of
+        return self._settings.depth_in_site if depth_of is None else depth_of(site_of(url))
 
     def __repr__(self) -> str:
         return f"<Scope {[limit.name for limit in self._limits]} {self._rules!r}>"
@@ -204,7 +206,7 @@ class Scope:
     def _verdict(self, candidate: Candidate, parent: Url | None) -> Verdict:
         if parent is None:
             return self._rules.decide(candidate.url, None, None)
-        depth = self._settings.depth_in_site - self.depth(candidate, parent.depth)
+        depth = self.full_depth(candidate.url) - self.depth(candidate, parent.depth)
         hops = parent.hops + 1 if candidate.redirect or candidate.kind is not Kind.PAGE else 0
         return self._rules.decide(candidate.url, depth, hops)
 
@@ -215,7 +217,7 @@ class Scope:
         """
         if not self._rules.any_late:
             return None
-        depth = self._settings.depth_in_site - url.depth
+        depth = self.full_depth(url.href) - url.depth
         verdict = self._rules.decide(url.href, depth, url.hops, headers)
         rule = verdict.rule
         if not verdict.late or (url.via is None and (rule is None or not rule.accept)):
@@ -288,9 +290,12 @@ class Scope:
         Redirects and requisites cost no depth; with depthBySite another host starts anew.
         """
         if self._settings.depth_by_site and candidate.external:
-            return self._settings.depth_in_site
+            return self.full_depth(candidate.url)
         same_page = candidate.redirect or candidate.kind is not Kind.PAGE
-        return depth if same_page else depth - 1
+        left = depth if same_page else depth - 1
+        return (
+            left if self._settings.depth_of is None else min(left, self.full_depth(candidate.url))
+        )
 
     def privileged(self, url: str) -> bool:
         """Whether specificSearch looks for the extension of `url`."""

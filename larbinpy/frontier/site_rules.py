@@ -17,8 +17,7 @@ class SiteRules:
     when a URL needs them.
     """
 
-    def __init__(self, agent: str, sizes: FrontierSizes = DEFAULT_SIZES) -> None:
-        self._agent = agent
+    def __init__(self, sizes: FrontierSizes = DEFAULT_SIZES) -> None:
         self._cache = RobotsCache(sizes.robots_lines)
         self._threshold = sizes.expensive_robots
         self._expensive: LruBudget[NamedSite] = LruBudget(sizes.expensive_total)
@@ -34,9 +33,9 @@ class SiteRules:
         """The robots.txt `body`, compressed; `rules` is `body` parsed."""
         return self._cache.keep(body, rules)
 
-    def delay(self, rules: Rules) -> float | None:
-        """The Crawl-delay of `rules` for this crawler, in seconds."""
-        return rules.delay(self._agent)
+    def delay(self, site: NamedSite, rules: Rules) -> float | None:
+        """The Crawl-delay of `rules` for the crawler's name at `site`, in seconds."""
+        return rules.delay(site.settings.agent)
 
     def put(
         self, site: NamedSite, rules: PackedRobots, until: float, delay: float | None = None
@@ -55,7 +54,7 @@ class SiteRules:
 
     def allows(self, site: NamedSite, url: str) -> bool:
         """Whether `url` may be fetched by the robots.txt in force; without one, it may."""
-        return site.rules is None or site.rules.allowed(self._agent, url)
+        return site.rules is None or site.rules.allowed(site.settings.agent, url)
 
     def refusal(self, site: NamedSite, url: str, now: float) -> Outcome | None:
         """The outcome of `url` if the robots.txt in force at `now` forbids it, else None."""
@@ -83,4 +82,4 @@ class SiteRules:
         """
         if site.rules is None or site.rules is self.deny_all:
             return None
-        return site.rules.forbidding(self._agent, url)
+        return site.rules.forbidding(site.settings.agent, url)

@@ -144,10 +144,9 @@ class FrontierView:
         """The time of the next try after a failure, its site, and its URL if one URL failed."""
         return self._lifecycle.next_retry()
 
-    @property
-    def retries(self) -> int:
-        """Tries after the first one."""
-        return self._lifecycle.retries
+    def asleep(self) -> NamedSite | None:
+        """One of the sites whose turn came outside of their hours; None if there is none."""
+        return self._ip_sites.asleep()
 
     # One URL.
 
@@ -196,6 +195,10 @@ class FrontierView:
         if verdict is not None or site is None:
             return verdict
         return self._rules.refusal(site, href, now)
+
+    def limit(self, href: str) -> str:
+        """The limit that the site of `href` has reached, and where it was set; empty if none."""
+        return self._registry.limit(site_of(href))
 
     def allows(self, site: NamedSite, href: str) -> bool:
         """Whether the robots.txt in force allows `href`; without one, it does."""

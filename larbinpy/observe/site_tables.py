@@ -1,6 +1,7 @@
 """The tables of sites on the status page: the busiest, the slowest and the suspended ones."""
 
 import heapq
+from math import inf
 from typing import Any
 
 from larbinpy.frontier.named_site import NamedSite, State
@@ -13,7 +14,8 @@ _TABLE = 20
 def site_tables(view: FrontierView, now: float) -> dict[str, Any]:
     """The number of sites, the busiest, the slowest and the suspended ones."""
     notable = view.notable()
-    closed = [site for site in view.closed() if site.state is State.CLOSED]
+    # A site that has reached a limit stays closed.
+    closed = [s for s in view.closed() if s.state is State.CLOSED and s.until < inf]
     # A site that was closed twice, or has a request in flight, is shown once.
     known = {site.key: site for site in (*notable, *closed)}
     suspended = [site for site in known.values() if site.suspension(now) is not None]
@@ -28,7 +30,7 @@ def site_tables(view: FrontierView, now: float) -> dict[str, Any]:
         "suspended": [
             {
                 "site": site.key,
-                "until_s": round(max(site.until, site.next_at) - now, 1),
+                "until_s": round(site.suspended_until - now, 1),
                 "reason": site.suspension(now),
             }
             for site in suspended[:_TABLE]

@@ -9,6 +9,7 @@ or site) and ``guard`` (the guard that takes the URL for a trap).
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from larbinpy.console.text import roughly
 from larbinpy.frontier.named_site import NamedSite, State
 from larbinpy.frontier.scope import Candidate
 from larbinpy.frontier.view import FrontierView
@@ -93,6 +94,7 @@ def _in_site(view: FrontierView, site: NamedSite, href: str, now: float) -> Fact
     for due, url in site.retries:
         if url.href == href:
             why = f"try {url.attempt} failed; the next is after retryWait"
+            why += _set_by(site, "retry_wait")
             facts = _until("retryWait", due - now, why)
             return {"state": "to be tried again", "attempt": url.attempt, **facts}
     return None
@@ -108,6 +110,12 @@ def _until(what: str, seconds: float, why: str) -> Facts:
 
 def _ready(view: FrontierView, site: NamedSite, now: float) -> Facts:
     """The condition that a ready URL waits for."""
+    opening = site.settings.opening
+    if opening.closed:
+        hours = opening.hours.in_words()
+        left = roughly(opening.opens_at - now)
+        why = f"its site is asked {hours} only, next in {left}{_set_by(site, 'hours')}"
+        return _until("hours", opening.opens_at - now, why)
     ip_site = view.address_of(site)
     address_at = now if ip_site is None else ip_site.next_at
     until = max(site.next_at, address_at)
@@ -116,13 +124,27 @@ def _ready(view: FrontierView, site: NamedSite, now: float) -> Facts:
         return _until("pause", until - now, why)
     if site.next_at > max(now, address_at):
         why = f"its site gets a request every {site.pace.delay:g} s"
+        if site.pace.cause == "waitDuration":
+            why += _set_by(site, "wait_duration")
         return _until("politeness", until - now, why)
     if until > now:
-        why = f"its address gets a request every {view.wait_duration:g} s (waitDuration)"
+        source = site.settings.source("wait_duration", "waitDuration")
+        why = f"its address gets a request every {site.settings.waits.least:g} s ({source})"
         return _until("politeness", until - now, why)
+    if site.ready and not site.wants_turn:
+        limit = f"limitPageBySite {site.settings.limits.pages}"
+        source = site.settings.source("limit_page_by_site", limit)
+        why = f"requests under way may be the last that its site gets ({source})"
+        return {"waits_for": "limit", "why": why}
     if ip_site is not None and not ip_site.free:
         return {"waits_for": "connexion", "why": "its address is busy with another request"}
     return {"waits_for": "turn", "why": "it is fetched when its turn comes and a handle is free"}
+
+
+def _set_by(site: NamedSite, attribute: str) -> str:
+    """The line of the site block that sets something; empty if none does."""
+    source = site.settings.sources.get(attribute)
+    return "" if source is None else f" (site block, {source})"
 
 
 def _waiting(view: FrontierView, site: NamedSite, now: float) -> Facts:
@@ -189,6 +211,9 @@ def refusal(view: FrontierView, href: str, now: float) -> Facts | None:
         return None
     if outcome is Outcome.FORBIDDEN_ROBOTS:
         return {"reason": outcome.value, **forbidding(view, href, now)}
+    if outcome is Outcome.SITE_LIMIT:
+        why = reason(outcome.value, detail=view.limit(href))
+        return {"reason": outcome.value, "rule": "site", "why": why}
     site = view.site(href)
     more = {} if site is None else {"in_s": round(max(0.0, site.until - now), 3)}
     why = f"its site is closed for a while: {reason(outcome.value, detail=_detail(site))}"

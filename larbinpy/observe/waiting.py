@@ -56,11 +56,20 @@ def _next(view: FrontierView, now: float) -> str:
         # A URL that is tried again waits for its site as well.
         due = max(due, site.next_at)
         if request is None or due < request[0]:
-            return _retry(due, site, url, view, now)
-    return "" if request is None else _request(*request, view, now)
+            return _retry(due, site, url, now)
+    return _asleep(view, now) if request is None else _request(*request, now)
 
 
-def _request(when: float, site: NamedSite, view: FrontierView, now: float) -> str:
+def _asleep(view: FrontierView, now: float) -> str:
+    site = view.asleep()
+    if site is None:
+        return ""
+    opening = site.settings.opening
+    left = roughly(max(0.0, opening.opens_at - now))
+    return f"{_name(site.key)} is asked {opening.hours.in_words()} only, next in {left}"
+
+
+def _request(when: float, site: NamedSite, now: float) -> str:
     if when - now < _NOTICEABLE:
         return ""
     left = roughly(when - now)
@@ -70,10 +79,10 @@ def _request(when: float, site: NamedSite, view: FrontierView, now: float) -> st
     return f"{_name(site.key)}: {cause}, next request in {left}"
 
 
-def _retry(when: float, site: NamedSite, url: Url | None, view: FrontierView, now: float) -> str:
+def _retry(when: float, site: NamedSite, url: Url | None, now: float) -> str:
     done = site.tries if url is None else url.attempt
     why = brief(site.verdict.value, detail=site.detail)
-    tries = f"try {done + 1} of {view.retries + 1}"
+    tries = f"try {done + 1} of {site.settings.retries + 1}"
     return f"{_name(site.key)}: {why}, {tries} in {roughly(max(0.0, when - now))}"
 
 

@@ -30,8 +30,8 @@ from unittest.mock import patch
 
 from larbinpy.config import Config
 from larbinpy.crawl import assembly
+from larbinpy.crawl.site_book import SiteBook
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.politeness import Waits
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.url import Url
 
@@ -54,7 +54,7 @@ class MakeFrontier(Protocol):
         self,
         config: Config,
         folder: Path,
-        waits: Waits,
+        book: SiteBook,
         is_public: Callable[[str], bool],
         wall: float,
         sizes: FrontierSizes = DEFAULT_SIZES,
@@ -137,7 +137,7 @@ def original(make_frontier: MakeFrontier, clock: Clock, period: float) -> MakeFr
     def make(
         config: Config,
         folder: Path,
-        waits: Waits,
+        book: SiteBook,
         is_public: Callable[[str], bool],
         wall: float,
         sizes: FrontierSizes = DEFAULT_SIZES,
@@ -148,7 +148,7 @@ def original(make_frontier: MakeFrontier, clock: Clock, period: float) -> MakeFr
         )
         # The model has the methods of a Sequencer without being one.
         with patch.object(assembly, "Sequencer", lambda *_: sequencer):
-            return make_frontier(config, folder, waits, is_public, wall, sizes, wants)
+            return make_frontier(config, folder, book, is_public, wall, sizes, wants)
 
     return make
 

@@ -14,9 +14,10 @@ from experiments import larbin
 from experiments.sitesweb import Hosts, Place, SitesWeb, Spelling
 from larbinpy.config import Config
 from larbinpy.crawl import assembly
+from larbinpy.crawl.site_book import SiteBook
+from larbinpy.crawl.site_configs import SiteConfigs
 from larbinpy.dns import Answer, is_public
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.politeness import Waits
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.parse import Kind, Link
@@ -61,8 +62,9 @@ def simulate(
         make: larbin.MakeFrontier = assembly.make_frontier
         if larbin_period is not None:
             make = larbin.original(make, lambda: simulation.now, larbin_period)
-        waits = Waits(wait_duration, config.max_wait)
-        frontier = make(config, Path(folder), waits, is_public, _WALL)
+        frontier = make(
+            config, Path(folder), SiteBook(config, SiteConfigs(config)), is_public, _WALL
+        )
         return simulation.run(frontier, seconds)
 
 

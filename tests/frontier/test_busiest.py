@@ -1,6 +1,7 @@
 from larbinpy.frontier.busiest import Watch
 from larbinpy.frontier.named_site import NamedSite, State, UrlTotals
-from larbinpy.frontier.politeness import Pace, Waits
+from larbinpy.frontier.politeness import Waits
+from larbinpy.frontier.site_settings import SiteSettings
 from larbinpy.frontier.sizes import FrontierSizes
 from larbinpy.url import Url
 
@@ -11,7 +12,7 @@ def some(count: int) -> dict[NamedSite, None]:
     """Sites of which the n-th has n URLs."""
     sites: dict[NamedSite, None] = {}
     for number in range(count):
-        site = NamedSite(f"http://s{number}.test", Pace(Waits(0, 60)), UrlTotals())
+        site = NamedSite(f"http://s{number}.test", SiteSettings(Waits(0, 60)), UrlTotals())
         park(site, number)
         sites[site] = None
     return sites

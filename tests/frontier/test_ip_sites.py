@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from larbinpy.frontier.ip_site import IPSite
 from larbinpy.frontier.ip_sites import IPSites
 from larbinpy.frontier.named_site import NamedSite, UrlTotals
-from larbinpy.frontier.politeness import Pace, Waits
+from larbinpy.frontier.politeness import Waits
+from larbinpy.frontier.site_settings import SiteSettings
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
 from tests.support.frontiers import DEAD, MANY, SILENT, left_alone, reply, together
@@ -28,16 +29,22 @@ class Ground:
         connexions: int = 1,
         pool: int = MANY,
     ) -> None:
-        self.waits = Waits(least, most)
-        self.ip_sites = IPSites(self.waits, wait_by, connexions, pool)
+        self.settings = SiteSettings(Waits(least, most), connexions=connexions)
+        self.ip_sites = IPSites(self.settings.waits, wait_by, pool)
         self.sites: dict[str, NamedSite] = {}
         self.totals = UrlTotals()
 
-    def add(self, name: str, urls: Any = 1, address: str = ONE) -> NamedSite:
+    def add(
+        self,
+        name: str,
+        urls: Any = 1,
+        address: str = ONE,
+        settings: SiteSettings | None = None,
+    ) -> NamedSite:
         site = self.sites.get(name)
         if site is None:
-            pace = Pace(self.waits)
-            site = self.sites[name] = NamedSite(f"http://{name}.test", pace, self.totals)
+            settings = settings or self.settings
+            site = self.sites[name] = NamedSite(f"http://{name}.test", settings, self.totals)
             self.ip_sites.move(site, (address,))
         for number in range(urls):
             self.ip_sites.add(site, Url(f"{site.key}/{number}", 1))
@@ -254,16 +261,16 @@ def test_a_shorter_wait_duration_counts_from_the_next_request() -> None:
     ground = Ground(least=30)
     ground.add("a", 3)
     assert ground.fetch(0) == "a"
-    ground.waits.least = 1
+    ground.settings.waits.least = 1
     assert ground.fetch(29) == "-"
     assert ground.fetch(30) == "a"
     assert ground.fetch(31) == "a"
 
 
 def test_only_a_site_with_ready_urls_is_enlisted() -> None:
-    ip_site = IPSite(ONE, 1)
+    ip_site = IPSite(ONE, SiteSettings(Waits(0, 0)))
     with pytest.raises(AssertionError):
-        ip_site.enlist(NamedSite("http://a.test", Pace(Waits(0, 0)), UrlTotals()), 1)
+        ip_site.enlist(NamedSite("http://a.test", SiteSettings(Waits(0, 0)), UrlTotals()), 1)
     assert repr(ip_site) == f"<IPSite {ONE} sites=0 in_flight=0>"
 
 

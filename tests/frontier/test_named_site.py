@@ -6,7 +6,8 @@ import pytest
 
 from larbinpy.frontier import named_site
 from larbinpy.frontier.named_site import TRANSITIONS, Event, NamedSite, State, UrlTotals
-from larbinpy.frontier.politeness import Pace, Waits
+from larbinpy.frontier.politeness import Waits
+from larbinpy.frontier.site_settings import SiteSettings
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
 from tests.support.frontiers import held_by
@@ -14,7 +15,7 @@ from tests.support.frontiers import held_by
 
 @pytest.fixture
 def site() -> NamedSite:
-    return NamedSite("https://[2001:db8::1]:8443", Pace(Waits(30, 600)), UrlTotals())
+    return NamedSite("https://[2001:db8::1]:8443", SiteSettings(Waits(30, 600)), UrlTotals())
 
 
 def drawn() -> list[tuple[tuple[State, Event], State]]:

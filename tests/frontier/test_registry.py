@@ -33,6 +33,7 @@ from tests.support.frontiers import (
     states_of,
     taken,
     together,
+    wait_settings,
 )
 
 PARENT = Url("http://parent.test/", 5)
@@ -132,7 +133,7 @@ def test_a_wait_that_a_site_requested_comes_back_with_it(world: MakeWorld) -> No
     here.frontier.sequence(here.now)
     assert "http://a.test" in here_now(here)
     assert here.now < asked + 200
-    registry_of(here.frontier)._waits.least = 1
+    wait_settings(here.frontier).least = 1
     here.frontier.shorten_waits(here.now)
     here.run()
     assert here.pages()[-1] == f"{HERE}2"

@@ -8,7 +8,7 @@ import pytest
 
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.sizes import FrontierSizes
-from tests.support.frontiers import MakeWorld, World, make_frontier, registry_of
+from tests.support.frontiers import MakeWorld, World, make_frontier, wait_settings
 
 SLOW = {"status": 429, "headers": {"retry-after": "300"}}
 
@@ -35,7 +35,7 @@ def make(tmp_path: Path) -> Iterator[MakeWorld]:
 
 
 def shorten(world: World, least: float) -> None:
-    registry_of(world.frontier)._waits.least = least
+    wait_settings(world.frontier).least = least
     world.frontier.shorten_waits(world.now)
 
 

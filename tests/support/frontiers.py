@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from larbinpy.dns.lookup import Answer
@@ -9,22 +10,24 @@ from larbinpy.frontier.folding import Folding
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.ip_registry import IPSiteRegistry
 from larbinpy.frontier.ip_sites import IPSites
-from larbinpy.frontier.lifecycle import SiteLifecycle, SiteSettings
+from larbinpy.frontier.lifecycle import AddressSettings, SiteLifecycle
 from larbinpy.frontier.named_site import NamedSite, State
 from larbinpy.frontier.politeness import Waits
 from larbinpy.frontier.registry import SiteRegistry
 from larbinpy.frontier.saved import SavedWaits
 from larbinpy.frontier.scope import Scope, ScopeSettings
 from larbinpy.frontier.sequencer import Sequencer
+from larbinpy.frontier.site_settings import SiteSettings
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.frontier.traps import Traps, TrapSettings
 from larbinpy.outcome import Outcome, of_status
 from larbinpy.page import Page
 from larbinpy.parse import Kind, Link, redirect_target
 from larbinpy.storage.seen import Seen
+from larbinpy.storage.site_counts import SiteCounts
 from larbinpy.storage.sizes import SEEN_SIZES, STORE_SIZES, SeenSizes, StoreSizes
 from larbinpy.storage.store import Store, decode
-from larbinpy.url import Url
+from larbinpy.url import Url, host_of
 
 AGENT = "larbinpy/0.1 (+http://us.test/)"
 WALL = 1_700_000_000.0
@@ -71,11 +74,19 @@ def make_frontier(
     pool: int = MANY,
     traps: TrapSettings | None = None,
     dropped: Sequence[str] = (),
+    by_host: Mapping[str, SiteSettings] = MappingProxyType({}),
     **scope: Any,
 ) -> Frontier:
+    """A frontier with the same settings for all sites, except for the hosts in `by_host`."""
     waits = Waits(least, most)
-    ip_sites = IPSites(waits, wait_by, connexions, pool, frontier_sizes)
-    settings = SiteSettings(AGENT, waits, retries, retry_wait, address_time, ignore_robots, permit)
+    ip_sites = IPSites(waits, wait_by, pool, frontier_sizes)
+    usual = SiteSettings(waits, AGENT, retries, retry_wait, ignore_robots, connexions)
+    counts = SiteCounts(folder)
+    addresses = AddressSettings(address_time, permit)
+
+    def settings_of(key: str) -> SiteSettings:
+        return by_host.get(host_of(f"{key}/"), usual)
+
     store = Store(folder, sizes)
     return Frontier(
         Scope(scope_settings(**scope)),
@@ -85,8 +96,9 @@ def make_frontier(
         Seen(folder, "seen", seen_sizes),
         Seen(folder, "digests", seen_sizes),
         Sequencer(store, max_urls, frontier_sizes),
-        SiteLifecycle(settings, ip_sites, frontier_sizes),
+        SiteLifecycle(settings_of, addresses, counts, ip_sites, frontier_sizes),
         ip_sites,
+        counts,
         frontier_sizes,
     )
 
@@ -130,6 +142,11 @@ def left_alone(registry: SiteRegistry | IPSiteRegistry) -> dict[str, float]:
 def states_of(registry: SiteRegistry) -> dict[State, int]:
     """The number of sites in memory in each state that has any."""
     return +registry._states
+
+
+def wait_settings(frontier: Frontier) -> Waits:
+    """The waits of sites that have none of their own."""
+    return frontier._addresses._waits
 
 
 def pool_of(frontier: Frontier) -> int:

@@ -1,0 +1,98 @@
+"""The configuration of each site: that of the crawl, with the site blocks for it put in."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from larbinpy.config import Config
+from larbinpy.config.host_pattern import HostPatterns
+from larbinpy.config.site_block import SiteBlock, SiteValue
+from larbinpy.url import split
+
+#: Sites whose configuration is remembered; finding it anew takes 2 us.
+_MOST_SITES = 1 << 14
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SiteConfig:
+    """What all sites have in common that the same blocks match."""
+
+    blocks: tuple[SiteBlock, ...]
+    config: Config
+    #: Attribute of the Config -> the block that decides it, and its value there.
+    decided: Mapping[str, tuple[SiteBlock, SiteValue]]
+
+    def decider(self, attribute: str) -> SiteBlock | None:
+        """The block that decides `attribute`; None if the crawl's own setting does."""
+        return self.decided[attribute][0] if attribute in self.decided else None
+
+
+class SiteConfigs:
+    """Finds the configuration of a site by its host and port.
+
+    For each keyword the first block decides that matches and sets it. Sites that the same blocks
+    match share one object. Without blocks there is one object, found in no time.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._blocks = HostPatterns((block.pattern, block) for block in config.site_blocks)
+        self._made: dict[tuple[int, ...], SiteConfig] = {}
+        #: That of sites that no block matches.
+        self.usual = self._shared(())
+        #: That of a site, by its key.
+        self.of: Callable[[str], SiteConfig] = lambda _key: self.usual
+        if config.site_blocks:
+            self.of = lru_cache(_MOST_SITES)(self._find)
+
+    def __repr__(self) -> str:
+        return f"<SiteConfigs {len(self._blocks)} blocks, {len(self._made)} different>"
+
+    def config_at(self, host: str, port: int) -> Config:
+        return self._at(host, port).config
+
+    def most_bytes(self, key: str) -> int:
+        """maxPageSize of a site."""
+        return self.of(key).config.max_page_size
+
+    def ignores_robots(self, key: str) -> bool:
+        return self.of(key).config.ignore_robots
+
+    def agent(self, key: str) -> str:
+        return self.of(key).config.user_agent
+
+    def each_block(self) -> Iterator[Config]:
+        """The configuration of the crawl with the values of one block, for each block."""
+        for block in self._config.site_blocks:
+            yield merged(self._config, block.values)
+
+    @property
+    def ports(self) -> set[int]:
+        """The ports that patterns name."""
+        return {b.pattern.port for b in self._config.site_blocks if b.pattern.port is not None}
+
+    def _find(self, key: str) -> SiteConfig:
+        _, host, port, _ = split(f"{key}/")
+        return self._at(host, port)
+
+    def _at(self, host: str, port: int) -> SiteConfig:
+        return self._shared(tuple(self._blocks.matching(host, port)))
+
+    def _shared(self, blocks: tuple[SiteBlock, ...]) -> SiteConfig:
+        key = tuple(map(id, blocks))
+        if key not in self._made:
+            decided: dict[str, tuple[SiteBlock, SiteValue]] = {}
+            for block in blocks:
+                for value in block.values:
+                    decided.setdefault(value.row.attribute, (block, value))
+            values = [value for _, value in decided.values()]
+            self._made[key] = SiteConfig(blocks, merged(self._config, values), decided)
+        return self._made[key]
+
+
+def merged(config: Config, values: Iterable[SiteValue]) -> Config:
+    """`config` with `values` of a site; maxWait is at least waitDuration, as for the crawl."""
+    own: Any = {value.row.attribute: value.value for value in values}
+    site = replace(config, **own)
+    return replace(site, max_wait=max(site.max_wait, site.wait_duration))

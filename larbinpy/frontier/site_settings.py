@@ -1,0 +1,93 @@
+"""The settings of sites, which site blocks may decide, and how much was fetched from a site."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from larbinpy.frontier.opening import Opening
+from larbinpy.frontier.politeness import Waits
+from larbinpy.outcome import Outcome
+from larbinpy.page import Page
+from larbinpy.storage.site_counts import SiteCounts
+
+
+@dataclass(slots=True, frozen=True)
+class SiteLimits:
+    """The most that is fetched from one site; 0 for no limit."""
+
+    #: limitPageBySite.
+    pages: int = 0
+    #: limitBytesBySite.
+    received: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class SiteSettings:
+    """The settings of a site. Times in seconds. Sites with the same settings share one object."""
+
+    waits: Waits
+    #: UserAgent, whose group of robots.txt applies.
+    agent: str = ""
+    retries: int = 3
+    retry_wait: float = 15.0
+    ignore_robots: bool = False
+    #: Simultaneous requests to the sites of one group at one address.
+    connexions: int = 1
+    #: Sites of a group at one address wait together; empty for those with the waits of the crawl.
+    group: str = ""
+    limits: SiteLimits = SiteLimits()
+    #: depthInSite.
+    depth: int = 5
+    opening: Opening = field(default_factory=Opening)
+    #: Attribute of a Config -> the line of the site block that sets it.
+    sources: Mapping[str, str] = field(default_factory=dict)
+    #: Different sites so far.
+    sites: int = 0
+
+    def source(self, attribute: str, keyword: str) -> str:
+        """Where a setting comes from: its keyword, and the line if it is in a site block."""
+        line = self.sources.get(attribute)
+        return keyword if line is None else f"{keyword}, {line}"
+
+
+#: The settings of a site, by its key.
+SettingsOf = Callable[[str], SiteSettings]
+
+
+class Quota:
+    """The pages and bytes of one site with limits, in all runs of the crawl."""
+
+    __slots__ = ("_counts", "_key", "limits", "pages", "received")
+
+    def __init__(self, key: str, limits: SiteLimits, counts: SiteCounts) -> None:
+        self._key = key
+        self._counts = counts
+        self.limits = limits
+        self.pages, self.received = counts.get(key)
+
+    def __repr__(self) -> str:
+        return f"<Quota {self.pages} pages, {self.received} bytes of {self.limits}>"
+
+    def count(self, page: Page) -> None:
+        """Count a reply."""
+        self.pages += page.outcome is Outcome.SUCCESS and page.url.robots_for is None
+        self.received += page.received
+        self._counts.put(self._key, self.pages, self.received)
+
+    @property
+    def spent(self) -> bool:
+        """Whether a limit is reached."""
+        return not self.has_room(0)
+
+    def has_room(self, in_flight: int) -> bool:
+        """Whether one more request may be sent while `in_flight` are under way."""
+        limits = self.limits
+        if limits.pages and self.pages + in_flight >= limits.pages:
+            return False
+        return not limits.received or self.received < limits.received
+
+    def reason(self, settings: SiteSettings) -> str:
+        """The limit that is reached, and where it was set."""
+        limits = self.limits
+        if limits.pages and self.pages >= limits.pages:
+            return settings.source("limit_page_by_site", f"limitPageBySite {limits.pages}")
+        return settings.source("limit_bytes_by_site", f"limitBytesBySite {limits.received}")

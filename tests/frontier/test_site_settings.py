@@ -1,0 +1,319 @@
+"""Settings by site: groups of waits at an address, limits, hours, retries and robots.txt."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from larbinpy.config.hours import Hours
+from larbinpy.frontier.frontier import Frontier
+from larbinpy.frontier.opening import Opening
+from larbinpy.frontier.politeness import Waits
+from larbinpy.frontier.site_settings import Quota, SiteLimits, SiteSettings
+from larbinpy.frontier.sizes import FrontierSizes
+from larbinpy.observe import url_status
+from larbinpy.outcome import Outcome
+from larbinpy.storage.site_counts import SiteCounts
+from larbinpy.url import Url
+from tests.support.frontiers import MakeWorld, World, make_frontier, registry_of, reply
+
+ONE = "198.51.100.1"
+DAY = 86400.0
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[MakeWorld]:
+    made: list[Frontier] = []
+
+    def make(
+        *seeds: str,
+        replies: dict[str, Any] | None = None,
+        names: dict[str, Any] | None = None,
+        **settings: Any,
+    ) -> World:
+        frontier = make_frontier(tmp_path, **settings)
+        made.append(frontier)
+        for seed in seeds:
+            frontier.seed(seed)
+        return World(frontier, names, replies)
+
+    yield make
+    for frontier in made:
+        frontier.close()
+
+
+def times(world: World, host: str) -> list[float]:
+    return [round(s.at - 5000, 1) for s in world.starts if f"//{host}" in s.href]
+
+
+def settings(**changes: Any) -> SiteSettings:
+    least = changes.pop("least", 0.0)
+    return SiteSettings(Waits(least, 600.0), **changes)
+
+
+def urls(host: str, count: int) -> list[str]:
+    return [f"http://{host}/{number}" for number in range(count)]
+
+
+# Waits.
+
+
+def test_a_group_with_a_shorter_wait_is_not_held_up_by_others(make: MakeWorld) -> None:
+    """Nor does it hold up the others at its address."""
+    fast = settings(least=1.0, group="fast.test")
+    by_host = {"fast.test": fast, "also.test": fast}
+    seeds = [*urls("fast.test", 3), *urls("also.test", 3), *urls("a.test", 2)]
+    world = make(*seeds, least=30.0, by_host=by_host)
+    world.run()
+    together = sorted(times(world, "fast.test") + times(world, "also.test"))
+    assert len(together) == 8  # with two robots.txt
+    gaps = [b - a for a, b in pairwise(together)]
+    assert gaps == pytest.approx([1.1] * 7, abs=0.11)
+    assert times(world, "a.test") == pytest.approx([0, 30.1, 60.2], abs=0.2)
+
+
+def test_a_group_with_a_longer_wait_slows_down_no_others(make: MakeWorld) -> None:
+    slow = settings(least=100.0, group="slow.test")
+    world = make(*urls("slow.test", 2), *urls("a.test", 4), least=1.0, by_host={"slow.test": slow})
+    world.run()
+    assert times(world, "slow.test") == pytest.approx([0, 100.1, 200.2], abs=0.2)
+    assert max(times(world, "a.test")) < 6
+
+
+def test_a_group_has_connexions_of_its_own(make: MakeWorld) -> None:
+    wide = settings(connexions=3, group="wide.test", ignore_robots=True)
+    world = make(*urls("wide.test", 6), *urls("a.test", 2), by_host={"wide.test": wide})
+    world.turn()
+    world.turn()
+    assert len(times(world, "wide.test")) == 3
+    assert len(times(world, "a.test")) == 1
+
+
+def test_after_a_kill_a_group_is_left_alone_for_its_own_wait(make: MakeWorld) -> None:
+    slow = settings(least=100.0, group="slow.test", ignore_robots=True)
+    world = make(*urls("slow.test", 1), least=1.0, by_host={"slow.test": slow})
+    world.frontier.resume(world.now, ended=False)
+    world.run()
+    assert times(world, "slow.test") == [100.0]
+
+
+# Retries and robots.txt.
+
+
+def test_retries_and_robots_txt_are_by_site(make: MakeWorld) -> None:
+    forbidden = {"body": b"User-agent: spider\nDisallow: /\n"}
+    broken = {"status": 500}
+    world = make(
+        *("http://a.test/", "http://b.test/", "http://c.test/", "http://d.test/"),
+        replies={
+            **{f"http://{host}.test/robots.txt": forbidden for host in "abc"},
+            **{f"http://{host}.test/": broken for host in "bd"},
+        },
+        by_host={
+            "a.test": settings(agent="spider/1.0"),
+            "b.test": settings(agent="spider/1.0", ignore_robots=True, retries=0),
+        },
+        retries=2,
+        retry_wait=1.0,
+    )
+    world.run()
+    attempts = {fate.href: (fate.outcome, fate.attempt) for fate in world.fates}
+    assert attempts == {
+        "http://a.test/": (Outcome.FORBIDDEN_ROBOTS, 0),
+        "http://b.test/": (Outcome.ERR_50X, 1),
+        "http://c.test/": (Outcome.SUCCESS, 1),
+        "http://d.test/": (Outcome.ERR_50X, 3),
+    }
+
+
+# Limits.
+
+
+def limited(pages: int = 0, received: int = 0, **changes: Any) -> SiteSettings:
+    return settings(limits=SiteLimits(pages, received), ignore_robots=True, **changes)
+
+
+def test_a_quota_counts_pages_and_bytes(tmp_path: Path) -> None:
+    counts = SiteCounts(tmp_path)
+    quota = Quota("http://a.test", SiteLimits(2, 1000), counts)
+    page = Url("http://a.test/1", 1)
+    quota.count(reply(page, 404, received=100))
+    quota.count(reply(Url("http://a.test/robots.txt", 0, robots_for="http://a.test"), received=200))
+    assert (quota.pages, quota.received) == (0, 300)
+    assert quota.has_room(1) and not quota.has_room(2)
+    quota.count(reply(page, received=300))
+    assert quota.has_room(0) and not quota.has_room(1)
+    assert not quota.spent
+    quota.count(reply(page, 404, received=400))
+    assert quota.spent
+    again = Quota("http://a.test", SiteLimits(2, 2000), counts)
+    assert (again.pages, again.received, again.spent) == (1, 1000, False)
+
+
+@pytest.mark.parametrize("connexions", [1, 3, 10])
+def test_pages_and_requests_under_way_never_exceed_the_limit(
+    make: MakeWorld, connexions: int
+) -> None:
+    """Also if some of them fail, so that others take their places."""
+    failing = {f"http://a.test/{number}": {"status": 404} for number in range(0, 12, 2)}
+    by_host = {"a.test": limited(pages=4, connexions=connexions)}
+    world = make(*urls("a.test", 12), "http://b.test/", replies=failing, by_host=by_host)
+    while world.frontier.owed:
+        world.turn()
+        done = sum(fate.outcome is Outcome.SUCCESS for fate in world.fates if "a.test" in fate.href)
+        flying = sum(url.host == "a.test" for url in world.frontier.view.flying())
+        assert done + flying <= 4
+        world.now += 0.05
+    outcomes = [fate.outcome for fate in world.fates if "a.test" in fate.href]
+    assert outcomes.count(Outcome.SUCCESS) == 4
+    assert outcomes.count(Outcome.ERR_40X) >= 3
+    assert outcomes.count(Outcome.SITE_LIMIT) == 12 - len(world.pages()) + 1
+    details = {fate.detail for fate in world.fates if fate.outcome is Outcome.SITE_LIMIT}
+    assert details == {"limitPageBySite 4"}
+
+
+def test_no_request_goes_to_a_site_that_has_sent_enough(make: MakeWorld) -> None:
+    by_host = {"a.test": limited(received=1000, sources={"limit_bytes_by_site": "t.conf:3"})}
+    replies = {url: {"received": 400} for url in urls("a.test", 6)}
+    world = make(*urls("a.test", 6), replies=replies, by_host=by_host)
+    world.run()
+    outcomes = [fate.outcome for fate in world.fates]
+    assert outcomes.count(Outcome.SUCCESS) == 3
+    assert outcomes.count(Outcome.SITE_LIMIT) == 3
+    assert {fate.detail for fate in world.fates} == {"", "limitBytesBySite 1000, t.conf:3"}
+
+
+def test_the_count_of_an_evicted_site_is_kept(make: MakeWorld) -> None:
+    sizes = FrontierSizes(idle_sites=1)
+    by_host = {f"{host}.test": limited(pages=2) for host in "abc"}
+    world = make("http://a.test/0", frontier_sizes=sizes, by_host=by_host)
+    world.run()
+    for number in range(1, 4):
+        for host in "abc":
+            world.frontier.seed(f"http://{host}.test/{number}")
+            world.run()
+    assert [site.host for site in registry_of(world.frontier)] == ["c.test"]
+    got = {href: outcome.value for href, outcome in world.outcomes().items()}
+    assert [got[f"http://a.test/{n}"] for n in range(4)] == ["success"] * 2 + ["siteLimit"] * 2
+    assert [got[f"http://b.test/{n}"] for n in range(1, 4)] == ["success"] * 2 + ["siteLimit"]
+
+
+def test_many_urls_of_a_limited_site_end_in_few_turns(make: MakeWorld) -> None:
+    world = make(*urls("a.test", 3000), by_host={"a.test": limited(pages=1)})
+    turns = 0
+    while world.frontier.owed:
+        world.turn()
+        world.now += 1.0
+        turns += 1
+    assert turns < 50
+
+
+def test_a_failure_that_reaches_the_limit_is_not_tried_again(make: MakeWorld) -> None:
+    replies = {"http://a.test/0": {"status": 500, "received": 1000}}
+    by_host = {"a.test": limited(received=1000)}
+    world = make("http://a.test/0", replies=replies, by_host=by_host)
+    world.run()
+    assert [(fate.outcome, fate.attempt) for fate in world.fates] == [(Outcome.ERR_50X, 1)]
+
+
+def test_robots_txt_may_be_the_reply_that_reaches_the_limit(make: MakeWorld) -> None:
+    site = settings(limits=SiteLimits(0, 500))
+    replies = {"http://a.test/robots.txt": {"received": 600}}
+    world = make(*urls("a.test", 2), replies=replies, by_host={"a.test": site})
+    world.run()
+    assert set(world.outcomes().values()) == {Outcome.SITE_LIMIT}
+
+
+def test_a_site_whose_robots_txt_is_on_a_limited_site_ends_with_it(make: MakeWorld) -> None:
+    moved = {"status": 301, "headers": {"location": "http://a.test/robots.txt"}}
+    world = make(
+        "http://a.test/0",
+        replies={"http://b.test/robots.txt": moved},
+        by_host={"a.test": limited(pages=1)},
+    )
+    world.run()
+    world.frontier.seed("http://b.test/")
+    world.run()
+    assert world.fates[-1].outcome is Outcome.SITE_LIMIT
+
+
+def test_explain_names_the_limit(make: MakeWorld) -> None:
+    sources = {"limit_page_by_site": "larbin.conf:7"}
+    by_host = {"a.test": limited(pages=1, sources=sources)}
+    world = make("http://a.test/0", by_host=by_host)
+    world.run()
+    assert url_status.refusal(world.frontier.view, "http://a.test/new", world.now) == {
+        "reason": "siteLimit",
+        "rule": "site",
+        "why": "its site has reached a limit: limitPageBySite 1, larbin.conf:7",
+    }
+
+
+# Hours.
+
+MIDNIGHT = 1_767_225_600.0
+
+
+@pytest.fixture
+def night() -> Opening:
+    return Opening(Hours.parse("22:00-06:00"))
+
+
+def clock_of(opening: Opening) -> float:
+    """A Unix time at noon, local time."""
+    noon = Hours.parse("12:00-13:00").open_at(MIDNIGHT)
+    opening.look(5000.0, noon)
+    return noon
+
+
+def test_outside_of_its_hours_a_site_is_not_asked(make: MakeWorld, night: Opening) -> None:
+    noon = clock_of(night)
+    by_host = {"a.test": settings(opening=night, ignore_robots=True)}
+    world = make(*urls("a.test", 3), "http://b.test/", by_host=by_host)
+
+    def until(hour: float) -> list[float]:
+        while world.now < 5000 + hour * 3600:
+            night.look(world.now, noon + world.now - 5000)
+            world.turn()
+            world.now += 60
+        return times(world, "a.test")
+
+    assert until(9.9) == []
+    assert times(world, "b.test")
+    asked = until(11)
+    assert len(asked) == 3
+    assert min(asked) == pytest.approx(10 * 3600, abs=61)
+    # It closes again.
+    world.frontier.seed("http://a.test/late")
+    assert until(17) == times(world, "a.test") and len(times(world, "a.test")) == 4
+    world.now = 5000 + 19 * 3600
+    night.look(world.now, noon + world.now - 5000)
+    world.frontier.seed("http://a.test/later")
+    assert len(until(33)) == 4
+    assert len(until(35)) == 5
+
+
+def test_explain_says_when_a_site_is_asked_next(make: MakeWorld, night: Opening) -> None:
+    clock_of(night)
+    sources = {"hours": "larbin.conf:9"}
+    by_host = {"a.test": settings(opening=night, ignore_robots=True, sources=sources)}
+    world = make("http://a.test/", by_host=by_host)
+    world.turn()
+    world.turn()
+    facts = url_status.standing(world.frontier.view, "http://a.test/", world.now)
+    assert facts is not None
+    assert (facts["waits_for"], facts["in_s"]) == ("hours", 36000.0)
+    assert facts["why"] == (
+        "its site is asked between 22:00 and 06:00 only, next in 10 h (site block, larbin.conf:9)"
+    )
+
+
+def test_the_clock_may_jump(night: Opening) -> None:
+    noon = clock_of(night)
+    assert night.closed
+    night.look(5001.0, noon + 11 * 3600)
+    assert not night.closed
+    night.look(5002.0, noon + 1)
+    assert (night.closed, round(night.opens_at)) == (True, 5002 + 36000 - 1)
