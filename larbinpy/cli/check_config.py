@@ -6,14 +6,16 @@ import sys
 import click
 
 from larbinpy.cli.common import USAGE, complain, files, plain_errors, set_option
-from larbinpy.config import assignment, check, describe, in_environment, load
+from larbinpy.config import DEFAULT_FILE, assignment, check, describe, in_environment, load
 
 
 @click.command("check-config")
-@click.argument("file", shell_complete=files)
+@click.argument("file", required=False, shell_complete=files)
 @set_option
-def check_config(file: str, settings: tuple[str, ...]) -> None:
+def check_config(file: str | None, settings: tuple[str, ...]) -> None:
     """Print all settings of a configuration, defaults included, or its errors.
+
+    Without FILE it is larbin.conf in the working directory, as in a crawl.
 
     As in a crawl, --set and LARBINPY_KEY in the environment override FILE.
     """
@@ -21,6 +23,10 @@ def check_config(file: str, settings: tuple[str, ...]) -> None:
         overrides = [assignment(text) for text in settings]
         for name in in_environment(os.environ):
             click.echo(f"larbinpy: {name} is set in the environment", err=True)
+        if file is None:
+            found = os.path.lexists(DEFAULT_FILE)
+            here = f"this is {DEFAULT_FILE}" if found else f"no {DEFAULT_FILE} here"
+            complain(here if found else f"{here}, so these are the defaults")
         wrong = check(file, os.environ, overrides)
         for error in wrong:
             complain(error)

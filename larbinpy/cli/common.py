@@ -13,6 +13,7 @@ from click.shell_completion import CompletionItem
 
 from larbinpy.config import SETTINGS, Config, ConfigError, assignment, load
 from larbinpy.config.kinds import ValueKind
+from larbinpy.config.request_kinds import SEED
 from larbinpy.console.text import printable
 from larbinpy.errors import UserError
 from larbinpy.exit_status import Ending
@@ -85,7 +86,7 @@ progress_option = click.option(
 input_option = click.option(
     *("-i", "input_file"),
     metavar="FILE",
-    help="Read more URLs from FILE, one a line; - is standard input.",
+    help="Read more URLs from FILE, one a line, # for comments; - is standard input.",
     shell_complete=files,
 )
 
@@ -183,15 +184,28 @@ def load_config(
     return load(config_file, os.environ, overrides, defaults)
 
 
-def lines(name: str | None) -> Iterator[str]:
-    """The lines of a file of URLs, read lazily; none if `name` is None."""
+def lines(name: str | None) -> Iterator[tuple[str, str]]:
+    """The URLs in a file, each with its place ("urls.txt:7"); read lazily; none without `name`.
+
+    Empty lines, and lines that begin with "#", are left out.
+    """
     if name is None:
         return
+    shown = "standard input" if name == "-" else name
     with open_bytes(name) as file:
-        for line in file:
-            text = line.decode(errors="replace").strip()
-            if text:
-                yield text
+        for number, line in enumerate(file, 1):
+            text = line.removeprefix(b"\xef\xbb\xbf").decode(errors="replace").strip()
+            if text and not text.startswith("#"):
+                yield text, f"{shown}:{number}"
+
+
+def seeds_in(name: str | None) -> Iterator[str]:
+    """The URLs in a file of seeds; raises ConfigError with the line of one that is none."""
+    for text, place in lines(name):
+        try:
+            yield SEED.parse(text)
+        except ValueError as error:
+            raise ConfigError(f"{place}: {error}") from None
 
 
 def open_bytes(name: str) -> IO[bytes]:

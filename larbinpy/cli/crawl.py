@@ -17,12 +17,12 @@ from larbinpy.cli.common import (
     files,
     folders,
     input_option,
-    lines,
     load_config,
     pace,
     pace_options,
     plain_errors,
     progress_option,
+    seeds_in,
 )
 from larbinpy.cli.defaults import Defaults, defaults_of
 from larbinpy.config import Config, ConfigError, assignment
@@ -138,7 +138,7 @@ def crawl(
             # Without an output mode, the folder would stay empty.
             config = replace(config, output_mode=("mirror",))
         start = Start.SCRATCH if scratch else _STARTS[resume]
-        seeds = _checked(config, chain(urls, lines(input_file)), start)
+        seeds = _checked(config, chain(urls, seeds_in(input_file)), start)
         crawl = Crawl(config, seeds=seeds, start=start, fixed=given, progress=progress)
         if said := defaults.said(config.output_dir, urls if input_file is None else ()):
             complain(said)

@@ -3,7 +3,9 @@
 They use the macros of man(7), which both groff and mandoc format.
 """
 
+import re
 from collections.abc import Iterator
+from inspect import cleandoc
 from textwrap import wrap
 
 import click
@@ -65,11 +67,11 @@ def _program_page(commands: click.Group) -> Iterator[str]:
     yield ".SH SYNOPSIS"
     inner = [_inner(name, commands, context) for name in commands.list_commands(context)]
     yield "\n.br\n".join(_usage(f"larbinpy {each.info_name}", each) for each in inner)
-    yield from (".SH DESCRIPTION", _text(helped))
+    yield from (".SH DESCRIPTION", _paragraphs(helped))
     yield from _options(context)
     yield ".SH COMMANDS"
     for each in inner:
-        yield from (f".SS {_usage(str(each.info_name), each)}", _text(each.command.help or ""))
+        yield from (f".SS {_usage(str(each.info_name), each)}", _paragraphs(each.command.help))
         yield from _options(each)
     yield ".SH SIGNALS"
     for signal, text in _SIGNALS.items():
@@ -143,7 +145,13 @@ def _escaped(text: str) -> str:
     return text.replace("\\", "\\(rs").replace("-", "\\-").replace('"', "\\(dq")
 
 
+def _paragraphs(text: str | None) -> str:
+    """The help of a command, which is indented as in the source."""
+    return "\n.PP\n".join(_text(part) for part in re.split(r"\n\s*\n", cleandoc(text or "")))
+
+
 def _text(text: str) -> str:
     """`text` in lines of at most 78 characters, none of which looks like a macro."""
+    text = " ".join(text.split())
     lines = wrap(_escaped(text), 78, break_long_words=False, break_on_hyphens=False)
     return "\n".join("\\&" + line if line[0] in ".'" else line for line in lines)

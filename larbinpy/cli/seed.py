@@ -36,7 +36,7 @@ def seed(
 ) -> None:
     """Add seeds to a running crawl through its input port."""
     with plain_errors():
-        seeds = [*urls, *lines(input_file)]
+        seeds = [*urls, *(url for url, _ in lines(input_file))]
         if not seeds:
             raise ConfigError("no URL given")
         with port_of("input", config_file, host, port) as place:

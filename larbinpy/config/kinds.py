@@ -328,6 +328,22 @@ def _lower(text: str) -> str:
     return plain(text).lower()
 
 
+def _extension(text: str) -> str:
+    """The end of a file name."""
+    ending = _lower(text)
+    if "/" in ending:
+        path = ending.strip("/*")
+        raise ValueError(
+            f"{text[:60]!r} is a path, not an extension such as .zip; write reject **/{path}/**"
+        )
+    if "*" in ending or "?" in ending:
+        pattern = f"**{ending.lstrip('*')}"
+        raise ValueError(
+            f"{text[:60]!r} is a pattern, not an extension such as .zip; write reject {pattern}"
+        )
+    return ending
+
+
 def ip(text: str) -> str:
     """An IP address; no name is looked up, but localhost is understood."""
     if text.lower() == "localhost":
@@ -374,7 +390,7 @@ ADDRESS: ValueKind[str] = ValueKind("IP", ip, str)
 SERVER: ValueKind[tuple[str, int]] = ValueKind("IP[:PORT]", _server, _show_server)
 DOMAIN: ValueKind[str] = ValueKind("DOMAIN... end", _domain, str, closed=True)
 PARAMETER: ValueKind[str] = ValueKind("NAME... end", _parameter, quote, closed=True)
-EXTENSION: ValueKind[str] = ValueKind(".EXT... end", _lower, quote, closed=True)
+EXTENSION: ValueKind[str] = ValueKind(".EXT... end", _extension, quote, closed=True)
 SPECIFIC: ValueKind[tuple[str, str]] = ValueKind(
     '"TYPE" .EXT... end end',
     lambda kind, extension: (_lower(kind), _lower(extension)),

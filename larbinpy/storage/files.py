@@ -187,6 +187,14 @@ def write_at(fd: int, data: bytes | memoryview, offset: int) -> None:
         view, offset = view[written:], offset + written
 
 
+def _path_in(folder: int, name: str) -> str:
+    """The path of `name` in an open folder, for messages."""
+    try:
+        return os.path.join(os.readlink(f"/proc/self/fd/{folder}"), name)
+    except OSError:
+        return name
+
+
 class AppendFile:
     """A file to which complete pieces are appended, by one writer at a time.
 
@@ -203,18 +211,19 @@ class AppendFile:
         # The end of the complete pieces, if a torn one after them could not be cut off.
         self._torn_at: int | None = None
         try:
-            self._lock()
+            self._lock(folder)
             self._mend()
         except BaseException:
             os.close(self._fd)
             raise
         self._tail = Tail(self.size)
 
-    def _lock(self) -> None:
+    def _lock(self, folder: int | None) -> None:
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise BlockingIOError(error.errno, "another crawl is writing it", self.name) from None
+            where = self.name if folder is None else _path_in(folder, self.name)
+            raise BlockingIOError(error.errno, "another crawl is writing it", where) from None
 
     def _mend(self) -> None:
         """Cut off a last piece that a kill has torn, if the format allows it to be recognised."""

@@ -31,3 +31,41 @@ def test_set_and_environment_override_the_file(
     ]
     assert changed == [["retries", "6"], ["limitPage", "7"]]
     assert result.stderr == "larbinpy: LARBINPY_RETRIES is set in the environment\n"
+
+
+def test_without_a_file_it_is_that_of_the_folder_or_the_defaults(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(main, ["check-config"])
+    assert result.stderr == "larbinpy: no larbin.conf here, so these are the defaults\n"
+    assert "waitDuration 30s" in result.stdout and "CHANGED" not in result.stdout
+    (tmp_path / "larbin.conf").write_text("retries 5\n")
+    result = CliRunner().invoke(main, ["check-config"])
+    assert result.stderr == "larbinpy: this is larbin.conf\n"
+    assert "retries 5" in result.stdout
+
+
+def test_credentials_are_masked(tmp_path: Path) -> None:
+    conf = tmp_path / "t.conf"
+    conf.write_text(
+        "startUrl http://me:secret@a.test/\nproxy socks5://me:secret@p.test 1080\n"
+        'header "Authorization: Bearer secret"\nheader "X-Reason: study"\n'
+    )
+    result = CliRunner().invoke(main, ["check-config", str(conf)])
+    assert "secret" not in result.output
+    lines = [line.split("  #")[0].rstrip() for line in result.stdout.splitlines()]
+    assert "startUrl http://***@a.test/" in lines
+    assert "proxy socks5://***@p.test 1080" in lines
+    assert 'header "Authorization: ***"' in lines
+    assert 'header "X-Reason: study"' in lines
+    wrong = [
+        "startUrl ftp://me:secret@a.test/",
+        "proxy gopher://me:secret@p.test 1",
+        "http://me:secret@a.test/",
+    ]
+    for line in wrong:
+        conf.write_text(line)
+        result = CliRunner().invoke(main, ["check-config", str(conf)])
+        assert result.exit_code == 2
+        assert "secret" not in result.output

@@ -12,7 +12,8 @@ from click.testing import CliRunner
 
 from larbinpy import __version__
 from larbinpy.cli import main
-from larbinpy.cli.common import lines
+from larbinpy.cli.common import lines, seeds_in
+from larbinpy.config import ConfigError
 from larbinpy.native import native
 
 COMMANDS = {
@@ -96,10 +97,24 @@ def test_a_command_loads_only_the_modules_it_needs() -> None:
 
 def test_a_file_of_urls_is_read_lazily(tmp_path: Path) -> None:
     path = tmp_path / "urls.txt"
-    path.write_bytes(b" http://a.test/ \r\n\n\t\n\xff\n")
+    path.write_bytes(b"\xef\xbb\xbf# seeds\n http://a.test/ \r\n\n\t\n\xff\n")
     found = lines(str(path))
-    assert next(found) == "http://a.test/"
+    assert next(found) == ("http://a.test/", f"{path}:2")
     with path.open("ab") as file:
-        file.write(b"last")
-    assert list(found) == ["\ufffd", "last"]
+        file.write(b" # last\nlast#x")
+    assert list(found) == [("\ufffd", f"{path}:5"), ("last#x", f"{path}:7")]
     assert list(lines(None)) == []
+
+
+def test_a_line_of_a_file_that_is_no_url_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "urls.txt"
+    path.write_text("# seeds\n\nhttp://a.test/\nb.test/x\nftp://me:secret@c.test/\n")
+    found = seeds_in(str(path))
+    assert [next(found), next(found)] == ["http://a.test/", "http://b.test/x"]
+    with pytest.raises(ConfigError) as caught:
+        next(found)
+    assert str(caught.value).startswith(f"{path}:5: 'ftp://***@c.test/' is not a URL")
+    state = f"--set=stateDir={tmp_path / 'state'}"
+    result = CliRunner().invoke(main, ["crawl", "-i", str(path), state])
+    assert (result.exit_code, result.output.count("\n")) == (2, 1)
+    assert f"{path}:5: " in result.output

@@ -75,6 +75,15 @@ def test_help_texts_cannot_be_taken_for_macros() -> None:
     assert "\\fBbold" not in "\n".join(lines)
 
 
+def test_help_is_in_paragraphs_without_its_indent() -> None:
+    odd = click.Group("odd", help="A group.")
+    odd.command("sub", help="First line\n    goes on.\n\n    Second\n    paragraph.")(lambda: None)
+    text = page("larbinpy", odd)
+    assert "\nFirst line goes on.\n.PP\nSecond paragraph.\n" in text
+    own = page("larbinpy", main).splitlines()[1:]
+    assert not [line for line in own if "  " in line]
+
+
 def test_an_unknown_page_is_a_usage_error() -> None:
     result = CliRunner().invoke(main, ["man", "ls"])
     assert result.exit_code == 2

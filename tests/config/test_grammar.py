@@ -248,6 +248,14 @@ def test_values(text: str, expected: dict[str, object]) -> None:
         ("limitToDomain example.org/a end", "not the end of a host name"),
         ("limitToDomain . end", "not the end of a host name"),
         (
+            "forbiddenExtensions /docs/old/ end",
+            "'/docs/old/' is a path, not an extension such as .zip; write reject **/docs/old/**",
+        ),
+        (
+            "forbiddenExtensions *.Zip end",
+            "'*.Zip' is a pattern, not an extension such as .zip; write reject **.zip",
+        ),
+        (
             "forbiddenExtensions\n.a\n.b",
             "t.conf:1: forbiddenExtensions: the list is not closed before the end of the file",
         ),

@@ -182,6 +182,11 @@ def test_a_file_of_lines_has_one_writer(tmp_path: Path) -> None:
     file = LineFile(tmp_path / "lines")
     with pytest.raises(BlockingIOError, match="another crawl"):
         LineFile(tmp_path / "lines")
+    fd = os.open(tmp_path, os.O_RDONLY)
+    with pytest.raises(BlockingIOError) as caught:
+        LineFile("lines", folder=fd)
+    assert caught.value.filename == str(tmp_path / "lines")
+    os.close(fd)
     file.close()
     LineFile(tmp_path / "lines").close()
 

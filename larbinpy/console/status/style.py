@@ -178,8 +178,10 @@ dl{grid-template-columns:repeat(auto-fill,minmax(8rem,1fr));gap:.8rem}
 .way strong{grid-row:1;grid-column:2}
 .way li+li::before{content:none}
 figcaption .mean{margin-left:0}
-.w{min-width:10rem}
+.w{min-width:7rem}
+table:has(td small) :is(th:empty,td:has(svg)){display:none}
 td:has(svg){width:auto}
+th,td{padding-right:.7rem}
 .wide thead{display:none}
 .wide tr{display:flex;flex-wrap:wrap;gap:0 .9rem;padding:.4rem 0;border-top:1px solid var(--line)}
 .wide tr:first-child{border-top:0}

@@ -75,6 +75,8 @@ class Console:
         self._as_json = as_json
         self._wait = wait
         self._readable = readable
+        #: Whether a command failed.
+        self.failed = False
         self._wire = self._open()
 
     def _open(self) -> Wire:
@@ -127,6 +129,7 @@ class Console:
         return wire.read_until(b"\n")
 
     def _show(self, command: str, reply: bytes) -> None:
+        self.failed = self.failed or reply.startswith(b'{"ok":false')
         text = reply.decode(errors="replace")
         self._stdout.write(text if self._as_json else laid_out(command, text))
         self._stdout.flush()
@@ -333,24 +336,24 @@ def converse(
     stdin: TextIO,
     stdout: TextIO,
     *,
-    as_json: bool = False,
+    as_json: bool | None = None,
     wait: Waiter = wait_for,
     readable: Readable = readable,
     has_typed: Callable[[], bool] = has_typed,
-) -> None:
+) -> bool:
     """Send the command lines of `stdin` to the crawl, write its answers to `stdout`.
 
-    Answers are formatted as text on a terminal, unless `as_json`; else each is a line of JSON.
-    Raises NoAnswer when the crawl is gone.
+    Answers are lines of JSON if `as_json`, else text; None chooses text for a terminal. Returns
+    False if a command of a script failed. Raises NoAnswer when the crawl is gone.
     """
     on_terminal = stdin.isatty()
-    console = Console(
-        host, port, stdout, as_json=as_json or not on_terminal, wait=wait, readable=readable
-    )
+    as_json = not on_terminal if as_json is None else as_json
+    console = Console(host, port, stdout, as_json=as_json, wait=wait, readable=readable)
     try:
         if on_terminal:
             console.run(Prompt(stdin, stdout, Completer(console), has_typed))
         else:
             console.run(Script(stdin))
+        return on_terminal or not console.failed
     finally:
         console.close()

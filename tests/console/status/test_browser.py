@@ -331,3 +331,17 @@ def test_a_page_of_another_origin_cannot_send_commands(world: World) -> None:
         assert tab.run(f"{sent}.then(() => 'sent', () => 'refused')") == "refused"
     assert world.crawl.calls == []
     tab.close()
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_no_table_scrolls_sideways_on_a_phone(world: World, path: str) -> None:
+    """With all outcomes, whose names are long words, and large counts."""
+    data = snapshot()
+    data["outcomes"] = dict.fromkeys(data["outcomes"], 1234567)
+    world.show(data)
+    tab = opened(world, path, 360)
+    wide = (
+        "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth)"
+        ".map(e => e.closest('section').querySelector('h2').textContent)"
+    )
+    assert tab.run(wide) == []

@@ -94,6 +94,32 @@ def test_a_script_gets_lines_of_json(crawl: FakeCrawl, converses: Conversation) 
     assert len(crawl.seeds) == 1
 
 
+def test_a_script_may_have_text(converses: Conversation) -> None:
+    said = converses(io.StringIO("set waitDuration 3\nset nonsense 1\n"), as_json=False)
+    first, second = said.splitlines()
+    assert first == "ok"
+    assert second.startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    ("lines", "well"),
+    [
+        ("pause\nresume\n", True),
+        ("", True),
+        ("pause\nset nonsense 1\nresume\n", False),
+        ("add http://a.example/ ftp://b.example/\n", False),
+        ("pasue\n", False),
+    ],
+)
+def test_a_script_fails_if_one_of_its_commands_does(
+    loop: Loop, port: int, lines: str, well: bool
+) -> None:
+    """The commands after it are executed."""
+    out = io.StringIO()
+    assert converse("127.0.0.1", port, io.StringIO(lines), out, wait=loop.wait) is well
+    assert out.getvalue().count("\n") == lines.count("\n")
+
+
 def test_an_answer_may_take_many_turns(crawl: FakeCrawl, converses: Conversation) -> None:
     crawl.steps = 500
     said = converses(io.StringIO("explain http://a.example/\npause\n"))
