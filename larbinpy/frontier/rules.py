@@ -5,7 +5,8 @@ on a page. Until then, a rule that tests them is open: it may match.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import translate
 from functools import lru_cache
@@ -47,6 +48,7 @@ class Verdict(NamedTuple):
 
 
 NO_VERDICT = Verdict(None)
+_NO_HOSTS: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True)
@@ -95,7 +97,11 @@ class Rules:
         self._matching = UrlPatterns(list(patterns)).matching if patterns else None
         self._names = HostPatterns((p, n) for p, n in hosts.items() if isinstance(p, HostPattern))
         self._domains = {name: n for name, n in hosts.items() if isinstance(name, str)}
-        self._at_site = lru_cache(_SITES)(self._find_at_site) if hosts else None
+        names = {each if isinstance(each, str) else each.name for each in hosts if _is_name(each)}
+        #: A label of each name: a host that has none of them is in no host and in no domain.
+        self._labels = frozenset(_rarest_labels(names))
+        self._all_sites = bool(hosts) and not all(_is_name(each) for each in hosts)
+        self._at_site = lru_cache(_SITES)(self._find_at_site)
         #: Whether a rule tests type or size.
         self.any_late = any(entry.types or entry.sizes for entry in self._entries)
 
@@ -117,16 +123,23 @@ class Rules:
         """The verdict on a URL, `depth` links and `hops` away; None for what is not known yet."""
         ranks = self._always
         matched: Sequence[int] = ()
-        hosts: frozenset[int] = frozenset()
+        hosts = _NO_HOSTS
+        segments = url.split("/")
         if self._matching is not None:
-            matched = self._matching(url)
+            matched = self._matching(url, segments)
             if matched:
                 ranks = [*ranks]
                 for number in matched:
                     ranks += self._by_pattern[number]
-        if self._at_site is not None:
-            more, hosts = self._at_site(site_of(url))
-            if more:
+        if self._labels or self._all_sites:
+            authority = segments[2]
+            # Ports and IPv6 addresses have colons, and their labels are not those of names.
+            if (
+                self._all_sites
+                or ":" in authority
+                or not self._labels.isdisjoint(authority.split("."))
+            ):
+                more, hosts = self._at_site(site_of(url))
                 ranks = [*ranks, *more]
         if not ranks:
             return NO_VERDICT
@@ -184,6 +197,19 @@ def _entry(
         tuple(each for each in found if isinstance(each, Number) and each.name == "size"),
         Verdict(rule),
     )
+
+
+def _is_name(each: HostPattern | str) -> bool:
+    """Whether it is a name, which is the end of each host that matches, and no glob."""
+    return isinstance(each, str) or (each.glob is None and bool(each.name))
+
+
+def _rarest_labels(names: Iterable[str]) -> Iterator[str]:
+    """Of each name the label that the fewest others have."""
+    labels = [name.split(".") for name in names]
+    uses = Counter(label for some in labels for label in set(some))
+    for some in labels:
+        yield min(some, key=lambda label: (uses[label], label))
 
 
 def _and(first: bool | None, second: bool | None) -> bool | None:

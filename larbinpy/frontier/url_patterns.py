@@ -41,27 +41,25 @@ def required_segments(glob: str) -> set[str]:
 
 
 class _Set:
-    """Some patterns that are tested together, each with its number."""
+    """Some patterns that are tested together, each with its number; compiled when first used."""
 
     def __init__(self, rows: Sequence[tuple[int, UrlPattern]], memory: int) -> None:
         self._rows = rows
         self._memory = memory
         self._match: Callable[[bytes], list[int]] | None = None
         self._numbers = [number for number, _ in rows]
-        # The pattern that matches everything has the last number.
-        self._all = len(rows)
 
     def __repr__(self) -> str:
-        return f"<_Set of {self._all}>"
+        return f"<_Set of {len(self._rows)}>"
 
-    def matches(self, url: bytes) -> list[int]:
+    def matches(self, url: bytes) -> Sequence[int]:
         """The numbers of the patterns that match."""
         found = (self._match or self._compiled())(url)
-        if len(found) == 1 and found[0] == self._all:
-            return []
-        if not found or self._all not in found:
+        if len(found) == 1:  # the pattern that matches everything
+            return ()
+        if not found:
             return self._one_by_one(url)
-        numbers, last = self._numbers, self._all
+        numbers, last = self._numbers, len(self._numbers)
         return [numbers[k] for k in found if k != last]
 
     def _compiled(self) -> Callable[[bytes], list[int]]:
@@ -105,16 +103,16 @@ class UrlPatterns:
     def __repr__(self) -> str:
         return f"<UrlPatterns {self._count}, by {len(self._by_segment)} segments>"
 
-    def matching(self, url: str) -> list[int]:
-        """The numbers of the patterns that match `url`, in no order."""
-        found: list[int] = []
-        text = url.encode()
-        segments = url.split("/")
+    def matching(self, url: str, segments: Sequence[str]) -> Sequence[int]:
+        """The numbers of the patterns that match `url`, in no order.
+
+        `segments` are the parts of `url` between slashes.
+        """
+        found: Sequence[int] = () if self._others is None else self._others.matches(url.encode())
         if not self._has_none(segments):
+            found = [*found]
             for segment in self._by_segment.keys() & segments:
-                found += self._by_segment[segment].matches(text)
-        if self._others is not None:
-            found += self._others.matches(text)
+                found += self._by_segment[segment].matches(url.encode())
         return found
 
 

@@ -16,6 +16,7 @@
                   endless: that web
     transfers     one loop against a thread for each transfer; transferring: both of them as
                   processes; latepages: their web server
+    rules         a thousand rules (accept, reject) and a million URLs
     mirrors       mirrors by larbinpy, wget2 and HTTrack
     crawls        crawls as processes; sitesweb and siteserver: their web
     names         lists of names; nameservers, slowserver and dnsreplies: name servers

@@ -1,7 +1,10 @@
+import subprocess
+import sys
+import time
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from larbinpy.config.rule import Glob, Regex, Rule, parse_rule
@@ -163,7 +166,7 @@ def test_without_a_page_depth_is_open() -> None:
 
 
 def numbers(patterns: Sequence[Glob | Regex], url: str, memory: int = 1 << 20) -> set[int]:
-    found = UrlPatterns(patterns, memory).matching(url)
+    found = UrlPatterns(patterns, memory).matching(url, url.split("/"))
     assert len(found) == len(set(found))
     return set(found)
 
@@ -219,10 +222,36 @@ def test_a_set_without_enough_memory_lets_no_url_through() -> None:
     assert numbers(hard, url + "/", memory=40_000) == set()
 
 
-def test_without_rules_the_engine_is_not_loaded() -> None:
-    import subprocess
-    import sys
+def spent(pattern: Glob | Regex, url: str) -> float:
+    """The least processor time of some tries (s)."""
+    together = UrlPatterns([pattern])
+    segments = url.split("/")
+    together.matching(url, segments)
+    times = []
+    for _ in range(3):
+        began = time.process_time()
+        together.matching(url, segments)
+        times.append(time.process_time() - began)
+    return min(times)
 
+
+#: What takes backtracking engines a time that doubles with each character, or its square or cube.
+EVIL = st.sampled_from(
+    ["(a+)+$", "(a|a)*b", "(a|b|ab)*c$", ".*.*.*x", "(.*a){9}", "a*a*a*a*b", "(?:a?){30}a{30}"]
+).map(Regex) | st.lists(st.sampled_from(["**a", "*a", "**", "?"]), min_size=4, max_size=12).map(
+    lambda parts: Glob("**" + "".join(parts) + "x")
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(EVIL, st.sampled_from(["a", "ab", "a/", "ba.", "aaa?"]))
+def test_no_pattern_takes_more_than_linear_time(pattern: Glob | Regex, unit: str) -> None:
+    short, long = (f"http://a/{unit * (size // len(unit))}" for size in (1000, 8000))
+    # Eight times as long; the allowance is for a machine with other work.
+    assert spent(pattern, long) < 25 * spent(pattern, short) + 0.005
+
+
+def test_without_rules_the_engine_is_not_loaded() -> None:
     code = (
         "import sys, larbinpy.crawl.assembly; from larbinpy.config import load;"
         "from larbinpy.frontier.rules import Rules; load(None, {}, []); Rules(())\n"
