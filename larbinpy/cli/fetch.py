@@ -62,7 +62,7 @@ def _hint(page: Mapping[str, object]) -> str:
         return fault(str(page["url"]).strip())
     if page["status"] is not None:
         return ""
-    outcome, detail = str(page["outcome"]), str(page["detail"])
+    outcome, detail = str(page["outcome"]), str(page["detail"] or "")
     return "; ".join(filter(None, (reason(outcome, None, detail), cure(outcome, detail))))
 
 

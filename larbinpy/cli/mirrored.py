@@ -14,6 +14,7 @@ from larbinpy.outcome import in_words
 from larbinpy.output.mirror.account import Account, Failure, Kind
 from larbinpy.output.mirror.catalog import NAME, Catalog
 from larbinpy.output.report import write_report
+from larbinpy.reason import cure, detail_in_words
 
 #: Failures and hosts that are printed; the log and the report have more.
 _SHOWN = 20
@@ -69,6 +70,7 @@ def said(account: Account, log: Path, *, purge: bool) -> Iterator[str]:
             yield printable(f"  {_in_words(failure)}")
         if counts["failed"] > len(failures):
             yield f"  and {counts['failed'] - len(failures)} more; {log} has all"
+        yield from filter(None, dict.fromkeys(cure(each.outcome, each.detail) for each in failures))
 
 
 def _gone(counts: dict[str, int], refusal: str, *, purge: bool) -> str:
@@ -87,7 +89,8 @@ def _gone(counts: dict[str, int], refusal: str, *, purge: bool) -> str:
 def _in_words(failure: Failure) -> str:
     """One line: where, found on which page, why, and what became of the old copy."""
     via = f" (on {failure.via})" if failure.via else ""
-    more = " ".join(filter(None, (str(failure.status or ""), failure.detail)))
+    detail = detail_in_words(failure.outcome, failure.detail)
+    more = " ".join(filter(None, (str(failure.status or ""), detail)))
     if failure.tries > 1:
         more += f" after {failure.tries} tries"
     reason = in_words(failure.outcome) + (f": {more.strip()}" if more else "")

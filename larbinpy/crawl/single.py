@@ -97,7 +97,7 @@ def describe(page: Page) -> dict[str, object]:
         "url": page.url.href,
         "outcome": page.outcome.value,
         "status": page.status or None,
-        "detail": page.detail,
+        "detail": page.detail or None,
         "location": page.header("location"),
         "size": len(page.body),
         "truncated": page.truncated,

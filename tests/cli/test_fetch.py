@@ -1,5 +1,7 @@
 """`larbinpy fetch`: what it refuses to fetch, and the hint it gives."""
 
+import json
+
 import pytest
 from click.testing import CliRunner
 
@@ -19,6 +21,7 @@ def test_a_refused_url_gets_a_hint(url: str, hint: str) -> None:
     assert result.exit_code == 4
     assert result.stderr.startswith(f"larbinpy: {url}: {hint}")
     assert result.stderr.count("\n") == result.stdout.count("\n") == 1
+    assert json.loads(result.stdout)["detail"] == ("127.0.0.1" if "81" in url else None)
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,7 @@ def test_an_unknown_host_is_an_error(world: World) -> None:
     said = "no page could be fetched: http://nowhere.test/: its host has no address: no such name\n"
     assert crawler.err == f"larbinpy: {said}"
     assert "no page" not in crawler.out
-    assert "  http://nowhere.test/: its host has no address: nxdomain\n" in crawler.out
+    assert "  http://nowhere.test/: its host has no address: no such name\n" in crawler.out
 
 
 def test_the_summary_names_urls_that_robots_txt_forbids(world: World) -> None:

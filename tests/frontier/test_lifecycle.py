@@ -558,6 +558,12 @@ def test_if_no_name_of_the_crawl_exists_it_ends_at_once(
     assert (here.now < 5001) is (tries == [1])
 
 
+def test_a_name_that_does_not_exist_ends_no_other_site(world: MakeWorld) -> None:
+    here = world(PAGE, "http://b.test/", names={"a.test": "servfail", "b.test": "nxdomain"})
+    here.run()
+    assert [fate.attempt for fate in here.fates] == [4, 4]
+
+
 def test_a_later_name_that_does_not_exist_is_tried_again(world: MakeWorld) -> None:
     """Only a crawl that never had anything else to do ends at once."""
     here = world(PAGE, names={"b.test": "nxdomain"})
