@@ -198,6 +198,7 @@ class Assembly:
             self._output,
             clock=around.clock,
             wall=around.wall,
+            site_blocks=self._book.describe,
             folder=config.state_dir,
         )
         self.control = Control(

@@ -3,7 +3,7 @@
 import os
 import resource
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from larbinpy._version import __version__
@@ -38,8 +38,9 @@ class Snapshots:
         clock: Clock,
         wall: Clock,
         folder: str = "",
+        site_blocks: Callable[[], list[dict[str, object]]] = list,
     ) -> None:
-        """`folder` (stateDir) names a crawl that has no seeds yet."""
+        """`folder` (stateDir) names a crawl that has no seeds yet; `site_blocks` describes them."""
         self._stats = stats
         self._totals = totals
         self._view = view
@@ -49,6 +50,7 @@ class Snapshots:
         self._clock = clock
         self._wall = wall
         self._folder = folder
+        self._site_blocks = site_blocks
 
     def take(
         self,
@@ -86,6 +88,7 @@ class Snapshots:
             "queues": view.queues(),
             "gate": {"open": is_open, "reason": reason},
             "sites": site_tables(view, now),
+            "site_blocks": self._site_blocks(),
             "dns": {**resolver.stats(), **counts["dns"]},
             "robots": _robots(counts, outcomes),
             "traps": dict(counts["traps"]),

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -145,6 +146,41 @@ def test_waits_that_change_live_do_not_change_those_of_a_block(pair: Web, crawl:
     assert (gaps[0], gaps[-1]) == pytest.approx((20, 1), abs=0.02)
 
 
+def test_the_snapshot_shows_the_blocks_and_the_sites_that_they_match(
+    pair: Web, crawl: Worlds
+) -> None:
+    found: list[Any] = []
+    crawl(
+        "site *.test retries 0 end",
+        "site b.test retries 1 From b@b.test end",
+        "site c.test From c@c.test end",
+        seeds=SEEDS,
+        watch=lambda world: found.append(world.snapshot("site_blocks")),
+    )
+    first = crawl.world.folder / "larbin.conf"
+    line = 1 + first.read_text().splitlines().index("site *.test retries 0 end")
+    assert found[-1] == [
+        {
+            "pattern": "*.test",
+            "source": f"{first}:{line}",
+            "settings": {"retries": "0"},
+            "sites": 2,
+        },
+        {
+            "pattern": "b.test",
+            "source": f"{first}:{line + 1}",
+            "settings": {"retries": "1", "From": "b@b.test"},
+            "sites": 1,
+        },
+        {
+            "pattern": "c.test",
+            "source": f"{first}:{line + 2}",
+            "settings": {"From": "c@c.test"},
+            "sites": 0,
+        },
+    ]
+
+
 # Limits.
 
 
@@ -160,26 +196,15 @@ def test_limit_page_by_site_is_reached_and_not_exceeded(pair: Web, crawl: Worlds
 
 
 @effect_of("limitPageBySite")
-def test_limit_page_by_site_goes_on_counting_after_kills(
-    pair: Web, crawl: Worlds, tmp_path: Any
+def test_limit_page_by_site_goes_on_counting_after_a_stop(
+    pair: Web, crawl: Worlds, tmp_path: Path
 ) -> None:
-    """It is killed after each page; a page that was not in the log is fetched again."""
-
-    def kill(world: World) -> None:
-        if len(world.pages_asked) > 1:
-            raise KeyboardInterrupt
-
-    line = "limitPageBySite 5", "canReload"
-    start = Start.REFUSE
-    for _ in range(20):
-        try:
-            world = crawl(*line, folder=tmp_path / "c", start=start, seeds=SEEDS, watch=kill)
-            break
-        except KeyboardInterrupt:
-            start = Start.RESUME
-    else:
-        world = crawl(*line, folder=tmp_path / "c", start=start, seeds=SEEDS)
+    folder = tmp_path / "again"
+    first = crawl("limitPageBySite 5", "limitPage 7", folder=folder, seeds=SEEDS)
+    assert len(first.fetched) == 7
+    world = crawl("limitPageBySite 5", folder=folder, start=Start.RESUME, seeds=())
     assert Counter(world.outcomes.values()) == {"success": 10, "siteLimit": 6}
+    assert len(world.pages_asked) == 3
 
 
 @effect_of("limitBytesBySite")

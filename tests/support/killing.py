@@ -77,9 +77,8 @@ class KillTest:
     def run(self) -> Checker:
         """Run all lives; the errors are in the `findings` of the result."""
         requests = self._folder / "requests"
-        with self._server(requests) as (web, set_rate):
-            conf = f"{_CONF}{self._conf}\nstartUrl {web.url(0)}\n"
-            (self._folder / "larbin.conf").write_text(conf)
+        with self.served(requests) as (web, set_rate):
+            self.configure(self._conf, f"startUrl {web.url(0)}")
             checker = Checker(self._folder, web, self._frontier)
             for number, kind in enumerate(self._plan):
                 set_rate(self._rate(checker.owed, self._plan[number:]))
@@ -92,10 +91,15 @@ class KillTest:
         checker.at_the_end(requests)
         return checker
 
+    def configure(self, *lines: str) -> None:
+        """Write the configuration, with `lines` at its end."""
+        (self._folder / "larbin.conf").write_text("\n".join([_CONF, *lines, ""]))
+
     # The server.
 
     @contextmanager
-    def _server(self, requests: Path) -> Iterator[tuple[KnownWeb, Callable[[float], None]]]:
+    def served(self, requests: Path) -> Iterator[tuple[KnownWeb, Callable[[float], None]]]:
+        """Serve the web; gives it, and a function that sets the replies a second."""
         arguments = [str(self._pages), str(self._seed), str(requests)]
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.support.killweb", *arguments],
@@ -128,16 +132,8 @@ class KillTest:
 
     def _live(self, kind: str, checker: Checker) -> bool:
         """Run the crawl, kill it and check it; returns False if it ended before the kill."""
-        resume = ["--resume"] if (self._state / "state.json").exists() else []
         life = Life(kind, time.time())
-        process = subprocess.Popen(
-            [*LARBINPY, "crawl", *resume, "--progress", "none"],
-            cwd=self._folder,
-            env=_environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
+        process = self._start()
         try:
             self._wait(process, kind, life.started)
         finally:
@@ -154,6 +150,27 @@ class KillTest:
             text = errors.decode(errors="replace").strip().splitlines()[-1:]
             checker.find(f"exit status {process.returncode}: {''.join(text)}")
         return not ended
+
+    def _start(self) -> "subprocess.Popen[bytes]":
+        resume = ["--resume"] if (self._state / "state.json").exists() else []
+        return subprocess.Popen(
+            [*LARBINPY, "crawl", *resume, "--progress", "none"],
+            cwd=self._folder,
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+
+    @contextmanager
+    def crawling(self) -> Iterator["subprocess.Popen[bytes]"]:
+        """The crawl, or its continuation; it is killed at the end unless it has ended."""
+        process = self._start()
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.communicate()
 
     def _frontier(self) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(

@@ -177,6 +177,14 @@ def snapshot(**changes: Any) -> dict[str, Any]:
         "robots": {"fetched": 1170, "denied": 655},
         "rules": {"reject **/old/**": 1234, 'accept "**.zip size:>10M"': 7},
         "places_of_rules": {"reject **/old/**": "larbin.conf:12"},
+        "site_blocks": [
+            {
+                "pattern": "*.example.com:8080",
+                "source": "larbin.conf:7",
+                "settings": {"waitDuration": "1s", "UserAgent": '"my bot"'},
+                "sites": 12,
+            }
+        ],
         "traps": {"repeats": 31, "calendars": 2, "shapes": 7054},
         "system": {
             "cpu_s": 402.1,

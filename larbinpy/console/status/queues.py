@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from larbinpy.console.status.format import Snapshot, figure, group, listing, rows, section
-from larbinpy.console.status.markup import Html, el, table
+from larbinpy.console.status.format import Snapshot, figure, group, listing, none, rows, section
+from larbinpy.console.status.markup import Html, el, join, table
 
 #: The stages of a URL: name, the queues of the snapshot that belong to it, explanation.
 _STAGES = (
@@ -14,6 +14,9 @@ _STAGES = (
     ("Ready", ("ip_sites",), "waiting for their turn (waitDuration)"),
     ("In flight", ("in_flight",), "requests that run now"),
 )
+
+#: Site blocks in the table.
+_MOST_BLOCKS = 200
 
 #: The states of sites whose names need more words.
 _STATES = {
@@ -66,7 +69,28 @@ def sites(snapshot: Snapshot) -> Html:
         _sites(rows(found, "slowest"), "No site with URLs waiting has replied yet."),
         el("h3", "Suspended: no requests for a while"),
         _suspended(found),
+        *_blocks(rows(snapshot, "site_blocks")),
     )
+
+
+def _blocks(found: Sequence[Mapping[str, Any]]) -> list[Html]:
+    """The site blocks in their order, with the number of sites that they match."""
+    lines = [
+        (
+            join([block.get("pattern"), el("small", _settings(block))]),
+            block.get("source"),
+            figure("", block.get("sites")),
+        )
+        for block in found[:_MOST_BLOCKS]
+    ]
+    more = len(found) - len(lines)
+    note = [none(f"{more} more blocks are in /status.json.")] if more else []
+    head = ("*Pattern and settings", "Set in", "#Sites")
+    return [el("h3", "Site blocks"), table(head, lines, ""), *note] if lines else []
+
+
+def _settings(block: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in group(block, "settings").items())
 
 
 def _states(counts: Mapping[str, Any]) -> Html:

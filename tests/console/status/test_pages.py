@@ -315,3 +315,14 @@ def test_rules_are_shown_with_their_places_and_counts() -> None:
     assert "reject **.199" in text and "reject **.200" not in text
     assert "5 more rules are in /status.json." in text
     assert "No rules (accept, reject)" in words(pages.render("/stats.html", snapshot(rules={})))
+
+
+def test_site_blocks_are_shown_with_their_settings_and_places() -> None:
+    shown = words(pages.render("/urls.html", snapshot()))
+    assert '*.example.com:8080 waitDuration 1s, UserAgent "my bot" larbin.conf:7 12' in shown
+    assert "Site blocks" not in words(pages.render("/urls.html", snapshot(site_blocks=[])))
+    [block] = snapshot()["site_blocks"]
+    many = [{**block, "pattern": f"s{n}.test"} for n in range(205)]
+    text = words(pages.render("/urls.html", snapshot(site_blocks=many)))
+    assert "s199.test" in text and "s200.test" not in text
+    assert "5 more blocks are in /status.json." in text
