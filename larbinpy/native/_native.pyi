@@ -29,7 +29,7 @@ def add(slots: Buffer, bases: Buffer, widths: Buffer, last: int, batch: list[int
     """
 
 def hash_links(key: Buffer, text: Buffer, ends: Buffer, flags: Buffer) -> bytes:
-    """Return the SipHash-1-3 of each link under `key`, 16 bytes: 8 bytes a link, machine order."""
+    """Return a hash of each link under `key`, 16 bytes: 8 bytes a link, in machine order."""
 
 def learn_links(
     recent: Buffer, text: Buffer, ends: Buffer, flags: Buffer, unseen: list[bool]

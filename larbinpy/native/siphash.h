@@ -30,8 +30,8 @@ static inline void sip_round(uint64_t v[4])
     v[2] += v[1]; v[1] = sip_rotl(v[1], 17); v[1] ^= v[2]; v[2] = sip_rotl(v[2], 32);
 }
 
-/* The hash of `size` bytes at `text`. Words are read in the order of the machine, so
-** files with hashes stay on machines of one kind. */
+/* The hash of `size` bytes at `text`. Words are read in the order of the machine: hashes never
+** leave the process. */
 static inline uint64_t siphash(SipKey key, const char *text, size_t size)
 {
     uint64_t v[4] = {

@@ -21,7 +21,7 @@ from struct import Struct
 from typing import BinaryIO, Protocol
 
 from larbinpy.errors import UserError
-from larbinpy.output.link_hash import BLAKE2B, FASTEST, KEY_SIZE, SIPHASH, LinkHash
+from larbinpy.output.link_hash import BLAKE2B, FASTEST, FOLD, KEY_SIZE, LinkHash
 from larbinpy.parse import Link
 from larbinpy.parse.link import MAX_LINKS
 from larbinpy.storage.files import AppendFile
@@ -121,7 +121,7 @@ class LinkRecord(Journal):
 def _read_header(header: bytes, name: str) -> tuple[LinkHash, bytes]:
     """The hash of a record, and the bytes that each page begins with."""
     kind, key = header[len(_MAGIC) :][:1], header[len(_MAGIC) + 1 :]
-    if not header.startswith(_MAGIC) or kind not in (SIPHASH, BLAKE2B) or len(key) < KEY_SIZE:
+    if not header.startswith(_MAGIC) or kind not in (FOLD, BLAKE2B) or len(key) < KEY_SIZE:
         raise UserError(f"{name}: not a record of links; move it away")
     return LinkHash(kind, key), key[:_SYNC]
 

@@ -166,13 +166,16 @@ def follow(url: str, redirects: Mapping[str, Redirect]) -> tuple[tuple[str, ...]
 
 
 def chains(summary: LogSummary) -> Iterator[RedirectChain]:
-    """The redirects that are not themselves the target of another one."""
+    """The redirects that are not themselves the target of another one; of a circle, the first."""
     redirects = summary.redirects
     inner = {redirect.target for redirect in redirects.values()}
+    circles: set[str] = set()
     for url, redirect in redirects.items():
         hops, _ = follow(url, redirects)
-        if url in inner and url not in hops:
+        if url in circles or (url in inner and url not in hops):
             continue
+        if url in hops:
+            circles.update(hops)
         steps = [redirect, *(redirects[hop] for hop in hops[:-1])]
         permanent = all(step.permanent for step in steps)
         yield RedirectChain(url, redirect.status, permanent, hops)

@@ -5,7 +5,7 @@ from heapq import nlargest
 from itertools import islice
 from typing import TypeVar
 
-from larbinpy.console.text import grouped, printable, size
+from larbinpy.console.text import grouped, printable, roughly, size
 from larbinpy.observe.report.broken import RedirectChain
 from larbinpy.observe.report.formats import Report
 from larbinpy.observe.report.log_summary import SiteCount
@@ -49,7 +49,7 @@ def broken_links(report: Report, *, everything: bool) -> Iterator[str]:
 def whole(report: Report, *, everything: bool) -> Iterator[str]:
     """All sections."""
     summary = report.summary
-    times = f", {summary.began[:19]} to {summary.ended[:19]} UTC" if summary.urls else ""
+    times = f", {_time(summary.began)} to {_time(summary.ended)} UTC" if summary.urls else ""
     yield f"{printable(str(report.folder))}: {grouped(summary.urls)} URLs decided{times}"
     yield from (f"  {printable(error)}" for error in report.errors)
     yield ""
@@ -59,7 +59,7 @@ def whole(report: Report, *, everything: bool) -> Iterator[str]:
     yield from broken_links(report, everything=everything)
     yield ""
     yield from _redirects(list(report.chains), everything)
-    yield from _top("Slowest pages", ((f"{ms / 1000:.1f} s", url) for ms, url in summary.slowest))
+    yield from _top("Slowest pages", ((roughly(ms / 1000), url) for ms, url in summary.slowest))
     yield from _top("Largest pages", ((size(n), url) for n, url in summary.largest))
     yield from _sites(list(summary.sites), everything)
     yield from _left_out(report)
@@ -124,6 +124,10 @@ def _left_out(report: Report) -> Iterator[str]:
 def _more(count: int, everything: bool) -> Iterator[str]:
     if not everything and count > _SHOWN:
         yield f"  and {grouped(count - _SHOWN)} more; --all shows them"
+
+
+def _time(ts: str) -> str:
+    return printable(ts[:19].replace("T", " "))
 
 
 def _code(status: int) -> str:
