@@ -304,3 +304,23 @@ def test_resume_keeps_what_was_found(site: Web, crawl: Worlds) -> None:
     assert isinstance(again, World)
     assert broken(site, Report(world.folder / "state")) == BROKEN
     assert os.path.getsize(world.folder / "state" / "links.bin")
+
+
+def test_what_rules_and_settings_left_out_is_counted(web: Web, crawl: Worlds) -> None:
+    """Over all runs of a crawl, from its state."""
+    web.page("a.test/", "/x.zip", "/y.zip", "/deep", "//b.test/", "/docs/1")
+    web.page("a.test/deep", "/deeper", "/z.zip")
+    web.page("a.test/deeper", "/deepest")
+    web.pages("a.test/docs/1")
+    lines = ("reject **.zip", "accept **/docs/*", "noExternalLinks", "depthInSite 2")
+    world = crawl(*lines, "limitPage 1")
+    crawl(*lines, start=Start.RESUME, folder=world.folder)
+    report = Report(world.folder / "state")
+    value = json.loads("".join(json_pieces(report)))
+    assert value["left_out"] == {
+        "robots": 0,
+        "rules": {"reject **.zip": 3},
+        "links": {"outSite": 1, "tooDeep": 1},
+    }
+    text = list(whole(report, everything=False))
+    assert "           3  by reject **.zip" in text

@@ -15,7 +15,8 @@ from larbinpy.outcome import Outcome, Trait, having
 from larbinpy.storage.state import State, StateError
 
 _COLUMNS = ("url", "status", "outcome", "page", "target")
-_SEEN = Outcome.URL_DUP.value
+#: Outcomes of links that are not left out, or that are listed by rule.
+_APART = (Outcome.URL_DUP.value, Outcome.REJECTED.value)
 _ROBOTS = [outcome.value for outcome in having(Trait.ROBOTS)]
 
 
@@ -35,11 +36,10 @@ class Report:
         self.broken = BrokenLinks(self.summary)
         self.broken.find_pages(self.folder)
         counts = self._read_counts()
-        #: Links that each rule rejected, and links by the outcome that left them out.
+        #: Links that each rule rejected, and links by another outcome that left them out.
         self.rules = _rejecting(counts.get("rules", Counter()))
-        self.links = Counter(
-            {n: k for n, k in counts.get("refused", Counter()).items() if n != _SEEN}
-        )
+        refused = counts.get("refused", Counter())
+        self.links = Counter({name: n for name, n in refused.items() if name not in _APART})
         #: What could not be read, a line each.
         self.errors = list(logs.errors)
         if logs.damaged:
