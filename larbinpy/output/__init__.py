@@ -7,6 +7,7 @@
 ``warc/``   requests and replies in WARC files, each with an index
 ``counts``  counts only
 ``log``     ``crawl.jsonl``, a line for each URL whose outcome is decided
+``link_record``  ``links.bin``, the links of each page; link_hash: its hashes
 ``report``  the JSON object of ``--report``
 
 A full or read-only disk raises `OSError`; no output hides it. A file under its final name is
