@@ -1,0 +1,92 @@
+"""Which pages of a mirror are gone, against a model; any refresh of a small site."""
+
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from larbinpy.outcome import Outcome
+from larbinpy.output.mirror.browsable import BrowsableMirror, MirrorSettings
+from larbinpy.output.mirror.catalog import Catalog
+from larbinpy.page import Page
+from larbinpy.url import Url
+
+pytestmark = pytest.mark.slow
+
+PURGE = MirrorSettings(purge=True)
+
+#: A site: page -> the pages it links to; None fails for now, a page that is missing is a 404.
+Site = Mapping[int, frozenset[int] | None]
+
+_PAGES = range(6)
+_links = st.frozensets(st.sampled_from(_PAGES), max_size=3)
+_site = st.dictionaries(st.sampled_from(_PAGES), st.one_of(_links, _links, st.none()), max_size=6)
+
+
+def url(number: int) -> str:
+    return f"http://h/{number}"
+
+
+def crawl(root: Path, site: Site) -> set[int]:
+    """A complete crawl of `site` from page 0; return the pages that it asked for."""
+    mirror = BrowsableMirror(root, PURGE)
+    mirror.begin()
+    queue, seen = [0], {0}
+    while queue:
+        number = queue.pop()
+        here = Url(url(number), 1, via=url(0) if number else None)
+        links = site.get(number, frozenset())
+        if number in site and links is not None:
+            body = "".join(f'<a href="/{link}">x</a>' for link in sorted(links)) + str(number)
+            headers = [("content-type", "text/html")]
+            mirror.loaded(Page(here, Outcome.SUCCESS, 200, headers, body.encode()))
+            queue += links - seen
+            seen |= links
+        elif number in site:
+            mirror.missed(Page(here, Outcome.ERR_50X, 500))
+        else:
+            mirror.missed(Page(here, Outcome.ERR_40X, 404))
+    for _ in mirror.finish(complete=True):
+        pass
+    mirror.close()
+    return seen
+
+
+def expected(kept: Mapping[int, frozenset[int]], site: Site, asked: set[int]) -> set[int]:
+    """The pages in the mirror after a crawl of `site`; `kept`: before it, with their links."""
+    loaded = {number: links for number in asked if (links := site.get(number)) is not None}
+    if 0 not in loaded:
+        return kept.keys() | loaded.keys()
+    missing = asked - site.keys()
+    links = {number: of for number, of in (kept | loaded).items() if number not in missing}
+    reached, found = set(), {0} | (asked - missing)
+    while found - reached:
+        number = (found - reached).pop()
+        reached.add(number)
+        found |= links.get(number, frozenset()) - missing
+    return links.keys() & reached
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(_site, min_size=2, max_size=4))
+def test_exactly_the_pages_that_are_gone_are_removed(sites: list[Site]) -> None:
+    with TemporaryDirectory() as name:
+        root = Path(name)
+        kept: dict[int, frozenset[int]] = {}
+        for site in sites:
+            asked = crawl(root, site)
+            wanted = expected(kept, site, asked)
+            loaded = {number: links for number in asked if (links := site.get(number)) is not None}
+            kept = {number: of for number, of in (kept | loaded).items() if number in wanted}
+            there = {int(path.stem) for path in (root / "h").glob("*.html")}
+            with closing(Catalog(root)) as catalog:
+                listed = {entry.url for entry in catalog.pages()}
+            assert there == wanted
+            assert listed == {url(number) for number in wanted}
+            assert sum(path.is_file() for path in root.glob(".larbinpy-originals/*/*")) == len(
+                wanted
+            )
