@@ -1,5 +1,6 @@
 """`larbinpy mirror`: a first run, a refresh, and an interrupted run."""
 
+import gzip
 import json
 import shutil
 import signal
@@ -290,6 +291,22 @@ def test_a_killed_purge_is_completed(world: World) -> None:
     again = world.larbinpy(*mirror(world, web.url()), "--purge")
     assert "160 unchanged, 140 gone and removed\n" in again.out
     assert set(files(world)) == {"index.html", *(f"{name[1:]}.html" for name in names[140:])}
+
+
+def test_archives_beside_a_mirror_keep_every_version(world: World) -> None:
+    pages = {"/": html("/a"), "/a": ok(b"<p>first")}
+    web = world.web(changing(pages), "a.test")
+    command = [*mirror(world, web.url()), "--purge", "--set", "outputMode=mirror,warc"]
+    assert world.larbinpy(*command).process.returncode == 0
+    first = set((world.folder / "site").glob("*.warc.gz"))
+    pages["/"] = html()
+    again = world.larbinpy(*command)
+    assert "0 new, 1 changed, 0 unchanged, 1 gone and removed\n" in again.out
+    assert not (world.folder / f"site/a.test:{web.port}/a.html").exists()
+    both = set((world.folder / "site").glob("*.warc.gz"))
+    assert first < both
+    [old] = first
+    assert b"<p>first" in gzip.decompress(old.read_bytes())
 
 
 def test_a_purge_that_is_refused_says_why(world: World) -> None:

@@ -8,6 +8,7 @@ If a server answers that a page has not changed (304), or the page fails, its fi
 """
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -35,6 +36,9 @@ _CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 #: Bytes of a large file, which takes more than a few milliseconds to read. If it did not change, it
 #: is read only if it may have links.
 _LARGE = 1 << 20
+
+#: Kinds that the status page counts. Pages that nothing links to are found at the end.
+_SHOWN = (Kind.NEW, Kind.CHANGED, Kind.UNCHANGED, Kind.GONE, Kind.FAILED)
 
 
 @dataclass(slots=True, frozen=True)
@@ -85,20 +89,22 @@ class BrowsableMirror:
         )
         self._gone = Gone(self._catalog, self._tree, self._originals, purge=settings.purge)
         self._front_page = FrontPage(self._catalog, self._tree, self._originals)
-        self._pages = self._bytes = self._unchanged = 0
+        self._pages = self._bytes = 0
+        #: How the URLs of this run ended.
+        self._ends: Counter[Kind] = Counter()
 
     def __repr__(self) -> str:
-        return f"BrowsableMirror({self._pages} pages, {self._unchanged} of them unchanged)"
+        unchanged = self._ends[Kind.UNCHANGED]
+        return f"BrowsableMirror({self._pages} pages, {unchanged} of them unchanged)"
 
     # The methods of an output.
 
     def loaded(self, page: Page) -> None:
         if page.not_modified:
-            self._unchanged += 1
-            kind, had = Kind.UNCHANGED, True
+            self._note(page, Kind.UNCHANGED, had=True)
         else:
             kind, had = self._take(page)
-        self._account.note(page, kind, had=had)
+            self._note(page, kind, had=had)
         self._pages += 1
         self._bytes += len(page.body)
 
@@ -113,13 +119,17 @@ class BrowsableMirror:
             kind = Kind.GONE
         else:
             kind = Kind.FAILED
+        self._note(page, kind, had=had)
+
+    def _note(self, page: Page, kind: Kind, *, had: bool) -> None:
         self._account.note(page, kind, had=had)
+        self._ends[kind] += 1
 
     def stats(self) -> dict[str, object]:
         return {
             "pages": self._pages,
             "bytes": self._bytes,
-            "unchanged": self._unchanged,
+            **{kind.value: self._ends[kind] for kind in _SHOWN},
             "rewritten": self._relinking.rewritten,
         }
 
