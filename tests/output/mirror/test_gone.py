@@ -21,6 +21,7 @@ PURGE = MirrorSettings(purge=True)
 
 #: A site: page -> the pages it links to; None fails for now, a page that is missing is a 404.
 Site = Mapping[int, frozenset[int] | None]
+Links = dict[int, frozenset[int]]
 
 _PAGES = range(6)
 _links = st.frozensets(st.sampled_from(_PAGES), max_size=3)
@@ -56,19 +57,24 @@ def crawl(root: Path, site: Site) -> set[int]:
     return seen
 
 
-def expected(kept: Mapping[int, frozenset[int]], site: Site, asked: set[int]) -> set[int]:
+def expected(kept: Links, site: Site, asked: set[int]) -> set[int]:
     """The pages in the mirror after a crawl of `site`; `kept`: before it, with their links."""
-    loaded = {number: links for number in asked if (links := site.get(number)) is not None}
-    if 0 not in loaded:
-        return kept.keys() | loaded.keys()
+    there = kept | loaded(site, asked)
+    if site.get(0) is None:
+        return {*there}
     missing = asked - site.keys()
-    links = {number: of for number, of in (kept | loaded).items() if number not in missing}
-    reached, found = set(), {0} | (asked - missing)
+    reached: set[int] = set()
+    found = {0} | (asked - missing)
     while found - reached:
         number = (found - reached).pop()
         reached.add(number)
-        found |= links.get(number, frozenset()) - missing
-    return links.keys() & reached
+        found |= there.get(number, frozenset()) - missing
+    return there.keys() & reached
+
+
+def loaded(site: Site, asked: set[int]) -> Links:
+    """The pages that were fetched, with their links."""
+    return {number: links for number in asked if (links := site.get(number)) is not None}
 
 
 @settings(max_examples=150, deadline=None)
@@ -76,12 +82,12 @@ def expected(kept: Mapping[int, frozenset[int]], site: Site, asked: set[int]) ->
 def test_exactly_the_pages_that_are_gone_are_removed(sites: list[Site]) -> None:
     with TemporaryDirectory() as name:
         root = Path(name)
-        kept: dict[int, frozenset[int]] = {}
+        kept: Links = {}
         for site in sites:
             asked = crawl(root, site)
             wanted = expected(kept, site, asked)
-            loaded = {number: links for number in asked if (links := site.get(number)) is not None}
-            kept = {number: of for number, of in (kept | loaded).items() if number in wanted}
+            now = kept | loaded(site, asked)
+            kept = {number: links for number, links in now.items() if number in wanted}
             there = {int(path.stem) for path in (root / "h").glob("*.html")}
             with closing(Catalog(root)) as catalog:
                 listed = {entry.url for entry in catalog.pages()}
