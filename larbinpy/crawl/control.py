@@ -1,5 +1,6 @@
 """The commands to a running crawl, from the console or POST /control."""
 
+from dataclasses import replace
 from typing import Any
 
 from larbinpy.config import texts
@@ -62,7 +63,7 @@ class Control:
             state = self._mode.state(self._frontier.owed, disk_full=full).value
         return self._snapshots.take(
             state,
-            texts(self._settings.config),
+            texts(replace(self._settings.config, rules=self._frontier.rules.current)),
             limit_page=self._mode.limit_page,
             limit_time=self._settings.config.limit_time,
         )
@@ -96,6 +97,38 @@ class Control:
     def set(self, key: str, value: str) -> str | None:
         """Change a setting that may change while the crawl runs, from the next request on."""
         return self._settings.set(key, value)
+
+    def add_rule(self, accept: bool, pattern: str) -> str | None:
+        try:
+            self._frontier.rules.add(accept, pattern)
+        except ValueError as error:
+            return f"{'accept' if accept else 'reject'}: {error}"
+        self._rules_changed()
+        return None
+
+    def drop_rule(self, word: str) -> str | None:
+        try:
+            self._frontier.rules.drop(word)
+        except ValueError as error:
+            return str(error)
+        self._rules_changed()
+        return None
+
+    def _rules_changed(self) -> None:
+        self._frontier.rules_changed()
+        self._saving.request()
+
+    def rules(self) -> list[dict[str, object]]:
+        decided = self._frontier.view.scope.decided_by_rule
+        return [
+            {
+                "number": number,
+                "rule": rule.text,
+                "source": rule.source,
+                "decided": decided[rule.text],
+            }
+            for number, rule in enumerate(self._frontier.rules.current, 1)
+        ]
 
     def explain(self, url: str) -> CommandSteps:
         """Return the status of a URL; a search on the disk takes a slice of several turns."""

@@ -139,7 +139,7 @@ def saved_by(
         parts={"log": log, **written, **frontier.parts(), **secret},
         values={**frontier.values(), **values},
         disks={} if disk is None else {"outputs": disk},
-        newer=["logins", "traps", "site_counts", *values],
+        newer=["logins", "rules", "traps", "site_counts", *values],
     )
 
 

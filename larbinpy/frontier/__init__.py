@@ -22,6 +22,8 @@
     ip_sites        the schedule of all addresses, and the requests in flight
     politeness      how the delay between two requests adapts
     wait_shortener  shortens waits when waitDuration becomes shorter
+    live_rules      rules added and dropped on the console
+    rule_sweep      takes queued URLs out that changed rules reject
 
     sizes           how much is kept in memory and done in one turn
 

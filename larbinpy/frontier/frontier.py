@@ -14,7 +14,9 @@ from larbinpy.frontier.admission import Admission, AskingAdmission
 from larbinpy.frontier.folding import Folding
 from larbinpy.frontier.ip_sites import IPSites
 from larbinpy.frontier.lifecycle import SiteLifecycle
-from larbinpy.frontier.saved import SavedSeedArea, SavedTraps, SavedWaits
+from larbinpy.frontier.live_rules import LiveRules
+from larbinpy.frontier.rule_sweep import RuleSweep
+from larbinpy.frontier.saved import SavedRules, SavedSeedArea, SavedTraps, SavedWaits
 from larbinpy.frontier.scope import Scope
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
@@ -81,6 +83,9 @@ class Frontier:
         # Pages whose fetch decided the outcome of their URLs, which is to be logged.
         self._fetched: deque[Page] = deque()
         self._shortener: WaitShortener | None = None
+        self._sweep: RuleSweep | None = None
+        # Takes URLs from the store.
+        self._join = lifecycle.join
         self._look_at = float("-inf")
         #: The read-only side, for others.
         self.view = FrontierView(
@@ -161,7 +166,10 @@ class Frontier:
             self._addresses.expire(now)
         if self._shortener is not None:
             self._shorten(self._shortener, now)
-        join = self._lifecycle.join
+        if self._sweep is not None:
+            self._sweep.step(now)
+            self._sweep = None if self._sweep.over else self._sweep
+        join = self._join
         for url in self._sequencer.take(self._sizes.batch):
             join(url, now)
 
@@ -197,7 +205,9 @@ class Frontier:
         If so, `decided` returns it. Otherwise the URL goes back to the tail of its NamedSite, to
         be tried again.
         """
-        decided = self._lifecycle.page_done(page, now, wall)
+        # Not tried again if a rule rejects it that came after it was taken from the store.
+        last = self._scope.rules.changed and self._scope.rejecting(page.url) is not None
+        decided = self._lifecycle.page_done(page, now, wall, last=last)
         if decided:
             self._fetched.append(page)
         return decided
@@ -230,7 +240,7 @@ class Frontier:
         to_write = self._fetched or self._lifecycle.decided
         if self._sequencer.can_take or to_write or (can_ask and self._names.has_names):
             return now
-        if self._shortener is not None:
+        if self._shortener is not None or self._sweep is not None:
             return now
         times = [self._lifecycle.deadline, self._ip_sites.deadline if can_open else None]
         return min((time for time in times if time is not None), default=None)
@@ -255,6 +265,28 @@ class Frontier:
         """Remove other parameters from links (dropParameters)."""
         self._admission.use(Folding(names))
 
+    @property
+    def rules(self) -> LiveRules:
+        """The rules of the crawl. Call `rules_changed` after changes."""
+        return self._scope.rules
+
+    def rules_changed(self) -> None:
+        """Apply changed rules to links, and to the URLs that are queued.
+
+        Those in memory are examined in steps, and those in the store when they leave it. So what
+        counts for each URL are the rules of that time.
+        """
+        self._scope.apply_rules()
+        self._sweep = RuleSweep(self._lifecycle, self._scope.rejecting, self._sizes)
+        self._join = self._join_unless_rejected
+
+    def _join_unless_rejected(self, url: Url, now: float) -> None:
+        rule = self._scope.rejecting(url)
+        if rule is None:
+            self._lifecycle.join(url, now)
+        else:
+            self._lifecycle.end(url, Outcome.REJECTED, now, rule.described)
+
     # The state that is saved.
 
     @property
@@ -277,6 +309,7 @@ class Frontier:
             "seed_hosts": SavedSeedArea(self._scope.area),
             "waits": SavedWaits(self._registry, self._addresses),
             "traps": SavedTraps(self._traps),
+            "rules": SavedRules(self._scope.rules, self.rules_changed),
         }
 
     def read(self, manifest: Mapping[str, Any], now: float) -> None:

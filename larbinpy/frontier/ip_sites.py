@@ -1,7 +1,7 @@
 """The schedule of all addresses, and the requests in flight."""
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count, islice
 from operator import itemgetter
 from typing import NamedTuple
@@ -181,6 +181,13 @@ class IPSites:
         """Take `site` out of its rotation; its ready URLs wait again."""
         self._dismiss(site)
         site.put_back()
+
+    def remove(self, site: NamedSite, unwanted: Callable[[Url], bool]) -> list[Url]:
+        """Take the `unwanted` URLs out of the queues of `site`; return them."""
+        gone = site.remove(unwanted)
+        if not site.ready:
+            self._dismiss(site)
+        return gone
 
     def _dismiss(self, site: NamedSite) -> None:
         if site.enlisted:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 from math import inf
 
+from larbinpy.config.rule import Rule
 from larbinpy.dns.lookup import NO_SUCH_NAME, Answer
 from larbinpy.fetch.robots import Rules, whole_lines
 from larbinpy.frontier.ip_sites import IPSites
@@ -93,7 +94,7 @@ class SiteLifecycle:
         if verdict is not None:
             site = self.registry.get(key)
             detail = self.registry.limit(key) if site is None else site.detail
-            self._decide(url, verdict if url.attempt else verdict.for_later, now, detail)
+            self.end(url, verdict if url.attempt else verdict.for_later, now, detail)
             return
         site = self.registry.obtain(key, now)
         if site.state is State.OPEN and now < min(site.address_until, site.rules_until):
@@ -105,15 +106,29 @@ class SiteLifecycle:
             elif site.state is State.OPEN:
                 self._to_resolve(site, Event.STALE)
 
+    def reject(self, site: NamedSite, rejecting: Callable[[Url], Rule | None], now: float) -> None:
+        """End the URLs in the queues of `site` for which `rejecting` returns a rule."""
+        rules: dict[int, Rule] = {}
+
+        def is_rejected(url: Url) -> bool:
+            rule = rejecting(url)
+            if rule is not None:
+                rules[id(url)] = rule
+            return rule is not None
+
+        for url in self._ip_sites.remove(site, is_rejected):
+            self.end(url, Outcome.REJECTED, now, rules[id(url)].described)
+        self.registry.touch(site)
+
     def _make_ready(self, site: NamedSite, url: Url, refusal: Outcome, now: float) -> None:
         # A robots.txt that another site was redirected to is exempt from the rules.
         if url.robots_for is None and not self.rules.allows(site, url.href):
-            self._decide(url, refusal, now, self.rules.why_denied(site))
+            self.end(url, refusal, now, self.rules.why_denied(site))
             self.registry.touch(site)
         else:
             self._ip_sites.add(site, url)
 
-    def _decide(self, url: Url, outcome: Outcome, now: float, detail: str = "") -> None:
+    def end(self, url: Url, outcome: Outcome, now: float, detail: str = "") -> None:
         """End a URL that is in no queue with `outcome`, without (another) fetch."""
         if url.robots_for is None:
             self.decided.append(Page(url, outcome, detail=detail))
@@ -281,16 +296,17 @@ class SiteLifecycle:
             self.registry.touch(site)
         return site
 
-    def page_done(self, page: Page, now: float, wall: float) -> bool:
+    def page_done(self, page: Page, now: float, wall: float, *, last: bool = False) -> bool:
         """Process a fetched page; return whether this decides the outcome of its URL.
 
+        It does if this try is the `last`.
         Otherwise the URL goes back to its site, to be tried again. An OPEN site that has not
         answered `_DEAD_AFTER` requests in a row is closed.
         """
         site = self.landed(page, now, wall)
         site.count_page(page.outcome, page.status)
         page.url.attempt += 1
-        tries_left = page.url.attempt <= site.settings.retries and not site.spent
+        tries_left = not last and page.url.attempt <= site.settings.retries and not site.spent
         retry = tries_left and is_retried(page.outcome, page.status)
         if retry:
             self._retry(site, page, now)
@@ -345,7 +361,7 @@ class SiteLifecycle:
         self._ip_sites.withdraw(site)
         self.registry.close(site)
         for url in site.close(verdict, now + lasting, detail):
-            self._decide(url, verdict, now, detail)
+            self.end(url, verdict, now, detail)
 
     def _limit(self, site: NamedSite, now: float) -> None:
         """Close a site that has reached a limit, for good."""

@@ -14,6 +14,7 @@ open site no longer answers, it is closed for a while; a later URL opens it agai
 the crawl exists, the sites are closed without further tries.
 """
 
+from collections.abc import Callable
 from enum import Enum, auto
 
 from larbinpy.frontier.politeness import Pace
@@ -104,6 +105,7 @@ class NamedSite:
         postpone       outside                retries    `due` no earlier than before
         next_retry     retries, its head      outside
         drain          waiting, retries       outside    ready is empty
+        remove         any queue              outside
 
     Only these methods change the queues; they also update `totals`. No other code assigns to
     attributes of a site, except that its IPSite sets `enlisted`: the site is in the IPSite's
@@ -278,6 +280,28 @@ class NamedSite:
         self.totals.waiting -= len(urls)
         self.waiting, self.retries = [], []
         return urls
+
+    def remove(self, unwanted: Callable[[Url], bool]) -> list[Url]:
+        """Remove and return the `unwanted` URLs, except those in flight and robots.txt files.
+
+        If no URL is ready any more, the site must leave its rotation.
+        """
+
+        def goes(url: Url) -> bool:
+            return url.robots_for is None and unwanted(url)
+
+        ready = [url for url in self.ready if goes(url)]
+        waiting = [url for url in self.waiting if goes(url)]
+        waiting += [url for _, url in self.retries if goes(url)]
+        if not (ready or waiting):
+            return []
+        gone = {id(url) for url in (*ready, *waiting)}
+        self.ready = [url for url in self.ready if id(url) not in gone]
+        self.waiting = [url for url in self.waiting if id(url) not in gone]
+        self.retries = [(due, url) for due, url in self.retries if id(url) not in gone]
+        self.totals.ready -= len(ready)
+        self.totals.waiting -= len(waiting)
+        return ready + waiting
 
     # The way to OPEN and back.
 

@@ -1,9 +1,11 @@
-"""The values of the frontier in the saved state: area of the seeds, waits, counts of URLs."""
+"""The values of the frontier in the saved state: area of the seeds, waits, counts, rules."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from itertools import chain
+from typing import Any
 
 from larbinpy.frontier.ip_registry import IPSiteRegistry
+from larbinpy.frontier.live_rules import LiveRules
 from larbinpy.frontier.registry import SiteRegistry
 from larbinpy.frontier.seed_area import SeedArea
 from larbinpy.frontier.traps import Traps
@@ -63,3 +65,19 @@ class SavedTraps(SavedValue):
 
     def load(self, value: dict[str, int], now: float) -> None:
         self._traps.count_from(dict(value))
+
+
+class SavedRules(SavedValue):
+    """Changes of the rules; `changed` is called after some were loaded."""
+
+    def __init__(self, rules: LiveRules, changed: Callable[[], object]) -> None:
+        self._rules = rules
+        self._changed = changed
+
+    def cut(self, now: float, *, ended: bool) -> dict[str, Any]:
+        return self._rules.cut()
+
+    def load(self, value: dict[str, Any], now: float) -> None:
+        self._rules.load(value)
+        if self._rules.changed:
+            self._changed()

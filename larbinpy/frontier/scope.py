@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from larbinpy.config.rule import Rule, Type
+from larbinpy.frontier.live_rules import LiveRules
 from larbinpy.frontier.rules import Headers, Rules, Verdict
 from larbinpy.frontier.seed_area import SeedArea
 from larbinpy.outcome import Outcome
@@ -129,11 +130,12 @@ class Scope:
         ]
         #: URLs that each rule has decided, by its text.
         self._decided: Counter[str] = Counter()
-        self.use(settings.rules)
+        self.rules = LiveRules(settings.rules)
+        self.apply_rules()
 
-    def use(self, rules: Sequence[Rule]) -> None:
-        """Apply `rules` from now on."""
-        self._rule_list = tuple(rules)
+    def apply_rules(self) -> None:
+        """Apply `rules`, which have changed, from now on."""
+        self._rule_list = rules = self.rules.current
         self._rules = Rules(rules)
         #: Returns the outcome that excludes a candidate; None if it is wanted.
         self.refuse: Refuse = self._by_rules if rules else self._by_limits
@@ -209,6 +211,20 @@ class Scope:
         depth = self.full_depth(candidate.url) - self.depth(candidate, parent.depth)
         hops = parent.hops + 1 if candidate.redirect or candidate.kind is not Kind.PAGE else 0
         return self._rules.decide(candidate.url, depth, hops)
+
+    def rejecting(self, url: Url) -> Rule | None:
+        """The rule that rejects `url`, which was queued before the rules changed; else None.
+
+        Limits do not matter for it. Seeds are exempt.
+        """
+        if url.via is None:
+            return None
+        depth = self._settings.depth_in_site - url.depth
+        verdict = self._rules.decide(url.href, depth, url.hops)
+        if verdict.rule is None or verdict.may_accept:
+            return None
+        self._decided[verdict.rule.text] += 1
+        return verdict.rule
 
     def at_headers(self, url: Url, headers: Headers) -> Reason | Rule | None:
         """The verdict on a reply, if it had to wait for type or size; a Rule accepts it.

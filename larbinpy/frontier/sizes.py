@@ -43,6 +43,8 @@ class FrontierSizes:
     arrivals: int = 10
     #: Sites and addresses whose waits are shortened in one turn: a millisecond.
     shortened: int = 1000
+    #: URLs in memory that are compared with changed rules in one turn: 2 ms.
+    swept: int = 500
 
     #: Up to this many active sites, a snapshot examines all of them for those to show.
     watched_directly: int = 2000

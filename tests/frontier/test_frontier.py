@@ -519,11 +519,24 @@ class Crawl(RuleBasedStateMachine):
 
     @rule(urls=st.lists(URLS, min_size=1, max_size=12), depth=st.integers(0, 3))
     def link(self, urls: Any, depth: int) -> None:
+        rejected = self.frontier.view.scope.verdict
         new = {u for u in urls if u not in self.owed and u not in self.decided} if depth else set()
+        new = {u for u in new if rejected(u).rule is None}
         parent = Url("http://d.test/", depth)
         names = self.frontier.admit(parent, links(*urls), self.now)
         assert len(names) == len(set(names)) and set(names) <= {host_of(url) for url in new}
         self.owed.update(new)
+
+    @rule(host=st.sampled_from(HOSTS))
+    def reject(self, host: str) -> None:
+        self.frontier.rules.add(False, f"host:{host}")
+        self.frontier.rules_changed()
+
+    @precondition(lambda self: self.frontier.rules.current)
+    @rule()
+    def drop_a_rule(self) -> None:
+        self.frontier.rules.drop("1")
+        self.frontier.rules_changed()
 
     @rule()
     def sequence(self) -> None:

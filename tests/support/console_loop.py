@@ -223,6 +223,17 @@ class FakeCrawl:
         self.calls.append(("set", key, value))
         return None if key == "waitDuration" else f"{key} cannot be set"
 
+    def add_rule(self, accept: bool, pattern: str) -> str | None:
+        self.calls.append(("rule", accept, pattern))
+        return "no pattern" if pattern == "!" else None
+
+    def rules(self) -> list[dict[str, object]]:
+        return [{"number": 1, "rule": "reject **/x", "source": "console", "decided": 1234}]
+
+    def drop_rule(self, word: str) -> str | None:
+        self.calls.append(("drop", word))
+        return None if word == "1" else f"no rule is {word!r}"
+
     def explain(self, url: str) -> CommandSteps:
         for _ in range(self.steps):
             yield Wait.TURN

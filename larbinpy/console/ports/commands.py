@@ -44,6 +44,14 @@ class Verbs(Protocol):
 
     def set(self, key: str, value: str) -> str | None: ...
 
+    def add_rule(self, accept: bool, pattern: str) -> str | None:
+        """Put a rule before all others."""
+
+    def rules(self) -> list[dict[str, object]]: ...
+
+    def drop_rule(self, word: str) -> str | None:
+        """Drop a rule by its number or text."""
+
     def explain(self, url: str) -> CommandSteps: ...
 
     def save(self) -> CommandSteps: ...
@@ -87,6 +95,23 @@ def _set(verbs: Verbs, words: list[str]) -> CommandSteps:
     yield {"ok": True} if reason is None else _error(reason)
 
 
+def _rule(accept: bool) -> Run:
+    def run(verbs: Verbs, words: list[str]) -> CommandSteps:
+        reason = verbs.add_rule(accept, " ".join(words))
+        yield {"ok": True} if reason is None else _error(reason)
+
+    return run
+
+
+def _rules(verbs: Verbs, _words: list[str]) -> CommandSteps:
+    yield {"ok": True, "rules": verbs.rules()}
+
+
+def _drop(verbs: Verbs, words: list[str]) -> CommandSteps:
+    reason = verbs.drop_rule(" ".join(words))
+    yield {"ok": True} if reason is None else _error(reason)
+
+
 def _status(verbs: Verbs, _words: list[str]) -> CommandSteps:
     yield {"ok": True, **verbs.status()}
 
@@ -114,6 +139,12 @@ COMMANDS = {
     "pause": Command("", _plain(lambda verbs: verbs.pause()), "start no new requests"),
     "resume": Command("", _plain(lambda verbs: verbs.resume()), "continue after a pause"),
     "set": Command("KEY VALUE...", _set, f"change {_LIVE} for this crawl"),
+    "accept": Command("PATTERN...", _rule(True), "fetch URLs that match; comes before all rules"),
+    "reject": Command(
+        "PATTERN...", _rule(False), "do not fetch URLs that match; comes before all rules"
+    ),
+    "rules": Command("", _rules, "list the rules with their numbers, sources and counts"),
+    "drop": Command("NUMBER|PATTERN...", _drop, "drop a rule"),
     "explain": Command(
         "URL", lambda verbs, words: verbs.explain(words[0]), "show the status of a URL, and why"
     ),

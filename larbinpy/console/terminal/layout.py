@@ -32,6 +32,8 @@ def _lines(verb: str, answer: _Result) -> Iterable[str]:
             return _explain(answer)
         case "add":
             return _add(answer)
+        case "rules":
+            return _rules(answer)
         case "help":
             return _help()
         case "watch":
@@ -125,6 +127,18 @@ def _value(value: object) -> str:
 def _add(answer: _Result) -> list[str]:
     refused = [f"refused {each['url']}: {each['reason']}" for each in answer["refused"]]
     return [f"{answer['accepted']} accepted", *refused]
+
+
+def _rules(answer: _Result) -> list[str]:
+    rules = answer["rules"]
+    rows = [
+        (
+            f"{each['number']}",
+            f"{each['rule']} ({each['source']}), {grouped(each['decided'])} links",
+        )
+        for each in rules
+    ]
+    return _table(rows) if rows else ["no rules"]
 
 
 def _help() -> list[str]:

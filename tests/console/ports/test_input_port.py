@@ -198,6 +198,9 @@ def test_commands_and_answers(crawl: FakeCrawl) -> None:
         ("add", "usage: add URL..."),
         ("set waitDuration", "usage: set KEY VALUE"),
         ("explain", "usage: explain URL"),
+        ("reject", "usage: reject PATTERN..."),
+        ("reject !", "no pattern"),
+        ("drop 2", "no rule is '2'"),
         ("status now", "usage: status"),
     ],
 )

@@ -28,6 +28,13 @@ def test_add() -> None:
     )
 
 
+def test_rules() -> None:
+    rule = {"number": 1, "rule": "reject **/x", "source": "console", "decided": 1234}
+    reply = json.dumps({"ok": True, "rules": [rule]})
+    assert laid_out("rules", reply) == "  1  reject **/x (console), 1,234 links\n"
+    assert laid_out("rules", json.dumps({"ok": True, "rules": []})) == "no rules\n"
+
+
 def test_status_is_a_table() -> None:
     text = shown("status", ok=True, **snapshot())
     lines = text.splitlines()

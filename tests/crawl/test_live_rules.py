@@ -1,0 +1,107 @@
+"""Rules that are added and dropped on the input port while a whole crawl runs."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from larbinpy import Start
+from tests.support.smallweb import Answer, Web
+from tests.support.smallworld import Client, Worlds, free_port
+
+pytest_plugins = ["tests.support.smallcrawls"]
+pytestmark = pytest.mark.slow
+
+
+def console(crawl: Worlds, port: int, *lines: str) -> Client:
+    return Client(crawl, port, "console", *lines, "quit")
+
+
+def shown(answer: dict[str, Any]) -> list[tuple[object, ...]]:
+    """The number, text and source of each rule; the source without its folder."""
+    rules = answer["rules"]
+    return [(each["number"], each["rule"], Path(each["source"]).name) for each in rules]
+
+
+def test_a_rule_that_comes_while_the_crawl_runs(web: Web, crawl: Worlds) -> None:
+    """A page waits for the console; its links, and those queued before it, meet the rule."""
+    port = free_port()
+    client = console(
+        crawl,
+        port,
+        "rules",
+        "reject **/old/**",
+        "accept **/old/keep",
+        "reject /(/",
+        "rules",
+        f"explain {web.url('a.test/old/1')}",
+        "drop 2",
+        "reject **/old/**",
+        "drop 9",
+        "accept **/old/keep",
+    )
+    old, new = [f"/old/{n}" for n in range(20)], [f"/new/{n}" for n in range(20)]
+    web.page("a.test/", "/gate", "/gone", *old, *new)
+    web.page("a.test/gate", "/old/late", "/new/late", "/old/keep", until=client.done)
+    web.make = lambda place: Answer(place.encode())
+    world = crawl(f"inputPort {port}", "reject **/gone")
+    before, _, _, wrong, after, explained, *_, missing, _, _ = client.answers
+    assert shown(before) == [(1, "reject **/gone", "larbin.conf:10")]
+    assert before["rules"][0]["decided"] == 1
+    assert "reject: /(/ is not a regular expression" in wrong["error"]
+    assert shown(after) == [
+        (1, "accept **/old/keep", "console"),
+        (2, "reject **/old/**", "console"),
+        (3, "reject **/gone", "larbin.conf:10"),
+    ]
+    assert explained["url"] == web.url("a.test/old/1")
+    assert missing["error"] == "there is no rule 9; the last is 3"
+    assert world.code == 0
+    rejected = {place for place, outcome in world.outcomes.items() if outcome == "rejected"}
+    assert world.fetched == {"a.test/", "a.test/gate", "a.test/old/keep", "a.test/new/late"} | {
+        f"a.test{path}" for path in new
+    } | {f"a.test{path}" for path in old if f"a.test{path}" not in rejected}
+    assert world.report_outcomes["rejected"] == len(rejected) + 2
+    for place in rejected:
+        assert "/old/" in place
+        assert world.fates[place]["detail"] == "reject **/old/** (console)"
+        assert world.fates[place]["attempt"] == 0
+
+
+def test_rules_take_urls_out_of_the_queues(web: Web, crawl: Worlds) -> None:
+    """A slow crawl has hundreds of URLs in memory and more on the disk when the rule comes."""
+    port = free_port()
+    pages = [f"/{kind}/{n}" for n in range(600) for kind in ("old", "new")]
+    web.page("a.test/", "/gate", *pages)
+    web.make = lambda place: Answer(place.encode())
+    client = console(crawl, port, "set waitDuration 0", "reject **/old/**")
+    web.page("a.test/gate", until=client.done)
+    world = crawl(f"inputPort {port}", "waitDuration 60")
+    asked = [request.place for request in world.pages_asked]
+    assert not any("/old/" in place for place in asked)
+    assert world.report_outcomes["rejected"] == 600
+    assert world.report_outcomes["success"] == 602
+    assert world.elapsed < 300
+
+
+def test_rules_outlive_a_resume(web: Web, crawl: Worlds) -> None:
+    port = free_port()
+    pages = [f"/{kind}/{n}" for n in range(30) for kind in ("old", "new")]
+    client = console(crawl, port, "reject **/old/**", "drop **.zip", "stop")
+    web.page("a.test/", "/gate", *pages)
+    web.page("a.test/gate", "/x.zip", "/old/late", until=client.done)
+    web.make = lambda place: Answer(place.encode())
+    lines = (f"inputPort {port}", "reject **.zip")
+    first = crawl("waitDuration 1", *lines)
+    assert len(first.fetched) < 5
+    later = console(crawl, port, "rules", f"explain {web.url('a.test/old/late')}")
+    web.page("a.test/new/7", until=later.done)
+    second = crawl(*lines, folder=first.folder, start=Start.RESUME)
+    assert second.code == 0
+    rules, explained, _ = later.answers
+    assert shown(rules) == [(1, "reject **/old/**", "console")]
+    assert (explained["reason"], explained["rule"]) == ("rejected", "reject **/old/**")
+    assert "(console)" in explained["why"]
+    assert second.fetched >= {"a.test/x.zip", *(f"a.test/new/{n}" for n in range(30))}
+    assert not any("/old/" in place for place in second.fetched)
+    assert sum(outcome == "rejected" for outcome in second.outcomes.values()) == 30

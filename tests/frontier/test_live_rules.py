@@ -1,0 +1,228 @@
+"""Rules that come and go while a crawl runs: their order, and the URLs that leave the queues."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from larbinpy.config.rule import parse_rule
+from larbinpy.frontier.frontier import Frontier
+from larbinpy.frontier.live_rules import LiveRules
+from larbinpy.frontier.sizes import FrontierSizes
+from larbinpy.outcome import Outcome
+from larbinpy.parse import Kind, Link
+from larbinpy.storage.sizes import StoreSizes
+from larbinpy.url import Url
+from tests.support.frontiers import MakeWorld, World, make_frontier, registry_of, store_of
+
+CONFIGURED = (
+    parse_rule(False, "**/old/**").at("larbin.conf:3"),
+    parse_rule(True, "host:a.test").at("command line"),
+)
+
+
+@pytest.fixture
+def rules() -> LiveRules:
+    return LiveRules(CONFIGURED)
+
+
+def texts(rules: LiveRules) -> list[str]:
+    return [rule.described for rule in rules.current]
+
+
+def test_a_new_rule_comes_first(rules: LiveRules) -> None:
+    assert not rules.changed
+    rules.add(False, "**.zip")
+    rules.add(True, '"**.pdf size:<1M"')
+    assert texts(rules) == [
+        'accept "**.pdf size:<1M" (console)',
+        "reject **.zip (console)",
+        "reject **/old/** (larbin.conf:3)",
+        "accept host:a.test (command line)",
+    ]
+    assert rules.changed
+
+
+def test_a_rule_that_comes_again_becomes_the_first(rules: LiveRules) -> None:
+    for pattern in ("**.zip", "**.gz", "**.zip"):
+        rules.add(False, pattern)
+    assert texts(rules)[:3] == [
+        "reject **.zip (console)",
+        "reject **.gz (console)",
+        "reject **/old/** (larbin.conf:3)",
+    ]
+
+
+@pytest.mark.parametrize("word", ["2", "**.zip", "reject **.zip", '"**.zip"'])
+def test_a_rule_is_dropped_by_number_or_text(rules: LiveRules, word: str) -> None:
+    rules.add(False, "**.zip")
+    rules.add(False, "**.gz")
+    assert rules.drop(word).text == "reject **.zip"
+    assert [text.split()[1] for text in texts(rules)] == ["**.gz", "**/old/**", "host:a.test"]
+
+
+def test_added_and_dropped_is_as_before(rules: LiveRules) -> None:
+    rules.add(False, "**.zip")
+    rules.drop("1")
+    assert not rules.changed and rules.current == CONFIGURED
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [("0", "there is no rule 0"), ("3", "the last is 2"), ("x.zip", "no rule is 'x.zip'")],
+)
+def test_what_is_not_there_cannot_be_dropped(rules: LiveRules, word: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        rules.drop(word)
+
+
+def test_a_wrong_pattern_changes_nothing(rules: LiveRules) -> None:
+    with pytest.raises(ValueError, match="not a regular expression"):
+        rules.add(False, "/(/")
+    assert not rules.changed
+
+
+def test_changes_outlive_a_resume(rules: LiveRules) -> None:
+    rules.add(False, "**.zip size:>1M")
+    rules.add(True, "/x.y/")
+    rules.drop("**/old/**")
+    again = LiveRules(CONFIGURED)
+    again.load(rules.cut())
+    assert texts(again) == texts(rules)
+    # The file may have changed meanwhile.
+    other = LiveRules((parse_rule(False, "**.iso").at("larbin.conf:1"), *CONFIGURED))
+    other.load(rules.cut())
+    assert [text.split()[1] for text in texts(other)] == [
+        "/x.y/",
+        '"**.zip',
+        "**.iso",
+        "host:a.test",
+    ]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[MakeWorld]:
+    made: list[Frontier] = []
+
+    def make(
+        *seeds: str,
+        replies: dict[str, Any] | None = None,
+        names: dict[str, Any] | None = None,
+        **settings: Any,
+    ) -> World:
+        frontier = make_frontier(tmp_path, **settings)
+        made.append(frontier)
+        for seed in seeds:
+            frontier.seed(seed)
+        return World(frontier, names, replies)
+
+    yield make
+    for frontier in made:
+        frontier.close()
+
+
+PARENT = Url("http://a.test/", 3)
+
+
+def link(world: World, *urls: str) -> None:
+    world.frontier.admit(PARENT, [Link(url, Kind.PAGE) for url in urls], world.now)
+
+
+def change(world: World, *patterns: str) -> None:
+    for pattern in patterns:
+        world.frontier.rules.add(False, pattern)
+    world.frontier.rules_changed()
+
+
+def outcomes(world: World) -> dict[str, Outcome]:
+    return {fate.href: fate.outcome for fate in world.fates}
+
+
+def test_queued_urls_that_a_new_rule_rejects_leave(make: MakeWorld) -> None:
+    """Some are in memory, ready or waiting for their address, and others in the store."""
+    names = {"c.test": "timeout"}
+    sizes = FrontierSizes(swept=5)
+    world = make(least=100, max_urls=30, retry_wait=1000.0, names=names, frontier_sizes=sizes)
+    urls = [f"http://{host}.test/{kind}/{n}" for host in "abc" for kind in "xy" for n in range(30)]
+    link(world, *urls)
+    world.run(world.now + 350)
+    before = len(world.starts)
+    assert len(store_of(world.frontier)) > 0
+    assert registry_of(world.frontier).lengths()["ip_sites"] > 0
+    change(world, "**/y/*")
+    world.run()
+    ended = outcomes(world)
+    late = [start.href for start in world.starts[before:]]
+    assert not any("/y/" in href for href in late)
+    rejected = {href for href, outcome in ended.items() if outcome is Outcome.REJECTED}
+    asked = {start.href for start in world.starts}
+    assert rejected == {url for url in urls if "/y/" in url and url not in asked}
+    assert len(rejected) > 60
+    assert {
+        outcome for href, outcome in ended.items() if "/x/" in href and "c.test" not in href
+    } == {Outcome.SUCCESS}
+    details = {fate.detail for fate in world.fates if fate.outcome is Outcome.REJECTED}
+    assert details == {"reject **/y/* (console)"}
+    assert world.frontier.owed == 0
+
+
+def test_a_rule_that_is_dropped_in_time_rejects_nothing(make: MakeWorld) -> None:
+    world = make(least=100, frontier_sizes=FrontierSizes(swept=1))
+    urls = [f"http://{host}.test/{n}" for host in "abc" for n in range(5)]
+    link(world, *urls)
+    change(world, "**")
+    world.frontier.rules.drop("1")
+    world.frontier.rules_changed()
+    world.run()
+    assert set(outcomes(world).values()) == {Outcome.SUCCESS}
+
+
+def test_seeds_are_exempt_and_requests_in_flight_finish(make: MakeWorld) -> None:
+    world = make("http://a.test/seed", least=10)
+    link(world, "http://b.test/1", "http://b.test/2")
+    world.turn()
+    while len([start for start in world.starts if "b.test/1" in start.href]) < 1:
+        world.now += 1
+        world.turn()
+    change(world, "**")
+    world.run()
+    assert outcomes(world) == {
+        "http://a.test/seed": Outcome.SUCCESS,
+        "http://b.test/1": Outcome.SUCCESS,
+        "http://b.test/2": Outcome.REJECTED,
+    }
+
+
+def test_a_failed_request_is_not_tried_again(make: MakeWorld) -> None:
+    world = make(least=1, retry_wait=5.0, replies={"http://b.test/1": {"status": 503}})
+    link(world, "http://b.test/1")
+    while not any("b.test/1" in start.href for start in world.starts):
+        world.now += 1
+        world.turn()
+    change(world, "host:b.test")
+    world.run()
+    assert outcomes(world) == {"http://b.test/1": Outcome.ERR_50X}
+    assert sum("b.test/1" in start.href for start in world.starts) == 1
+
+
+def test_a_url_that_waits_for_its_next_try_leaves(make: MakeWorld) -> None:
+    world = make(least=1, retry_wait=500.0, replies={"http://b.test/1": {"status": 503}})
+    link(world, "http://b.test/1")
+    world.run(world.now + 50)
+    assert world.frontier.owed == 1
+    change(world, "host:b.test")
+    world.run()
+    assert outcomes(world) == {"http://b.test/1": Outcome.REJECTED}
+
+
+def test_depth_and_hops_count_as_for_links(make: MakeWorld) -> None:
+    world = make(least=100, sizes=StoreSizes(lines=2), depth_in_site=5)
+    link(world, *(f"http://b.test/{n}" for n in range(9)))  # at depth 3 of 5, from a page at 2
+    change(world, "depth:>3", "hops:>0")
+    world.run()
+    assert set(outcomes(world).values()) == {Outcome.SUCCESS}
+    link(world, *(f"http://c.test/{n}" for n in range(9)))
+    change(world, "depth:>=3")
+    world.run()
+    assert {o for url, o in outcomes(world).items() if "c.test" in url} == {Outcome.REJECTED}
