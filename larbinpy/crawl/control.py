@@ -63,7 +63,7 @@ class Control:
             state = self._mode.state(self._frontier.owed, disk_full=full).value
         return self._snapshots.take(
             state,
-            texts(replace(self._settings.config, rules=self._frontier.rules.current)),
+            texts(replace(self._settings.config, rules=self._frontier.view.rules)),
             limit_page=self._mode.limit_page,
             limit_time=self._settings.config.limit_time,
         )
@@ -100,23 +100,19 @@ class Control:
 
     def add_rule(self, accept: bool, pattern: str) -> str | None:
         try:
-            self._frontier.rules.add(accept, pattern)
+            self._frontier.add_rule(accept, pattern)
         except ValueError as error:
             return f"{'accept' if accept else 'reject'}: {error}"
-        self._rules_changed()
+        self._saving.request()
         return None
 
     def drop_rule(self, word: str) -> str | None:
         try:
-            self._frontier.rules.drop(word)
+            self._frontier.drop_rule(word)
         except ValueError as error:
             return str(error)
-        self._rules_changed()
-        return None
-
-    def _rules_changed(self) -> None:
-        self._frontier.rules_changed()
         self._saving.request()
+        return None
 
     def rules(self) -> list[dict[str, object]]:
         decided = self._frontier.view.scope.decided_by_rule
@@ -127,7 +123,7 @@ class Control:
                 "source": rule.source,
                 "decided": decided[rule.text],
             }
-            for number, rule in enumerate(self._frontier.rules.current, 1)
+            for number, rule in enumerate(self._frontier.view.rules, 1)
         ]
 
     def explain(self, url: str) -> CommandSteps:

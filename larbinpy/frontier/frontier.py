@@ -14,7 +14,6 @@ from larbinpy.frontier.admission import Admission, AskingAdmission
 from larbinpy.frontier.folding import Folding
 from larbinpy.frontier.ip_sites import IPSites
 from larbinpy.frontier.lifecycle import SiteLifecycle
-from larbinpy.frontier.live_rules import LiveRules
 from larbinpy.frontier.rule_sweep import RuleSweep
 from larbinpy.frontier.saved import SavedRules, SavedSeedArea, SavedTraps, SavedWaits
 from larbinpy.frontier.scope import Scope
@@ -265,12 +264,17 @@ class Frontier:
         """Remove other parameters from links (dropParameters)."""
         self._admission.use(Folding(names))
 
-    @property
-    def rules(self) -> LiveRules:
-        """The rules of the crawl. Call `rules_changed` after changes."""
-        return self._scope.rules
+    def add_rule(self, accept: bool, pattern: str) -> None:
+        """Put a rule before all others. Raises ValueError with a reason."""
+        self._scope.rules.add(accept, pattern)
+        self._rules_changed()
 
-    def rules_changed(self) -> None:
+    def drop_rule(self, word: str) -> None:
+        """Drop a rule by its number, from 1, or its text. Raises ValueError with a reason."""
+        self._scope.rules.drop(word)
+        self._rules_changed()
+
+    def _rules_changed(self) -> None:
         """Apply changed rules to links, and to the URLs that are queued.
 
         Those in memory are examined in steps, and those in the store when they leave it. So what
@@ -309,7 +313,7 @@ class Frontier:
             "seed_hosts": SavedSeedArea(self._scope.area),
             "waits": SavedWaits(self._registry, self._addresses),
             "traps": SavedTraps(self._traps),
-            "rules": SavedRules(self._scope.rules, self.rules_changed),
+            "rules": SavedRules(self._scope.rules, self._rules_changed),
         }
 
     def read(self, manifest: Mapping[str, Any], now: float) -> None:

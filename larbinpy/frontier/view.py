@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from itertools import chain
 
+from larbinpy.config.rule import Rule
 from larbinpy.frontier.admission import Admission
 from larbinpy.frontier.ip_registry import IPSiteRegistry
 from larbinpy.frontier.ip_site import IPSite
@@ -147,6 +148,11 @@ class FrontierView:
     def asleep(self) -> NamedSite | None:
         """One of the sites whose turn came outside of their hours; None if there is none."""
         return self._ip_sites.asleep()
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The accept and reject rules in force, in their order."""
+        return self.scope.rules.current
 
     # One URL.
 

@@ -529,14 +529,12 @@ class Crawl(RuleBasedStateMachine):
 
     @rule(host=st.sampled_from(HOSTS))
     def reject(self, host: str) -> None:
-        self.frontier.rules.add(False, f"host:{host}")
-        self.frontier.rules_changed()
+        self.frontier.add_rule(False, f"host:{host}")
 
-    @precondition(lambda self: self.frontier.rules.current)
+    @precondition(lambda self: self.frontier.view.rules)
     @rule()
     def drop_a_rule(self) -> None:
-        self.frontier.rules.drop("1")
-        self.frontier.rules_changed()
+        self.frontier.drop_rule("1")
 
     @rule()
     def sequence(self) -> None:

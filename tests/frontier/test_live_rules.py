@@ -131,8 +131,7 @@ def link(world: World, *urls: str) -> None:
 
 def change(world: World, *patterns: str) -> None:
     for pattern in patterns:
-        world.frontier.rules.add(False, pattern)
-    world.frontier.rules_changed()
+        world.frontier.add_rule(False, pattern)
 
 
 def outcomes(world: World) -> dict[str, Outcome]:
@@ -172,8 +171,7 @@ def test_a_rule_that_is_dropped_in_time_rejects_nothing(make: MakeWorld) -> None
     urls = [f"http://{host}.test/{n}" for host in "abc" for n in range(5)]
     link(world, *urls)
     change(world, "**")
-    world.frontier.rules.drop("1")
-    world.frontier.rules_changed()
+    world.frontier.drop_rule("1")
     world.run()
     assert set(outcomes(world).values()) == {Outcome.SUCCESS}
 

@@ -224,7 +224,7 @@ class FakeCrawl:
         return None if key == "waitDuration" else f"{key} cannot be set"
 
     def add_rule(self, accept: bool, pattern: str) -> str | None:
-        self.calls.append(("rule", accept, pattern))
+        self.calls.append(("rule", f"{accept}", pattern))
         return "no pattern" if pattern == "!" else None
 
     def rules(self) -> list[dict[str, object]]:
