@@ -299,9 +299,8 @@ class SiteLifecycle:
     def page_done(self, page: Page, now: float, wall: float, *, last: bool = False) -> bool:
         """Process a fetched page; return whether this decides the outcome of its URL.
 
-        It does if this try is the `last`.
-        Otherwise the URL goes back to its site, to be tried again. An OPEN site that has not
-        answered `_DEAD_AFTER` requests in a row is closed.
+        Otherwise the URL goes back to its site, to be tried again, unless this try is the `last`.
+        An OPEN site that has not answered `_DEAD_AFTER` requests in a row is closed.
         """
         site = self.landed(page, now, wall)
         site.count_page(page.outcome, page.status)

@@ -282,26 +282,17 @@ class NamedSite:
         return urls
 
     def remove(self, unwanted: Callable[[Url], bool]) -> list[Url]:
-        """Remove and return the `unwanted` URLs, except those in flight and robots.txt files.
-
-        If no URL is ready any more, the site must leave its rotation.
-        """
-
-        def goes(url: Url) -> bool:
-            return url.robots_for is None and unwanted(url)
-
-        ready = [url for url in self.ready if goes(url)]
-        waiting = [url for url in self.waiting if goes(url)]
-        waiting += [url for _, url in self.retries if goes(url)]
-        if not (ready or waiting):
-            return []
-        gone = {id(url) for url in (*ready, *waiting)}
-        self.ready = [url for url in self.ready if id(url) not in gone]
-        self.waiting = [url for url in self.waiting if id(url) not in gone]
-        self.retries = [(due, url) for due, url in self.retries if id(url) not in gone]
-        self.totals.ready -= len(ready)
-        self.totals.waiting -= len(waiting)
-        return ready + waiting
+        """Remove and return `unwanted` URLs. If none is ready now, it must leave its rotation."""
+        urls = [*self.ready, *self.waiting, *(url for _, url in self.retries)]
+        gone = [url for url in urls if url.robots_for is None and unwanted(url)]
+        if gone:
+            ids, before = set(map(id, gone)), len(self.ready)
+            self.ready = [url for url in self.ready if id(url) not in ids]
+            self.waiting = [url for url in self.waiting if id(url) not in ids]
+            self.retries = [each for each in self.retries if id(each[1]) not in ids]
+            self.totals.ready -= before - len(self.ready)
+            self.totals.waiting -= len(gone) - (before - len(self.ready))
+        return gone
 
     # The way to OPEN and back.
 

@@ -39,7 +39,7 @@ from tests.support.frontiers import (
 pytestmark = pytest.mark.slow
 
 #: Values that states of earlier versions lack.
-OPTIONAL = {"rules", "traps"}
+OPTIONAL = {"rules", "site_counts", "traps"}
 #: Blocks have four URLs, those of a site two, and files few blocks.
 SMALL = StoreSizes(lines=4, file_size=300, site_lines=2)
 make_frontier = partial(frontiers.make_frontier, sizes=SMALL)
@@ -673,6 +673,7 @@ def test_the_manifest_has_the_keys_and_types_of_format_3(
         "waits": dict,
         "traps": dict,
         "rules": dict,
+        "site_counts": type(None),
     }
     assert (manifest["format"], manifest["ended"]) == (3, True)
     assert sorted(manifest["seed_hosts"]) == ["a.test", "b.test"]
