@@ -7,9 +7,10 @@ together (`re2.Set`).
 
 RE2 takes a time linear in the length of the URL for any pattern. A set takes one pass for all of
 its patterns, by a deterministic automaton whose states are made when they are needed. If they do
-not fit in its memory twice during one text, the set reports no match at all (google/re2 issue
+not fit in its memory even after it was emptied, the set reports no match at all (google/re2 issue
 136). So each set has a pattern that matches everything: if that is missing from the answer, the
-patterns are tested one by one, which never fails.
+patterns are tested one by one, which never fails. The same is done if a set is too large to be
+compiled.
 """
 
 from collections import Counter
@@ -18,7 +19,7 @@ from functools import cache
 from typing import Any
 
 from larbinpy.config import url_glob
-from larbinpy.config.rule import REGEX_MEMORY, Glob, Regex
+from larbinpy.config.rule import REGEX_MEMORY, Glob, Regex, regex_options
 
 #: Memory of the automaton of one set (bytes). With a tenth of it, a thousand regular expressions
 #: take ten times as long, because states are made again and again.
@@ -65,17 +66,25 @@ class _Set:
     def _compiled(self) -> Callable[[bytes], list[int]]:
         import re2
 
-        together = re2.Set.SearchSet(_options(self._memory))
+        together = re2.Set.SearchSet(regex_options(self._memory))
         for _, pattern in self._rows:
             together.Add(expression(pattern))
         together.Add("")
-        together.Compile()
-        # The method of the extension itself: `Set.Match` takes twice as long.
-        self._match = together._set.Match
+        try:
+            together.Compile()
+        except re2.error:
+            self._match = _no_answer
+        else:
+            # The method of the extension itself: `Set.Match` takes twice as long.
+            self._match = together._set.Match
         return self._match
 
     def _one_by_one(self, url: bytes) -> list[int]:
         return [number for number, pattern in self._rows if matches(pattern, url)]
+
+
+def _no_answer(url: bytes) -> list[int]:
+    return []
 
 
 class UrlPatterns:
@@ -132,15 +141,4 @@ def matches(pattern: UrlPattern, url: bytes) -> bool:
 def _searcher(pattern: UrlPattern) -> Any:
     import re2
 
-    return re2.compile(expression(pattern).encode(), _options(REGEX_MEMORY)).search
-
-
-def _options(memory: int) -> Any:
-    import re2
-
-    options = re2.Options()
-    options.max_mem = memory
-    options.encoding = re2.Options.Encoding.LATIN1
-    options.log_errors = False
-    options.never_capture = True
-    return options
+    return re2.compile(expression(pattern).encode(), regex_options(2 * REGEX_MEMORY)).search

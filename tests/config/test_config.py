@@ -24,6 +24,7 @@ from larbinpy.config import (
 from larbinpy.config.grammar import read, read_value
 from larbinpy.config.host_pattern import HostPattern
 from larbinpy.config.request_kinds import Proxy
+from larbinpy.config.rule import ACCEPT, REJECT, parse_rule
 from larbinpy.config.site_block import SITE, SiteBlock, SiteValue
 from tests.support.checkout import ROOT
 
@@ -213,7 +214,28 @@ _PORT = st.integers(1, 65535)
 _ADDRESS = st.ip_addresses().map(str)
 _DOMAIN = st.lists(_PART, min_size=1, max_size=3).map(".".join)
 _SECONDS = st.floats(0.001, 8e7).map(lambda seconds: round(seconds, 6))
+_CONDITIONS = st.sampled_from(
+    [
+        "**/old/**",
+        r"/[?&]sort=\d/",
+        "host:*.a.test:81",
+        "domain:example.org",
+        "depth:>3",
+        "hops:2",
+        "type:image/*",
+        "size:<=10M",
+        r"**\?*",
+        "**/a%20b",
+        "/x{2,3}#y|z/",
+        "*://*:8080/**",
+    ]
+)
+_RULES = st.builds(
+    parse_rule, st.booleans(), st.lists(_CONDITIONS, min_size=1, max_size=3).map(" ".join)
+)
 _STRATEGIES = {
+    ACCEPT: _RULES,
+    REJECT: _RULES,
     kinds.HEADER: _LINE,
     kinds.NAME: _LINE.filter(bool),
     kinds.FOLDER: _WORD.filter(lambda text: text and not text.startswith("~")),

@@ -171,12 +171,12 @@ def numbers(patterns: Sequence[Glob | Regex], url: str, memory: int = 1 << 20) -
     return set(found)
 
 
-PIECES = st.sampled_from(["*", "**", "?", "a", "b", "/", ".", "\\?", "http://a/", "/a/", "/ab/"])
+PIECES = st.sampled_from(["*", "**", "?", "a", "b", "/", ".", "\\?", "http://h/", "/a/", "/ab/"])
 GLOBS = st.lists(PIECES, min_size=1, max_size=8).map("".join).map(Glob)
 REGEXES = st.sampled_from(["a", "a$", "^http", "(a|b)+/", "a.*b", "[^/]a", "", "b?", r"\."]).map(
     Regex
 )
-URLS = st.lists(st.sampled_from("ab/.?"), max_size=12).map(lambda end: "http://a/" + "".join(end))
+URLS = st.lists(st.sampled_from("ab/.?"), max_size=12).map(lambda end: "http://h/" + "".join(end))
 
 
 def reference(glob: str, url: str) -> bool:
@@ -208,18 +208,19 @@ def test_patterns_together_match_as_each_alone(
 
 
 @given(GLOBS, URLS)
-@example(Glob("**/a"), "http://a/ba")
+@example(Glob("**b/a"), "http://h/ab/a")
 def test_a_url_that_a_glob_matches_has_its_segments(glob: Glob, url: str) -> None:
     if reference(glob.text, url):
         assert required_segments(glob.text) <= set(url.split("/"))
 
 
 def test_a_set_without_enough_memory_lets_no_url_through() -> None:
-    """RE2 then reports no match for a URL that matches (google/re2 issue 136)."""
+    """RE2 then has no answer, which must not be taken for one (google/re2 issue 136)."""
     hard = [Regex(f"{letter}.{{12}}{letter}.*x") for letter in "abcdefgh"]
-    url = "http://a.test/" + "abcdefgh" * 20
-    assert numbers(hard, url + "x", memory=40_000) == numbers(hard, url + "x", memory=64 << 20)
-    assert numbers(hard, url + "/", memory=40_000) == set()
+    url = "http://a.test/" + "abcdefghabcda" * 20
+    for memory in (1000, 64 << 20):
+        assert numbers(hard, url + "x", memory) == set(range(8))
+        assert numbers(hard, url + "/", memory) == set()
 
 
 def spent(pattern: Glob | Regex, url: str) -> float:

@@ -108,9 +108,13 @@ def test_a_url_that_was_fetched(tmp_path: Path) -> None:
 
 
 def test_asking_counts_nothing(tmp_path: Path) -> None:
-    made = frontier(tmp_path, "reject **", no_external_links=True)
-    asked(made, tmp_path, "http://a.test/x")
-    assert made.view.scope.decided_by_rule == {"reject **": 0}
+    made = frontier(tmp_path, "accept **/x", "reject **", no_external_links=True)
+    for url in ("http://a.test/x", "http://a.test/y"):
+        log = CrawlLog(tmp_path / "crawl.jsonl")
+        assert [*explain(made.view, log, url, lambda: 0.0)]
+        log.close()
+    assert made.view.scope.decided_by_rule == {"accept **/x": 0, "reject **": 0}
+    made.close()
 
 
 @pytest.mark.parametrize(
