@@ -30,7 +30,7 @@ from larbinpy.console.text import grouped, roughly, size
 from larbinpy.crawl.crawl import Crawl
 from larbinpy.exit_status import Ending
 from larbinpy.observe.report.formats import Report
-from larbinpy.observe.report.text import broken_links
+from larbinpy.observe.report.text import broken_links, left_out
 from larbinpy.outcome import Outcome, Trait, having
 from larbinpy.output.report import write_report
 from larbinpy.storage.state import Start, State
@@ -154,14 +154,14 @@ def crawl(
 def _report_links(folder: str) -> bool:
     """Print the broken links of a link check; return whether there are any."""
     report = Report(Path(folder))
-    sys.stdout.writelines(f"{line}\n" for line in broken_links(report, everything=True))
     outcomes = report.summary.outcomes
-    private = outcomes[Outcome.PRIVATE_ADDRESS.value]
-    left = {"robots.txt forbids them": report.robots, "their addresses are private": private}
-    reasons = ", ".join(f"{why} ({grouped(count)})" for why, count in left.items() if count)
-    checked = report.summary.urls - report.robots - private
-    note = f"; not checked: {reasons}" if reasons else ""
-    sys.stdout.write(f"{grouped(checked)} URLs checked{note}\n")
+    checked = report.summary.urls - report.robots - outcomes[Outcome.PRIVATE_ADDRESS.value]
+    lines = [
+        *broken_links(report, everything=True),
+        f"{grouped(checked)} URLs checked",
+        *left_out(report),
+    ]
+    sys.stdout.writelines(f"{line}\n" for line in lines)
     return len(report.broken) > 0
 
 

@@ -130,7 +130,7 @@ class Admission:
         if hop and parent.hops >= _MAX_HOPS:
             return Outcome.ERR_30X if redirect else Outcome.TOO_DEEP
         requisite = self._scope.is_requisite(parent, link, redirect)
-        if not requisite and self._scope.ends_at(parent):
+        if not requisite and self._scope.ends_at(parent, redirect):
             return Outcome.OUT_SITE
         candidate = Candidate(link.url, parent.href, redirect, link.kind, requisite)
         outcome = self._scope.refuse(candidate, parent)

@@ -271,12 +271,15 @@ class Scope:
         needed = parent.requisite if redirect else link.kind is not Kind.PAGE
         return needed and self._requisites
 
-    def ends_at(self, parent: Url) -> bool:
+    def ends_at(self, parent: Url, redirect: bool) -> bool:
         """Whether the links of `parent` to other pages are not followed.
 
         This holds for a requisite from another host. If it is a page at all, it is not part of
-        the site, but most likely that host's notice that the image is gone.
+        the site, but most likely that host's notice that the image is gone. Of what is only asked
+        for, robots.txt files alone have links: to sitemaps.
         """
+        if self._settings.check_links:
+            return not redirect and not self.area.has(parent.href)
         return parent.requisite and parent.host not in self.area.hosts
 
     def _lock_site(self, candidate: Candidate) -> Outcome | None:

@@ -41,6 +41,8 @@ def site(world: World) -> Web:
         "/file.pdf": ok(b"%PDF" + bytes(100), "application/pdf"),
         "/old": moved("/gone"),
     }
+    # Of another host, sitemaps are no concern.
+    site_map = "Sitemap: http://far.test:{}/sitemap.xml"
     refusals = {"/405": "405 X", "/403": "403 X", "/404": "404 X", "/empty": "501 X"}
 
     def answer(asked: Asked) -> Any:
@@ -64,7 +66,8 @@ def site(world: World) -> Web:
 
     def far(asked: Asked, method: bytes) -> Any:
         if asked.path == "/robots.txt":
-            yield ok(b"User-agent: *\nDisallow: /secret", "text/plain")
+            sitemap = site_map.format(web.port).encode()
+            yield ok(b"User-agent: *\nDisallow: /secret\n" + sitemap, "text/plain")
         elif method != b"HEAD":
             yield missing()
         elif asked.path == "/moved":
@@ -108,7 +111,9 @@ def test_what_is_broken_is_found_and_nothing_else(site: Web, world: World) -> No
     lines = crawler.out.splitlines()
     assert f"  404 {site.url('/gone')}" in lines
     assert f"      on {site.url('/')}" in lines
-    assert lines[-1].endswith("URLs checked; not checked: robots.txt forbids them (1)")
+    at = lines.index("Left out:")
+    assert lines[at - 1].endswith(" URLs checked")
+    assert lines[at + 1].split(maxsplit=1) == ["1", "by robots.txt"]
     assert not world.out.exists()
 
 
@@ -117,6 +122,7 @@ def test_only_pages_of_the_seeds_hosts_are_read(site: Web, world: World) -> None
     world.run("--check-links", site.url())
     assert methods(site, "/", "site.test") == ["GET"]
     assert methods(site, "/", "far.test") == ["HEAD"]
+    assert methods(site, "/sitemap.xml", "far.test") == []
     assert methods(site, "/i.png", "site.test") == ["HEAD"]
     assert methods(site, "/s.css", "site.test") == ["GET"]
     outcomes = {url.replace(f":{site.port}", ""): each for url, each in world.outcomes().items()}

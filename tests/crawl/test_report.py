@@ -324,3 +324,17 @@ def test_what_rules_and_settings_left_out_is_counted(web: Web, crawl: Worlds) ->
     }
     text = list(whole(report, everything=False))
     assert "           3  by reject **.zip" in text
+    assert "           1  links, tooDeep: it is further than depthInSite from the seeds" in text
+
+
+def test_the_logs_of_an_earlier_crawl_do_not_count(web: Web, crawl: Worlds) -> None:
+    """--scratch leaves files that were rotated away."""
+    web.page("a.test/", "/gone")
+    world = crawl()
+    log = world.folder / "state" / "crawl.jsonl"
+    lines = [json.loads(line) for line in log.read_bytes().splitlines()]
+    early = [{**line, "ts": "2001-01-01T00:00:00.000Z", "url": "http://old/"} for line in lines]
+    log.with_name("crawl.jsonl.1").write_text("".join(f"{json.dumps(each)}\n" for each in early))
+    report = Report(world.folder / "state")
+    assert report.summary.urls == 2
+    assert broken(web, report).keys() == {"a.test/gone"}

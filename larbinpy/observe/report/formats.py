@@ -12,6 +12,7 @@ from larbinpy.observe.report.broken import BrokenLinks, RedirectChain, chains
 from larbinpy.observe.report.log_files import LogFiles
 from larbinpy.observe.report.log_summary import LogSummary
 from larbinpy.outcome import Outcome, Trait, having
+from larbinpy.page import timestamp
 from larbinpy.storage.state import State, StateError
 
 _COLUMNS = ("url", "status", "outcome", "page", "target")
@@ -30,12 +31,14 @@ class Report:
         logs = LogFiles(folder)
         self.folder = logs.folder
         self.summary = LogSummary()
+        started, counts = self._read_totals()
         for line in logs.lines():
-            self.summary.add(line)
+            # A log that was rotated away may be that of an earlier crawl (--scratch).
+            if str(line["ts"]) >= started:
+                self.summary.add(line)
         self.summary.finish()
         self.broken = BrokenLinks(self.summary)
         self.broken.find_pages(self.folder)
-        counts = self._read_counts()
         #: Links that each rule rejected, and links by another outcome that left them out.
         self.rules = _rejecting(counts.get("rules", Counter()))
         refused = counts.get("refused", Counter())
@@ -57,14 +60,15 @@ class Report:
         """URLs that robots.txt forbids."""
         return sum(self.summary.outcomes[outcome] for outcome in _ROBOTS)
 
-    def _read_counts(self) -> dict[str, Counter[str]]:
-        """The counts that the crawl saved last; empty if there are none."""
+    def _read_totals(self) -> tuple[str, dict[str, Counter[str]]]:
+        """The second when the crawl began, and its counts, as it saved them last; empty if not."""
         try:
             with State(self.folder).reading() as manifest:
-                groups: dict[str, dict[str, int]] = manifest["totals"]["counts"]
-                return {name: Counter(counts) for name, counts in groups.items()}
+                totals = manifest["totals"]
+                counts = {str(name): Counter(some) for name, some in totals["counts"].items()}
+                return timestamp(float(totals["started"]) - 1).rstrip("Z"), counts
         except StateError:
-            return {}
+            return "", {}
 
 
 def _rejecting(rules: Counter[str]) -> Counter[str]:

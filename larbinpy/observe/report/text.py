@@ -9,7 +9,7 @@ from larbinpy.console.text import grouped, printable, roughly, size
 from larbinpy.observe.report.broken import RedirectChain
 from larbinpy.observe.report.formats import Report
 from larbinpy.observe.report.log_summary import SiteCount
-from larbinpy.outcome import in_words
+from larbinpy.outcome import Outcome, in_words
 from larbinpy.reason import status_in_words
 
 T = TypeVar("T")
@@ -62,7 +62,7 @@ def whole(report: Report, *, everything: bool) -> Iterator[str]:
     yield from _top("Slowest pages", ((roughly(ms / 1000), url) for ms, url in summary.slowest))
     yield from _top("Largest pages", ((size(n), url) for n, url in summary.largest))
     yield from _sites(list(summary.sites), everything)
-    yield from _left_out(report)
+    yield from left_out(report)
 
 
 def _redirects(chains: Sequence[RedirectChain], everything: bool) -> Iterator[str]:
@@ -112,13 +112,21 @@ def _site_line(site: SiteCount) -> str:
     )
 
 
-def _left_out(report: Report) -> Iterator[str]:
-    yield "Left out:"
-    yield f"{grouped(report.robots):>12}  by robots.txt"
-    for rule, count in report.rules.most_common():
-        yield f"{grouped(count):>12}  by {printable(rule)}"
-    for outcome, count in report.links.most_common():
-        yield f"{grouped(count):>12}  links, {printable(outcome)}: {printable(in_words(outcome))}"
+def left_out(report: Report) -> Iterator[str]:
+    """What was not fetched, and why; nothing if everything was."""
+    private = report.summary.outcomes[Outcome.PRIVATE_ADDRESS.value]
+    rows = [
+        (report.robots, "by robots.txt"),
+        (private, "by their address, which is not public (allowPrivate)"),
+        *((count, f"by {rule}") for rule, count in report.rules.most_common()),
+        *(
+            (count, f"links, {name}: {in_words(name)}")
+            for name, count in report.links.most_common()
+        ),
+    ]
+    if any(count for count, _ in rows):
+        yield "Left out:"
+        yield from (f"{grouped(count):>12}  {printable(why)}" for count, why in rows if count)
 
 
 def _more(count: int, everything: bool) -> Iterator[str]:
