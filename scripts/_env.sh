@@ -1,4 +1,5 @@
-# Makes .venv at the top of the checkout. The scripts beside this file source it and set $root.
+# Makes .venv at the top of the checkout, or of a copy if this user may not write the checkout. The
+# scripts beside this file source it and set $root.
 # Messages go to standard error, because standard output belongs to the program.
 
 say() { echo "$(basename "$0"): $*" >&2; }
@@ -32,12 +33,59 @@ find_python() {
     return 1
 }
 
-# make_env [EXTRA]...: makes .venv with larbinpy and the packages of each EXTRA. It is made again
-# if setup.cfg, the interpreter or the path of the checkout changed; the compiled module is built
-# again if its source changed.
-make_env() {
+# read_stamps: sets $want and $source, which the files of a finished environment have.
+read_stamps() {
     want="$root $(cksum <"$root/setup.cfg")"
     source=$(cat "$root/setup.py" "$root"/larbinpy/native/*.[ch] | cksum)
+}
+
+# is_made [EXTRA]...: whether the environment is finished, and this user can run it.
+is_made() {
+    [ "$(cat "$root/.venv/made" 2>/dev/null)" = "$want" ] &&
+        [ "$(cat "$root/.venv/built" 2>/dev/null)" = "$source" ] &&
+        "$root/.venv/bin/python" -c '' 2>/dev/null || return 1
+    for extra in "$@"; do
+        [ -e "$root/.venv/made-$extra" ] || return 1
+    done
+}
+
+# use_copy: sets $root to a copy of the checkout in the cache of this user, who may not write the
+# checkout itself. It is copied again when a file of the checkout is newer.
+use_copy() {
+    copy=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/larbinpy/$(echo "$root" | cksum)
+    copy=${copy%% *}
+    mkdir -p "$copy" 2>/dev/null && [ -w "$copy" ] || {
+        say "no permission to write $root, nor $copy"
+        say "set XDG_CACHE_HOME to a folder of your own"
+        exit 1
+    }
+    (
+        if command -v flock >/dev/null; then flock 9; fi
+        if [ ! -e "$copy/.copied" ] || [ -n "$(find "$root"/[!.]* -name __pycache__ -prune \
+            -o -newer "$copy/.copied" -print -quit)" ]; then
+            say "no permission to write $root: using a copy of it, $copy"
+            touch "$copy/.begun"
+            rm -rf "$copy"/[!.]*
+            cp -R "$root"/[!.]* "$copy/"
+            chmod -R u+w "$copy"/[!.]*
+            mv "$copy/.begun" "$copy/.copied"
+        fi
+    ) 9>"$copy/.copy.lock"
+    root=$copy
+}
+
+# make_env [EXTRA]...: makes .venv with larbinpy and the packages of each EXTRA. It is made again
+# if setup.cfg, the interpreter or the path of the checkout changed; the compiled module is built
+# again if its source changed. If the checkout belongs to another user and its .venv is not usable,
+# $root becomes a copy.
+make_env() {
+    read_stamps
+    if is_made "$@"; then return; fi
+    if [ ! -w "$root" ]; then
+        use_copy
+        read_stamps
+        if is_made "$@"; then return; fi
+    fi
     (
         # One script at a time makes it.
         if command -v flock >/dev/null; then flock 9; fi
