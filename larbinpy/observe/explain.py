@@ -12,6 +12,7 @@ from larbinpy.frontier.view import FrontierView
 from larbinpy.loop.clock import Clock
 from larbinpy.observe import url_status
 from larbinpy.observe.log_search import Line, LogSearch, SearchedLog
+from larbinpy.observe.rotated import search_rotated
 from larbinpy.observe.url_status import Facts
 from larbinpy.outcome import Outcome, Trait, having
 from larbinpy.reason import cure, reason
@@ -75,7 +76,7 @@ def _explain_folded(
 def _nowhere(view: FrontierView, href: str, seen: bool) -> Facts:
     if not seen:
         return url_status.unknown(view, href)
-    why = "it was seen, and is neither queued nor in crawl.jsonl: was that truncated or renamed?"
+    why = "it was seen, and is neither queued nor in crawl.jsonl: was that truncated or moved?"
     return {"state": "seen", "why": why}
 
 
@@ -104,6 +105,8 @@ def _searched(
     if isinstance(found, Place):
         return url_status.queued(view, found, href)
     found = search_log.latest() or found
+    if found is None:
+        found = yield from search_rotated(log.path, href)
     return None if found is None else _decided(view, found, href, clock())
 
 

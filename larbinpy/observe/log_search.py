@@ -21,6 +21,9 @@ class SearchedLog(Protocol):
     """A crawl log that is searched."""
 
     @property
+    def path(self) -> Path: ...
+
+    @property
     def size(self) -> int:
         """The number of bytes written."""
 
@@ -35,11 +38,11 @@ class StoppedLog:
     """The log of a stopped crawl, which is only read; empty if there is none."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         self.size = path.stat().st_size if path.exists() else 0
 
     def read(self, size: int, offset: int) -> bytes:
-        with self._path.open("rb") as file:
+        with self.path.open("rb") as file:
             file.seek(offset)
             return file.read(size)
 
@@ -47,12 +50,17 @@ class StoppedLog:
         return None
 
 
+def needle_of(href: str) -> bytes:
+    """The bytes of a line that name a canonical URL as its subject."""
+    return b'"url": ' + json.dumps(href).encode()
+
+
 class LogSearch:
     """Searches a log that still grows for the last line about `href`, a canonical URL."""
 
     def __init__(self, log: SearchedLog, href: str) -> None:
         self._log = log
-        self._needle = b'"url": ' + json.dumps(href).encode()
+        self._needle = needle_of(href)
         self._known = log.size
 
     def __repr__(self) -> str:
@@ -85,7 +93,7 @@ class LogSearch:
 
     def _waiting(self) -> Line | None:
         line = self._log.last_waiting(self._needle)
-        return None if line is None else _decoded(line)
+        return None if line is None else decoded(line)
 
     def _last_in(self, start: int, end: int) -> Line | None:
         piece = self._log.read(end - start, start)
@@ -99,10 +107,10 @@ class LogSearch:
         around = self._log.read(2 * _LINE, begin)
         before, at = around[: start + last - begin], start + last - begin
         newline = around.find(b"\n", at)
-        return _decoded(around[before.rfind(b"\n") + 1 : None if newline < 0 else newline])
+        return decoded(around[before.rfind(b"\n") + 1 : None if newline < 0 else newline])
 
 
-def _decoded(line: bytes) -> Line | None:
+def decoded(line: bytes) -> Line | None:
     try:
         fate = json.loads(line)
     except ValueError:

@@ -2,6 +2,7 @@
 
 import os
 from json.encoder import encode_basestring_ascii as quoted
+from pathlib import Path
 
 from larbinpy.page import Fate
 from larbinpy.storage.files import LineFile
@@ -32,7 +33,7 @@ class CrawlLog(Journal):
     """Appends lines to the log at `path`; a last line that a kill has torn is cut off first."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = path
+        self.path = Path(path)
         super().__init__(LineFile(path))
 
     def write(self, fate: Fate) -> None:
@@ -49,7 +50,7 @@ class CrawlLog(Journal):
         self._file.sync()
         try:
             # If the file was not renamed, it stays open: its lock would refuse a second opening.
-            new = None if self._file.is_at(self._path) else LineFile(self._path)
+            new = None if self._file.is_at(self.path) else LineFile(self.path)
         except OSError as error:
             return error
         if new is not None:
