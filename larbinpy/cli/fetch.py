@@ -60,10 +60,12 @@ def _hint(page: Mapping[str, object]) -> str:
     """Why there is no page, and the cure; empty if there is a reply."""
     if page["outcome"] == Outcome.BAD_URL.value:
         return fault(str(page["url"]).strip())
-    if page["status"] is not None:
+    outcome, detail, status = str(page["outcome"]), str(page["detail"] or ""), page["status"]
+    remedy = cure(outcome, detail)
+    if status is not None and not remedy:
         return ""
-    outcome, detail = str(page["outcome"]), str(page["detail"] or "")
-    return "; ".join(filter(None, (reason(outcome, None, detail), cure(outcome, detail))))
+    why = reason(outcome, status if isinstance(status, int) else None, detail)
+    return "; ".join(filter(None, (why, remedy)))
 
 
 def printable_lines(text: str) -> str:

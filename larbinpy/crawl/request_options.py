@@ -4,7 +4,7 @@ import socket
 from dataclasses import replace
 
 from larbinpy.config import Config, ConfigError
-from larbinpy.config.request_kinds import Proxy
+from larbinpy.config.request_kinds import Proxy, check_certificate
 from larbinpy.crawl.logins import Logins
 from larbinpy.crawl.site_configs import SiteConfigs
 from larbinpy.fetch.settings import RequestOptions
@@ -26,13 +26,16 @@ class SiteOptions:
         self._config_at = sites.config_at
         self._uniform = not config.site_blocks and not (config.proxy and config.no_proxy)
         # The settings of a host are the same on all other ports.
-        self._ports = {0, *sites.ports, *(p.port for p in config.no_proxy if p.port)}
+        configs = (config, *sites.each_block())
+        excepted = [pattern for each in configs for pattern in each.no_proxy]
+        self._ports = {0, *sites.ports, *(p.port for p in excepted if p.port)}
         self._proxies: dict[Proxy, tuple[str, str]] = {}
         self._same: dict[RequestOptions, RequestOptions] = {}
         self._by_site: dict[str, RequestOptions] = {}
         self._everywhere: RequestOptions | None = None
-        for each in (config, *sites.each_block()):
+        for each in configs:
             _check_sources(each)
+            _check_certificate(each)
             if each.proxy:
                 self._way_to(each.proxy)
         self._usual = self._made(config, direct=False)
@@ -111,6 +114,13 @@ def way_to(proxy: Proxy) -> tuple[str, str]:
     # With "socks5h" the proxy gets names; with "socks5" libcurl would look them up.
     scheme = "socks5h" if proxy.scheme == "socks5" else proxy.scheme
     return f"{scheme}://{proxy.host}:{proxy.port}", address
+
+
+def _check_certificate(config: Config) -> None:
+    try:
+        check_certificate(config.client_cert, config.client_key)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
 
 
 def _check_sources(config: Config) -> None:

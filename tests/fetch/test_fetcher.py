@@ -540,6 +540,16 @@ def test_cookies_that_are_replaced_or_not_taken_do_not_fill_the_jar(make_loop: M
     assert cookies_sent_with_each(loop, *given) == [0, 1] + [2] * 9
 
 
+def test_a_jar_that_is_emptied_keeps_the_cookies_of_its_file(
+    make_loop: MakeLoop, tmp_path: Path
+) -> None:
+    file = tmp_path / "cookies.txt"
+    file.write_text("site.test\tFALSE\t/\tFALSE\t0\tgiven\t1\n")
+    loop = make_loop(use_cookies=True, most_cookies=1000, cookie_file=str(file))
+    sent = cookies_sent_with_each(loop, *(f"n{n}=v" for n in range(7)))
+    assert sent == [1, 2, 3, 4, 5, 1, 2]
+
+
 def test_cookies_of_one_name_count_for_each_host(make_loop: MakeLoop) -> None:
     loop = make_loop(use_cookies=True, most_cookies=1000)
     server = loop.serve(once(reply(b"", "Set-Cookie: a=b")))

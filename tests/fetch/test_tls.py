@@ -1,5 +1,6 @@
 """TLS: what is verified, and the outcome of handshakes that fail."""
 
+import socket
 import ssl
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -95,3 +96,23 @@ def test_a_handshake_that_stalls(make_loop: MakeLoop) -> None:
     server = loop.serve([Act.HANG])
     page = loop.fetch(server.url().replace("http:", "https:"))
     assert page.outcome is Outcome.TIMEOUT
+
+
+def test_a_proxy_by_tls_is_verified_by_its_name(
+    make_loop: MakeLoop, certificate: Files, context: ssl.SSLContext
+) -> None:
+    """Its name is not looked up: the options have its address."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    for name, outcome in (("site.test", Outcome.SUCCESS), ("other.test", Outcome.BAD_TLS)):
+        loop = make_loop(
+            ca_file=str(certificate[0]),
+            proxy_url=f"https://{name}:{port}",
+            proxy_address="127.0.0.1",
+            proxy_login="me:secret",
+        )
+        proxy = loop.serve(once(reply(b"by proxy")), tls=context, port=port)
+        page = loop.fetch("http://a.test/x", address="192.0.2.7")
+        assert page.outcome is outcome, page.detail
+        proxy.close()
+    assert len(proxy.requests) == 0

@@ -45,6 +45,22 @@ def test_headers_and_languages_go_with_all_requests(web: Web, crawl: Worlds) -> 
     assert values(world, "accept") == dict.fromkeys(everywhere, "text/plain")
 
 
+def test_a_site_has_its_own_headers(web: Web, crawl: Worlds) -> None:
+    """A list in a block replaces the one outside; one handle serves both sites in turn."""
+    web.page("a.test/", "//b.test/", "/2")
+    web.page("b.test/", "/2")
+    web.pages("a.test/2", "b.test/2")
+    block = ['site b.test header "X-Key: b" UserAgent other acceptLanguage fr', "end"]
+    world = crawl('header "X-All: 1"', "acceptLanguage de", *block, "pagesConnexions 1")
+    assert len(world.fetched) == 4
+    for asked in world.asked:
+        sent = {name: asked.headers.get(name) for name in ("x-all", "x-key", "accept-language")}
+        own = {"x-all": None, "x-key": "b", "accept-language": "fr"}
+        usual = {"x-all": "1", "x-key": None, "accept-language": "de"}
+        assert sent == (own if asked.host == "b.test" else usual)
+        assert asked.headers["user-agent"] == ("other" if asked.host == "b.test" else "larbinpy")
+
+
 # Cookies.
 
 
@@ -154,6 +170,18 @@ def test_hosts_are_excepted_from_the_proxy(
     elsewhere, relay = relayed("proxy 127.0.0.1 {port}", "noProxy a.test:1 *.b.test end")
     assert elsewhere.fetched == {"a.test/", "b.test/"}
     assert {url.split("/")[2].partition(":")[0] for url in relay.asked} == {"a.test", "b.test"}
+
+
+def test_a_site_has_its_own_proxy(relayed: Callable[..., tuple[World, Relay]]) -> None:
+    world, relay = relayed("site b.test proxy 127.0.0.1 {port} end")
+    assert world.fetched == {"a.test/", "b.test/"}
+    assert {url.split("/")[2].partition(":")[0] for url in relay.asked} == {"b.test"}
+    assert {name for name, _ in world.names.asked} == {"a.test"}
+    exempt = "site b.test noProxy * end end"
+    other, relay = relayed("proxy 127.0.0.1 {port}", exempt)
+    assert other.fetched == {"a.test/", "b.test/"}
+    assert {url.split("/")[2].partition(":")[0] for url in relay.asked} == {"a.test"}
+    assert {name for name, _ in other.names.asked} == {"b.test"}
 
 
 # Addresses and certificates.
