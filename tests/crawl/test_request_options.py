@@ -1,0 +1,92 @@
+"""The options of the requests to each site, and the logins among them."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from larbinpy import Config, ConfigError, load
+from larbinpy.crawl.logins import Logins
+from larbinpy.crawl.request_options import SiteOptions
+from larbinpy.crawl.site_configs import SiteConfigs
+
+
+def options(folder: Path, *seeds: str, **settings: Any) -> SiteOptions:
+    config = Config(**settings)
+    logins = Logins(folder)
+    for seed in seeds:
+        logins.learn(seed)
+    return SiteOptions(config, logins, SiteConfigs(config))
+
+
+def test_all_sites_share_one_object(tmp_path: Path) -> None:
+    subject = options(tmp_path, header=("X-Own: 1",), proxy=("127.0.0.1", 3128))
+    assert subject.of("http://a.test") is subject.of("https://b.test:8443")
+
+
+def test_equal_options_are_one_object(tmp_path: Path) -> None:
+    subject = options(tmp_path, proxy=("127.0.0.1", 3128), no_proxy=("b.test",))
+    proxied, direct = subject.of("http://a.test"), subject.of("http://b.test")
+    assert subject.of("http://c.test") is proxied
+    assert subject.of("https://b.test:81") is direct
+    assert replace(direct, proxy_url="http://127.0.0.1:3128", proxy_address="127.0.0.1") == proxied
+
+
+@pytest.mark.parametrize(
+    ("seed", "login"),
+    [
+        ("http://me:p%40s%3As@a.test:8080/x", "me:p@s:s"),
+        ("http://me@a.test:8080/", "me:"),
+        ("http://:key@a.test:8080/", ":key"),
+        ("http://a.test:8080/", ""),
+        ("http://a.test:8080/@me:x@", ""),
+    ],
+)
+def test_a_login_is_for_its_origin(tmp_path: Path, seed: str, login: str) -> None:
+    subject = options(tmp_path, seed)
+    assert subject.of("http://a.test:8080").login == login
+    for other in (
+        "https://a.test:8080",
+        "http://a.test",
+        "http://x.a.test:8080",
+        "http://a.test:80",
+    ):
+        assert subject.of(other).login == ""
+
+
+def test_a_login_that_comes_later_is_used(tmp_path: Path) -> None:
+    config, logins = Config(), Logins(tmp_path)
+    subject = SiteOptions(config, logins, SiteConfigs(config))
+    before = subject.of("http://a.test")
+    logins.learn("http://me:x@a.test/")
+    assert subject.of("http://a.test").login == "me:x"
+    assert subject.of("http://b.test") == before
+
+
+def test_logins_are_saved_with_the_newer_ones_first(tmp_path: Path) -> None:
+    first = Logins(tmp_path)
+    first.learn("http://me:old@a.test/")
+    first.learn("http://me:b@b.test/")
+    mark = first.cut()
+    again = Logins(tmp_path)
+    again.learn("http://me:new@a.test/")
+    again.load(mark)
+    assert [again.of(site) for site in ("http://a.test", "http://b.test")] == ["me:new", "me:b"]
+    assert "new" not in repr(again)
+    again.clear()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_crawl_without_logins_has_no_file_of_them(tmp_path: Path) -> None:
+    logins = Logins(tmp_path)
+    logins.load(logins.cut())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_proxies_of_blocks_are_looked_up_at_the_start(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"proxy no\.invalid: no address found"):
+        blocks = load(
+            None, {}, [("site", "b.test proxy http://me:x@no.invalid 80 end")]
+        ).site_blocks
+        options(tmp_path, site_blocks=blocks)
