@@ -89,4 +89,4 @@ def test_the_proxies_of_blocks_are_looked_up_at_the_start(tmp_path: Path) -> Non
         blocks = load(
             None, {}, [("site", "b.test proxy http://me:x@no.invalid 80 end")]
         ).site_blocks
-        options(tmp_path, site_blocks=blocks)
+        options(tmp_path, site_blocks=given.site_blocks)
