@@ -85,8 +85,6 @@ def test_a_crawl_without_logins_has_no_file_of_them(tmp_path: Path) -> None:
 
 
 def test_the_proxies_of_blocks_are_looked_up_at_the_start(tmp_path: Path) -> None:
+    given = load(None, {}, [("site", "b.test proxy http://me:x@no.invalid 80 end")])
     with pytest.raises(ConfigError, match=r"proxy no\.invalid: no address found"):
-        blocks = load(
-            None, {}, [("site", "b.test proxy http://me:x@no.invalid 80 end")]
-        ).site_blocks
         options(tmp_path, site_blocks=given.site_blocks)

@@ -57,6 +57,37 @@ def test_options_of_another_site_are_not_left_over() -> None:
     assert third == first | {"Cookie: a=b"}
 
 
+def test_a_handle_goes_from_a_site_to_a_proxy_and_back() -> None:
+    """An address that is left over would make libcurl ask the proxy for a tunnel."""
+    direct = RequestOptions(user_agent="us")
+    loop = Loop(FetchSettings(handles=1), options=direct)
+    site, proxy = (loop.serve(once(reply(b"1")), once(reply(b"2"))) for _ in range(2))
+    proxied = RequestOptions(
+        user_agent="us", proxy_url=f"http://127.0.0.1:{proxy.port}", proxy_address="127.0.0.1"
+    )
+    for options in (direct, proxied, direct):
+        loop.options = options
+        assert loop.fetch(site.url()).status == 200
+    loop.close()
+    assert [request.split()[1] for request in proxy.requests] == [site.url().encode()]
+    assert [request.split()[1] for request in site.requests] == [b"/", b"/"]
+
+
+def test_the_page_of_a_login_is_that_after_the_refusal() -> None:
+    refusal = reply(b"who?", "WWW-Authenticate: Basic realm=x", "X-First: 1", status="401 No")
+    loop = Loop(FetchSettings(handles=1, keep_requests=True))
+    loop.options = RequestOptions(user_agent="us", login="me:secret")
+    server = loop.serve([*once(refusal), *once(reply(b"page")), *once(refusal), *once(refusal)])
+    page = loop.fetch(server.url())
+    assert (page.status, page.body, page.header("x-first")) == (200, b"page", None)
+    assert b"401" not in page.head
+    assert b"GET / HTTP/1.1" in page.request and b"uthorization" not in page.request
+    assert b"Authorization: Basic" in server.requests[1]
+    refused = loop.fetch(server.url())
+    assert (refused.status, refused.detail) == (401, "refuses the login")
+    loop.close()
+
+
 def head(request: bytes) -> set[str]:
     return set(request.decode("latin-1").split("\r\n"))
 
