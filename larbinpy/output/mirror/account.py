@@ -45,6 +45,10 @@ class Kind(Enum):
     OTHER = "other"
 
 
+#: The kinds of what was fetched.
+FETCHED = frozenset({Kind.NEW, Kind.CHANGED, Kind.UNCHANGED})
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """A URL that could not be fetched."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from larbinpy.errors import UserError
 from larbinpy.outcome import Outcome, Trait
-from larbinpy.output.mirror.account import GONE, Kind
+from larbinpy.output.mirror.account import FETCHED, GONE, Kind
 from larbinpy.output.mirror.catalog import Catalog, Entry
 from larbinpy.output.mirror.front_page import FrontPage
 from larbinpy.output.mirror.gone import BEGINNING, Gone
@@ -160,8 +160,12 @@ class BrowsableMirror:
         self._catalog.note_change()
         twin = self._twin(entry) if old is None else None
         if twin is not None:
+            was_twin = self._catalog.chain(entry.url)[0] == twin.url
             self._catalog.move(entry.url, twin.url)
-            return Kind.OTHER, False
+            if not was_twin:
+                return Kind.NEW, False
+            kind = self._account.kind(twin.url)
+            return kind if kind in FETCHED else Kind.UNCHANGED, False
         is_same = old is not None and (old.digest, old.path) == (entry.digest, entry.path)
         if not is_same or not self._is_there(entry):
             if entry.form is not None:

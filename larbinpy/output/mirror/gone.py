@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from larbinpy.outcome import Outcome
-from larbinpy.output.mirror.account import Kind
+from larbinpy.output.mirror.account import FETCHED, Kind
 from larbinpy.output.mirror.catalog import Catalog, Entry
 from larbinpy.output.mirror.database import Database
 from larbinpy.output.mirror.originals import Originals, original
@@ -34,7 +34,6 @@ _REMOVED = 10
 #: A removal of more files than this, and of more than half of the mirror, is refused: it is
 #: far more likely that the site shows something else for a while.
 _MANY = 10
-_HERE = frozenset({Kind.NEW, Kind.CHANGED, Kind.UNCHANGED})
 
 
 class Gone:
@@ -127,7 +126,7 @@ class Gone:
 
     def _lost(self, start: str, kind: Kind) -> str:
         """Why the page that the seed `start` leads to is not the one that it was; "" if it is."""
-        if kind in _HERE:
+        if kind in FETCHED:
             return ""
         if kind is not Kind.OTHER:
             return f"{start} could not be fetched"
@@ -135,7 +134,7 @@ class Gone:
         found = self._account.kind(last)
         if not way:
             return ""  # a copy of another start page
-        if found not in _HERE:
+        if found not in FETCHED:
             return f"{start} redirects to {last}, which could not be fetched"
         is_other = found is Kind.NEW and self._account.was_known(start)
         if is_other or any(self._catalog.get(url) is not None for url in way):

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from larbinpy.errors import UserError
 from larbinpy.outcome import Outcome
 from larbinpy.output.mirror.browsable import BrowsableMirror, MirrorSettings
-from larbinpy.output.mirror.catalog import NAME, is_rewritten
+from larbinpy.output.mirror.catalog import NAME, Catalog, is_rewritten
 from larbinpy.output.mirror.paths import Spelling
 from larbinpy.output.modes import open_output
 from larbinpy.page import Page
@@ -139,6 +139,15 @@ def test_a_page_and_its_twin_have_one_file(tmp_path: Path) -> None:
     write(tmp_path, page("http://h/index.html", home), page("http://h/", home))
     text = '<a href="index.html">1</a><a href="index.html">2</a>'
     assert files(tmp_path) == {"h/index.html": text}
+    with closing(Catalog(tmp_path)) as catalog:
+        assert catalog.account.counts()["new"] == 2
+    mirror = BrowsableMirror(tmp_path, PLAIN)
+    mirror.begin()
+    for url in ("http://h/", "http://h/index.html"):
+        mirror.loaded(page(url, home))
+    mirror.close()
+    with closing(Catalog(tmp_path)) as catalog:
+        assert catalog.account.counts()["unchanged"] == 2
     # Once they differ each has its own.
     write(tmp_path, page("http://h/", "other"))
     assert files(tmp_path)["h/index.html#folder.html"] == "other"
