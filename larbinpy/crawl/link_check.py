@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from http import HTTPStatus
+from mimetypes import MimeTypes
 from typing import Any
 
 from larbinpy.crawl.intake import Intake
@@ -28,6 +29,14 @@ _FIRST_BYTE = ("Range: bytes=0-0",)
 _ONE = 1
 
 
+#: Types that have no links, as far as the ending of a URL tells them.
+_FILES = (
+    *("image/", "audio/", "video/", "font/", "application/octet-stream", "application/vnd."),
+    *("application/pdf", "application/zip", "application/x-tar", "application/msword"),
+)
+_types_of_endings = MimeTypes()
+
+
 class LinkCheck:
     """Decides which URLs are only asked for. Pages in the `area` of the seeds are read."""
 
@@ -38,9 +47,13 @@ class LinkCheck:
         """Whether the reply to `url` is not read."""
         if url.robots_for is not None:
             return False
-        # Style sheets name images and fonts.
-        is_style = url.href.partition("?")[0].endswith(".css")
-        return not self._area.has(url.href) or (url.requisite and not is_style)
+        if not self._area.has(url.href):
+            return True
+        path = url.href.partition("?")[0]
+        if url.requisite:
+            # Style sheets name images and fonts.
+            return not path.endswith(".css")
+        return (_types_of_endings.guess_type(path)[0] or "").startswith(_FILES)
 
 
 class CheckRequests(Requests):

@@ -34,11 +34,12 @@ def site(world: World) -> Web:
             *("//far.test/secret", "//far.test/moved", "//odd.test/405", "//odd.test/403"),
             *("//odd.test/404", "//odd.test/empty", "//odd.test/gone", "//none.test/"),
         ),
-        "/one": html("/", "/gone", "//far.test/"),
+        "/one": html("/", "/gone", "/plain", "//far.test/"),
         "/styled": ok(b'<link rel=stylesheet href="/s.css"><img src="/i.png"><img src="/i2.png">'),
         "/s.css": ok(b"a { background: url(/missing.png) }", "text/css"),
         "/robots.txt": ok(b"User-agent: *\nDisallow: /secret/", "text/plain"),
         "/file.pdf": ok(b"%PDF" + bytes(100), "application/pdf"),
+        "/plain": ok(b"text" * 10_000, "text/plain"),
         "/old": moved("/gone"),
     }
     # Of another host, sitemaps are no concern.
@@ -50,7 +51,8 @@ def site(world: World) -> Web:
         if asked.host == "site.test":
             found = pages.get(asked.path, missing())
             if method == b"HEAD":
-                yield bare("200 OK" if asked.path == "/i.png" else "404 Not Found")
+                there = asked.path in ("/i.png", "/file.pdf")
+                yield bare("200 OK" if there else "404 Not Found")
             else:
                 yield _ported(found, web.port)
         elif asked.host == "far.test":
@@ -123,11 +125,14 @@ def test_only_pages_of_the_seeds_hosts_are_read(site: Web, world: World) -> None
     assert methods(site, "/", "site.test") == ["GET"]
     assert methods(site, "/", "far.test") == ["HEAD"]
     assert methods(site, "/sitemap.xml", "far.test") == []
+    assert methods(site, "/file.pdf", "site.test") == ["HEAD"]
+    assert methods(site, "/plain", "site.test") == ["GET"]
     assert methods(site, "/i.png", "site.test") == ["HEAD"]
     assert methods(site, "/s.css", "site.test") == ["GET"]
     outcomes = {url.replace(f":{site.port}", ""): each for url, each in world.outcomes().items()}
     assert outcomes["http://far.test/"] == "checked"
     assert outcomes["http://site.test/file.pdf"] == "checked"
+    assert outcomes["http://site.test/plain"] == "checked"
     assert outcomes["http://far.test/secret"] == "forbiddenRobots"
 
 
