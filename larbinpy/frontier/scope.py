@@ -219,7 +219,7 @@ class Scope:
         """
         if url.via is None:
             return None
-        depth = self._settings.depth_in_site - url.depth
+        depth = self.full_depth(url.href) - url.depth
         verdict = self._rules.decide(url.href, depth, url.hops)
         if verdict.rule is None or verdict.may_accept:
             return None

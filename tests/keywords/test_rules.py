@@ -2,6 +2,7 @@
 
 import pytest
 
+from larbinpy.storage.state import Start
 from tests.support.keywords import effect_of
 from tests.support.smallweb import Answer, Web
 from tests.support.smallworld import World, Worlds
@@ -191,6 +192,18 @@ def test_a_seed_that_redirects_widens_the_area(web: Web, crawl: Worlds) -> None:
     assert crawl("stay prefix", seeds=seeds).fetched == {"b.test/docs/", "b.test/docs/x"}
     assert crawl("stay page", seeds=seeds).fetched == {"b.test/docs/"}
     assert crawl("stay host", seeds=seeds).fetched == {"b.test/docs/", "b.test/docs/x", "b.test/y"}
+
+
+def test_stay_holds_across_a_resume(web: Web, crawl: Worlds) -> None:
+    """The folder of the seed is saved, and that of the URL that it redirects to."""
+    web.put("a.test/docs/", Answer(status=302, headers=(f"Location: {web.url('b.test/d/')}",)))
+    web.page("b.test/d/", "1", "/no")
+    web.page("b.test/d/1", "2", "/no", "//a.test/docs/x", "//a.test/no")
+    web.pages("b.test/d/2", "b.test/no", "a.test/docs/x", "a.test/no")
+    first = crawl("stay prefix", "limitPage 1", seeds=["a.test/docs/"])
+    assert first.fetched == {"b.test/d/"}
+    again = crawl("stay prefix", seeds=[], folder=first.folder, start=Start.RESUME)
+    assert again.fetched == {"b.test/d/", "b.test/d/1", "b.test/d/2", "a.test/docs/x"}
 
 
 def test_stay_and_requisites(docs: Web, crawl: Worlds) -> None:

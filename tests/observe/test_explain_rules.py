@@ -107,6 +107,18 @@ def test_a_url_that_was_fetched(tmp_path: Path) -> None:
     assert answer["why"] == "it was fetched; accepted by: accept **/docs/** (larbin.conf:12)"
 
 
+def test_a_url_that_was_rejected_at_its_headers(tmp_path: Path) -> None:
+    made = frontier(tmp_path, "reject type:text/*")
+    rejected = rule("reject type:text/*").described
+    with closing(CrawlLog(tmp_path / "crawl.jsonl")) as log:
+        World(made).run()
+        log.write(Fate.of(Page(Url(SEED, 5), Outcome.REJECTED, 200, detail=rejected), WALL))
+        log.flush()
+    answer = asked(made, tmp_path, SEED)
+    assert answer["why"] == "rejected by: reject type:text/* (larbin.conf:12) (HTTP 200)"
+    assert (answer["state"], answer["reason"]) == ("decided", "rejected")
+
+
 def test_asking_counts_nothing(tmp_path: Path) -> None:
     made = frontier(tmp_path, "accept **/x", "reject **", no_external_links=True)
     for url in ("http://a.test/x", "http://a.test/y"):

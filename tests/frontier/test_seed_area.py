@@ -1,0 +1,79 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from larbinpy.frontier.saved import SavedSeedArea
+from larbinpy.frontier.scope import Candidate, Scope
+from larbinpy.frontier.seed_area import SeedArea
+from larbinpy.parse import Kind
+from tests.support.frontiers import scope_settings
+
+SEED = "http://www.a.test/docs/guide/index.html?x=/y/"
+URLS = [
+    SEED,
+    "https://www.a.test:8080/docs/guide/index.html?x=/y/",
+    "http://www.a.test/docs/guide/index.html",
+    "http://www.a.test/docs/guide/",
+    "http://www.a.test/docs/guide/deep/x?y=/",
+    "http://www.a.test/docs/guide",
+    "http://www.a.test/docs/guides/",
+    "http://www.a.test/?/docs/guide/",
+    "http://www.a.test/",
+    "http://a.test/docs/guide/",
+    "http://b.test/docs/guide/",
+]
+
+
+@pytest.mark.parametrize(
+    ("stay", "within"), [("page", 2), ("prefix", 5), ("host", 9), ("domain", 10), ("any", 11)]
+)
+def test_which_urls_are_within(stay: str, within: int) -> None:
+    area = SeedArea(stay)
+    area.add([SEED])
+    assert [url for url in URLS if area.has(url)] == URLS[:within]
+    assert area.has_host(SEED) and not area.has_host(URLS[9])
+
+
+def test_each_seed_widens_the_area() -> None:
+    area = SeedArea("prefix")
+    area.add(["http://a.test/x/1", "http://a.test/y/", "http://b.test/"])
+    assert area.has("http://a.test/y/z") and area.has("http://b.test/any/thing")
+    assert not area.has("http://a.test/z")
+    assert list(area.hosts) == ["a.test", "b.test"]
+
+
+@pytest.mark.parametrize("stay", ["page", "prefix", "host", "domain", "any"])
+def test_what_is_saved_is_the_same_area(stay: str) -> None:
+    area, again = SeedArea(stay), SeedArea(stay)
+    area.add([SEED, "http://c.test/"])
+    SavedSeedArea(again).load(json.loads(json.dumps(SavedSeedArea(area).cut(0, ended=True))), 0)
+    for url in [*URLS, "http://c.test/", "http://c.test/x", "http://x.c.test/"]:
+        assert area.has(url) == again.has(url)
+    assert list(area.hosts) == list(again.hosts)
+
+
+def test_states_of_earlier_versions_have_hosts_alone() -> None:
+    area = SeedArea("host")
+    SavedSeedArea(area).load(["a.test"], 0)
+    assert area.has("http://a.test/x")
+
+
+HOSTS = st.sampled_from(["a.test", "b.test", "www.a.test", "a.test:81"])
+ADDRESSES = st.builds(
+    "{}://{}/{}".format, st.sampled_from(["http", "https"]), HOSTS, st.sampled_from(["", "x", "d/"])
+)
+
+
+@given(st.lists(ADDRESSES, min_size=1, max_size=3), ADDRESSES, st.booleans(), st.booleans())
+def test_stay_host_is_lock_site(seeds: list[str], url: str, redirect: bool, needed: bool) -> None:
+    found = []
+    for settings in ({"stay": "host"}, {"lock_site": True}):
+        for requisites in ("off", "site", "everywhere"):
+            scope = Scope(scope_settings(**settings, requisites=requisites))
+            scope.area.add(seeds)
+            kind = Kind.IMAGE if needed else Kind.PAGE
+            candidate = Candidate(url, seeds[0], redirect, kind, needed and requisites != "off")
+            found.append(scope.refuse(candidate, None))
+    assert found[:3] == found[3:]
