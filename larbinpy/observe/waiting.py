@@ -8,7 +8,6 @@ from larbinpy.exit_status import CrawlState
 from larbinpy.frontier.named_site import NamedSite
 from larbinpy.frontier.view import FrontierView
 from larbinpy.reason import brief
-from larbinpy.url import Url
 
 #: Shorter waits (s) are not worth a sentence.
 _NOTICEABLE = 1.0
@@ -56,7 +55,7 @@ def _next(view: FrontierView, now: float) -> str:
         # A URL that is tried again waits for its site as well.
         due = max(due, site.next_at)
         if request is None or due < request[0]:
-            return _retry(due, site, url, now)
+            return _retry(due, site, site.tries if url is None else url.attempt, now)
     return _asleep(view, now) if request is None else _request(*request, now)
 
 
@@ -72,17 +71,27 @@ def _asleep(view: FrontierView, now: float) -> str:
 def _request(when: float, site: NamedSite, now: float) -> str:
     if when - now < _NOTICEABLE:
         return ""
-    left = roughly(when - now)
     if site.held_until >= when:
-        return f"{_name(site.key)}: it asked for a pause, next request in {left}"
-    cause = site.pace.cause if site.next_at >= when else "waitDuration"
-    return f"{_name(site.key)}: {cause}, next request in {left}"
+        cause = "it asked for a pause"
+    elif (failed := _failed(site)) is not None:
+        return _retry(when, site, failed, now)
+    elif site.silence:
+        # Its delay grows with each request that it does not answer.
+        cause = brief(site.verdict.value, detail=site.detail)
+    else:
+        cause = site.pace.cause if site.next_at >= when else "waitDuration"
+    return f"{_name(site.key)}: {cause}, next request in {roughly(when - now)}"
 
 
-def _retry(when: float, site: NamedSite, url: Url | None, now: float) -> str:
-    done = site.tries if url is None else url.attempt
+def _failed(site: NamedSite) -> int | None:
+    """The failed tries of the URL that is requested next; None if this is its first try."""
+    url = site.ready[0]
+    return (site.tries if url.robots_for is not None else url.attempt) or None
+
+
+def _retry(when: float, site: NamedSite, failed: int, now: float) -> str:
     why = brief(site.verdict.value, detail=site.detail)
-    tries = f"try {done + 1} of {site.settings.retries + 1}"
+    tries = f"try {failed + 1} of {site.settings.retries + 1}"
     return f"{_name(site.key)}: {why}, {tries} in {roughly(max(0.0, when - now))}"
 
 

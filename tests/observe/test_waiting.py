@@ -79,6 +79,27 @@ def test_a_robots_txt_that_is_tried_again(world: MakeWorld) -> None:
     assert shown(here, 5).startswith("a.test: no connection could be made, try 2 of 4 in ")
 
 
+def test_a_retry_that_waits_for_the_delay_of_its_site(world: MakeWorld) -> None:
+    """The delay grows with each failure, and is soon longer than retryWait."""
+    here = world(PAGE, replies={ROBOTS: DEAD}, least=30.0)
+    assert shown(here, 30) == "a.test: no connection could be made, try 2 of 4 in 30 s"
+    here = world(
+        "http://b.test/page",
+        replies={"http://b.test/page": {**DEAD, "detail": "Connection refused"}},
+        least=30.0,
+        ignore_robots=True,
+    )
+    assert shown(here, 30) == "b.test: Connection refused, try 2 of 4 in 30 s"
+
+
+def test_a_site_that_stopped_answering(world: MakeWorld) -> None:
+    """Not only the URL that failed must wait for it."""
+    dead = {**DEAD, "detail": "Connection refused"}
+    seeds = [f"http://a.test/{n}" for n in range(4)]
+    here = world(*seeds, replies=dict.fromkeys(seeds, dead), least=30.0, ignore_robots=True)
+    assert shown(here, 30) == "a.test: Connection refused, next request in 30 s"
+
+
 def test_a_robots_txt_under_way(world: MakeWorld) -> None:
     here = world(PAGE, latency=20.0)
     assert shown(here, 1) == "robots.txt of a.test is being fetched"

@@ -74,7 +74,7 @@ def status_line(snapshot: Snapshot) -> str:
         f"queued {_count(totals, 'urls_queued')}",
         f"sites {_count(totals, 'sites')}",
         f"received {size(totals.get('bytes_received') or 0)} ({size(rates.get('bytes') or 0)}/s)",
-        *_outlook(snapshot),
+        *(part for part in _outlook(snapshot) if part != snapshot.get("state")),
     ]
     return printable("  ".join(parts))
 

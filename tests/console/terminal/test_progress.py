@@ -111,6 +111,7 @@ def test_the_status_line_has_the_outlook() -> None:
     line = status_line(snapshot(waits_for="disk full", left_s=725.0))
     assert line.endswith("  about 12 min left  disk full")
     assert "left" not in status_line(snapshot(left_s=0.0))
+    assert status_line(snapshot(state="paused", waits_for="paused")).count("paused") == 1
 
 
 def test_a_bar_without_a_limit_starts_no_thread() -> None:
