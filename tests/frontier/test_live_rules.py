@@ -166,6 +166,20 @@ def test_queued_urls_that_a_new_rule_rejects_leave(make: MakeWorld) -> None:
     assert world.frontier.owed == 0
 
 
+def test_a_site_whose_urls_are_all_rejected_gets_no_request(make: MakeWorld) -> None:
+    """Its address goes on with the other site."""
+    address = ("203.0.113.7",)
+    world = make(least=10, names={"a.test": address, "b.test": address})
+    link(world, *(f"http://{host}.test/{n}" for host in "ab" for n in range(5)))
+    world.run(world.now + 45)
+    before = len(world.starts)
+    change(world, "host:a.test")
+    world.run()
+    assert {start.href.split("/")[2] for start in world.starts[before:]} == {"b.test"}
+    assert list(outcomes(world).values()).count(Outcome.REJECTED) >= 3
+    assert registry_of(world.frontier).lengths() == {"named_sites": 0, "ip_sites": 0}
+
+
 def test_a_rule_that_is_dropped_in_time_rejects_nothing(make: MakeWorld) -> None:
     world = make(least=100, frontier_sizes=FrontierSizes(swept=1))
     urls = [f"http://{host}.test/{n}" for host in "abc" for n in range(5)]
