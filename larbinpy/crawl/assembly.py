@@ -247,7 +247,7 @@ class Assembly:
             _make_sinks(config, self.log, self.control, around.stdout),
             self.stats,
             refresher,
-            self._on_disk.links,
+            self._on_disk.link_notes,
             clock=around.clock,
             wall=around.wall,
             pages=tuning.pages_a_turn,

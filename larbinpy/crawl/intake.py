@@ -134,7 +134,9 @@ class Intake:
             self._frontier.finished(page, now, self._wall())
             return
         target = redirect_target(page)
-        page.detail = target[0].url if target else "it names no URL that can be crawled"
+        page.detail = "it names no URL that can be crawled"
+        if target:
+            page.detail = self._frontier.view.target(page.url.href, target[0].url)
         if self._frontier.finished(page, now, self._wall()):
             self._admit(page.url, target, now, redirect=True)
 

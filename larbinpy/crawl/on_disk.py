@@ -16,7 +16,13 @@ from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
 from larbinpy.output import Output
-from larbinpy.output.link_record import NAME, LinkRecord, NoLinkRecord
+from larbinpy.output.link_record import (
+    NAME,
+    FoldedLinkNotes,
+    LinkNotes,
+    LinkRecord,
+    NoLinkRecord,
+)
 from larbinpy.output.log import CrawlLog
 from larbinpy.output.mirror.browsable import MirrorSettings
 from larbinpy.output.mirror.paths import Spelling
@@ -65,6 +71,10 @@ class OnDisk:
         record = LinkRecord if config.keep_links else NoLinkRecord
         self.links = record(folder / NAME)
         closing.callback(_close_after_all, self.links)
+        fold = Folding(config.drop_parameters).fold
+        self.link_notes: LinkNotes = FoldedLinkNotes(self.links, fold)
+        if not (config.keep_links and config.drop_parameters):
+            self.link_notes = self.links
         self.journals = Journals(self.log, self.links)
         closing.callback(frontier.close)
         # The output modes that write files.

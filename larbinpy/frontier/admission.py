@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import compress
 
 from larbinpy.frontier.folding import Folding
@@ -39,6 +40,14 @@ class Admission:
         self.folding = folding
         # Another folding may make other URLs of the links that are remembered.
         self._recent = RecentLinks() if native is None else RecentHashes(native)
+
+    def target(self, href: str, url: str) -> str:
+        """The URL that a redirect from `href` to `url` counts as.
+
+        Some sites redirect to set a parameter. Without it, that would lead back to `href`.
+        """
+        folded = self.folding.fold(url)
+        return url if folded == href else folded
 
     def is_seen(self, href: str) -> bool:
         """Whether the canonical URL `href` was taken before."""
@@ -103,12 +112,8 @@ class Admission:
         self, parent: Url, unseen: list[tuple[Link, int]], redirect: bool
     ) -> list[tuple[Link, int]]:
         """The `unseen` links without dropped parameters; without those that were seen so."""
-        fold = self.folding.fold
+        fold = partial(self.target, parent.href) if redirect else self.folding.fold
         spellings = [fold(link.url) for link, _ in unseen]
-        if redirect:
-            # Some sites redirect to set a parameter: it must not lead back to the same URL.
-            pairs = zip(unseen, spellings, strict=True)
-            spellings = [link.url if url == parent.href else url for (link, _), url in pairs]
         different: dict[str, tuple[Link, int]] = {}
         seen = []
         for (link, key), url in zip(unseen, spellings, strict=True):

@@ -188,6 +188,10 @@ class FrontierView:
         """Why a link to the page `href` would be refused now as a trap; None if it would not."""
         return self._traps.refusing(href)
 
+    def target(self, href: str, url: str) -> str:
+        """The URL that a redirect from `href` to `url` counts as."""
+        return self._admission.target(href, url)
+
     def folded(self, href: str) -> tuple[str, list[str]]:
         """The URL that a link to `href` counts as, and the parameters that it lacks."""
         folding = self._admission.folding

@@ -15,15 +15,15 @@ with numbers in the byte order of the machine.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from struct import Struct
 from typing import BinaryIO, Protocol
 
 from larbinpy.errors import UserError
 from larbinpy.output.link_hash import BLAKE2B, FASTEST, FOLD, KEY_SIZE, LinkHash
-from larbinpy.parse import Link
-from larbinpy.parse.link import MAX_LINKS
+from larbinpy.parse import Kind, Link
+from larbinpy.parse.link import MAX_LINKS, PackedLinks, urls
 from larbinpy.storage.files import AppendFile
 from larbinpy.storage.journal import Journal
 from larbinpy.storage.state import SavedPart
@@ -53,6 +53,23 @@ class _NoLinkNotes:
 
 
 NO_LINK_NOTES: LinkNotes = _NoLinkNotes()
+
+
+class FoldedLinkNotes:
+    """Passes links on as the URLs that they count as, which are those of the crawl log."""
+
+    def __init__(self, notes: LinkNotes, fold: Callable[[str], str]) -> None:
+        self._notes = notes
+        self._fold = fold
+
+    def page(self, url: str, links: Sequence[Link]) -> None:
+        # No other URL has parameters; most pages have none.
+        if not isinstance(links, PackedLinks) or b"?" in links.text or b";" in links.text:
+            found = urls(links)
+            folded = list(map(self._fold, found))
+            if folded != found:
+                links = [Link(each, Kind.PAGE) for each in dict.fromkeys(folded)]
+        self._notes.page(url, links)
 
 
 class NoLinkRecord(_NoLinkNotes, SavedPart):

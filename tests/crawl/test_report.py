@@ -75,6 +75,19 @@ def test_broken_links_have_all_their_pages(site: Web, crawl: Worlds) -> None:
     assert broken(site, Report(world.folder / "state")) == BROKEN
 
 
+def test_broken_links_with_dropped_parameters_have_all_their_pages(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", "/one", "/two", "/gone?utm_source=home", "/moved?gclid=1")
+    web.page("a.test/one", "/gone?utm_source=one", "/moved;jsessionid=2")
+    web.page("a.test/two", "/gone", "/x")
+    web.put("a.test/moved", Answer(status=301, headers=("Location: /lost?utm_source=a",)))
+    world = crawl()
+    assert broken(web, Report(world.folder / "state")) == {
+        "a.test/gone": (404, "err40X", [], ["a.test/", "a.test/one", "a.test/two"]),
+        "a.test/moved": (404, "err40X", ["a.test/lost"], ["a.test/", "a.test/one"]),
+        "a.test/x": (404, "err40X", [], ["a.test/two"]),
+    }
+
+
 def test_the_report_has_what_else_was_found(site: Web, crawl: Worlds) -> None:
     world = crawl("retryWait 0")
     report = Report(world.folder / "state")
