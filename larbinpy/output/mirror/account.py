@@ -21,6 +21,10 @@ CREATE TABLE IF NOT EXISTS fate (
     purged INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE IF NOT EXISTS start (
     url TEXT PRIMARY KEY, known INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS unasked (
+    id INTEGER PRIMARY KEY, url TEXT NOT NULL UNIQUE, state TEXT NOT NULL DEFAULT 'unlinked');
+CREATE INDEX IF NOT EXISTS unasked_by_state ON unasked (state);
+CREATE TABLE IF NOT EXISTS lost (host TEXT PRIMARY KEY) WITHOUT ROWID;
 """
 #: Statuses that say that there is no such page (any more).
 GONE = frozenset({HTTPStatus.NOT_FOUND.value, HTTPStatus.GONE.value})

@@ -27,6 +27,8 @@ class Database:
             self._base = sqlite3.connect(path, isolation_level=None)
             # Each checkpoint syncs the file system, and with it the files of the database.
             self._base.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;")
+            # No file is written elsewhere, as in /tmp.
+            self._base.execute("PRAGMA temp_store=MEMORY")
             self._base.executescript(schema + _FACTS)
 
     def __repr__(self) -> str:

@@ -169,7 +169,7 @@ class Gone:
 class Unasked:
     """The pages that the crawl did not ask for, while it is found which are linked.
 
-    They are in a temporary table, so the memory is bounded. Those that nothing leads to become
+    They are in a table, so the memory is bounded. Those that nothing leads to become
     rows of the account.
     """
 
@@ -183,11 +183,6 @@ class Unasked:
         """List the pages without a row in the account. None of them is linked yet."""
         write = self._base.write
         write(f"DELETE FROM fate WHERE kind = '{Kind.UNLINKED.value}' AND NOT purged")
-        write(
-            "CREATE TEMP TABLE IF NOT EXISTS unasked (id INTEGER PRIMARY KEY,"
-            " url TEXT UNIQUE, state TEXT NOT NULL DEFAULT 'unlinked')"
-        )
-        write("CREATE INDEX IF NOT EXISTS temp.by_state ON unasked (state)")
         write("DELETE FROM unasked")
         write(
             "INSERT INTO unasked (url) SELECT url FROM page WHERE url NOT IN (SELECT url FROM fate)"
@@ -221,12 +216,12 @@ class Unasked:
                 *(url, Kind.UNLINKED.value, host_of(url)),
             )
             yield
+        self._base.write("DELETE FROM unasked")
 
     # The pages that are gone.
 
     def going(self) -> tuple[int, int]:
         """Return how many pages are to be removed, and how many there are."""
-        self._base.write("CREATE TEMP TABLE IF NOT EXISTS lost (host TEXT PRIMARY KEY)")
         self._base.write("DELETE FROM lost")
         # While nothing of a host can be fetched, its files stay.
         self._base.write(
