@@ -255,9 +255,9 @@ class Scope:
             return None
         return self._limiting(candidate) if verdict.rule is None else _rejected(verdict.rule)
 
-    def verdict(self, url: str) -> Verdict:
-        """The verdict of the rules on a link to `url`, before anything else is known."""
-        return self._rules.decide(url, None, None)
+    def verdict(self, url: str, headers: Headers | None = None) -> Verdict:
+        """The verdict of the rules on a link to `url` whose depth and hops are not known."""
+        return self._rules.decide(url, None, None, headers)
 
     def _limiting(self, candidate: Candidate) -> Reason | None:
         for limit in self._requisite_limits if candidate.requisite else self._limits:

@@ -11,6 +11,7 @@ from typing import Any
 
 from larbinpy.console.text import roughly
 from larbinpy.frontier.named_site import NamedSite, State
+from larbinpy.frontier.rules import Headers
 from larbinpy.frontier.scope import Candidate
 from larbinpy.frontier.view import FrontierView
 from larbinpy.outcome import Outcome
@@ -234,10 +235,14 @@ def _detail(site: NamedSite | None) -> str:
 
 def with_rules(view: FrontierView, href: str, facts: Facts) -> Facts:
     """`facts` about a URL that is not refused, with the rules that accept it, or may decide."""
-    verdict = view.scope.verdict(href)
-    why = [facts["why"]]
-    if facts["state"] == "decided" and verdict.open:
-        return facts  # A rule that was open then may have decided.
+    fate, why = facts.get("fate"), [facts["why"]]
+    headers = None
+    if fate:
+        size = fate.get("size")
+        headers = Headers(str(fate.get("type")), size if isinstance(size, int) else None)
+    verdict = view.scope.verdict(href, headers)
+    if fate and verdict.open:
+        return facts  # They tested depth or hops, and one may have decided.
     for rule in verdict.open:
         later = " and ".join(_DECIDES_LATER[name] for name in rule.beyond_url)
         why.append(f"{rule.described}: {later}")

@@ -97,14 +97,18 @@ def test_a_url_that_is_queued(tmp_path: Path) -> None:
     )
 
 
-def test_a_url_that_was_fetched(tmp_path: Path) -> None:
-    made = frontier(tmp_path, "accept **/docs/**")
+@pytest.mark.parametrize(
+    "line", ["accept **/docs/**", 'accept "**/docs/** type:text/*"', 'accept "host:a.test size:<9"']
+)
+def test_a_url_that_was_fetched(tmp_path: Path, line: str) -> None:
+    made = frontier(tmp_path, "reject type:image/*", line)
     with closing(CrawlLog(tmp_path / "crawl.jsonl")) as log:
         World(made).run()
-        log.write(Fate.of(Page(Url(SEED, 5), Outcome.SUCCESS, 200), WALL))
+        html = [("content-type", "text/html")]
+        log.write(Fate.of(Page(Url(SEED, 5), Outcome.SUCCESS, 200, html), WALL))
         log.flush()
     answer = asked(made, tmp_path, SEED)
-    assert answer["why"] == "it was fetched; accepted by: accept **/docs/** (larbin.conf:12)"
+    assert answer["why"] == f"it was fetched; accepted by: {line} (larbin.conf:12)"
 
 
 def test_a_url_that_was_rejected_at_its_headers(tmp_path: Path) -> None:
