@@ -289,9 +289,8 @@ class IPSites:
         if ip_site is not None:
             ip_site.dismiss(site)
         site.prove(proven=proven)
-        if ip_site is not None:
-            ip_site.enlist(site, next(self._order))
-            self._reschedule(ip_site)
+        # Unless this reply was the last of its limit.
+        self._enlist(site)
 
     def _hold_back(self, site: NamedSite, ip_site: IPSite, now: float) -> None:
         least = ip_site.waits.least

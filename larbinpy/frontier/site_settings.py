@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from larbinpy.config.kinds import show_size
 from larbinpy.frontier.opening import Opening
 from larbinpy.frontier.politeness import Waits
 from larbinpy.outcome import Outcome
@@ -90,4 +91,6 @@ class Quota:
         limits = self.limits
         if limits.pages and self.pages >= limits.pages:
             return settings.source("limit_page_by_site", f"limitPageBySite {limits.pages}")
-        return settings.source("limit_bytes_by_site", f"limitBytesBySite {limits.received}")
+        return settings.source(
+            "limit_bytes_by_site", f"limitBytesBySite {show_size(limits.received)}"
+        )

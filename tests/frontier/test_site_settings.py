@@ -1,11 +1,15 @@
 """Settings by site: groups of waits at an address, limits, hours, retries and robots.txt."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from larbinpy.config.hours import Hours
 from larbinpy.frontier.frontier import Frontier
@@ -17,7 +21,15 @@ from larbinpy.observe import url_status
 from larbinpy.outcome import Outcome
 from larbinpy.storage.site_counts import SiteCounts
 from larbinpy.url import Url
-from tests.support.frontiers import MakeWorld, World, make_frontier, registry_of, reply
+from tests.support.frontiers import (
+    DEAD,
+    SILENT,
+    MakeWorld,
+    World,
+    make_frontier,
+    registry_of,
+    reply,
+)
 
 ONE = "198.51.100.1"
 DAY = 86400.0
@@ -185,6 +197,75 @@ def test_no_request_goes_to_a_site_that_has_sent_enough(make: MakeWorld) -> None
     assert {fate.detail for fate in world.fates} == {"", "limitBytesBySite 1000, t.conf:3"}
 
 
+def test_the_first_reply_may_reach_the_limit(make: MakeWorld) -> None:
+    """That reply also proves the site, which changes its rotation."""
+    by_host = {"a.test": limited(received=1)}
+    replies = {url: {"received": 400} for url in urls("a.test", 6)}
+    world = make(*urls("a.test", 6), replies=replies, by_host=by_host)
+    world.run()
+    outcomes = [fate.outcome for fate in world.fates]
+    assert outcomes == [Outcome.SITE_LIMIT] * 5 + [Outcome.SUCCESS] or len(world.pages()) == 1
+
+
+_REPLIES = st.lists(
+    st.one_of(
+        st.builds(
+            lambda status, received: {"status": status, "received": received},
+            st.sampled_from([200, 200, 404, 500, 429]),
+            st.integers(0, 500),
+        ),
+        st.sampled_from([DEAD, SILENT]),
+    ),
+    min_size=1,
+    max_size=3,
+)
+
+
+@given(st.data())
+def test_limits_hold_and_all_urls_end_whatever_happens(data: st.DataObject) -> None:
+    hosts = ["a.test", "b.test", "c.test"]
+    by_host = {
+        host: settings(
+            limits=SiteLimits(data.draw(st.integers(0, 4)), data.draw(st.integers(0, 800))),
+            connexions=data.draw(st.integers(1, 3)),
+            ignore_robots=data.draw(st.booleans()),
+            group=data.draw(st.sampled_from(["", host])),
+            retries=data.draw(st.integers(0, 2)),
+        )
+        for host in hosts
+    }
+    seeds = [url for host in hosts for url in urls(host, data.draw(st.integers(0, 6)))]
+    robots = [f"http://{host}/robots.txt" for host in hosts]
+    moved = {"status": 301, "headers": {"location": robots[0]}}
+    replies: dict[str, Any] = {url: data.draw(_REPLIES) for url in seeds}
+    replies |= {url: data.draw(st.one_of(_REPLIES, st.just(moved))) for url in robots}
+    sizes = FrontierSizes(idle_sites=data.draw(st.integers(0, 2)))
+    with TemporaryDirectory() as folder:
+        frontier = make_frontier(Path(folder), by_host=by_host, frontier_sizes=sizes)
+        with closing(frontier):
+            for seed in seeds:
+                frontier.seed(seed)
+            world = World(frontier, replies=replies)
+            world.run()
+            outcomes = world.outcomes()
+            # Links that are found later meet sites in all states, and evicted ones.
+            more = [f"http://{host}/{number}" for host in hosts for number in range(6, 9)]
+            for seed in more:
+                frontier.seed(seed)
+            world.run()
+            outcomes = world.outcomes()
+    assert outcomes.keys() == {*seeds, *more}
+    for host, site in by_host.items():
+        pages = [outcomes[u] for u in outcomes if host in u].count(Outcome.SUCCESS)
+        assert not site.limits.pages or pages <= site.limits.pages
+        if not site.limits.pages and not site.limits.received:
+            at_host = [outcome for url, outcome in outcomes.items() if host in url]
+            # It may end with the limit of the site that has its robots.txt.
+            assert (
+                Outcome.SITE_LIMIT not in at_host or replies[f"http://{host}/robots.txt"] is moved
+            )
+
+
 def test_the_count_of_an_evicted_site_is_kept(make: MakeWorld) -> None:
     sizes = FrontierSizes(idle_sites=1)
     by_host = {f"{host}.test": limited(pages=2) for host in "abc"}
@@ -239,6 +320,42 @@ def test_a_site_whose_robots_txt_is_on_a_limited_site_ends_with_it(make: MakeWor
     assert world.fates[-1].outcome is Outcome.SITE_LIMIT
 
 
+def test_explain_names_the_block_that_sets_a_wait(make: MakeWorld) -> None:
+    slow = settings(
+        least=50.0,
+        group="slow.test",
+        sources={"wait_duration": "larbin.conf:4"},
+        ignore_robots=True,
+    )
+    by_site = settings(least=9.0, sources={"wait_duration": "larbin.conf:6"}, ignore_robots=True)
+    seeds = [*urls("slow.test", 2), *urls("a.test", 2)]
+    names = {"a.test": ("198.51.100.7",)}
+    world = make(*seeds, least=30.0, ignore_robots=True, by_host={"slow.test": slow}, names=names)
+    world.run(world.now + 5)
+    assert why(world, "http://slow.test/1") == (
+        "its address gets a request every 50 s (waitDuration, larbin.conf:4)"
+    )
+    assert why(world, "http://a.test/1") == "its address gets a request every 30 s (waitDuration)"
+    other = make(*urls("b.test", 2), wait_by="both", by_host={"b.test": by_site})
+    other.run(other.now + 5)
+    assert why(other, "http://b.test/1") == (
+        "its address gets a request every 9 s (waitDuration, larbin.conf:6)"
+    )
+
+
+def test_explain_names_the_block_that_sets_a_retry(make: MakeWorld) -> None:
+    by_host = {"a.test": settings(ignore_robots=True, sources={"retry_wait": "larbin.conf:5"})}
+    world = make("http://a.test/", replies={"http://a.test/": {"status": 500}}, by_host=by_host)
+    world.run(world.now + 5)
+    assert why(world, "http://a.test/").endswith("after retryWait (site block, larbin.conf:5)")
+
+
+def why(world: World, href: str) -> str:
+    facts = url_status.standing(world.frontier.view, href, world.now)
+    assert facts is not None
+    return str(facts["why"])
+
+
 def test_explain_names_the_limit(make: MakeWorld) -> None:
     sources = {"limit_page_by_site": "larbin.conf:7"}
     by_host = {"a.test": limited(pages=1, sources=sources)}
@@ -249,6 +366,18 @@ def test_explain_names_the_limit(make: MakeWorld) -> None:
         "rule": "site",
         "why": "its site has reached a limit: limitPageBySite 1, larbin.conf:7",
     }
+
+
+def test_explain_names_the_limit_of_an_evicted_site(make: MakeWorld) -> None:
+    sizes = FrontierSizes(idle_sites=1)
+    seeds = "http://a.test/0", "http://b.test/"
+    world = make(*seeds, by_host={"a.test": limited(pages=1)}, frontier_sizes=sizes)
+    world.run()
+    world.frontier.sequence(world.now)
+    assert world.frontier.view.site("http://a.test/") is None
+    facts = url_status.refusal(world.frontier.view, "http://a.test/new", world.now)
+    assert facts is not None
+    assert facts["why"] == "its site has reached a limit: limitPageBySite 1"
 
 
 # Hours.

@@ -215,7 +215,7 @@ def test_limit_bytes_by_site(pair: Web, crawl: Worlds) -> None:
     assert [world.outcomes[f"a.test/{n}"] for n in range(1, 8)] == ["success"] * 3 + [
         "siteLimit"
     ] * 4
-    assert world.fates["a.test/7"]["detail"].startswith("limitBytesBySite 12288, ")
+    assert world.fates["a.test/7"]["detail"].startswith("limitBytesBySite 12K, ")
     assert sum(place.startswith("b.test") for place in world.fetched) == 8
 
 
