@@ -8,6 +8,8 @@ network       fetcher and resolver; resolver: the resolver alone, for `larbinpy 
 on_disk       the outputs, the crawl log and the saved state
 ports         opens the input port and the status page
 surroundings  clocks, poller, streams, and sizes that no setting changes
+site_configs  the configuration of each site, with its blocks put in; site_book: its settings for
+              the frontier, and the clock of the hours
 engine        one turn after another through all stages
 requests      the request for a URL; request_options: what is sent to each site, and on which way
 logins        the logins that seeds gave

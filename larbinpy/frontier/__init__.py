@@ -15,6 +15,8 @@
     name_requests   the sites that wait for an address
     site_rules      the rules of robots.txt in force     robots_cache   robots.txt, compressed
     registry        which sites are in memory            evicted        what is kept of others
+    site_settings   what site blocks decide, and the limits of a site
+    opening         the hours of sites
     busiest         the sites that the status page shows
 
     ip_site         one address: when its next request may be sent, and for which of its sites

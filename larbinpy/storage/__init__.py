@@ -6,6 +6,7 @@
                 block: the file format
     seen        the set of URLs seen, and the log of its fingerprints on disk
     fingerprint_table   the same fingerprints in memory; images: copies of the table on disk
+    site_counts pages and bytes of each site, for the limits by site
     extents     the numbered files of log and images
     sizes       how large blocks, files, tables and images are
     state       the interface of all saved parts of a crawl, and the manifest that commits them

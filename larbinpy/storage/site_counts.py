@@ -1,6 +1,6 @@
 """Pages and bytes of each site, for the limits by site: two numbers by a 64-bit key, on disk too.
 
-A site takes some 45 bytes of memory, so the counts of a million sites are kept although nearly
+A site takes 36 to 72 bytes of memory, so the counts of a million sites are kept although nearly
 all of those sites are evicted. On disk there is a log of changed counts (``sites.000001.log``),
 which is written anew when most of its entries are obsolete.
 """
