@@ -10,6 +10,7 @@ import pytest
 from larbinpy import Start
 from larbinpy.output.mirror.account import Account, Kind
 from larbinpy.output.mirror.catalog import NAME, Catalog
+from larbinpy.output.mirror.originals import original
 from larbinpy.output.mirror.tree import Tree
 from tests.support.smallweb import Answer, Web
 from tests.support.smallworld import World, Worlds
@@ -142,6 +143,19 @@ def test_a_failed_page_keeps_all_that_it_links_to(web: Web, crawl: Worlds, first
     second = refresh(crawl, first, PURGE)
     assert files(second) == ALL
     assert counts(second)["gone"] == 0
+
+
+def test_a_failed_page_with_a_damaged_copy_may_link_to_anything(
+    web: Web, crawl: Worlds, first: World
+) -> None:
+    web.put("a.test/a", Answer(status=500))
+    with closing(Catalog(first.folder / "out")) as catalog:
+        entry = catalog.get(web.url("a.test/a"))
+    assert entry is not None
+    (first.folder / "out" / original(entry.url)).write_bytes(b"damaged")
+    second = refresh(crawl, first, PURGE)
+    assert "is damaged" in refusal(second)
+    assert files(second) == ALL
 
 
 @pytest.mark.parametrize("lines", ["depthInSite 1", "forbiddenExtensions .gif .css end"])

@@ -46,6 +46,8 @@ class Gone:
         self._originals = originals
         self._purge = purge
         self._unasked = Unasked(catalog.base)
+        #: A page whose links could not be read.
+        self._unread = ""
         self._clear_away()
 
     def __repr__(self) -> str:
@@ -68,6 +70,7 @@ class Gone:
     def _find(self) -> Iterator[None]:
         """Note the pages that were not asked for and that nothing leads to."""
         self._unasked.begin()
+        self._unread = ""
         if self._unasked.any:
             lead = lru_cache(_REMEMBERED)(self._lead)
             for start in self._account.starts():
@@ -89,25 +92,27 @@ class Gone:
 
     def _follow(self, entry: Entry, lead: Callable[[str], None]) -> Iterator[None]:
         body = self._body(entry)
-        if body:
+        if body is None:
+            self._unread = entry.url
+        elif body:
             page = Page(Url(entry.url, 0), Outcome.SUCCESS, 200, entry.headers, body)
             yield
             for link in read(page, "").links:
                 lead(link.url)
             yield
 
-    def _body(self, entry: Entry) -> bytes:
-        """The page as received if it may have links, else nothing."""
+    def _body(self, entry: Entry) -> bytes | None:
+        """The page as received; empty if it has no links, None if its file is lost."""
         if entry.form is not None:
-            return self._originals.read(entry.url, entry.size) or b""
+            return self._originals.read(entry.url, entry.size)
         page = Page(Url(entry.url, 0), Outcome.SUCCESS, 200, entry.headers)
         page.body = self._tree.read(entry.path, BEGINNING) or b""
-        if entry.size <= len(page.body) or not may_link(page):
-            return page.body if may_link(page) else b""
-        return self._tree.read(entry.path, entry.size) or b""
+        return self._tree.read(entry.path, entry.size) if may_link(page) else b""
 
     def _refusal(self) -> str:
         """Why nothing is removed, although the crawl is complete; "" for no reason."""
+        if self._unread:
+            return f"the stored copy of {self._unread} is damaged, so its links are not known"
         started = False
         for start in self._account.starts():
             kind = self._account.kind(start)
