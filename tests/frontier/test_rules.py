@@ -1,15 +1,19 @@
+import re
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from larbinpy.config.rule import Glob, Regex, Rule, parse_rule
+from larbinpy.config.registered_domain import registered_domain
+from larbinpy.config.rule import Domain, Glob, Host, Number, Regex, Rule, Type, parse_rule
 from larbinpy.frontier.rules import Headers, Rules, Verdict
 from larbinpy.frontier.url_patterns import UrlPatterns, matches, required_segments
+from larbinpy.url import split
 
 PAGE = "http://a.test/docs/old/page.html?sort=up"
 
@@ -260,3 +264,93 @@ def test_without_rules_the_engine_is_not_loaded() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert done.stdout.strip() == "set()"
+
+
+CONDITIONS = st.sampled_from(
+    [
+        "**/b/**",
+        "**b",
+        "*://a.test/**",
+        "http://*/b/*",
+        "/b$/",
+        "/[?]b/",
+        "host:a.test",
+        "host:*",
+        "host:*.a.test",
+        "host:test",
+        "host:w*",
+        "host:a.test:81",
+        "host:*.test:81",
+        "host:[::1]",
+        "host:localhost",
+        "domain:a.test",
+        "domain:b.test",
+        "depth:>1",
+        "hops:0",
+        "type:text/*",
+        "type:*",
+        "size:>10",
+    ]
+)
+LINES = st.builds(
+    lambda accept, words: parse_rule(accept, " ".join(words)),
+    st.booleans(),
+    st.lists(CONDITIONS, min_size=1, max_size=3),
+)
+LINKS = st.builds(
+    "http{}://{}{}/{}".format,
+    st.sampled_from(["", "s"]),
+    st.sampled_from(["a.test", "w.a.test", "b.test", "test", "localhost", "[::1]", "x.ba.test"]),
+    st.sampled_from(["", ":81"]),
+    st.sampled_from(["", "b", "b/", "b/b", "x?b", "b/?x", "a.test/"]),
+)
+REPLIES = st.sampled_from([None, Headers("text/html", 11), Headers("a/b", None), Headers("", 1)])
+
+
+def holds(
+    condition: object, url: str, depth: int | None, hops: int | None, headers: Headers | None
+) -> bool | None:
+    """Whether one condition holds, by its definition; None if that is not known."""
+    parts = split(url)
+    match condition:
+        case Glob(text):
+            return reference(text, url)
+        case Regex(text):
+            return re.search(text, url) is not None
+        case Host(pattern):
+            return pattern.match(parts.host, parts.port)
+        case Domain(name):
+            return registered_domain(parts.host) == name
+        case Type(text):
+            return None if headers is None else fnmatchcase(headers.media_type, text)
+        case Number("size"):
+            if headers is None:
+                return None
+            return headers.size is not None and condition.holds(headers.size)
+        case Number(name):
+            value = depth if name == "depth" else hops
+            return None if value is None else condition.holds(value)
+    raise AssertionError(condition)
+
+
+@given(
+    st.lists(LINES, max_size=8),
+    st.lists(LINKS, min_size=1, max_size=4),
+    st.none() | st.integers(0, 3),
+    REPLIES,
+)
+def test_rules_decide_as_one_after_another(
+    lines: list[Rule], urls: list[str], number: int | None, headers: Headers | None
+) -> None:
+    made = Rules(lines)
+    for url in urls:
+        first, possible = None, []
+        for line in lines:
+            found = [holds(each, url, number, number, headers) for each in line.conditions]
+            if all(found):
+                first = line
+                break
+            if not any(each is False for each in found):
+                possible.append(line)
+        verdict = made.decide(url, number, number, headers)
+        assert (verdict.rule, list(verdict.open)) == (first, possible)
