@@ -22,9 +22,10 @@ _NAMES = {
     "notimp": "the name server failed (notimp)",
     "truncated": "only a part of the name server's reply arrived",
 }
-#: The detail of a 401 without a login.
+_WANT_LOGIN = (HTTPStatus.UNAUTHORIZED, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED)
+#: The detail of a 401 or 407 without a login.
 NEEDS_LOGIN = "needs a login"
-_LOGIN = "the seed http://USER:PASSWORD@HOST/ gives one"
+_LOGIN = "the seed http://USER:PASSWORD@HOST/ gives one, or proxy http://USER:PASSWORD@HOST"
 _PRIVATE = "--allow-private (allowPrivate) fetches from it"
 _TRUST = "caFile trusts it, insecureTLS ignores it"
 #: No file of authorities helps if the name is wrong.
@@ -41,7 +42,7 @@ def status_in_words(status: int) -> str:
 
 def _with_login(status: int, detail: str | None) -> str:
     """An HTTP status, and what became of the login if it wants one."""
-    wants = status == HTTPStatus.UNAUTHORIZED and detail
+    wants = status in _WANT_LOGIN and detail
     return f"{status_in_words(status)}: {detail}" if wants else status_in_words(status)
 
 

@@ -230,7 +230,9 @@ class Fetcher:
             failure, message = meaning(code, message, os_errno), concise(code, message, os_errno)
         page = transfer.page(failure, message)
         page.detail = printable_detail(page.detail)
-        page.ip = curl.getinfo(pycurl.PRIMARY_IP) or transfer.request.address.strip("[]")
+        request = transfer.request
+        intended = request.options.proxy_address or request.address.strip("[]")
+        page.ip = curl.getinfo(pycurl.PRIMARY_IP) or intended
         page.ms = round(max(curl.getinfo(pycurl.TOTAL_TIME) * 1000, 0))
         if code == pycurl.E_OPERATION_TIMEDOUT:
             page.ms = max(page.ms, round((self._now - transfer.started) * 1000))

@@ -29,6 +29,7 @@ Taker = Callable[[bytes], int | None]
 _STATUS = re.compile(rb"HTTP/\S+\s+(\d{3})")
 _SWITCHING = 101
 _UNAUTHORIZED = 401
+_PROXY_UNAUTHORIZED = 407
 #: Lines of a request that are not kept.
 _SECRET = re.compile(rb"(?:proxy-)?authorization:", re.IGNORECASE)
 _LENGTH = re.compile(r"\d{1,18}", re.ASCII)
@@ -155,6 +156,8 @@ class Transfer:
         """The detail of the page; `message` is libcurl's."""
         if self.complete and self.status == _UNAUTHORIZED:
             return "refuses the login" if self.request.options.login else NEEDS_LOGIN
+        if self.complete and self.status == _PROXY_UNAUTHORIZED:
+            return "refuses the login" if self.request.options.proxy_login else NEEDS_LOGIN
         return message if self._stop is None else self._detail
 
     def _outcome(self, failure: Outcome | None) -> Outcome:

@@ -151,6 +151,11 @@ def test_a_proxy_that_wants_a_login(
     assert SECRET not in texts and "p%40ss" not in texts
     wrong, relay = relayed(given, socks=socks, login="me:other")
     assert relay.refused and not wrong.fetched
+    fate = wrong.fates["a.test/"]
+    if not socks:
+        assert fate["ip"] == "127.0.0.1"
+        assert (fate["outcome"], fate["status"]) == ("err40X", 407)
+        assert fate["detail"] == "refuses the login"
     texts = (wrong.folder / "state/crawl.jsonl").read_text() + str(wrong.crawl.snapshot())
     assert SECRET not in texts and "p%40ss" not in texts
 
