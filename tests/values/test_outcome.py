@@ -14,7 +14,7 @@ from larbinpy.outcome import (
 NAMES = """
 success noDNS noConnection forbiddenRobots timeout badType tooBig err30X err40X earlyStop
 duplicate fastRobots fastNoConn fastNoDns tooDeep urlDup outSite
-err50X badTLS badURL privateAddress checked trap rejected
+err50X badTLS badURL privateAddress checked siteLimit trap rejected
 """
 
 
@@ -50,8 +50,8 @@ def test_an_unknown_name_is_its_own_words() -> None:
             "noDNS noConnection timeout earlyStop err50X badTLS fastNoDns fastNoConn err40X",
         ),
         (Trait.ROBOTS, "forbiddenRobots fastRobots"),
-        (Trait.ORDINARY, "success err30X duplicate badType checked rejected"),
-        (Trait.SPARED, "err30X duplicate rejected"),
+        (Trait.ORDINARY, "success err30X duplicate badType checked siteLimit rejected"),
+        (Trait.SPARED, "err30X duplicate siteLimit rejected"),
     ],
 )
 def test_outcomes_having_a_trait(trait: Trait, names: str) -> None:
