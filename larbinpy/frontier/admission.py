@@ -38,7 +38,10 @@ class Admission:
     def use(self, folding: Folding) -> None:
         """Remove the parameters of `folding` from links, from now on."""
         self.folding = folding
-        # Another folding may make other URLs of the links that are remembered.
+        self.forget_recent()
+
+    def forget_recent(self) -> None:
+        """Examine links again that were seen, folded or taken for traps: settings have changed."""
         self._recent = RecentLinks() if native is None else RecentHashes(native)
 
     def target(self, href: str, url: str) -> str:
@@ -85,7 +88,7 @@ class Admission:
         if not unseen:  # as on most pages of a site
             self.refused[Outcome.URL_DUP] += len(links)
             return []
-        wanted, candidates = [], []
+        wanted, candidates, trapped = [], [], []
         for link, key in unseen:
             url = self._in_scope(parent, link, redirect)
             if isinstance(url, Url):
@@ -93,6 +96,11 @@ class Admission:
                 candidates.append(key)
             else:
                 self.refused[url] += 1
+                if url is Outcome.TRAP:
+                    trapped.append(link)
+        if trapped:
+            # Pages of traps have hundreds of links to the others, each of which takes some us.
+            self._recent.learn(trapped, [False] * len(trapped))
         fresh = self._seen.add(candidates)
         new = list(compress(wanted, fresh))
         self.refused[Outcome.URL_DUP] += len(links) - len(unseen) + len(wanted) - len(new)

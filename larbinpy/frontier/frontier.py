@@ -258,7 +258,8 @@ class Frontier:
 
     def guard(self, traps: TrapSettings) -> None:
         """Change the guards against traps."""
-        self._traps.change(traps)
+        if self._traps.change(traps):
+            self._admission.forget_recent()
 
     def drop_parameters(self, names: Sequence[str]) -> None:
         """Remove other parameters from links (dropParameters)."""

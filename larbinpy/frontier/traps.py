@@ -154,20 +154,22 @@ class Traps:
         # URLs taken: with a number or a query by site, and if there are many of these by shape,
         # and by site with a date far ahead.
         self._taken = BoundedCounter(most)
-        #: Number of links that were refused, by guard.
+        #: Number of links that were refused, by guard; links on many pages count once.
         self.refused: Counter[str] = Counter()
+        self._settings = settings
         self.change(settings)
 
     def __repr__(self) -> str:
         return f"<Traps {self._settings} {dict(self.refused)}>"
 
-    def change(self, settings: TrapSettings) -> None:
-        """Use `settings` from now on; the counts remain."""
-        self._settings = settings
+    def change(self, settings: TrapSettings) -> bool:
+        """Use `settings` from now on, and return whether they are others. The counts remain."""
+        is_new, self._settings = settings != self._settings, settings
         self._repeats, self._calendars = (g in settings.guards for g in ("repeats", "calendars"))
         self._limit = settings.limit_by_shape
         part = self._limit // _UNWATCHED_PART if self._limit else _UNWATCHED
         self._unwatched = min(_UNWATCHED, part)
+        return is_new
 
     def admits(self, url: str, kind: Kind) -> bool:
         """Whether a new link is no trap; counts it either way."""

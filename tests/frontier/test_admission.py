@@ -20,7 +20,7 @@ from larbinpy.parse.link import PackedLinks, endorsed
 from larbinpy.storage.seen import Seen
 from larbinpy.storage.sizes import SEEN_SIZES, SeenSizes, TableSizes
 from larbinpy.url import Url
-from tests.support.frontiers import WALL, scope_settings
+from tests.support.frontiers import WALL, make_frontier, scope_settings
 
 PARENT = Url("http://a.test/page", 3, seed=True)
 #: Sizes with which a handful of URLs makes the table grow, and leaves fingerprints without a slot.
@@ -94,3 +94,35 @@ def test_a_page_of_very_many_links(count: int) -> None:
     assert len(take(here, page)) == count
     assert take(here, page) == []
     assert here.refused[Outcome.URL_DUP] == count
+
+
+def test_links_into_a_trap_count_once_until_settings_change(tmp_path: Path) -> None:
+    frontier = make_frontier(tmp_path, traps=TrapSettings(limit_by_shape=1))
+    page = PackedLinks.pack([Link(f"http://a.test/{k}", Kind.PAGE) for k in range(4)])
+
+    def taken() -> int:
+        before = frontier.owed
+        frontier.admit(PARENT, page, 0.0)
+        return frontier.owed - before
+
+    assert [taken(), taken()] == [1, 0]
+    assert frontier.view.trapped == {"shapes": 3}
+    frontier.guard(TrapSettings(limit_by_shape=1))
+    assert (taken(), frontier.view.trapped) == (0, {"shapes": 3})
+    frontier.guard(TrapSettings(limit_by_shape=3))
+    assert (taken(), frontier.view.trapped) == (2, {"shapes": 4})
+    assert frontier.view.refused[Outcome.TRAP] == 4
+
+
+def test_folded_links_are_urls_that_were_seen(tmp_path: Path) -> None:
+    frontier = make_frontier(tmp_path, dropped=("utm_*",))
+    urls = ["http://a.test/x?utm_a=1", "http://a.test/x", "http://a.test/x?utm_b=2&id=3"]
+    page = PackedLinks.pack([Link(url, Kind.PAGE) for url in urls])
+    for _ in range(3):
+        frontier.admit(PARENT, page, 0.0)
+    assert frontier.owed == 2
+    assert frontier.view.is_seen("http://a.test/x") and not frontier.view.is_seen(urls[0])
+    assert frontier.view.refused == {Outcome.URL_DUP: 7}
+    frontier.drop_parameters(())
+    frontier.admit(PARENT, page, 0.0)
+    assert frontier.owed == 4
