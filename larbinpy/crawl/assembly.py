@@ -155,8 +155,7 @@ class Assembly:
                     "inputPort, and give the command resume to larbinpy console"
                 )
             notes.append("still paused; the command resume of larbinpy console continues")
-        if self._settings.restored:
-            notes.append(f"set earlier: {self._settings.restored}; --set changes it")
+        notes += self._settings.notes
         if not self.frontier.owed:
             notes.append(f"{folder}: this crawl is finished; --scratch starts anew")
         return notes

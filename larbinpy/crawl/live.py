@@ -42,8 +42,8 @@ class LiveSettings(SavedValue):
         self._max_wait = config.max_wait
         #: Keyword -> value, as set by the console, in this run or before.
         self._changed: dict[str, str] = {}
-        #: The keywords that were changed in an earlier run, in words.
-        self.restored = ""
+        #: Lines about the changes of an earlier run.
+        self.notes: list[str] = []
 
     def __repr__(self) -> str:
         return f"<LiveSettings {self._changed}>"
@@ -80,7 +80,13 @@ class LiveSettings(SavedValue):
     def load(self, value: Mapping[str, str], now: float) -> None:
         restored = []
         for key, text in dict(value).items():
+            if key.lower() in self._fixed:
+                continue
             # A value may be refused now, as another machine has other limits.
-            if key.lower() not in self._fixed and self.set(key, str(text)) is None:
+            refused = self.set(key, str(text))
+            if refused is None:
                 restored.append(f"{key} {text}")
-        self.restored = ", ".join(restored)
+            else:
+                self.notes.append(f"not as set earlier: {refused}")
+        if restored:
+            self.notes.append(f"set earlier: {', '.join(restored)}; --set changes it")

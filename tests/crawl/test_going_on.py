@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from larbinpy import Start
+from larbinpy.crawl.network import OTHER_FILES
+from larbinpy.crawl.surroundings import Tuning
 from larbinpy.demo import Serving
 from larbinpy.storage.state import StateError
 from tests.support.crawling import crawl_demo
@@ -222,6 +224,17 @@ def test_settings_of_the_console_outlive_a_resume(chain: Web, operator: Operator
     )
     assert third.gaps() == pytest.approx([10, 10], abs=0.02)
     assert "set earlier" not in third.stderr.getvalue()
+
+
+def test_a_setting_that_is_not_possible_any_more_is_reported(
+    chain: Web, operator: Operators
+) -> None:
+    lines = ("waitDuration 10", "limitPage 3", "pagesConnexions 5")
+    first = operator.run(*lines, at=15, commands=("set pagesConnexions 200",))
+    few = Tuning(open_files=lambda wanted: OTHER_FILES + 100)
+    again = operator.run(*lines, folder=first.folder, start=Start.RESUME, tuning=few)
+    assert "not as set earlier: pagesConnexions 200: at most" in again.stderr.getvalue()
+    assert again.code == 0
 
 
 def test_limits_are_those_of_a_run(chain: Web, operator: Operators) -> None:

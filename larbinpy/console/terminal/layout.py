@@ -51,7 +51,7 @@ def _table(rows: Iterable[tuple[str, str]]) -> list[str]:
 def _status(answer: _Result) -> list[str]:
     totals, rates, queues = answer["totals"], answer["rates"], answer["queues"]
     name = f"{answer['name']}: " if answer.get("name") else ""
-    head = f"{name}{answer['state']}, {duration(answer['elapsed_s'])} since the start"
+    head = f"{name}{answer['state']}, {duration(answer['elapsed_s'])} in all"
     outcomes = [(name, count) for name, count in answer["outcomes"].items() if count]
     outcomes.sort(key=lambda outcome: outcome[1], reverse=True)
     gate = answer["gate"]

@@ -38,7 +38,7 @@ def test_rules() -> None:
 def test_status_is_a_table() -> None:
     text = shown("status", ok=True, **snapshot())
     lines = text.splitlines()
-    assert lines[0] == "running, 0:44:39 since the start"
+    assert lines[0] == "running, 0:44:39 in all"
     assert "  URLs       342,809 queued of 391,022 seen" in lines
     assert "  gate       closed: www.example.com holds 9998 URLs" in lines
     assert "  http://slow.example  Retry-After: 120, for 0:01:58" in lines
