@@ -74,10 +74,14 @@ class Outcome(Enum):
     FAST_NO_DNS = "fastNoDns", "its host had no address recently", _BROKEN
     TOO_DEEP = "tooDeep", "it is further than depthInSite from the seeds"
     URL_DUP = "urlDup", "it was seen before"
-    OUT_SITE = "outSite", "it is on a host, or in a folder, that is not wanted"
+    OUT_SITE = (
+        "outSite",
+        "it is on a host, or in a folder, that is not wanted",
+        Trait.ORDINARY | Trait.SPARED,
+    )
     ERR_50X = "err50X", "the server had an error", _PASSING
     BAD_TLS = "badTLS", "the certificate or the handshake failed", _FAULT
-    BAD_URL = "badURL", "not a URL that can be crawled"
+    BAD_URL = "badURL", "not a URL that can be crawled", Trait.ORDINARY
     PRIVATE_ADDRESS = (
         "privateAddress",
         "its address is not a public one",

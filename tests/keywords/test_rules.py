@@ -150,6 +150,7 @@ def test_what_a_type_decides_for_a_link_to_elsewhere(docs: Web, crawl: Worlds) -
     assert world.outcomes["b.other/x.pdf"] == "success"
     assert world.outcomes["b.other/"] == "outSite"
     assert world.fates["b.other/"]["size"] == 0
+    assert world.snapshot("failures") == []
 
 
 def test_sizes(web: Web, crawl: Worlds) -> None:

@@ -50,8 +50,11 @@ def test_an_unknown_name_is_its_own_words() -> None:
             "noDNS noConnection timeout earlyStop err50X badTLS fastNoDns fastNoConn err40X",
         ),
         (Trait.ROBOTS, "forbiddenRobots fastRobots"),
-        (Trait.ORDINARY, "success err30X duplicate badType checked siteLimit rejected"),
-        (Trait.SPARED, "err30X duplicate siteLimit rejected"),
+        (
+            Trait.ORDINARY,
+            "success err30X duplicate badType checked siteLimit rejected outSite badURL",
+        ),
+        (Trait.SPARED, "err30X duplicate siteLimit rejected outSite"),
     ],
 )
 def test_outcomes_having_a_trait(trait: Trait, names: str) -> None:
