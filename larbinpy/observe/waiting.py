@@ -34,15 +34,15 @@ def waits_for(state: str, view: FrontierView, now: float) -> str:
 
 def _in_flight(view: FrontierView, now: float) -> str:
     newest, since = view.newest_flight
-    taken = now - since
-    if newest.robots_for is not None and not any(url.robots_for is None for url in view.flying()):
-        so_far = f", {roughly(taken)} so far" if taken >= _SLOW else ""
-        return f"robots.txt of {_name(newest.site)} is being fetched{so_far}"
-    if taken < _SLOW:
+    taken, others = now - since, view.in_flight - 1
+    # A robots.txt alone in flight is what all other URLs of its site wait for.
+    if taken < _SLOW and (others or newest.robots_for is None):
         return ""
-    others = view.in_flight - 1
-    more = f" (and {others} others)" if others else ""
-    return f"{_name(newest.site)}: no whole reply yet, {roughly(taken)} so far{more}"
+    so_far = f", {roughly(taken)} so far" if taken >= _SLOW else ""
+    more = f" (and {others} more)" if others else ""
+    if newest.robots_for is not None:
+        return f"robots.txt of {_name(newest.site)} is being fetched{so_far}{more}"
+    return f"{_name(newest.site)}: no whole reply yet{so_far}{more}"
 
 
 def _next(view: FrontierView, now: float) -> str:

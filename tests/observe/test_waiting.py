@@ -106,6 +106,14 @@ def test_a_robots_txt_under_way(world: MakeWorld) -> None:
     assert shown(here, 12) == "robots.txt of a.test is being fetched, 12 s so far"
 
 
+def test_many_robots_txt_under_way_are_progress(world: MakeWorld) -> None:
+    names = {"b.test": ("198.51.100.2",)}
+    here = world(PAGE, "http://b.test/", names=names, latency=20.0)
+    assert shown(here, 1) == ""
+    later = shown(here, 12)
+    assert later.endswith(".test is being fetched, 12 s so far (and 1 more)")
+
+
 def test_a_reply_that_takes_long(world: MakeWorld) -> None:
     here = world(PAGE, latency=20.0, ignore_robots=True)
     assert shown(here, 1) == ""
