@@ -92,8 +92,8 @@ def measure(folder: Path) -> None:
         _, status, usage = _wait(process)
         seconds = time.monotonic() - began
         print(
-            f"report {form or 'as text':8}: {seconds:.1f} s, {usage.ru_maxrss / 1000:.0f} MB, "
-            f"exit {status}"
+            f"report {form or 'as text':8}: {seconds:.1f} s, {usage.ru_utime:.1f} s of CPU, "
+            f"{usage.ru_maxrss / 1000:.0f} MB, exit {status}"
         )
 
 

@@ -204,17 +204,31 @@ def test_rotated_logs_are_read(site: Web, crawl: Worlds, packed: bool) -> None:
     assert report.summary.began == json.loads(lines[0])["ts"]
 
 
+#: Values that no crawl writes.
+ODD: list[tuple[str, object]] = [
+    *(("url", url) for url in ("a", "http://a", "mailto:x", 1, None)),
+    *(("size", size) for size in ("x", -1, None)),
+    *(("ts", 1), ("outcome", None), ("status", "200"), ("ms", [])),
+]
+
+
 def test_damage_is_named_and_the_rest_is_read(site: Web, crawl: Worlds) -> None:
     world = crawl("retryWait 0")
     log = world.folder / "state" / "crawl.jsonl"
     lines = log.read_bytes().splitlines(keepends=True)
     log.with_name("crawl.jsonl.1.gz").write_bytes(gzip.compress(lines[0])[:-9])
-    log.write_bytes(b"[1]\n" + b"".join(lines) + lines[0][:-20])
+    log.with_name("crawl.jsonl.2.xz").write_bytes(b"")
+    log.with_name("crawl.jsonl.notes").write_bytes(b"not a log")
+    first = json.loads(lines[0])
+    odd = [{**first, key: value} for key, value in ODD]
+    foreign = b"".join(json.dumps(each).encode() + b"\n" for each in ([1], {}, "x", None, *odd))
+    log.write_bytes(foreign + b"\xff\n" + b"".join(lines) + lines[0][:-20])
     report = Report(world.folder / "state")
     assert broken(site, report) == BROKEN
-    assert len(report.errors) == 2
-    assert "crawl.jsonl.1.gz: damaged" in report.errors[0]
-    assert report.errors[1] == "1 damaged lines of the log were left out"
+    assert len(report.errors) == 3
+    assert "crawl.jsonl.2.xz: left out, as only .gz can be read" in report.errors[0]
+    assert "crawl.jsonl.1.gz: damaged" in report.errors[1]
+    assert report.errors[2] == f"{5 + len(ODD)} damaged lines of the log were left out"
 
 
 def test_a_later_line_about_a_url_counts(web: Web, crawl: Worlds) -> None:
@@ -351,3 +365,15 @@ def test_the_logs_of_an_earlier_crawl_do_not_count(web: Web, crawl: Worlds) -> N
     report = Report(world.folder / "state")
     assert report.summary.urls == 2
     assert broken(web, report).keys() == {"a.test/gone"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["crawl.jsonl.1", "crawl.jsonl-20300101", "crawl-20300101.jsonl", "crawl.jsonl.2030-01-01"],
+)
+def test_names_of_rotated_logs(web: Web, crawl: Worlds, name: str) -> None:
+    web.page("a.test/", "/gone")
+    world = crawl()
+    log = world.folder / "state" / "crawl.jsonl"
+    log.rename(log.with_name(name))
+    assert broken(web, Report(world.folder / "state")).keys() == {"a.test/gone"}
