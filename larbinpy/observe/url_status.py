@@ -156,8 +156,11 @@ def _waiting(view: FrontierView, site: NamedSite, now: float) -> Facts:
         case State.ROBOTS if site.in_flight:
             return {"waits_for": "robots.txt", "why": "the site's robots.txt is being fetched"}
         case State.ROBOTS:
-            until = _ready(view, site, now).get("in_s", 0.0)
-            return _until("robots.txt", until, "the site's robots.txt is to be fetched first")
+            facts = _ready(view, site, now)
+            why = "the site's robots.txt is to be fetched first"
+            if facts["waits_for"] == "hours":
+                return {**facts, "why": f"{why}; {facts['why']}"}
+            return _until("robots.txt", facts.get("in_s", 0.0), why)
         case State.WAITING:
             failed = brief(site.verdict.value, detail=site.detail)
             why = f"try {site.tries} to get the site's address and robots.txt failed: {failed}"

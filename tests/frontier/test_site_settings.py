@@ -439,6 +439,19 @@ def test_explain_says_when_a_site_is_asked_next(make: MakeWorld, night: Opening)
     )
 
 
+def test_explain_says_when_the_robots_txt_of_a_site_is_asked_for(
+    make: MakeWorld, night: Opening
+) -> None:
+    clock_of(night)
+    world = make("http://a.test/", by_host={"a.test": settings(opening=night)})
+    world.turn()
+    world.turn()
+    assert why(world, "http://a.test/") == (
+        "the site's robots.txt is to be fetched first; its site is asked between 22:00 and 06:00 "
+        "only, next in 10 h"
+    )
+
+
 def test_the_clock_may_jump(night: Opening) -> None:
     noon = clock_of(night)
     assert night.closed
