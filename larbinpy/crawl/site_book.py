@@ -48,7 +48,7 @@ class SiteBook:
             limits=SiteLimits(config.limit_page_by_site, config.limit_bytes_by_site),
             depth=config.depth_in_site,
             opening=self._openings.setdefault(config.hours, Opening(Hours(config.hours))),
-            sources={name: value.source for name, (_, value) in site.decided.items()},
+            sources={value.row.keyword: value.source for _, value in site.decided.values()},
         )
         return settings
 

@@ -428,12 +428,6 @@ class NamedSite:
             return "asked for a pause"
         return None
 
-    @property
-    def suspended_until(self) -> float:
-        """When requests are sent again, if there is a `suspension`."""
-        opening = self.settings.opening
-        return max(self.until, self.next_at, opening.opens_at if opening.closed else 0.0)
-
     def describe(self, now: float) -> dict[str, object]:
         """The state of the site, for the status page and the console."""
         return {

@@ -39,15 +39,15 @@ class SiteSettings:
     #: depthInSite.
     depth: int = 5
     opening: Opening = field(default_factory=Opening)
-    #: Attribute of a Config -> the line of the site block that sets it.
+    #: Keyword -> the line of the site block that sets it.
     sources: Mapping[str, str] = field(default_factory=dict)
     #: Different sites so far.
     sites: int = 0
 
-    def source(self, attribute: str, keyword: str) -> str:
-        """Where a setting comes from: its keyword, and the line if it is in a site block."""
-        line = self.sources.get(attribute)
-        return keyword if line is None else f"{keyword}, {line}"
+    def source(self, keyword: str, value: str = "") -> str:
+        """A setting with its value, and the line if a site block sets it."""
+        shown, line = f"{keyword} {value}".rstrip(), self.sources.get(keyword)
+        return shown if line is None else f"{shown}, {line}"
 
 
 #: The settings of a site, by its key.
@@ -90,7 +90,5 @@ class Quota:
         """The limit that is reached, and where it was set."""
         limits = self.limits
         if limits.pages and self.pages >= limits.pages:
-            return settings.source("limit_page_by_site", f"limitPageBySite {limits.pages}")
-        return settings.source(
-            "limit_bytes_by_site", f"limitBytesBySite {show_size(limits.received)}"
-        )
+            return settings.source("limitPageBySite", str(limits.pages))
+        return settings.source("limitBytesBySite", show_size(limits.received))

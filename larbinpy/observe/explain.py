@@ -8,6 +8,7 @@ is searched again, in case the URL has moved meanwhile.
 from collections.abc import Generator, Iterator
 from itertools import count
 
+from larbinpy.frontier.named_site import NamedSite
 from larbinpy.frontier.view import FrontierView
 from larbinpy.loop.clock import Clock
 from larbinpy.observe import url_status
@@ -57,8 +58,14 @@ def explain(
     if found["state"] in _WANTED or found.get("reason") == Outcome.SUCCESS.value:
         found = url_status.with_rules(view, href, found)
     site = view.site(href)
-    standing = {} if site is None else {"site": site.describe(clock())}
+    standing = {} if site is None else {"site": _described(site, clock())}
     yield {"url": href, "seen": seen, **found, **standing}
+
+
+def _described(site: NamedSite, now: float) -> dict[str, object]:
+    """The state of a site, and the lines of the site blocks that set its settings."""
+    sources = site.settings.sources
+    return {**site.describe(now), **({"set_by": dict(sources)} if sources else {})}
 
 
 def _explain_folded(

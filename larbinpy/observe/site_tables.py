@@ -30,9 +30,14 @@ def site_tables(view: FrontierView, now: float) -> dict[str, Any]:
         "suspended": [
             {
                 "site": site.key,
-                "until_s": round(site.suspended_until - now, 1),
+                "until_s": round(_suspended_until(site) - now, 1),
                 "reason": site.suspension(now),
             }
             for site in suspended[:_TABLE]
         ],
     }
+
+
+def _suspended_until(site: NamedSite) -> float:
+    opening = site.settings.opening
+    return max(site.until, site.next_at, opening.opens_at if opening.closed else 0.0)

@@ -95,7 +95,7 @@ def _in_site(view: FrontierView, site: NamedSite, href: str, now: float) -> Fact
     for due, url in site.retries:
         if url.href == href:
             why = f"try {url.attempt} failed; the next is after retryWait"
-            why += _set_by(site, "retry_wait")
+            why += _set_by(site, "retryWait")
             facts = _until("retryWait", due - now, why)
             return {"state": "to be tried again", "attempt": url.attempt, **facts}
     return None
@@ -126,15 +126,14 @@ def _ready(view: FrontierView, site: NamedSite, now: float) -> Facts:
     if site.next_at > max(now, address_at):
         why = f"its site gets a request every {site.pace.delay:g} s"
         if site.pace.cause == "waitDuration":
-            why += _set_by(site, "wait_duration")
+            why += _set_by(site, "waitDuration")
         return _until("politeness", until - now, why)
     if until > now:
-        source = site.settings.source("wait_duration", "waitDuration")
+        source = site.settings.source("waitDuration")
         why = f"its address gets a request every {site.settings.waits.least:g} s ({source})"
         return _until("politeness", until - now, why)
     if site.ready and not site.wants_turn:
-        limit = f"limitPageBySite {site.settings.limits.pages}"
-        source = site.settings.source("limit_page_by_site", limit)
+        source = site.settings.source("limitPageBySite", str(site.settings.limits.pages))
         why = f"requests under way may be the last that its site gets ({source})"
         return {"waits_for": "limit", "why": why}
     if ip_site is not None and not ip_site.free:
@@ -142,9 +141,9 @@ def _ready(view: FrontierView, site: NamedSite, now: float) -> Facts:
     return {"waits_for": "turn", "why": "it is fetched when its turn comes and a handle is free"}
 
 
-def _set_by(site: NamedSite, attribute: str) -> str:
+def _set_by(site: NamedSite, keyword: str) -> str:
     """The line of the site block that sets something; empty if none does."""
-    source = site.settings.sources.get(attribute)
+    source = site.settings.sources.get(keyword)
     return "" if source is None else f" (site block, {source})"
 
 

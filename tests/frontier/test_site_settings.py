@@ -187,7 +187,7 @@ def test_pages_and_requests_under_way_never_exceed_the_limit(
 
 
 def test_no_request_goes_to_a_site_that_has_sent_enough(make: MakeWorld) -> None:
-    by_host = {"a.test": limited(received=1000, sources={"limit_bytes_by_site": "t.conf:3"})}
+    by_host = {"a.test": limited(received=1000, sources={"limitBytesBySite": "t.conf:3"})}
     replies = {url: {"received": 400} for url in urls("a.test", 6)}
     world = make(*urls("a.test", 6), replies=replies, by_host=by_host)
     world.run()
@@ -324,10 +324,10 @@ def test_explain_names_the_block_that_sets_a_wait(make: MakeWorld) -> None:
     slow = settings(
         least=50.0,
         group="slow.test",
-        sources={"wait_duration": "larbin.conf:4"},
+        sources={"waitDuration": "larbin.conf:4"},
         ignore_robots=True,
     )
-    by_site = settings(least=9.0, sources={"wait_duration": "larbin.conf:6"}, ignore_robots=True)
+    by_site = settings(least=9.0, sources={"waitDuration": "larbin.conf:6"}, ignore_robots=True)
     seeds = [*urls("slow.test", 2), *urls("a.test", 2)]
     names = {"a.test": ("198.51.100.7",)}
     world = make(*seeds, least=30.0, ignore_robots=True, by_host={"slow.test": slow}, names=names)
@@ -344,7 +344,7 @@ def test_explain_names_the_block_that_sets_a_wait(make: MakeWorld) -> None:
 
 
 def test_explain_names_the_block_that_sets_a_retry(make: MakeWorld) -> None:
-    by_host = {"a.test": settings(ignore_robots=True, sources={"retry_wait": "larbin.conf:5"})}
+    by_host = {"a.test": settings(ignore_robots=True, sources={"retryWait": "larbin.conf:5"})}
     world = make("http://a.test/", replies={"http://a.test/": {"status": 500}}, by_host=by_host)
     world.run(world.now + 5)
     assert why(world, "http://a.test/").endswith("after retryWait (site block, larbin.conf:5)")
@@ -357,7 +357,7 @@ def why(world: World, href: str) -> str:
 
 
 def test_explain_names_the_limit(make: MakeWorld) -> None:
-    sources = {"limit_page_by_site": "larbin.conf:7"}
+    sources = {"limitPageBySite": "larbin.conf:7"}
     by_host = {"a.test": limited(pages=1, sources=sources)}
     world = make("http://a.test/0", by_host=by_host)
     world.run()

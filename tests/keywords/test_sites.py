@@ -146,6 +146,23 @@ def test_waits_that_change_live_do_not_change_those_of_a_block(pair: Web, crawl:
     assert (gaps[0], gaps[-1]) == pytest.approx((20, 1), abs=0.02)
 
 
+def test_explain_names_the_lines_that_set_the_settings_of_a_site(pair: Web, crawl: Worlds) -> None:
+    port = free_port()
+    client = Client(crawl, port, "console", f"explain {pair.url('b.test/7')}", "quit")
+
+    def ask(world: World) -> None:
+        if len(world.asked) > 4:
+            client.done()
+
+    site = "site *.test waitDuration 7 retries 0 end"
+    world = crawl("waitDuration 20", site, f"inputPort {port}", seeds=SEEDS, watch=ask)
+    [answer] = [each for each in client.answers if "url" in each]
+    file = world.folder / "larbin.conf"
+    line = f"{file}:{1 + file.read_text().splitlines().index(site)}"
+    assert answer["why"] == f"its address gets a request every 7 s (waitDuration, {line})"
+    assert answer["site"]["set_by"] == {"waitDuration": line, "retries": line}
+
+
 def test_the_snapshot_shows_the_blocks_and_the_sites_that_they_match(
     pair: Web, crawl: Worlds
 ) -> None:
