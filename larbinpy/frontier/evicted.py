@@ -10,6 +10,8 @@ from typing import Protocol
 from larbinpy.frontier.sizes import DEFAULT_SIZES
 from larbinpy.outcome import Outcome
 from larbinpy.storage.bloom import BloomFilter
+from larbinpy.storage.seen import Seen
+from larbinpy.url import fingerprint
 
 #: Entries that `pauses` yields at a time (10 ms).
 _PAUSES = 50_000
@@ -65,10 +67,17 @@ def pauses(
 
 
 class DistinctCounter:
-    """Counts distinct keys, although most of them are evicted from memory."""
+    """Counts distinct keys, although most of them are evicted from memory.
 
-    def __init__(self) -> None:
+    `prefix` tells the keys of this counter from others in `compare_with`.
+    """
+
+    def __init__(self, prefix: str = "") -> None:
+        self._prefix = prefix
+        self._known: Seen | None = None
+        #: Keys in this run, and those of them that no earlier run had.
         self.count = 0
+        self.new = 0
         self._evicted = BloomFilter(_EVICTED, _EVICTED_ERROR)
 
     def __repr__(self) -> str:
@@ -78,7 +87,14 @@ class DistinctCounter:
         """Count `key`, unless it was evicted before; return whether it is new."""
         fresh = not (self._evicted and key in self._evicted)
         self.count += fresh
+        if fresh and self._known is not None:
+            [new] = self._known.add([fingerprint(self._prefix + key)])
+            self.new += new
         return fresh
+
+    def compare_with(self, known: Seen) -> None:
+        """Count as `new` the keys that are not in `known`, and add them to it."""
+        self._known = known
 
     def forget(self, key: str) -> None:
         """Note that `key` is evicted, so that it is not counted again when it comes back."""

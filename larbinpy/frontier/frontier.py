@@ -64,7 +64,7 @@ class Frontier:
         self._scope = scope
         self._store = store
         self._seen = seen
-        # Bodies seen before, for pageNoDuplicate.
+        # Bodies seen before, for pageNoDuplicate; and sites and addresses, to count them.
         self._digests = digests
         self._sequencer = sequencer
         self._lifecycle = lifecycle
@@ -72,6 +72,8 @@ class Frontier:
         self._names = lifecycle.names
         self._ip_sites = ip_sites
         self._addresses = ip_sites.registry
+        self._registry.distinct_keys.compare_with(digests)
+        self._addresses.distinct_keys.compare_with(digests)
         # Pages and bytes of sites with limits.
         self._counts = counts
         self._traps = traps

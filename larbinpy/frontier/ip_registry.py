@@ -29,7 +29,8 @@ class IPSiteRegistry:
         self._ip_sites: dict[str, IPSite] = {}
         # For addresses that are not in this registry: the time before which they get no request.
         self._left_alone = ExpiringTimes(sizes.expiry_step)
-        self._distinct = DistinctCounter()
+        #: The addresses so far.
+        self.distinct_keys = DistinctCounter("\0address ")
         # The time of a kill before which any address may have got a request.
         self._rest_from = float("-inf")
 
@@ -44,11 +45,6 @@ class IPSiteRegistry:
 
     def __repr__(self) -> str:
         return f"<IPSiteRegistry {len(self)} addresses>"
-
-    @property
-    def distinct(self) -> int:
-        """The number of different addresses so far."""
-        return self._distinct.count
 
     @property
     def wait_duration(self) -> float:
@@ -68,7 +64,7 @@ class IPSiteRegistry:
             ip_site = self._ip_sites[key] = IPSite(key, site.settings)
             rest_until = self._rest_from + ip_site.waits.least
             ip_site.wait_until(max(rest_until, self._left_alone.pop(key, 0.0)))
-            self._distinct.add(key)
+            self.distinct_keys.add(key)
         return ip_site
 
     def behind(self, site: NamedSite) -> IPSite | None:
@@ -79,7 +75,7 @@ class IPSiteRegistry:
         """Evict an address if it has nothing to do; its wait is kept."""
         if not len(ip_site) and not ip_site.in_flight:
             del self._ip_sites[ip_site.key]
-            self._distinct.forget(ip_site.key)
+            self.distinct_keys.forget(ip_site.key)
             self._left_alone[ip_site.key] = ip_site.next_at
             ip_site.disband()
 

@@ -50,7 +50,8 @@ class SiteRegistry:
         # For evicted sites: the time before which they get no request.
         self._left_alone = ExpiringTimes(sizes.expiry_step)
         self._closed_sites = ClosedSites(sizes.expiry_step)
-        self._distinct = DistinctCounter()
+        #: The sites so far.
+        self.distinct_keys = DistinctCounter("\0site ")
         # An ordered set: the sites that have URLs, and some in `_touched` that have none any more.
         self._active: dict[NamedSite, None] = {}
         self._touched: list[NamedSite] = []
@@ -83,7 +84,7 @@ class SiteRegistry:
                 key, settings, self._totals, quota=self._quota(key), held_until=held_until
             )
             self._states[site.state] += 1
-            settings.sites += self._distinct.add(key)
+            settings.sites += self.distinct_keys.add(key)
         self.engage(site)
         return site
 
@@ -160,7 +161,7 @@ class SiteRegistry:
         """Evict an idle site; keep its wait and its verdict."""
         del self._sites[site.key]
         self._states[site.state] -= 1
-        self._distinct.forget(site.key)
+        self.distinct_keys.forget(site.key)
         if site.next_at > now:
             self._left_alone[site.key] = site.next_at
         if site.state is State.CLOSED and site.until > now and not site.spent:
@@ -179,7 +180,7 @@ class SiteRegistry:
     @property
     def distinct(self) -> int:
         """The number of different sites so far."""
-        return self._distinct.count
+        return self.distinct_keys.count
 
     def all_wait(self, owed: int) -> bool:
         """Whether all sites so far are WAITING after a failure, with all of the `owed` URLs."""

@@ -97,8 +97,14 @@ class FrontierView:
         return self._registry.distinct
 
     @property
-    def distinct_addresses(self) -> int:
-        return self._addresses.distinct
+    def new_sites(self) -> int:
+        """Number of sites in this run that no earlier run had."""
+        return self._registry.distinct_keys.new
+
+    @property
+    def new_addresses(self) -> int:
+        """Number of addresses in this run that no earlier run had."""
+        return self._addresses.distinct_keys.new
 
     @property
     def robots_fetched(self) -> int:

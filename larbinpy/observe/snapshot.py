@@ -150,8 +150,8 @@ def _with_levels(counts: Counts, view: FrontierView) -> dict[str, int]:
         **counts["totals"],
         "urls_seen": view.urls_seen,
         "urls_queued": view.owed,
-        "sites": view.distinct_sites,
-        "addresses": view.distinct_addresses,
+        "sites": counts["known"]["sites"],
+        "addresses": counts["known"]["addresses"],
     }
 
 

@@ -66,6 +66,7 @@ class Totals(SavedValue):
                 bytes_received=stats.bytes_received,
                 retries=view.retried,
             ),
+            "known": Counter(sites=view.new_sites, addresses=view.new_addresses),
             "outcomes": _by_name(stats.outcomes),
             "refused": _by_name(view.refused),
             "rules": Counter(view.scope.decided_by_rule),

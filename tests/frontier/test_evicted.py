@@ -1,7 +1,10 @@
+from pathlib import Path
+
 import pytest
 
 from larbinpy.frontier.evicted import ClosedSites, DistinctCounter, ExpiringTimes, pauses
 from larbinpy.outcome import Outcome
+from larbinpy.storage.seen import Seen
 from tests.support.frontiers import together
 
 
@@ -52,6 +55,19 @@ def test_without_anything_forgotten_the_count_takes_no_room() -> None:
     counter = DistinctCounter()
     counter.add("a")
     assert not counter._evicted
+
+
+def test_new_keys_are_those_that_no_earlier_run_had(tmp_path: Path) -> None:
+    known = Seen(tmp_path, "digests")
+    for run, (count, new) in enumerate([(2, 2), (3, 1)]):
+        sites, addresses = DistinctCounter("site "), DistinctCounter("address ")
+        for counter in (sites, addresses):
+            counter.compare_with(known)
+        for key in ["a", "b", "c"][: run + 2]:
+            sites.add(key)
+        addresses.add("a")
+        assert (sites.count, sites.new) == (count, new)
+        assert (addresses.count, addresses.new) == (1, 1 - run)
 
 
 def test_evicted_keys_take_two_megabytes() -> None:

@@ -107,7 +107,7 @@ def test_wait_by_site_lets_each_site_be_asked() -> None:
     ground.add("b", 2)
     assert [ground.fetch(0) for _ in range(3)] == ["a", "b", "-"]
     assert [ground.fetch(10) for _ in range(3)] == ["a", "b", "-"]
-    assert ground.ip_sites.registry.distinct == 2
+    assert ground.ip_sites.registry.distinct_keys.count == 2
 
 
 def test_wait_by_both_counts_for_the_site_when_it_moves() -> None:
@@ -291,13 +291,13 @@ def test_an_idle_address_is_evicted_but_its_wait_is_kept() -> None:
     assert (
         len(ground.ip_sites.registry),
         list(ground.ip_sites.registry),
-        ground.ip_sites.registry.distinct,
+        ground.ip_sites.registry.distinct_keys.count,
     ) == (0, [], 1)
     assert left_alone(ground.ip_sites.registry) == {ONE: 110}
     ground.add("b")
     assert left_alone(ground.ip_sites.registry) == {}
     assert (ground.fetch(109.9), ground.fetch(110)) == ("-", "b")
-    assert ground.ip_sites.registry.distinct == 1, "it is the same address"
+    assert ground.ip_sites.registry.distinct_keys.count == 1, "it is the same address"
 
 
 def test_an_address_stays_while_a_request_is_in_flight() -> None:

@@ -96,7 +96,7 @@ def test_states_and_counts_go_with_them(world: MakeWorld) -> None:
     here = world()
     visit(here, *others(9))
     sites = registry_of(here.frontier)
-    assert (len(sites), sites.distinct, here.frontier.view.distinct_addresses) == (2, 9, 1)
+    assert (len(sites), sites.distinct, here.frontier.view.new_addresses) == (2, 9, 1)
     assert states_of(sites) == {State.OPEN: 2}
     visit(here, *[f"{url}again" for url in others(9)])
     assert sites.distinct == 9
