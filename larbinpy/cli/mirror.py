@@ -54,7 +54,7 @@ _COMMAND_LINE = "command line"
 
 
 @click.command()
-@click.argument("urls", nargs=-1, required=True, metavar="URL...")
+@click.argument("urls", nargs=-1, metavar="URL...")
 @click.argument("directory", metavar="DIR", shell_complete=folders)
 @pace_options("50", "1s")
 @click.option(
@@ -146,6 +146,8 @@ def configuration(
     Prints a line if it uses larbin.conf, and one with the settings that it ignores. Raises
     ConfigError.
     """
+    if not urls:
+        raise ConfigError("give a URL and the folder of the mirror: larbinpy mirror URL... DIR")
     if "://" in directory:
         raise ConfigError(f"{directory}: give the folder of the mirror as the last argument")
     state = str(Path(directory) / ".larbinpy")

@@ -334,9 +334,11 @@ def test_a_host_that_sends_nothing_that_pages_need_is_told_by_the_exit_status(
 
 
 def test_the_folder_comes_last(world: World) -> None:
-    for urls in (["http://a.test/"], ["http://a.test/", "http://b.test/"]):
-        crawler = world.larbinpy("mirror", *urls)
-        assert crawler.process.returncode == 2
+    crawler = world.larbinpy("mirror", "http://a.test/")
+    assert crawler.process.returncode == 2
+    assert "give a URL and the folder of the mirror" in one_line(crawler)
+    crawler = world.larbinpy("mirror", "http://a.test/", "http://b.test/")
+    assert crawler.process.returncode == 2
     assert "http://b.test/: give the folder of the mirror as the last argument" in crawler.err
     assert not (world.folder / "http:").exists()
 
