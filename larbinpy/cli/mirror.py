@@ -54,7 +54,8 @@ _COMMAND_LINE = "command line"
 
 
 @click.command()
-@click.argument("urls", nargs=-1, metavar="URL...")
+# The shell asks the first argument for completions of all: the last one may be the folder.
+@click.argument("urls", nargs=-1, metavar="URL...", shell_complete=folders)
 @click.argument("directory", metavar="DIR", shell_complete=folders)
 @pace_options("50", "1s")
 @click.option(
