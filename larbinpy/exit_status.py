@@ -19,6 +19,8 @@ class Ending(Enum):
         self.code = code
 
 
+#: Exit status of `crawl --check-links` if links are broken; it takes the place of 0 only.
+BROKEN_LINKS = 1
 #: Exit status of a mirror that lacks all files that its pages need from some host; it takes the
 #: place of 0 only.
 INCOMPLETE = 8

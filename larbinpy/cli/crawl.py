@@ -28,9 +28,9 @@ from larbinpy.cli.defaults import Defaults, defaults_of
 from larbinpy.config import Config, ConfigError, assignment
 from larbinpy.console.text import grouped, roughly, size
 from larbinpy.crawl.crawl import Crawl
-from larbinpy.exit_status import Ending
+from larbinpy.exit_status import BROKEN_LINKS, Ending
 from larbinpy.observe.report.formats import Report
-from larbinpy.observe.report.text import broken_links, left_out
+from larbinpy.observe.report.text import broken_links, counted, left_out
 from larbinpy.outcome import Outcome, Trait, having
 from larbinpy.output.report import write_report
 from larbinpy.storage.state import Start, State
@@ -47,8 +47,6 @@ _CHECK = (
 )
 #: A link check goes through a whole site, which most often is the user's own.
 _CHECK_DEFAULTS = Config(depth_in_site=50, wait_duration=1.0)
-#: Exit status of a link check that found broken links.
-_BROKEN = 1
 _RESUME = ("--resume", "--reload")
 #: The value of --resume without a value.
 _ALWAYS = "always"
@@ -147,7 +145,7 @@ def crawl(
             complain(summary(crawl.report))
         if check_links and code != Ending.DISK.code:
             broken = _report_links(config.state_dir)
-            code = _BROKEN if broken and code == 0 else code
+            code = BROKEN_LINKS if broken and code == 0 else code
         sys.exit(code)
 
 
@@ -158,7 +156,7 @@ def _report_links(folder: str) -> bool:
     checked = report.summary.urls - report.robots - outcomes[Outcome.PRIVATE_ADDRESS.value]
     lines = [
         *broken_links(report, everything=True),
-        f"{grouped(checked)} URLs checked",
+        f"{counted(checked, 'URL')} checked",
         *left_out(report),
     ]
     sys.stdout.writelines(f"{line}\n" for line in lines)

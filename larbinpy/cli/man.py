@@ -14,12 +14,13 @@ from larbinpy._version import __version__
 from larbinpy.cli.common import all_commands, plain_errors
 from larbinpy.config import SETTINGS
 from larbinpy.config.kinds import Setting
-from larbinpy.exit_status import INCOMPLETE, Ending
+from larbinpy.exit_status import BROKEN_LINKS, INCOMPLETE, Ending
 
 #: Page -> its section of the manual.
 PAGES = {"larbinpy": 1, "larbin.conf": 5}
 
 _USAGE = "usage or configuration error"
+_BROKEN = "broken links, of crawl --check-links; a refused command of a console script"
 _INCOMPLETE = "a mirror lacks all files that its pages need from some host to be displayed"
 _SIGNALS = {
     "SIGINT, SIGTERM": "The first ends a crawl: transfers in flight get ten seconds, and "
@@ -108,7 +109,7 @@ def _notes(row: Setting) -> str:
 
 
 def _exit_statuses() -> dict[int, list[str]]:
-    statuses = {2: [_USAGE], INCOMPLETE: [_INCOMPLETE]}
+    statuses = {BROKEN_LINKS: [_BROKEN], 2: [_USAGE], INCOMPLETE: [_INCOMPLETE]}
     for ending in Ending:
         statuses.setdefault(ending.code, []).append(ending.reason)
     return statuses

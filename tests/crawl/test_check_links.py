@@ -182,3 +182,34 @@ def test_stay_says_which_pages_are_read(site: Web, world: World) -> None:
     assert methods(site, "/one", "site.test") == ["HEAD", "GET"]
     assert site.asked[-1].headers["range"] == "bytes=0-0"
     assert methods(site, "/i.png", "site.test") == []
+
+
+def test_a_check_that_was_killed_goes_on(world: World) -> None:
+    held = True
+
+    def answer(asked: Asked) -> Any:
+        if asked.path == "/robots.txt":
+            yield missing()
+        elif asked.host == "far.test":
+            while held and asked.path == "/9":
+                yield 0.05
+            found = asked.path not in ("/3", "/9")
+            yield bare("200 OK" if found else "410 Gone")
+        else:
+            yield html(*(web.url(f"/{n}", "far.test") for n in range(20)))
+
+    web = world.web(answer, "site.test", "far.test")
+    world.conf("canReload")
+    crawler = world.crawl("--check-links", web.url())
+    world.until(lambda: len(world.fates) > 5)
+    crawler.process.kill()
+    world.finish(crawler)
+    held = False
+    again = world.run("--check-links", "--resume")
+    assert again.process.returncode == 1
+    lines = again.out.splitlines()
+    assert "Broken links: 2, on 1 page" in lines
+    for path in ("/3", "/9"):
+        at = lines.index(f"  410 {web.url(path, 'far.test')}")
+        assert lines[at + 1] == f"      on {web.url()}"
+    assert lines[-1] == "21 URLs checked"

@@ -26,7 +26,7 @@ def broken_links(report: Report, *, everything: bool) -> Iterator[str]:
     if not len(broken):
         yield "No broken links."
         return
-    yield f"Broken links: {grouped(len(broken))}, on {grouped(broken.page_count)} pages"
+    yield f"Broken links: {grouped(len(broken))}, on {counted(broken.page_count, 'page')}"
     if broken.unknown:
         yield f"  ({printable(broken.unknown)})"
     for number in range(len(broken) if everything else min(_SHOWN, len(broken))):
@@ -40,7 +40,7 @@ def broken_links(report: Report, *, everything: bool) -> Iterator[str]:
         for page in pages if everything else pages[:_PAGES]:
             yield f"      on {printable(page)}"
         if not everything and len(pages) > _PAGES:
-            yield f"      and {grouped(len(pages) - _PAGES)} more pages"
+            yield f"      and {counted(len(pages) - _PAGES, 'more page')}"
         if link.seed:
             yield "      it was given as a seed"
     yield from _more(len(broken), everything)
@@ -50,7 +50,7 @@ def whole(report: Report, *, everything: bool) -> Iterator[str]:
     """All sections."""
     summary = report.summary
     times = f", {_time(summary.began)} to {_time(summary.ended)} UTC" if summary.urls else ""
-    yield f"{printable(str(report.folder))}: {grouped(summary.urls)} URLs decided{times}"
+    yield f"{printable(str(report.folder))}: {counted(summary.urls, 'URL')} decided{times}"
     yield from (f"  {printable(error)}" for error in report.errors)
     yield ""
     for outcome, count in summary.outcomes.most_common():
@@ -132,6 +132,11 @@ def left_out(report: Report) -> Iterator[str]:
 def _more(count: int, everything: bool) -> Iterator[str]:
     if not everything and count > _SHOWN:
         yield f"  and {grouped(count - _SHOWN)} more; --all shows them"
+
+
+def counted(number: int, noun: str) -> str:
+    """The number with its noun, in the plural unless it is 1."""
+    return f"{grouped(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def _time(ts: str) -> str:
