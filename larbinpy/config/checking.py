@@ -35,7 +35,8 @@ def _checked(rows: tuple[Setting, ...], value: Any) -> Any:
     if not row.many:
         return _item(row, value)
     if isinstance(value, str):
-        raise _error(row, f"{row.kind.show(value)[:60]!r} is a text, not a tuple of them")
+        shown = value if row.keyword_of is not None else row.kind.show(value)
+        raise _error(row, f"{shown[:60]!r} is a text, not a tuple of them")
     return tuple(dict.fromkeys(_item(_meant(rows, item), item) for item in value))
 
 

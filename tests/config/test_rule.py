@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.config import ConfigError, check, describe, load
+from larbinpy.config import Config, ConfigError, check, describe, load
 from larbinpy.config.registered_domain import registered_domain
 from larbinpy.config.rule import parse_rule
 from larbinpy.config.url_glob import matches_some_url, regex
@@ -105,6 +105,13 @@ def test_all_errors_are_reported(tmp_path: Path) -> None:
         f"{path}:1",
         f"{path}:3",
     ]
+
+
+def test_rules_of_a_program() -> None:
+    config = Config(rules=("accept **/docs/**", "reject **"))  # type: ignore[arg-type]
+    assert [rule.text for rule in config.rules] == ["accept **/docs/**", "reject **"]
+    with pytest.raises(ConfigError, match="is a text, not a tuple of them"):
+        Config(rules="reject **")  # type: ignore[arg-type]
 
 
 @given(st.text("*?\\/:htp.s#%äZ a", max_size=12))
