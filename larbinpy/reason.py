@@ -23,9 +23,11 @@ _NAMES = {
     "truncated": "only a part of the name server's reply arrived",
 }
 _WANT_LOGIN = (HTTPStatus.UNAUTHORIZED, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED)
-#: The detail of a 401 or 407 without a login.
+#: The detail of a 401 without a login, and of a 407.
 NEEDS_LOGIN = "needs a login"
-_LOGIN = "the seed http://USER:PASSWORD@HOST/ gives one, or proxy http://USER:PASSWORD@HOST"
+PROXY_NEEDS_LOGIN = "the proxy needs a login"
+_LOGIN = "the seed http://USER:PASSWORD@HOST/ gives one"
+_PROXY_LOGIN = "proxy http://USER:PASSWORD@HOST PORT gives one"
 _PRIVATE = "--allow-private (allowPrivate) fetches from it"
 _TRUST = "caFile trusts it, insecureTLS ignores it"
 #: No file of authorities helps if the name is wrong.
@@ -74,6 +76,8 @@ def cure(outcome: str, detail: str | None = None) -> str:
         return _PRIVATE
     if outcome == Outcome.ERR_40X.value and detail == NEEDS_LOGIN:
         return _LOGIN
+    if outcome == Outcome.ERR_40X.value and detail == PROXY_NEEDS_LOGIN:
+        return _PROXY_LOGIN
     if outcome == Outcome.BAD_TLS.value and "certificate" in (detail or ""):
         return _IGNORE if "subject name" in (detail or "") else _TRUST
     return ""

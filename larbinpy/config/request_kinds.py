@@ -173,7 +173,7 @@ def _cookie_file(text: str) -> str:
 
 SEED: ValueKind[str] = ValueKind("URL", _seed, masked)
 HEADER_LINE: ValueKind[str] = ValueKind(
-    '"NAME: VALUE"', _header_line, lambda line: quote(_show_header(line))
+    '"NAME: VALUE"', _header_line, lambda line: quote(_show_header(line)), spaced=True
 )
 PROXY: ValueKind[Proxy | None] = ValueKind(
     "HOST PORT", _proxy, show_proxy, words=2, spell=_spell_proxy

@@ -228,6 +228,8 @@ class Fetcher:
         if code != pycurl.E_OK:
             os_errno = curl.getinfo(pycurl.OS_ERRNO)
             failure, message = meaning(code, message, os_errno), concise(code, message, os_errno)
+            if failure is Outcome.NO_CONNECTION and transfer.request.options.proxy_url:
+                message = f"by proxy {transfer.request.options.proxy_url}: {message}"
         page = transfer.page(failure, message)
         page.detail = printable_detail(page.detail)
         request = transfer.request

@@ -13,7 +13,7 @@ import pycurl
 from larbinpy.fetch.settings import Request
 from larbinpy.outcome import Outcome, of_status
 from larbinpy.page import Page, content_type
-from larbinpy.reason import NEEDS_LOGIN
+from larbinpy.reason import NEEDS_LOGIN, PROXY_NEEDS_LOGIN
 
 #: Most header lines and bytes of a reply, including status lines, interim replies (1xx) and
 #: trailers. Common servers accept far less from clients (Apache: 100 lines of 8 kB).
@@ -157,7 +157,8 @@ class Transfer:
         if self.complete and self.status == _UNAUTHORIZED:
             return "refuses the login" if self.request.options.login else NEEDS_LOGIN
         if self.complete and self.status == _PROXY_UNAUTHORIZED:
-            return "refuses the login" if self.request.options.proxy_login else NEEDS_LOGIN
+            given = self.request.options.proxy_login
+            return "the proxy refuses the login" if given else PROXY_NEEDS_LOGIN
         return message if self._stop is None else self._detail
 
     def _outcome(self, failure: Outcome | None) -> Outcome:

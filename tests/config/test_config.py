@@ -391,3 +391,8 @@ def test_wrong_values_of_a_program(settings: dict[str, Any], message: str) -> No
 def test_an_unknown_keyword_is_compared_with_those_like_it() -> None:
     with pytest.raises(ConfigError, match=r"'include'; larbinpy check-config has all$"):
         load(None, {}, [("include", "x")])
+
+
+def test_headers_on_the_command_line() -> None:
+    given = [("header", "X-A: b c"), ("header", '"X-B: 1" "X-C: 2"')]
+    assert load(None, {}, given).header == ("X-A: b c", "X-B: 1", "X-C: 2")

@@ -190,6 +190,7 @@ def test_a_larbin_file_with_old_encodings() -> None:
             "dnsServer 2001:db8::1 dnsServer [::1]:5353",
             {"dns_server": (("2001:db8::1", 53), ("::1", 5353))},
         ),
+        ('header "X-A: b c"', {"header": ("X-A: b c",)}),
         ("proxy [::1] 80", {"proxy": Proxy("[::1]", 80)}),
         ("limitToDomain .рф end", {"limit_to_domain": (".xn--p1ai",)}),
         ("limitToDomain .a end limitToDomain .b .a end", {"limit_to_domain": (".a", ".b")}),

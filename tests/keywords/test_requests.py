@@ -155,7 +155,10 @@ def test_a_proxy_that_wants_a_login(
     if not socks:
         assert fate["ip"] == "127.0.0.1"
         assert (fate["outcome"], fate["status"]) == ("err40X", 407)
-        assert fate["detail"] == "refuses the login"
+        assert fate["detail"] == "the proxy refuses the login"
+    else:
+        assert fate["outcome"] == "noConnection"
+        assert fate["detail"].startswith(f"by proxy socks5h://127.0.0.1:{relay.port}: ")
     texts = (wrong.folder / "state/crawl.jsonl").read_text() + str(wrong.crawl.snapshot())
     assert SECRET not in texts and "p%40ss" not in texts
 
