@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.fetch.settings import Accept, Refusal, Request
-from larbinpy.fetch.transfer import MAX_HEADER_BYTES, MAX_HEADER_LINES, Transfer
+from larbinpy.fetch.transfer import MAX_HEADER_BYTES, MAX_HEADER_LINES, Transfer, declared_length
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
 from tests.support.webserver import OPTIONS, anything
@@ -264,3 +264,18 @@ def test_the_last_request_is_kept() -> None:
     for kind in (pycurl.INFOTYPE_TEXT, pycurl.INFOTYPE_DATA_IN, pycurl.INFOTYPE_HEADER_IN):
         subject.debug(kind, b"something else")
     assert subject.page(None).request == b"GET / HTTP/1.1\r\n\r\n"
+
+
+def test_which_lengths_are_declared() -> None:
+    for text, length in {"0": 0, "123": 123}.items():
+        assert declared_length(text) == length
+    for odd in ("", "-1", "1, 1", "9" * 40, "0x10", "\u0661", None):
+        assert declared_length(odd) is None
+
+
+def test_a_refusal_has_its_detail() -> None:
+    refusal = Refusal(Outcome.REJECTED, "reject **.zip (larbin.conf:1)")
+    subject = transfer(accept=lambda media_type, size: refusal)
+    assert not feed(subject, b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n")
+    page = subject.page(Outcome.EARLY_STOP, "Failed writing header")
+    assert (page.outcome, page.detail) == refusal
