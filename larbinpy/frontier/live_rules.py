@@ -70,7 +70,7 @@ class LiveRules:
     def cut(self) -> dict[str, Any]:
         """The changes, JSON-able."""
         added = [[rule.accept, _unquoted(rule.pattern)] for rule in self._added]
-        return {"added": added, "dropped": self._dropped}
+        return {"added": added, "dropped": list(self._dropped)}
 
     def load(self, changes: dict[str, Any]) -> None:
         """Make the changes of `cut`. Raises ValueError, TypeError or LookupError."""

@@ -308,6 +308,36 @@ def test_a_description_names_every_keyword_and_marks_changes() -> None:
     assert "waitDuration 5s" in changed[0] and "(default 30s)" in changed[0]
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("", Config().drop_parameters),
+        ("dropParameters end", ()),
+        ("dropParameters none end", ()),
+        ("dropParameters utm_* sid end", ("utm_*", "sid")),
+        ("dropParameters a end dropParameters b end", ("a", "b")),
+    ],
+)
+def test_a_list_replaces_its_default(text: str, names: tuple[str, ...]) -> None:
+    assert parse(text).drop_parameters == names
+    overrides = [("dropParameters", " ".join(names) or "none")]
+    assert load(None, {}, overrides).drop_parameters == names
+    assert load(None, {}, [("dropParameters", "")]).drop_parameters == Config().drop_parameters
+
+
+@pytest.mark.parametrize("name", ["a=b", "a&b", "x" * 101, "/"])
+def test_names_of_parameters_that_none_has(name: str) -> None:
+    with pytest.raises(ConfigError, match="is not a name of a parameter"):
+        parse(f"dropParameters {name} end")
+
+
+def test_traps_are_chosen_by_name() -> None:
+    assert parse("traps calendars,repeats").traps == ("repeats", "calendars")
+    assert parse("traps none").traps == ()
+    with pytest.raises(ConfigError, match="'loops' is not one of repeats, calendars, none"):
+        parse("traps loops")
+
+
 def test_texts() -> None:
     shown = texts(parse("startUrl http://a/ startUrl http://b/ specificSet a/b .c end end"))
     assert shown["startUrl"] == "http://a/ http://b/"
