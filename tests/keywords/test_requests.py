@@ -16,7 +16,7 @@ from larbinpy.config import ConfigError
 from tests.support.keywords import effect_of
 from tests.support.relay import Relay
 from tests.support.smallweb import ADDRESSES, Answer, Web
-from tests.support.smallworld import World, Worlds
+from tests.support.smallworld import Client, World, Worlds, free_port
 from tests.support.webserver import Act, WebServer, reply
 
 pytest_plugins = ["tests.support.smallcrawls"]
@@ -365,6 +365,19 @@ def test_a_login_outlives_a_stop_and_only_with_its_crawl(guarded: Web, crawl: Wo
     anew = crawl(seeds=["a.test/"], folder=first.folder, start=Start.SCRATCH)
     assert anew.fates["a.test/"]["status"] == 401
     assert not (first.folder / "state/logins.json").exists()
+
+
+def test_a_login_of_a_seed_at_the_input_port(guarded: Web, crawl: Worlds) -> None:
+    """It is not in the answer to a seed that is refused."""
+    Guard(guarded, "a.test")
+    port = free_port()
+    seeds = [with_login(guarded, "a.test/b"), "ftp://me:p%40ss@a.test/"]
+    client = Client(crawl, port, "priority:0 depth:0 test:1", *seeds, "")
+    client.hang_up = True
+    guarded.places["b.test/"][0].until = client.done
+    world = crawl(f"inputPort {port}", seeds=["b.test/"])
+    assert world.outcomes == {"b.test/": "success", "a.test/b": "success"}
+    assert b"refused ftp://***@a.test/: " in client.said
 
 
 def test_a_page_that_wants_a_login_says_so(guarded: Web, crawl: Worlds) -> None:
