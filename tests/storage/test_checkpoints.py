@@ -127,7 +127,7 @@ def test_one_counts_with_its_last_steps_and_not_before(
         checkpoints.step()
         frontier.sequence(0.0)
     assert seen == [None] * (len(seen) - 1) + [[0, 1, 2, 3]]
-    assert len(seen) == 9
+    assert len(seen) == 10
     checkpoints.save(1.0)
     assert saved(tmp_path) == [0, 1, 2, 3, 4]
 
@@ -144,7 +144,7 @@ def test_each_step_waits_for_the_disk_once_at_most(
             checkpoints.step()
         waits.append(disk.count)
     # The manifest takes two, for its file and its folder.
-    assert waits == [0, 0, 1, 1, 0, 0, 0, 2, 0]
+    assert waits == [0, 0, 1, 1, 0, 0, 0, 0, 2, 0]
 
 
 def test_a_long_state_is_written_down_in_steps(
@@ -306,8 +306,9 @@ def test_the_pages_are_on_the_disk_before_the_state_counts(
         True,
         True,
         True,
+        True,
     ]
-    assert seen[:-1] == [None] * 12
+    assert seen[:-1] == [None] * 13
     assert checkpoints.deadline != -inf
     assert saved(tmp_path) == [0, 1, 2]
 
