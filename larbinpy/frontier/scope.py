@@ -130,6 +130,10 @@ class Scope:
         ]
         #: URLs that each rule has decided, by its text.
         self._decided: Counter[str] = Counter()
+        #: Whether the links of a page to other pages are not followed; the flag is for redirects.
+        self.ends_at: Callable[[Url, bool], bool] = (
+            self._ends_outside if settings.check_links else self._ends_at_requisite
+        )
         self.rules = LiveRules(settings.rules)
         self.apply_rules()
 
@@ -271,16 +275,14 @@ class Scope:
         needed = parent.requisite if redirect else link.kind is not Kind.PAGE
         return needed and self._requisites
 
-    def ends_at(self, parent: Url, redirect: bool) -> bool:
-        """Whether the links of `parent` to other pages are not followed.
-
-        This holds for a requisite from another host. If it is a page at all, it is not part of
-        the site, but most likely that host's notice that the image is gone. Of what is only asked
-        for, robots.txt files alone have links: to sitemaps.
-        """
-        if self._settings.check_links:
-            return not redirect and not self.area.has(parent.href)
+    def _ends_at_requisite(self, parent: Url, redirect: bool) -> bool:
+        # If a requisite from another host is a page at all, it is not part of the site, but most
+        # likely that host's notice that the image is gone.
         return parent.requisite and parent.host not in self.area.hosts
+
+    def _ends_outside(self, parent: Url, redirect: bool) -> bool:
+        # Of what is only asked for, robots.txt files alone have links: to sitemaps.
+        return not redirect and not self.area.has(parent.href)
 
     def _lock_site(self, candidate: Candidate) -> Outcome | None:
         return None if self.area.has_host(candidate.url) else Outcome.OUT_SITE
