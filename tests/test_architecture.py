@@ -5,7 +5,7 @@ import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-from larbinpy.frontier.named_site import NamedSite
+from larbinpy.frontier.sites.named_site import NamedSite
 
 ROOT = Path(__file__).parents[1] / "larbinpy"
 MODULES = {
@@ -40,7 +40,7 @@ HOMES = {
     "h11": "console",
     "warcio": "output.warc.records",
     "isal": "output.warc.records",
-    "re2": "config.rule frontier.url_patterns",
+    "re2": "config.rule frontier.scope.url_patterns",
     "publicsuffixlist": "config.registered_domain",
 }
 #: Other loops, threads and processes, and formats that run what they read.
@@ -88,6 +88,21 @@ def test_imports_go_one_way() -> None:
         if not may_import(name, other)
     ] == []
     TopologicalSorter(own).prepare()  # raises CycleError, which names the cycle
+
+
+def folder(module: str) -> str:
+    """The folder within a package that `module` lies in; the module itself, if it is in none."""
+    parts = module.split(".")
+    return ".".join(parts[:3]) if len(parts) > 3 else module
+
+
+def test_the_folders_of_a_package_do_not_import_each_other() -> None:
+    """They may import one way."""
+    graph: dict[str, set[str]] = {}
+    for name in MODULES:
+        others = {folder(other) for other in imports(name) if other in MODULES}
+        graph.setdefault(folder(name), set()).update(others - {folder(name)})
+    TopologicalSorter(graph).prepare()
 
 
 def test_each_library_has_one_home() -> None:
@@ -141,7 +156,10 @@ def reaches(tree: ast.AST) -> list[str]:
 def test_nobody_reaches_through_the_frontier() -> None:
     folders = (ROOT, ROOT.parent / "scripts", ROOT.parent / "tests")
     paths = {path for folder in folders for path in folder.rglob("*.py")}
-    inside = {*(ROOT / "frontier").glob("*.py"), ROOT.parent / "tests" / "support" / "frontiers.py"}
+    inside = {
+        *(ROOT / "frontier").rglob("*.py"),
+        ROOT.parent / "tests" / "support" / "frontiers.py",
+    }
     found = {path: reaches(ast.parse(path.read_bytes())) for path in paths - inside}
     assert {str(path): lines for path, lines in found.items() if lines} == {}
     assert reaches(ast.parse("self._frontier.sites.held, frontier.view.queues(), frontier.owed"))
@@ -173,7 +191,7 @@ def test_a_site_is_changed_by_its_own_methods() -> None:
     found = {name: assigned_to_sites(tree) for name, tree in TREES.items()}
     changed = [change for name in found for change in found[name] if ".enlisted" not in change]
     assert changed == []
-    assert {name for name in found if found[name]} == {"larbinpy.frontier.ip_site"}
+    assert {name for name in found if found[name]} == {"larbinpy.frontier.addresses.ip_site"}
     wrong = ["site.tries += 1", "site.ready.pop(0)", "site.waiting[:0] = []", "del site.until"]
     assert all(assigned_to_sites(ast.parse(each)) for each in wrong)
 

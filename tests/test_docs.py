@@ -11,7 +11,7 @@ import pytest
 from larbinpy import demo
 from larbinpy.cli import main
 from larbinpy.config import SETTINGS, Config, load
-from larbinpy.frontier.named_site import TRANSITIONS, Event, State
+from larbinpy.frontier.sites.named_site import TRANSITIONS, Event, State
 from larbinpy.outcome import Outcome
 
 pytestmark = pytest.mark.slow

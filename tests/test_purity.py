@@ -9,7 +9,10 @@ import pytest
 import larbinpy
 
 ROOT = Path(larbinpy.__file__).parent
-FRONTIER = sorted(f"larbinpy.frontier.{path.stem}" for path in ROOT.glob("frontier/[!_]*.py"))
+FRONTIER = sorted(
+    ".".join(path.relative_to(ROOT.parent).with_suffix("").parts)
+    for path in (ROOT / "frontier").rglob("[!_]*.py")
+)
 DECIDERS = ["larbinpy.parse", "larbinpy.fetch.robots", "larbinpy.url", "larbinpy.dns.wire"]
 
 SOCKETS = {"pycurl", "socket", "_socket", "select", "selectors", "ssl"}

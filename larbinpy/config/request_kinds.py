@@ -4,7 +4,6 @@ Credentials are masked where values are written, so these texts are not parsed a
 """
 
 import re
-import ssl
 from typing import NamedTuple
 from urllib.parse import quote as escaped
 from urllib.parse import unquote
@@ -151,6 +150,8 @@ def check_certificate(cert: str | None, key: str | None) -> None:
     if cert and not key and not _KEY.search(_pem(cert)):
         raise ValueError(f"clientCert {cert}: the file has no private key; set clientKey")
     if cert:
+        import ssl  # here, since modules that decide load the settings, and no socket code
+
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(cert, key)
         except (OSError, ssl.SSLError):

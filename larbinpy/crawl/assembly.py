@@ -34,14 +34,14 @@ from larbinpy.crawl.requests import ChangedRequests, Requests
 from larbinpy.crawl.site_book import HoursListener, SiteBook
 from larbinpy.crawl.site_configs import SiteConfigs
 from larbinpy.crawl.surroundings import Surroundings
-from larbinpy.frontier.folding import Folding
+from larbinpy.frontier.addresses.schedule import IPSites
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.ip_sites import IPSites
 from larbinpy.frontier.lifecycle import AddressSettings, SiteLifecycle
-from larbinpy.frontier.scope import Scope, ScopeSettings
+from larbinpy.frontier.scope.folding import Folding
+from larbinpy.frontier.scope.scope import Scope, ScopeSettings
+from larbinpy.frontier.scope.traps import Traps, TrapSettings
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
-from larbinpy.frontier.traps import Traps, TrapSettings
 from larbinpy.observe.snapshot import Snapshots
 from larbinpy.observe.totals import Totals
 from larbinpy.output import Output

@@ -16,7 +16,7 @@ from larbinpy.crawl.intake import Intake
 from larbinpy.crawl.media_types import any_reply
 from larbinpy.crawl.requests import Requests
 from larbinpy.fetch.settings import Accept, Refusal, Request
-from larbinpy.frontier.seed_area import SeedArea
+from larbinpy.frontier.scope.seed_area import SeedArea
 from larbinpy.outcome import READABLE, Outcome
 from larbinpy.page import Page
 from larbinpy.parse import Link, Parsed

@@ -8,7 +8,7 @@ from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.site_book import SiteBook
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.traps import TrapSettings
+from larbinpy.frontier.scope.traps import TrapSettings
 from larbinpy.loop.clock import Clock
 from larbinpy.storage.state import SavedValue
 

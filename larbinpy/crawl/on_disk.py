@@ -11,8 +11,8 @@ from larbinpy.config import Config
 from larbinpy.crawl.logins import Logins
 from larbinpy.crawl.saving import Saving
 from larbinpy.crawl.surroundings import Tuning
-from larbinpy.frontier.folding import Folding
 from larbinpy.frontier.frontier import Frontier
+from larbinpy.frontier.scope.folding import Folding
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
 from larbinpy.output import Output

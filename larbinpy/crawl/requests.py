@@ -7,8 +7,8 @@ from larbinpy.crawl.media_types import Types, any_reply
 from larbinpy.crawl.own_plug import RequestChanger
 from larbinpy.fetch.robots import MAX_SIZE
 from larbinpy.fetch.settings import Refusal, Request, RequestOptions
-from larbinpy.frontier.rules import Headers
-from larbinpy.frontier.scope import Reason, Scope
+from larbinpy.frontier.scope.rules import Headers
+from larbinpy.frontier.scope.scope import Reason, Scope
 from larbinpy.outcome import Outcome
 from larbinpy.output.plug import NO_REFRESH, Refresher
 from larbinpy.url import Url

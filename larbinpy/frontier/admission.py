@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import compress
 
-from larbinpy.frontier.folding import Folding
 from larbinpy.frontier.recent_links import RecentHashes, RecentLinks
-from larbinpy.frontier.scope import Candidate, Scope
-from larbinpy.frontier.traps import Traps
+from larbinpy.frontier.scope.folding import Folding
+from larbinpy.frontier.scope.scope import Candidate, Scope
+from larbinpy.frontier.scope.traps import Traps
 from larbinpy.native import native
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link

@@ -10,18 +10,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from larbinpy.dns.lookup import NO_SUCH_NAME, Answer
+from larbinpy.frontier.addresses.schedule import IPSites
+from larbinpy.frontier.addresses.wait_shortener import WaitShortener
 from larbinpy.frontier.admission import Admission, AskingAdmission
-from larbinpy.frontier.folding import Folding
-from larbinpy.frontier.ip_sites import IPSites
 from larbinpy.frontier.lifecycle import SiteLifecycle
 from larbinpy.frontier.rule_sweep import RuleSweep
 from larbinpy.frontier.saved import SavedRules, SavedSeedArea, SavedTraps, SavedWaits
-from larbinpy.frontier.scope import Scope
+from larbinpy.frontier.scope.folding import Folding
+from larbinpy.frontier.scope.scope import Scope
+from larbinpy.frontier.scope.traps import Traps, TrapSettings
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
-from larbinpy.frontier.traps import Traps, TrapSettings
 from larbinpy.frontier.view import FrontierView
-from larbinpy.frontier.wait_shortener import WaitShortener
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.parse import Kind, Link

@@ -10,13 +10,13 @@ from math import inf
 from larbinpy.config.rule import Rule
 from larbinpy.dns.lookup import NO_SUCH_NAME, Answer
 from larbinpy.fetch.robots import Rules, whole_lines
-from larbinpy.frontier.ip_sites import IPSites
-from larbinpy.frontier.name_requests import NameRequests
-from larbinpy.frontier.named_site import Event, NamedSite, State
-from larbinpy.frontier.registry import SiteRegistry
-from larbinpy.frontier.robots_cache import PackedRobots
-from larbinpy.frontier.site_rules import SiteRules
-from larbinpy.frontier.site_settings import SettingsOf
+from larbinpy.frontier.addresses.schedule import IPSites
+from larbinpy.frontier.sites.name_requests import NameRequests
+from larbinpy.frontier.sites.named_site import Event, NamedSite, State
+from larbinpy.frontier.sites.registry import SiteRegistry
+from larbinpy.frontier.sites.robots_cache import PackedRobots
+from larbinpy.frontier.sites.robots_rules import SiteRules
+from larbinpy.frontier.sites.settings import SettingsOf
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.outcome import READABLE, UNREACHABLE, Outcome, asks_for_less, is_retried
 from larbinpy.page import Page

@@ -4,11 +4,11 @@ from collections.abc import Callable, Generator
 from itertools import chain
 from typing import Any
 
-from larbinpy.frontier.ip_registry import IPSiteRegistry
-from larbinpy.frontier.live_rules import LiveRules
-from larbinpy.frontier.registry import SiteRegistry
-from larbinpy.frontier.seed_area import SeedArea
-from larbinpy.frontier.traps import Traps
+from larbinpy.frontier.addresses.registry import IPSiteRegistry
+from larbinpy.frontier.scope.live_rules import LiveRules
+from larbinpy.frontier.scope.seed_area import SeedArea
+from larbinpy.frontier.scope.traps import Traps
+from larbinpy.frontier.sites.registry import SiteRegistry
 from larbinpy.storage.state import SavedValue
 
 

@@ -5,17 +5,17 @@ from collections.abc import Generator, Iterator, Sequence
 from itertools import chain
 
 from larbinpy.config.rule import Rule
+from larbinpy.frontier.addresses.ip_site import IPSite
+from larbinpy.frontier.addresses.registry import IPSiteRegistry
+from larbinpy.frontier.addresses.schedule import IPSites
 from larbinpy.frontier.admission import Admission
-from larbinpy.frontier.ip_registry import IPSiteRegistry
-from larbinpy.frontier.ip_site import IPSite
-from larbinpy.frontier.ip_sites import IPSites
 from larbinpy.frontier.lifecycle import SiteLifecycle
-from larbinpy.frontier.named_site import NamedSite, State
-from larbinpy.frontier.registry import SiteRegistry
-from larbinpy.frontier.scope import Scope
+from larbinpy.frontier.scope.scope import Scope
+from larbinpy.frontier.scope.traps import Trapped, Traps
 from larbinpy.frontier.sequencer import Sequencer
-from larbinpy.frontier.site_rules import SiteRules
-from larbinpy.frontier.traps import Trapped, Traps
+from larbinpy.frontier.sites.named_site import NamedSite, State
+from larbinpy.frontier.sites.registry import SiteRegistry
+from larbinpy.frontier.sites.robots_rules import SiteRules
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.storage.seen import Seen

@@ -8,7 +8,7 @@ is searched again, in case the URL has moved meanwhile.
 from collections.abc import Generator, Iterator
 from itertools import count
 
-from larbinpy.frontier.named_site import NamedSite
+from larbinpy.frontier.sites.named_site import NamedSite
 from larbinpy.frontier.view import FrontierView
 from larbinpy.loop.clock import Clock
 from larbinpy.observe import url_status

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from larbinpy.console.text import roughly
-from larbinpy.frontier.named_site import NamedSite, State
-from larbinpy.frontier.rules import Headers
-from larbinpy.frontier.scope import Candidate
+from larbinpy.frontier.scope.rules import Headers
+from larbinpy.frontier.scope.scope import Candidate
+from larbinpy.frontier.sites.named_site import NamedSite, State
 from larbinpy.frontier.view import FrontierView
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page

@@ -5,7 +5,7 @@ It is found in constant time: a crawl of many sites is asked once a second, too.
 
 from larbinpy.console.text import roughly
 from larbinpy.exit_status import CrawlState
-from larbinpy.frontier.named_site import NamedSite
+from larbinpy.frontier.sites.named_site import NamedSite
 from larbinpy.frontier.view import FrontierView
 from larbinpy.reason import brief
 

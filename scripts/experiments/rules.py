@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 from larbinpy.config.rule import Rule, parse_rule
-from larbinpy.frontier.rules import Rules
+from larbinpy.frontier.scope.rules import Rules
 
 _WORDS = 5000
 _HOSTS = 20_000

@@ -13,7 +13,7 @@ from larbinpy.crawl.intake import Intake, IntakeSettings
 from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.requests import ROBOTS_SIZE, Requests
 from larbinpy.fetch.settings import Refusal
-from larbinpy.frontier.scope import Scope
+from larbinpy.frontier.scope.scope import Scope
 from larbinpy.outcome import Outcome
 from larbinpy.output.plug import NullOutput
 from larbinpy.stats.counters import Stats

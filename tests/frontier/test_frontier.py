@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from larbinpy.crawl.on_disk import saved_by
 from larbinpy.dns.lookup import Answer
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.named_site import State
+from larbinpy.frontier.sites.named_site import State
 from larbinpy.frontier.sizes import DEFAULT_SIZES
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link

@@ -6,20 +6,20 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from larbinpy.dns.lookup import Answer
-from larbinpy.frontier.folding import Folding
+from larbinpy.frontier.addresses.registry import IPSiteRegistry
+from larbinpy.frontier.addresses.schedule import IPSites
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.ip_registry import IPSiteRegistry
-from larbinpy.frontier.ip_sites import IPSites
 from larbinpy.frontier.lifecycle import AddressSettings, SiteLifecycle
-from larbinpy.frontier.named_site import NamedSite, State
-from larbinpy.frontier.politeness import Waits
-from larbinpy.frontier.registry import SiteRegistry
 from larbinpy.frontier.saved import SavedWaits
-from larbinpy.frontier.scope import Scope, ScopeSettings
+from larbinpy.frontier.scope.folding import Folding
+from larbinpy.frontier.scope.scope import Scope, ScopeSettings
+from larbinpy.frontier.scope.traps import Traps, TrapSettings
 from larbinpy.frontier.sequencer import Sequencer
-from larbinpy.frontier.site_settings import SiteSettings
+from larbinpy.frontier.sites.named_site import NamedSite, State
+from larbinpy.frontier.sites.politeness import Waits
+from larbinpy.frontier.sites.registry import SiteRegistry
+from larbinpy.frontier.sites.settings import SiteSettings
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
-from larbinpy.frontier.traps import Traps, TrapSettings
 from larbinpy.outcome import Outcome, of_status
 from larbinpy.page import Page
 from larbinpy.parse import Kind, Link, redirect_target

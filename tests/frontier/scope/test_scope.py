@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.config import SETTINGS
-from larbinpy.frontier.scope import Candidate, Scope
+from larbinpy.frontier.scope.scope import Candidate, Scope
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
 from larbinpy.parse.link import PackedLinks

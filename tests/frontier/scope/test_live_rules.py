@@ -8,7 +8,7 @@ import pytest
 
 from larbinpy.config.rule import parse_rule
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.live_rules import LiveRules
+from larbinpy.frontier.scope.live_rules import LiveRules
 from larbinpy.frontier.sizes import FrontierSizes
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link

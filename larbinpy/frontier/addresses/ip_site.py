@@ -2,8 +2,8 @@
 
 import heapq
 
-from larbinpy.frontier.named_site import NamedSite
-from larbinpy.frontier.site_settings import SiteSettings
+from larbinpy.frontier.sites.named_site import NamedSite
+from larbinpy.frontier.sites.settings import SiteSettings
 
 
 class Rotation:

@@ -6,10 +6,10 @@ from itertools import count, islice
 from operator import itemgetter
 from typing import NamedTuple
 
-from larbinpy.frontier.ip_registry import IPSiteRegistry
-from larbinpy.frontier.ip_site import IPSite, Rotation
-from larbinpy.frontier.named_site import NamedSite
-from larbinpy.frontier.politeness import Waits
+from larbinpy.frontier.addresses.ip_site import IPSite, Rotation
+from larbinpy.frontier.addresses.registry import IPSiteRegistry
+from larbinpy.frontier.sites.named_site import NamedSite
+from larbinpy.frontier.sites.politeness import Waits
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.outcome import UNREACHABLE, asks_for_less
 from larbinpy.page import Page

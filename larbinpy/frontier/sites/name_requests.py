@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterator
 
 from larbinpy.dns.lookup import Answer
-from larbinpy.frontier.named_site import NamedSite
+from larbinpy.frontier.sites.named_site import NamedSite
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 
 

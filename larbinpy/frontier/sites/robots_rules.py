@@ -1,8 +1,8 @@
 """The robots.txt rules in force at each site: which URLs they allow, and which sites keep them."""
 
 from larbinpy.fetch.robots import Rules
-from larbinpy.frontier.named_site import NamedSite
-from larbinpy.frontier.robots_cache import PackedRobots, RobotsCache
+from larbinpy.frontier.sites.named_site import NamedSite
+from larbinpy.frontier.sites.robots_cache import PackedRobots, RobotsCache
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.outcome import Outcome
 from larbinpy.reason import brief

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 
-from larbinpy.frontier.evicted import DistinctCounter, ExpiringTimes, pauses
-from larbinpy.frontier.ip_site import IPSite
-from larbinpy.frontier.named_site import NamedSite
-from larbinpy.frontier.politeness import Waits
+from larbinpy.frontier.addresses.ip_site import IPSite
+from larbinpy.frontier.sites.evicted import DistinctCounter, ExpiringTimes, pauses
+from larbinpy.frontier.sites.named_site import NamedSite
+from larbinpy.frontier.sites.politeness import Waits
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 
 

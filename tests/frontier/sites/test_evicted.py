@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from larbinpy.frontier.evicted import ClosedSites, DistinctCounter, ExpiringTimes, pauses
+from larbinpy.frontier.sites.evicted import ClosedSites, DistinctCounter, ExpiringTimes, pauses
 from larbinpy.outcome import Outcome
 from larbinpy.storage.seen import Seen
 from tests.support.frontiers import together

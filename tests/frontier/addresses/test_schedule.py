@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.frontier.ip_site import IPSite
-from larbinpy.frontier.ip_sites import IPSites
-from larbinpy.frontier.named_site import NamedSite, UrlTotals
-from larbinpy.frontier.politeness import Waits
-from larbinpy.frontier.site_settings import SiteSettings
+from larbinpy.frontier.addresses.ip_site import IPSite
+from larbinpy.frontier.addresses.schedule import IPSites
+from larbinpy.frontier.sites.named_site import NamedSite, UrlTotals
+from larbinpy.frontier.sites.politeness import Waits
+from larbinpy.frontier.sites.settings import SiteSettings
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
 from tests.support.frontiers import DEAD, MANY, SILENT, left_alone, reply, together

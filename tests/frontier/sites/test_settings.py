@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from larbinpy.config.hours import Hours
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.opening import Opening
-from larbinpy.frontier.politeness import Waits
-from larbinpy.frontier.site_settings import Quota, SiteLimits, SiteSettings
+from larbinpy.frontier.sites.hours import Opening
+from larbinpy.frontier.sites.politeness import Waits
+from larbinpy.frontier.sites.settings import Quota, SiteLimits, SiteSettings
 from larbinpy.frontier.sizes import FrontierSizes
 from larbinpy.observe import url_status
 from larbinpy.outcome import Outcome

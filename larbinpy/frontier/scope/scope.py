@@ -7,9 +7,9 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from larbinpy.config.rule import Rule, Type
-from larbinpy.frontier.live_rules import LiveRules
-from larbinpy.frontier.rules import Headers, Rules, Verdict
-from larbinpy.frontier.seed_area import SeedArea
+from larbinpy.frontier.scope.live_rules import LiveRules
+from larbinpy.frontier.scope.rules import Headers, Rules, Verdict
+from larbinpy.frontier.scope.seed_area import SeedArea
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
 from larbinpy.parse.link import PackedLinks, with_kinds

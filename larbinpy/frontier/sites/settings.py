@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from larbinpy.config.kinds import show_size
-from larbinpy.frontier.opening import Opening
-from larbinpy.frontier.politeness import Waits
+from larbinpy.frontier.sites.hours import Opening
+from larbinpy.frontier.sites.politeness import Waits
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.storage.site_counts import SiteCounts

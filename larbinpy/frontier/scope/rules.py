@@ -15,7 +15,7 @@ from typing import NamedTuple
 from larbinpy.config.host_pattern import HostPattern, HostPatterns
 from larbinpy.config.registered_domain import registered_domain
 from larbinpy.config.rule import Domain, Glob, Host, Number, Regex, Rule, Type
-from larbinpy.frontier.url_patterns import UrlPattern, UrlPatterns
+from larbinpy.frontier.scope.url_patterns import UrlPattern, UrlPatterns
 from larbinpy.url import site_of, split
 
 #: Sites whose host conditions are remembered; testing them takes some us.

@@ -1,7 +1,7 @@
-from larbinpy.frontier.busiest import Watch
-from larbinpy.frontier.named_site import NamedSite, State, UrlTotals
-from larbinpy.frontier.politeness import Waits
-from larbinpy.frontier.site_settings import SiteSettings
+from larbinpy.frontier.sites.busiest import Watch
+from larbinpy.frontier.sites.named_site import NamedSite, State, UrlTotals
+from larbinpy.frontier.sites.politeness import Waits
+from larbinpy.frontier.sites.settings import SiteSettings
 from larbinpy.frontier.sizes import FrontierSizes
 from larbinpy.url import Url
 

@@ -3,7 +3,7 @@
 import heapq
 from collections.abc import Collection
 
-from larbinpy.frontier.named_site import NamedSite
+from larbinpy.frontier.sites.named_site import NamedSite
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 
 

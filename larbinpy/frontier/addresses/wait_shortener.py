@@ -1,8 +1,8 @@
 """Shortens waits that are under way when waitDuration becomes shorter."""
 
-from larbinpy.frontier.ip_sites import IPSites
-from larbinpy.frontier.named_site import NamedSite
-from larbinpy.frontier.registry import SiteRegistry
+from larbinpy.frontier.addresses.schedule import IPSites
+from larbinpy.frontier.sites.named_site import NamedSite
+from larbinpy.frontier.sites.registry import SiteRegistry
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 
 

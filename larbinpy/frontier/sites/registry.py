@@ -3,11 +3,11 @@
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 
-from larbinpy.frontier.busiest import Watch
-from larbinpy.frontier.evicted import ClosedSites, DistinctCounter, ExpiringTimes, pauses
-from larbinpy.frontier.named_site import Event, NamedSite, State, UrlTotals
-from larbinpy.frontier.site_rules import SiteRules
-from larbinpy.frontier.site_settings import Quota, SettingsOf
+from larbinpy.frontier.sites.busiest import Watch
+from larbinpy.frontier.sites.evicted import ClosedSites, DistinctCounter, ExpiringTimes, pauses
+from larbinpy.frontier.sites.named_site import Event, NamedSite, State, UrlTotals
+from larbinpy.frontier.sites.robots_rules import SiteRules
+from larbinpy.frontier.sites.settings import Quota, SettingsOf
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.outcome import Outcome
 from larbinpy.storage.lru import LruBudget

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from larbinpy.frontier import named_site
-from larbinpy.frontier.named_site import TRANSITIONS, Event, NamedSite, State, UrlTotals
-from larbinpy.frontier.politeness import Waits
-from larbinpy.frontier.site_settings import SiteSettings
+from larbinpy.frontier.sites import named_site
+from larbinpy.frontier.sites.named_site import TRANSITIONS, Event, NamedSite, State, UrlTotals
+from larbinpy.frontier.sites.politeness import Waits
+from larbinpy.frontier.sites.settings import SiteSettings
 from larbinpy.outcome import Outcome
 from larbinpy.url import Url
 from tests.support.frontiers import held_by

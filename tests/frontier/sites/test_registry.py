@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis.stateful import invariant
 
 from larbinpy.dns.lookup import Answer
-from larbinpy.frontier.named_site import State
+from larbinpy.frontier.sites.named_site import State
 from larbinpy.frontier.sizes import FrontierSizes
 from larbinpy.observe import url_status
 from larbinpy.observe.site_tables import site_tables

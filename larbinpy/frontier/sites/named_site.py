@@ -17,9 +17,9 @@ the crawl exists, the sites are closed without further tries.
 from collections.abc import Callable
 from enum import Enum, auto
 
-from larbinpy.frontier.politeness import Pace
-from larbinpy.frontier.robots_cache import PackedRobots
-from larbinpy.frontier.site_settings import Quota, SiteSettings
+from larbinpy.frontier.sites.politeness import Pace
+from larbinpy.frontier.sites.robots_cache import PackedRobots
+from larbinpy.frontier.sites.settings import Quota, SiteSettings
 from larbinpy.outcome import UNREACHABLE, Outcome
 from larbinpy.url import Url, host_of
 
