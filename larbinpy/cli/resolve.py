@@ -21,7 +21,7 @@ from larbinpy.config import SETTINGS
 from larbinpy.config.kinds import count
 from larbinpy.console.terminal.resolve_input import arriving_lines
 from larbinpy.console.terminal.resolve_output import Results
-from larbinpy.crawl.resolver import make_resolver
+from larbinpy.crawl.resources.resolver import make_resolver
 from larbinpy.dns.bulk import resolve_names
 from larbinpy.loop.clock import clock
 from larbinpy.loop.poller import Poller

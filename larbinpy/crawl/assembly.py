@@ -14,26 +14,26 @@ from typing import TextIO
 from larbinpy.config import Config
 from larbinpy.console.terminal.fetch_info import FetchInfo
 from larbinpy.console.terminal.progress import PrintStats, Progress, Terminal, make_progress
-from larbinpy.crawl.control import Control
-from larbinpy.crawl.disk_pause import DiskPause
-from larbinpy.crawl.display import Display
+from larbinpy.crawl.control.control import Control
+from larbinpy.crawl.control.disk_pause import DiskPause
+from larbinpy.crawl.control.live_settings import LiveSettings
+from larbinpy.crawl.control.mode import Mode, SavedPause
 from larbinpy.crawl.ending import Finishing, Stopping
 from larbinpy.crawl.engine import Engine
 from larbinpy.crawl.housekeeping import Housekeeping
 from larbinpy.crawl.intake import FateSink, Intake, IntakeSettings
 from larbinpy.crawl.link_check import CheckIntake, CheckRequests, LinkCheck
-from larbinpy.crawl.live import LiveSettings
-from larbinpy.crawl.logins import Logins
 from larbinpy.crawl.media_types import Types
-from larbinpy.crawl.mode import Mode, SavedPause
-from larbinpy.crawl.network import Network, permitting
-from larbinpy.crawl.on_disk import OnDisk, locked
 from larbinpy.crawl.own_plug import LinkFilter, RequestChanger
 from larbinpy.crawl.ports import Ports
 from larbinpy.crawl.requests import ChangedRequests, Requests
-from larbinpy.crawl.site_book import HoursListener, SiteBook
-from larbinpy.crawl.site_configs import SiteConfigs
-from larbinpy.crawl.surroundings import Surroundings
+from larbinpy.crawl.resources.display import Display
+from larbinpy.crawl.resources.network import Network, permitting
+from larbinpy.crawl.resources.on_disk import OnDisk, locked
+from larbinpy.crawl.resources.surroundings import Surroundings
+from larbinpy.crawl.sites.configs import SiteConfigs
+from larbinpy.crawl.sites.logins import Logins
+from larbinpy.crawl.sites.settings import HoursListener, SiteBook
 from larbinpy.frontier.addresses.schedule import IPSites
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.lifecycle import AddressSettings, SiteLifecycle

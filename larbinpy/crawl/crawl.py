@@ -11,8 +11,8 @@ from larbinpy.config import Config, ConfigError, texts
 from larbinpy.config.request_kinds import SEED
 from larbinpy.crawl.assembly import Assembly
 from larbinpy.crawl.own_plug import guarded
+from larbinpy.crawl.resources.surroundings import DEFAULT, Surroundings, Tuning
 from larbinpy.crawl.run import Run
-from larbinpy.crawl.surroundings import DEFAULT, Surroundings, Tuning
 from larbinpy.errors import FULL, what_failed
 from larbinpy.loop.clock import Clock, clock, wall
 from larbinpy.loop.poller import Poller

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from math import inf
 
 from larbinpy.console.ports.input_port import InputPort
-from larbinpy.crawl.disk_pause import DiskPause
+from larbinpy.crawl.control.disk_pause import DiskPause
+from larbinpy.crawl.control.mode import Mode
 from larbinpy.crawl.engine import Engine
-from larbinpy.crawl.mode import Mode
 from larbinpy.exit_status import Ending
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock

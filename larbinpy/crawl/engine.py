@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from math import inf
 from typing import Protocol
 
-from larbinpy.crawl.disk_pause import DiskPause
+from larbinpy.crawl.control.disk_pause import DiskPause
+from larbinpy.crawl.control.mode import Mode
 from larbinpy.crawl.intake import Intake
-from larbinpy.crawl.mode import Mode
-from larbinpy.crawl.network import Names
 from larbinpy.crawl.requests import Requests
+from larbinpy.crawl.resources.network import Names
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock

@@ -1,8 +1,8 @@
 """The work of each second of a crawl: Larbin's cron."""
 
-from larbinpy.crawl.display import Display
-from larbinpy.crawl.network import Network
-from larbinpy.crawl.on_disk import Journals
+from larbinpy.crawl.resources.display import Display
+from larbinpy.crawl.resources.network import Network
+from larbinpy.crawl.resources.on_disk import Journals
 from larbinpy.dns.outage import Outage
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.stats.counters import Stats

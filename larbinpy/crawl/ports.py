@@ -10,7 +10,7 @@ from larbinpy.console.ports import token
 from larbinpy.console.ports.http import StatusServer
 from larbinpy.console.ports.input_port import InputPort
 from larbinpy.console.ports.posting import Posting
-from larbinpy.crawl.control import Control
+from larbinpy.crawl.control.control import Control
 from larbinpy.crawl.engine import Listener
 from larbinpy.loop.poller import Poller
 

@@ -5,7 +5,7 @@ from collections import Counter
 from larbinpy.config import Config
 from larbinpy.console.text import printable
 from larbinpy.crawl.assembly import Assembly
-from larbinpy.crawl.disk_pause import passes
+from larbinpy.crawl.control.disk_pause import passes
 from larbinpy.errors import disk_error, what_failed
 from larbinpy.exit_status import Ending
 from larbinpy.loop.signals import Signals

@@ -7,10 +7,10 @@ from hashlib import sha1
 from pathlib import Path
 
 from larbinpy.config import Config
-from larbinpy.crawl.logins import Logins
 from larbinpy.crawl.media_types import any_reply
-from larbinpy.crawl.network import Names, Network, permitting, raise_open_files
-from larbinpy.crawl.site_configs import SiteConfigs
+from larbinpy.crawl.resources.network import Names, Network, permitting, raise_open_files
+from larbinpy.crawl.sites.configs import SiteConfigs
+from larbinpy.crawl.sites.logins import Logins
 from larbinpy.dns.address import is_public
 from larbinpy.dns.lookup import Answer
 from larbinpy.fetch.fetcher import Fetcher

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from larbinpy.config import Config
 from larbinpy.crawl.assembly import make_frontier
-from larbinpy.crawl.site_book import SiteBook
-from larbinpy.crawl.site_configs import SiteConfigs
+from larbinpy.crawl.sites.configs import SiteConfigs
+from larbinpy.crawl.sites.settings import SiteBook
 from larbinpy.dns.address import is_public
 from larbinpy.loop.clock import clock, wall
 from larbinpy.observe.explain import explain

@@ -16,7 +16,7 @@ from experiments import larbin
 from experiments.runs import PYTHON, run
 from larbinpy import Crawl, Start
 from larbinpy.config import Config
-from larbinpy.crawl.surroundings import Tuning
+from larbinpy.crawl.resources.surroundings import Tuning
 from larbinpy.dns.lookup import TRIES
 from larbinpy.loop.clock import clock
 from larbinpy.outcome import Outcome

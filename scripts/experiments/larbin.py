@@ -30,7 +30,7 @@ from unittest.mock import patch
 
 from larbinpy.config import Config
 from larbinpy.crawl import assembly
-from larbinpy.crawl.site_book import SiteBook
+from larbinpy.crawl.sites.settings import SiteBook
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.url import Url

@@ -14,8 +14,8 @@ from experiments import larbin
 from experiments.sitesweb import Hosts, Place, SitesWeb, Spelling
 from larbinpy.config import Config
 from larbinpy.crawl import assembly
-from larbinpy.crawl.site_book import SiteBook
-from larbinpy.crawl.site_configs import SiteConfigs
+from larbinpy.crawl.sites.configs import SiteConfigs
+from larbinpy.crawl.sites.settings import SiteBook
 from larbinpy.dns import Answer, is_public
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.outcome import Outcome

@@ -17,8 +17,8 @@ from larbinpy.config import ConfigError
 from larbinpy.config.host_pattern import HostPattern
 from larbinpy.config.request_kinds import Proxy
 from larbinpy.crawl.assembly import Assembly
-from larbinpy.crawl.network import OTHER_FILES
-from larbinpy.crawl.surroundings import DEFAULT, Surroundings, Tuning
+from larbinpy.crawl.resources.network import OTHER_FILES
+from larbinpy.crawl.resources.surroundings import DEFAULT, Surroundings, Tuning
 from larbinpy.dns.lookup import Answer
 from larbinpy.loop.poller import Poller
 from larbinpy.outcome import Outcome

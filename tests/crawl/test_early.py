@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import dns.message
 import pytest
 
-from larbinpy.crawl.surroundings import Tuning
+from larbinpy.crawl.resources.surroundings import Tuning
 from larbinpy.frontier.sizes import FrontierSizes
 from tests.support.nameserver import NameServer, answer
 from tests.support.smallweb import ADDRESSES, Answer, Web

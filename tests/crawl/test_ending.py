@@ -6,9 +6,9 @@ from math import inf
 from types import SimpleNamespace
 from typing import Any
 
-from larbinpy.crawl.disk_pause import ROOM_WAIT, DiskPause
+from larbinpy.crawl.control.disk_pause import ROOM_WAIT, DiskPause
+from larbinpy.crawl.control.mode import Mode
 from larbinpy.crawl.ending import Finishing, Stopping
-from larbinpy.crawl.mode import Mode
 from larbinpy.exit_status import Ending
 from larbinpy.output.plug import NO_REFRESH
 

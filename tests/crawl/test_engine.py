@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from larbinpy.crawl.disk_pause import ROOM_WAIT, DiskPause
+from larbinpy.crawl.control.disk_pause import ROOM_WAIT, DiskPause
+from larbinpy.crawl.control.mode import Mode
 from larbinpy.crawl.engine import Engine
 from larbinpy.crawl.intake import Intake, IntakeSettings
-from larbinpy.crawl.mode import Mode
 from larbinpy.crawl.requests import ROBOTS_SIZE, Requests
 from larbinpy.fetch.settings import Refusal
 from larbinpy.frontier.scope.scope import Scope

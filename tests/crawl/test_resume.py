@@ -380,7 +380,7 @@ def test_redirected_seed_is_not_asked_again(world: World) -> None:
 SHORT_GRACE = """
 import sys
 from larbinpy import Crawl, load
-from larbinpy.crawl.surroundings import DEFAULT, Tuning
+from larbinpy.crawl.resources.surroundings import DEFAULT, Tuning
 from larbinpy.output.report import write_report
 assert DEFAULT.grace == 10
 crawl = Crawl(load(None, {}, ()), tuning=Tuning(grace=0.5))

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from larbinpy.crawl.disk_pause import DiskPause, passes
-from larbinpy.crawl.mode import Mode
+from larbinpy.crawl.control.disk_pause import DiskPause, passes
+from larbinpy.crawl.control.mode import Mode
 from larbinpy.crawl.saving import Saving
 from larbinpy.exit_status import CrawlState
 from larbinpy.outcome import Outcome

@@ -20,7 +20,7 @@ import pytest
 
 from larbinpy.config import load
 from larbinpy.crawl.crawl import Crawl
-from larbinpy.crawl.surroundings import Tuning
+from larbinpy.crawl.resources.surroundings import Tuning
 from larbinpy.demo import Serving
 from larbinpy.frontier.sizes import FrontierSizes
 from larbinpy.output.warc.warc import WarcOutput

@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from larbinpy.crawl.on_disk import saved_by
+from larbinpy.crawl.resources.on_disk import saved_by
 from larbinpy.dns.lookup import Answer
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.sites.named_site import State

@@ -417,7 +417,7 @@ def test_stages_are_packages_or_single_modules() -> None:
     assert stage("fetch/fetcher", "start") == stage("fetch/transfer", "header") == "fetch"
     assert stage("parse/charset", "_parse") == "parse: turbohtml"
     assert stage("output/log", "write") == "crawl log"
-    assert (stage("url", "resolve"), stage("crawl/control", "step")) == ("url", "crawl")
+    assert (stage("url", "resolve"), stage("crawl/control/control", "step")) == ("url", "crawl")
 
 
 def test_a_function_at_its_entry_has_taken_no_time() -> None:

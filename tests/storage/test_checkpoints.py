@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from larbinpy.crawl.on_disk import saved_by
+from larbinpy.crawl.resources.on_disk import saved_by
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.storage.checkpoints import Checkpoints
 from larbinpy.storage.state import SavedPart, State, StateError

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from larbinpy.config import Config
-from larbinpy.crawl.logins import Logins
-from larbinpy.crawl.on_disk import OnDisk
-from larbinpy.crawl.surroundings import Tuning
+from larbinpy.crawl.resources.on_disk import OnDisk
+from larbinpy.crawl.resources.surroundings import Tuning
+from larbinpy.crawl.sites.logins import Logins
 from larbinpy.loop.poller import Poller
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from larbinpy.crawl.on_disk import saved_by
+from larbinpy.crawl.resources.on_disk import saved_by
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.output.log import CrawlLog
 from larbinpy.output.plug import NullOutput

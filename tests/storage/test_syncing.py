@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from larbinpy.crawl.on_disk import saved_by
+from larbinpy.crawl.resources.on_disk import saved_by
 from larbinpy.loop.poller import Poller
 from larbinpy.output.log import CrawlLog
 from larbinpy.storage.checkpoints import Checkpoints

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from larbinpy.crawl.on_disk import saved_by
+from larbinpy.crawl.resources.on_disk import saved_by
 from larbinpy.dns.lookup import Answer
 from larbinpy.frontier.sizes import FrontierSizes
 from larbinpy.outcome import Outcome

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from larbinpy.config import Config, ConfigError
 from larbinpy.config.request_kinds import Proxy, check_certificate
-from larbinpy.crawl.logins import Logins
-from larbinpy.crawl.site_configs import SiteConfigs
+from larbinpy.crawl.sites.configs import SiteConfigs
+from larbinpy.crawl.sites.logins import Logins
 from larbinpy.fetch.settings import RequestOptions
 from larbinpy.url import split
 

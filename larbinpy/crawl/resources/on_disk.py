@@ -8,9 +8,9 @@ from typing import Any
 
 from larbinpy._version import __version__
 from larbinpy.config import Config
-from larbinpy.crawl.logins import Logins
+from larbinpy.crawl.resources.surroundings import Tuning
 from larbinpy.crawl.saving import Saving
-from larbinpy.crawl.surroundings import Tuning
+from larbinpy.crawl.sites.logins import Logins
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.scope.folding import Folding
 from larbinpy.loop.clock import Clock

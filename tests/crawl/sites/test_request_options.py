@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from larbinpy import Config, ConfigError, load
-from larbinpy.crawl.logins import Logins
-from larbinpy.crawl.request_options import SiteOptions
-from larbinpy.crawl.site_configs import SiteConfigs
+from larbinpy.crawl.sites.configs import SiteConfigs
+from larbinpy.crawl.sites.logins import Logins
+from larbinpy.crawl.sites.request_options import SiteOptions
 
 
 def options(folder: Path, *seeds: str, **settings: Any) -> SiteOptions:

@@ -6,12 +6,12 @@ from typing import Any
 from larbinpy.config import texts
 from larbinpy.console.ports.commands import CommandSteps, Result, Wait
 from larbinpy.console.ports.watching import Watcher, Watchers
-from larbinpy.crawl.disk_pause import DiskPause
-from larbinpy.crawl.live import LiveSettings
-from larbinpy.crawl.logins import Logins
-from larbinpy.crawl.mode import Mode
+from larbinpy.crawl.control.disk_pause import DiskPause
+from larbinpy.crawl.control.live_settings import LiveSettings
+from larbinpy.crawl.control.mode import Mode
+from larbinpy.crawl.control.searches import Searches
 from larbinpy.crawl.saving import Saving
-from larbinpy.crawl.searches import Searches
+from larbinpy.crawl.sites.logins import Logins
 from larbinpy.errors import what_failed
 from larbinpy.exit_status import Ending
 from larbinpy.frontier.frontier import Frontier

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TextIO
 
-from larbinpy.crawl.network import raise_open_files
+from larbinpy.crawl.resources.network import raise_open_files
 from larbinpy.dns.address import is_public
 from larbinpy.dns.lookup import TRIES
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes

@@ -6,10 +6,10 @@ from contextlib import ExitStack
 from typing import Protocol
 
 from larbinpy.config import Config
-from larbinpy.crawl.logins import Logins
-from larbinpy.crawl.request_options import SiteOptions
-from larbinpy.crawl.resolver import make_resolver
-from larbinpy.crawl.site_configs import SiteConfigs
+from larbinpy.crawl.resources.resolver import make_resolver
+from larbinpy.crawl.sites.configs import SiteConfigs
+from larbinpy.crawl.sites.logins import Logins
+from larbinpy.crawl.sites.request_options import SiteOptions
 from larbinpy.dns.lookup import TRIES, Answer
 from larbinpy.dns.resolver import OnFound, Resolver
 from larbinpy.fetch.fetcher import CONNECTIONS_PER_HANDLE, Fetcher

@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from larbinpy.config import SETTINGS, Config, ConfigError, change
-from larbinpy.crawl.mode import Mode
-from larbinpy.crawl.site_book import SiteBook
+from larbinpy.crawl.control.mode import Mode
+from larbinpy.crawl.sites.settings import SiteBook
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.scope.traps import TrapSettings

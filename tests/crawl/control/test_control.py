@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from larbinpy import Start
-from larbinpy.crawl.control import Control
-from larbinpy.crawl.mode import Mode
-from larbinpy.crawl.network import OTHER_FILES
-from larbinpy.crawl.surroundings import Tuning
+from larbinpy.crawl.control.control import Control
+from larbinpy.crawl.control.mode import Mode
+from larbinpy.crawl.resources.network import OTHER_FILES
+from larbinpy.crawl.resources.surroundings import Tuning
 from larbinpy.storage.checkpoints import Checkpoints
 from larbinpy.storage.state import State
 from larbinpy.storage.store import owed_urls

@@ -3,7 +3,7 @@
 from larbinpy.config import Config
 from larbinpy.config.hours import ALWAYS, Hours
 from larbinpy.config.site_block import SiteBlock
-from larbinpy.crawl.site_configs import SiteConfig, SiteConfigs, merged
+from larbinpy.crawl.sites.configs import SiteConfig, SiteConfigs, merged
 from larbinpy.frontier.sites.hours import Opening
 from larbinpy.frontier.sites.politeness import Waits
 from larbinpy.frontier.sites.settings import SiteLimits, SiteSettings

@@ -1,0 +1,7 @@
+"""The values that differ from site to site.
+
+configs          the configuration of each site, with its blocks put in
+settings         its settings for the frontier, and the clock of the hours
+request_options  what is sent to it, and on which way
+logins           the logins that seeds gave
+"""
