@@ -115,6 +115,35 @@ def test_the_report_has_what_else_was_found(site: Web, crawl: Worlds) -> None:
     assert (fine["permanent"], fine["hops"]) == (True, [site.url("a.test/two")])
 
 
+def test_each_redirect_that_a_page_links_to_is_listed(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", "/a", "/2")
+    web.page("a.test/2", "/b", "/a", "/c")
+    web.put("a.test/a", Answer(status=301, headers=("Location: /t",)))
+    web.put("a.test/b", Answer(status=301, headers=("Location: /a",)))
+    web.put("a.test/c", Answer(status=301, headers=("Location: /d",)))
+    web.put("a.test/d", Answer(status=301, headers=("Location: /t",)))
+    web.page("a.test/t")
+    world = crawl()
+    hops = {"/a": ["/t"], "/b": ["/a", "/t"], "/c": ["/d", "/t"]}
+    listed = {chain.url: list(chain.hops) for chain in Report(world.folder / "state").chains}
+    assert listed == {
+        web.url(f"a.test{path}"): [web.url(f"a.test{hop}") for hop in to]
+        for path, to in hops.items()
+    }
+
+
+def test_a_redirect_that_was_found_by_a_redirect_first_is_listed(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", "/b", "/deep")
+    web.page("a.test/deep", "/deeper")
+    web.page("a.test/deeper", "/a")
+    web.put("a.test/b", Answer(status=301, headers=("Location: /a",)))
+    web.put("a.test/a", Answer(status=301, headers=("Location: /t",)))
+    web.page("a.test/t")
+    state = crawl().folder / "state"
+    both = {web.url("a.test/a"), web.url("a.test/b")}
+    assert {chain.url for chain in Report(state).chains} == both
+
+
 def test_csv_has_a_line_for_each_link_and_page(site: Web, crawl: Worlds) -> None:
     world = crawl("retryWait 0")
     text = "".join(csv_pieces(Report(world.folder / "state")))
@@ -148,16 +177,19 @@ def test_the_text_shows_each_broken_link_with_its_pages(site: Web, crawl: Worlds
 def test_long_lists_are_bounded_unless_all_is_asked_for(web: Web, crawl: Worlds) -> None:
     web.page("a.test/", *(f"/gone/{n}" for n in range(25)), *(f"/page/{n}" for n in range(7)))
     for n in range(7):
-        web.page(f"a.test/page/{n}", "/gone/0")
+        # With the start page, eight and six pages: a line for one page would be no shorter than that page.
+        web.page(f"a.test/page/{n}", "/gone/0", *(["/gone/1"] if n < 5 else []))
     world = crawl("retryWait 0")
     report = Report(world.folder / "state")
     short, full = (list(whole(report, everything=each)) for each in (False, True))
     assert "  and 5 more; --all shows them" in short
-    assert "      and 3 more pages" in short
+    assert [line for line in short if line.startswith("      and ")] == [
+        "      and 3 more; --all shows them"
+    ]
     assert sum(line.startswith("  404") for line in short) == 20
     assert not any("more" in line for line in full)
     assert sum(line.startswith("  404") for line in full) == 25
-    assert sum(line.startswith("      on ") for line in full) == 25 + 7
+    assert sum(line.startswith("      on ") for line in full) == 25 + 7 + 5
 
 
 def test_without_the_record_the_first_page_is_known(site: Web, crawl: Worlds) -> None:

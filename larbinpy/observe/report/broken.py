@@ -1,7 +1,7 @@
 """Broken links, each with all pages that have it, and redirects to their ends."""
 
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,6 +55,15 @@ class BrokenLinks:
         self.links = list(_broken(summary))
         #: Why the pages are not all known; empty if they are.
         self.unknown = ""
+        self._redirects = summary.redirects
+        inner = {redirect.target for redirect in summary.redirects.values()}
+        #: Redirects that a page links to, or that were seeds, as far as the log knows: it has the
+        #: first URL that leads to each.
+        self.linked_redirects = {
+            url
+            for url, redirect in summary.redirects.items()
+            if url not in inner or redirect.via not in summary.redirects
+        }
         # Of each link, the numbers of its pages: there may be millions.
         self._pages: list[str] = []
         self._on = [array("I") for _ in self.links]
@@ -71,7 +80,7 @@ class BrokenLinks:
         return len(self._pages)
 
     def find_pages(self, folder: Path) -> None:
-        """Find the pages of each link in the record of links in `folder`.
+        """Find the pages of each link, and all `linked_redirects`, in the record in `folder`.
 
         Without a record, the first page is taken from the log.
         """
@@ -109,11 +118,18 @@ class BrokenLinks:
 
     def _search(self, record: LinkReader) -> None:
         numbers = {record.hash.one(link.url): number for number, link in enumerate(self.links)}
-        wanted = frozenset(numbers)
+        unlinked = [url for url in self._redirects if url not in self.linked_redirects]
+        redirects = {record.hash.one(url): url for url in unlinked}
+        wanted = frozenset((*numbers, *redirects))
         for page, hashes in record.pages():
-            if not wanted.isdisjoint(hashes):
-                for found in wanted.intersection(hashes):
-                    self._on[numbers[found]].append(len(self._pages))
+            if wanted.isdisjoint(hashes):
+                continue
+            found = wanted.intersection(hashes)
+            self.linked_redirects.update(redirects[each] for each in found if each in redirects)
+            on = [self._on[numbers[each]] for each in found if each in numbers]
+            for pages in on:
+                pages.append(len(self._pages))
+            if on:
                 self._pages.append(page)
 
     def pages(self, number: int) -> list[str]:
@@ -165,17 +181,13 @@ def follow(url: str, redirects: Mapping[str, Redirect]) -> tuple[tuple[str, ...]
     return tuple(hops), ""
 
 
-def chains(summary: LogSummary) -> Iterator[RedirectChain]:
-    """The redirects that are not themselves the target of another one; of a circle, the first."""
-    redirects = summary.redirects
-    inner = {redirect.target for redirect in redirects.values()}
-    circles: set[str] = set()
+def chains(
+    redirects: Mapping[str, Redirect], linked: Container[str]
+) -> Iterator[RedirectChain]:
+    """The redirects that are `linked`, with those that follow them."""
     for url, redirect in redirects.items():
-        hops, _ = follow(url, redirects)
-        if url in circles or (url in inner and url not in hops):
-            continue
-        if url in hops:
-            circles.update(hops)
-        steps = [redirect, *(redirects[hop] for hop in hops[:-1])]
-        permanent = all(step.permanent for step in steps)
-        yield RedirectChain(url, redirect.status, permanent, hops)
+        if url in linked:
+            hops, _ = follow(url, redirects)
+            steps = [redirect, *(redirects[hop] for hop in hops[:-1])]
+            permanent = all(step.permanent for step in steps)
+            yield RedirectChain(url, redirect.status, permanent, hops)

@@ -53,7 +53,8 @@ class Report:
 
     @property
     def chains(self) -> Iterator[RedirectChain]:
-        return chains(self.summary)
+        """The redirects that a page links to, or that were seeds."""
+        return chains(self.summary.redirects, self.broken.linked_redirects)
 
     @property
     def robots(self) -> int:

@@ -37,10 +37,12 @@ def broken_links(report: Report, *, everything: bool) -> Iterator[str]:
         if link.reason != status_in_words(link.status):
             yield f"      {printable(link.reason)}"
         pages = broken.pages(number)
-        for page in pages if everything else pages[:_PAGES]:
+        # A line that stands for one page is no shorter than that page.
+        shown = len(pages) if everything or len(pages) <= _PAGES + 1 else _PAGES
+        for page in pages[:shown]:
             yield f"      on {printable(page)}"
-        if not everything and len(pages) > _PAGES:
-            yield f"      and {counted(len(pages) - _PAGES, 'more page')}"
+        if shown < len(pages):
+            yield f"      and {grouped(len(pages) - shown)} more; --all shows them"
         if link.seed:
             yield "      it was given as a seed"
     yield from _more(len(broken), everything)
