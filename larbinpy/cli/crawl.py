@@ -30,7 +30,7 @@ from larbinpy.console.text import grouped, roughly, size
 from larbinpy.crawl.crawl import Crawl
 from larbinpy.exit_status import BROKEN_LINKS, Ending
 from larbinpy.observe.report.formats import Report
-from larbinpy.observe.report.text import broken_links, counted, left_out
+from larbinpy.observe.report.text import broken_links, left_out
 from larbinpy.outcome import Outcome, Trait, having
 from larbinpy.output.report import write_report
 from larbinpy.storage.state import Start, State
@@ -153,10 +153,12 @@ def _report_links(folder: str) -> bool:
     """Print the broken links of a link check; return whether there are any."""
     report = Report(Path(folder))
     outcomes = report.summary.outcomes
-    checked = report.summary.urls - report.robots - outcomes[Outcome.PRIVATE_ADDRESS.value]
+    urls = report.summary.urls
+    checked = urls - report.robots - outcomes[Outcome.PRIVATE_ADDRESS.value]
+    share = grouped(urls) if checked == urls else f"{grouped(checked)} of {grouped(urls)}"
     lines = [
         *broken_links(report, everything=True),
-        f"{counted(checked, 'URL')} checked",
+        f"{share} URL{'' if urls == 1 else 's'} checked",
         *left_out(report),
     ]
     sys.stdout.writelines(f"{line}\n" for line in lines)

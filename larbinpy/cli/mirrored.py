@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from larbinpy.config import Config
-from larbinpy.console.text import printable, size
+from larbinpy.console.text import counted, printable, size
 from larbinpy.exit_status import INCOMPLETE, Ending
 from larbinpy.outcome import in_words
 from larbinpy.output.mirror.account import Account, Failure, Kind
@@ -36,9 +36,10 @@ def conclude(config: Config, report: dict[str, Any], file: str | None) -> int:
     """
     code = int(report["exit_code"])
     if code != Ending.NOTHING.code:  # the crawl has printed the reasons
+        pages = "1 page" if report["success"] == 1 else f"{report['success']} pages and files"
         click.echo(
-            f"{report['stop_reason']}: {report['success']} pages and files of "
-            f"{report['sites']} sites, {size(report['bytes_received'])} in {report['elapsed_s']} s"
+            f"{report['stop_reason']}: {pages} of {counted(report['sites'], 'site')}, "
+            f"{size(report['bytes_received'])} in {report['elapsed_s']} s"
         )
     if (Path(config.output_dir) / NAME).exists():  # not with another outputMode
         with closing(Catalog(config.output_dir)) as catalog:

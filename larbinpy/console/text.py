@@ -49,6 +49,11 @@ def grouped(number: float) -> str:
     return f"{number:.1f}"
 
 
+def counted(number: int, noun: str) -> str:
+    """The number with its noun, in the plural unless it is 1."""
+    return f"{grouped(number)} {noun}{'' if number == 1 else 's'}"
+
+
 def size(count: float) -> str:
     """A number of bytes in decimal units: ``1.2 MB``."""
     for unit in ("B", "kB", "MB", "GB"):

@@ -92,7 +92,7 @@ class Assembly:
         self._open_disk(state, own_output)
         self._open_ports(progress, terminal)
         # From here on the state of an earlier crawl is changed.
-        self._on_disk.take_up(self._start, seeds, around.clock())
+        self._on_disk.take_up(seeds, around.clock())
         self.notes = self._resumed() if self._start is Start.RESUME else []
         self.reserve = Reserve(Path(config.state_dir) / "reserve")
         around.closing.callback(self.reserve.release)
@@ -174,6 +174,7 @@ class Assembly:
             },
             own_output,
             self.stats,
+            self._start,
             poller=around.poller,
             clock=around.clock,
             wall=around.wall,

@@ -98,19 +98,29 @@ class NoLinkRecord(_NoLinkNotes, SavedPart):
 
 
 class LinkRecord(Journal):
-    """Appends to the record at `path`. Raises `UserError` if that is another file."""
+    """Appends to the record at `path`.
 
-    def __init__(self, path: Path) -> None:
+    Raises `UserError` if that is another file, unless `discard`: then `clear` removes its content.
+    """
+
+    def __init__(self, path: Path, *, discard: bool = False) -> None:
         file = AppendFile(path)
         super().__init__(file)
         try:
             if file.size < _HEADER:
                 self.clear()
             else:
-                self._begin(file.read(_HEADER, 0))
+                self._open(file.read(_HEADER, 0), discard)
         except BaseException:
             file.close()
             raise
+
+    def _open(self, header: bytes, discard: bool) -> None:
+        try:
+            self._begin(header)
+        except UserError:
+            if not discard:
+                raise
 
     def _begin(self, header: bytes) -> None:
         self._hash, self._sync = _read_header(header, self._file.name)

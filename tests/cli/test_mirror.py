@@ -92,7 +92,7 @@ def test_a_site_is_mirrored_and_then_refreshed(world: World) -> None:
     site.asked.clear()
     second = world.larbinpy(*mirror(world, web.url()))
     assert second.process.returncode == 0, second.err
-    assert "42 pages and files of 1 sites," in second.out
+    assert "42 pages and files of 1 site," in second.out
     assert "0 new, 0 changed, 42 unchanged, 0 gone\n" in second.out
     assert len(site.asked) == PAGES + 4  # with robots.txt and the dead link
     assert files(world) == before

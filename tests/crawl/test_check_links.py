@@ -114,7 +114,8 @@ def test_what_is_broken_is_found_and_nothing_else(site: Web, world: World) -> No
     assert f"  404 {site.url('/gone')}" in lines
     assert f"      on {site.url('/')}" in lines
     at = lines.index("Left out:")
-    assert lines[at - 1].endswith(" URLs checked")
+    urls = json.loads(found.out)["urls"]
+    assert lines[at - 1] == f"{urls - 1} of {urls} URLs checked"
     assert lines[at + 1].split(maxsplit=1) == ["1", "by robots.txt"]
     assert not world.out.exists()
 

@@ -268,3 +268,14 @@ def test_auto_refuses_a_damaged_state(chain: Web, crawl: Worlds) -> None:
     (first.folder / "state/state.json").write_text("{")
     with pytest.raises(StateError, match=r"damaged.*--scratch"):
         crawl(*CHAIN, folder=first.folder, start=Start.AUTO, seeds=SEED)
+
+
+def test_scratch_discards_whatever_the_state_is(chain: Web, crawl: Worlds) -> None:
+    """Each file in turn is one that this version cannot read."""
+    first = crawl(*CHAIN, "limitPage 4", seeds=SEED)
+    names = [path.name for path in (first.folder / "state").iterdir() if path.is_file()]
+    assert {"links.bin", "state.json", "crawl.jsonl"} <= set(names)
+    for name in names:
+        (first.folder / "state" / name).write_bytes(b"another version" * 9)
+        again = crawl(*CHAIN, folder=first.folder, start=Start.SCRATCH, seeds=SEED)
+        assert (again.code, len(again.fetched)) == (0, 10), name

@@ -1,9 +1,11 @@
 """Whole crawls of webs that mean harm: each URL has one fate, and nothing else happens."""
 
+import json
 import os
 import re
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 from collections import Counter
@@ -156,7 +158,7 @@ def test_deep_and_odd_markup_is_read(hostile: Hostile) -> None:
 
 
 def test_credentials_go_nowhere(world: World) -> None:
-    """V5: user name and password of a seed are not sent, passed on, or written down."""
+    """V5: the login of a seed is for its origin alone, and in one file that only we may read."""
 
     def pages(asked: Asked) -> list[Step]:
         elsewhere = f"http://u:secret@other.test:{web.port}/landed"
@@ -178,8 +180,11 @@ def test_credentials_go_nowhere(world: World) -> None:
     for word in (b"secret", b"user:", b"uthorization", b"ookie", b"eferer"):
         assert not any(word in head.partition(b"User-Agent")[2] for head in heads), word
     assert [fate["outcome"] for fate in world.fates][:4] == ["err30X"] * 4
+    kept = world.folder / "state" / "logins.json"
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert json.loads(kept.read_bytes()) == {f"http://first.test:{web.port}": "user:secret"}
     for path in world.folder.rglob("*"):
-        assert path.is_dir() or b"secret" not in path.read_bytes(), path
+        assert path == kept or path.is_dir() or b"secret" not in path.read_bytes(), path
     assert "secret" not in crawler.out + crawler.err
 
 

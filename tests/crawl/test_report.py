@@ -177,7 +177,7 @@ def test_the_text_shows_each_broken_link_with_its_pages(site: Web, crawl: Worlds
 def test_long_lists_are_bounded_unless_all_is_asked_for(web: Web, crawl: Worlds) -> None:
     web.page("a.test/", *(f"/gone/{n}" for n in range(25)), *(f"/page/{n}" for n in range(7)))
     for n in range(7):
-        # With the start page, eight and six pages: a line for one page would be no shorter than that page.
+        # With the start page, eight and six pages. A line for one page would be no shorter.
         web.page(f"a.test/page/{n}", "/gone/0", *(["/gone/1"] if n < 5 else []))
     world = crawl("retryWait 0")
     report = Report(world.folder / "state")

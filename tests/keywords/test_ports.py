@@ -50,7 +50,7 @@ def test_the_metrics_of_a_crawl_are_right(web: Web, crawl: Worlds, port: int) ->
     client = Client(crawl, port, *request("/metrics"))
     said = visit(web, crawl, client, f"httpPort {port}", "outputMode stats")
     samples = promlint.read(said.partition(b"\r\n\r\n")[2].decode())
-    assert samples["larbinpy_success_total", ()] == 1
+    assert samples["larbinpy_pages_total", ()] == 1
     # A robots.txt and a page, at least.
     assert samples["larbinpy_fetch_duration_seconds_count", ()] >= 2
     assert samples["larbinpy_loop_lag_seconds_count", ()] >= 2

@@ -109,6 +109,16 @@ def test_another_file_is_refused_and_kept(path: Path, foreign: bytes) -> None:
     assert path.read_bytes() == foreign
 
 
+def test_another_file_that_is_discarded_is_written_anew(path: Path) -> None:
+    path.write_bytes(b"x" * 40)
+    record = LinkRecord(path, discard=True)
+    assert path.read_bytes() == b"x" * 40
+    record.clear()
+    write(record)
+    record.close()
+    assert read(path) == PAGES
+
+
 def test_a_torn_header_is_written_anew(path: Path) -> None:
     path.write_bytes(b"larbinpy lin")
     record = LinkRecord(path)

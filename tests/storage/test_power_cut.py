@@ -298,14 +298,14 @@ def parts_on_disk(folder: Path, mode: str, start: Start) -> Iterator[OnDisk]:
         frontier = make_frontier(folder / "state")
         stats = Stats(0.0, WALL)
         parts = OnDisk(
-            *(config, state, frontier, Logins(folder / "state"), {}, None, stats),
+            *(config, state, frontier, Logins(folder / "state"), {}, None, stats, start),
             poller=poller,
             clock=lambda: 0.0,
             wall=lambda: WALL,
             tuning=tuning,
             closing=closing,
         )
-        parts.take_up(start, [], 0.0)
+        parts.take_up([], 0.0)
         yield parts
 
 

@@ -53,6 +53,7 @@ class OnDisk:
         values: Mapping[str, SavedValue],
         own_output: Output | None,
         stats: Stats,
+        start: Start,
         *,
         poller: Poller,
         clock: Clock,
@@ -61,6 +62,7 @@ class OnDisk:
         closing: ExitStack,
     ) -> None:
         self._state = state
+        self._start = start
         self._frontier = frontier
         self._logins = logins
         self.output = open_outputs(config, own_output, wall, tuning.warc_file_size)
@@ -68,8 +70,11 @@ class OnDisk:
         folder = Path(config.state_dir)
         self.log = CrawlLog(folder / "crawl.jsonl")
         closing.callback(_close_after_all, self.log)
-        record = LinkRecord if config.keep_links else NoLinkRecord
-        self.links = record(folder / NAME)
+        self.links = (
+            LinkRecord(folder / NAME, discard=start is Start.SCRATCH)
+            if config.keep_links
+            else NoLinkRecord(folder / NAME)
+        )
         closing.callback(_close_after_all, self.links)
         fold = Folding(config.drop_parameters).fold
         self.link_notes: LinkNotes = FoldedLinkNotes(self.links, fold)
@@ -85,11 +90,11 @@ class OnDisk:
         self._saved = saved_by(frontier, self.journals, self.output, syncing, logins, values)
         self.saving = Saving(Checkpoints(state, self._saved, every), stats, clock)
 
-    def take_up(self, start: Start, seeds: Iterable[str], now: float) -> None:
+    def take_up(self, seeds: Iterable[str], now: float) -> None:
         """Delete the state of an earlier crawl, or continue it; then queue `seeds`."""
-        if start is Start.SCRATCH:
+        if self._start is Start.SCRATCH:
             self._state.clear(self._saved)
-        if start is Start.RESUME:
+        if self._start is Start.RESUME:
             self._frontier.resume(now, ended=self._state.load(self._saved, now))
         else:
             self.output.refresher.begin()

@@ -181,9 +181,7 @@ def follow(url: str, redirects: Mapping[str, Redirect]) -> tuple[tuple[str, ...]
     return tuple(hops), ""
 
 
-def chains(
-    redirects: Mapping[str, Redirect], linked: Container[str]
-) -> Iterator[RedirectChain]:
+def chains(redirects: Mapping[str, Redirect], linked: Container[str]) -> Iterator[RedirectChain]:
     """The redirects that are `linked`, with those that follow them."""
     for url, redirect in redirects.items():
         if url in linked:

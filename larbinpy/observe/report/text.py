@@ -5,7 +5,7 @@ from heapq import nlargest
 from itertools import islice
 from typing import TypeVar
 
-from larbinpy.console.text import grouped, printable, roughly, size
+from larbinpy.console.text import counted, grouped, printable, roughly, size
 from larbinpy.observe.report.broken import RedirectChain
 from larbinpy.observe.report.formats import Report
 from larbinpy.observe.report.log_summary import SiteCount
@@ -134,11 +134,6 @@ def left_out(report: Report) -> Iterator[str]:
 def _more(count: int, everything: bool) -> Iterator[str]:
     if not everything and count > _SHOWN:
         yield f"  and {grouped(count - _SHOWN)} more; --all shows them"
-
-
-def counted(number: int, noun: str) -> str:
-    """The number with its noun, in the plural unless it is 1."""
-    return f"{grouped(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def _time(ts: str) -> str:

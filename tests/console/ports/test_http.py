@@ -73,7 +73,7 @@ def get(
         ("/?span=hour", b"text/html; charset=utf-8", b'aria-current="true">hour</a>'),
         ("/icon.svg", b"image/svg+xml", b"<svg"),
         ("/status.json", b"application/json", b'"totals":'),
-        ("/metrics", b"text/plain; version=0.0.4; charset=utf-8", b"larbinpy_pages_total 48213"),
+        ("/metrics", b"text/plain; version=0.0.4; charset=utf-8", b"larbinpy_pages_total 44907"),
     ],
 )
 def test_addresses(path: str, kind: bytes, part: bytes) -> None:

@@ -19,7 +19,8 @@ def labelled(samples: Any, name: str) -> Any:
 
 def test_every_figure_is_there() -> None:
     samples = read(metrics.render(snapshot()))
-    assert samples["larbinpy_pages_total", ()] == 48213
+    assert samples["larbinpy_pages_total", ()] == 44907
+    assert samples["larbinpy_replies_total", ()] == 48213
     assert samples["larbinpy_received_bytes_total", ()] == 1893441278
     assert samples["larbinpy_outcomes_total", (("outcome", "err40X"),)] == 1893
     assert samples["larbinpy_queue_urls", (("queue", "ordinary"),)] == 301776
