@@ -128,6 +128,8 @@ class Fate:
     #: Which try this was, from 1; 0 if no request was made.
     attempt: int
     detail: str = ""
+    #: Needed to show a page (requisites).
+    requisite: bool = False
 
     @classmethod
     def of(cls, page: Page, wall: float) -> "Fate":
@@ -146,14 +148,17 @@ class Fate:
             ms=page.ms,
             attempt=url.attempt,
             detail=page.detail,
+            requisite=url.requisite,
         )
 
     def as_dict(self) -> dict[str, object]:
-        """Return the fields by name, without an empty detail."""
+        """Return the fields by name, without an empty detail, `requisite` only if it is true."""
         # dataclasses.asdict copies deeply: a millisecond for the fates of a status page.
         values = dict(zip(_NAMES, _values(self), strict=True))
         if not self.detail:
             del values["detail"]
+        if not self.requisite:
+            del values["requisite"]
         return values
 
 

@@ -26,6 +26,7 @@ from larbinpy.crawl.link_check import CheckIntake, CheckRequests, LinkCheck
 from larbinpy.crawl.media_types import Types
 from larbinpy.crawl.own_plug import LinkFilter, RequestChanger
 from larbinpy.crawl.ports import Ports
+from larbinpy.crawl.put_back import PutBack
 from larbinpy.crawl.requests import ChangedRequests, Requests
 from larbinpy.crawl.resources.display import Display
 from larbinpy.crawl.resources.network import Network, permitting
@@ -94,6 +95,8 @@ class Assembly:
         # From here on the state of an earlier crawl is changed.
         self._on_disk.take_up(seeds, around.clock())
         self.notes = self._resumed() if self._start is Start.RESUME else []
+        if start is not self._start is Start.SCRATCH:
+            self.notes.append(f"{config.state_dir}: replaces a crawl that got no reply at all")
         self.reserve = Reserve(Path(config.state_dir) / "reserve")
         around.closing.callback(self.reserve.release)
         self._make_loop()
@@ -130,8 +133,11 @@ class Assembly:
 
     def _make_saved_values(self, fixed: Collection[str]) -> None:
         """Make the objects beside the frontier that the state has values of."""
-        clock, network = self._around.clock, self._network
+        clock, network, folder = self._around.clock, self._network, Path(self._config.state_dir)
         self.totals = Totals(self.stats, self.frontier.view, network.resolver, clock=clock)
+        self._put_back = PutBack(
+            self._config, folder, self.frontier, self.totals, self._around.wall
+        )
         self._settings = LiveSettings(
             self._config,
             fixed,
@@ -155,7 +161,7 @@ class Assembly:
                     "inputPort, and give the command resume to larbinpy console"
                 )
             notes.append("still paused; the command resume of larbinpy console continues")
-        notes += self._settings.notes
+        notes += [*self._settings.notes, *self._on_disk.notes]
         if not self.frontier.owed:
             notes.append(f"{folder}: this crawl is finished; --scratch starts anew")
         return notes
@@ -167,7 +173,9 @@ class Assembly:
             state,
             self.frontier,
             self.logins,
+            self._put_back,
             {
+                "put_back": self._put_back,
                 "totals": self.totals,
                 "paused": SavedPause(self.mode),
                 "settings": self._settings,

@@ -29,7 +29,7 @@ class Admission:
         self.use(folding)
         #: Links left out or already seen, by outcome, since the start.
         self.refused: Counter[Outcome] = Counter()
-        #: Whether seeds were taken that had been seen, so that a URL may end twice.
+        #: Whether URLs were queued that had been seen, so that one may end twice.
         self.has_repeats = False
 
     def __repr__(self) -> str:

@@ -127,6 +127,12 @@ class Frontier:
         self._sequencer.put(url)
         return None
 
+    def put_back(self, url: Url) -> None:
+        """Queue a URL again whose outcome was decided in an earlier run."""
+        self._admission.has_repeats = True
+        self._sequencer.put(url)
+        self._store.spill()
+
     def admit(
         self, parent: Url, links: Sequence[Link], now: float, *, redirect: bool = False
     ) -> list[str]:

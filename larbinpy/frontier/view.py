@@ -118,7 +118,7 @@ class FrontierView:
 
     @property
     def has_repeats(self) -> bool:
-        """Whether seeds were taken that had been seen, so that a URL may end twice."""
+        """Whether URLs were queued that had been seen, so that one may end twice."""
         return self._admission.has_repeats
 
     @property

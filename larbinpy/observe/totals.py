@@ -81,6 +81,10 @@ class Totals(SavedValue):
         counted = self.counts()["outcomes"]
         return Counter({outcome: counted[outcome.value] for outcome in Outcome})
 
+    def put_back(self, outcome: str) -> None:
+        """Uncount a URL that had this outcome in an earlier run, and is queued again."""
+        self._before["outcomes"][outcome] -= 1
+
     def describe_run(self) -> dict[str, object]:
         """This run alone, as the snapshot shows it: limitPage and limitTime count its numbers."""
         stats = self._stats
@@ -107,6 +111,12 @@ class Totals(SavedValue):
             str(group): Counter({str(name): int(count) for name, count in counts.items()})
             for group, counts in value["counts"].items()
         }
+
+
+def unanswered(counts: Mapping[str, Mapping[str, int]]) -> bool:
+    """Whether no request of a crawl got a reply, by the counts of its totals."""
+    replies = counts["totals"].get("pages", 0) + counts["robots"].get("fetched", 0)
+    return replies == 0
 
 
 def _by_name(outcomes: Counter[Outcome]) -> Counter[str]:

@@ -22,6 +22,8 @@ def line(fate: Fate) -> bytes:
     )
     if fate.detail:
         text += f', "detail": {quoted(fate.detail)}'
+    if fate.requisite:
+        text += ', "requisite": true'
     return text.encode("ascii") + b"}\n"
 
 

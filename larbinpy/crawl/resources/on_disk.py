@@ -8,6 +8,7 @@ from typing import Any
 
 from larbinpy._version import __version__
 from larbinpy.config import Config
+from larbinpy.crawl.put_back import PutBack
 from larbinpy.crawl.resources.surroundings import Tuning
 from larbinpy.crawl.saving import Saving
 from larbinpy.crawl.sites.logins import Logins
@@ -15,6 +16,7 @@ from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.scope.folding import Folding
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
+from larbinpy.observe.totals import unanswered
 from larbinpy.output import Output
 from larbinpy.output.link_record import (
     NAME,
@@ -32,6 +34,7 @@ from larbinpy.stats.counters import Stats
 from larbinpy.storage.checkpoints import Checkpoints
 from larbinpy.storage.journal import Journal
 from larbinpy.storage.state import Disk, Saved, SavedPart, SavedValue, Start, State, StateError
+from larbinpy.storage.store import owed_urls
 from larbinpy.storage.syncing import Syncing
 
 NO_VALUES: Mapping[str, SavedValue] = MappingProxyType({})
@@ -50,6 +53,7 @@ class OnDisk:
         state: State,
         frontier: Frontier,
         logins: Logins,
+        put_back: PutBack,
         values: Mapping[str, SavedValue],
         own_output: Output | None,
         stats: Stats,
@@ -65,6 +69,7 @@ class OnDisk:
         self._start = start
         self._frontier = frontier
         self._logins = logins
+        self._put_back = put_back
         self.output = open_outputs(config, own_output, wall, tuning.warc_file_size)
         closing.callback(self.output.close)
         folder = Path(config.state_dir)
@@ -88,6 +93,8 @@ class OnDisk:
         closing.callback(syncing.wait)
         every = tuning.checkpoint_can_reload if config.can_reload else tuning.checkpoint
         self._saved = saved_by(frontier, self.journals, self.output, syncing, logins, values)
+        #: Lines about URLs of earlier runs that are queued again.
+        self.notes: list[str] = []
         self.saving = Saving(Checkpoints(state, self._saved, every), stats, clock)
 
     def take_up(self, seeds: Iterable[str], now: float) -> None:
@@ -96,6 +103,7 @@ class OnDisk:
             self._state.clear(self._saved)
         if self._start is Start.RESUME:
             self._frontier.resume(now, ended=self._state.load(self._saved, now))
+            self.notes = self._put_back.run()
         else:
             self.output.refresher.begin()
         for url in seeds:
@@ -161,8 +169,9 @@ def saved_by(
 def locked(folder: Path, start: Start, closing: ExitStack) -> tuple[State, Start]:
     """Lock a state folder; return it with `start`, which is not AUTO any more.
 
-    Raises StateError if another process uses the folder, or if it holds a crawl and `start` does
-    not say what to do with that.
+    A crawl that got no reply and owes nothing does not stand in the way of another: REFUSE becomes
+    SCRATCH. Raises StateError if another process uses the folder, or if it holds another crawl and
+    `start` does not say what to do with that.
     """
     state = State(folder)
     closing.callback(state.unlock)
@@ -170,10 +179,22 @@ def locked(folder: Path, start: Start, closing: ExitStack) -> tuple[State, Start
     if start is Start.AUTO:
         start = Start.RESUME if state.exists else Start.REFUSE
     if start is Start.REFUSE and state.exists:
+        if _came_to_nothing(state):
+            return state, Start.SCRATCH
         raise StateError(
             f"{folder}: holds a crawl already; --resume continues it, --scratch deletes it"
         )
     return state, start
+
+
+def _came_to_nothing(state: State) -> bool:
+    """Whether the saved crawl got no reply at all, and owes nothing; False if it is damaged."""
+    try:
+        with state.reading() as manifest:
+            counts = manifest["totals"]["counts"]
+            return unanswered(counts) and next(owed_urls(state), None) is None
+    except StateError:
+        return False
 
 
 def _close_after_all(journal: Journal | NoLinkRecord) -> None:

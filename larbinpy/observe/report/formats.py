@@ -31,10 +31,11 @@ class Report:
         logs = LogFiles(folder)
         self.folder = logs.folder
         self.summary = LogSummary()
-        started, counts = self._read_totals()
+        started, counts, put_back = self._read_totals()
         for line in logs.lines():
-            # A log that was rotated away may be that of an earlier crawl (--scratch).
-            if str(line["ts"]) >= started:
+            # A log that was rotated away may be that of an earlier crawl (--scratch). URLs that
+            # were queued again have another line, or will have one.
+            if str(line["ts"]) >= put_back.get(str(line["outcome"]), started):
                 self.summary.add(line)
         self.summary.finish()
         self.broken = BrokenLinks(self.summary)
@@ -61,15 +62,19 @@ class Report:
         """URLs that robots.txt forbids."""
         return sum(self.summary.outcomes[outcome] for outcome in _ROBOTS)
 
-    def _read_totals(self) -> tuple[str, dict[str, Counter[str]]]:
-        """The second when the crawl began, and its counts, as it saved them last; empty if not."""
+    def _read_totals(self) -> tuple[str, dict[str, Counter[str]], dict[str, str]]:
+        """The second when the crawl began, and its counts, as it saved them last; empty if not.
+
+        And for outcomes the time before which all URLs with that outcome were queued again.
+        """
         try:
             with State(self.folder).reading() as manifest:
                 totals = manifest["totals"]
                 counts = {str(name): Counter(some) for name, some in totals["counts"].items()}
-                return timestamp(float(totals["started"]) - 1).rstrip("Z"), counts
+                put_back = dict(manifest.get("put_back", {}).get("until", {}))
+                return timestamp(float(totals["started"]) - 1).rstrip("Z"), counts, put_back
         except StateError:
-            return "", {}
+            return "", {}, {}
 
 
 def _rejecting(rules: Counter[str]) -> Counter[str]:

@@ -1,0 +1,111 @@
+"""URLs of earlier runs that are queued again at a resume, because what ended them has changed.
+
+They are read from the crawl log: those that a limit by site ended, once a limit is raised or
+removed; and all URLs of a crawl that owes nothing and never got a reply, for instance because
+allowPrivate was off. It is done before the first checkpoint of the run. That saves the queues and
+the time up to which the log was read together, so after a kill no URL is lost or queued twice.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from larbinpy.config import Config
+from larbinpy.frontier.frontier import Frontier
+from larbinpy.loop.clock import Clock
+from larbinpy.observe.report.log_files import LogFiles
+from larbinpy.observe.totals import Totals, unanswered
+from larbinpy.outcome import Outcome
+from larbinpy.page import timestamp
+from larbinpy.storage.state import SavedValue
+from larbinpy.url import Url
+
+_LIMITS = ("limit_page_by_site", "limit_bytes_by_site")
+
+
+class PutBack(SavedValue):
+    """Queues URLs of the log again. `folder` is that of the state."""
+
+    def __init__(
+        self, config: Config, folder: Path, frontier: Frontier, totals: Totals, wall: Clock
+    ) -> None:
+        self._folder = folder
+        self._frontier = frontier
+        self._totals = totals
+        self._wall = wall
+        self._limits = _limits(config)
+        # The limits of the last run; None if they are not known.
+        self._before: dict[str, Any] | None = None
+        # Outcome -> the time before which all URLs with it were queued again.
+        self._until: dict[str, str] = {}
+
+    def __repr__(self) -> str:
+        return f"<PutBack {self._limits} {self._until}>"
+
+    def run(self) -> list[str]:
+        """Queue the URLs of a loaded crawl that may be fetched now; return lines about them."""
+        outcomes = self._totals.outcomes
+        if not self._frontier.owed and unanswered(self._totals.counts()):
+            number = self._queue({outcome.value for outcome in Outcome})
+            return [f"no URL got a reply before; tried again: {number}"] if number else []
+        if outcomes[Outcome.SITE_LIMIT] and _raised(self._before, self._limits):
+            number = self._queue({Outcome.SITE_LIMIT.value})
+            return [f"limits by site have changed; URLs queued again: {number}"]
+        return []
+
+    def _queue(self, outcomes: Collection[str]) -> int:
+        now, number = timestamp(self._wall(), "milliseconds"), 0
+        for fate in self._ended(outcomes):
+            outcome, via = str(fate["outcome"]), fate["via"]
+            self._frontier.put_back(
+                Url(
+                    str(fate["url"]),
+                    int(fate["depth"]),
+                    via=None if via is None else str(via),
+                    seed=via is None,
+                    requisite=bool(fate.get("requisite")),
+                )
+            )
+            self._totals.put_back(outcome)
+            number += 1
+        self._until |= dict.fromkeys(outcomes, now)
+        return number
+
+    def _ended(self, outcomes: Collection[str]) -> Iterator[Mapping[str, Any]]:
+        """The lines of the log with one of `outcomes` that were not put back before."""
+        # A log that was rotated away may be that of an earlier crawl (--scratch).
+        began = timestamp(self._totals.started - 1).rstrip("Z")
+        for fate in LogFiles(self._folder).lines():
+            outcome = str(fate["outcome"])
+            if outcome in outcomes and str(fate["ts"]) >= self._until.get(outcome, began):
+                yield fate
+
+    # As a part of the state:
+
+    def cut(self, now: float, *, ended: bool) -> dict[str, Any]:
+        return {"limits": self._limits, "until": dict(self._until)}
+
+    def load(self, value: Mapping[str, Any], now: float) -> None:
+        self._before = dict(value["limits"])
+        self._until = {str(name): str(time) for name, time in dict(value["until"]).items()}
+
+
+def _limits(config: Config) -> dict[str, Any]:
+    """The limits by site in a configuration, JSON-able: the crawl's own, and those of blocks."""
+    return {
+        "own": [getattr(config, name) for name in _LIMITS],
+        "blocks": [
+            [block.pattern.show(), each.row.keyword, each.value]
+            for block in config.site_blocks
+            for each in block.values
+            if each.row.attribute in _LIMITS
+        ],
+    }
+
+
+def _raised(before: Mapping[str, Any] | None, limits: Mapping[str, Any]) -> bool:
+    """Whether a limit may be higher than before, or gone."""
+    if before is None or before["blocks"] != limits["blocks"]:
+        return True
+    pairs = zip(before["own"], limits["own"], strict=True)
+    return any(old and (not new or new > old) for old, new in pairs)
