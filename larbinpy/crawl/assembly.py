@@ -93,8 +93,10 @@ class Assembly:
         self._open_disk(state, own_output)
         self._open_ports(progress, terminal)
         # From here on the state of an earlier crawl is changed.
-        self._on_disk.take_up(seeds, around.clock())
-        self.notes = self._resumed() if self._start is Start.RESUME else []
+        self._on_disk.take_up(around.clock())
+        put_back = self._put_back.run() if self._start is Start.RESUME else []
+        self._on_disk.seed(seeds)
+        self.notes = self._resumed() + put_back if self._start is Start.RESUME else []
         if start is not self._start is Start.SCRATCH:
             self.notes.append(f"{config.state_dir}: replaces a crawl that got no reply at all")
         self.reserve = Reserve(Path(config.state_dir) / "reserve")
@@ -161,7 +163,7 @@ class Assembly:
                     "inputPort, and give the command resume to larbinpy console"
                 )
             notes.append("still paused; the command resume of larbinpy console continues")
-        notes += [*self._settings.notes, *self._on_disk.notes]
+        notes += self._settings.notes
         if not self.frontier.owed:
             notes.append(f"{folder}: this crawl is finished; --scratch starts anew")
         return notes
@@ -173,7 +175,6 @@ class Assembly:
             state,
             self.frontier,
             self.logins,
-            self._put_back,
             {
                 "put_back": self._put_back,
                 "totals": self.totals,

@@ -94,7 +94,7 @@ def test_requisites_that_a_limit_stopped_return_as_requisites(
     folder = tmp_path / "again"
     web.put("a.test/", Answer(b"<img src=/1.png><img src=/2.png>"))
     for n in (1, 2):
-        web.put(f"a.test/{n}.png", Answer(b"png", [("Content-Type", "image/png")]))
+        web.put(f"a.test/{n}.png", Answer(b"png", "image/png"))
     crawl("limitPageBySite 2", "requisites site", folder=folder)
     world = crawl("requisites site", folder=folder, start=Start.RESUME, seeds=())
     assert world.fetched == {"a.test/", "a.test/1.png", "a.test/2.png"}

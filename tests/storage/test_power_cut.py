@@ -305,7 +305,7 @@ def parts_on_disk(folder: Path, mode: str, start: Start) -> Iterator[OnDisk]:
             tuning=tuning,
             closing=closing,
         )
-        parts.take_up([], 0.0)
+        parts.take_up(0.0)
         yield parts
 
 

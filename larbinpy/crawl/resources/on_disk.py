@@ -8,7 +8,6 @@ from typing import Any
 
 from larbinpy._version import __version__
 from larbinpy.config import Config
-from larbinpy.crawl.put_back import PutBack
 from larbinpy.crawl.resources.surroundings import Tuning
 from larbinpy.crawl.saving import Saving
 from larbinpy.crawl.sites.logins import Logins
@@ -53,7 +52,6 @@ class OnDisk:
         state: State,
         frontier: Frontier,
         logins: Logins,
-        put_back: PutBack,
         values: Mapping[str, SavedValue],
         own_output: Output | None,
         stats: Stats,
@@ -69,7 +67,6 @@ class OnDisk:
         self._start = start
         self._frontier = frontier
         self._logins = logins
-        self._put_back = put_back
         self.output = open_outputs(config, own_output, wall, tuning.warc_file_size)
         closing.callback(self.output.close)
         folder = Path(config.state_dir)
@@ -93,20 +90,20 @@ class OnDisk:
         closing.callback(syncing.wait)
         every = tuning.checkpoint_can_reload if config.can_reload else tuning.checkpoint
         self._saved = saved_by(frontier, self.journals, self.output, syncing, logins, values)
-        #: Lines about URLs of earlier runs that are queued again.
-        self.notes: list[str] = []
         self.saving = Saving(Checkpoints(state, self._saved, every), stats, clock)
 
-    def take_up(self, seeds: Iterable[str], now: float) -> None:
-        """Delete the state of an earlier crawl, or continue it; then queue `seeds`."""
+    def take_up(self, now: float) -> None:
+        """Delete the state of an earlier crawl, or continue it."""
         if self._start is Start.SCRATCH:
             self._state.clear(self._saved)
         if self._start is Start.RESUME:
             self._frontier.resume(now, ended=self._state.load(self._saved, now))
-            self.notes = self._put_back.run()
         else:
             self.output.refresher.begin()
-        for url in seeds:
+
+    def seed(self, urls: Iterable[str]) -> None:
+        """Queue seeds, once the state is taken up."""
+        for url in urls:
             self._logins.learn(url)
             self._frontier.seed(url)
 
