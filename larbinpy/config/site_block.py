@@ -13,7 +13,7 @@ class SiteValue:
 
     row: Setting
     value: Any
-    #: Where it was set: "larbin.conf:12" or "command line".
+    #: The place where it was set: "larbin.conf:12" or "command line".
     source: str = field(default="", compare=False)
 
 
@@ -23,7 +23,7 @@ class SiteBlock:
 
     pattern: HostPattern
     values: tuple[SiteValue, ...]
-    #: Where it begins: "larbin.conf:12" or "command line".
+    #: The place where it begins: "larbin.conf:12" or "command line".
     source: str = field(default="", compare=False)
 
     def get(self, attribute: str) -> SiteValue | None:

@@ -27,14 +27,14 @@ from larbinpy.crawl.media_types import Types
 from larbinpy.crawl.own_plug import LinkFilter, RequestChanger
 from larbinpy.crawl.ports import Ports
 from larbinpy.crawl.put_back import PutBack
-from larbinpy.crawl.requests import ChangedRequests, Requests
+from larbinpy.crawl.requests import ChangedRequests, RequestMaker, Requests
 from larbinpy.crawl.resources.display import Display
 from larbinpy.crawl.resources.network import Network, permitting
 from larbinpy.crawl.resources.on_disk import OnDisk, locked
 from larbinpy.crawl.resources.surroundings import Surroundings
 from larbinpy.crawl.sites.configs import SiteConfigs
 from larbinpy.crawl.sites.logins import Logins
-from larbinpy.crawl.sites.settings import HoursListener, SiteBook
+from larbinpy.crawl.sites.settings import HoursListener, SettingsBySite
 from larbinpy.frontier.addresses.schedule import IPSites
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.lifecycle import AddressSettings, SiteLifecycle
@@ -85,8 +85,8 @@ class Assembly:
         self.disk_pause = DiskPause(around.clock)
         self.stats = Stats(around.clock(), around.wall())
         self.logins = Logins(Path(config.state_dir))
-        self._sites = SiteConfigs(config)
-        self._book = SiteBook(config, self._sites)
+        self._site_configs = SiteConfigs(config)
+        self._site_settings = SettingsBySite(config, self._site_configs)
         self._open_network()
         self._make_frontier(own_output)
         self._make_saved_values(fixed)
@@ -109,7 +109,7 @@ class Assembly:
         self._network = Network(
             config,
             self.logins,
-            self._sites,
+            self._site_configs,
             around.poller,
             around.closing,
             tuning.open_files,
@@ -126,7 +126,7 @@ class Assembly:
         self.frontier = make_frontier(
             config,
             folder,
-            self._book,
+            self._site_settings,
             tuning.is_public,
             self._around.wall(),
             tuning.frontier,
@@ -144,7 +144,7 @@ class Assembly:
             self._config,
             fixed,
             self.mode,
-            self._book,
+            self._site_settings,
             self.frontier,
             network.fetcher,
             clock=clock,
@@ -207,7 +207,7 @@ class Assembly:
             self._output,
             clock=around.clock,
             wall=around.wall,
-            site_blocks=self._book.describe,
+            site_blocks=self._site_settings.describe,
             folder=config.state_dir,
         )
         self.control = Control(
@@ -233,9 +233,11 @@ class Assembly:
         types = _make_types(config)
         scope, options = self.frontier.view.scope, network.options.of
         listeners = [*self._ports.listeners]
-        if self._book.has_hours:
-            listeners.append(HoursListener(self._book, around.wall))
-        requests = Requests(types, scope, self._sites.most_bytes, options, refresher)
+        if self._site_settings.has_hours:
+            listeners.append(HoursListener(self._site_settings, around.wall))
+        requests: RequestMaker = Requests(
+            types, scope, self._site_configs.most_bytes, options, refresher
+        )
         make_intake: Callable[..., Intake] = Intake
         if config.check_links:
             check = LinkCheck(scope.area)
@@ -244,12 +246,12 @@ class Assembly:
             requests = ChangedRequests(requests, self._changer)
         intake = make_intake(
             IntakeSettings(
-                ignores_robots=self._sites.ignores_robots,
+                ignores_robots=self._site_configs.ignores_robots,
                 no_duplicate=config.page_no_duplicate,
                 specific_search=config.specific_search,
             ),
             self.frontier,
-            lambda page: read(page, self._sites.agent(page.url.site)),
+            lambda page: read(page, self._site_configs.agent(page.url.site)),
             network.names,
             types,
             self._output,
@@ -306,7 +308,7 @@ class Assembly:
 def make_frontier(
     config: Config,
     folder: Path,
-    book: SiteBook,
+    site_settings: SettingsBySite,
     is_public: Callable[[str], bool],
     wall: float,
     sizes: FrontierSizes = DEFAULT_SIZES,
@@ -316,13 +318,13 @@ def make_frontier(
 
     See `Frontier` for `wants`.
     """
-    ip_sites = IPSites(book.waits, config.wait_by, config.pages_connexions, sizes)
+    ip_sites = IPSites(site_settings.waits, config.wait_by, config.pages_connexions, sizes)
     counts = SiteCounts(folder)
     addresses = AddressSettings(config.dns_cache_time, permitting(config, is_public))
-    sites = SiteLifecycle(book.settings_of, addresses, counts, ip_sites, sizes)
+    sites = SiteLifecycle(site_settings.of, addresses, counts, ip_sites, sizes)
     store = Store(folder)
     return Frontier(
-        _make_scope(config, book),
+        _make_scope(config, site_settings),
         Traps(TrapSettings(config.traps, config.limit_by_shape), wall),
         Folding(config.drop_parameters),
         store,
@@ -337,11 +339,11 @@ def make_frontier(
     )
 
 
-def _make_scope(config: Config, book: SiteBook) -> Scope:
+def _make_scope(config: Config, site_settings: SettingsBySite) -> Scope:
     return Scope(
         ScopeSettings(
             depth_in_site=config.depth_in_site,
-            depth_of=(lambda key: book.settings_of(key).depth) if config.site_blocks else None,
+            depth_of=(lambda key: site_settings.of(key).depth) if config.site_blocks else None,
             depth_by_site=config.depth_by_site,
             no_external_links=config.no_external_links,
             lock_site=config.lock_site,

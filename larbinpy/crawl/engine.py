@@ -14,7 +14,7 @@ from typing import Protocol
 from larbinpy.crawl.control.disk_pause import DiskPause
 from larbinpy.crawl.control.mode import Mode
 from larbinpy.crawl.intake import Intake
-from larbinpy.crawl.requests import Requests
+from larbinpy.crawl.requests import RequestMaker
 from larbinpy.crawl.resources.network import Names
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.frontier.frontier import Frontier
@@ -50,7 +50,7 @@ class Engine:
         poller: Poller,
         frontier: Frontier,
         names: Names,
-        requests: Requests,
+        requests: RequestMaker,
         fetcher: Fetcher,
         intake: Intake,
         output: ReplyListener,

@@ -14,7 +14,7 @@ from typing import Any
 
 from larbinpy.crawl.intake import Intake
 from larbinpy.crawl.media_types import any_reply
-from larbinpy.crawl.requests import Requests
+from larbinpy.crawl.requests import RequestMaker
 from larbinpy.fetch.settings import Accept, Refusal, Request
 from larbinpy.frontier.scope.seed_area import SeedArea
 from larbinpy.outcome import READABLE, Outcome
@@ -25,9 +25,8 @@ from larbinpy.url import Url
 #: Failures that the same request by GET does not change. 429 and 503 ask for fewer requests.
 _FINAL = frozenset({401, 407, 410, 429, 451, 503})
 _FIRST_BYTE = ("Range: bytes=0-0",)
-#: What is read if the server does not know ranges.
+#: Bytes that are read if the server does not know ranges.
 _ONE = 1
-
 
 #: Types that have no links, as far as the ending of a URL tells them.
 _FILES = (
@@ -56,10 +55,10 @@ class LinkCheck:
         return (_types_of_endings.guess_type(path)[0] or "").startswith(_FILES)
 
 
-class CheckRequests(Requests):
+class CheckRequests:
     """Makes the requests of a link check from ordinary ones."""
 
-    def __init__(self, requests: Requests, check: LinkCheck) -> None:
+    def __init__(self, requests: RequestMaker, check: LinkCheck) -> None:
         self._requests = requests
         self._check = check
         # One object for each object, as handles are reset for others.

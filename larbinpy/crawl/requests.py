@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Protocol
 
 from larbinpy.crawl.media_types import Types, any_reply
 from larbinpy.crawl.own_plug import RequestChanger
@@ -18,8 +19,17 @@ from larbinpy.url import Url
 ROBOTS_SIZE = MAX_SIZE + 1
 
 
+class RequestMaker(Protocol):
+    """Makes the request for a URL, at one of the addresses of its site."""
+
+    def make(self, url: Url, address: str) -> Request: ...
+
+
 class Requests:
-    """Makes requests. `most_bytes` returns the maxPageSize of a site key, `options` its options."""
+    """Makes ordinary requests.
+
+    `most_bytes` returns the maxPageSize of a site key, `options` its options.
+    """
 
     def __init__(
         self,
@@ -62,10 +72,10 @@ class Requests:
         return None if outcome is None else Refusal(outcome)
 
 
-class ChangedRequests(Requests):
-    """Requests whose options the operator's plug may change."""
+class ChangedRequests:
+    """Makes requests whose options the operator's plug may change."""
 
-    def __init__(self, requests: Requests, changer: RequestChanger) -> None:
+    def __init__(self, requests: RequestMaker, changer: RequestChanger) -> None:
         self._requests = requests
         self._changer = changer
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from larbinpy.config import Config
 from larbinpy.crawl.assembly import make_frontier
 from larbinpy.crawl.sites.configs import SiteConfigs
-from larbinpy.crawl.sites.settings import SiteBook
+from larbinpy.crawl.sites.settings import SettingsBySite
 from larbinpy.dns.address import is_public
 from larbinpy.loop.clock import clock, wall
 from larbinpy.observe.explain import explain
@@ -24,7 +24,7 @@ def explain_stopped(config: Config, text: str) -> dict[str, object]:
     state = State(folder)
     with state.at_rest(), state.reading() as manifest:
         frontier = make_frontier(
-            config, folder, SiteBook(config, SiteConfigs(config)), is_public, wall()
+            config, folder, SettingsBySite(config, SiteConfigs(config)), is_public, wall()
         )
         with closing(frontier):
             frontier.read(manifest, clock())

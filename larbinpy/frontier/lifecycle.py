@@ -15,7 +15,7 @@ from larbinpy.frontier.sites.name_requests import NameRequests
 from larbinpy.frontier.sites.named_site import Event, NamedSite, State
 from larbinpy.frontier.sites.registry import SiteRegistry
 from larbinpy.frontier.sites.robots_cache import PackedRobots
-from larbinpy.frontier.sites.robots_rules import SiteRules
+from larbinpy.frontier.sites.robots_rules import RobotsRules
 from larbinpy.frontier.sites.settings import SettingsOf
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.outcome import READABLE, UNREACHABLE, Outcome, asks_for_less, is_retried
@@ -67,7 +67,7 @@ class SiteLifecycle:
         self._ip_sites = ip_sites
         self._most_admitted = sizes.admitted
         self._most_wakes = sizes.wakes
-        self.rules = SiteRules(sizes)
+        self.rules = RobotsRules(sizes)
         self.registry = SiteRegistry(settings_of, counts, self.rules, sizes)
         self.names = NameRequests(sizes)
         self._timers: list[tuple[float, int, NamedSite]] = []

@@ -13,7 +13,7 @@ from larbinpy.storage.state import SavedValue
 
 
 class SavedSeedArea(SavedValue):
-    """What lockSite and `stay` keep to: a list of hosts, or with places a table of both."""
+    """The area that lockSite and `stay` keep to: its hosts, or with places a table of both."""
 
     def __init__(self, area: SeedArea) -> None:
         self._area = area

@@ -15,7 +15,7 @@ from larbinpy.frontier.scope.traps import Trapped, Traps
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.sites.named_site import NamedSite, State
 from larbinpy.frontier.sites.registry import SiteRegistry
-from larbinpy.frontier.sites.robots_rules import SiteRules
+from larbinpy.frontier.sites.robots_rules import RobotsRules
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.storage.seen import Seen
@@ -40,7 +40,7 @@ class FrontierView:
         sequencer: Sequencer,
         lifecycle: SiteLifecycle,
         registry: SiteRegistry,
-        rules: SiteRules,
+        rules: RobotsRules,
         ip_sites: IPSites,
         addresses: IPSiteRegistry,
         admission: Admission,

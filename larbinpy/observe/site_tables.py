@@ -39,5 +39,5 @@ def site_tables(view: FrontierView, now: float) -> dict[str, Any]:
 
 
 def _suspended_until(site: NamedSite) -> float:
-    opening = site.settings.opening
-    return max(site.until, site.next_at, opening.opens_at if opening.closed else 0.0)
+    hours = site.settings.hours
+    return max(site.until, site.next_at, hours.opens_at if hours.closed else 0.0)

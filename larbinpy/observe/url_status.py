@@ -111,12 +111,12 @@ def _until(what: str, seconds: float, why: str) -> Facts:
 
 def _ready(view: FrontierView, site: NamedSite, now: float) -> Facts:
     """The condition that a ready URL waits for."""
-    opening = site.settings.opening
-    if opening.closed:
-        hours = opening.hours.in_words()
-        left = roughly(opening.opens_at - now)
-        why = f"its site is asked {hours} only, next in {left}{_set_by(site, 'hours')}"
-        return _until("hours", opening.opens_at - now, why)
+    hours = site.settings.hours
+    if hours.closed:
+        left = roughly(hours.opens_at - now)
+        when = hours.configured.in_words()
+        why = f"its site is asked {when} only, next in {left}{_set_by(site, 'hours')}"
+        return _until("hours", hours.opens_at - now, why)
     ip_site = view.address_of(site)
     address_at = now if ip_site is None else ip_site.next_at
     until = max(site.next_at, address_at)

@@ -63,9 +63,9 @@ def _asleep(view: FrontierView, now: float) -> str:
     site = view.asleep()
     if site is None:
         return ""
-    opening = site.settings.opening
-    left = roughly(max(0.0, opening.opens_at - now))
-    return f"{_name(site.key)} is asked {opening.hours.in_words()} only, next in {left}"
+    hours = site.settings.hours
+    left = roughly(max(0.0, hours.opens_at - now))
+    return f"{_name(site.key)} is asked {hours.configured.in_words()} only, next in {left}"
 
 
 def _request(when: float, site: NamedSite, now: float) -> str:

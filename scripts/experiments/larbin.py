@@ -30,7 +30,7 @@ from unittest.mock import patch
 
 from larbinpy.config import Config
 from larbinpy.crawl import assembly
-from larbinpy.crawl.sites.settings import SiteBook
+from larbinpy.crawl.sites.settings import SettingsBySite
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.url import Url
@@ -54,7 +54,7 @@ class MakeFrontier(Protocol):
         self,
         config: Config,
         folder: Path,
-        book: SiteBook,
+        site_settings: SettingsBySite,
         is_public: Callable[[str], bool],
         wall: float,
         sizes: FrontierSizes = DEFAULT_SIZES,
@@ -137,7 +137,7 @@ def original(make_frontier: MakeFrontier, clock: Clock, period: float) -> MakeFr
     def make(
         config: Config,
         folder: Path,
-        book: SiteBook,
+        site_settings: SettingsBySite,
         is_public: Callable[[str], bool],
         wall: float,
         sizes: FrontierSizes = DEFAULT_SIZES,
@@ -148,7 +148,7 @@ def original(make_frontier: MakeFrontier, clock: Clock, period: float) -> MakeFr
         )
         # The model has the methods of a Sequencer without being one.
         with patch.object(assembly, "Sequencer", lambda *_: sequencer):
-            return make_frontier(config, folder, book, is_public, wall, sizes, wants)
+            return make_frontier(config, folder, site_settings, is_public, wall, sizes, wants)
 
     return make
 

@@ -15,7 +15,7 @@ from experiments.sitesweb import Hosts, Place, SitesWeb, Spelling
 from larbinpy.config import Config
 from larbinpy.crawl import assembly
 from larbinpy.crawl.sites.configs import SiteConfigs
-from larbinpy.crawl.sites.settings import SiteBook
+from larbinpy.crawl.sites.settings import SettingsBySite
 from larbinpy.dns import Answer, is_public
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.outcome import Outcome
@@ -63,7 +63,7 @@ def simulate(
         if larbin_period is not None:
             make = larbin.original(make, lambda: simulation.now, larbin_period)
         frontier = make(
-            config, Path(folder), SiteBook(config, SiteConfigs(config)), is_public, _WALL
+            config, Path(folder), SettingsBySite(config, SiteConfigs(config)), is_public, _WALL
         )
         return simulation.run(frontier, seconds)
 

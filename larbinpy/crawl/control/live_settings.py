@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from larbinpy.config import SETTINGS, Config, ConfigError, change
 from larbinpy.crawl.control.mode import Mode
-from larbinpy.crawl.sites.settings import SiteBook
+from larbinpy.crawl.sites.settings import SettingsBySite
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.scope.traps import TrapSettings
@@ -25,7 +25,7 @@ class LiveSettings(SavedValue):
         config: Config,
         fixed: Collection[str],
         mode: Mode,
-        book: SiteBook,
+        site_settings: SettingsBySite,
         frontier: Frontier,
         fetcher: Fetcher,
         *,
@@ -34,7 +34,7 @@ class LiveSettings(SavedValue):
         self.config = config
         self._fixed = {keyword.lower() for keyword in fixed}
         self._mode = mode
-        self._book = book
+        self._site_settings = site_settings
         self._frontier = frontier
         self._fetcher = fetcher
         self._clock = clock
@@ -50,7 +50,7 @@ class LiveSettings(SavedValue):
 
     def set(self, key: str, value: str) -> str | None:
         """Change a setting from the next request on; return the reason if that is refused."""
-        before = self._book.waits.least
+        before = self._site_settings.waits.least
         try:
             config = change(replace(self.config, max_wait=self._max_wait), key, value)
         except ConfigError as error:
@@ -62,7 +62,7 @@ class LiveSettings(SavedValue):
             self._frontier.drop_parameters(config.drop_parameters)
         self.config = config
         self._changed[SETTINGS[key.lower()].keyword] = value
-        self._book.change(config)
+        self._site_settings.change(config)
         if config.wait_duration < before:
             self._frontier.shorten_waits(self._clock())
         self._frontier.guard(TrapSettings(config.traps, config.limit_by_shape))

@@ -16,7 +16,7 @@ _MOST_SITES = 1 << 14
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SiteConfig:
-    """What all sites have in common that the same blocks match."""
+    """The configuration of all sites that the same blocks match."""
 
     blocks: tuple[SiteBlock, ...]
     config: Config

@@ -96,7 +96,7 @@ class SiteOptions:
 
     def _way_to(self, proxy: Proxy) -> tuple[str, str]:
         if proxy not in self._proxies:
-            self._proxies[proxy] = way_to(proxy)
+            self._proxies[proxy] = _look_up(proxy)
         return self._proxies[proxy]
 
 
@@ -104,7 +104,7 @@ def _is_direct(config: Config, host: str, port: int) -> bool:
     return config.proxy is None or any(p.match(host, port) for p in config.no_proxy)
 
 
-def way_to(proxy: Proxy) -> tuple[str, str]:
+def _look_up(proxy: Proxy) -> tuple[str, str]:
     """The URL of a proxy, and its address. As in Larbin, its name is looked up once."""
     try:
         found = socket.getaddrinfo(proxy.host.strip("[]"), proxy.port, type=socket.SOCK_STREAM)

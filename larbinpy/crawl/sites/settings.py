@@ -4,13 +4,13 @@ from larbinpy.config import Config
 from larbinpy.config.hours import ALWAYS, Hours
 from larbinpy.config.site_block import SiteBlock
 from larbinpy.crawl.sites.configs import SiteConfig, SiteConfigs, merged
-from larbinpy.frontier.sites.hours import Opening
+from larbinpy.frontier.sites.hours import SiteHours
 from larbinpy.frontier.sites.politeness import Waits
 from larbinpy.frontier.sites.settings import SiteLimits, SiteSettings
 from larbinpy.loop.clock import Clock
 
 
-class SiteBook:
+class SettingsBySite:
     """The settings of sites; those that the same blocks match share one object."""
 
     def __init__(self, config: Config, configs: SiteConfigs) -> None:
@@ -18,16 +18,16 @@ class SiteBook:
         self._configs = configs
         # By the blocks that decide waitDuration and maxWait, None for the crawl's own.
         self._waits: dict[tuple[SiteBlock | None, SiteBlock | None], Waits] = {}
-        self._openings: dict[tuple[tuple[int, int], ...], Opening] = {}
+        self._hours: dict[tuple[tuple[int, int], ...], SiteHours] = {}
         self._made: dict[SiteConfig, SiteSettings] = {}
         usual = self._settings(configs.usual)
         #: The waits of sites for which no block sets others.
         self.waits = usual.waits
 
     def __repr__(self) -> str:
-        return f"<SiteBook {self._configs!r}>"
+        return f"<SettingsBySite {self._configs!r}>"
 
-    def settings_of(self, key: str) -> SiteSettings:
+    def of(self, key: str) -> SiteSettings:
         """The settings of the site `key`."""
         found = self._configs.of(key)
         settings = self._made.get(found)
@@ -47,7 +47,7 @@ class SiteBook:
             group=",".join(block.pattern.show() if block else "" for block in groups).strip(","),
             limits=SiteLimits(config.limit_page_by_site, config.limit_bytes_by_site),
             depth=config.depth_in_site,
-            opening=self._openings.setdefault(config.hours, Opening(Hours(config.hours))),
+            hours=self._hours.setdefault(config.hours, SiteHours(Hours(config.hours))),
             sources={value.row.keyword: value.source for _, value in site.decided.values()},
         )
         return settings
@@ -69,8 +69,8 @@ class SiteBook:
 
     def look(self, now: float, wall: float) -> None:
         """Open and close sites at the Unix time `wall`."""
-        for opening in self._openings.values():
-            opening.look(now, wall)
+        for hours in self._hours.values():
+            hours.look(now, wall)
 
     # For the status page.
 
@@ -94,9 +94,9 @@ class HoursListener:
     #: A turn comes at least once a second.
     deadline: float | None = None
 
-    def __init__(self, book: SiteBook, wall: Clock) -> None:
-        self._book = book
+    def __init__(self, site_settings: SettingsBySite, wall: Clock) -> None:
+        self._site_settings = site_settings
         self._wall = wall
 
     def step(self, now: float) -> None:
-        self._book.look(now, self._wall())
+        self._site_settings.look(now, self._wall())

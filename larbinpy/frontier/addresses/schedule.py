@@ -222,7 +222,7 @@ class IPSites:
             if ip_site is None:
                 break
             site = ip_site.take(unproven=self._has_share)
-            if not site.settings.opening.closed:
+            if not site.settings.hours.closed:
                 return self._request(site, ip_site, now)
             self._asleep[site] = None
             ip_site.landed()
@@ -247,7 +247,7 @@ class IPSites:
     def wake(self, most: int) -> None:
         """Enlist at most `most` of the sites whose hours have begun."""
         if self._asleep:
-            open_now = (site for site in self._asleep if not site.settings.opening.closed)
+            open_now = (site for site in self._asleep if not site.settings.hours.closed)
             for site in list(islice(open_now, most)):
                 del self._asleep[site]
                 self._enlist(site)

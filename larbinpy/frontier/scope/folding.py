@@ -38,7 +38,7 @@ class Folding:
         path = self._path(head) if ";" in head else head
         if kept == query and path == head:
             return url
-        # What is left may have dot segments: /a/..;jsessionid=1/b
+        # The rest may have dot segments: /a/..;jsessionid=1/b
         return resolve(f"{path}?{kept}" if kept else path) or url
 
     def dropped(self, url: str) -> list[str]:

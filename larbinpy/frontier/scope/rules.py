@@ -205,7 +205,7 @@ def _is_name(each: HostPattern | str) -> bool:
 
 
 def _rarest_labels(names: Iterable[str]) -> Iterator[str]:
-    """Of each name the label that the fewest others have."""
+    """The label of each name that the fewest others have."""
     labels = [name.split(".") for name in names]
     uses = Counter(label for some in labels for label in set(some))
     for some in labels:

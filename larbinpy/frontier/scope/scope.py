@@ -18,7 +18,6 @@ from larbinpy.url import Url, host_of, site_of
 #: Endings of pages and sitemaps, which are never forbidden.
 _PAGE_ENDINGS = ("/", ".html", ".htm", ".xml", ".xml.gz")
 
-
 #: The area of each value of `stay` in words.
 _STAY = {
     "page": "the seeds alone",
@@ -102,7 +101,7 @@ class ScopeSettings:
     requisites: str = "off"
     #: How far to go from the seeds: "page", "prefix", "host", "domain" or "any".
     stay: str = "any"
-    #: What `stay` excludes is taken, too: it is only asked for.
+    #: Links that `stay` excludes are taken, too: they are only asked for.
     check_links: bool = False
     #: The first that matches a URL decides, before the settings above.
     rules: Sequence[Rule] = ()
@@ -281,7 +280,7 @@ class Scope:
         return parent.requisite and parent.host not in self.area.hosts
 
     def _ends_outside(self, parent: Url, redirect: bool) -> bool:
-        # Of what is only asked for, robots.txt files alone have links: to sitemaps.
+        # Outside, only robots.txt files have links, to sitemaps: pages there are only asked for.
         return not redirect and not self.area.has(parent.href)
 
     def _lock_site(self, candidate: Candidate) -> Outcome | None:

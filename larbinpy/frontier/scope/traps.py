@@ -99,7 +99,7 @@ class Trapped(NamedTuple):
 class TrapSettings:
     """Which guards are on."""
 
-    #: Of "repeats" and "calendars".
+    #: Any of "repeats" and "calendars".
     guards: Sequence[str] = ("repeats", "calendars")
     #: Most URLs of a site with one shape; 0 is no limit.
     limit_by_shape: int = 20000

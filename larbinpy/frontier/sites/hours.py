@@ -3,13 +3,13 @@
 from larbinpy.config.hours import ALWAYS, Hours
 
 
-class Opening:
+class SiteHours:
     """The hours that some sites have in common, compared with the clock on the wall by `look`."""
 
-    __slots__ = ("_changes_at", "_looked_at", "closed", "hours", "opens_at")
+    __slots__ = ("_changes_at", "_looked_at", "closed", "configured", "opens_at")
 
     def __init__(self, hours: Hours = ALWAYS) -> None:
-        self.hours = hours
+        self.configured = hours
         self.closed = False
         #: The time of the next opening, by the engine's clock, while it is closed.
         self.opens_at = 0.0
@@ -17,14 +17,14 @@ class Opening:
         self._looked_at = self._changes_at = 0.0
 
     def __repr__(self) -> str:
-        return f"<Opening {self.hours.show()} {'closed' if self.closed else 'open'}>"
+        return f"<SiteHours {self.configured.show()} {'closed' if self.closed else 'open'}>"
 
     def look(self, now: float, wall: float) -> None:
         """Open or close at the Unix time `wall`, which may have gone back or jumped."""
         if not self._looked_at <= wall < self._changes_at:
             self._looked_at = wall
-            self.closed = not self.hours.are_open(wall)
-            change = self.hours.open_at if self.closed else self.hours.close_at
+            self.closed = not self.configured.are_open(wall)
+            change = self.configured.open_at if self.closed else self.configured.close_at
             self._changes_at = change(wall)
         if self.closed:
             self.opens_at = now + self._changes_at - wall

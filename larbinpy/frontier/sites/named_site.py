@@ -420,8 +420,8 @@ class NamedSite:
             return str(self.verdict.value)
         if self.state is State.WAITING:
             return f"try {self.tries} failed"
-        if self.settings.opening.closed:
-            return f"asked {self.settings.opening.hours.in_words()} only"
+        if self.settings.hours.closed:
+            return f"asked {self.settings.hours.configured.in_words()} only"
         wait = self.next_at - now
         # First the cheap test, as most waits are short and `least` takes time to compute.
         if wait > 1 and wait > 2 * self.pace.least + 1:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from larbinpy.frontier.sites.busiest import Watch
 from larbinpy.frontier.sites.evicted import ClosedSites, DistinctCounter, ExpiringTimes, pauses
 from larbinpy.frontier.sites.named_site import Event, NamedSite, State, UrlTotals
-from larbinpy.frontier.sites.robots_rules import SiteRules
+from larbinpy.frontier.sites.robots_rules import RobotsRules
 from larbinpy.frontier.sites.settings import Quota, SettingsOf
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.outcome import Outcome
@@ -35,7 +35,7 @@ class SiteRegistry:
         self,
         settings_of: SettingsOf,
         counts: SiteCounts,
-        rules: SiteRules,
+        rules: RobotsRules,
         sizes: FrontierSizes = DEFAULT_SIZES,
     ) -> None:
         self._settings_of = settings_of

@@ -9,7 +9,7 @@ from larbinpy.reason import brief
 from larbinpy.storage.lru import LruBudget
 
 
-class SiteRules:
+class RobotsRules:
     """Puts rules in force at sites and matches URLs with them.
 
     A site keeps its rules as long as it is in memory, with one exception: large robots.txt files
@@ -27,7 +27,7 @@ class SiteRules:
         self.deny_all = self._cache.deny_all
 
     def __repr__(self) -> str:
-        return f"<SiteRules {self._cache!r}, {len(self._expensive)} expensive>"
+        return f"<RobotsRules {self._cache!r}, {len(self._expensive)} expensive>"
 
     def pack(self, body: bytes, rules: Rules) -> PackedRobots:
         """The robots.txt `body`, compressed; `rules` is `body` parsed."""

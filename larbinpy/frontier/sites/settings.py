@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from larbinpy.config.kinds import show_size
-from larbinpy.frontier.sites.hours import Opening
+from larbinpy.frontier.sites.hours import SiteHours
 from larbinpy.frontier.sites.politeness import Waits
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
@@ -38,7 +38,7 @@ class SiteSettings:
     limits: SiteLimits = SiteLimits()
     #: depthInSite.
     depth: int = 5
-    opening: Opening = field(default_factory=Opening)
+    hours: SiteHours = field(default_factory=SiteHours)
     #: Keyword -> the line of the site block that sets it.
     sources: Mapping[str, str] = field(default_factory=dict)
     #: Different sites so far.

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from larbinpy.config.hours import Hours
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.sites.hours import Opening
+from larbinpy.frontier.sites.hours import SiteHours
 from larbinpy.frontier.sites.politeness import Waits
 from larbinpy.frontier.sites.settings import Quota, SiteLimits, SiteSettings
 from larbinpy.frontier.sizes import FrontierSizes
@@ -386,20 +386,20 @@ MIDNIGHT = 1_767_225_600.0
 
 
 @pytest.fixture
-def night() -> Opening:
-    return Opening(Hours.parse("22:00-06:00"))
+def night() -> SiteHours:
+    return SiteHours(Hours.parse("22:00-06:00"))
 
 
-def clock_of(opening: Opening) -> float:
+def clock_of(hours: SiteHours) -> float:
     """A Unix time at noon, local time."""
     noon = Hours.parse("12:00-13:00").open_at(MIDNIGHT)
-    opening.look(5000.0, noon)
+    hours.look(5000.0, noon)
     return noon
 
 
-def test_outside_of_its_hours_a_site_is_not_asked(make: MakeWorld, night: Opening) -> None:
+def test_outside_of_its_hours_a_site_is_not_asked(make: MakeWorld, night: SiteHours) -> None:
     noon = clock_of(night)
-    by_host = {"a.test": settings(opening=night, ignore_robots=True)}
+    by_host = {"a.test": settings(hours=night, ignore_robots=True)}
     world = make(*urls("a.test", 3), "http://b.test/", by_host=by_host)
 
     def until(hour: float) -> list[float]:
@@ -424,10 +424,10 @@ def test_outside_of_its_hours_a_site_is_not_asked(make: MakeWorld, night: Openin
     assert len(until(35)) == 5
 
 
-def test_explain_says_when_a_site_is_asked_next(make: MakeWorld, night: Opening) -> None:
+def test_explain_says_when_a_site_is_asked_next(make: MakeWorld, night: SiteHours) -> None:
     clock_of(night)
     sources = {"hours": "larbin.conf:9"}
-    by_host = {"a.test": settings(opening=night, ignore_robots=True, sources=sources)}
+    by_host = {"a.test": settings(hours=night, ignore_robots=True, sources=sources)}
     world = make("http://a.test/", by_host=by_host)
     world.turn()
     world.turn()
@@ -440,10 +440,10 @@ def test_explain_says_when_a_site_is_asked_next(make: MakeWorld, night: Opening)
 
 
 def test_explain_says_when_the_robots_txt_of_a_site_is_asked_for(
-    make: MakeWorld, night: Opening
+    make: MakeWorld, night: SiteHours
 ) -> None:
     clock_of(night)
-    world = make("http://a.test/", by_host={"a.test": settings(opening=night)})
+    world = make("http://a.test/", by_host={"a.test": settings(hours=night)})
     world.turn()
     world.turn()
     assert why(world, "http://a.test/") == (
@@ -452,7 +452,7 @@ def test_explain_says_when_the_robots_txt_of_a_site_is_asked_for(
     )
 
 
-def test_the_clock_may_jump(night: Opening) -> None:
+def test_the_clock_may_jump(night: SiteHours) -> None:
     noon = clock_of(night)
     assert night.closed
     night.look(5001.0, noon + 11 * 3600)
