@@ -21,9 +21,22 @@ class Ending(Enum):
 
 #: Exit status of `crawl --check-links` if links are broken; it takes the place of 0 only.
 BROKEN_LINKS = 1
+USAGE = 2
 #: Exit status of a mirror that lacks all files that its pages need from some host; it takes the
 #: place of 0 only.
 INCOMPLETE = 8
+
+#: The meaning of each exit status, for the manual and the documentation.
+MEANINGS = {
+    0: "finished, or a limit was reached",
+    BROKEN_LINKS: "crawl --check-links: broken links; console: a command of a script failed",
+    USAGE: "usage or configuration error",
+    Ending.DISK.code: "disk error",
+    Ending.NOTHING.code: "no page could be fetched",
+    INCOMPLETE: "mirror: all files that pages need from some host to be displayed are missing",
+    Ending.STOPPED.code: "stopped by a signal or by stop on the console; everything is saved",
+    Ending.FORCED.code: "stopped at once by a second signal; the last saved state is valid",
+}
 
 
 class CrawlState(Enum):

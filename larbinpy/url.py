@@ -177,7 +177,7 @@ def _reason(text: str) -> str:
         if resolve(meant) is not None:
             return f"did you mean {meant[:80]}?"
     if not _WEB(text) and "://" not in text and resolve(f"http://{text}") is not None:
-        return "http:// is missing if it is a host; -i FILE reads URLs from a file"
+        return "http:// is missing if it is a host"
     return "http or https"
 
 

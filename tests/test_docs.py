@@ -11,6 +11,7 @@ import pytest
 from larbinpy import demo
 from larbinpy.cli import main
 from larbinpy.config import SETTINGS, Config, load
+from larbinpy.exit_status import MEANINGS
 from larbinpy.frontier.sites.named_site import TRANSITIONS, Event, State
 from larbinpy.outcome import Outcome
 
@@ -200,3 +201,10 @@ def test_the_programs_run(
         assert "http://www.demo" in printed and "'exit_code': 0" in printed
     if "Resolver(" in code:
         assert re.search(r"^www\.demo \('127\.", printed, re.MULTILINE)
+
+
+def test_the_exit_statuses_are_those_of_the_program() -> None:
+    section = (ROOT / "docs/operating.md").read_text().partition("## Exit status\n")[2]
+    rows = re.findall(r"^\| (\d+) \| (.*) \|$", section.partition("\n## ")[0], re.MULTILINE)
+    words = {int(code): re.sub(r"`|\[|\]\([^)]*\)", "", text) for code, text in rows}
+    assert words == MEANINGS

@@ -16,12 +16,12 @@ from larbinpy.config.kinds import ValueKind
 from larbinpy.config.request_kinds import SEED
 from larbinpy.console.text import printable
 from larbinpy.errors import UserError
-from larbinpy.exit_status import Ending
+from larbinpy.exit_status import USAGE, Ending
+from larbinpy.url import typed
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _T = TypeVar("_T")
 
-USAGE = 2
 NOTHING = Ending.NOTHING.code
 STOPPED = Ending.STOPPED.code
 _DISK = Ending.DISK.code
@@ -197,6 +197,13 @@ def lines(name: str | None) -> Iterator[tuple[str, str]]:
             text = line.removeprefix(b"\xef\xbb\xbf").decode(errors="replace").strip()
             if text and not text.startswith("#"):
                 yield text, f"{shown}:{number}"
+
+
+def refuse_files(urls: Iterable[str]) -> None:
+    """Raise ConfigError if an argument that should be a URL is a file: -i is missing."""
+    for url in urls:
+        if typed(url) is None and Path(url).is_file():
+            raise ConfigError(f"{url}: a file, no URL; -i {url} reads the URLs in it")
 
 
 def seeds_in(name: str | None) -> Iterator[str]:

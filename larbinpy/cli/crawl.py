@@ -22,6 +22,7 @@ from larbinpy.cli.common import (
     pace_options,
     plain_errors,
     progress_option,
+    refuse_files,
     seeds_in,
 )
 from larbinpy.cli.defaults import Defaults, defaults_of
@@ -124,6 +125,7 @@ def crawl(
             raise ConfigError("--resume and --scratch cannot be used together")
         if check_links and output_dir:
             raise ConfigError("-o and --check-links cannot be used together: it keeps no page")
+        refuse_files(urls)
         more = [*([("outputDir", output_dir)] if output_dir else []), *pace(depth, wait, rate)]
         if check_links:
             more += _CHECK

@@ -14,20 +14,22 @@ from larbinpy._version import __version__
 from larbinpy.cli.common import all_commands, plain_errors
 from larbinpy.config import SETTINGS
 from larbinpy.config.kinds import Setting
-from larbinpy.exit_status import BROKEN_LINKS, INCOMPLETE, Ending
+from larbinpy.exit_status import MEANINGS
 
 #: Page -> its section of the manual.
 PAGES = {"larbinpy": 1, "larbin.conf": 5}
 
-_USAGE = "usage or configuration error"
-_BROKEN = "broken links, of crawl --check-links; a refused command of a console script"
-_INCOMPLETE = "a mirror lacks all files that its pages need from some host to be displayed"
 _SIGNALS = {
     "SIGINT, SIGTERM": "The first ends a crawl: transfers in flight get ten seconds, and "
     "everything is saved. The second ends it at once; the state saved last stays valid.",
     "SIGUSR1": "Prints a status line on standard error.",
     "SIGHUP": "Reopens the logs, for log rotation.",
 }
+_OTHER_COMMANDS = (
+    "1 and 8 take the place of 0 only. seed exits with 2 if no URL was accepted, resolve with 4 if "
+    "no name has an address, fetch with 4 if there was no reply. report exits with 0 whatever it "
+    "finds."
+)
 _CONF = (
     "White space separates words, # starts a comment, and a bare keyword turns a switch on. "
     "Lists end with end. Double quotes enclose a word with spaces. Keywords are "
@@ -36,6 +38,13 @@ _CONF = (
     "A site block, site PATTERN KEYWORD VALUE... end, has settings for some hosts. PATTERN is a "
     "host with its subdomains, *.HOST for the subdomains alone, or a glob, and may end with :PORT. "
     "Of the blocks that match, the first that sets a keyword decides.",
+    "Rules, accept PATTERN and reject PATTERN, are tested in their order, and the first that "
+    "matches a URL decides. A PATTERN is one condition, or several in double quotes that must all "
+    "hold: a glob on the whole URL, in which * matches within a path segment, ** across segments "
+    "and ? one character (**/old/**); a regular expression between slashes; host:NAME, with its "
+    "subdomains; domain:NAME, a registered domain; depth:>3; hops:<=2; type:image/*; size:>10M. "
+    "Rules can be added and dropped on the console while a crawl runs. docs/filtering.md in the "
+    "source of larbinpy has recipes.",
     "The environment variable LARBINPY_KEYWORD overrides the file, and --set KEYWORD=VALUE on "
     "the command line overrides both. larbinpy check-config prints all settings of a file, "
     "defaults included.",
@@ -79,8 +88,9 @@ def _program_page(commands: click.Group) -> Iterator[str]:
     for signal, text in _SIGNALS.items():
         yield from _entry(_bold(signal), text)
     yield ".SH EXIT STATUS"
-    for code, reasons in sorted(_exit_statuses().items()):
-        yield from _entry(_bold(str(code)), "; ".join(reasons))
+    for code, meaning in MEANINGS.items():
+        yield from _entry(_bold(str(code)), f"{meaning[:1].upper()}{meaning[1:]}.")
+    yield from (".PP", _text(_OTHER_COMMANDS))
     yield ".SH FILES"
     yield from _entry(_bold("larbin.conf"), "The configuration, if no other file is named.")
     yield from (".SH SEE ALSO", f"{_bold('larbin.conf')}(5)")
@@ -106,13 +116,6 @@ def _notes(row: Setting) -> str:
     live = " Can change while a crawl runs." if row.live else ""
     by_site = " Can be set by site." if row.by_site else ""
     return f"Default: {row.text(row.default) or 'none'}.{live}{by_site}"
-
-
-def _exit_statuses() -> dict[int, list[str]]:
-    statuses = {BROKEN_LINKS: [_BROKEN], 2: [_USAGE], INCOMPLETE: [_INCOMPLETE]}
-    for ending in Ending:
-        statuses.setdefault(ending.code, []).append(ending.reason)
-    return statuses
 
 
 def _inner(name: str, commands: click.Group, context: click.Context) -> click.Context:

@@ -31,6 +31,8 @@ def report(
 
     --csv prints a line for each broken link and each page that has it: url, status, outcome,
     page, target. The target is the URL that is broken, if the link redirects to it.
+
+    The exit status is 0 whatever was found; scripts read --json or --csv.
     """
     with plain_errors():
         if as_json and as_csv:

@@ -4,10 +4,11 @@ import sys
 
 import click
 
-from larbinpy.cli.common import USAGE, file_option, input_option, lines, plain_errors
+from larbinpy.cli.common import file_option, input_option, lines, plain_errors, refuse_files
 from larbinpy.cli.ports import host_option, port_of, port_option
 from larbinpy.config import MOST_DEPTH, ConfigError
 from larbinpy.console.terminal import client
+from larbinpy.exit_status import USAGE
 
 
 @click.command()
@@ -36,6 +37,7 @@ def seed(
 ) -> None:
     """Add seeds to a running crawl through its input port."""
     with plain_errors():
+        refuse_files(urls)
         seeds = [*urls, *(url for url, _ in lines(input_file))]
         if not seeds:
             raise ConfigError("no URL given")

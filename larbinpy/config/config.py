@@ -196,9 +196,10 @@ class Config:
         (
             "accept",
             ACCEPT,
-            "fetch URLs that match; the first accept or reject that matches decides",
+            "fetch URLs that match a glob, /regex/, host:, domain:, depth:, hops:, type: or size:; "
+            "the first accept or reject that matches decides",
         ),
-        ("reject", REJECT, "do not fetch URLs that match"),
+        ("reject", REJECT, "do not fetch URLs that match; patterns as for accept"),
     )
     stay: str = setting(
         "stay",
@@ -419,16 +420,20 @@ def texts(config: Config) -> dict[str, str]:
     return {row.keyword: row.text(getattr(config, row.attribute)) for row in SETTINGS.values()}
 
 
-def describe(config: Config) -> list[str]:
+def describe(config: Config, *, only_changed: bool = False) -> list[str]:
     """`config` as lines of an equivalent larbin.conf, defaults included.
 
-    Each line has the help of its setting as a comment, and its default if it differs.
+    Each line has the help of its setting as a comment, and its default if it differs. With
+    `only_changed`, settings with their default value are left out.
     """
     lines = []
     for row in SETTINGS.values():
         value = getattr(config, row.attribute)
         default = row.text(row.default) or "none"
-        changed = "" if row.own(value) == row.default else f"CHANGED (default {default}): "
+        is_changed = row.own(value) != row.default
+        if only_changed and not is_changed:
+            continue
+        changed = f"CHANGED (default {default}): " if is_changed else ""
         if row.kind is SITE and value:
             lines += [
                 f"# {changed}{row.help}",

@@ -31,6 +31,9 @@ def test_set_and_environment_override_the_file(
     ]
     assert changed == [["retries", "6"], ["limitPage", "7"]]
     assert result.stderr == "larbinpy: LARBINPY_RETRIES is set in the environment\n"
+    command = ["check-config", str(conf), "--set", "limitPage=7", "--changed"]
+    lines = CliRunner().invoke(main, command).stdout.splitlines()
+    assert [line.split("#")[0].split() for line in lines] == changed
 
 
 def test_without_a_file_it_is_that_of_the_folder_or_the_defaults(
@@ -42,7 +45,7 @@ def test_without_a_file_it_is_that_of_the_folder_or_the_defaults(
     assert "waitDuration 30s" in result.stdout and "CHANGED" not in result.stdout
     (tmp_path / "larbin.conf").write_text("retries 5\n")
     result = CliRunner().invoke(main, ["check-config"])
-    assert result.stderr == "larbinpy: this is larbin.conf\n"
+    assert result.stderr == "larbinpy: reading larbin.conf\n"
     assert "retries 5" in result.stdout
 
 

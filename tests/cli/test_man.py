@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from larbinpy.cli import main
 from larbinpy.cli.man import PAGES, page
 from larbinpy.config import SETTINGS
+from larbinpy.exit_status import MEANINGS
 
 
 def said(*arguments: str) -> str:
@@ -54,8 +55,10 @@ def test_the_manual_has_every_command_and_option() -> None:
         for option in (p for p in command.params if isinstance(p, click.Option)):
             assert all(name in text for name in option.opts)
             assert " ".join((option.help or "").split()) in " ".join(text.split())
-    for status in ("2", "3", "4", "11", "13"):
-        assert re.search(rf"^ +{status} +\w", text, re.MULTILINE)
+    for status, meaning in MEANINGS.items():
+        assert re.search(
+            rf"^ +{status} +{re.escape(meaning)}\.$", text, re.MULTILINE | re.IGNORECASE
+        )
 
 
 def test_the_manual_has_every_setting_with_its_default() -> None:

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from larbinpy.cli import main
 from larbinpy.cli.defaults import Defaults, defaults_of
 from larbinpy.config import Config
 from tests.support.crawling import Asked, Crawler, Web, World, html, missing, one_line
@@ -163,3 +165,20 @@ def test_resume_takes_no_url_for_its_value(world: World) -> None:
     assert "'auto' is not a URL that can be crawled" in one_line(crawler)
     crawler = world.larbinpy("crawl", "--", "--resume")
     assert "'--resume' is not a URL that can be crawled" in one_line(crawler)
+
+
+def test_a_file_in_place_of_a_url_needs_an_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("urls.txt").write_text("http://a.test/\n")
+    for command in ("crawl", "seed"):
+        result = CliRunner().invoke(main, [command, "urls.txt"])
+        assert result.exit_code == 2
+        assert result.stderr == (
+            "larbinpy: urls.txt: a file, no URL; -i urls.txt reads the URLs in it\n"
+        )
+    for command in (["crawl", "gone.txt"], ["mirror", "urls.txt", "there"]):
+        result = CliRunner().invoke(main, command)
+        assert result.exit_code == 2
+        assert "http:// is missing if it is a host" in result.stderr and "-i" not in result.stderr
