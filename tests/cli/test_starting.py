@@ -178,7 +178,7 @@ def test_a_file_in_place_of_a_url_needs_an_option(
         assert result.stderr == (
             "larbinpy: urls.txt: a file, no URL; -i urls.txt reads the URLs in it\n"
         )
-    for command in (["crawl", "gone.txt"], ["mirror", "urls.txt", "there"]):
-        result = CliRunner().invoke(main, command)
+    for arguments in (["crawl", "gone.txt"], ["mirror", "urls.txt", "there"]):
+        result = CliRunner().invoke(main, arguments)
         assert result.exit_code == 2
         assert "http:// is missing if it is a host" in result.stderr and "-i" not in result.stderr
