@@ -81,7 +81,7 @@ class Outcome(Enum):
     )
     ERR_50X = "err50X", "the server had an error", _PASSING
     BAD_TLS = "badTLS", "the certificate or the handshake failed", _FAULT
-    BAD_URL = "badURL", "not a URL that can be crawled", Trait.ORDINARY
+    BAD_URL = "badURL", "no URL to crawl, or one with a query while getCGI is off", Trait.ORDINARY
     PRIVATE_ADDRESS = (
         "privateAddress",
         "its address is not a public one",

@@ -33,6 +33,27 @@ _TRUST = "caFile trusts it, insecureTLS ignores it"
 #: No file of authorities helps if the name is wrong.
 _IGNORE = "insecureTLS ignores it"
 
+#: Why links were left out, by the limit (a keyword), the guard against traps, or another reason.
+_LEFT_OUT = {
+    "getCGI": "they have a query, and getCGI is off",
+    "limitToDomain": "their hosts are in none of limitToDomain",
+    "forbiddenExtensions": "forbiddenExtensions has their endings",
+    "lockSite": "they are on other hosts than the seeds, and lockSite is on",
+    "stay": "they are outside of what stay keeps to",
+    "noExternalLinks": "they lead to other hosts, and noExternalLinks is on",
+    "depthInSite": "they are further than depthInSite from the seeds",
+    "hops": "more than ten redirects or requisites in a row led to them",
+    "elsewhere": "they are on pages of other hosts, which were fetched for one page alone",
+    "repeats": "parts of their paths repeat, or there are too many (traps)",
+    "calendars": "their dates are far ahead, and their sites have many such (traps)",
+    "shapes": "their sites have too many URLs of one shape (limitByShape)",
+}
+
+
+def left_out_in_words(name: str) -> str:
+    """Why links were left out, by the name under which they are counted."""
+    return _LEFT_OUT.get(name, name)
+
 
 def status_in_words(status: int) -> str:
     """An HTTP status with its phrase."""

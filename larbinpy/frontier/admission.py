@@ -141,9 +141,11 @@ class Admission:
         # Like redirects, requisites cost no depth, so their number in a row is bounded.
         hop = redirect or link.kind is not Kind.PAGE
         if hop and parent.hops >= _MAX_HOPS:
+            self._scope.left_out["hops"] += 1
             return Outcome.ERR_30X if redirect else Outcome.TOO_DEEP
         requisite = self._scope.is_requisite(parent, link, redirect)
         if not requisite and self._scope.ends_at(parent, redirect):
+            self._scope.left_out["elsewhere"] += 1
             return Outcome.OUT_SITE
         candidate = Candidate(link.url, parent.href, redirect, link.kind, requisite)
         outcome = self._scope.refuse(candidate, parent)
@@ -151,6 +153,7 @@ class Admission:
             return outcome
         depth = self._scope.depth(candidate, parent.depth)
         if depth < 0:
+            self._scope.left_out["depthInSite"] += 1
             return Outcome.TOO_DEEP
         # Last, because this counts the URL as taken.
         if not self._traps.admits(link.url, link.kind):

@@ -91,6 +91,7 @@ class Snapshots:
             "site_blocks": self._site_blocks(),
             "dns": {**resolver.stats(), **counts["dns"]},
             "robots": _robots(counts, outcomes),
+            "left_out": dict(counts["left_out"]),
             "traps": dict(counts["traps"]),
             "system": _system(stats, self._fetcher),
             "output": self._output.stats(),

@@ -70,6 +70,7 @@ class Totals(SavedValue):
             "outcomes": _by_name(stats.outcomes),
             "refused": _by_name(view.refused),
             "rules": Counter(view.scope.decided_by_rule),
+            "left_out": Counter(view.scope.left_out),
             "traps": Counter(view.trapped),
             "robots": Counter(fetched=view.robots_fetched),
             "dns": Counter({name: names[name] for name in _DNS}),

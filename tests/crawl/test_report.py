@@ -379,11 +379,31 @@ def test_what_rules_and_settings_left_out_is_counted(web: Web, crawl: Worlds) ->
     assert value["left_out"] == {
         "robots": 0,
         "rules": {"reject **.zip": 3},
+        "limits": {"noExternalLinks": 1, "depthInSite": 1},
         "links": {"outSite": 1, "tooDeep": 1},
     }
     text = list(whole(report, everything=False))
     assert "           3  by reject **.zip" in text
-    assert "           1  links, tooDeep: it is further than depthInSite from the seeds" in text
+    assert "           1  links: they are further than depthInSite from the seeds" in text
+
+
+def test_links_left_out_are_counted_by_the_limit_that_refused_them(web: Web, crawl: Worlds) -> None:
+    page = ("/?a=1", "/?a=2", "/x.zip", "//b.test/", "/a/a/a/a/a/a/a/a/a/a/a/a/a/a", "/1")
+    web.page("a.test/", *page)
+    web.pages("a.test/1")
+    snapshots = []
+    world = crawl(
+        *("stay host", "forbiddenExtensions .zip end"),
+        watch=lambda world: snapshots.append(world.snapshot("left_out")),
+    )
+    counted = {"getCGI": 2, "forbiddenExtensions": 1, "stay": 1}
+    assert snapshots[-1] == counted
+    report = Report(world.folder / "state")
+    value = json.loads("".join(json_pieces(report)))
+    assert value["left_out"]["limits"] == {**counted, "repeats": 1}
+    text = list(whole(report, everything=False))
+    assert "           2  links: they have a query, and getCGI is off" in text
+    assert not any("badURL" in line for line in text)
 
 
 def test_the_logs_of_an_earlier_crawl_do_not_count(web: Web, crawl: Worlds) -> None:

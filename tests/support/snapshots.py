@@ -185,6 +185,7 @@ def snapshot(**changes: Any) -> dict[str, Any]:
                 "sites": 12,
             }
         ],
+        "left_out": {"getCGI": 431, "stay": 2, "depthInSite": 77},
         "traps": {"repeats": 31, "calendars": 2, "shapes": 7054},
         "system": {
             "cpu_s": 402.1,

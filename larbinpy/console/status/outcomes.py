@@ -19,7 +19,7 @@ from larbinpy.console.status.format import (
 from larbinpy.console.status.markup import Child, Html, el, join, table
 from larbinpy.console.text import grouped, size
 from larbinpy.outcome import in_words
-from larbinpy.reason import cure, reason
+from larbinpy.reason import cure, left_out_in_words, reason
 
 #: Failures on the overview; the page "Outcomes" has more.
 _FEW = 8
@@ -80,6 +80,15 @@ def robots(snapshot: Snapshot) -> Html:
         el("h3", "Last forbidden URLs"),
         table(("#Ago", "*URL"), lines, "No URL was forbidden."),
     )
+
+
+def left_out(snapshot: Snapshot) -> Html:
+    """Counts of the links that limits left out, by limit."""
+    lines = [
+        (join([left_out_in_words(name), el("small", name)]), grouped(count))
+        for name, count in sorted(group(snapshot, "left_out").items(), key=lambda item: -item[1])
+    ]
+    return section("Links left out", table(("*Reason", "#Links"), lines, "No link was left out."))
 
 
 def traps(snapshot: Snapshot) -> Html:

@@ -15,6 +15,7 @@ from larbinpy.console.status.markup import Html, el, raw
 from larbinpy.console.status.outcomes import (
     failures,
     few_failures,
+    left_out,
     outcomes,
     recent,
     robots,
@@ -35,7 +36,7 @@ _RATES = overview.rates
 #: Address -> name in the navigation, and sections.
 PAGES: dict[str, tuple[str, tuple[Callable[..., Html], ...]]] = {
     "/": ("Overview", (health, _RATES, progress, queues, few_failures, outcomes)),
-    "/stats.html": ("Outcomes", (outcomes, failures, rules, robots, traps)),
+    "/stats.html": ("Outcomes", (outcomes, failures, rules, left_out, robots, traps)),
     "/report.html": ("Broken links", (broken_links,)),
     "/histograms.html": ("Histograms", (plots, histograms)),
     "/urls.html": ("URLs and sites", (queues, sites, recent)),
@@ -55,6 +56,7 @@ PAGES: dict[str, tuple[str, tuple[Callable[..., Html], ...]]] = {
             failures,
             broken_links,
             rules,
+            left_out,
             robots,
             traps,
             recent,

@@ -129,6 +129,8 @@ class Scope:
         ]
         #: URLs that each rule has decided, by its text.
         self._decided: Counter[str] = Counter()
+        #: Links that each limit has refused, by its name.
+        self.left_out: Counter[str] = Counter()
         #: Whether the links of a page to other pages are not followed; the flag is for redirects.
         self.ends_at: Callable[[Url, bool], bool] = (
             self._ends_outside if settings.check_links else self._ends_at_requisite
@@ -193,6 +195,7 @@ class Scope:
         for limit in self._requisite_limits if candidate.requisite else self._limits:
             outcome = limit.test(candidate)
             if outcome is not None:
+                self.left_out[limit.name] += 1
                 return outcome
         return None
 

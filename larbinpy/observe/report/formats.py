@@ -44,6 +44,8 @@ class Report:
         self.rules = _rejecting(counts.get("rules", Counter()))
         refused = counts.get("refused", Counter())
         self.links = Counter({name: n for name, n in refused.items() if name not in _APART})
+        #: Links that limits and guards against traps left out, by the name of these.
+        self.limits = counts.get("left_out", Counter()) + counts.get("traps", Counter())
         #: What could not be read, a line each.
         self.errors = list(logs.errors)
         if logs.damaged:
@@ -97,6 +99,7 @@ def json_pieces(report: Report) -> Iterator[str]:
         "left_out": {
             "robots": report.robots,
             "rules": dict(report.rules.most_common()),
+            "limits": dict(report.limits.most_common()),
             "links": dict(report.links.most_common()),
         },
     }

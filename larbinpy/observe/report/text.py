@@ -10,7 +10,7 @@ from larbinpy.observe.report.broken import RedirectChain
 from larbinpy.observe.report.formats import Report
 from larbinpy.observe.report.log_summary import SiteCount
 from larbinpy.outcome import Outcome, in_words
-from larbinpy.reason import status_in_words
+from larbinpy.reason import left_out_in_words, status_in_words
 
 T = TypeVar("T")
 
@@ -122,8 +122,8 @@ def left_out(report: Report) -> Iterator[str]:
         (private, "by their address, which is not public (allowPrivate)"),
         *((count, f"by {rule}") for rule, count in report.rules.most_common()),
         *(
-            (count, f"links, {name}: {in_words(name)}")
-            for name, count in report.links.most_common()
+            (count, f"links: {left_out_in_words(name)}")
+            for name, count in report.limits.most_common()
         ),
     ]
     if any(count for count, _ in rows):
