@@ -13,6 +13,7 @@ own_plug      the plug of the calling program: what it may decide, and its excep
 housekeeping  the work of each second
 saving        when the state is saved
 ending        when and why a crawl ends
+put_back      URLs of earlier runs that a resume queues again
 stopped       looks at a crawl that does not run, for `larbinpy explain`
 single        one URL alone, for `larbinpy fetch`
 

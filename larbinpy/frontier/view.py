@@ -1,7 +1,7 @@
 """The read-only side of a frontier, for the status page, the console and the report."""
 
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import chain
 
 from larbinpy.config.rule import Rule
@@ -197,6 +197,12 @@ class FrontierView:
     def target(self, href: str, url: str) -> str:
         """The URL that a redirect from `href` to `url` counts as."""
         return self._admission.target(href, url)
+
+    @property
+    def fold(self) -> Callable[[str], str] | None:
+        """Returns the URL that a link counts as now; None while no parameter is dropped."""
+        folding = self._admission.folding
+        return folding.fold if folding else None
 
     def folded(self, href: str) -> tuple[str, list[str]]:
         """The URL that a link to `href` counts as, and the parameters that it lacks."""

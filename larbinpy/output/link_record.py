@@ -56,17 +56,23 @@ NO_LINK_NOTES: LinkNotes = _NoLinkNotes()
 
 
 class FoldedLinkNotes:
-    """Passes links on as the URLs that they count as, which are those of the crawl log."""
+    """Passes links on as the URLs that they count as, which are those of the crawl log.
 
-    def __init__(self, notes: LinkNotes, fold: Callable[[str], str]) -> None:
+    `fold` returns the function that folds a URL now, or None if URLs stay as they are.
+    """
+
+    def __init__(self, notes: LinkNotes, fold: Callable[[], Callable[[str], str] | None]) -> None:
         self._notes = notes
         self._fold = fold
 
     def page(self, url: str, links: Sequence[Link]) -> None:
+        fold = self._fold()
         # No other URL has parameters; most pages have none.
-        if not isinstance(links, PackedLinks) or b"?" in links.text or b";" in links.text:
+        if fold is not None and (
+            not isinstance(links, PackedLinks) or b"?" in links.text or b";" in links.text
+        ):
             found = urls(links)
-            folded = list(map(self._fold, found))
+            folded = list(map(fold, found))
             if folded != found:
                 links = [Link(each, Kind.PAGE) for each in dict.fromkeys(folded)]
         self._notes.page(url, links)

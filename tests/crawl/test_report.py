@@ -18,7 +18,7 @@ from larbinpy.observe.report.text import whole
 from tests.support.crawling import World as ProcessWorld
 from tests.support.crawling import html, missing, one_line
 from tests.support.smallweb import Answer, Web
-from tests.support.smallworld import World, Worlds
+from tests.support.smallworld import Client, World, Worlds, free_port
 
 pytest_plugins = ["tests.support.smallcrawls", "tests.support.crawlworld"]
 
@@ -85,6 +85,21 @@ def test_broken_links_with_dropped_parameters_have_all_their_pages(web: Web, cra
         "a.test/gone": (404, "err40X", [], ["a.test/", "a.test/one", "a.test/two"]),
         "a.test/moved": (404, "err40X", ["a.test/lost"], ["a.test/", "a.test/one"]),
         "a.test/x": (404, "err40X", [], ["a.test/two"]),
+    }
+
+
+@pytest.mark.slow
+def test_broken_links_have_their_pages_after_other_parameters_are_dropped(
+    web: Web, crawl: Worlds
+) -> None:
+    port = free_port()
+    console = Client(crawl, port, "console", "set dropParameters from", "quit")
+    web.page("a.test/", "/later")
+    web.page("a.test/later", "/gone?from=later", "/more", until=console.done)
+    web.page("a.test/more", "/gone?from=more")
+    world = crawl("getCGI", "dropParameters none end", f"inputPort {port}")
+    assert broken(web, Report(world.folder / "state")) == {
+        "a.test/gone": (404, "err40X", [], ["a.test/later", "a.test/more"]),
     }
 
 

@@ -78,10 +78,9 @@ class OnDisk:
             else NoLinkRecord(folder / NAME)
         )
         closing.callback(_close_after_all, self.links)
-        fold = Folding(config.drop_parameters).fold
-        self.link_notes: LinkNotes = FoldedLinkNotes(self.links, fold)
-        if not (config.keep_links and config.drop_parameters):
-            self.link_notes = self.links
+        self.link_notes: LinkNotes = self.links
+        if config.keep_links:
+            self.link_notes = FoldedLinkNotes(self.links, lambda: frontier.view.fold)
         self.journals = Journals(self.log, self.links)
         closing.callback(frontier.close)
         # The output modes that write files.

@@ -29,6 +29,10 @@ class Folding:
     def __repr__(self) -> str:
         return f"<Folding {'on' if self._match else 'off'}>"
 
+    def __bool__(self) -> bool:
+        """Whether any parameter is dropped."""
+        return self._match is not None
+
     def fold(self, url: str) -> str:
         """The canonical URL `url` without the dropped parameters. Idempotent."""
         if self._match is None or ("?" not in url and ";" not in url):

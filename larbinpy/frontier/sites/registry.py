@@ -125,8 +125,9 @@ class SiteRegistry:
     def limit(self, key: str) -> str:
         """The limit that the site `key` has reached, and where it was set; empty if none."""
         quota = self._quota(key)
-        reached = quota is not None and quota.spent
-        return quota.reason(self._settings_of(key)) if quota is not None and reached else ""
+        if quota is None or not quota.spent:
+            return ""
+        return quota.reason(self._settings_of(key))
 
     def wants_address(self, key: str, now: float) -> bool:
         """Whether the next URL of the site `key` needs a lookup of its host."""
