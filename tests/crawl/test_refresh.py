@@ -106,6 +106,50 @@ def test_a_refresh_counts_what_it_finds(web: Web, crawl: Worlds, first: World) -
     assert failures == {web.url("a.test/d/"): (503, True), web.url("a.test/i.gif"): (410, True)}
 
 
+@pytest.mark.parametrize(
+    ("type_", "body"),
+    [
+        ("text/css", '@import "t.css"; a { background: url(i/bg.png) } b { src: url(i/x.png) }'),
+        (
+            "image/svg+xml",
+            '<svg xmlns:xlink="http://www.w3.org/1999/xlink"><image href="i/bg.png"/>'
+            '<image xlink:href="i/x.png"/><use href="t.css"/></svg>',
+        ),
+        (
+            "application/manifest+json",
+            '{"start_url": "t.css", "icons": [{"src": "i/bg.png"}, {"src": "i/x.png"}]}',
+        ),
+    ],
+)
+@pytest.mark.parametrize("said", ["text/html", "text/plain", "image/png"])
+def test_an_unchanged_file_is_read_as_the_type_that_it_came_with(
+    web: Web, crawl: Worlds, type_: str, body: str, said: str
+) -> None:
+    """Some servers send a 304 with the type of their error pages, or their default."""
+    tag = 'ETag: "1"'
+    web.put("a.test/", Answer(b"<link rel=stylesheet href=/s>", headers=(tag,)))
+    web.file("a.test/s", body.encode(), type_, headers=(tag,))
+    web.file("a.test/t.css", b"c { }", "text/css")
+    web.file("a.test/i/bg.png", b"old", "image/png")
+    web.put("a.test/i/x.png", Answer(status=500))
+    first = crawl(BROWSE)
+    assert len(first.pages_asked) == 5
+    web.put("a.test/", Answer(b"", said, 304))
+    web.put("a.test/s", Answer(b"", said, 304))
+    web.file("a.test/i/bg.png", b"new", "image/png")
+    web.file("a.test/i/x.png", b"is back", "image/png")
+    second = refresh(crawl, first, BROWSE)
+    assert {asked.path for asked in second.pages_asked} == {
+        *("/", "/s", "/t.css", "/i/bg.png", "/i/x.png")
+    }
+    assert second.fates["a.test/s"]["type"] == type_
+    root = second.folder / f"out/a.test:{web.port}"
+    assert (root / "i/bg.png").read_text() == "new"
+    assert (root / "i/x.png").read_text() == "is back"
+    count = counts(second)
+    assert (count["new"], count["changed"], count["unchanged"], count["failed"]) == (1, 1, 3, 0)
+
+
 def test_pages_that_are_gone_are_purged_with_their_folders(
     web: Web, crawl: Worlds, first: World
 ) -> None:

@@ -225,6 +225,8 @@ class BrowsableMirror:
             self._catalog.put(replace(entry, headers=bare, digest=b""))
             page.outcome = Outcome.EARLY_STOP
             return
+        # Some servers send the type of an error page, or their default, with each 304.
+        page.headers = [(name, value) for name, value in page.headers if name != "content-type"]
         sent = {name for name, _ in page.headers}
         page.headers += [(name, value) for name, value in entry.headers if name not in sent]
         page.body, page.outcome = body, Outcome.SUCCESS
