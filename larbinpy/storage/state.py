@@ -187,7 +187,9 @@ class State:
 
     def unlock(self) -> None:
         if self._lock is not None:
-            self._lock.close()
+            # The system may give the number of this process to another one.
+            with self._lock as lock, suppress(OSError):
+                lock.truncate(0)
             self._lock = None
 
     def clear(self, saved: Saved) -> None:

@@ -1,6 +1,7 @@
 """docs/service/: the unit, the container file and the log rotation, with the program itself."""
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -117,7 +118,7 @@ def test_logrotate_loses_no_line(world: World) -> None:
     text = text.replace("    su larbinpy larbinpy\n", "")
     reload = "systemctl reload 'larbinpy@*.service'"
     assert reload in text
-    text = text.replace(reload, f"kill -HUP {crawler.process.pid}")
+    text = text.replace(reload, _signal_by_lock(world))
     rotation = world.folder / "rotation.conf"
     rotation.write_text(text)
     rotation.chmod(0o644)
@@ -145,6 +146,25 @@ def test_logrotate_loses_no_line(world: World) -> None:
     assert world.larbinpy("log", str(world.state)).out.count("\n") == len(urls)
     explained = world.larbinpy("explain", held.web.url("/"), "-c", "larbin.conf")
     assert "decided" in explained.out
+
+
+def _signal_by_lock(world: World) -> str:
+    """The command of the documentation for a crawl without systemd."""
+    [line] = re.findall(r"^ {4}(pkill .*)$", (ROOT / "docs/service.md").read_text(), re.MULTILINE)
+    assert isinstance(line, str)
+    return line.replace("/srv/crawl/state", str(world.state))
+
+
+@pytest.mark.skipif(shutil.which("pkill") is None, reason="procps is not installed")
+def test_the_number_in_a_lock_that_is_free_gets_no_signal(world: World) -> None:
+    """A kill leaves it there, and it may be that of another process by now."""
+    world.state.mkdir()
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as other:
+        (world.state / "lock").write_text(str(other.pid))
+        done = subprocess.run(["sh", "-c", _signal_by_lock(world)], timeout=20, check=False)
+        assert other.stdin is not None
+        other.stdin.close()
+        assert (done.returncode, other.wait(20)) == (0, 0)
 
 
 def test_the_container_file_fits_the_checkout() -> None:

@@ -599,7 +599,10 @@ def test_a_second_crawl_is_kept_out(tmp_path: Path) -> None:
     assert repr(second) == f"<State {tmp_path / 'state'} free>"
     first.unlock()
     second.lock()
+    assert (tmp_path / "state" / "lock").read_text() == str(os.getpid())
     second.unlock()
+    # The number may later be that of another process.
+    assert (tmp_path / "state" / "lock").read_text() == ""
     second.unlock()
 
 
