@@ -14,7 +14,7 @@ from larbinpy.config.host_pattern import HostPattern
 from larbinpy.console.terminal.log_tail import follow as follow_file
 from larbinpy.console.text import printable, size
 from larbinpy.loop.clock import sleep
-from larbinpy.observe.report.log_files import LogFiles, decode
+from larbinpy.observe.report.log_files import LogFiles, decode, first_time_saved
 from larbinpy.outcome import Outcome
 from larbinpy.reason import detail_in_words
 from larbinpy.url import split
@@ -40,19 +40,21 @@ def log(
     """Show the crawl log: time, outcome, status, size, duration, URL, reason.
 
     STATE_DIR is the stateDir of a crawl, which may still run, or the folder of a mirror [stateDir
-    of the configuration]. Rotated logs are read, too.
+    of the configuration]. Rotated logs are read, too, except for lines of an earlier crawl
+    (--scratch).
     """
     with plain_errors():
         wanted = _filter(outcome, site)
         folder = Path(state_dir or load_config(config_file, ()).state_dir)
         files = LogFiles(folder)
+        began = first_time_saved(files.folder)
         lines = (
             filter(None, map(decode, follow_file(files.paths[-1], sleep)))
             if follow
             else files.lines()
         )
         for line in lines:
-            if wanted(line):
+            if line["ts"] >= began and wanted(line):
                 text = json.dumps(line) if as_json else _text(line)
                 sys.stdout.write(f"{text}\n")
                 if follow:

@@ -219,6 +219,7 @@ class Assembly:
             self.snapshots,
             self.saving,
             self.log,
+            self.totals,
             clock=around.clock,
             wall=around.wall,
         )

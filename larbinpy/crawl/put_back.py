@@ -13,7 +13,7 @@ from typing import Any
 from larbinpy.config import Config
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
-from larbinpy.observe.report.log_files import LogFiles
+from larbinpy.observe.report.log_files import LogFiles, first_time
 from larbinpy.observe.totals import Totals, unanswered
 from larbinpy.outcome import Outcome
 from larbinpy.page import timestamp
@@ -73,8 +73,7 @@ class PutBack(SavedValue):
 
     def _ended(self, outcomes: Collection[str]) -> Iterator[Mapping[str, Any]]:
         """The lines of the log with one of `outcomes` that were not put back before."""
-        # A log that was rotated away may be that of an earlier crawl (--scratch).
-        began = timestamp(self._totals.started - 1).rstrip("Z")
+        began = first_time(self._totals.started)
         for fate in LogFiles(self._folder).lines():
             outcome = str(fate["outcome"])
             if outcome in outcomes and str(fate["ts"]) >= self._until.get(outcome, began):

@@ -11,6 +11,7 @@ from larbinpy.dns.address import is_public
 from larbinpy.loop.clock import clock, wall
 from larbinpy.observe.explain import explain
 from larbinpy.observe.log_search import StoppedLog
+from larbinpy.observe.report.log_files import first_time
 from larbinpy.storage.state import State
 
 
@@ -29,5 +30,6 @@ def explain_stopped(config: Config, text: str) -> dict[str, object]:
         with closing(frontier):
             frontier.read(manifest, clock())
             log = StoppedLog(folder / "crawl.jsonl")
-            answers = (found for found in explain(frontier.view, log, text, clock) if found)
-            return next(answers)
+            began = first_time(float(manifest["totals"]["started"]))
+            steps = explain(frontier.view, log, text, clock, began)
+            return next(found for found in steps if found)

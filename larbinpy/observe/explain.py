@@ -28,9 +28,12 @@ _ROBOTS = {outcome.value for outcome in having(Trait.ROBOTS)}
 
 
 def explain(
-    view: FrontierView, log: SearchedLog, text: str, clock: Clock
+    view: FrontierView, log: SearchedLog, text: str, clock: Clock, began: str = ""
 ) -> Iterator[dict[str, object] | None]:
-    """Yields None after each step of some 100 us, and then the answer. Raises OSError."""
+    """Yields None after each step of some 100 us, and then the answer. Raises OSError.
+
+    Lines of rotated logs before the time `began` do not count.
+    """
     href = typed(text)
     if href is None:
         bad = Outcome.BAD_URL
@@ -45,11 +48,11 @@ def explain(
     seen = view.is_seen(href)
     folded, dropped = (href, []) if seen else view.folded(href)
     if dropped:
-        yield from _explain_folded(view, log, href, folded, dropped, clock)
+        yield from _explain_folded(view, log, href, folded, dropped, clock, began)
         return
     found = url_status.standing(view, href, clock())
     if found is None and seen:
-        found = yield from _searched(view, log, href, clock)
+        found = yield from _searched(view, log, href, clock, began)
     if found is None:
         refused = url_status.refusal_by_plug(view, href)
         if not seen:
@@ -69,10 +72,16 @@ def _described(site: NamedSite, now: float) -> dict[str, object]:
 
 
 def _explain_folded(
-    view: FrontierView, log: SearchedLog, href: str, folded: str, dropped: list[str], clock: Clock
+    view: FrontierView,
+    log: SearchedLog,
+    href: str,
+    folded: str,
+    dropped: list[str],
+    clock: Clock,
+    began: str,
 ) -> Iterator[dict[str, object] | None]:
     """The answer for the URL that a link to `href` counts as."""
-    for found in explain(view, log, folded, clock):
+    for found in explain(view, log, folded, clock, began):
         if found is not None:
             why = f"a link to it counts as one to {folded}, without {', '.join(dropped)}"
             found["why"] = f"{why} (dropParameters): {found['why']}"
@@ -88,7 +97,7 @@ def _nowhere(view: FrontierView, href: str, seen: bool) -> Facts:
 
 
 def _searched(
-    view: FrontierView, log: SearchedLog, href: str, clock: Clock
+    view: FrontierView, log: SearchedLog, href: str, clock: Clock, began: str
 ) -> Generator[None, None, Facts | None]:
     search_log = LogSearch(log, href)
     searches: list[Generator[None, None, Place | Line | None]]
@@ -113,7 +122,7 @@ def _searched(
         return url_status.queued(view, found, href)
     found = search_log.latest() or found
     if found is None:
-        found = yield from search_rotated(log.path, href)
+        found = yield from search_rotated(log.path, href, began)
     return None if found is None else _decided(view, found, href, clock())
 
 

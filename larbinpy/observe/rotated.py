@@ -13,11 +13,11 @@ from larbinpy.observe.report.log_files import LogFiles
 _LINES = 1000
 
 
-def search_rotated(log: Path, href: str) -> Generator[None, None, Line | None]:
+def search_rotated(log: Path, href: str, began: str) -> Generator[None, None, Line | None]:
     """Search the files that were `log` before, the newest first.
 
-    Yields after each piece; returns the line, None if there is none. A file that is damaged is
-    searched up to there.
+    Yields after each piece; returns the line, None if there is none. Lines before the time `began`
+    are those of an earlier crawl (--scratch). A file that is damaged is searched up to there.
     """
     try:
         files = LogFiles(log.parent).paths
@@ -31,7 +31,7 @@ def search_rotated(log: Path, href: str) -> Generator[None, None, Line | None]:
         else:
             found = yield from LogSearch(StoppedLog(path), href).search()
         if found is not None:
-            return found
+            return found if str(found.get("ts")) >= began else None
     return None
 
 

@@ -140,6 +140,21 @@ def test_the_log_has_its_rotated_files(stopped: Stopped) -> None:
     assert lines == path.with_name("crawl.jsonl.1").read_bytes().count(b"\n") > 4
 
 
+def test_lines_of_an_earlier_crawl_are_not_shown(stopped: Stopped) -> None:
+    """--scratch leaves rotated files of the crawl that it discards."""
+    world, _ = stopped
+    path = world.state / "crawl.jsonl"
+    old = path.read_text().replace('{"ts": "2', '{"ts": "1').replace("/moved", "/29")
+    path.with_name("crawl.jsonl.1").write_text(old)
+    shown = world.larbinpy("log").out
+    assert shown.count("\n") == len(world.fates)
+    assert "/29" not in shown
+    assert stopped.explain("/29")["state"] == "queued"
+    # A URL that was seen, and whose line was lost.
+    path.write_text("".join(ln for ln in path.read_text().splitlines(True) if "/gone" not in ln))
+    assert stopped.explain("/gone")["state"] == "seen"
+
+
 def test_a_wrong_filter_is_an_error(world: World) -> None:
     (world.folder / "crawl.jsonl").touch()
     said = one_line(world.larbinpy("log", ".", "--outcome", "broken"))

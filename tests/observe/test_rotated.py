@@ -16,9 +16,9 @@ def logged(url: str, second: int, via: str | None = None) -> bytes:
     return line(Fate.of(Page(Url(url, 1, via=via), Outcome.SUCCESS), 1_000_000.0 + second))
 
 
-def found(folder: Path, href: str) -> Any:
+def found(folder: Path, href: str, began: str = "") -> Any:
     """The time of the line that is found; None if none is."""
-    steps: Generator[None, None, Any] = search_rotated(folder / "crawl.jsonl", href)
+    steps: Generator[None, None, Any] = search_rotated(folder / "crawl.jsonl", href, began)
     while True:
         try:
             next(steps)
@@ -38,6 +38,15 @@ def test_the_newest_file_is_searched_first(tmp_path: Path) -> None:
     assert found(tmp_path, B) == "1970-01-12T13:46:43.000Z"
     # The present log is searched by others.
     assert found(tmp_path, C) is None
+
+
+def test_lines_of_an_earlier_crawl_do_not_count(tmp_path: Path) -> None:
+    (tmp_path / "crawl.jsonl").touch()
+    (tmp_path / "crawl.jsonl.1").write_bytes(logged(A, 5))
+    (tmp_path / "crawl.jsonl.2").write_bytes(logged(B, 2))
+    began = "1970-01-12T13:46:45"
+    assert found(tmp_path, A, began) == "1970-01-12T13:46:45.000Z"
+    assert found(tmp_path, B, began) is None
 
 
 def test_a_damaged_file_is_searched_up_to_there(tmp_path: Path) -> None:

@@ -17,7 +17,9 @@ from larbinpy.exit_status import Ending
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
 from larbinpy.observe.explain import explain
+from larbinpy.observe.report.log_files import first_time
 from larbinpy.observe.snapshot import Snapshots
+from larbinpy.observe.totals import Totals
 from larbinpy.output.log import CrawlLog
 from larbinpy.page import timestamp
 from larbinpy.url import fault
@@ -36,6 +38,7 @@ class Control:
         snapshots: Snapshots,
         saving: Saving,
         log: CrawlLog,
+        totals: Totals,
         *,
         clock: Clock,
         wall: Clock,
@@ -48,6 +51,7 @@ class Control:
         self._snapshots = snapshots
         self._saving = saving
         self._log = log
+        self._totals = totals
         self._clock = clock
         self._wall = wall
         #: The clients that follow the crawl (`watch`).
@@ -115,7 +119,7 @@ class Control:
         return None
 
     def rules(self) -> list[dict[str, object]]:
-        decided = self._frontier.view.scope.decided_by_rule
+        decided = self._totals.counts()["rules"]
         return [
             {
                 "number": number,
@@ -128,7 +132,8 @@ class Control:
 
     def explain(self, url: str) -> CommandSteps:
         """Return the status of a URL; a search on the disk takes a slice of several turns."""
-        search = explain(self._frontier.view, self._log, url, self._clock)
+        began = first_time(self._totals.started)
+        search = explain(self._frontier.view, self._log, url, self._clock, began)
         try:
             for found in self._searches.run(search):
                 yield found if isinstance(found, Wait) else {"ok": True, **self._dated(found)}

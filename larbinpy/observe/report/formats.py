@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from larbinpy.observe.report.broken import BrokenLinks, RedirectChain, chains
-from larbinpy.observe.report.log_files import LogFiles
+from larbinpy.observe.report.log_files import LogFiles, first_time
 from larbinpy.observe.report.log_summary import LogSummary
 from larbinpy.outcome import Outcome, Trait, having
-from larbinpy.page import timestamp
 from larbinpy.storage.state import State, StateError
 
 _COLUMNS = ("url", "status", "outcome", "page", "target")
@@ -74,7 +73,7 @@ class Report:
                 totals = manifest["totals"]
                 counts = {str(name): Counter(some) for name, some in totals["counts"].items()}
                 put_back = dict(manifest.get("put_back", {}).get("until", {}))
-                return timestamp(float(totals["started"]) - 1).rstrip("Z"), counts, put_back
+                return first_time(float(totals["started"])), counts, put_back
         except StateError:
             return "", {}, {}
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from larbinpy.errors import UserError, what_failed
+from larbinpy.page import timestamp
+from larbinpy.storage.state import State, StateError
 
 Line = dict[str, Any]
 
@@ -76,6 +78,23 @@ class LogFiles:
                 return str(json.loads(line)["ts"])
             except (ValueError, TypeError, LookupError):
                 break
+        return ""
+
+
+def first_time(started: float) -> str:
+    """The time before which no line of a crawl was written that was `started` at a Unix time.
+
+    Lines before it, in files that were rotated away, are those of an earlier crawl (--scratch).
+    """
+    return timestamp(started - 1).rstrip("Z")
+
+
+def first_time_saved(folder: Path) -> str:
+    """The same for the crawl that is saved in `folder`; empty if there is none."""
+    try:
+        with State(folder).reading() as manifest:
+            return first_time(float(manifest["totals"]["started"]))
+    except StateError:
         return ""
 
 

@@ -449,7 +449,7 @@ def test_seeds_are_refused_while_the_crawl_ends() -> None:
     unused: Any = None
     mode = Mode(draining=True)
     control = Control(
-        *(unused, mode, unused, unused, unused, unused, unused, unused),
+        *(unused, mode, *([unused] * 7)),
         clock=unused,
         wall=unused,
     )
