@@ -190,6 +190,7 @@ class IPSites:
         return gone
 
     def _dismiss(self, site: NamedSite) -> None:
+        self._asleep.pop(site, None)
         if site.enlisted:
             ip_site = self.registry.obtain(site)
             ip_site.dismiss(site)

@@ -19,6 +19,7 @@ from larbinpy.frontier.sites.settings import Quota, SiteLimits, SiteSettings
 from larbinpy.frontier.sizes import FrontierSizes
 from larbinpy.observe import url_status
 from larbinpy.outcome import Outcome
+from larbinpy.parse import Kind, Link
 from larbinpy.storage.site_counts import SiteCounts
 from larbinpy.url import Url
 from tests.support.frontiers import (
@@ -422,6 +423,23 @@ def test_outside_of_its_hours_a_site_is_not_asked(make: MakeWorld, night: SiteHo
     world.frontier.seed("http://a.test/later")
     assert len(until(33)) == 4
     assert len(until(35)) == 5
+
+
+def test_a_closed_site_whose_urls_have_left_is_not_waited_for(
+    make: MakeWorld, night: SiteHours
+) -> None:
+    clock_of(night)
+    world = make("http://b.test/", by_host={"a.test": settings(hours=night, ignore_robots=True)})
+    parent = Url("http://b.test/", 5)
+    world.frontier.admit(parent, [Link("http://a.test/x", Kind.PAGE)], world.now, redirect=False)
+    for _ in range(4):
+        world.turn()
+        world.now += 60
+    sleeper = world.frontier.view.asleep()
+    assert sleeper is not None and sleeper.key == "http://a.test"
+    world.frontier.add_rule(False, "**/x")
+    world.turn()
+    assert world.frontier.view.asleep() is None
 
 
 def test_explain_says_when_a_site_is_asked_next(make: MakeWorld, night: SiteHours) -> None:
