@@ -5,6 +5,7 @@ the resolver's reason (`dns.lookup.Answer`) after noDNS, the target after err30X
 after other outcomes.
 """
 
+from collections.abc import Sequence
 from http import HTTPStatus
 
 from larbinpy.outcome import Outcome, in_words
@@ -53,6 +54,20 @@ _LEFT_OUT = {
 def left_out_in_words(name: str) -> str:
     """Why links were left out, by the name under which they are counted."""
     return _LEFT_OUT.get(name, name)
+
+
+#: The beginning of a page's detail, before the words of its links that are no URLs.
+_MALFORMED = "links that are no URLs: "
+
+
+def malformed_detail(references: Sequence[str]) -> str:
+    """The detail of a page with `references` that are no URLs; each is one word."""
+    return f"{_MALFORMED}{' '.join(references)}"
+
+
+def malformed_in(detail: str) -> list[str]:
+    """The references in a detail of `malformed_detail`; none in another one."""
+    return detail[len(_MALFORMED) :].split() if detail.startswith(_MALFORMED) else []
 
 
 def status_in_words(status: int) -> str:

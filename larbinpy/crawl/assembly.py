@@ -252,7 +252,9 @@ class Assembly:
                 specific_search=config.specific_search,
             ),
             self.frontier,
-            lambda page: read(page, self._site_configs.agent(page.url.site)),
+            lambda page: read(
+                page, self._site_configs.agent(page.url.site), malformed=config.check_links
+            ),
             network.names,
             types,
             self._output,

@@ -20,6 +20,7 @@ from larbinpy.frontier.scope.seed_area import SeedArea
 from larbinpy.outcome import READABLE, Outcome
 from larbinpy.page import Page
 from larbinpy.parse import Link, Parsed
+from larbinpy.reason import malformed_detail
 from larbinpy.url import Url
 
 #: Failures that the same request by GET does not change. 429 and 503 ask for fewer requests.
@@ -104,6 +105,12 @@ class CheckIntake(Intake):
             ):
                 page.outcome = Outcome.CHECKED
         super()._process(page, now)
+
+    def _loaded(self, page: Page, parsed: Parsed, digests: list[int], now: float) -> None:
+        """In the log, the line of a page names its links that are no URLs."""
+        if parsed.malformed:
+            page.detail = malformed_detail(parsed.malformed)
+        super()._loaded(page, parsed, digests, now)
 
     def _followed(self, parsed: Parsed, ignores_robots: bool) -> Sequence[Link]:
         """Links with rel=nofollow may be broken, too."""

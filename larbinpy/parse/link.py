@@ -9,6 +9,7 @@ from itertools import accumulate, chain, pairwise
 from typing import overload
 
 from larbinpy.native import native
+from larbinpy.parse.malformed import MOST, is_malformed, spelled
 from larbinpy.url import MAX_LENGTH, Base
 
 #: Most distinct references taken from one page. The longest honest lists are sitemaps, which the
@@ -170,6 +171,8 @@ class Parsed:
     #: Robots directives for this agent, in the HTTP header or in the page.
     noindex: bool = False
     nofollow: bool = False
+    #: References that are no URLs, if they were asked for; `parse.malformed` says which.
+    malformed: Sequence[str] = ()
 
 
 _PAGE = Kind.PAGE
@@ -193,6 +196,7 @@ class Collector:
         "agent",
         "encode",
         "full",
+        "malformed",
         "nofollow",
         "noindex",
     )
@@ -207,6 +211,8 @@ class Collector:
         self.full = False
         self.noindex = False
         self.nofollow = False
+        #: References that are no URLs; None if they are not asked for.
+        self.malformed: dict[str, None] | None = None
         self._by_reference: dict[str, Link] = {}
         self._by_url: dict[str, Link] = {}
         self._packed: PackedLinks | None = None
@@ -257,6 +263,8 @@ class Collector:
         url = self.resolve(reference)
         if url is None:
             link = _NOWHERE
+            if self.malformed is not None:
+                self._note_malformed(reference)
         elif url in self._by_url:
             link = self._by_url[url]
         else:
@@ -265,6 +273,11 @@ class Collector:
         self._by_reference[reference] = link
         self.full = self._room <= 0 or len(self._by_reference) >= MAX_LINKS
         return link
+
+    def _note_malformed(self, reference: str) -> None:
+        assert self.malformed is not None
+        if len(self.malformed) < MOST and is_malformed(reference, self.base):
+            self.malformed[spelled(reference)] = None
 
     def replace(self, links: PackedLinks) -> None:
         """Take `links` in place of those that were added."""
@@ -279,7 +292,8 @@ class Collector:
         return self._base.resolve(reference)
 
     def parsed(self, charset: str | None) -> Parsed:
-        return Parsed(self._packed or self.links, charset, self.noindex, self.nofollow)
+        found = self._packed or self.links
+        return Parsed(found, charset, self.noindex, self.nofollow, tuple(self.malformed or ()))
 
 
 def unendorsed(rel: str) -> bool:

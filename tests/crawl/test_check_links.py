@@ -1,5 +1,7 @@
 """`crawl --check-links`: every way in which a link can be broken, and servers that refuse HEAD."""
 
+import csv
+import io
 import json
 from typing import Any
 
@@ -214,3 +216,32 @@ def test_a_check_that_was_killed_goes_on(world: World) -> None:
         at = lines.index(f"  410 {web.url(path, 'far.test')}")
         assert lines[at + 1] == f"      on {web.url()}"
     assert lines[-1] == "21 URLs checked"
+
+
+def test_links_that_are_no_urls_are_broken(world: World) -> None:
+    bad = ("http://[bad", "htp://typo.example/", "http://me:secret@[x/ y")
+    fine = ("mailto:me@a.test", "tel:+1", "javascript:go()", "ftp://a.test/", "vscode://file/x")
+    pages = {
+        "/": html("/two", *bad, *fine, "data:,x"),
+        "/two": ok(b'<img src="http://[bad"><a href="/">home</a><a href="#top">up</a>'),
+    }
+    site = world.web(lambda asked: iter([pages.get(asked.path, missing())]), "site.test")
+    world.conf()
+    crawler = world.run("--check-links", site.url())
+    assert crawler.process.returncode == 1
+    assert "Broken links: 3, on 2 pages" in crawler.out
+    assert "2 URLs checked" in crawler.out
+    found = world.larbinpy("report", "--json")
+    assert "secret" not in found.out
+    broken = {link["url"]: link for link in json.loads(found.out)["broken"]}
+    home, two = site.url("/"), site.url("/two")
+    assert {url: sorted(link["pages"]) for url, link in broken.items()} == {
+        "http://[bad": [home, two],
+        "htp://typo.example/": [home],
+        "http://***@[x/%20y": [home],
+    }
+    assert {(link["outcome"], link["reason"]) for link in broken.values()} == {
+        ("badURL", "not a URL that can be crawled")
+    }
+    rows = list(csv.DictReader(io.StringIO(world.larbinpy("report", "--csv").out)))
+    assert {row["page"] for row in rows if row["url"] == "http://[bad"} == {home, two}

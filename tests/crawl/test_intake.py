@@ -148,7 +148,7 @@ class Case:
             self.intake.step()
         assert refused.value.errno == errno.ENOSPC
 
-    def contents(self, path: str, *links: Link | str, **more: bool) -> None:
+    def contents(self, path: str, *links: Link | str, **more: Any) -> None:
         found = [plain_links(link)[0] if isinstance(link, str) else link for link in links]
         self.parsed[f"http://a.test{path}"] = Parsed(found, "utf-8", **more)
 

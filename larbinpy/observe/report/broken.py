@@ -56,6 +56,7 @@ class BrokenLinks:
         #: Why the pages are not all known; empty if they are.
         self.unknown = ""
         self._redirects = summary.redirects
+        self._malformed = summary.malformed
         inner = {redirect.target for redirect in summary.redirects.values()}
         #: Redirects that a page links to, or that were seeds, as far as the log knows: it has the
         #: first URL that leads to each.
@@ -66,6 +67,7 @@ class BrokenLinks:
         }
         # Of each link, the numbers of its pages: there may be millions.
         self._pages: list[str] = []
+        self._numbers: dict[str, int] = {}
         self._on = [array("I") for _ in self.links]
 
     def __repr__(self) -> str:
@@ -93,6 +95,23 @@ class BrokenLinks:
         except UserError as error:
             self.unknown = f"{error}; only the first page of each is known"
         self._add_first_pages()
+        self._add_malformed()
+
+    def _add_malformed(self) -> None:
+        """Add the links that are no URLs; the log has all pages of each."""
+        for reference, pages in self._malformed.items():
+            failure = Failure(Outcome.BAD_URL.value, 0, "", pages[0])
+            self.links.append(BrokenLink(reference, failure))
+            self._on.append(array("I", map(self._number, pages)))
+
+    def _number(self, page: str) -> int:
+        """The number of a page that the record may not have named."""
+        if not self._numbers:
+            self._numbers = {url: number for number, url in enumerate(self._pages)}
+        number = self._numbers.setdefault(page, len(self._pages))
+        if number == len(self._pages):
+            self._pages.append(page)
+        return number
 
     def _add_first_pages(self) -> None:
         """Take from the log the page of each link that has none in the record.
@@ -101,7 +120,6 @@ class BrokenLinks:
         is no link of its own.
         """
         redirects = {link.url for link in self.links if link.hops}
-        known: dict[str, int] = {}
         rows = list(zip(self.links, self._on, strict=True))
         self.links, self._on = [], []
         for link, pages in rows:
@@ -109,10 +127,7 @@ class BrokenLinks:
             if not pages and via in redirects:
                 continue
             if not pages and via is not None:
-                known = known or {url: number for number, url in enumerate(self._pages)}
-                pages.append(known.setdefault(via, len(self._pages)))
-                if pages[0] == len(self._pages):
-                    self._pages.append(via)
+                pages.append(self._number(via))
             self.links.append(link)
             self._on.append(pages)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from larbinpy.outcome import Outcome, Trait, having
+from larbinpy.reason import malformed_in
 from larbinpy.url import site_of
 
 #: Entries of the lists of the slowest and the largest.
@@ -67,6 +68,8 @@ class LogSummary:
         self.outcomes: Counter[str] = Counter()
         self.broken: dict[str, Failure] = {}
         self.redirects: dict[str, Redirect] = {}
+        #: Links that are no URLs, each with its pages.
+        self.malformed: dict[str, list[str]] = {}
         #: (milliseconds or bytes, URL), the greatest first, once all lines were taken.
         self.slowest: list[tuple[int, str]] = []
         self.largest: list[tuple[int, str]] = []
@@ -90,6 +93,8 @@ class LogSummary:
             pages[row] += 1
             _keep(self.slowest, line["ms"], url)
             _keep(self.largest, line["size"], url)
+            for reference in malformed_in(line.get("detail", "")):
+                self.malformed.setdefault(reference, []).append(url)
         elif outcome in _ROBOTS:
             robots[row] += 1
         elif outcome in _FAILED:
