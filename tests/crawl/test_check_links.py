@@ -241,7 +241,7 @@ def test_links_that_are_no_urls_are_broken(world: World) -> None:
         "http://***@[x/%20y": [home],
     }
     assert {(link["outcome"], link["reason"]) for link in broken.values()} == {
-        ("badURL", "not a URL that can be crawled")
+        ("badURL", "not a URL")
     }
     rows = list(csv.DictReader(io.StringIO(world.larbinpy("report", "--csv").out)))
     assert {row["page"] for row in rows if row["url"] == "http://[bad"} == {home, two}

@@ -13,6 +13,7 @@ from larbinpy.reason import reason
 
 #: A crawl follows at most ten redirects in a row.
 _MOST_HOPS = 10
+_SAID_BY_DETAIL = (Outcome.ERR_30X.value, Outcome.BAD_URL.value)
 
 
 @dataclass(slots=True, frozen=True)
@@ -32,9 +33,9 @@ class BrokenLink:
 
     @property
     def reason(self) -> str:
-        """The reason in words: of a redirect, why it does not lead to a page."""
+        """The reason in words; of a redirect, why it does not lead to a page."""
         outcome, status, detail, _ = self.failure
-        return detail if outcome == Outcome.ERR_30X.value else reason(outcome, status, detail)
+        return detail if outcome in _SAID_BY_DETAIL else reason(outcome, status, detail)
 
 
 @dataclass(slots=True, frozen=True)
@@ -100,7 +101,7 @@ class BrokenLinks:
     def _add_malformed(self) -> None:
         """Add the links that are no URLs; the log has all pages of each."""
         for reference, pages in self._malformed.items():
-            failure = Failure(Outcome.BAD_URL.value, 0, "", pages[0])
+            failure = Failure(Outcome.BAD_URL.value, 0, "not a URL", pages[0])
             self.links.append(BrokenLink(reference, failure))
             self._on.append(array("I", map(self._number, pages)))
 
