@@ -3,6 +3,7 @@
 import json
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import click
 
@@ -11,9 +12,9 @@ from larbinpy.cli.ports import port_of
 from larbinpy.config import Config
 from larbinpy.console.terminal.layout import laid_out
 from larbinpy.console.terminal.prompt import Console
-from larbinpy.crawl.stopped import explain_stopped
+from larbinpy.crawl.stopped import explain_planned, explain_stopped
 from larbinpy.errors import UserError
-from larbinpy.storage.state import StateInUse
+from larbinpy.storage.state import State, StateInUse
 
 
 @click.command()
@@ -33,14 +34,18 @@ def explain(
 
     STATE_DIR is the stateDir of a crawl [that of the configuration]. A crawl that runs is asked
     through its input port. Of one that does not, the state is read and not changed; its rules
-    are those of the configuration.
+    are those of the configuration. Before the first crawl, the configuration alone answers, so that
+    rules can be tried; stay and lockSite then go by its startUrl.
     """
     with plain_errors():
         config = load_config(config_file, settings, allow_private)
         if state_dir is not None:
             config = replace(config, state_dir=state_dir)
+        stopped = explain_stopped
+        if state_dir is None and not State(Path(config.state_dir)).exists:
+            stopped = explain_planned
         try:
-            reply = json.dumps({"ok": True, **explain_stopped(config, url)})
+            reply = json.dumps({"ok": True, **stopped(config, url)})
         except StateInUse as error:
             reply = _ask(config, config_file, url, error)
         sys.stdout.write(f"{reply}\n" if as_json else laid_out("explain", reply))

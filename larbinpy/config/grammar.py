@@ -31,6 +31,9 @@ _LIKE = 0.6
 # Only Larbin's blanks count. A quote that is not closed becomes part of a bare word, which
 # `_split` refuses.
 _WORD = re.compile(r'(?P<comment>#[^\n]*)|"(?P<quoted>[^"\n]*)"|(?P<bare>[^ \t\r\n#]+)|(?P<end>\n)')
+#: Units by the first letter of their names, by the usage of the kind.
+_TIMES = {"s": "s", "m": "m", "h": "h", "d": "d"}
+_UNITS = {"SECONDS": _TIMES, "MINUTES": _TIMES, "BYTES": {"k": "K", "m": "M", "g": "G"}}
 _WORD_ALONE = re.compile(r'"(?P<quoted>[^"\n]*)"|(?P<bare>[^ \t\r\n]+)')
 
 
@@ -64,6 +67,8 @@ class _Words:
         self._words = _split(text)
         self._next = next(self._words, None)
         self.line = 1
+        #: The line, the setting and the value that were read last, if that is one word.
+        self.done: tuple[int, Setting, str] | None = None
 
     def __repr__(self) -> str:
         return f"<_Words of {self.name}, line {self.line}, next {self._next}>"
@@ -118,43 +123,37 @@ def read(text: str, name: str, table: Table, report: Report = at_once) -> dict[s
     """
     words = _Words(text, name)
     values: dict[str, Any] = {}
-    finished = 0
     while words.peek() is not None:
         try:
-            finished = _read_setting(words, values, table, finished, report)
+            _read_setting(words, values, table, report)
         except ConfigError as error:
             report(error)
             words.skip_line()
     return _sealed(values, table)
 
 
-def _read_setting(
-    words: _Words, values: dict[str, Any], table: Table, finished: int, report: Report
-) -> int:
-    """Read a keyword and its value; returns the line of a value of one word, else 0.
-
-    `finished` is what this function returned for the previous setting.
-    """
+def _read_setting(words: _Words, values: dict[str, Any], table: Table, report: Report) -> None:
+    """Read a keyword and its value."""
     word = words.take()
     assert word is not None
     row = table.get(word.text.lower())
     if row is None:
-        hint = "; put a value with blanks in double quotes" if word.line == finished else ""
-        wrong = words.error(unknown(word.text, table) + hint)
+        wrong = words.error(_stray(word, words, table))
         _skip_list(words, table, nearest(word.text, table))
         raise wrong
     if row.kind is SITE:
         block = _block(row, words, table, report)
         if block is not None:
             values.setdefault(row.attribute, []).append(block)
-        return 0
-    return _read_items(row, words, values, table, report)
+        return
+    _read_items(row, words, values, table, report)
 
 
 def _read_items(
     row: Setting, words: _Words, values: dict[str, Any], stops: Container[str], report: Report
-) -> int:
-    """Read the value of `row`; returns the line of a value of one word, else 0."""
+) -> None:
+    """Read the value of `row`."""
+    words.done = None
     if row.kind.closed:
         values.setdefault(row.attribute, [])  # A list without items replaces a default one.
     for item in _items(row, words, stops):
@@ -162,12 +161,14 @@ def _read_items(
             _store(values, row, item, words.place())
         except ValueError as error:
             report(words.error(f"{row.keyword}: {error}"))
-    return words.line if row.kind.words and not row.kind.closed else 0
+        if row.kind.words and not row.kind.closed:
+            words.done = words.line, row, item[-1]
 
 
 def _block(row: Setting, words: _Words, table: Table, report: Report) -> SiteBlock | None:
     """The site block that begins; None if its pattern is wrong."""
     start, place = words.line, words.place()
+    words.done = None
     pattern = None
     # A keyword that begins a line is the next setting, not a value that was forgotten.
     stops = {*table, "end"}
@@ -180,7 +181,6 @@ def _block(row: Setting, words: _Words, table: Table, report: Report) -> SiteBlo
     allowed = {name: inner for name, inner in table.items() if inner.by_site}
     values: dict[str, Any] = {}
     places: dict[str, tuple[Setting, str]] = {}
-    finished = 0
     while True:
         word = words.peek()
         if word is None or word.text.lower() == row.keyword.lower():
@@ -195,9 +195,9 @@ def _block(row: Setting, words: _Words, table: Table, report: Report) -> SiteBlo
         inner = allowed.get(word.text.lower())
         try:
             if inner is None:
-                raise words.error(_misplaced(word, table, allowed, start, finished))
+                raise words.error(_misplaced(word, words, table, allowed, start))
             places[inner.attribute] = inner, words.place()
-            finished = _read_items(inner, words, values, stops, report)
+            _read_items(inner, words, values, stops, report)
         except ConfigError as error:
             report(error)
             words.skip_line()
@@ -210,7 +210,7 @@ def _block(row: Setting, words: _Words, table: Table, report: Report) -> SiteBlo
     return None if pattern is None else SiteBlock(pattern, tuple(inside), place)
 
 
-def _misplaced(word: Word, table: Table, allowed: Table, start: int, finished: int) -> str:
+def _misplaced(word: Word, words: _Words, table: Table, allowed: Table, start: int) -> str:
     """The message for a word that is no keyword of a site block."""
     known = table.get(word.text.lower())
     if known is not None:
@@ -220,8 +220,21 @@ def _misplaced(word: Word, table: Table, allowed: Table, start: int, finished: i
             f"{known.keyword} cannot be set by site; close the block of line {start} with 'end' "
             f"before it{inside}"
         )
-    hint = "; put a value with blanks in double quotes" if word.line == finished else ""
-    return unknown(word.text, allowed) + hint
+    return _stray(word, words, allowed)
+
+
+def _stray(word: Word, words: _Words, table: Table) -> str:
+    """The message for a word that is no keyword; it may belong to the value before it."""
+    if words.done is None or words.done[0] != word.line:
+        return unknown(word.text, table)
+    _, row, before = words.done
+    unit = _UNITS.get(row.kind.usage, {}).get(word.text[:1].lower())
+    if unit is not None:
+        return f"{row.keyword}: a number and its unit are one word: {before[:20]}{unit}"
+    if row.kind.spaced:
+        both = f'{row.keyword} "{before[:60]} {word.text[:60]}"'
+        return f"{word.text[:60]!r} is no keyword; several conditions are one quoted word: {both}"
+    return f"{unknown(word.text, table)}; put a value with blanks in double quotes"
 
 
 def _skip_list(words: _Words, table: Table, row: Setting | None) -> None:

@@ -18,6 +18,10 @@ _LONGEST = 2000
 REGEX_MEMORY = 1 << 20
 
 _NAMED = re.compile(r"([A-Za-z_-]+):(?!//)(.*)", re.DOTALL)
+#: A regular expression that is more likely meant as a path.
+_PATH = re.compile(r"[A-Za-z0-9._/-]+")
+#: A comparison without its colon.
+_NO_COLON = re.compile(r"(depth|hops|size)([<>=].*)", re.IGNORECASE | re.DOTALL)
 _COMPARED = re.compile(r"(>=|<=|>|<|=?)(.+)")
 _TYPE = re.compile(r"[a-z0-9!#$&^_.+*?/-]+")
 _SIZE = size(0, 1 << 50)
@@ -170,6 +174,9 @@ def _condition(word: str) -> Condition:
         return _regex(word[1:-1])
     named = _NAMED.fullmatch(word)
     if named is None:
+        bare = _NO_COLON.fullmatch(word)
+        if bare is not None:
+            raise ValueError(f"{word[:80]!r} has no colon; write {bare[1].lower()}:{bare[2][:80]}")
         return Glob(canonical(word))
     parse = _CONDITIONS.get(named[1].lower())
     if parse is None:
@@ -200,6 +207,13 @@ def _regex(text: str) -> Regex:
 
     if not text:
         raise ValueError("the regular expression // is empty; ** matches every URL")
+    if _PATH.fullmatch(text):
+        shown = text[:80]
+        name = shown.strip("/") or "old"
+        raise ValueError(
+            f"/{shown}/ is the regular expression {shown!r}, not a path; write **/{name}/** for "
+            f"the folder, or /({shown})/ for URLs with these characters anywhere"
+        )
     try:
         re2.compile(text.encode(), regex_options(REGEX_MEMORY))
     except re2.error as error:

@@ -188,6 +188,10 @@ def assignment(text: str) -> tuple[str, str]:
     if not keyword:
         raise ConfigError(f"command line, {text[:60]!r}: no keyword; expected KEY=VALUE")
     row = SETTINGS.get(keyword.lower())
+    words = keyword.split(None, 1)
+    if not equals and words[0].lower() in SETTINGS and len(words) > 1:
+        wanted = f"{words[0]}={words[1][:60]}"
+        raise ConfigError(f"command line, {text[:60]!r}: expected KEY=VALUE, so {wanted}")
     if row is not None and row.kind.words and not equals:
         wanted = f"{row.keyword}={row.kind.usage}"
         raise ConfigError(f"command line, {keyword}: its value is missing; expected {wanted}")

@@ -1,5 +1,9 @@
-"""Looks at a crawl that does not run: its state is read, and never changed."""
+"""Looks at a crawl that does not run: its state is read, and never changed.
 
+Before the first run there is no state, and the configuration alone answers.
+"""
+
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -13,6 +17,7 @@ from larbinpy.observe.explain import explain
 from larbinpy.observe.log_search import StoppedLog
 from larbinpy.observe.report.log_files import first_time
 from larbinpy.storage.state import State
+from larbinpy.url import typed
 
 
 def explain_stopped(config: Config, text: str) -> dict[str, object]:
@@ -33,3 +38,42 @@ def explain_stopped(config: Config, text: str) -> dict[str, object]:
             began = first_time(float(manifest["totals"]["started"]))
             steps = explain(frontier.view, log, text, clock, began)
             return next(found for found in steps if found)
+
+
+def explain_planned(config: Config, text: str) -> dict[str, object]:
+    """Whether a crawl by `config` that has not begun would take a link to a URL on its site.
+
+    The answer has the keys of `explain`. Traps and robots.txt are not known before the crawl.
+    """
+    folder = Path(config.state_dir)
+    frontier = make_frontier(
+        config, folder, SettingsBySite(config, SiteConfigs(config)), is_public, wall()
+    )
+    with closing(frontier):
+        seeds = [seed for seed in map(typed, config.start_url) if seed is not None]
+        frontier.view.scope.area.add(seeds)
+        log = StoppedLog(folder / "crawl.jsonl")
+        found = next(found for found in explain(frontier.view, log, text, clock, "") if found)
+    none = f"no crawl in {folder} yet"
+    if found["state"] != "never seen":
+        return {**found, "why": f"{found['why']} ({none})"}
+    # The first sentence says that no page links to it.
+    accepted = str(found["why"]).split("; ")[1:]
+    why = "it is a seed" if found["url"] in seeds else "a link to it would be queued"
+    types = f"its type has to be one of: {', '.join(_types(config))}"
+    reasons = [f"{none}; {why}", *accepted, *([] if config.any_type else [types])]
+    return {**found, "state": "wanted", "why": "; ".join(reasons)}
+
+
+def _types(config: Config) -> Iterator[str]:
+    """The types that a crawl takes, with the keywords that ask for them."""
+    yield "pages"
+    if config.get_image:
+        yield "images (getImage)"
+    if config.requisites != "off":
+        yield f"what pages need to be displayed (requisites {config.requisites})"
+    if config.specific_search:
+        yield from (f"{media_type} (specificSet)" for media_type, _ in config.specific_set)
+    for rule in config.rules:
+        if rule.accept and rule.has_type:
+            yield f"those of {rule.described}"

@@ -137,7 +137,7 @@ def _decided(view: FrontierView, fate: Line, href: str, now: float) -> Facts:
         why = f"rejected by: {detail}"
     elif outcome == Outcome.BAD_TYPE.value:
         more = {"rule": "type"}
-        why = f"its type, {fate.get('type') or 'none'}, is not wanted (anyType, getImage, ...)"
+        why = f"its type, {fate.get('type') or 'none'}, is not wanted ({view.scope.type_keywords})"
     if status and outcome != Outcome.SUCCESS.value:
         why += f" (HTTP {status})"
     if remedy := cure(outcome, detail):

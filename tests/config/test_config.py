@@ -150,6 +150,8 @@ def test_assignment() -> None:
     assert assignment("nonsense") == ("nonsense", "on")
     with pytest.raises(ConfigError, match=r"its value is missing; expected depthInSite=NUMBER$"):
         assignment("depthinsite")
+    with pytest.raises(ConfigError, match=r"'stay prefix': expected KEY=VALUE, so stay=prefix$"):
+        assignment("stay prefix")
     with pytest.raises(ConfigError, match=r"'=3': no keyword; expected KEY=VALUE$"):
         assignment("=3")
 

@@ -216,6 +216,12 @@ def test_values(text: str, expected: dict[str, object]) -> None:
             "unknown keyword 'bot'; larbinpy check-config has all; put a value with blanks in "
             "double quotes",
         ),
+        (
+            "waitDuration 5 minutes",
+            "t.conf:1: waitDuration: a number and its unit are one word: 5m",
+        ),
+        ("site a.test waitDuration 5 minutes end", "a number and its unit are one word: 5m"),
+        ("maxPageSize 10 MB", "maxPageSize: a number and its unit are one word: 10M"),
         ("\nwaitDuration fast", "t.conf:2: waitDuration: 'fast' is not a duration"),
         ("waitDuration -1", "'-1' is not a duration"),
         ("waitDuration 5x", "'5x' is not a duration"),

@@ -22,11 +22,11 @@ def described(path: str | None, environ: Any = (), *overrides: tuple[str, str]) 
 
 
 def test_rules_keep_their_order_and_their_places(tmp_path: Path) -> None:
-    path = conf(tmp_path, 'reject **/old/**\n\naccept "**.zip size:>10M"\nREJECT /x/ # why\n')
+    path = conf(tmp_path, 'reject **/old/**\n\naccept "**.zip size:>10M"\nREJECT /(x)/ # why\n')
     assert described(path) == [
         f"reject **/old/** ({path}:1)",
         f'accept "**.zip size:>10M" ({path}:3)',
-        f"reject /x/ ({path}:4)",
+        f"reject /(x)/ ({path}:4)",
     ]
 
 
@@ -87,7 +87,11 @@ def test_a_description_has_the_rules_in_their_order(tmp_path: Path) -> None:
         ("domain:www.example.org", "write domain:example.org, or host:www.example.org"),
         ("domain:co.uk", "is a suffix under which domains are registered; write host:co.uk"),
         ("!**.zip", "a pattern cannot be negated; put a rule with the other keyword before"),
-        ("**.zip **.exe", "put a value with blanks in double quotes"),
+        ("**.zip **.exe", 'one quoted word: reject "**.zip **.exe"'),
+        ("**.zip size:>10M", 'one quoted word: reject "**.zip size:>10M"'),
+        ('"**.zip size>10M"', "'size>10M' has no colon; write size:>10M"),
+        ("/old/", "not a path; write **/old/** for the folder, or /(old)/"),
+        ("/docs/v1.0/old_a-b/", "write **/docs/v1.0/old_a-b/** for the folder"),
         ("**" + "x" * 3000, "is longer than 2000 characters"),
     ],
 )

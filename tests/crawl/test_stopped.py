@@ -90,6 +90,42 @@ def test_explain_uses_the_words_of_the_console(stopped: Stopped) -> None:
     assert text[1].startswith("decided: the server refused it or lacks it")
 
 
+def test_explain_before_the_first_crawl(world: World) -> None:
+    """Rules can be tried: the configuration alone answers, and no file is made."""
+    world.conf(
+        "startUrl http://a.test/docs/index.html",
+        "stay prefix",
+        "reject **/old/**",
+        "accept **.pdf",
+        "getImage",
+        'specificSearch specificSet "application/pdf" .pdf end end',
+    )
+
+    def explain(url: str) -> dict[str, Any]:
+        crawler = world.larbinpy("explain", url, "--json")
+        assert crawler.err == ""
+        answer: dict[str, Any] = json.loads(crawler.out)
+        return answer
+
+    seed, page = explain("http://a.test/docs/index.html"), explain("http://a.test/docs/x.html")
+    assert (seed["state"], page["state"], page["seen"]) == ("wanted", "wanted", False)
+    assert "it is a seed" in seed["why"]
+    assert page["why"] == (
+        "no crawl in state yet; a link to it would be queued; its type has to be one of: "
+        "pages, images (getImage), application/pdf (specificSet)"
+    )
+    assert explain("http://b.test/x.pdf")["rule"] == "accept **.pdf"
+    refused = {url: explain(f"http://a.test/{url}") for url in ("docs/old/", "docs/?a=1", "blog/")}
+    assert {url: (each["state"], each["rule"]) for url, each in refused.items()} == {
+        "docs/old/": ("refused", "reject **/old/**"),
+        "docs/?a=1": ("refused", "getCGI"),
+        "blog/": ("refused", "stay"),
+    }
+    assert not world.state.exists()
+    text = world.larbinpy("explain", "http://a.test/docs/old/").out
+    assert "refused: rejected by: reject **/old/** (" in text
+
+
 def test_explain_says_why_it_cannot_answer(stopped: Stopped) -> None:
     world, web = stopped
     assert one_line(world.larbinpy("explain", "a.test", "nowhere")) == (

@@ -333,6 +333,19 @@ def test_the_rule_that_ended_a_url(
     assert why in answer["why"]
 
 
+def test_a_type_that_is_not_wanted_names_the_keywords_for_types(
+    world: MakeWorld, ask: Ask, log: CrawlLog
+) -> None:
+    for extensions, keywords in (
+        ((), "(anyType, getImage, requisites)"),
+        ((".pdf",), "(specificSet, anyType, getImage, requisites)"),
+    ):
+        here = world(HERE, privileged_extensions=extensions)
+        here.run()
+        write(log, HERE, Outcome.BAD_TYPE)
+        assert keywords in ask(here.frontier, HERE, here.now)["why"]
+
+
 def test_details_beyond_the_outcome(world: MakeWorld, ask: Ask, log: CrawlLog) -> None:
     here = world(HERE)
     here.run()

@@ -182,6 +182,12 @@ class Scope:
         return f"<Scope {[limit.name for limit in self._limits]} {self._rules!r}>"
 
     @property
+    def type_keywords(self) -> str:
+        """The keywords that name the types which are wanted besides pages."""
+        specific = "specificSet, " if self._privileged else ""
+        return f"{specific}anyType, getImage, requisites"
+
+    @property
     def decided_by_rule(self) -> dict[str, int]:
         """Number of links that each rule has accepted or rejected, by its text, in their order."""
         return {rule.text: self._decided[rule.text] for rule in self._rule_list}

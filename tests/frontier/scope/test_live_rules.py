@@ -85,7 +85,7 @@ def test_a_wrong_pattern_changes_nothing(rules: LiveRules) -> None:
 
 def test_changes_outlive_a_resume(rules: LiveRules) -> None:
     rules.add(False, "**.zip size:>1M")
-    rules.add(True, "/x.y/")
+    rules.add(True, "/x\\.y/")
     rules.drop("**/old/**")
     again = LiveRules(CONFIGURED)
     again.load(rules.cut())
@@ -94,7 +94,7 @@ def test_changes_outlive_a_resume(rules: LiveRules) -> None:
     other = LiveRules((parse_rule(False, "**.iso").at("larbin.conf:1"), *CONFIGURED))
     other.load(rules.cut())
     assert [text.split()[1] for text in texts(other)] == [
-        "/x.y/",
+        "/x\\.y/",
         '"**.zip',
         "**.iso",
         "host:a.test",
