@@ -53,7 +53,7 @@ def explain_planned(config: Config, text: str) -> dict[str, object]:
         seeds = [seed for seed in map(typed, config.start_url) if seed is not None]
         frontier.view.scope.area.add(seeds)
         log = StoppedLog(folder / "crawl.jsonl")
-        found = next(found for found in explain(frontier.view, log, text, clock, "") if found)
+        found = next(found for found in explain(frontier.view, log, text, clock) if found)
     none = f"no crawl in {folder} yet"
     if found["state"] != "never seen":
         return {**found, "why": f"{found['why']} ({none})"}

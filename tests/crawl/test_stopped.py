@@ -97,6 +97,7 @@ def test_explain_before_the_first_crawl(world: World) -> None:
         "stay prefix",
         "reject **/old/**",
         "accept **.pdf",
+        "forbiddenExtensions .zip end",
         "getImage",
         'specificSearch specificSet "application/pdf" .pdf end end',
     )
@@ -115,10 +116,10 @@ def test_explain_before_the_first_crawl(world: World) -> None:
         "pages, images (getImage), application/pdf (specificSet)"
     )
     assert explain("http://b.test/x.pdf")["rule"] == "accept **.pdf"
-    refused = {url: explain(f"http://a.test/{url}") for url in ("docs/old/", "docs/?a=1", "blog/")}
+    refused = {url: explain(f"http://a.test/{url}") for url in ("docs/old/", "docs/a.zip", "blog/")}
     assert {url: (each["state"], each["rule"]) for url, each in refused.items()} == {
         "docs/old/": ("refused", "reject **/old/**"),
-        "docs/?a=1": ("refused", "getCGI"),
+        "docs/a.zip": ("refused", "forbiddenExtensions"),
         "blog/": ("refused", "stay"),
     }
     assert not world.state.exists()
