@@ -89,7 +89,7 @@ def _program_page(commands: click.Group) -> Iterator[str]:
         yield from _entry(_bold(signal), text)
     yield ".SH EXIT STATUS"
     for code, meaning in MEANINGS.items():
-        yield from _entry(_bold(str(code)), f"{meaning[:1].upper()}{meaning[1:]}.")
+        yield from _entry(_bold(str(code)), meaning)
     yield from (".PP", _text(_OTHER_COMMANDS))
     yield ".SH FILES"
     yield from _entry(_bold("larbin.conf"), "The configuration, if no other file is named.")
