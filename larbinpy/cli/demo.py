@@ -56,7 +56,7 @@ def _check_own(folder: Path) -> None:
 
 def _print_report(report: dict[str, Any]) -> None:
     click.echo(
-        f"{report['stop_reason']}: {report['pages']} pages of {report['sites']} sites "
+        f"{report['stop_reason']}: {report['success']} pages of {report['sites']} sites "
         f"on {report['addresses']} addresses in {report['elapsed_s']} s, "
         f"{report['links']} links, {report['retries']} retries"
     )

@@ -207,6 +207,15 @@ def test_long_lists_are_bounded_unless_all_is_asked_for(web: Web, crawl: Worlds)
     assert sum(line.startswith("      on ") for line in full) == 25 + 7 + 5
 
 
+def test_a_list_is_not_cut_for_a_single_entry(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/", *(f"/old/{n}" for n in range(21)))
+    for n in range(21):
+        web.put(f"a.test/old/{n}", Answer(status=301, headers=("Location: /",)))
+    lines = list(whole(Report(crawl().folder / "state"), everything=False))
+    assert sum(line.startswith("  301") for line in lines) == 21
+    assert not any("more" in line for line in lines)
+
+
 def test_without_the_record_the_first_page_is_known(site: Web, crawl: Worlds) -> None:
     world = crawl("retryWait 0", "keepLinks off")
     report = Report(world.folder / "state")

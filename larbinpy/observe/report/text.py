@@ -29,7 +29,7 @@ def broken_links(report: Report, *, everything: bool) -> Iterator[str]:
     yield f"Broken links: {grouped(len(broken))}, on {counted(broken.page_count, 'page')}"
     if broken.unknown:
         yield f"  ({printable(broken.unknown)})"
-    for number in range(len(broken) if everything else min(_SHOWN, len(broken))):
+    for number in range(_shown(len(broken), everything)):
         link = broken.links[number]
         yield f"  {_code(link.status)} {printable(link.url)}"
         for hop in link.hops:
@@ -37,8 +37,7 @@ def broken_links(report: Report, *, everything: bool) -> Iterator[str]:
         if link.reason != status_in_words(link.status):
             yield f"      {printable(link.reason)}"
         pages = broken.pages(number)
-        # A line that stands for one page is no shorter than that page.
-        shown = len(pages) if everything or len(pages) <= _PAGES + 1 else _PAGES
+        shown = _shown(len(pages), everything, _PAGES)
         for page in pages[:shown]:
             yield f"      on {printable(page)}"
         if shown < len(pages):
@@ -72,7 +71,7 @@ def _redirects(chains: Sequence[RedirectChain], everything: bool) -> Iterator[st
         return
     kept = sum(chain.permanent for chain in chains)
     yield f"Redirects: {grouped(len(chains))}, {grouped(kept)} of them permanent"
-    for chain in chains if everything else chains[:_SHOWN]:
+    for chain in chains[: _shown(len(chains), everything)]:
         kind = "permanent" if chain.permanent else "temporary"
         yield f"  {_code(chain.status)} {printable(chain.url)}"
         for number, hop in enumerate(chain.hops, 1):
@@ -95,12 +94,12 @@ def _sites(sites: Sequence[SiteCount], everything: bool) -> Iterator[str]:
         return
     yield f"Sites: {grouped(len(sites))}"
     yield f"{'pages':>12} {'bytes':>10} {'failures':>9} {'robots.txt':>10}  site"
-    shown = len(sites) if everything else _SHOWN
+    shown = _shown(len(sites), everything)
     for site in nlargest(shown, sites, key=lambda s: (s.pages, s.bytes, s.failures)):
         yield _site_line(site)
     yield from _more(len(sites), everything)
     failing = [site for site in sites if site.failures]
-    if failing and not everything and len(sites) > _SHOWN:
+    if failing and shown < len(sites):
         yield "Sites with most failures:"
         for site in nlargest(_TOP, failing, key=lambda s: s.failures):
             yield _site_line(site)
@@ -132,8 +131,14 @@ def left_out(report: Report) -> Iterator[str]:
 
 
 def _more(count: int, everything: bool) -> Iterator[str]:
-    if not everything and count > _SHOWN:
-        yield f"  and {grouped(count - _SHOWN)} more; --all shows them"
+    shown = _shown(count, everything)
+    if shown < count:
+        yield f"  and {grouped(count - shown)} more; --all shows them"
+
+
+def _shown(count: int, everything: bool, most: int = _SHOWN) -> int:
+    """How many entries of a list are shown; a line that stands for one entry saves nothing."""
+    return count if everything or count <= most + 1 else most
 
 
 def _time(ts: str) -> str:
