@@ -78,7 +78,11 @@ class _Crawl(click.Command):
     metavar="[=auto]",
     help="Continue the crawl in stateDir; --resume=auto begins one if there is none.",
 )
-@click.option("--scratch", is_flag=True, help="Discard the crawl in stateDir and start anew.")
+@click.option(
+    "--scratch",
+    is_flag=True,
+    help="Delete the state and log in stateDir, never outputDir, and start anew.",
+)
 @click.option(
     "--check-links",
     is_flag=True,

@@ -175,6 +175,7 @@ class Assembly:
             state,
             self.frontier,
             self.logins,
+            self._network.fetcher.jar,
             {
                 "put_back": self._put_back,
                 "totals": self.totals,

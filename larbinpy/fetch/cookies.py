@@ -1,5 +1,8 @@
 """The cookie jar of a crawl: libcurl's own, shared by all handles, and bounded."""
 
+from collections.abc import Sequence
+from zlib import crc32
+
 import pycurl
 
 from larbinpy.fetch.transfer import Taker
@@ -17,6 +20,11 @@ _LONGEST = 5000
 class NoJar:
     """A cookie jar that keeps nothing."""
 
+    #: Differs from its earlier values if cookies may have changed.
+    version = 0
+    #: A checksum of the cookies of the given file; 0 if there are none.
+    given = 0
+
     def hand(self, curl: pycurl.Curl) -> None:
         """Make `curl` use the jar."""
 
@@ -26,6 +34,13 @@ class NoJar:
 
     def trim(self) -> None:
         """Empty the jar if it is full. Must not be called from a callback of libcurl."""
+
+    def lines(self) -> list[bytes]:
+        """All cookies that have not expired, as lines of a cookies.txt."""
+        return []
+
+    def add(self, lines: Sequence[bytes], *, over_given: bool) -> None:
+        """Add cookies; `over_given`: they replace the same ones of the given file."""
 
     def close(self) -> None:
         """Close the jar, which no handle may use any more."""
@@ -41,6 +56,7 @@ class Jar(NoJar):
     def __init__(self, most: int, given: str | None = None) -> None:
         self._most = most
         self._given = _cookies(given) if given else []
+        self.given = crc32(b"\n".join(self._given))
         self._share = pycurl.CurlShare()
         self._share.setopt(pycurl.SH_SHARE, pycurl.LOCK_DATA_COOKIE)
         # This handle makes no transfer; it gives access to the jar.
@@ -63,6 +79,7 @@ class Jar(NoJar):
             if line[: len(_SET_COOKIE)].lower() == _SET_COOKIE and len(line) <= _LONGEST:
                 name = line[len(_SET_COOKIE) :].partition(b"=")[0].strip()
                 self._count(hash((url.host, name)), len(line) + len(url.href) + _EACH)
+                self.version += 1
             return take(line)
 
         return noted
@@ -73,8 +90,26 @@ class Jar(NoJar):
             self._size += size
 
     def _fill(self) -> None:
-        for line in self._given:
+        self._put(self._given)
+
+    def _put(self, lines: Sequence[bytes]) -> None:
+        for line in lines:
             self._curl.setopt(pycurl.COOKIELIST, line)
+
+    def lines(self) -> list[bytes]:
+        listed: list[bytes] = self._curl.getinfo_raw(pycurl.INFO_COOKIELIST)
+        return listed
+
+    def add(self, lines: Sequence[bytes], *, over_given: bool) -> None:
+        self._put(lines)
+        if not over_given:
+            self._fill()
+        given = {_identity(line) for line in self._given}
+        for line in lines:
+            host, _, name = identity = _identity(line)
+            if identity not in given:
+                self._count(hash((host, name)), len(line) + _EACH)
+        self.version += 1
 
     def trim(self) -> None:
         if self._size > self._most:
@@ -82,6 +117,7 @@ class Jar(NoJar):
             self._fill()
             self._known.clear()
             self._size = 0
+            self.version += 1
 
     def close(self) -> None:
         self._curl.close()
@@ -93,3 +129,9 @@ def _cookies(path: str) -> list[bytes]:
     with open(path, "rb") as file:
         lines = (line.strip(b"\r\n") for line in file)
         return [ln for ln in lines if ln.startswith(_HTTP_ONLY) or ln[:1] not in (b"#", b"")]
+
+
+def _identity(line: bytes) -> tuple[str, bytes, bytes]:
+    """Host, path and name of a cookie, of which there is one in a jar."""
+    fields = line.removeprefix(_HTTP_ONLY).split(b"\t")
+    return fields[0].lstrip(b".").decode("latin-1"), fields[2], fields[5]

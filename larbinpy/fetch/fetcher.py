@@ -60,9 +60,10 @@ class Fetcher:
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
         self._new_handle = new_handle
-        self._jar = NoJar()
+        #: The cookies of all handles.
+        self.jar = NoJar()
         if settings.use_cookies:
-            self._jar = Jar(settings.most_cookies, settings.cookie_file)
+            self.jar = Jar(settings.most_cookies, settings.cookie_file)
         self._busy: dict[pycurl.Curl, Transfer] = {}
         self._free: list[pycurl.Curl] = []
         # The options of the last request of each handle.
@@ -129,7 +130,7 @@ class Fetcher:
         self._now = now
         pages = self._collect()
         pages += self._expire(now)
-        self._jar.trim()
+        self.jar.trim()
         assert len(self._free) + len(self._busy) == max(self._size, len(self._busy)), self
         return pages
 
@@ -165,7 +166,7 @@ class Fetcher:
         while self._free:
             self._close(self._free.pop())
         self._size = 0
-        self._jar.close()
+        self.jar.close()
 
     # -- libcurl's two callbacks, and the calls they ask for --
 
@@ -261,7 +262,7 @@ class Fetcher:
 
     def _handle(self) -> pycurl.Curl:
         curl = self._new_handle()
-        self._jar.hand(curl)
+        self.jar.hand(curl)
         return curl
 
     def _adopt(self, curl: pycurl.Curl, chosen: RequestOptions) -> None:
@@ -277,7 +278,7 @@ class Fetcher:
 
     def _listen(self, curl: pycurl.Curl, transfer: Transfer) -> None:
         """Pass the reply to `transfer`, by way of jar and brake."""
-        header = self._jar.noting(transfer.header, transfer.request.url)
+        header = self.jar.noting(transfer.header, transfer.request.url)
         curl.setopt(pycurl.HEADERFUNCTION, self._brake.noting(curl, header))
         curl.setopt(pycurl.WRITEFUNCTION, self._brake.noting(curl, transfer.write))
 

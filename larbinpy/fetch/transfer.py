@@ -31,7 +31,7 @@ _SWITCHING = 101
 _UNAUTHORIZED = 401
 _PROXY_UNAUTHORIZED = 407
 #: Lines of a request that are not kept.
-_SECRET = re.compile(rb"(?:proxy-)?authorization:", re.IGNORECASE)
+_SECRET = re.compile(rb"(?:(?:proxy-)?authorization|cookie):", re.IGNORECASE)
 _LENGTH = re.compile(r"\d{1,18}", re.ASCII)
 
 

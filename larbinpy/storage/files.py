@@ -73,15 +73,18 @@ def find_folder(folder: int, path: str) -> int:
     return here
 
 
-def create(name: str, chunks: Iterable[bytes], *, folder: int, sync: bool = False) -> None:
+def create(
+    name: str, chunks: Iterable[bytes], *, folder: int, sync: bool = False, mode: int = 0o666
+) -> None:
     """Write `chunks` to a new file; replaces a file of that name, which a kill may have left.
 
-    If anything fails, here or in `chunks`, the file is removed and the exception is raised.
-    With `sync` the bytes are on the disk on return, but not the name.
+    `mode` is its permissions, from which the umask takes some. With `sync` the bytes are on the
+    disk on return, but not the name. If anything fails, here or in `chunks`, the file is removed
+    and the exception is raised.
     """
     with suppress(FileNotFoundError):
         os.unlink(name, dir_fd=folder)
-    fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666, dir_fd=folder)
+    fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode, dir_fd=folder)
     try:
         try:
             for chunk in chunks:
@@ -101,7 +104,9 @@ def discard(name: str, *, folder: int) -> None:
         os.unlink(name, dir_fd=folder)
 
 
-def write_atomic(path: str | os.PathLike[str], chunks: Iterable[bytes]) -> None:
+def write_atomic(
+    path: str | os.PathLike[str], chunks: Iterable[bytes], *, mode: int = 0o666
+) -> None:
     """Replace the file `path` by one of `chunks`, in one step, durably.
 
     A temporary file in the same folder (``.NAME.part``), fsync, rename, fsync of the folder:
@@ -112,7 +117,7 @@ def write_atomic(path: str | os.PathLike[str], chunks: Iterable[bytes]) -> None:
     part = f".{name}.part"
     folder = os.open(parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        create(part, chunks, folder=folder, sync=True)
+        create(part, chunks, folder=folder, sync=True, mode=mode)
         try:
             os.rename(part, name, src_dir_fd=folder, dst_dir_fd=folder)
         except OSError:

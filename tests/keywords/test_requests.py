@@ -17,6 +17,7 @@ from tests.support.keywords import effect_of
 from tests.support.relay import Relay
 from tests.support.smallweb import ADDRESSES, Answer, Web
 from tests.support.smallworld import Client, World, Worlds, free_port
+from tests.support.warcs import records, warcs
 from tests.support.webserver import Act, WebServer, reply
 
 pytest_plugins = ["tests.support.smallcrawls"]
@@ -100,6 +101,72 @@ def test_a_file_that_has_no_cookies_is_an_error(crawl: Worlds, tmp_path: Path) -
     file.write_text('# Netscape HTTP Cookie File\n[{"name": "session"}]\n')
     with pytest.raises(ConfigError, match=r"cookies\.json:2: not a line of a cookies\.txt"):
         crawl(f"cookieFile {file}")
+
+
+def setting(web: Web, *cookies: str) -> None:
+    """The start page sets `cookies`, and links to three pages."""
+    headers = tuple(f"Set-Cookie: {each}" for each in cookies)
+    web.page("a.test/", "/1", "/2", "/3", headers=headers)
+    web.pages("a.test/1", "a.test/2", "a.test/3")
+
+
+def test_cookies_of_sites_outlive_the_end_of_a_run(web: Web, crawl: Worlds) -> None:
+    setting(web, "session=1", "lasting=1; Max-Age=9999; Path=/; HttpOnly", "brief=1; Max-Age=0")
+    first = crawl("useCookies", "limitPage 1")
+    second = crawl("useCookies", "limitPage 2", folder=first.folder, start=Start.RESUME)
+    third = crawl("useCookies", folder=first.folder, start=Start.RESUME)
+    sent = {each for run in (second, third) for each in values(run, "cookie").values()}
+    assert {frozenset((each or "").split("; ")) for each in sent} == {
+        frozenset({"session=1", "lasting=1"})
+    }
+    [file] = (third.folder / "state").glob("cookies.*")
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_cookies_are_deleted_once_they_are_not_used(web: Web, crawl: Worlds) -> None:
+    setting(web, "session=1")
+    first = crawl("useCookies", "limitPage 1")
+    for more, start in (("", Start.RESUME), ("useCookies", Start.SCRATCH)):
+        again = crawl("limitPage 2", more, folder=first.folder, start=start)
+        assert again.asked[0].headers.get("cookie") is None
+    [file] = (first.folder / "state").glob("cookies.*")
+    crawl(folder=first.folder, start=Start.SCRATCH)
+    assert not file.exists()
+
+
+def test_a_new_cookie_file_replaces_the_cookies_of_the_last_run(
+    web: Web, crawl: Worlds, tmp_path: Path
+) -> None:
+    """The same file does not: sites give a session new cookies."""
+    file = tmp_path / "cookies.txt"
+    setting(web, "session=renewed; Path=/")
+    file.write_text(cookie("a.test", "session") + "\n")
+    lines = f"cookieFile {file}"
+    first = crawl(lines, "limitPage 1")
+    second = crawl(lines, "limitPage 2", folder=first.folder, start=Start.RESUME)
+    file.write_text(cookie("a.test", "session") + "\n" + cookie("a.test", "more") + "\n")
+    third = crawl(lines, folder=first.folder, start=Start.RESUME)
+    assert {asked.headers["cookie"] for asked in first.asked} == {"session=1"}
+    assert {asked.headers["cookie"] for asked in second.asked} == {"session=renewed"}
+    sent = {frozenset(asked.headers["cookie"].split("; ")) for asked in third.asked}
+    assert sent == {frozenset({"session=1", "more=1"})}
+
+
+def test_an_archive_has_the_cookies_that_sites_set_and_none_that_were_sent(
+    web: Web, crawl: Worlds, tmp_path: Path
+) -> None:
+    file = tmp_path / "cookies.txt"
+    file.write_text(cookie("a.test", "own") + "\n")
+    setting(web, "session=1; Path=/")
+    world = crawl(f"outputMode warc\ncookieFile {file}")
+    assert values(world, "cookie")["a.test/1"] in ("own=1; session=1", "session=1; own=1")
+    found = records(*warcs(world.folder / "out"))
+    requests = [each for each in found if each.kind == "request"]
+    assert len(requests) == 5
+    assert all(each.header("user-agent") and not each.header("cookie") for each in requests)
+    assert not any(b"own=1" in path.read_bytes() for path in (world.folder / "out").iterdir())
+    [start] = [each for each in found if each.url == web.url("a.test/") and each.kind == "response"]
+    assert start.header("set-cookie") == "session=1; Path=/"
 
 
 # Proxies.

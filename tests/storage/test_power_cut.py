@@ -20,6 +20,7 @@ from larbinpy.config import Config
 from larbinpy.crawl.resources.on_disk import OnDisk
 from larbinpy.crawl.resources.surroundings import Tuning
 from larbinpy.crawl.sites.logins import Logins
+from larbinpy.fetch.cookies import NoJar
 from larbinpy.loop.poller import Poller
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
@@ -298,7 +299,7 @@ def parts_on_disk(folder: Path, mode: str, start: Start) -> Iterator[OnDisk]:
         frontier = make_frontier(folder / "state")
         stats = Stats(0.0, WALL)
         parts = OnDisk(
-            *(config, state, frontier, Logins(folder / "state"), {}, None, stats, start),
+            *(config, state, frontier, Logins(folder / "state"), NoJar(), {}, None, stats, start),
             poller=poller,
             clock=lambda: 0.0,
             wall=lambda: WALL,

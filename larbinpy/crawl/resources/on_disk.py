@@ -11,6 +11,8 @@ from larbinpy.config import Config
 from larbinpy.crawl.resources.surroundings import Tuning
 from larbinpy.crawl.saving import Saving
 from larbinpy.crawl.sites.logins import Logins
+from larbinpy.fetch.cookies import NoJar
+from larbinpy.fetch.saved_cookies import SavedCookies
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.scope.folding import Folding
 from larbinpy.loop.clock import Clock
@@ -36,6 +38,7 @@ from larbinpy.storage.state import Disk, Saved, SavedPart, SavedValue, Start, St
 from larbinpy.storage.store import owed_urls
 from larbinpy.storage.syncing import Syncing
 
+NO_PARTS: Mapping[str, SavedPart] = MappingProxyType({})
 NO_VALUES: Mapping[str, SavedValue] = MappingProxyType({})
 
 
@@ -52,6 +55,7 @@ class OnDisk:
         state: State,
         frontier: Frontier,
         logins: Logins,
+        jar: NoJar,
         values: Mapping[str, SavedValue],
         own_output: Output | None,
         stats: Stats,
@@ -88,7 +92,8 @@ class OnDisk:
         syncing = Syncing(poller, [config.output_dir] if writes else [])
         closing.callback(syncing.wait)
         every = tuning.checkpoint_can_reload if config.can_reload else tuning.checkpoint
-        self._saved = saved_by(frontier, self.journals, self.output, syncing, logins, values)
+        secrets = {"logins": logins, "cookies": SavedCookies(folder, jar)}
+        self._saved = saved_by(frontier, self.journals, self.output, syncing, secrets, values)
         self.saving = Saving(Checkpoints(state, self._saved, every), stats, clock)
 
     def take_up(self, now: float) -> None:
@@ -144,21 +149,20 @@ def saved_by(
     log: SavedPart,
     outputs: SavedPart | None = None,
     disk: Disk | None = None,
-    logins: SavedPart | None = None,
+    more: Mapping[str, SavedPart] = NO_PARTS,
     values: Mapping[str, SavedValue] = NO_VALUES,
 ) -> Saved:
     """The saved state of a whole crawl. `disk` flushes the files of `outputs`.
 
-    `values` are saved in addition to those of the frontier.
+    The parts `more` and `values` are saved in addition to those of the frontier.
     """
     written = {} if outputs is None else {"outputs": outputs}
-    secret = {} if logins is None else {"logins": logins}
     return Saved(
         # The log first: it must hold every URL that the store no longer owes.
-        parts={"log": log, **written, **frontier.parts(), **secret},
+        parts={"log": log, **written, **frontier.parts(), **more},
         values={**frontier.values(), **values},
         disks={} if disk is None else {"outputs": disk},
-        newer=["logins", "rules", "traps", "site_counts", *values],
+        newer=["rules", "traps", "site_counts", *more, *values],
     )
 
 
@@ -178,7 +182,8 @@ def locked(folder: Path, start: Start, closing: ExitStack) -> tuple[State, Start
         if _came_to_nothing(state):
             return state, Start.SCRATCH
         raise StateError(
-            f"{folder}: holds a crawl already; --resume continues it, --scratch deletes it"
+            f"{folder}: holds a crawl already; --resume continues it, --scratch deletes its"
+            " state and log (never outputDir) and starts anew"
         )
     return state, start
 

@@ -1,13 +1,12 @@
 """The logins that seeds gave, each for its own origin, kept with the state of the crawl."""
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from larbinpy.storage.files import sync_folder
+from larbinpy.storage.files import write_atomic
 from larbinpy.url import login_of, site_of, typed
 
 #: In stateDir. Only its owner may read it.
@@ -52,7 +51,7 @@ class Logins:
     def cut(self) -> int:
         """Write the file if a login is new; the mark is the number of logins."""
         if self._by_site != self._saved:
-            _write_secret(self._path, json.dumps(self._by_site))
+            write_atomic(self._path, [json.dumps(self._by_site).encode()], mode=0o600)
             self._saved = dict(self._by_site)
         return len(self._by_site)
 
@@ -71,16 +70,3 @@ class Logins:
 
     def clear(self) -> None:
         self._path.unlink(missing_ok=True)
-
-
-def _write_secret(path: Path, text: str) -> None:
-    """Replace `path` by a file that only its owner may read, durably."""
-    part = path.with_name(f".{path.name}.part")
-    part.unlink(missing_ok=True)
-    fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with open(fd, "w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(fd)
-    part.rename(path)
-    sync_folder(path.parent)
