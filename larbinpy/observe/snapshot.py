@@ -14,7 +14,7 @@ from larbinpy.frontier.view import FrontierView
 from larbinpy.loop.clock import Clock
 from larbinpy.observe.site_tables import site_tables
 from larbinpy.observe.totals import Counts, Totals
-from larbinpy.observe.waiting import waits_for
+from larbinpy.observe.waiting import outside_hours, waits_for
 from larbinpy.outcome import Outcome, Trait, having
 from larbinpy.output.plug import Output
 from larbinpy.output.report import build_report
@@ -78,6 +78,7 @@ class Snapshots:
             "run": self._totals.describe_run(),
             "state": state,
             "waits_for": waits_for(state, view, now),
+            "outside_hours": outside_hours(state, view),
             "left_s": self._left(state, limit_page, limit_time, now - stats.started),
             "config": dict(config),
             "totals": _with_levels(counts, view),

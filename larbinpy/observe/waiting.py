@@ -59,6 +59,18 @@ def _next(view: FrontierView, now: float) -> str:
     return _asleep(view, now) if request is None else _request(*request, now)
 
 
+def outside_hours(state: str, view: FrontierView) -> bool:
+    """Whether a crawl does nothing because all of its sites are outside of their hours."""
+    return (
+        state == CrawlState.RUNNING.value
+        and not view.in_flight
+        and view.asked_name is None
+        and view.next_request() is None
+        and view.next_retry() is None
+        and view.asleep() is not None
+    )
+
+
 def _asleep(view: FrontierView, now: float) -> str:
     site = view.asleep()
     if site is None:

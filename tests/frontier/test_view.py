@@ -24,12 +24,17 @@ def test_queues_count_urls_where_they_are(frontier: Frontier) -> None:
     for _ in range(2):
         name = named(frontier)
         frontier.resolved(Answer(name, (name,), None), 0.0)
+    # The requests for two robots.txt files are ready; they are no URLs of the crawl.
+    queues = frontier.view.queues()
+    assert (queues["named_sites"], queues["ip_sites"], frontier.view.owed) == (5, 0, 5)
+    waiting = [str(site.describe(0.0)["waiting"]) for site in frontier.view.sites()]
+    assert sorted(waiting) == ["1", "4"]
     first = taken(frontier, 0.0)
     frontier.robots_done(reply(first, 404), 0.0, WALL)
     frontier.take(0.0)
     queues = frontier.view.queues()
     assert queues["in_flight"] == 1
-    assert queues["named_sites"] + queues["ip_sites"] + queues["in_flight"] >= 5
+    assert queues["named_sites"] + queues["ip_sites"] + queues["in_flight"] == 5
 
 
 def test_queues_count_urls_set_aside(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from larbinpy import Start
+from larbinpy.console.status.health import Level, findings
 from tests.support.keywords import effect_of
 from tests.support.smallweb import Answer, Web
 from tests.support.smallworld import Client, World, Worlds, free_port
@@ -261,6 +262,23 @@ def test_the_crawl_idles_outside_of_its_hours(pair: Web, crawl: Worlds) -> None:
     world = crawl(*lines, wall=Wall(crawl, 20))
     minutes = [asked.time - world.started for asked in world.asked]
     assert minutes == pytest.approx([30, 45, 60, 75, 90, 105, 180, 195, 210], abs=1.1)
+
+
+def test_the_status_page_knows_the_hours(pair: Web, crawl: Worlds) -> None:
+    at: dict[int, Any] = {}
+
+    def watch(world: World) -> None:
+        second = round(world.clock.now - world.started)
+        at[second] = world.crawl.snapshot()
+
+    pair.robots("a.test", "User-agent: *")
+    crawl("hours 20:30-24:00", "waitDuration 15", wall=Wall(crawl, 20), watch=watch)
+    assert [finding.level for finding in findings(at[25])] == [Level.NOTE]
+    assert [finding.level for finding in findings(at[50])] == [Level.GOOD]
+    for status in at.values():
+        queues = status["queues"]
+        robots = status["robots"]["fetched"] == 0 and queues["in_flight"]
+        assert sum(queues.values()) - robots == status["totals"]["urls_queued"]
 
 
 @effect_of("hours")

@@ -61,6 +61,8 @@ def _state(snapshot: Snapshot) -> Iterator[Finding]:
     state = snapshot.get("state")
     if state in _STATES:
         yield _STATES[state]
+    elif snapshot.get("outside_hours"):
+        yield Finding(Level.NOTE, "No requests are made until the hours of a site begin (hours).")
 
 
 def _servers(snapshot: Snapshot) -> Iterator[Finding]:
@@ -75,7 +77,7 @@ def _servers(snapshot: Snapshot) -> Iterator[Finding]:
 
 def _pages(snapshot: Snapshot) -> Iterator[Finding]:
     """Findings about the pages of the last minute."""
-    if snapshot.get("state") != CrawlState.RUNNING.value:
+    if snapshot.get("state") != CrawlState.RUNNING.value or snapshot.get("outside_hours"):
         return
     pages, success, failed = (_last_minute(snapshot, n) for n in ("pages", "success", "failed"))
     known = bool(_minute(snapshot).get("pages"))

@@ -11,8 +11,8 @@ _STAGES = (
     ("In the store", ("priority", "ordinary"), "not looked at yet"),
     ("Deferred", ("priority_wait", "ordinary_wait"), "in the store; their sites are full"),
     ("With their sites", ("named_sites",), "waiting for an address or robots.txt"),
-    ("Ready", ("ip_sites",), "waiting for their turn (waitDuration)"),
-    ("In flight", ("in_flight",), "requests that run now"),
+    ("Ready", ("ip_sites",), "waiting for their turn (waitDuration, hours)"),
+    ("In flight", ("in_flight",), "requests that run now, for robots.txt, too"),
 )
 
 #: Site blocks in the table.

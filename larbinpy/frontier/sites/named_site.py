@@ -14,7 +14,7 @@ open site no longer answers, it is closed for a while; a later URL opens it agai
 the crawl exists, the sites are closed without further tries.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum, auto
 
 from larbinpy.frontier.sites.politeness import Pace
@@ -74,8 +74,13 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
 _AT_REST = frozenset({State.NEW, State.OPEN, State.CLOSED})
 
 
+def without_robots(urls: Sequence[Url]) -> int:
+    """The number of `urls` that are no requests for robots.txt."""
+    return sum([url.robots_for is None for url in urls])
+
+
 class UrlTotals:
-    """URLs in the queues of all sites together. Only NamedSite changes it."""
+    """URLs in the queues of all sites together, without robots.txt. Only NamedSite changes it."""
 
     __slots__ = ("ready", "waiting")
 
@@ -207,7 +212,7 @@ class NamedSite:
     def park(self, url: Url) -> None:
         """Keep `url` until the site is OPEN."""
         self.waiting.append(url)
-        self.totals.waiting += 1
+        self.totals.waiting += url.robots_for is None
 
     def admit(self, most: int) -> list[Url]:
         """Remove and return the first `most` waiting URLs of an OPEN site; reset its `tries`."""
@@ -215,7 +220,7 @@ class NamedSite:
         self.tries = 0
         urls = self.waiting[:most]
         del self.waiting[:most]
-        self.totals.waiting -= len(urls)
+        self.totals.waiting -= without_robots(urls)
         return urls
 
     def admit_robots(self) -> list[Url]:
@@ -224,7 +229,6 @@ class NamedSite:
         robots = [url for url in self.waiting if url.robots_for is not None]
         if robots:
             self.waiting = [url for url in self.waiting if url.robots_for is None]
-            self.totals.waiting -= len(robots)
         return robots
 
     def make_ready(self, url: Url, *, first: bool = False) -> None:
@@ -234,13 +238,13 @@ class NamedSite:
             self.ready.insert(0, url)
         else:
             self.ready.append(url)
-        self.totals.ready += 1
+        self.totals.ready += url.robots_for is None
 
     def put_back(self) -> None:
         """Move all ready URLs back to the head of the waiting ones."""
         assert not self.enlisted, self
-        count = len(self.ready)
-        if count:
+        if self.ready:
+            count = without_robots(self.ready)
             self.waiting[:0] = self.ready
             self.ready = []
             self.totals.ready -= count
@@ -249,7 +253,7 @@ class NamedSite:
     def take(self) -> Url:
         """Remove and return the first ready URL, for a request."""
         url = self.ready.pop(0)
-        self.totals.ready -= 1
+        self.totals.ready -= url.robots_for is None
         self.in_flight += 1
         return url
 
@@ -262,22 +266,23 @@ class NamedSite:
     def postpone(self, url: Url, due: float) -> None:
         """Keep a failed URL until the time `due`."""
         self.retries.append((due, url))
-        self.totals.waiting += 1
+        self.totals.waiting += url.robots_for is None
 
     def next_retry(self, now: float) -> Url | None:
         """Remove and return the first failed URL if its time has come; it needs a fresh address."""
         if not self.retries or self.retries[0][0] > now:
             return None
-        self.totals.waiting -= 1
         self.refresh = True
         self.address_until = now
-        return self.retries.pop(0)[1]
+        url = self.retries.pop(0)[1]
+        self.totals.waiting -= url.robots_for is None
+        return url
 
     def drain(self) -> list[Url]:
         """Remove and return all URLs that wait, including failed ones."""
         assert not self.ready, self
         urls = [*self.waiting, *(url for _, url in self.retries)]
-        self.totals.waiting -= len(urls)
+        self.totals.waiting -= without_robots(urls)
         self.waiting, self.retries = [], []
         return urls
 
@@ -433,7 +438,7 @@ class NamedSite:
         return {
             "site": self.key,
             "state": self.state.name.lower(),
-            "waiting": self.held,
+            "waiting": sum(map(without_robots, (self.waiting, self.ready))) + len(self.retries),
             "in_flight": self.in_flight,
             "delay_s": round(self.pace.delay, 3),
             "next_in_s": round(max(0.0, self.next_at - now), 3),

@@ -175,7 +175,10 @@ class SiteRegistry:
     # For the views and the next run.
 
     def lengths(self) -> dict[str, int]:
-        """URLs in the queues of all sites: waiting for their site, and ready for their address."""
+        """URLs in the queues of all sites: waiting for their site, and ready for their address.
+
+        Requests for robots.txt do not count.
+        """
         return {"named_sites": self._totals.waiting, "ip_sites": self._totals.ready}
 
     @property

@@ -57,6 +57,12 @@ def test_states(state: str, level: Level, word: str) -> None:
     assert (finding.level, word in finding.text) == (level, True)
 
 
+def test_a_crawl_outside_of_its_hours_is_not_well() -> None:
+    data = crawl(outside_hours=True, **minute(pages=[0] * 60, success=[0] * 60))
+    finding = only(data)
+    assert (finding.level, "hours" in finding.text) == (Level.NOTE, True)
+
+
 def test_name_servers() -> None:
     some = only(crawl(dns={"servers": [server(), server(True, "192.0.2.9:53")]}))
     assert (some.level, "192.0.2.9:53" in some.text) == (Level.WARNING, True)
