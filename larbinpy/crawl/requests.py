@@ -8,7 +8,6 @@ from larbinpy.crawl.media_types import Types, any_reply
 from larbinpy.crawl.own_plug import RequestChanger
 from larbinpy.fetch.robots import MAX_SIZE
 from larbinpy.fetch.settings import Refusal, Request, RequestOptions
-from larbinpy.frontier.scope.rules import Headers
 from larbinpy.frontier.scope.scope import Reason, Scope
 from larbinpy.outcome import Outcome
 from larbinpy.output.plug import NO_REFRESH, Refresher
@@ -61,7 +60,7 @@ class Requests:
 
         A reply that declares more than `max_size` would be cut, and thus be of no use.
         """
-        verdict = self._scope.at_headers(url, Headers(media_type, size))
+        verdict = self._scope.at_headers(url, media_type, size)
         if isinstance(verdict, Reason):
             return Refusal(verdict.outcome, verdict.why)
         if size is not None and size > max_size:

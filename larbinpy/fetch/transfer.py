@@ -206,16 +206,15 @@ class Transfer:
         """Complete the headers; ask `accept` whether the body of a 2xx reply is wanted."""
         self.complete = True
         if 200 <= self.status < 300:
+            # Of a repeated header the first counts.
+            declared = dict(reversed(self.headers)).get
             refusal = self.request.accept(
-                content_type(self._declared("content-type"))[0],
-                declared_length(self._declared("content-length")),
+                content_type(declared("content-type"))[0],
+                declared_length(declared("content-length")),
             )
             if refusal is not None:
                 self._stop, self._detail = refusal
         return None if self._stop is None else 0
-
-    def _declared(self, name: str) -> str | None:
-        return next((value for header, value in self.headers if header == name), None)
 
 
 def declared_length(text: str | None) -> int | None:

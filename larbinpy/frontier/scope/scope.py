@@ -238,15 +238,15 @@ class Scope:
         self._decided[verdict.rule.text] += 1
         return verdict.rule
 
-    def at_headers(self, url: Url, headers: Headers) -> Reason | Rule | None:
-        """The verdict on a reply, if it had to wait for type or size; a Rule accepts it.
+    def at_headers(self, url: Url, media_type: str, size: int | None) -> Reason | Rule | None:
+        """The verdict on a reply, if it had to wait for type or size (bytes); a Rule accepts it.
 
         If no rule decides after all, the limits do, because they did not for the link.
         """
         if not self._rules.any_late:
             return None
         depth = self.full_depth(url.href) - url.depth
-        verdict = self._rules.decide(url.href, depth, url.hops, headers)
+        verdict = self._rules.decide(url.href, depth, url.hops, Headers(media_type, size))
         rule = verdict.rule
         if not verdict.late or (url.via is None and (rule is None or not rule.accept)):
             return None
