@@ -173,7 +173,8 @@ class Intake:
             self._frontier.remember(digests)
         self._frontier.finished(page, now, self._wall())
         self._stats.links += len(parsed.links)
-        self._admit(page.url, self._followed(parsed, ignores_robots), now)
+        links = self._followed(parsed, ignores_robots)
+        self._admit(page.url, links, now, sitemaps=parsed.is_index)
 
     def _followed(self, parsed: Parsed, ignores_robots: bool) -> Sequence[Link]:
         """The links of a page that the crawl may follow."""
@@ -195,10 +196,16 @@ class Intake:
             raise
 
     def _admit(
-        self, parent: Url, links: Sequence[Link], now: float, *, redirect: bool = False
+        self,
+        parent: Url,
+        links: Sequence[Link],
+        now: float,
+        *,
+        redirect: bool = False,
+        sitemaps: bool = False,
     ) -> None:
         """Pass links to the frontier; the names of new ones are looked up in advance."""
-        names = self._frontier.admit(parent, links, now, redirect=redirect)
+        names = self._frontier.admit(parent, links, now, redirect=redirect, sitemaps=sitemaps)
         self._names.expect(names, now)
 
     def _write_down(self, page: Page) -> None:

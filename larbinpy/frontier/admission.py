@@ -76,8 +76,13 @@ class Admission:
         depth = self._scope.full_depth(href) if depth is None else depth
         return Url(href, depth, priority=priority, seed=True)
 
-    def links(self, parent: Url, links: Sequence[Link], *, redirect: bool) -> list[Url]:
-        """The URLs of those `links` of a page that are wanted and new."""
+    def links(
+        self, parent: Url, links: Sequence[Link], *, redirect: bool, sitemaps: bool = False
+    ) -> list[Url]:
+        """The URLs of those `links` of a page that are wanted and new.
+
+        `sitemaps`: the page is a robots.txt or an index of sitemaps, and all links lead to these.
+        """
         if redirect and parent.seed:
             self._scope.area.add(link.url for link in links)
         # Most links were seen before, so this is checked first: it takes a fraction of the time.
@@ -90,7 +95,7 @@ class Admission:
             return []
         wanted, candidates, trapped = [], [], []
         for link, key in unseen:
-            url = self._in_scope(parent, link, redirect)
+            url = self._in_scope(parent, link, redirect, sitemaps)
             if isinstance(url, Url):
                 wanted.append(url)
                 candidates.append(key)
@@ -137,9 +142,9 @@ class Admission:
             self._recent.learn(seen, [False] * len(seen))
         return list(different.values())
 
-    def _in_scope(self, parent: Url, link: Link, redirect: bool) -> Url | Outcome:
-        # Like redirects, requisites cost no depth, so their number in a row is bounded.
-        hop = redirect or link.kind is not Kind.PAGE
+    def _in_scope(self, parent: Url, link: Link, redirect: bool, sitemap: bool) -> Url | Outcome:
+        # Redirects, requisites and sitemaps cost no depth, so their number in a row is bounded.
+        hop = redirect or sitemap or link.kind is not Kind.PAGE
         if hop and parent.hops >= _MAX_HOPS:
             self._scope.left_out["hops"] += 1
             return Outcome.ERR_30X if redirect else Outcome.TOO_DEEP
@@ -147,7 +152,7 @@ class Admission:
         if not requisite and self._scope.ends_at(parent, redirect):
             self._scope.left_out["elsewhere"] += 1
             return Outcome.OUT_SITE
-        candidate = Candidate(link.url, parent.href, redirect, link.kind, requisite)
+        candidate = Candidate(link.url, parent.href, redirect, link.kind, requisite, sitemap)
         outcome = self._scope.refuse(candidate, parent)
         if outcome is not None:
             return outcome
@@ -183,8 +188,10 @@ class AskingAdmission(Admission):
         super().__init__(scope, seen, traps, folding)
         self._wants = wants
 
-    def links(self, parent: Url, links: Sequence[Link], *, redirect: bool) -> list[Url]:
-        new = super().links(parent, links, redirect=redirect)
+    def links(
+        self, parent: Url, links: Sequence[Link], *, redirect: bool, sitemaps: bool = False
+    ) -> list[Url]:
+        new = super().links(parent, links, redirect=redirect, sitemaps=sitemaps)
         wanted = [url for url in new if self._wants(url)]
         self.refused[Outcome.REJECTED] += len(new) - len(wanted)
         return wanted

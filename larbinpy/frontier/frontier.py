@@ -134,13 +134,19 @@ class Frontier:
         self._store.spill()
 
     def admit(
-        self, parent: Url, links: Sequence[Link], now: float, *, redirect: bool = False
+        self,
+        parent: Url,
+        links: Sequence[Link],
+        now: float,
+        *,
+        redirect: bool = False,
+        sitemaps: bool = False,
     ) -> list[str]:
-        """Take the `links` of a page that are wanted and new.
+        """Take the `links` of a page that are wanted and new; see `Admission.links`.
 
         Returns the hosts of these whose addresses are not known, each once.
         """
-        new = self._admission.links(parent, links, redirect=redirect)
+        new = self._admission.links(parent, links, redirect=redirect, sitemaps=sitemaps)
         if not new:
             return []
         for url in new:
@@ -197,14 +203,14 @@ class Frontier:
     def robots_done(self, page: Page, now: float, wall: float) -> None:
         """Process the reply to a request for a robots.txt.
 
-        The sitemaps that it names count as links of the waiting URL with the greatest depth.
+        The sitemaps that it names have the depth of the waiting URL with the greatest one.
         """
         site = self._registry.get(page.url.robots_for or "")
         depth = max((url.depth for url in site.waiting), default=-1) if site else -1
         sitemaps = self._lifecycle.robots_done(page, now, wall)
         urls = (resolve(text, page.url.href) for text in sitemaps)
         links = [Link(url, Kind.PAGE, nofollow=False) for url in urls if url]
-        self.admit(Url(page.url.href, depth), links, now)
+        self.admit(Url(page.url.href, depth), links, now, sitemaps=True)
 
     def finished(self, page: Page, now: float, wall: float) -> bool:
         """Process a fetched page; return whether this decides the outcome of the URL.

@@ -82,6 +82,7 @@ def read_feed(chunks: Iterable[bytes], encoding: str | None, out: Collector) -> 
                         _read_element(element, out)
                 elif root is None:
                     root = element
+                    out.is_index = local_name(root) == "sitemapindex"
             _forget(root)
             taken += len(chunk)
             if out.full or taken > _BARREN_START + _BARREN_SHARE * out.count:

@@ -171,6 +171,8 @@ class Parsed:
     #: Robots directives for this agent, in the HTTP header or in the page.
     noindex: bool = False
     nofollow: bool = False
+    #: An index of sitemaps: all links lead to sitemaps.
+    is_index: bool = False
     #: References that are no URLs, if they were asked for; `parse.malformed` says which.
     malformed: Sequence[str] = ()
 
@@ -196,6 +198,7 @@ class Collector:
         "agent",
         "encode",
         "full",
+        "is_index",
         "malformed",
         "nofollow",
         "noindex",
@@ -211,6 +214,8 @@ class Collector:
         self.full = False
         self.noindex = False
         self.nofollow = False
+        #: Whether it is an index of sitemaps.
+        self.is_index = False
         #: References that are no URLs; None if they are not asked for.
         self.malformed: dict[str, None] | None = None
         self._by_reference: dict[str, Link] = {}
@@ -293,7 +298,8 @@ class Collector:
 
     def parsed(self, charset: str | None) -> Parsed:
         found = self._packed or self.links
-        return Parsed(found, charset, self.noindex, self.nofollow, tuple(self.malformed or ()))
+        malformed = tuple(self.malformed or ())
+        return Parsed(found, charset, self.noindex, self.nofollow, self.is_index, malformed)
 
 
 def unendorsed(rel: str) -> bool:

@@ -402,8 +402,8 @@ def sitemap(depth: int, *, address: str = "http://a.test/map.xml") -> Any:
     return {ROBOTS: {"body": body}}, depth
 
 
-@pytest.mark.parametrize(("depth", "found"), [(2, 1), (1, 0)])
-def test_sitemaps_are_links_of_the_page_that_goes_deepest(
+@pytest.mark.parametrize(("depth", "found"), [(2, 2), (1, 1)])
+def test_sitemaps_have_the_depth_of_the_page_that_goes_deepest(
     world: MakeWorld, depth: int, found: Any
 ) -> None:
     replies, _ = sitemap(depth)

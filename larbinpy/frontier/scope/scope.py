@@ -47,6 +47,8 @@ class Candidate:
     kind: Kind = Kind.PAGE
     #: A page needs it to be displayed, and `requisites` asks for such links.
     requisite: bool = False
+    #: A sitemap that robots.txt or an index of sitemaps names.
+    sitemap: bool = False
 
     @property
     def external(self) -> bool:
@@ -221,7 +223,8 @@ class Scope:
         if parent is None:
             return self._rules.decide(candidate.url, None, None)
         depth = self.full_depth(candidate.url) - self.depth(candidate, parent.depth)
-        hops = parent.hops + 1 if candidate.redirect or candidate.kind is not Kind.PAGE else 0
+        hop = candidate.redirect or candidate.sitemap or candidate.kind is not Kind.PAGE
+        hops = parent.hops + 1 if hop else 0
         return self._rules.decide(candidate.url, depth, hops)
 
     def rejecting(self, url: Url) -> Rule | None:
@@ -299,6 +302,10 @@ class Scope:
         # `requisites site` takes requisites from the hosts of the seeds, wherever they are there.
         if candidate.requisite and self.area.has_host(candidate.url):
             return None
+        # A sitemap of the whole host may name pages of the folder.
+        prefix = self._settings.stay == "prefix"
+        if candidate.sitemap and prefix and self.area.has_host(candidate.url):
+            return None
         return None if self.area.has(candidate.url) else Outcome.OUT_SITE
 
     def followed(self, links: Sequence[Link]) -> Sequence[Link]:
@@ -316,12 +323,15 @@ class Scope:
     def depth(self, candidate: Candidate, depth: int) -> int:
         """The depth of a link on a page of depth `depth`; below 0 it is too deep.
 
-        Redirects and requisites cost no depth; with depthBySite another host starts anew.
+        Redirects, requisites and sitemaps cost no depth, but a sitemap is taken only for pages that
+        it may add; with depthBySite another host starts anew.
         """
         if self._settings.depth_by_site and candidate.external:
             return self.full_depth(candidate.url)
         same_page = candidate.redirect or candidate.kind is not Kind.PAGE
         left = depth if same_page else depth - 1
+        if candidate.sitemap:
+            left = depth if depth > 0 else -1
         return (
             left if self._settings.depth_of is None else min(left, self.full_depth(candidate.url))
         )

@@ -1,0 +1,72 @@
+"""Sitemaps, in whole crawls: those that robots.txt or an index names, and those that are seeds."""
+
+import pytest
+
+from tests.support.smallweb import Answer, Web
+from tests.support.smallworld import Worlds
+
+pytest_plugins = ["tests.support.smallcrawls"]
+pytestmark = pytest.mark.slow
+
+
+def listed(*urls: str, index: bool = False) -> Answer:
+    """A sitemap, or an index of sitemaps."""
+    outer, inner = ("sitemapindex", "sitemap") if index else ("urlset", "url")
+    items = "".join(f"<{inner}><loc>{url}</loc></{inner}>" for url in urls)
+    return Answer(f"<{outer}>{items}</{outer}>".encode(), "application/xml")
+
+
+@pytest.fixture
+def mapped(web: Web) -> Web:
+    """A site whose robots.txt names an index of two sitemaps, all outside of /guide/."""
+    web.robots("a.test", f"Sitemap: {web.url('a.test/index.xml')}")
+    maps = [web.url(f"a.test/map{n}.xml") for n in (1, 2)]
+    web.put("a.test/index.xml", listed(*maps, web.url("b.test/map.xml"), index=True))
+    web.put("a.test/map1.xml", listed(web.url("a.test/guide/1"), web.url("a.test/blog/1")))
+    web.put("a.test/map2.xml", listed(web.url("a.test/guide/2"), web.url("b.test/1")))
+    web.put("b.test/map.xml", listed(web.url("b.test/2")))
+    web.page("a.test/guide/")
+    web.page("a.test/guide/1", "/guide/deeper")
+    web.pages("a.test/guide/2", "a.test/guide/deeper", "a.test/blog/1", "b.test/1", "b.test/2")
+    return web
+
+
+MAPS = {"a.test/index.xml", "a.test/map1.xml", "a.test/map2.xml"}
+
+
+def test_stay_prefix_reads_the_sitemaps_of_the_host_and_tests_their_links(
+    mapped: Web, crawl: Worlds
+) -> None:
+    world = crawl("stay prefix", seeds=["a.test/guide/"])
+    pages = {f"a.test/guide/{name}" for name in ("", "1", "2", "deeper")}
+    assert world.fetched == MAPS | pages
+
+
+def test_sitemaps_cost_no_depth(mapped: Web, crawl: Worlds) -> None:
+    world = crawl("stay host", "depthInSite 1", seeds=["a.test/guide/"])
+    pages = {f"a.test/{name}" for name in ("guide/", "guide/1", "guide/2", "blog/1")}
+    assert world.fetched == MAPS | pages
+    assert world.fates["a.test/map1.xml"]["depth"] == 1
+    alone = crawl("stay host", "depthInSite 0", seeds=["a.test/guide/"])
+    assert alone.fetched == {"a.test/guide/"}
+
+
+def test_a_sitemap_as_a_seed_gives_its_pages(mapped: Web, crawl: Worlds) -> None:
+    mapped.robots("a.test", "User-agent: *")
+    pages = {f"a.test/{name}" for name in ("guide/1", "guide/2", "blog/1")}
+    world = crawl("stay host", "depthInSite 1", seeds=["a.test/index.xml"])
+    assert world.fetched == MAPS | pages
+
+
+def test_an_index_that_names_itself_or_others_without_end_ends(web: Web, crawl: Worlds) -> None:
+    for n in range(20):
+        following = web.url(f"a.test/{n + 1}.xml")
+        web.put(f"a.test/{n}.xml", listed(web.url("a.test/0.xml"), following, index=True))
+    world = crawl("stay host", seeds=["a.test/0.xml"])
+    assert len(world.fetched) == 11
+
+
+def test_sitemaps_count_as_pages(mapped: Web, crawl: Worlds) -> None:
+    world = crawl("stay host", "limitPageBySite 3", seeds=["a.test/guide/"])
+    assert len(world.fetched) == 3
+    assert "a.test/index.xml" in world.fetched
