@@ -8,7 +8,7 @@ after other outcomes.
 from collections.abc import Sequence
 from http import HTTPStatus
 
-from larbinpy.outcome import Outcome, in_words
+from larbinpy.outcome import Outcome, Trait, having, in_words
 
 #: The resolver's reasons.
 _NAMES = {
@@ -27,6 +27,10 @@ _WANT_LOGIN = (HTTPStatus.UNAUTHORIZED, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED
 #: The detail of a 401 without a login, and of a 407.
 NEEDS_LOGIN = "needs a login"
 PROXY_NEEDS_LOGIN = "the proxy needs a login"
+#: Begins the detail of URLs of a site whose robots.txt could not be fetched.
+NO_ROBOTS = "it could not be fetched"
+_SO_NOTHING = ", so nothing of the site is fetched for now"
+_ROBOTS = {outcome.value for outcome in having(Trait.ROBOTS)}
 _LOGIN = "the seed http://USER:PASSWORD@HOST/ gives one"
 _PROXY_LOGIN = "proxy http://USER:PASSWORD@HOST PORT gives one"
 _PRIVATE = "--allow-private (allowPrivate) fetches from it"
@@ -84,10 +88,16 @@ def _with_login(status: int, detail: str | None) -> str:
     return f"{status_in_words(status)}: {detail}" if wants else status_in_words(status)
 
 
+def _robots_lacking(outcome: str, detail: str) -> bool:
+    return outcome in _ROBOTS and detail.startswith(NO_ROBOTS)
+
+
 def detail_in_words(outcome: str, detail: str) -> str:
     """The detail of an outcome by its name; empty if it has none."""
     if outcome == Outcome.ERR_30X.value and detail.startswith("http"):
         return f"to {detail}"
+    if _robots_lacking(outcome, detail):
+        return f"its robots.txt could not be fetched{detail[len(NO_ROBOTS) :]}{_SO_NOTHING}"
     return _NAMES.get(detail, detail) if outcome == Outcome.NO_DNS.value else detail
 
 
@@ -96,6 +106,8 @@ def reason(outcome: str, status: int | None = None, detail: str | None = None) -
     if status is not None and status >= HTTPStatus.MULTIPLE_CHOICES:
         return _with_login(status, detail)
     words, more = in_words(outcome), detail_in_words(outcome, detail or "")
+    if _robots_lacking(outcome, detail or ""):
+        return more  # No robots.txt refuses it.
     return f"{words}: {more}" if more else words
 
 
@@ -112,7 +124,8 @@ def cure(outcome: str, detail: str | None = None) -> str:
         return _PRIVATE
     if outcome == Outcome.ERR_40X.value and detail == NEEDS_LOGIN:
         return _LOGIN
-    if outcome == Outcome.ERR_40X.value and detail == PROXY_NEEDS_LOGIN:
+    # The proxy answers http:// URLs itself; for https:// it refuses the tunnel.
+    if (detail or "").endswith(PROXY_NEEDS_LOGIN):
         return _PROXY_LOGIN
     if outcome == Outcome.BAD_TLS.value and "certificate" in (detail or ""):
         return _IGNORE if "subject name" in (detail or "") else _TRUST

@@ -1,10 +1,12 @@
 """libcurl's errors as outcomes of a page."""
 
 import os
+from http import HTTPStatus
 
 import pycurl
 
 from larbinpy.outcome import Outcome
+from larbinpy.reason import PROXY_NEEDS_LOGIN
 
 # Errors for which pycurl has no name, or an old one (CURLE_WEIRD_SERVER_REPLY).
 WEIRD_SERVER_REPLY = pycurl.E_FTP_WEIRD_SERVER_REPLY
@@ -48,6 +50,25 @@ def meaning(code: int, message: str, os_errno: int) -> Outcome:
     if code == pycurl.E_SSL_CONNECT_ERROR and (os_errno or _CUT_HANDSHAKE in message):
         return Outcome.NO_CONNECTION
     return _OUTCOMES.get(code, Outcome.EARLY_STOP)
+
+
+def by_proxy(proxy: str, code: int, message: str, *, tunnel: int, login: bool) -> str:
+    """The reason of a failure on the way through `proxy`, which it names.
+
+    `tunnel` is the status of the reply to CONNECT, 0 if there was none; `login`: the proxy has a
+    login of ours.
+    """
+    # The code is the same for a tunnel that the proxy refuses.
+    if code == pycurl.E_COULDNT_CONNECT and not tunnel:
+        return f"the proxy {proxy} could not be reached: {message}"
+    if tunnel == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+        message = proxy_unauthorized(login)
+    return f"by proxy {proxy}: {message}"
+
+
+def proxy_unauthorized(login: bool) -> str:
+    """The reason of a 407; `login`: the proxy has got one."""
+    return "the proxy refuses the login" if login else PROXY_NEEDS_LOGIN
 
 
 def concise(code: int, message: str, os_errno: int) -> str:

@@ -17,7 +17,7 @@ import pycurl
 from larbinpy.fetch import options
 from larbinpy.fetch.brake import Brake, NoBrake, bytes_received
 from larbinpy.fetch.cookies import Jar, NoJar
-from larbinpy.fetch.errors import concise, meaning
+from larbinpy.fetch.errors import by_proxy, concise, meaning
 from larbinpy.fetch.settings import FetchSettings, Request, RequestOptions
 from larbinpy.fetch.transfer import Transfer
 from larbinpy.loop.poller import READ, WRITE, Poller
@@ -229,8 +229,10 @@ class Fetcher:
         if code != pycurl.E_OK:
             os_errno = curl.getinfo(pycurl.OS_ERRNO)
             failure, message = meaning(code, message, os_errno), concise(code, message, os_errno)
-            if failure is Outcome.NO_CONNECTION and transfer.request.options.proxy_url:
-                message = f"by proxy {transfer.request.options.proxy_url}: {message}"
+            given = transfer.request.options
+            if failure is Outcome.NO_CONNECTION and given.proxy_url:
+                tunnel, login = curl.getinfo(pycurl.HTTP_CONNECTCODE), bool(given.proxy_login)
+                message = by_proxy(given.proxy_url, code, message, tunnel=tunnel, login=login)
         page = transfer.page(failure, message)
         page.detail = printable_detail(page.detail)
         request = transfer.request

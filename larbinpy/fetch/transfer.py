@@ -10,10 +10,11 @@ from collections.abc import Callable
 
 import pycurl
 
+from larbinpy.fetch.errors import proxy_unauthorized
 from larbinpy.fetch.settings import Request
 from larbinpy.outcome import Outcome, of_status
 from larbinpy.page import Page, content_type
-from larbinpy.reason import NEEDS_LOGIN, PROXY_NEEDS_LOGIN
+from larbinpy.reason import NEEDS_LOGIN
 
 #: Most header lines and bytes of a reply, including status lines, interim replies (1xx) and
 #: trailers. Common servers accept far less from clients (Apache: 100 lines of 8 kB).
@@ -157,8 +158,7 @@ class Transfer:
         if self.complete and self.status == _UNAUTHORIZED:
             return "refuses the login" if self.request.options.login else NEEDS_LOGIN
         if self.complete and self.status == _PROXY_UNAUTHORIZED:
-            given = self.request.options.proxy_login
-            return "the proxy refuses the login" if given else PROXY_NEEDS_LOGIN
+            return proxy_unauthorized(bool(self.request.options.proxy_login))
         return message if self._stop is None else self._detail
 
     def _outcome(self, failure: Outcome | None) -> Outcome:

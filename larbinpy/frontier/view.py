@@ -226,6 +226,10 @@ class FrontierView:
         """Whether the robots.txt in force allows `href`; without one, it does."""
         return self._rules.allows(site, href)
 
+    def why_denied(self, site: NamedSite) -> str:
+        """Why the robots.txt of `site` could not be fetched; empty if it was."""
+        return self._rules.why_denied(site)
+
     def forbidding(self, site: NamedSite, href: str) -> str | None:
         """The line of the robots.txt in force that forbids `href`, if there is one."""
         return self._rules.forbidding(site, href)

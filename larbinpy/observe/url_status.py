@@ -273,10 +273,7 @@ def forbidding(view: FrontierView, href: str, now: float) -> Facts:
         return {"rule": "robots.txt", "line": line, "why": f"robots.txt says: {line}"}
     if site is not None and now < site.rules_until and not view.allows(site, href):
         until = round(site.rules_until - now, 3)
-        why = (
-            "the whole site is refused for a while, because its robots.txt could not be fetched: "
-            + brief(site.verdict.value, detail=site.detail)
-        )
+        why = reason(Outcome.FORBIDDEN_ROBOTS.value, detail=view.why_denied(site))
         return {"rule": "robots.txt", "in_s": until, "why": why}
     return {"rule": "robots.txt", "why": "the site's robots.txt refused it"}
 

@@ -67,7 +67,10 @@ def test_a_robots_txt_that_fails_is_the_reason_of_a_refusal(web: Web, crawl: Wor
     fate = world.fates["a.test/"]
     assert fate["outcome"] == "forbiddenRobots"
     assert fate["detail"] == "it could not be fetched (503 Service Unavailable)"
-    assert "robots.txt refuses it: it could not be fetched (503" in end(world)
+    assert end(world).endswith(
+        f"no page could be fetched: {fate['url']}: its robots.txt could not be fetched "
+        "(503 Service Unavailable), so nothing of the site is fetched for now"
+    )
 
 
 def test_a_private_address_names_the_setting(web: Web, crawl: Worlds) -> None:

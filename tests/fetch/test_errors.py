@@ -3,7 +3,7 @@
 import pycurl
 import pytest
 
-from larbinpy.fetch.errors import meaning
+from larbinpy.fetch.errors import by_proxy, meaning
 from larbinpy.outcome import Outcome
 
 
@@ -35,6 +35,18 @@ from larbinpy.outcome import Outcome
 )
 def test_meaning(code: int, outcome: Outcome) -> None:
     assert meaning(code, "", 0) is outcome
+
+
+def test_a_failure_by_proxy_names_the_proxy() -> None:
+    proxy, down = "http://p:1", "Connection refused"
+    refused = by_proxy(proxy, pycurl.E_COULDNT_CONNECT, down, tunnel=0, login=False)
+    assert refused == "the proxy http://p:1 could not be reached: Connection refused"
+    failed = "CONNECT tunnel failed, response 502"
+    answer = by_proxy(proxy, pycurl.E_COULDNT_CONNECT, failed, tunnel=502, login=False)
+    assert answer == f"by proxy http://p:1: {failed}"
+    for login, words in ((False, "needs a login"), (True, "refuses the login")):
+        answer = by_proxy(proxy, pycurl.E_RECV_ERROR, failed, tunnel=407, login=login)
+        assert answer == f"by proxy http://p:1: the proxy {words}"
 
 
 def test_a_cut_handshake_is_no_verdict_on_the_peer() -> None:

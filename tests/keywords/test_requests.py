@@ -230,6 +230,25 @@ def test_a_proxy_that_wants_a_login(
     assert SECRET not in texts and "p%40ss" not in texts
 
 
+def test_the_last_line_says_that_the_proxy_failed(web: Web, crawl: Worlds) -> None:
+    web.page("a.test/")
+    port = free_port()
+    down = crawl("retries 0", f"proxy 127.0.0.1 {port}").stderr.getvalue()
+    assert f"the proxy http://127.0.0.1:{port} could not be reached: Connection refused" in down
+    relays = []
+
+    def prepare(world: World) -> list[str]:
+        relays.append(Relay(world.poller, socks=False, login="me:secret"))
+        return [f"proxy 127.0.0.1 {relays[0].port}", "startUrl https://a.test/"]
+
+    unknown = crawl("retries 0", seeds=[], prepare=prepare).stderr.getvalue()
+    relays[0].close()
+    assert (
+        f"by proxy http://127.0.0.1:{relays[0].port}: the proxy needs a login; "
+        "proxy http://USER:PASSWORD@HOST PORT gives one"
+    ) in unknown
+
+
 @effect_of("noProxy")
 def test_hosts_are_excepted_from_the_proxy(
     relayed: Callable[..., tuple[World, Relay]], web: Web

@@ -28,6 +28,25 @@ def test_reasons(outcome: str, status: int, detail: str, whole: str, short: str 
     assert brief(outcome, status, detail) == (detail if short is None else short)
 
 
+def test_a_robots_txt_that_could_not_be_fetched_refuses_nothing() -> None:
+    lacking = "it could not be fetched (Recv failure)"
+    for words in (reason, brief):
+        for outcome in ("forbiddenRobots", "fastRobots"):
+            assert words(outcome, 0, lacking) == (
+                "its robots.txt could not be fetched (Recv failure), "
+                "so nothing of the site is fetched for now"
+            )
+    assert reason("forbiddenRobots", 0, "") == "robots.txt refuses it"
+
+
+def test_each_login_has_its_own_advice() -> None:
+    assert cure("err40X", "needs a login") == "the seed http://USER:PASSWORD@HOST/ gives one"
+    proxy = "proxy http://USER:PASSWORD@HOST PORT gives one"
+    assert cure("err40X", "the proxy needs a login") == proxy
+    assert cure("noConnection", "by proxy http://p:1: the proxy needs a login") == proxy
+    assert cure("noConnection", "by proxy http://p:1: the proxy refuses the login") == ""
+
+
 def test_a_failure_that_a_setting_avoids_names_it() -> None:
     tls = Outcome.BAD_TLS.value
     assert cure(tls, SELF_SIGNED) == "caFile trusts it, insecureTLS ignores it"

@@ -5,7 +5,7 @@ from larbinpy.frontier.sites.named_site import NamedSite
 from larbinpy.frontier.sites.robots_cache import PackedRobots, RobotsCache
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.outcome import Outcome
-from larbinpy.reason import brief
+from larbinpy.reason import NO_ROBOTS, brief
 from larbinpy.storage.lru import LruBudget
 
 
@@ -73,7 +73,7 @@ class RobotsRules:
         if site.rules is not self.deny_all:
             return ""
         why = brief(site.verdict.value, detail=site.detail)
-        return f"it could not be fetched ({why})"
+        return f"{NO_ROBOTS} ({why})"
 
     def forbidding(self, site: NamedSite, url: str) -> str | None:
         """The line of the robots.txt in force that forbids `url`.
