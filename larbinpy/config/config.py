@@ -221,22 +221,26 @@ class Config:
     forbidden_extensions: tuple[str, ...] = settings(
         "forbiddenExtensions",
         EXTENSION,
-        "do not fetch URLs with these file name extensions",
+        "do not fetch URLs whose file names end so, such as .zip",
     )
     get_cgi: bool = setting("getCGI", SWITCH, False, "also fetch URLs with a query")
-    get_image: bool = setting("getImage", SWITCH, False, "also fetch images")
+    get_image: bool = setting(
+        "getImage", SWITCH, False, "also fetch images, as links like any other"
+    )
     any_type: bool = setting("anyType", SWITCH, False, "fetch files of all types")
     requisites: str = setting(
         "requisites",
         choice("off", "site", "everywhere"),
         "off",
-        "whether to fetch images, styles and scripts of pages, and from which hosts",
+        "fetch what pages need to be displayed (images, styles, scripts), and from where",
     )
     specific_search: bool = setting(
         "specificSearch", SWITCH, False, "keep only files of the types in specificSet"
     )
     specific_set: tuple[tuple[str, str], ...] = settings(
-        "specificSet", SPECIFIC, "media types to search for, each with its file name extension"
+        "specificSet",
+        SPECIFIC,
+        "media types to keep, each with an extension to fetch first",
     )
     page_no_duplicate: bool = setting(
         "pageNoDuplicate", SWITCH, False, "drop pages whose content was seen already"

@@ -63,16 +63,38 @@ def test_a_folder_without_another(web: Web, cook: Cook) -> None:
     }
 
 
-def test_one_language_by_its_folder(web: Web, cook: Cook) -> None:
-    web.page("docs.test/", "/en/", "/de/", "/fr-CA/a.html", "/about.html", "/en/de/x.html")
-    web.pages("docs.test/en/", "docs.test/de/", "docs.test/fr-CA/a.html", "docs.test/about.html")
-    web.pages("docs.test/en/de/x.html")
-    assert cook("One language, on a site").fetched == {
-        "docs.test/",
-        "docs.test/en/",
-        "docs.test/en/de/x.html",
-        "docs.test/about.html",
+def test_one_folder_with_its_requisites(web: Web, cook: Cook) -> None:
+    web.page("docs.test/guide/", "/", images=["/logo.png?v=2", "//cdn.test/a.png"])
+    web.pages("docs.test/")
+    web.file("docs.test/logo.png?v=2", b"png", "image/png")
+    web.file("cdn.test/a.png", b"png", "image/png")
+    assert cook("The same folder, with all images").fetched == {
+        "docs.test/guide/",
+        "docs.test/logo.png?v=2",
+        "cdn.test/a.png",
     }
+
+
+@pytest.fixture
+def languages(web: Web) -> Web:
+    folders = ("/en/", "/de/", "/fr-CA/a.html", "/js/", "/about.html", "/en/de/x.html")
+    web.page("docs.test/", *folders, "/en/?lang=en", "/de/?lang=en", "/b?lang=de", "/c?page=2")
+    for place in (*folders, "/en/?lang=en", "/de/?lang=en", "/b?lang=de", "/c?page=2"):
+        web.pages(f"docs.test{place}")
+    return web
+
+
+IN_ENGLISH = {f"docs.test/{name}" for name in ("", "en/", "js/", "about.html", "en/de/x.html")}
+
+
+@pytest.mark.parametrize("recipe", ["One language, on a site", "If you do not know them"])
+def test_one_language_by_its_folder(languages: Web, cook: Cook, recipe: str) -> None:
+    assert cook(recipe).fetched == IN_ENGLISH
+
+
+def test_one_language_by_folder_and_parameter(languages: Web, cook: Cook) -> None:
+    world = cook("Folder and parameter together")
+    assert world.fetched == IN_ENGLISH | {"docs.test/en/?lang=en", "docs.test/c?page=2"}
 
 
 def test_one_language_by_a_parameter(web: Web, cook: Cook) -> None:
@@ -122,3 +144,12 @@ def test_no_large_image(web: Web, cook: Cook) -> None:
     world = cook("All types")
     assert world.fetched == {"docs.test/", "docs.test/x.zip", "docs.test/small.png"}
     assert world.outcomes["docs.test/large.png"] == "rejected"
+
+
+def test_the_pages_of_a_sitemap(web: Web, cook: Cook) -> None:
+    urls = "".join(f"<url><loc>{web.url(f'docs.test/{n}')}</loc></url>" for n in (1, 2))
+    web.file("docs.test/sitemap.xml", f"<urlset>{urls}</urlset>".encode(), "application/xml")
+    web.page("docs.test/1", "/3")
+    web.pages("docs.test/2", "docs.test/3")
+    world = cook("The pages of a sitemap")
+    assert world.fetched == {"docs.test/sitemap.xml", "docs.test/1", "docs.test/2"}
