@@ -22,8 +22,8 @@ class Ending(Enum):
 #: Exit status of `crawl --check-links` if links are broken; it takes the place of 0 only.
 BROKEN_LINKS = 1
 USAGE = 2
-#: Exit status of a mirror that lacks all files that its pages need from some host; it takes the
-#: place of 0 only.
+#: Exit status of a mirror that lacks a start page, or all files that its pages need from some
+#: host; it takes the place of 0 only.
 INCOMPLETE = 8
 
 #: The meaning of each exit status, for the manual and the documentation.

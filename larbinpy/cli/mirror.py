@@ -102,7 +102,8 @@ def mirror(
     which ports to open (startUrl, forbiddenExtensions, limitPage and the like) are ignored;
     --set overrides. Rules (accept, reject) apply from a file that -c names and from --set.
 
-    The exit status is 8 if pages need files of a host to be displayed, and none of them came.
+    The exit status is 8 if the page of a URL could not be fetched, or if pages need files of a
+    host to be displayed and none of them came.
     """
     with plain_errors():
         if report is not None:

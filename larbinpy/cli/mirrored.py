@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from larbinpy.exit_status import INCOMPLETE, Ending
 from larbinpy.outcome import in_words
 from larbinpy.output.mirror.account import Account, Failure, Kind
 from larbinpy.output.mirror.catalog import NAME, Catalog
+from larbinpy.output.mirror.gone import failed_starts
 from larbinpy.output.report import write_report
 from larbinpy.reason import cure, detail_in_words
 
@@ -31,8 +33,8 @@ _LISTS = {
 def conclude(config: Config, report: dict[str, Any], file: str | None) -> int:
     """Print how the mirror went; write the report to `file`, if one is named.
 
-    Returns the exit status: that of the crawl's `report`, or 8 instead of 0 if all files that
-    pages need from some host to be displayed are missing.
+    Returns the exit status: that of the crawl's `report`, or 8 instead of 0 if a start page is
+    missing, or all files that pages need from some host to be displayed.
     """
     code = int(report["exit_code"])
     if code != Ending.NOTHING.code:  # the crawl has printed the reasons
@@ -44,10 +46,13 @@ def conclude(config: Config, report: dict[str, Any], file: str | None) -> int:
     if (Path(config.output_dir) / NAME).exists():  # not with another outputMode
         with closing(Catalog(config.output_dir)) as catalog:
             lost = catalog.account.lost_hosts(most=_SHOWN)
-            code = INCOMPLETE if code == 0 and lost else code
+            failed = [*islice(failed_starts(catalog), _SHOWN)]
+            code = INCOMPLETE if code == 0 and (lost or failed) else code
             log = Path(config.state_dir) / "crawl.jsonl"
             for line in said(catalog.account, log, purge=config.purge):
                 click.echo(line)
+            for why in failed:
+                click.echo(printable(f"a start page is missing: {why}"))
             if lost:
                 click.echo(f"no file came from {', '.join(lost)}; pages need files from there")
             report = {**report, "exit_code": code, "mirror": listed(catalog.account)}
@@ -61,9 +66,12 @@ def conclude(config: Config, report: dict[str, Any], file: str | None) -> int:
 def said(account: Account, log: Path, *, purge: bool) -> Iterator[str]:
     """The lines about a refresh, and about failures; `log` has all failures."""
     counts = account.counts()
+    kept = account.refusal if purge and not counts["gone"] else ""
     if counts["changed"] or counts["unchanged"] or counts["gone"]:
         kinds = (f"{counts[kind]} {kind}" for kind in ("new", "changed", "unchanged"))
         yield f"{', '.join(kinds)}, {_gone(counts, account.refusal, purge=purge)}"
+    if kept:
+        yield printable(f"nothing was purged: {kept}")
     if counts["failed"]:
         yield f"{counts['failed']} could not be fetched:"
         failures = account.failures(_SHOWN)

@@ -319,6 +319,34 @@ def test_a_purge_that_is_refused_says_why(world: World) -> None:
     assert "a.html" in files(world)
 
 
+def test_a_purge_that_finds_nothing_gone_says_why_it_did_not_look(world: World) -> None:
+    """A page that failed keeps all that it links to."""
+    pages = {"/": html("/a"), "/a": html(), "/b": html()}
+    web = world.web(changing(pages), "a.test")
+    world.larbinpy(*mirror(world, web.url("/"), web.url("/b")))
+    pages["/"] = reply(b"", status="403 Forbidden")
+    for urls in ([web.url("/"), web.url("/b")], [web.url("/")]):
+        again = world.larbinpy(*mirror(world, *urls), "--purge")
+        assert f"nothing was purged: {web.url('/')} could not be fetched\n" in again.out
+    assert "a.html" in files(world)
+
+
+def test_a_start_page_that_is_missing_is_told_by_the_last_lines_and_the_exit_status(
+    world: World,
+) -> None:
+    redirect = reply(b"", "Location: /none", status="302 Found")
+    web = world.web(changing({"/": html(), "/moved": redirect}), "a.test")
+    starts = [web.url("/"), "http://no.test/", web.url("/moved")]
+    crawler = world.larbinpy(*mirror(world, *starts), "--report", "report.json")
+    assert crawler.process.returncode == 8
+    assert "a start page is missing: http://no.test/ could not be fetched\n" in crawler.out
+    missing = f"{web.url('/moved')} redirects to {web.url('/none')}, which could not be fetched"
+    assert f"a start page is missing: {missing}\n" in crawler.out
+    assert json.loads((world.folder / "report.json").read_text())["exit_code"] == 8
+    # It is not a start page of this run any more.
+    assert world.larbinpy(*mirror(world, web.url("/"))).process.returncode == 0
+
+
 def test_a_host_that_sends_nothing_that_pages_need_is_told_by_the_exit_status(
     world: World,
 ) -> None:

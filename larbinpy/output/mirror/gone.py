@@ -131,17 +131,13 @@ class Gone:
 
     def _lost(self, start: str, kind: Kind) -> str:
         """Why the page that the seed `start` leads to is not the one that it was; "" if it is."""
-        if kind in FETCHED:
-            return ""
-        if kind is not Kind.OTHER:
-            return f"{start} could not be fetched"
+        failure = _failure_of(self._catalog, start, kind)
+        if failure or kind in FETCHED:
+            return failure
         last, *way = self._catalog.chain(start)
-        found = self._account.kind(last)
         if not way:
             return ""  # a copy of another start page
-        if found not in FETCHED:
-            return f"{start} redirects to {last}, which could not be fetched"
-        is_other = found is Kind.NEW and self._account.was_known(start)
+        is_other = self._account.kind(last) is Kind.NEW and self._account.was_known(start)
         if is_other or any(self._catalog.get(url) is not None for url in way):
             return f"{start} redirects to another page now, {last}"
         return ""
@@ -257,3 +253,24 @@ class Unasked:
 
 
 _GOING = "kind IN ('gone', 'unlinked') AND host NOT IN (SELECT host FROM lost)"
+
+
+def failed_starts(catalog: Catalog) -> Iterator[str]:
+    """Why start pages of this refresh are missing, one reason for each that is."""
+    for start in catalog.account.starts():
+        kind = catalog.account.kind(start)
+        failure = "" if kind is None else _failure_of(catalog, start, kind)
+        if failure:
+            yield failure
+
+
+def _failure_of(catalog: Catalog, start: str, kind: Kind) -> str:
+    """Why no page came of the seed `start`, which ended as `kind`; "" if one came."""
+    if kind in FETCHED:
+        return ""
+    if kind is not Kind.OTHER:
+        return f"{start} could not be fetched"
+    last, *way = catalog.chain(start)
+    if way and catalog.account.kind(last) not in FETCHED:
+        return f"{start} redirects to {last}, which could not be fetched"
+    return ""
