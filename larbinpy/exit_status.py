@@ -33,7 +33,8 @@ MEANINGS = {
     USAGE: "usage or configuration error",
     Ending.DISK.code: "disk error",
     Ending.NOTHING.code: "no page could be fetched",
-    INCOMPLETE: "mirror: all files that pages need from some host to be displayed are missing",
+    INCOMPLETE: "mirror: a start page is missing, or all files that pages need from some host to be"
+    " displayed",
     Ending.STOPPED.code: "stopped by a signal or by stop on the console; everything is saved",
     Ending.FORCED.code: "stopped at once by a second signal; the last saved state is valid",
 }
