@@ -33,6 +33,8 @@ _SO_NOTHING = ", so nothing of the site is fetched for now"
 _ROBOTS = {outcome.value for outcome in having(Trait.ROBOTS)}
 _LOGIN = "the seed http://USER:PASSWORD@HOST/ gives one"
 _PROXY_LOGIN = "proxy http://USER:PASSWORD@HOST PORT gives one"
+#: The command for a URL that was seen.
+SEED_AGAIN = "larbinpy seed --again fetches"
 _PRIVATE = "--allow-private (allowPrivate) fetches from it"
 _TRUST = "caFile trusts it, insecureTLS ignores it"
 #: No file of authorities helps if the name is wrong.

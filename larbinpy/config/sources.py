@@ -203,6 +203,8 @@ def change(config: Config, keyword: str, text: str) -> Config:
     if keyword.lower() in SETTINGS and keyword.lower() not in LIVE:
         may = ", ".join(row.keyword for row in LIVE.values())
         raise ConfigError(f"{keyword} cannot change while a crawl runs; these can: {may}")
+    if keyword.lower() not in SETTINGS:
+        raise ConfigError(unknown(keyword, SETTINGS))
     if not text.strip():
         raise ConfigError(f"{keyword[:60]}: its value is missing")
     row, value = _assigned(keyword, text, keyword[:60])

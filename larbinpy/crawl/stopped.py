@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from larbinpy.config import Config
+from larbinpy.config.hours import ALWAYS
 from larbinpy.crawl.assembly import make_frontier
 from larbinpy.crawl.sites.configs import SiteConfigs
 from larbinpy.crawl.sites.settings import SettingsBySite
@@ -17,7 +18,7 @@ from larbinpy.observe.explain import explain
 from larbinpy.observe.log_search import StoppedLog
 from larbinpy.observe.report.log_files import first_time
 from larbinpy.storage.state import State
-from larbinpy.url import typed
+from larbinpy.url import site_of, typed
 
 
 def explain_stopped(config: Config, text: str) -> dict[str, object]:
@@ -29,15 +30,19 @@ def explain_stopped(config: Config, text: str) -> dict[str, object]:
     folder = Path(config.state_dir)
     state = State(folder)
     with state.at_rest(), state.reading() as manifest:
-        frontier = make_frontier(
-            config, folder, SettingsBySite(config, SiteConfigs(config)), is_public, wall()
-        )
+        settings = SettingsBySite(config, SiteConfigs(config))
+        frontier = make_frontier(config, folder, settings, is_public, wall())
         with closing(frontier):
             frontier.read(manifest, clock())
             log = StoppedLog(folder / "crawl.jsonl")
             began = first_time(float(manifest["totals"]["started"]))
             steps = explain(frontier.view, log, text, clock, began)
-            return next(found for found in steps if found)
+            found = next(found for found in steps if found)
+    if found["state"] == "queued":
+        hours = settings.of(site_of(str(found["url"]))).hours.configured
+        if hours != ALWAYS:
+            found["why"] = f"{found['why']}; its site is asked {hours.in_words()} only (hours)"
+    return found
 
 
 def explain_planned(config: Config, text: str) -> dict[str, object]:

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from larbinpy.config.rule import Rule
 from larbinpy.dns.lookup import NO_SUCH_NAME, Answer
 from larbinpy.frontier.addresses.schedule import IPSites
 from larbinpy.frontier.addresses.wait_shortener import WaitShortener
@@ -284,10 +285,11 @@ class Frontier:
         self._scope.rules.add(accept, pattern)
         self._rules_changed()
 
-    def drop_rule(self, word: str) -> None:
+    def drop_rule(self, word: str) -> Rule:
         """Drop a rule by its number, from 1, or its text. Raises ValueError with a reason."""
-        self._scope.rules.drop(word)
+        dropped = self._scope.rules.drop(word)
         self._rules_changed()
+        return dropped
 
     def _rules_changed(self) -> None:
         """Apply changed rules to links, and to the URLs that are queued.

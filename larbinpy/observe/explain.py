@@ -16,7 +16,7 @@ from larbinpy.observe.log_search import Line, LogSearch, SearchedLog
 from larbinpy.observe.rotated import search_rotated
 from larbinpy.observe.url_status import Facts
 from larbinpy.outcome import Outcome, Trait, having
-from larbinpy.reason import cure, reason
+from larbinpy.reason import SEED_AGAIN, cure, reason
 from larbinpy.storage.store import Place
 from larbinpy.url import fault, typed
 
@@ -135,6 +135,8 @@ def _decided(view: FrontierView, fate: Line, href: str, now: float) -> Facts:
         why = more.pop("why")
     elif outcome == Outcome.REJECTED.value:
         why = f"rejected by: {detail}"
+        if all(rule.text != detail and f"{rule.text} (" not in str(detail) for rule in view.rules):
+            why += f"; the crawl has this rule no more, {SEED_AGAIN} the URL"
     elif outcome == Outcome.BAD_TYPE.value:
         more = {"rule": "type"}
         why = f"its type, {fate.get('type') or 'none'}, is not wanted ({view.scope.type_keywords})"

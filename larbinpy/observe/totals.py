@@ -94,6 +94,7 @@ class Totals(SavedValue):
             "elapsed_s": round(self._run_elapsed(self._clock()), 3),
             "pages": stats.pages,
             "success": stats.success,
+            "bytes_received": stats.bytes_received,
         }
 
     # As a part of the state:

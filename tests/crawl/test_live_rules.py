@@ -38,6 +38,7 @@ def test_a_rule_that_comes_while_the_crawl_runs(web: Web, crawl: Worlds) -> None
         "drop 2",
         "reject **/old/**",
         "drop 9",
+        "set foo 1",
         "accept **/old/keep",
     )
     old, new = [f"/old/{n}" for n in range(20)], [f"/new/{n}" for n in range(20)]
@@ -45,7 +46,7 @@ def test_a_rule_that_comes_while_the_crawl_runs(web: Web, crawl: Worlds) -> None
     web.page("a.test/gate", "/old/late", "/new/late", "/old/keep", until=client.done)
     web.make = lambda place: Answer(place.encode())
     world = crawl(f"inputPort {port}", "reject **/gone")
-    before, _, _, wrong, after, explained, *_, missing, _, _ = client.answers
+    before, _, _, wrong, after, explained, *_, missing, foo, _, _ = client.answers
     assert shown(before) == [(1, "reject **/gone", "larbin.conf:10")]
     assert before["rules"][0]["decided"] == 1
     assert "reject: /(/ is not a regular expression" in wrong["error"]
@@ -56,6 +57,8 @@ def test_a_rule_that_comes_while_the_crawl_runs(web: Web, crawl: Worlds) -> None
     ]
     assert explained["url"] == web.url("a.test/old/1")
     assert missing["error"] == "there is no rule 9; the last is 3"
+    known = "larbinpy check-config has all"
+    assert foo["error"] == f"unknown keyword 'foo'; {known}"
     assert world.code == 0
     rejected = {place for place, outcome in world.outcomes.items() if outcome == "rejected"}
     assert world.fetched == {"a.test/", "a.test/gate", "a.test/old/keep", "a.test/new/late"} | {
@@ -94,11 +97,15 @@ def test_rules_outlive_a_resume(web: Web, crawl: Worlds) -> None:
     lines = (f"inputPort {port}", "reject **.zip")
     first = crawl("waitDuration 1", *lines)
     assert len(first.fetched) < 5
-    later = console(crawl, port, "rules", f"explain {web.url('a.test/old/late')}")
+    late, swept = (web.url(f"a.test/old/{path}") for path in ("late", "29"))
+    later = console(crawl, port, "rules", f"explain {late}", "rules", "drop 1", f"explain {swept}")
     web.page("a.test/new/7", until=later.done)
     second = crawl(*lines, folder=first.folder, start=Start.RESUME)
     assert second.code == 0
-    rules, explained, _ = later.answers
+    rules, explained, more, dropped, gone, _ = later.answers
+    # Links of both runs count, and queued URLs.
+    assert more["rules"][0]["decided"] == dropped["rejected"] == 31
+    assert "reject **/old/** (console); the crawl has this rule no more" in gone["why"]
     assert shown(rules) == [(1, "reject **/old/**", "console")]
     assert (explained["reason"], explained["rule"]) == ("rejected", "reject **/old/**")
     assert "(console)" in explained["why"]

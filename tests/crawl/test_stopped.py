@@ -69,6 +69,12 @@ def test_explain_answers_about_a_stopped_crawl(stopped: Stopped) -> None:
     assert (unknown["state"], unknown["seen"]) == ("never seen", False)
 
 
+def test_explain_names_the_hours_of_a_stopped_crawl(stopped: Stopped) -> None:
+    hours = stopped.explain("/29", "-c", "larbin.conf", "--set", "hours=22:00-06:00")
+    assert hours["why"].endswith("its site is asked between 22:00 and 06:00 only (hours)")
+    assert "hours" not in stopped.explain("/", "--set", "hours=22:00-06:00")["why"]
+
+
 def test_explain_uses_the_words_of_the_console(stopped: Stopped) -> None:
     """Asked in both ways about the same crawl: while it waits for users, and once it is killed."""
     world, web = stopped

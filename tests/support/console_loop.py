@@ -230,9 +230,9 @@ class FakeCrawl:
     def rules(self) -> list[dict[str, object]]:
         return [{"number": 1, "rule": "reject **/x", "source": "console", "decided": 1234}]
 
-    def drop_rule(self, word: str) -> str | None:
+    def drop_rule(self, word: str) -> int | str:
         self.calls.append(("drop", word))
-        return None if word == "1" else f"no rule is {word!r}"
+        return 3 if word == "1" else f"no rule is {word!r}"
 
     def explain(self, url: str) -> CommandSteps:
         for _ in range(self.steps):

@@ -49,8 +49,8 @@ class Verbs(Protocol):
 
     def rules(self) -> list[dict[str, object]]: ...
 
-    def drop_rule(self, word: str) -> str | None:
-        """Drop a rule by its number or text."""
+    def drop_rule(self, word: str) -> int | str:
+        """Drop a rule by its number or text; return the number of links that it rejected."""
 
     def explain(self, url: str) -> CommandSteps: ...
 
@@ -108,8 +108,8 @@ def _rules(verbs: Verbs, _words: list[str]) -> CommandSteps:
 
 
 def _drop(verbs: Verbs, words: list[str]) -> CommandSteps:
-    reason = verbs.drop_rule(" ".join(words))
-    yield {"ok": True} if reason is None else _error(reason)
+    dropped = verbs.drop_rule(" ".join(words))
+    yield _error(dropped) if isinstance(dropped, str) else {"ok": True, "rejected": dropped}
 
 
 def _status(verbs: Verbs, _words: list[str]) -> CommandSteps:

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from larbinpy.console.ports.commands import COMMANDS
-from larbinpy.console.text import duration, estimate, grouped, printable, size
-from larbinpy.reason import detail_in_words
+from larbinpy.console.text import counted, duration, estimate, grouped, printable, size
+from larbinpy.reason import SEED_AGAIN, detail_in_words
 
 _Result = Mapping[str, Any]
 
@@ -34,6 +34,8 @@ def _lines(verb: str, answer: _Result) -> Iterable[str]:
             return _add(answer)
         case "rules":
             return _rules(answer)
+        case "drop":
+            return _drop(answer)
         case "help":
             return _help()
         case "watch":
@@ -139,6 +141,11 @@ def _rules(answer: _Result) -> list[str]:
         for each in rules
     ]
     return _table(rows) if rows else ["no rules"]
+
+
+def _drop(answer: _Result) -> list[str]:
+    rejected = answer["rejected"]
+    return [f"ok; it rejected {counted(rejected, 'link')}: {SEED_AGAIN} one" if rejected else "ok"]
 
 
 def _help() -> list[str]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TextIO
 
 from larbinpy.console.stream import reader_may_leave
 from larbinpy.console.text import duration, estimate, grouped, printable, size
+from larbinpy.exit_status import Ending
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -25,6 +26,9 @@ _SHAPE = {"ncols": 80, "nrows": 24}
 _LIMITED = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
 _UNLIMITED = "{n_fmt}{unit} [{elapsed}{postfix}]"
 _COMMA = ", "
+#: A crawl that ended before this (s) has no rates yet.
+_YOUNG = 2.0
+_ENDED = {ending.reason for ending in Ending}
 #: Columns for the text beside the bar, even if it is cut.
 _LEAST = 20
 
@@ -66,6 +70,8 @@ def make_progress(mode: str, stream: TextIO, limit: int | None) -> Terminal:
 def status_line(snapshot: Snapshot) -> str:
     """The crawl in one line: for the log, and for SIGUSR1."""
     totals, rates = snapshot.get("totals") or {}, snapshot.get("rates") or {}
+    if snapshot.get("state") in _ENDED and _run(snapshot, "elapsed_s") < _YOUNG:
+        rates = _averages(snapshot)
     parts = [
         f"{duration(snapshot.get('elapsed_s') or 0)} {snapshot.get('state', '')}",
         f"pages {_count(totals, 'success')} ({_count(rates, 'success')}/s)",
@@ -77,6 +83,13 @@ def status_line(snapshot: Snapshot) -> str:
         *(part for part in _outlook(snapshot) if part != snapshot.get("state")),
     ]
     return printable("  ".join(parts))
+
+
+def _averages(snapshot: Snapshot) -> dict[str, float]:
+    """The rates of the whole run."""
+    elapsed = _run(snapshot, "elapsed_s")
+    counts = {"success": _run(snapshot, "success"), "bytes": _run(snapshot, "bytes_received")}
+    return {name: count / elapsed if elapsed else 0.0 for name, count in counts.items()}
 
 
 def _outlook(snapshot: Snapshot) -> list[str]:

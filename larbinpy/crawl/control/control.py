@@ -20,8 +20,10 @@ from larbinpy.observe.explain import explain
 from larbinpy.observe.report.log_files import first_time
 from larbinpy.observe.snapshot import Snapshots
 from larbinpy.observe.totals import Totals
+from larbinpy.outcome import Outcome
 from larbinpy.output.log import CrawlLog
 from larbinpy.page import timestamp
+from larbinpy.reason import SEED_AGAIN
 from larbinpy.url import fault
 
 
@@ -85,7 +87,8 @@ class Control:
         self._logins.learn(url)
         refused = self._frontier.seed(url, depth=depth, priority=priority, again=again)
         if refused is not None:
-            return fault(url) or refused.words
+            why = fault(url) or refused.words
+            return f"{why}; {SEED_AGAIN} it" if refused is Outcome.URL_DUP else why
         self._saving.request()
         return None
 
@@ -110,13 +113,13 @@ class Control:
         self._saving.request()
         return None
 
-    def drop_rule(self, word: str) -> str | None:
+    def drop_rule(self, word: str) -> int | str:
         try:
-            self._frontier.drop_rule(word)
+            rule = self._frontier.drop_rule(word)
         except ValueError as error:
             return str(error)
         self._saving.request()
-        return None
+        return 0 if rule.accept else self._totals.counts()["rules"][rule.text]
 
     def rules(self) -> list[dict[str, object]]:
         decided = self._totals.counts()["rules"]

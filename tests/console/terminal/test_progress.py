@@ -174,3 +174,11 @@ def test_a_snapshot_that_lacks_keys() -> None:
     progress = make_progress("bar", io.StringIO(), None)
     progress.update({})
     progress.close()
+
+
+def test_a_crawl_that_ended_at_once_shows_its_averages() -> None:
+    run = {"elapsed_s": 0.5, "success": 5, "bytes_received": 2000}
+    short = {**snapshot(state="finished", rates={}), "run": run}
+    assert "(10.0/s)" in status_line(short)
+    assert "(4.0 kB/s)" in status_line(short)
+    assert "(10.0/s)" not in status_line({**short, "state": "running"})

@@ -209,6 +209,8 @@ def test_status_is_the_snapshot_of_the_status_page(chain: Web, operator: Operato
 
 # add
 
+SEEN = "it was seen before; larbinpy seed --again fetches it"
+
 
 def test_add(chain: Web, operator: Operator) -> None:
     chain.page("b.test/", "/below")
@@ -219,7 +221,7 @@ def test_add(chain: Web, operator: Operator) -> None:
         "ok": False,
         "accepted": 1,
         "refused": [
-            {"url": chain.url("a.test/0"), "reason": "it was seen before"},
+            {"url": chain.url("a.test/0"), "reason": SEEN},
             {"url": "ftp://b.test/", "reason": "not a URL that can be crawled (http or https)"},
         ],
     }
