@@ -89,8 +89,9 @@ def mirror(
 
     The mirror starts at each URL and has all that can be reached from there on the hosts of the
     URLs, with any path and port, or with --no-parent below the folders of the URLs: for
-    http://docs.test/guide/a.html, that is /guide/. In both cases it has images, style sheets and
-    other files that its pages need to be displayed, wherever they are.
+    http://docs.test/guide/a.html, that is /guide/, and for http://docs.test/guide, too, if the
+    server redirects it to /guide/. In both cases it has images, style sheets and other files that
+    its pages need to be displayed, wherever they are.
 
     A refresh fetches what changed. A page that fails keeps its old copy. A page that is gone does,
     too, unless --purge is given: it is gone if the server says so (404, 410), or if a complete

@@ -68,8 +68,8 @@ class Admission:
         href = typed(text)
         if href is None:
             return Outcome.BAD_URL
-        self._scope.area.add([href])
         [fresh] = self._seen.add([fingerprint(href)])
+        self._scope.area.add([href], known=not fresh)
         if not (fresh or again):
             return Outcome.URL_DUP
         self.has_repeats = self.has_repeats or not fresh
@@ -84,7 +84,7 @@ class Admission:
         `sitemaps`: the page is a robots.txt or an index of sitemaps, and all links lead to these.
         """
         if redirect and parent.seed:
-            self._scope.area.add(link.url for link in links)
+            self._scope.area.redirect(parent.href, [link.url for link in links])
         # Most links were seen before, so this is checked first: it takes a fraction of the time.
         links = self._scope.followed(links)
         unseen = self._unseen(links)

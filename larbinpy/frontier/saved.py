@@ -1,5 +1,6 @@
 """The values of the frontier in the saved state: area of the seeds, waits, counts, rules."""
 
+from collections import Counter
 from collections.abc import Callable, Generator
 from itertools import chain
 from typing import Any
@@ -13,18 +14,22 @@ from larbinpy.storage.state import SavedValue
 
 
 class SavedSeedArea(SavedValue):
-    """The area that lockSite and `stay` keep to: its hosts, or with places a table of both."""
+    """The area that lockSite and `stay` keep to: its hosts, or with places a table of both.
+
+    Earlier versions have a list of places.
+    """
 
     def __init__(self, area: SeedArea) -> None:
         self._area = area
 
-    def cut(self, now: float, *, ended: bool) -> list[str] | dict[str, list[str]]:
+    def cut(self, now: float, *, ended: bool) -> list[str] | dict[str, Any]:
         hosts = list(self._area.hosts)
-        return {"hosts": hosts, "places": list(self._area.places)} if self._area.places else hosts
+        return {"hosts": hosts, "places": dict(self._area.places)} if self._area.places else hosts
 
-    def load(self, value: list[str] | dict[str, list[str]], now: float) -> None:
-        table = value if isinstance(value, dict) else {"hosts": value, "places": []}
-        self._area.load(map(str, table["hosts"]), map(str, table["places"]))
+    def load(self, value: list[str] | dict[str, Any], now: float) -> None:
+        table = value if isinstance(value, dict) else {"hosts": value, "places": {}}
+        places = {str(place): int(count) for place, count in Counter(table["places"]).items()}
+        self._area.load(map(str, table["hosts"]), places)
 
 
 class SavedWaits(SavedValue):

@@ -195,6 +195,21 @@ def test_a_seed_that_redirects_widens_the_area(web: Web, crawl: Worlds) -> None:
     assert crawl("stay host", seeds=seeds).fetched == {"b.test/docs/", "b.test/docs/x", "b.test/y"}
 
 
+def test_a_seed_without_its_slash_is_its_folder_once_it_redirects_there(
+    web: Web, crawl: Worlds
+) -> None:
+    web.put("a.test/docs", Answer(status=301, headers=("Location: /docs/",)))
+    web.page("a.test/docs/", "1", "/no")
+    web.page("a.test/docs/1", "2", "/no", "/docsno")
+    web.pages("a.test/docs/2", "a.test/no", "a.test/docsno")
+    folder = {"a.test/docs/", "a.test/docs/1", "a.test/docs/2"}
+    assert crawl("stay prefix", seeds=["a.test/docs"]).fetched == folder
+    for limit in ("limitPage 1", "limitPage 2"):
+        first = crawl("stay prefix", limit, seeds=["a.test/docs"])
+        again = crawl("stay prefix", seeds=["a.test/docs"], folder=first.folder, start=Start.RESUME)
+        assert again.fetched == folder
+
+
 def test_stay_holds_across_a_resume(web: Web, crawl: Worlds) -> None:
     """The folder of the seed is saved, and that of the URL that it redirects to."""
     web.put("a.test/docs/", Answer(status=302, headers=(f"Location: {web.url('b.test/d/')}",)))

@@ -1,6 +1,7 @@
 """The part of the web around the seeds, to which `stay` and lockSite bind a crawl."""
 
-from collections.abc import Iterable, Iterator, Set
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Set
 
 from larbinpy.config.registered_domain import registered_domain
 from larbinpy.url import host_of
@@ -17,8 +18,9 @@ class SeedArea:
         #: In the order in which they came.
         self._hosts: dict[str, None] = {}
         self._domains: set[str] = set()
-        #: With page, the seeds; with prefix, their folders; without scheme and port.
-        self._places: set[str] = set()
+        #: With page, the seeds; with prefix, their folders; without scheme and port. Each with
+        #: the number of seeds that are there.
+        self._places: Counter[str] = Counter()
 
     def __repr__(self) -> str:
         return f"<SeedArea {self._stay}: {len(self._hosts)} hosts, {len(self._places)} places>"
@@ -28,21 +30,48 @@ class SeedArea:
         return self._hosts.keys()
 
     @property
-    def places(self) -> Set[str]:
+    def places(self) -> Mapping[str, int]:
         return self._places
 
-    def add(self, urls: Iterable[str]) -> None:
-        """Widen the area by seeds, or by what they redirect to."""
+    def add(self, urls: Iterable[str], *, known: bool = False) -> None:
+        """Widen the area by seeds; `known`: they may have been added before."""
         for url in urls:
             host = host_of(url)
-            self.load([host], ())
-            if self._stay == "page":
-                self._places.add(host + _path(url))
-            elif self._stay == "prefix":
-                path = _path(url).partition("?")[0]
-                self._places.add(host + path[: path.rindex("/") + 1])
+            self.load([host], {})
+            place = self._place(url)
+            if place is not None and not (known and place in self._places):
+                self._places[place] += 1
 
-    def load(self, hosts: Iterable[str], places: Iterable[str]) -> None:
+    def redirect(self, seed: str, targets: Iterable[str]) -> None:
+        """Widen the area by what a seed redirects to.
+
+        If ``/docs`` redirects to ``/docs/``, it is not a file in the folder ``/``, as it looked.
+        """
+        file = host_of(seed) + _path(seed)
+        others = [url for url in targets if host_of(url) + _path(url) != file]
+        if self._stay == "prefix" and any(_path(url) == _path(seed) + "/" for url in others):
+            parent, folder = self._place(seed) or "", file + "/"
+            if parent in self._places and folder not in self._places:
+                self._places[parent] -= 1
+                if not self._places[parent]:
+                    del self._places[parent]
+                self._places[folder] += 1
+        self.add(others)
+
+    def _place(self, url: str) -> str | None:
+        """The place of a seed in `places`; None if `stay` asks for hosts or domains."""
+        if self._stay not in ("page", "prefix"):
+            return None
+        host, path = host_of(url), _path(url)
+        if self._stay == "page":
+            return host + path
+        path = path.partition("?")[0]
+        # It was redirected there.
+        if f"{host}{path}/" in self._places:
+            return f"{host}{path}/"
+        return host + path[: path.rindex("/") + 1]
+
+    def load(self, hosts: Iterable[str], places: Mapping[str, int]) -> None:
         """Widen the area by saved hosts and places."""
         for host in hosts:
             self._hosts[host] = None

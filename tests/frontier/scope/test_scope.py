@@ -21,7 +21,7 @@ def refuse(
     url: str, *, redirect: bool = False, kind: Kind = Kind.PAGE, via: str = HERE, **settings: Any
 ) -> Outcome | None:
     scope = Scope(scope_settings(**settings))
-    scope.area.load(["a.test"], ())
+    scope.area.load(["a.test"], {})
     return scope.refuse(Candidate(url, via, redirect, kind), None)
 
 
@@ -101,7 +101,7 @@ def test_without_seeds_lock_site_lets_nothing_pass() -> None:
     scope = Scope(scope_settings(lock_site=True))
     inside = Candidate(INSIDE, HERE, redirect=False)
     assert scope.refuse(inside, None) is Outcome.OUT_SITE
-    scope.area.load(["a.test"], ())
+    scope.area.load(["a.test"], {})
     assert scope.refuse(inside, None) is None
 
 
@@ -181,7 +181,7 @@ EVERY_RULE = {
 )
 def test_each_rule_is_known_by_its_keyword(url: str, rule: str) -> None:
     scope = Scope(scope_settings(**EVERY_RULE))
-    scope.area.load(["a.test", "c.test"], ())
+    scope.area.load(["a.test", "c.test"], {})
     candidate = Candidate(url, HERE, redirect=False)
     refused = scope.refusing(candidate)
     assert refused is not None
@@ -195,7 +195,7 @@ def test_each_rule_is_known_by_its_keyword(url: str, rule: str) -> None:
 )
 def test_which_rules_bind_requisites(requisites: Any, binding: Any) -> None:
     scope = Scope(scope_settings(**EVERY_RULE, requisites=requisites))
-    scope.area.load(["a.test"], ())
+    scope.area.load(["a.test"], {})
 
     def bound(url: str) -> Any:
         candidate = Candidate(url, HERE, redirect=False, kind=Kind.IMAGE, requisite=True)

@@ -44,6 +44,49 @@ def test_each_seed_widens_the_area() -> None:
     assert list(area.hosts) == ["a.test", "b.test"]
 
 
+def test_a_seed_that_redirects_to_its_own_folder_is_that_folder() -> None:
+    area = SeedArea("prefix")
+    area.add(["http://a.test/docs"])
+    assert area.has("http://a.test/other")  # as far as is known
+    area.redirect("http://a.test/docs", ["https://a.test/docs"])
+    area.redirect("https://a.test/docs", ["https://www.a.test/docs/"])
+    for host in ("a.test", "www.a.test"):
+        assert area.has(f"http://{host}/docs/x")
+        assert not area.has(f"http://{host}/other")
+    # A resumed crawl is given its seeds again.
+    area.add(["http://a.test/docs"], known=True)
+    assert not area.has("http://a.test/other")
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_the_folder_of_another_seed_stays(known: bool) -> None:
+    area = SeedArea("prefix")
+    area.add(["http://a.test/start.html", "http://a.test/docs"])
+    saved = SavedSeedArea(area).cut(0, ended=True)
+    again = SeedArea("prefix")
+    SavedSeedArea(again).load(json.loads(json.dumps(saved)), 0)
+    if known:
+        again.add(["http://a.test/start.html", "http://a.test/docs"], known=True)
+    for _ in range(2):
+        again.redirect("http://a.test/docs", ["http://a.test/docs/"])
+        assert again.has("http://a.test/other") and again.has("http://a.test/docs/x")
+    again.redirect("http://a.test/start.html", ["http://a.test/start.html/"])
+    assert not again.has("http://a.test/other")
+
+
+def test_a_seed_that_redirects_elsewhere_keeps_its_folder() -> None:
+    area = SeedArea("prefix")
+    area.add(["http://a.test/docs"])
+    area.redirect("http://a.test/docs", ["http://b.test/docs/x", "http://a.test/docs?x=/"])
+    assert area.has("http://a.test/other") and area.has("http://b.test/docs/y")
+
+
+def test_states_of_earlier_versions_have_a_list_of_places() -> None:
+    area = SeedArea("prefix")
+    SavedSeedArea(area).load({"hosts": ["a.test"], "places": ["a.test/x/"]}, 0)
+    assert area.has("http://a.test/x/y") and not area.has("http://a.test/y")
+
+
 @pytest.mark.parametrize("stay", ["page", "prefix", "host", "domain", "any"])
 def test_what_is_saved_is_the_same_area(stay: str) -> None:
     area, again = SeedArea(stay), SeedArea(stay)
