@@ -262,7 +262,8 @@ def readable_file(text: str) -> str:
     """The path of a file that can be read, else ValueError."""
     path = _folder(text)
     if not os.access(path, os.R_OK) or os.path.isdir(path):
-        raise ValueError(f"{path!r} is not a file that can be read")
+        looked_in = "" if os.path.isabs(path) else f" (looked in {os.getcwd()})"
+        raise ValueError(f"{path!r} is not a file that can be read{looked_in}")
     return path
 
 

@@ -4,6 +4,7 @@ Credentials are masked where values are written, so these texts are not parsed a
 """
 
 import re
+from codecs import BOM_UTF8
 from typing import NamedTuple
 from urllib.parse import quote as escaped
 from urllib.parse import unquote
@@ -161,7 +162,7 @@ def check_certificate(cert: str | None, key: str | None) -> None:
 def _cookie_file(text: str) -> str:
     path = readable_file(text)
     with open(path, "rb") as file:
-        data = file.read(_MOST_COOKIES)
+        data = file.read(_MOST_COOKIES).removeprefix(BOM_UTF8)
     for number, line in enumerate(data.split(b"\n"), 1):
         cookie = line.strip(b"\r").removeprefix(b"#HttpOnly_")
         if cookie.strip() and cookie[:1] != b"#" and cookie.count(b"\t") not in (5, 6):

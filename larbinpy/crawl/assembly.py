@@ -18,6 +18,7 @@ from larbinpy.crawl.control.control import Control
 from larbinpy.crawl.control.disk_pause import DiskPause
 from larbinpy.crawl.control.live_settings import LiveSettings
 from larbinpy.crawl.control.mode import Mode, SavedPause
+from larbinpy.crawl.cookie_note import useless
 from larbinpy.crawl.ending import Finishing, Stopping
 from larbinpy.crawl.engine import Engine
 from larbinpy.crawl.housekeeping import Housekeeping
@@ -97,6 +98,9 @@ class Assembly:
         put_back = self._put_back.run() if self._start is Start.RESUME else []
         self._on_disk.seed(seeds)
         self.notes = self._resumed() + put_back if self._start is Start.RESUME else []
+        if config.cookie_file:
+            hosts, wall = self.frontier.view.scope.area.hosts, around.wall()
+            self.notes += filter(None, [useless(config.cookie_file, hosts, wall)])
         if start is not self._start is Start.SCRATCH:
             self.notes.append(f"{config.state_dir}: replaces a crawl that got no reply at all")
         self.reserve = Reserve(Path(config.state_dir) / "reserve")

@@ -1,5 +1,6 @@
 """The cookie jar of a crawl: libcurl's own, shared by all handles, and bounded."""
 
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from zlib import crc32
 
@@ -12,7 +13,7 @@ from larbinpy.url import Url
 _EACH = 200
 _SET_COOKIE = b"set-cookie:"
 #: Begins the line of a cookie that scripts may not read, which looks like a comment.
-_HTTP_ONLY = b"#HttpOnly_"
+HTTP_ONLY = b"#HttpOnly_"
 #: libcurl ignores longer ones.
 _LONGEST = 5000
 
@@ -55,7 +56,7 @@ class Jar(NoJar):
 
     def __init__(self, most: int, given: str | None = None) -> None:
         self._most = most
-        self._given = _cookies(given) if given else []
+        self._given = cookie_lines(given) if given else []
         self.given = crc32(b"\n".join(self._given))
         self._share = pycurl.CurlShare()
         self._share.setopt(pycurl.SH_SHARE, pycurl.LOCK_DATA_COOKIE)
@@ -124,14 +125,14 @@ class Jar(NoJar):
         self._share.close()
 
 
-def _cookies(path: str) -> list[bytes]:
+def cookie_lines(path: str) -> list[bytes]:
     """The lines of a cookies.txt that are cookies. libcurl drops those that have expired."""
     with open(path, "rb") as file:
-        lines = (line.strip(b"\r\n") for line in file)
-        return [ln for ln in lines if ln.startswith(_HTTP_ONLY) or ln[:1] not in (b"#", b"")]
+        lines = (line.removeprefix(BOM_UTF8).strip(b"\r\n") for line in file)
+        return [ln for ln in lines if ln.startswith(HTTP_ONLY) or ln[:1] not in (b"#", b"")]
 
 
 def _identity(line: bytes) -> tuple[str, bytes, bytes]:
     """Host, path and name of a cookie, of which there is one in a jar."""
-    fields = line.removeprefix(_HTTP_ONLY).split(b"\t")
+    fields = line.removeprefix(HTTP_ONLY).split(b"\t")
     return fields[0].lstrip(b".").decode("latin-1"), fields[2], fields[5]

@@ -85,9 +85,11 @@ def test_cookies_of_a_browser_go_where_they_belong(web: Web, crawl: Worlds, tmp_
         cookie("a.test", "deep", path="/private", expires=year),
     ]
     file = tmp_path / "cookies.txt"
-    file.write_text("\n".join(lines) + "\n")
+    # Editors of Windows put a byte order mark before the text.
+    file.write_text("\ufeff" + "\n".join(lines) + "\n")
     world = crawl(f"cookieFile {file}")
     assert len(world.fetched) == 3
+    assert str(file) not in world.stderr.getvalue()
     sent = {
         place: set((value or "").split("; ")) for place, value in values(world, "cookie").items()
     }
@@ -121,6 +123,30 @@ def test_cookies_of_sites_outlive_the_end_of_a_run(web: Web, crawl: Worlds) -> N
     }
     [file] = (third.folder / "state").glob("cookies.*")
     assert file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("cookies", "said"),
+    [
+        ([("b.test", 0), ("b.test", 10**9), ("x.a.test", 0)], "3 cookies, 1 expired, none for "),
+        ([("a.test", 10**9)], "1 cookie, 1 expired, none for "),
+        ([], "0 cookies, none for "),
+        ([("b.test", 0), ("a.test", 0)], None),
+        ([(".a.test", 0)], None),
+    ],
+)
+def test_cookies_that_no_seed_gets_are_noted(
+    web: Web, crawl: Worlds, tmp_path: Path, cookies: list[tuple[str, int]], said: str | None
+) -> None:
+    file = tmp_path / "cookies.txt"
+    lines = [cookie(host, "name", expires=expires) for host, expires in cookies]
+    file.write_text("".join(f"{line}\n" for line in lines))
+    web.page("a.test/")
+    notes = crawl(f"cookieFile {file}").stderr.getvalue()
+    if said is None:
+        assert "cookie" not in notes
+    else:
+        assert f"{file}: {said}a.test\n" in notes
 
 
 def test_cookies_are_deleted_once_they_are_not_used(web: Web, crawl: Worlds) -> None:
