@@ -16,7 +16,7 @@ from larbinpy.frontier.addresses.wait_shortener import WaitShortener
 from larbinpy.frontier.admission import Admission, AskingAdmission
 from larbinpy.frontier.lifecycle import SiteLifecycle
 from larbinpy.frontier.rule_sweep import RuleSweep
-from larbinpy.frontier.saved import SavedRules, SavedSeedArea, SavedTraps, SavedWaits
+from larbinpy.frontier.saved import SavedDigests, SavedRules, SavedSeedArea, SavedTraps, SavedWaits
 from larbinpy.frontier.scope.folding import Folding
 from larbinpy.frontier.scope.scope import Scope
 from larbinpy.frontier.scope.traps import Traps, TrapSettings
@@ -73,8 +73,9 @@ class Frontier:
         self._names = lifecycle.names
         self._ip_sites = ip_sites
         self._addresses = ip_sites.registry
-        self._registry.distinct_keys.compare_with(digests)
-        self._addresses.distinct_keys.compare_with(digests)
+        self._distinct = (self._registry.distinct_keys, self._addresses.distinct_keys)
+        for counter in self._distinct:
+            counter.compare_with(digests)
         # Pages and bytes of sites with limits.
         self._counts = counts
         self._traps = traps
@@ -320,7 +321,7 @@ class Frontier:
         return {
             KEY: self._store,
             "seen": self._seen,
-            "digests": self._digests,
+            "digests": SavedDigests(self._digests, self._distinct),
             "site_counts": self._counts,
         }
 

@@ -1,7 +1,7 @@
-"""The values of the frontier in the saved state: area of the seeds, waits, counts, rules."""
+"""What the frontier saves: digests; the values area of the seeds, waits, counts, rules."""
 
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -9,8 +9,35 @@ from larbinpy.frontier.addresses.registry import IPSiteRegistry
 from larbinpy.frontier.scope.live_rules import LiveRules
 from larbinpy.frontier.scope.seed_area import SeedArea
 from larbinpy.frontier.scope.traps import Traps
+from larbinpy.frontier.sites.evicted import DistinctCounter
 from larbinpy.frontier.sites.registry import SiteRegistry
-from larbinpy.storage.state import SavedValue
+from larbinpy.storage.seen import Mark, Seen
+from larbinpy.storage.state import SavedPart, SavedValue
+
+
+class SavedDigests(SavedPart):
+    """The digests of pages, sites and addresses; `counters` add theirs in batches."""
+
+    def __init__(self, digests: Seen, counters: Sequence[DistinctCounter]) -> None:
+        self._digests = digests
+        self._counters = counters
+
+    def cut(self) -> Mark:
+        for counter in self._counters:
+            counter.compare()
+        return self._digests.cut()
+
+    def sync(self) -> None:
+        self._digests.sync()
+
+    def load(self, mark: Mark) -> None:
+        self._digests.load(mark)
+
+    def tidy(self, mark: Mark) -> None:
+        self._digests.tidy(mark)
+
+    def clear(self) -> None:
+        self._digests.clear()
 
 
 class SavedSeedArea(SavedValue):

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from larbinpy.frontier.saved import SavedDigests
 from larbinpy.frontier.sites.evicted import ClosedSites, DistinctCounter, ExpiringTimes, pauses
 from larbinpy.outcome import Outcome
 from larbinpy.storage.seen import Seen
@@ -68,6 +69,20 @@ def test_new_keys_are_those_that_no_earlier_run_had(tmp_path: Path) -> None:
         addresses.add("a")
         assert (sites.count, sites.new) == (count, new)
         assert (addresses.count, addresses.new) == (1, 1 - run)
+
+
+def test_keys_are_compared_in_batches_and_before_they_are_saved(tmp_path: Path) -> None:
+    known = Seen(tmp_path, "digests")
+    counter = DistinctCounter()
+    counter.compare_with(known)
+    for number in range(700):
+        counter.add(f"http://n{number}.test")
+    assert 0 < len(known) < 700
+    mark = SavedDigests(known, [counter]).cut()
+    later = Seen(tmp_path, "digests")
+    later.load(mark)
+    assert len(later) == 700
+    assert counter.new == 700
 
 
 def test_evicted_keys_take_two_megabytes() -> None:
