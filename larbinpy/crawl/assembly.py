@@ -45,7 +45,7 @@ from larbinpy.frontier.scope.traps import Traps, TrapSettings
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.observe.snapshot import Snapshots
-from larbinpy.observe.totals import Totals
+from larbinpy.observe.totals import Totals, unanswered
 from larbinpy.output import Output
 from larbinpy.output.log import CrawlLog
 from larbinpy.parse import read
@@ -95,6 +95,7 @@ class Assembly:
         self._open_ports(progress, terminal)
         # From here on the state of an earlier crawl is changed.
         self._on_disk.take_up(around.clock())
+        self.frontier.was_answered = not unanswered(self.totals.counts())
         put_back = self._put_back.run() if self._start is Start.RESUME else []
         self._on_disk.seed(seeds)
         self.notes = self._resumed() + put_back if self._start is Start.RESUME else []

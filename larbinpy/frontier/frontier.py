@@ -90,6 +90,8 @@ class Frontier:
         # Takes URLs from the store.
         self._join = lifecycle.join
         self._look_at = float("-inf")
+        #: An earlier run got replies: that no name exists now is no reason to end.
+        self.was_answered = False
         #: The read-only side, for others.
         self.view = FrontierView(
             scope=scope,
@@ -195,7 +197,7 @@ class Frontier:
     def resolved(self, answer: Answer, now: float) -> None:
         """Take an answer of the resolver to a name of `next_name`."""
         self._lifecycle.resolved(answer, now)
-        if answer.reason == NO_SUCH_NAME:
+        if answer.reason == NO_SUCH_NAME and not self.was_answered:
             self._lifecycle.close_if_none_exists(self._sequencer.owed, now)
 
     def take(self, now: float) -> tuple[Url, str] | None:

@@ -165,7 +165,7 @@ class SiteLifecycle:
         """Close all sites if no name of the crawl exists, so that a misspelled seed ends at once.
 
         `owed` is the number of URLs that are not decided. If there is anything else to fetch, or
-        was, a name is looked up again as often as after other failures.
+        was in this run, a name is looked up again as often as after other failures.
         """
         if not self.registry.all_wait(owed):
             return

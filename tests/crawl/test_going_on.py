@@ -88,6 +88,20 @@ def test_three_runs_count_as_one(chain: Web, crawl: Worlds) -> None:
     assert report["bytes_received"] > whole["bytes_received"]  # a robots.txt for each run
 
 
+def test_a_resumed_crawl_waits_for_names_that_existed(chain: Web, crawl: Worlds) -> None:
+    """As when a machine starts it before its network is up: the resolver knows no name yet."""
+    first = crawl(*CHAIN, "limitPage 3", seeds=SEED)
+    zone = dict(chain.zone)
+    chain.zone.clear()
+
+    def come_up(world: World) -> None:
+        if world.elapsed >= 5:
+            world.names.zone.update(zone)
+
+    again = crawl(*CHAIN, folder=first.folder, start=Start.RESUME, seeds=SEED, watch=come_up)
+    assert (again.code, len(again.fetched)) == (0, 10)
+
+
 @pytest.mark.slow
 def test_three_runs_over_the_demo_web_count_as_one(demo: Serving, tmp_path: Path) -> None:
     settings: dict[str, Any] = {"retry_wait": 0.2}
