@@ -340,7 +340,7 @@ class Config:
         "allowPrivate", SWITCH, False, "also fetch from private and loopback addresses"
     )
     ca_file: str | None = setting(
-        "caFile", FILE, None, "PEM file of certificates to trust", by_site=True
+        "caFile", FILE, None, "PEM file of the only certificates to trust", by_site=True
     )
     insecure_tls: bool = setting(
         "insecureTLS", SWITCH, False, "do not verify TLS certificates", by_site=True

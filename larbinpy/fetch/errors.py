@@ -58,9 +58,11 @@ def by_proxy(proxy: str, code: int, message: str, *, tunnel: int, login: bool) -
     `tunnel` is the status of the reply to CONNECT, 0 if there was none; `login`: the proxy has a
     login of ours.
     """
-    # The code is the same for a tunnel that the proxy refuses.
+    # E_COULDNT_CONNECT also means a tunnel that the proxy refuses.
     if code == pycurl.E_COULDNT_CONNECT and not tunnel:
         return f"the proxy {proxy} could not be reached: {message}"
+    if code == pycurl.E_OPERATION_TIMEDOUT and not tunnel:
+        return f"the proxy {proxy} did not answer: {message}"
     if tunnel == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
         message = proxy_unauthorized(login)
     return f"by proxy {proxy}: {message}"

@@ -230,7 +230,8 @@ class Fetcher:
             os_errno = curl.getinfo(pycurl.OS_ERRNO)
             failure, message = meaning(code, message, os_errno), concise(code, message, os_errno)
             given = transfer.request.options
-            if failure is Outcome.NO_CONNECTION and given.proxy_url:
+            unconnected = failure is Outcome.NO_CONNECTION or not curl.getinfo(pycurl.CONNECT_TIME)
+            if given.proxy_url and unconnected:
                 tunnel, login = curl.getinfo(pycurl.HTTP_CONNECTCODE), bool(given.proxy_login)
                 message = by_proxy(given.proxy_url, code, message, tunnel=tunnel, login=login)
         page = transfer.page(failure, message)

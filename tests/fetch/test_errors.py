@@ -41,6 +41,9 @@ def test_a_failure_by_proxy_names_the_proxy() -> None:
     proxy, down = "http://p:1", "Connection refused"
     refused = by_proxy(proxy, pycurl.E_COULDNT_CONNECT, down, tunnel=0, login=False)
     assert refused == "the proxy http://p:1 could not be reached: Connection refused"
+    late = "Connection timed out after 10000 milliseconds"
+    answer = by_proxy(proxy, pycurl.E_OPERATION_TIMEDOUT, late, tunnel=0, login=False)
+    assert answer == f"the proxy http://p:1 did not answer: {late}"
     failed = "CONNECT tunnel failed, response 502"
     answer = by_proxy(proxy, pycurl.E_COULDNT_CONNECT, failed, tunnel=502, login=False)
     assert answer == f"by proxy http://p:1: {failed}"
