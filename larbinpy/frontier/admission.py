@@ -125,6 +125,11 @@ class Admission:
         self, parent: Url, unseen: list[tuple[Link, int]], redirect: bool
     ) -> list[tuple[Link, int]]:
         """The `unseen` links without dropped parameters; without those that were seen so."""
+        for link, _ in unseen:
+            if "?" in link.url or ";" in link.url:
+                break
+        else:  # No other URL has parameters; the links of most pages have none.
+            return unseen
         fold = partial(self.target, parent.href) if redirect else self.folding.fold
         spellings = [fold(link.url) for link, _ in unseen]
         different: dict[str, tuple[Link, int]] = {}

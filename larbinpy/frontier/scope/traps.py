@@ -21,6 +21,8 @@ from larbinpy.parse import Kind
 #: A path that repeats this many of its segments is a spider trap (BUbiNG allows two
 #: repetitions of a segment in a row; relative-link loops make dozens).
 _REPEATS = 6
+#: URLs with as many slashes have too few segments to repeat any; most URLs have no more.
+_SLASHES = 2 + _REPEATS
 #: No ordinary site is nested this deep.
 _SEGMENTS = 40
 
@@ -50,7 +52,7 @@ _DATES = (
 _NAMED = re.compile("calend|kalend|agenda|event|month|termin|schedule", re.IGNORECASE)
 _LOOSE_DATE = re.compile(f"(?<![0-9]){_YEAR}(?:[-/._](?:1[0-2]|[1-9])|{_MONTH}{_DAY})(?![0-9])")
 
-_VARIABLE = re.compile("[0-9?]")
+_has_variable = re.compile("[0-9?]").search
 #: A run of letters and digits, eight or more and three of them digits: an ID.
 _ID = re.compile("(?<![A-Za-z0-9])(?=(?:[A-Za-z]*[0-9]){3})[A-Za-z0-9]{8,}")
 #: Digits, except for those of escapes: texts of other scripts consist of escapes.
@@ -61,8 +63,7 @@ _PARAMETERS = 2
 
 def repeats(url: str) -> bool:
     """Whether parts of the path of `url` repeat, or it is too deep."""
-    # Most URLs have too few segments to repeat any.
-    if url.count("/") <= 2 + _REPEATS:
+    if url.count("/") <= _SLASHES:
         return False
     segments = [s for s in url.partition("?")[0].lower().split("/")[3:] if s]
     return len(segments) > _SEGMENTS or len(segments) - len(set(segments)) >= _REPEATS
@@ -128,12 +129,14 @@ class BoundedCounter:
 
     def add(self, key: str, number: int = 1) -> int:
         """Count `key`; returns its count."""
-        count = self._younger.get(key)
+        younger = self._younger
+        count = younger.get(key)
         if count is None:
             count = self._elder.get(key, 0)
-            if len(self._younger) >= self._half:
-                self._elder, self._younger = self._younger, {}
-        self._younger[key] = count = count + number
+            if len(younger) >= self._half:
+                self._elder = younger
+                self._younger = younger = {}
+        younger[key] = count = count + number
         return count
 
     def at_least(self, count: int) -> dict[str, int]:
@@ -173,12 +176,12 @@ class Traps:
 
     def admits(self, url: str, kind: Kind) -> bool:
         """Whether a new link is no trap; counts it either way."""
-        if self._repeats and repeats(url):
+        if self._repeats and url.count("/") > _SLASHES and repeats(url):
             self.refused["repeats"] += 1
             return False
         # A URL without a number or a query is the only one of its shape.
         origin = url.index("/", 8)
-        if kind is not Kind.PAGE or _VARIABLE.search(url, origin) is None:
+        if kind is not Kind.PAGE or _has_variable(url, origin) is None:
             return True
         site = url[:origin]
         if self._taken.add(site) <= self._unwatched:
@@ -207,7 +210,7 @@ class Traps:
         if self._repeats and repeats(url):
             return Trapped("repeats", "parts of its path repeat, or it is too deep (traps)")
         origin = url.index("/", 8)
-        if _VARIABLE.search(url, origin) is None:
+        if _has_variable(url, origin) is None:
             return None
         for guard, key, most in self._limits(url, url[:origin]):
             if self._taken[key] < most:
