@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
+from urllib.parse import unquote
 
 import ada_url
 
@@ -109,9 +110,12 @@ def typed(text: str) -> str | None:
     """Resolve a URL as people type it: ``docs.test/a`` and ``localhost:8080`` are http.
 
     Not for links of pages, where a reference without a scheme is relative. A name without a dot
-    and a port, or with the extension of a file, is not taken for a host.
+    and a port, or with the extension of a file, is not taken for a host. A URL whose login no
+    request can carry is None as well.
     """
     text = text.strip()
+    if has_control(unquote(login_of(text))):
+        return None
     if _WEB(text):
         return resolve(text)
     return resolve(f"http://{text}") if _begins_with_host(text) else None
@@ -137,6 +141,14 @@ def login_of(text: str) -> str:
     except (ValueError, UnicodeError):
         return ""
     return f"{url.username}:{url.password}" if url.username or url.password else ""
+
+
+_CONTROL = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
+
+
+def has_control(login: str) -> bool:
+    """Whether a user name or password, unescaped, has a character that no request can carry."""
+    return _CONTROL.search(login) is not None
 
 
 def _begins_with_host(text: str) -> bool:
@@ -165,6 +177,8 @@ def fault(text: str) -> str:
 
 
 def _reason(text: str) -> str:
+    if has_control(unquote(login_of(text))):
+        return "its user name or password has a control character"
     href = parse(text)
     spelled = None if href is None else _spell(href)
     if spelled is not None:

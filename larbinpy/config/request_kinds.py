@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from larbinpy.config.host_pattern import HostPattern, host_name
 from larbinpy.config.kinds import ValueKind, header_text, ip, port_number, quote, readable_file
-from larbinpy.url import MASK, fault, login_of, masked, typed
+from larbinpy.url import MASK, fault, has_control, login_of, masked, typed
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
 #: Headers that frame a message, belong to one connection, or that the crawler decides.
@@ -88,7 +88,10 @@ def _proxy(name: str, port: str) -> Proxy:
     known = host_name(host.removesuffix("/"))
     if known is None:
         raise ValueError(f"{masked(name)[:80]!r} is not a host name")
-    return Proxy(known, port_number(port, 1), scheme, unquote(login))
+    login = unquote(login)
+    if has_control(login):
+        raise ValueError("the user name or password has a control character")
+    return Proxy(known, port_number(port, 1), scheme, login)
 
 
 def show_proxy(proxy: Proxy | None) -> str:

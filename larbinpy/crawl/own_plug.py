@@ -61,6 +61,8 @@ def guarded(plug: Output) -> Output:
     """
     name = type(plug).__name__
     methods = {each: _guard(plug, each) for each in _METHODS if hasattr(plug, each)}
+    if hasattr(plug, "request"):
+        methods["request"] = _guard_request(plug)
     if hasattr(plug, "finish"):
         methods["finish"] = _guard_steps(plug)
     return cast(Output, _Plug(_name=name, **methods))
@@ -78,6 +80,21 @@ def _guard(plug: Output, name: str) -> Callable[..., Any]:
             raise _error(plug, name, error) from error
 
     return call
+
+
+def _guard_request(plug: Output) -> Callable[..., RequestOptions]:
+    method = _guard(plug, "request")
+
+    def request(url: Url, options: RequestOptions) -> RequestOptions:
+        chosen = method(url, options)
+        if not isinstance(chosen, RequestOptions):
+            raise PlugError(
+                f"{type(plug).__name__}.request returned {type(chosen).__name__} instead of "
+                "RequestOptions; correct it and resume the crawl"
+            )
+        return chosen
+
+    return request
 
 
 def _guard_steps(plug: Output) -> Callable[[], Iterator[None]]:

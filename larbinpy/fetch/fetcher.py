@@ -65,6 +65,8 @@ class Fetcher:
         if settings.use_cookies:
             self.jar = Jar(settings.most_cookies, settings.cookie_file)
         self._busy: dict[pycurl.Curl, Transfer] = {}
+        # Pages whose requests could not be made; the next step returns them.
+        self._unmade: list[Page] = []
         self._free: list[pycurl.Curl] = []
         # The options of the last request of each handle.
         self._options: dict[pycurl.Curl, RequestOptions] = {}
@@ -96,24 +98,35 @@ class Fetcher:
 
     @property
     def busy(self) -> int:
-        return len(self._busy)
+        """Requests whose pages are still to come."""
+        return len(self._busy) + len(self._unmade)
 
     @property
     def deadline(self) -> float | None:
         """When to call `step` next, even if no socket is ready; None for never."""
-        if self._timer_ms is not None:
+        if self._timer_ms is not None or self._unmade:
             return self._now
         times = (self._timer_at, self._sweep_at if self._busy else None, self._brake.deadline)
         return min((at for at in times if at is not None), default=None)
 
     def start(self, request: Request, now: float) -> None:
-        """Begin to fetch; requires a free handle."""
+        """Begin to fetch; requires a free handle.
+
+        A request with a value that libcurl refuses ends in the next step, as noConnection.
+        """
         assert self.free > 0, self
         curl = self._free.pop()
         transfer = Transfer(request, now)
-        if self._options.get(curl) is not request.options:
-            self._adopt(curl, request.options)
-        options.single(curl.setopt, request, self._lenient.pop(request.url.href, 0))
+        try:
+            if self._options.get(curl) is not request.options:
+                self._adopt(curl, request.options)
+            options.single(curl.setopt, request, self._lenient.pop(request.url.href, 0))
+        except (ValueError, pycurl.error) as error:
+            self._options.pop(curl, None)
+            self._free.append(curl)
+            why = printable_detail(f"the request cannot be made: {error}")
+            self._unmade.append(Page(request.url, Outcome.NO_CONNECTION, detail=why))
+            return
         self._listen(curl, transfer)
         if self._settings.keep_requests:
             curl.setopt(pycurl.DEBUGFUNCTION, transfer.debug)
@@ -128,7 +141,8 @@ class Fetcher:
         self._run_timer(now)
         self._brake.release(now, now - self._now)
         self._now = now
-        pages = self._collect()
+        pages, self._unmade = self._unmade, []
+        pages += self._collect()
         pages += self._expire(now)
         self.jar.trim()
         assert len(self._free) + len(self._busy) == max(self._size, len(self._busy)), self
@@ -136,6 +150,7 @@ class Fetcher:
 
     def abort(self) -> None:
         """Abort all transfers; `step` does not return them."""
+        self._unmade.clear()
         for curl in list(self._busy):
             self._return(curl)
 

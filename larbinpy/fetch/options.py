@@ -5,6 +5,7 @@ for every request whatever its value. A handle is reset when it changes from one
 to another. So no option of one request remains in force for the next.
 """
 
+import os
 from collections.abc import Callable
 
 import pycurl
@@ -68,11 +69,13 @@ def _tls(options: RequestOptions) -> list[tuple[int, object]]:
         (pycurl.PROXY_SSL_VERIFYHOST, 2 * verify),
     ]
     if options.ca_file and verify:
-        chosen += [(pycurl.CAINFO, options.ca_file), (pycurl.PROXY_CAINFO, options.ca_file)]
+        # pycurl takes text only if it is ASCII.
+        authorities = os.fsencode(options.ca_file)
+        chosen += [(pycurl.CAINFO, authorities), (pycurl.PROXY_CAINFO, authorities)]
     if options.client_cert:
         chosen += [
-            (pycurl.SSLCERT, options.client_cert),
-            (pycurl.SSLKEY, options.client_key or options.client_cert),
+            (pycurl.SSLCERT, os.fsencode(options.client_cert)),
+            (pycurl.SSLKEY, os.fsencode(options.client_key or options.client_cert)),
         ]
     return chosen
 

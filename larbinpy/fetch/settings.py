@@ -91,6 +91,8 @@ class RequestOptions:
         for line in (*self.headers, self.user_agent, self.sender, self.accept_language):
             if not line.isprintable():
                 raise ValueError(f"a header has a control character: {line[:60]!r}")
+            if not line.isascii():
+                raise ValueError(f"a header has characters that are not ASCII: {line[:60]!r}")
 
     @cached_property
     def lines(self) -> tuple[str, ...]:

@@ -74,3 +74,15 @@ def test_fetch_sends_a_login_and_says_where_one_is_needed(world: World) -> None:
         assert (found["url"], found["status"]) == (web.url(), status)
         assert login not in given.out + given.err
     assert found["detail"] == "refuses the login"
+
+
+def test_a_login_with_a_control_character_is_refused(world: World) -> None:
+    """curl takes none; the seed is refused before anything is sent."""
+    guarded = Guarded()
+    url = world.web(guarded, "a.test").url().replace("://", "://us%00er:pw@")
+    quiet = ["--progress", "none", *flags(world)]
+    done = world.larbinpy("crawl", url, *quiet)
+    assert done.process.returncode == 2
+    assert "its user name or password has a control character" in done.err
+    assert "Traceback" not in done.err and "us%00er" not in done.err
+    assert guarded.asked == []

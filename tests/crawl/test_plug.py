@@ -83,6 +83,16 @@ def test_a_header_cannot_hold_another(site: Web, crawl: Worlds) -> None:
         crawl(output=Splitting())
 
 
+@pytest.mark.usefixtures("site")
+def test_a_plug_returns_options(crawl: Worlds) -> None:
+    class Forgetful(Pages):
+        def request(self, url: Url, options: RequestOptions) -> None:
+            pass
+
+    with pytest.raises(PlugError, match=r"Forgetful\.request returned NoneType instead of Req"):
+        crawl(output=Forgetful())
+
+
 class Steering(Pages):
     """Adds a URL at the first page, and stops after some."""
 

@@ -663,3 +663,21 @@ def test_gzip(loop: Loop) -> None:
     page = loop.fetch(server.url())
     assert page.body == b"text " * 1000
     assert page.received < 500
+
+
+@pytest.mark.parametrize("bad", [{"login": "a\0:b"}, {"proxy_login": "a:\ud800"}])
+def test_a_request_that_cannot_be_made_is_a_failed_page(
+    make_loop: MakeLoop, bad: dict[str, str]
+) -> None:
+    loop = make_loop(handles=1)
+    server = loop.serve(once(reply(b"x")))
+    loop.options = replace(OPTIONS, **bad)  # type: ignore[arg-type]
+    loop.start(server.url())
+    assert (loop.fetcher.free, loop.fetcher.busy) == (1, 1)
+    assert loop.fetcher.deadline is not None
+    [page] = loop.finish()
+    assert page.outcome is Outcome.NO_CONNECTION
+    assert page.detail.startswith("the request cannot be made: ")
+    assert loop.fetcher.busy == 0
+    loop.options = OPTIONS
+    assert loop.fetch(server.url()).body == b"x"

@@ -103,3 +103,18 @@ def test_credentials_are_not_printed() -> None:
         user_agent="us", headers=("X-Key: secret",), login="u:secret", proxy_login="u:secret"
     )
     assert "secret" not in repr(options)
+
+
+def test_paths_need_not_be_ascii() -> None:
+    names = {"ca_file": "/c\udcff.pem", "client_cert": "/cü.pem", "client_key": "/kü.pem"}
+    chosen = RequestOptions(user_agent="us", **names)  # type: ignore[arg-type]
+    curl = pycurl.Curl()
+    for option, value in shared(chosen):
+        curl.setopt(option, value)
+    curl.close()
+    assert dict(shared(chosen))[pycurl.SSLCERT] == "/cü.pem".encode()
+
+
+def test_headers_are_ascii() -> None:
+    with pytest.raises(ValueError, match="characters that are not ASCII"):
+        RequestOptions(user_agent="us", headers=("X-A: é",))

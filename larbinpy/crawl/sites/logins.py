@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from larbinpy.storage.files import write_atomic
-from larbinpy.url import login_of, site_of, typed
+from larbinpy.url import has_control, login_of, site_of, typed
 
 #: In stateDir. Only its owner may read it.
 NAME = "logins.json"
@@ -61,7 +61,13 @@ class Logins:
     def load(self, mark: Any) -> None:
         """Add the saved logins to those given now, which replace the ones of their sites."""
         if mark:
-            self._saved = json.loads(self._path.read_bytes())
+            saved = json.loads(self._path.read_bytes())
+            # An earlier version took logins that no request can carry.
+            self._saved = {
+                site: login
+                for site, login in saved.items()
+                if isinstance(login, str) and not has_control(login)
+            }
             self._by_site = self._saved | self._by_site
             self.on_change()
 
