@@ -327,7 +327,7 @@ def make_frontier(
 
     See `Frontier` for `wants`.
     """
-    ip_sites = IPSites(site_settings.waits, config.wait_by, config.pages_connexions, sizes)
+    ip_sites = IPSites(site_settings.usual, config.wait_by, config.pages_connexions, sizes)
     counts = SiteCounts(folder)
     addresses = AddressSettings(config.dns_cache_time, permitting(config, is_public))
     sites = SiteLifecycle(site_settings.of, addresses, counts, ip_sites, sizes)

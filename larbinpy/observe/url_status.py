@@ -128,12 +128,18 @@ def _ready(view: FrontierView, site: NamedSite, now: float) -> Facts:
         if site.pace.cause == "waitDuration":
             why += _set_by(site, "waitDuration")
         return _until("politeness", until - now, why)
-    if until > now:
-        source = site.settings.source("waitDuration")
-        why = f"its address gets a request every {site.settings.waits.least:g} s ({source})"
+    if ip_site is not None and until > now:
+        waits = ip_site.waits
+        own = waits is site.settings.waits
+        source = site.settings.source("waitDuration") if own else "waitDuration"
+        why = f"its address gets a request every {waits.least:g} s ({source})"
         return _until("politeness", until - now, why)
+    limits = site.settings.limits
+    if limits.at_once and site.in_flight >= limits.at_once:
+        source = site.settings.source("maxConnexionsBySite", str(limits.at_once))
+        return {"waits_for": "connexion", "why": f"its site is busy with other requests ({source})"}
     if site.ready and not site.wants_turn:
-        source = site.settings.source("limitPageBySite", str(site.settings.limits.pages))
+        source = site.settings.source("limitPageBySite", str(limits.pages))
         why = f"requests under way may be the last that its site gets ({source})"
         return {"waits_for": "limit", "why": why}
     if ip_site is not None and not ip_site.free:

@@ -79,8 +79,8 @@ def make_frontier(
 ) -> Frontier:
     """A frontier with the same settings for all sites, except for the hosts in `by_host`."""
     waits = Waits(least, most)
-    ip_sites = IPSites(waits, wait_by, pool, frontier_sizes)
     usual = SiteSettings(waits, AGENT, retries, retry_wait, ignore_robots, connexions)
+    ip_sites = IPSites(usual, wait_by, pool, frontier_sizes)
     counts = SiteCounts(folder)
     addresses = AddressSettings(address_time, permit)
 
@@ -146,7 +146,7 @@ def states_of(registry: SiteRegistry) -> dict[State, int]:
 
 def wait_settings(frontier: Frontier) -> Waits:
     """The waits of sites that have none of their own."""
-    return frontier._addresses._waits
+    return frontier._addresses._usual.waits
 
 
 def pool_of(frontier: Frontier) -> int:

@@ -50,7 +50,7 @@ class LiveSettings(SavedValue):
 
     def set(self, key: str, value: str) -> str | None:
         """Change a setting from the next request on; return the reason if that is refused."""
-        before = self._site_settings.waits.least
+        before = self._site_settings.usual.waits.least
         try:
             config = change(replace(self.config, max_wait=self._max_wait), key, value)
         except ConfigError as error:

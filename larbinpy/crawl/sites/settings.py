@@ -20,9 +20,8 @@ class SettingsBySite:
         self._waits: dict[tuple[SiteBlock | None, SiteBlock | None], Waits] = {}
         self._hours: dict[tuple[tuple[int, int], ...], SiteHours] = {}
         self._made: dict[SiteConfig, SiteSettings] = {}
-        usual = self._settings(configs.usual)
-        #: The waits of sites for which no block sets others.
-        self.waits = usual.waits
+        #: The settings of sites that no block matches.
+        self.usual = self._settings(configs.usual)
 
     def __repr__(self) -> str:
         return f"<SettingsBySite {self._configs!r}>"
@@ -34,29 +33,51 @@ class SettingsBySite:
         return self._settings(found) if settings is None else settings
 
     def _settings(self, site: SiteConfig) -> SiteSettings:
-        config = site.config
+        config = self._in_force(site)
         deciders = (site.decider("wait_duration"), site.decider("max_wait"))
-        groups = (deciders[0], site.decider("max_connexions_by_site"))
+        connexions = config.max_connexions_by_site
+        group = self._group(site)
+        fewer = not group and connexions < self._config.max_connexions_by_site
         settings = self._made[site] = SiteSettings(
             waits=self._waits.setdefault(deciders, Waits(config.wait_duration, config.max_wait)),
             agent=config.user_agent,
             retries=config.retries,
             retry_wait=config.retry_wait,
             ignore_robots=config.ignore_robots,
-            connexions=config.max_connexions_by_site,
-            group=",".join(block.pattern.show() if block else "" for block in groups).strip(","),
-            limits=SiteLimits(config.limit_page_by_site, config.limit_bytes_by_site),
+            connexions=connexions,
+            group=group,
+            limits=SiteLimits(
+                config.limit_page_by_site,
+                config.limit_bytes_by_site,
+                connexions if fewer else 0,
+            ),
             depth=config.depth_in_site,
             hours=self._hours.setdefault(config.hours, SiteHours(Hours(config.hours))),
             sources={value.row.keyword: value.source for _, value in site.decided.values()},
         )
         return settings
 
+    def _group(self, site: SiteConfig) -> str:
+        """The group of a site that may be asked more often than others; empty for the others.
+
+        The configuration at the start decides, so that sites stay in their groups.
+        """
+        own, usual = site.config, self._configs.usual.config
+        sooner = own.wait_duration < usual.wait_duration
+        if not sooner and own.max_connexions_by_site <= usual.max_connexions_by_site:
+            return ""
+        blocks = (site.decider("wait_duration"), site.decider("max_connexions_by_site"))
+        return ",".join(block.pattern.show() if block else "" for block in blocks).strip(",")
+
+    def _in_force(self, site: SiteConfig) -> Config:
+        """The configuration of a site, with the changes while the crawl runs."""
+        return merged(self._config, (value for _, value in site.decided.values()))
+
     def change(self, config: Config) -> None:
         """Take new values of settings that may change while the crawl runs."""
         self._config = config
         for site, settings in self._made.items():
-            changed = merged(config, (value for _, value in site.decided.values()))
+            changed = self._in_force(site)
             settings.waits.least, settings.waits.most = changed.wait_duration, changed.max_wait
 
     # Hours.

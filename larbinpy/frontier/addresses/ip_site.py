@@ -63,7 +63,7 @@ class Rotation:
 class IPSite:
     """One address: its sites, its requests in flight, and the time of the next request.
 
-    Sites that a block gives waits or connexions of their own have an IPSite of their own there.
+    Sites that a block gives a shorter wait or more connexions have an IPSite of their own there.
 
     Its queue consists of the `ready` queues of its sites. A site is *proven* if a server answered
     its last request. Proven and unproven sites have a rotation each, so that proven sites are not

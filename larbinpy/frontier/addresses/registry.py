@@ -5,8 +5,11 @@ from collections.abc import Iterator, Mapping
 from larbinpy.frontier.addresses.ip_site import IPSite
 from larbinpy.frontier.sites.evicted import DistinctCounter, ExpiringTimes, pauses
 from larbinpy.frontier.sites.named_site import NamedSite
-from larbinpy.frontier.sites.politeness import Waits
+from larbinpy.frontier.sites.settings import SiteSettings
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
+
+#: Between the address and the name of a group in the key of its IPSite; in no other key.
+_GROUP = " "
 
 
 class IPSiteRegistry:
@@ -14,16 +17,17 @@ class IPSiteRegistry:
 
     For other addresses only the time before which they get no request is kept, until it has
     passed. With waitBy "site" each site counts as an address of its own; so does each group of
-    sites that a block gives waits or connexions of their own.
+    sites that a block gives a shorter wait or more connexions.
     """
 
     def __init__(
         self,
-        waits: Waits,
+        usual: SiteSettings,
         wait_by: str,
         sizes: FrontierSizes = DEFAULT_SIZES,
     ) -> None:
-        self._waits = waits
+        # Of sites that no block matches.
+        self._usual = usual
         #: waitBy: "ip", "site" or "both".
         self._wait_by = wait_by
         self._ip_sites: dict[str, IPSite] = {}
@@ -48,20 +52,25 @@ class IPSiteRegistry:
 
     @property
     def wait_duration(self) -> float:
-        return self._waits.least
+        return self._usual.waits.least
 
     def _key(self, site: NamedSite) -> str:
         if self._wait_by == "site":
             return site.key
         group, address = site.settings.group, site.addresses[0]
-        return f"{address} {group}" if group else address
+        return f"{address}{_GROUP}{group}" if group else address
+
+    def _settings(self, site: NamedSite) -> SiteSettings:
+        """The settings whose waits and connexions the address of `site` has."""
+        own = site.settings.group or self._wait_by == "site"
+        return site.settings if own else self._usual
 
     def obtain(self, site: NamedSite) -> IPSite:
         """The IPSite for requests to `site`, made if it is missing."""
         key = self._key(site)
         ip_site = self._ip_sites.get(key)
         if ip_site is None:
-            ip_site = self._ip_sites[key] = IPSite(key, site.settings)
+            ip_site = self._ip_sites[key] = IPSite(key, self._settings(site))
             rest_until = self._rest_from + ip_site.waits.least
             ip_site.wait_until(max(rest_until, self._left_alone.pop(key, 0.0)))
             self.distinct_keys.add(key)
@@ -84,7 +93,7 @@ class IPSiteRegistry:
     def own_wait(self, site: NamedSite) -> float | None:
         """The wait of `site` itself; None if it has only that of its address."""
         delay = site.pace.delay
-        return delay if self._wait_by != "ip" or delay > site.settings.waits.least else None
+        return delay if self._wait_by != "ip" or delay > self._settings(site).waits.least else None
 
     def wait_of(self, site: NamedSite) -> float:
         """The time before which the address of `site` gets no request."""
@@ -105,14 +114,18 @@ class IPSiteRegistry:
         """Send no request for waitDuration: any address may have got one just before `now`."""
         self._rest_from = now
 
+    def rest_of(self, site: NamedSite) -> float:
+        """The time until which `site` itself rests after a kill."""
+        return self._rest_from + site.settings.waits.least
+
     def shorten_left_alone(self, now: float) -> None:
         """Limit the waits of addresses that have nothing to do to waitDuration from `now`.
 
         Groups of sites have waits of their own, which have not become shorter.
         """
-        end = now + self._waits.least
+        end = now + self._usual.waits.least
         for key, until in self._left_alone.items():
-            if " " not in key:
+            if _GROUP not in key:
                 self._left_alone[key] = min(until, end)
 
     def expire(self, now: float) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from larbinpy.frontier.addresses.ip_site import IPSite, Rotation
 from larbinpy.frontier.addresses.registry import IPSiteRegistry
 from larbinpy.frontier.sites.named_site import NamedSite
-from larbinpy.frontier.sites.politeness import Waits
+from larbinpy.frontier.sites.settings import SiteSettings
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.outcome import UNREACHABLE, asks_for_less
 from larbinpy.page import Page
@@ -103,12 +103,12 @@ class IPSites:
 
     def __init__(
         self,
-        waits: Waits,
+        usual: SiteSettings,
         wait_by: str,
         pool: int,
         sizes: FrontierSizes = DEFAULT_SIZES,
     ) -> None:
-        self.registry = IPSiteRegistry(waits, wait_by, sizes)
+        self.registry = IPSiteRegistry(usual, wait_by, sizes)
         # Requests in flight at most.
         self._pool = pool
         self._order = count()
@@ -201,6 +201,7 @@ class IPSites:
         if site.addresses and addresses[0] != site.addresses[0]:
             self._dismiss(site)
         site.use_addresses(addresses)
+        site.wait_until(self.registry.rest_of(site))
         self._enlist(site)
 
     def try_next_address(self, site: NamedSite) -> None:

@@ -120,7 +120,7 @@ class SiteRegistry:
 
     def _quota(self, key: str) -> Quota | None:
         limits = self._settings_of(key).limits
-        return Quota(key, limits, self._counts) if limits.pages or limits.received else None
+        return Quota(key, limits, self._counts) if limits else None
 
     def limit(self, key: str) -> str:
         """The limit that the site `key` has reached, and where it was set; empty if none."""

@@ -13,12 +13,22 @@ from larbinpy.storage.site_counts import SiteCounts
 
 @dataclass(slots=True, frozen=True)
 class SiteLimits:
-    """The most that is fetched from one site; 0 for no limit."""
+    """The most that one site is asked for; 0 for no limit."""
 
     #: limitPageBySite.
     pages: int = 0
     #: limitBytesBySite.
     received: int = 0
+    #: maxConnexionsBySite, if that is fewer than its address has.
+    at_once: int = 0
+
+    @property
+    def counted(self) -> bool:
+        """Whether they apply to pages or bytes."""
+        return bool(self.pages or self.received)
+
+    def __bool__(self) -> bool:
+        return bool(self.counted or self.at_once)
 
 
 @dataclass(slots=True, eq=False)
@@ -31,9 +41,10 @@ class SiteSettings:
     retries: int = 3
     retry_wait: float = 15.0
     ignore_robots: bool = False
-    #: Simultaneous requests to the sites of one group at one address.
+    #: maxConnexionsBySite.
     connexions: int = 1
-    #: Sites of a group at one address wait together; empty for those with the waits of the crawl.
+    #: The sites of a group wait together, apart from the other sites at their address. Empty for
+    #: those that wait with their address, and longer if `waits` are longer.
     group: str = ""
     limits: SiteLimits = SiteLimits()
     #: depthInSite.
@@ -55,7 +66,10 @@ SettingsOf = Callable[[str], SiteSettings]
 
 
 class Quota:
-    """The pages and bytes of one site with limits, in all runs of the crawl."""
+    """The pages and bytes of one site with limits, in all runs of the crawl.
+
+    They are counted only if there is a limit to them.
+    """
 
     __slots__ = ("_counts", "_key", "limits", "pages", "received")
 
@@ -70,6 +84,8 @@ class Quota:
 
     def count(self, page: Page) -> None:
         """Count a reply."""
+        if not self.limits.counted:
+            return
         self.pages += page.outcome is Outcome.SUCCESS and page.url.robots_for is None
         self.received += page.received
         self._counts.put(self._key, self.pages, self.received)
@@ -83,6 +99,8 @@ class Quota:
         """Whether one more request may be sent while `in_flight` are under way."""
         limits = self.limits
         if limits.pages and self.pages + in_flight >= limits.pages:
+            return False
+        if limits.at_once and in_flight >= limits.at_once:
             return False
         return not limits.received or self.received < limits.received
 

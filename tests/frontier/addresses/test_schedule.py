@@ -30,7 +30,7 @@ class Ground:
         pool: int = MANY,
     ) -> None:
         self.settings = SiteSettings(Waits(least, most), connexions=connexions)
-        self.ip_sites = IPSites(self.settings.waits, wait_by, pool)
+        self.ip_sites = IPSites(self.settings, wait_by, pool)
         self.sites: dict[str, NamedSite] = {}
         self.totals = UrlTotals()
 

@@ -87,12 +87,14 @@ def test_a_group_with_a_shorter_wait_is_not_held_up_by_others(make: MakeWorld) -
     assert times(world, "a.test") == pytest.approx([0, 30.1, 60.2], abs=0.2)
 
 
-def test_a_group_with_a_longer_wait_slows_down_no_others(make: MakeWorld) -> None:
-    slow = settings(least=100.0, group="slow.test")
+def test_a_longer_wait_slows_down_its_site_alone(make: MakeWorld) -> None:
+    """It counts besides that of its address, which gets no more requests because of it."""
+    slow = settings(least=100.0)
     world = make(*urls("slow.test", 2), *urls("a.test", 4), least=1.0, by_host={"slow.test": slow})
     world.run()
     assert times(world, "slow.test") == pytest.approx([0, 100.1, 200.2], abs=0.2)
-    assert max(times(world, "a.test")) < 6
+    assert max(times(world, "a.test")) < 8
+    assert min(b.at - a.at for a, b in pairwise(world.starts)) >= 1
 
 
 def test_a_group_has_connexions_of_its_own(make: MakeWorld) -> None:
@@ -104,11 +106,16 @@ def test_a_group_has_connexions_of_its_own(make: MakeWorld) -> None:
     assert len(times(world, "a.test")) == 1
 
 
-def test_after_a_kill_a_group_is_left_alone_for_its_own_wait(make: MakeWorld) -> None:
-    slow = settings(least=100.0, group="slow.test", ignore_robots=True)
-    world = make(*urls("slow.test", 1), least=1.0, by_host={"slow.test": slow})
+def test_after_a_kill_groups_and_sites_are_left_alone_for_their_own_waits(make: MakeWorld) -> None:
+    slow = settings(least=100.0, ignore_robots=True)
+    fast = settings(least=1.0, group="fast.test", ignore_robots=True)
+    seeds = [*urls("slow.test", 1), *urls("fast.test", 1), *urls("a.test", 1)]
+    by_host = {"slow.test": slow, "fast.test": fast}
+    world = make(*seeds, least=30.0, ignore_robots=True, by_host=by_host)
     world.frontier.resume(world.now, ended=False)
     world.run()
+    assert times(world, "fast.test") == [1.0]
+    assert times(world, "a.test") == [30.0]
     assert times(world, "slow.test") == [100.0]
 
 
@@ -322,25 +329,25 @@ def test_a_site_whose_robots_txt_is_on_a_limited_site_ends_with_it(make: MakeWor
 
 
 def test_explain_names_the_block_that_sets_a_wait(make: MakeWorld) -> None:
-    slow = settings(
-        least=50.0,
-        group="slow.test",
+    fast = settings(
+        least=20.0,
+        group="fast.test",
         sources={"waitDuration": "larbin.conf:4"},
         ignore_robots=True,
     )
     by_site = settings(least=9.0, sources={"waitDuration": "larbin.conf:6"}, ignore_robots=True)
-    seeds = [*urls("slow.test", 2), *urls("a.test", 2)]
+    seeds = [*urls("fast.test", 2), *urls("a.test", 2)]
     names = {"a.test": ("198.51.100.7",)}
-    world = make(*seeds, least=30.0, ignore_robots=True, by_host={"slow.test": slow}, names=names)
+    world = make(*seeds, least=30.0, ignore_robots=True, by_host={"fast.test": fast}, names=names)
     world.run(world.now + 5)
-    assert why(world, "http://slow.test/1") == (
-        "its address gets a request every 50 s (waitDuration, larbin.conf:4)"
+    assert why(world, "http://fast.test/1") == (
+        "its address gets a request every 20 s (waitDuration, larbin.conf:4)"
     )
     assert why(world, "http://a.test/1") == "its address gets a request every 30 s (waitDuration)"
     other = make(*urls("b.test", 2), wait_by="both", by_host={"b.test": by_site})
     other.run(other.now + 5)
     assert why(other, "http://b.test/1") == (
-        "its address gets a request every 9 s (waitDuration, larbin.conf:6)"
+        "its site gets a request every 9 s (site block, larbin.conf:6)"
     )
 
 
