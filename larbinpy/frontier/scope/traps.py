@@ -18,6 +18,8 @@ from typing import NamedTuple
 
 from larbinpy.parse import Kind
 
+_PAGE = Kind.PAGE
+
 #: A path that repeats this many of its segments is a spider trap (BUbiNG allows two
 #: repetitions of a segment in a row; relative-link loops make dozens).
 _REPEATS = 6
@@ -52,7 +54,8 @@ _DATES = (
 _NAMED = re.compile("calend|kalend|agenda|event|month|termin|schedule", re.IGNORECASE)
 _LOOSE_DATE = re.compile(f"(?<![0-9]){_YEAR}(?:[-/._](?:1[0-2]|[1-9])|{_MONTH}{_DAY})(?![0-9])")
 
-_has_variable = re.compile("[0-9?]").search
+#: The site of a URL with a number or a query. A URL without is the only one of its shape.
+_site_of_variable = re.compile("(https?://[^/]++)/[^0-9?]*+[0-9?]").match
 #: A run of letters and digits, eight or more and three of them digits: an ID.
 _ID = re.compile("(?<![A-Za-z0-9])(?=(?:[A-Za-z]*[0-9]){3})[A-Za-z0-9]{8,}")
 #: Digits, except for those of escapes: texts of other scripts consist of escapes.
@@ -179,11 +182,9 @@ class Traps:
         if self._repeats and url.count("/") > _SLASHES and repeats(url):
             self.refused["repeats"] += 1
             return False
-        # A URL without a number or a query is the only one of its shape.
-        origin = url.index("/", 8)
-        if kind is not Kind.PAGE or _has_variable(url, origin) is None:
+        if kind is not _PAGE or (variable := _site_of_variable(url)) is None:
             return True
-        site = url[:origin]
+        site = variable[1]
         if self._taken.add(site) <= self._unwatched:
             return True
         limits = self._limits(url, site)
@@ -209,10 +210,10 @@ class Traps:
         """The reason why a link to the page `url` would be refused now; None if it would not."""
         if self._repeats and repeats(url):
             return Trapped("repeats", "parts of its path repeat, or it is too deep (traps)")
-        origin = url.index("/", 8)
-        if _has_variable(url, origin) is None:
+        variable = _site_of_variable(url)
+        if variable is None:
             return None
-        for guard, key, most in self._limits(url, url[:origin]):
+        for guard, key, most in self._limits(url, variable[1]):
             if self._taken[key] < most:
                 continue
             if guard == "shapes":
