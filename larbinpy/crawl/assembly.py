@@ -238,7 +238,7 @@ class Assembly:
         around, config, network = self._around, self._config, self._network
         refresher, tuning = self._output.refresher, around.tuning
         types = _make_types(config)
-        scope, options = self.frontier.view.scope, network.options.of
+        scope, options = self.frontier.view.scope, network.options.for_url
         listeners = [*self._ports.listeners]
         if self._site_settings.has_hours:
             listeners.append(HoursListener(self._site_settings, around.wall))
@@ -259,7 +259,7 @@ class Assembly:
             ),
             self.frontier,
             lambda page: read(
-                page, self._site_configs.agent(page.url.site), malformed=config.check_links
+                page, self._site_configs.agent(page.url), malformed=config.check_links
             ),
             network.names,
             types,

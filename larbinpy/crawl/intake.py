@@ -39,8 +39,8 @@ class Expect(Protocol):
 class IntakeSettings:
     """The settings that decide how a page is processed."""
 
-    #: Whether ignoreRobots holds for a site, by its key.
-    ignores_robots: Callable[[str], bool] = lambda _site: False
+    #: Whether ignoreRobots holds for the site of a URL.
+    ignores_robots: Callable[[Url], bool] = lambda _url: False
     #: pageNoDuplicate.
     no_duplicate: bool = False
     #: Only pages of specificSet go to the output.
@@ -164,7 +164,7 @@ class Intake:
         """
         page.charset = parsed.charset
         page.list_links = partial(urls, parsed.links)
-        ignores_robots = self._settings.ignores_robots(page.url.site)
+        ignores_robots = self._settings.ignores_robots(page.url)
         kept = ignores_robots or not parsed.noindex
         if kept and (not self._settings.specific_search or self._types.specific(page.type)):
             self._output(page, self._output_plug.loaded)

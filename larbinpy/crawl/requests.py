@@ -27,15 +27,15 @@ class RequestMaker(Protocol):
 class Requests:
     """Makes ordinary requests.
 
-    `most_bytes` returns the maxPageSize of a site key, `options` its options.
+    `most_bytes` returns maxPageSize for a URL, `options` the options of its requests.
     """
 
     def __init__(
         self,
         types: Types,
         scope: Scope,
-        most_bytes: Callable[[str], int],
-        options: Callable[[str], RequestOptions],
+        most_bytes: Callable[[Url], int],
+        options: Callable[[Url], RequestOptions],
         refresher: Refresher = NO_REFRESH,
     ) -> None:
         self._types = types
@@ -46,11 +46,10 @@ class Requests:
 
     def make(self, url: Url, address: str) -> Request:
         """The request for `url` at `address`."""
-        site = url.site
-        options = self._options(site)
+        options = self._options(url)
         if url.robots_for is not None:
             return Request(url, address, any_reply, ROBOTS_SIZE, options)
-        most = self._most_bytes(site)
+        most = self._most_bytes(url)
         accept = partial(self._refuse, url, most)
         conditions = self._refresher.conditions(url.href)
         return Request(url, address, accept, most, options, conditions)

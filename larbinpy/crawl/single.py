@@ -58,7 +58,7 @@ def fetch(url: Url, config: Config, poller: Poller, network: Network) -> Page:
     if not permitted:
         return Page(url, Outcome.PRIVATE_ADDRESS, detail=answer.addresses[0])
     request = Request(
-        url, permitted[0], any_reply, config.max_page_size, network.options.of(url.site)
+        url, permitted[0], any_reply, config.max_page_size, network.options.for_url(url)
     )
     page = _request(request, poller, network.fetcher)
     if page.outcome is Outcome.EARLY_STOP and page.status and not page.body:

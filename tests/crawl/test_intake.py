@@ -108,7 +108,7 @@ class Case:
         self.refresher = Refresher()
         self.stats = Stats(self.clock.now, 0.0)
         self.intake = Intake(
-            IntakeSettings(lambda _site: ignore_robots, **settings),
+            IntakeSettings(lambda _url: ignore_robots, **settings),
             self.frontier,
             lambda page: self.parsed.get(page.url.href) or read_nothing(page),
             self.names,

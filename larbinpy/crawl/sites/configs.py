@@ -8,7 +8,7 @@ from typing import Any
 from larbinpy.config import Config
 from larbinpy.config.host_pattern import HostPatterns
 from larbinpy.config.site_block import SiteBlock, SiteValue
-from larbinpy.url import split
+from larbinpy.url import Url, split
 
 #: Sites whose configuration is remembered; finding it anew takes 2 us.
 _MOST_SITES = 1 << 14
@@ -43,8 +43,11 @@ class SiteConfigs:
         self.usual = self._shared(())
         #: That of a site, by its key.
         self.of: Callable[[str], SiteConfig] = lambda _key: self.usual
+        #: That of the site of a URL, which is not even computed without blocks.
+        self.for_url: Callable[[Url], Config] = lambda _url: config
         if config.site_blocks:
-            self.of = lru_cache(_MOST_SITES)(self._find)
+            self.of = of = lru_cache(_MOST_SITES)(self._find)
+            self.for_url = lambda url: of(url.site).config
 
     def __repr__(self) -> str:
         return f"<SiteConfigs {len(self._blocks)} blocks, {len(self._made)} different>"
@@ -52,15 +55,15 @@ class SiteConfigs:
     def config_at(self, host: str, port: int) -> Config:
         return self._at(host, port).config
 
-    def most_bytes(self, key: str) -> int:
-        """maxPageSize of a site."""
-        return self.of(key).config.max_page_size
+    def most_bytes(self, url: Url) -> int:
+        """maxPageSize for `url`."""
+        return self.for_url(url).max_page_size
 
-    def ignores_robots(self, key: str) -> bool:
-        return self.of(key).config.ignore_robots
+    def ignores_robots(self, url: Url) -> bool:
+        return self.for_url(url).ignore_robots
 
-    def agent(self, key: str) -> str:
-        return self.of(key).config.user_agent
+    def agent(self, url: Url) -> str:
+        return self.for_url(url).user_agent
 
     def each_block(self) -> Iterator[Config]:
         """The configuration of the crawl with the values of one block, for each block."""

@@ -8,7 +8,7 @@ from larbinpy.config.request_kinds import Proxy, check_certificate
 from larbinpy.crawl.sites.configs import SiteConfigs
 from larbinpy.crawl.sites.logins import Logins
 from larbinpy.fetch.settings import RequestOptions
-from larbinpy.url import split
+from larbinpy.url import Url, split
 
 #: Sites whose options are remembered; making them anew takes some 20 us.
 _MOST_SITES = 20_000
@@ -38,17 +38,21 @@ class SiteOptions:
             _check_certificate(each)
             if each.proxy:
                 self._way_to(each.proxy)
-        self._usual = self._made(config, direct=False)
+        usual = self._made(config, direct=False)
+        self._usual = self._same.setdefault(usual, usual)
         self._forget()
         logins.on_change = self._forget
 
     def __repr__(self) -> str:
         return f"<SiteOptions of {len(self._by_site)} sites, {len(self._same)} different>"
 
+    def for_url(self, url: Url) -> RequestOptions:
+        """The options for the site of `url`, which is not even computed if all sites have one."""
+        everywhere = self._everywhere
+        return self.of(url.site) if everywhere is None else everywhere
+
     def of(self, site: str) -> RequestOptions:
         """The options for the site key of a URL."""
-        if self._everywhere is not None:
-            return self._everywhere
         known = self._by_site.get(site)
         if known is None:
             if len(self._by_site) >= _MOST_SITES:
