@@ -365,6 +365,10 @@ class Url:
     seed: bool = False
     #: Needed to show a page (requisites).
     requisite: bool = False
+    #: A redirect led here.
+    redirect: bool = False
+    #: A sitemap that robots.txt or an index of sitemaps names.
+    sitemap: bool = False
     #: Site key whose robots.txt this is, else None.
     robots_for: str | None = None
     #: Position in the store; 0 before it left the store.

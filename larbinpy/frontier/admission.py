@@ -176,6 +176,8 @@ class Admission:
             priority=parent.priority if redirect else self._scope.privileged(link.url),
             seed=redirect and parent.seed,
             requisite=requisite,
+            redirect=redirect,
+            sitemap=sitemap,
         )
 
 

@@ -27,11 +27,19 @@ KEY = "store"
 _ORDINARY = "-"
 _PRIORITY = "+"
 _PRIORITY_BIT, _SEED_BIT, _REQUISITE_BIT = 1, 2, 4
+#: Lines of earlier versions lack these bits.
+_REDIRECT_BIT, _SITEMAP_BIT = 8, 16
 
 
 def encode(url: Url) -> str:
     """A URL as a line without newline. Canonical URLs have no blank and no control character."""
-    flags = url.priority * _PRIORITY_BIT | url.seed * _SEED_BIT | url.requisite * _REQUISITE_BIT
+    flags = (
+        url.priority * _PRIORITY_BIT
+        | url.seed * _SEED_BIT
+        | url.requisite * _REQUISITE_BIT
+        | url.redirect * _REDIRECT_BIT
+        | url.sitemap * _SITEMAP_BIT
+    )
     return f"{url.href} {url.depth} {url.hops} {flags} {url.via or '-'}"
 
 
@@ -45,6 +53,8 @@ def decode(line: str, place: int = 0) -> Url:
         url.priority = bool(flags & _PRIORITY_BIT)
         url.seed = bool(flags & _SEED_BIT)
         url.requisite = bool(flags & _REQUISITE_BIT)
+        url.redirect = bool(flags & _REDIRECT_BIT)
+        url.sitemap = bool(flags & _SITEMAP_BIT)
     return url
 
 

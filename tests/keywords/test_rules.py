@@ -153,6 +153,33 @@ def test_what_a_type_decides_for_a_link_to_elsewhere(docs: Web, crawl: Worlds) -
     assert world.snapshot("failures") == []
 
 
+@pytest.mark.parametrize("rule", ["reject type:application/pdf", "accept type:application/pdf"])
+def test_a_rule_for_types_leaves_the_sitemaps_of_a_folder(
+    docs: Web, crawl: Worlds, rule: str
+) -> None:
+    """stay prefix takes the sitemaps of the whole host, as they may name pages of the folder."""
+    docs.put("a.test/robots.txt", Answer(f"Sitemap: {docs.url('a.test/map.xml')}".encode()))
+    named = "".join(f"<url><loc>{docs.url(f'a.test/{at}')}</loc></url>" for at in ("docs/m", "m"))
+    docs.file("a.test/map.xml", f"<urlset>{named}</urlset>".encode(), "application/xml")
+    docs.pages("a.test/docs/m", "a.test/m")
+    world = crawl("stay prefix", rule, seeds=SEEDS)
+    assert world.outcomes["a.test/map.xml"] == "success"
+    assert "a.test/docs/m" in world.fetched
+    assert "a.test/m" not in world.fetched
+
+
+def test_an_image_at_its_headers_is_no_redirect(web: Web, crawl: Worlds) -> None:
+    """noExternalLinks lets redirects pass, but not images."""
+    web.page("a.test/", "/door", images=["//b.test/i", "//b.test/j"])
+    web.put("a.test/door", Answer(status=302, headers=(f"Location: {web.url('b.test/')}",)))
+    web.page("b.test/")
+    web.file("b.test/i", b"GIF89a", "image/gif")
+    web.file("b.test/j", b"\x89PNG", "image/png")
+    world = crawl("noExternalLinks", "getImage", "accept type:image/png")
+    assert world.outcomes["b.test/i"] == "outSite"
+    assert (world.outcomes["b.test/j"], world.outcomes["b.test/"]) == ("success", "success")
+
+
 def test_sizes(web: Web, crawl: Worlds) -> None:
     web.page("a.test/", "/large", "/small", "/unknown")
     web.put("a.test/large", Answer(b"<p>" + b"x" * 3000))

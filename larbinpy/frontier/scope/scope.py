@@ -200,12 +200,11 @@ class Scope:
         return {rule.text: rule.source for rule in self._rule_list}
 
     def _by_limits(self, candidate: Candidate, parent: Url | None = None) -> Outcome | None:
-        for limit in self._requisite_limits if candidate.requisite else self._limits:
-            outcome = limit.test(candidate)
-            if outcome is not None:
-                self.left_out[limit.name] += 1
-                return outcome
-        return None
+        reason = self._limiting(candidate)
+        if reason is None:
+            return None
+        self.left_out[reason.rule] += 1
+        return reason.outcome
 
     def _by_rules(self, candidate: Candidate, parent: Url | None = None) -> Outcome | None:
         verdict = self._verdict(candidate, parent)
@@ -244,7 +243,8 @@ class Scope:
     def at_headers(self, url: Url, media_type: str, size: int | None) -> Reason | Rule | None:
         """The verdict on a reply, if it had to wait for type or size (bytes); a Rule accepts it.
 
-        If no rule decides after all, the limits do, because they did not for the link.
+        If an accept rule was open for the link and no rule decides after all, the limits do,
+        because they did not for the link.
         """
         if not self._rules.any_late:
             return None
@@ -256,9 +256,17 @@ class Scope:
         if rule is not None:
             self._decided[rule.text] += 1
             return rule if rule.accept else _rejected(rule)
-        # A link of a page has no hops, unless it is a requisite.
-        redirect = url.hops > 0 and not url.requisite
-        return self._limiting(Candidate(url.href, url.via or "", redirect, requisite=url.requisite))
+        if not self._rules.decide(url.href, depth, url.hops).may_accept:
+            return None
+        return self._limiting(
+            Candidate(
+                url.href,
+                url.via or "",
+                url.redirect,
+                requisite=url.requisite,
+                sitemap=url.sitemap,
+            )
+        )
 
     def refusing(self, candidate: Candidate) -> Reason | None:
         """The reason to refuse a link of which depth and hops are not known; None if it is wanted.

@@ -6,10 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.config import SETTINGS
-from larbinpy.frontier.scope.scope import Candidate, Scope
+from larbinpy.config.rule import parse_rule
+from larbinpy.frontier.scope.scope import Candidate, Reason, Scope
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
 from larbinpy.parse.link import PackedLinks
+from larbinpy.url import Url
 from tests.support.frontiers import scope_settings
 
 HERE = "http://a.test/"
@@ -214,3 +216,29 @@ def test_limit_to_domain_is_a_comparison_of_labels(host: str, domain: str) -> No
     within = host[-len(domain) :] == domain
     expected = None if within else Outcome.OUT_SITE
     assert refuse(url, limit_to_domain=(".".join(domain),)) is expected
+
+
+# What waits for the headers.
+
+
+def at_headers(line: str, url: Url, **settings: Any) -> object:
+    keyword, pattern = line.split(" ", 1)
+    rule = parse_rule(keyword == "accept", pattern)
+    scope = Scope(scope_settings(rules=[rule], **settings))
+    scope.area.add([HERE])
+    return scope.at_headers(url, "text/html", 100)
+
+
+def test_limits_that_passed_for_a_link_are_not_applied_again() -> None:
+    """They had decided when only a rule that rejects was open."""
+    url = Url(OUTSIDE, 3, via=HERE)
+    assert at_headers("reject type:image/*", url, lock_site=True) is None
+    reason = at_headers("accept type:image/*", url, lock_site=True)
+    assert isinstance(reason, Reason) and reason.rule == "lockSite"
+
+
+def test_at_the_headers_a_url_is_what_its_link_was() -> None:
+    rule, limits = "accept type:application/pdf", {"no_external_links": True}
+    assert at_headers(rule, Url(OUTSIDE, 3, via=HERE, hops=1, redirect=True), **limits) is None
+    image = at_headers(rule, Url(OUTSIDE, 3, via=HERE, hops=1), **limits)
+    assert isinstance(image, Reason) and image.rule == "noExternalLinks"
