@@ -140,7 +140,7 @@ def test_a_redirect_costs_no_depth_and_keeps_priority_and_seed(frontier: Frontie
     parent = Url(HERE, 0, hops=2, priority=True, seed=True)
     frontier.admit(parent, links("http://b.test/"), 0.0, redirect=True)
     assert queued(frontier) == [
-        Url("http://b.test/", 0, via=HERE, hops=3, priority=True, seed=True)
+        Url("http://b.test/", 0, via=HERE, hops=3, priority=True, seed=True, redirect=True)
     ]
 
 
