@@ -198,17 +198,16 @@ class SiteCounts(SavedPart):
 
     def tidy(self, mark: Mark | None) -> None:
         """Delete the logs that neither `mark`, which is committed, nor the counts need."""
-        marks = (each["number"] for each in (mark, self._mark) if each is not None)
-        needed = set(map(self._path, marks))
-        for path in self._paths():
-            if path not in needed:
+        needed = {each["number"] for each in (mark, self._mark) if each is not None}
+        for number in self._numbers():
+            if number not in needed:
                 with suppress(FileNotFoundError):
-                    os.unlink(path)
+                    os.unlink(self._path(number))
 
     def clear(self) -> None:
         """Delete all files."""
-        for path in self._paths():
-            os.unlink(path)
+        for number in self._numbers():
+            os.unlink(self._path(number))
 
     def close(self) -> None:
         if self._file is not None:
@@ -218,12 +217,14 @@ class SiteCounts(SavedPart):
     def _path(self, number: int) -> Path:
         return self._folder / f"sites.{number:06d}.log"
 
-    def _paths(self) -> list[Path]:
-        return sorted(self._folder.glob("sites.*.log"))
+    def _numbers(self) -> list[int]:
+        """The numbers of all logs; other files with a similar name are not ours."""
+        found = [(path, path.name.split(".")[1]) for path in self._folder.glob("sites.*.log")]
+        return [int(n) for path, n in found if n.isdecimal() and path == self._path(int(n))]
 
     def _next_number(self) -> int:
         """A number that no file has: one that a killed run has left is not continued."""
-        return max((int(path.suffixes[0][1:]) for path in self._paths()), default=0) + 1
+        return max(self._numbers(), default=0) + 1
 
 
 def _write(file: AppendFile, mark: Mark, entries: "array[int]") -> None:

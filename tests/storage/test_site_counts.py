@@ -118,3 +118,20 @@ def test_a_site_takes_few_bytes() -> None:
         counts.put(site(number), 1, 1)
     bytes_ = sum(len(table.slots) * 8 for table in counts._tables if table is not None)
     assert bytes_ / len(sites) < 75
+
+
+def test_files_of_others_are_kept(tmp_path: Path) -> None:
+    """Neither deleted nor counted, however similar their names are."""
+    names = ["notes", "1", "0000001", "000001.old", "-00001", "²", "٣", ""]
+    others = sorted(f"sites.{name}.log" for name in names)
+    for name in others:
+        (tmp_path / name).write_text("mine")
+    counts = SiteCounts(tmp_path)
+    counts.put(site(1), 1, 1)
+    mark = counts.cut()
+    counts.sync()
+    counts.tidy(mark)
+    assert files(tmp_path) == sorted([*others, "sites.000001.log"])
+    counts.close()
+    counts.clear()
+    assert files(tmp_path) == others

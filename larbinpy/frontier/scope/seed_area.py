@@ -21,6 +21,9 @@ class SeedArea:
         #: With page, the seeds; with prefix, their folders; without scheme and port. Each with
         #: the number of seeds that are there.
         self._places: Counter[str] = Counter()
+        #: The most slashes in the path of a place: deeper folders of a URL are not looked up, which
+        #: would take the square of the length of its path.
+        self._deepest = 0
 
     def __repr__(self) -> str:
         return f"<SeedArea {self._stay}: {len(self._hosts)} hosts, {len(self._places)} places>"
@@ -40,7 +43,7 @@ class SeedArea:
             self.load([host], {})
             place = self._place(url)
             if place is not None and not (known and place in self._places):
-                self._places[place] += 1
+                self._count(place, 1)
 
     def redirect(self, seed: str, targets: Iterable[str]) -> None:
         """Widen the area by what a seed redirects to.
@@ -55,8 +58,12 @@ class SeedArea:
                 self._places[parent] -= 1
                 if not self._places[parent]:
                     del self._places[parent]
-                self._places[folder] += 1
+                self._count(folder, 1)
         self.add(others)
+
+    def _count(self, place: str, seeds: int) -> None:
+        self._places[place] += seeds
+        self._deepest = max(self._deepest, place.count("/"))
 
     def _place(self, url: str) -> str | None:
         """The place of a seed in `places`; None if `stay` asks for hosts or domains."""
@@ -77,7 +84,8 @@ class SeedArea:
             self._hosts[host] = None
             if self._stay == "domain":
                 self._domains.add(registered_domain(host))
-        self._places.update(places)
+        for place, seeds in places.items():
+            self._count(place, seeds)
 
     def has_host(self, url: str) -> bool:
         return host_of(url) in self._hosts
@@ -88,7 +96,7 @@ class SeedArea:
             case "page":
                 return host_of(url) + _path(url) in self._places
             case "prefix":
-                return any(folder in self._places for folder in _folders(url))
+                return any(folder in self._places for folder in _folders(url, self._deepest))
             case "host":
                 return host_of(url) in self._hosts
             case "domain":
@@ -101,10 +109,12 @@ def _path(url: str) -> str:
     return url[url.index("/", 8) :]
 
 
-def _folders(url: str) -> Iterator[str]:
-    """The folders above a URL, from the top, each after its host."""
+def _folders(url: str, most: int) -> Iterator[str]:
+    """The folders above a URL, from the top, `most` at most, each after its host."""
     host, path = host_of(url), _path(url).partition("?")[0]
-    end = path.find("/")
-    while end >= 0:
-        yield host + path[: end + 1]
+    end = -1
+    for _ in range(most):
         end = path.find("/", end + 1)
+        if end < 0:
+            break
+        yield host + path[: end + 1]
