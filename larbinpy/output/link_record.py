@@ -66,16 +66,20 @@ class FoldedLinkNotes:
         self._fold = fold
 
     def page(self, url: str, links: Sequence[Link]) -> None:
-        fold = self._fold()
-        # No other URL has parameters; most pages have none.
-        if fold is not None and (
-            not isinstance(links, PackedLinks) or b"?" in links.text or b";" in links.text
-        ):
+        if _may_have_parameters(links) and (fold := self._fold()) is not None:
             found = urls(links)
             folded = list(map(fold, found))
             if folded != found:
                 links = [Link(each, Kind.PAGE) for each in dict.fromkeys(folded)]
         self._notes.page(url, links)
+
+
+def _may_have_parameters(links: Sequence[Link]) -> bool:
+    """Whether any of `links` may have parameters; those of most pages have none."""
+    if not isinstance(links, PackedLinks):
+        return True
+    find = links.text.find  # takes half the time of `in`
+    return find(b"?") >= 0 or find(b";") >= 0
 
 
 class NoLinkRecord(_NoLinkNotes, SavedPart):
@@ -132,8 +136,9 @@ class LinkRecord(Journal):
         self._hash, self._sync = _read_header(header, self._file.name)
 
     def page(self, url: str, links: Sequence[Link]) -> None:
-        if links:
-            sizes = _SIZES.pack(len(url), len(links))
+        count = len(links)
+        if count:
+            sizes = _SIZES.pack(len(url), count)
             hashes = self._hash.all(links)
             self._waiting.append(b"".join((self._sync, sizes, url.encode("ascii"), hashes)))
 
