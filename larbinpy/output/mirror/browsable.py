@@ -158,14 +158,14 @@ class BrowsableMirror:
         """Store a page; return what it is to the mirror, and whether that had an older copy."""
         old, entry = self._catalog.get(page.url.href), self._entry(page)
         self._catalog.note_change()
-        twin = self._twin(entry) if old is None else None
-        if twin is not None:
-            was_twin = self._catalog.chain(entry.url)[0] == twin.url
-            self._catalog.move(entry.url, twin.url)
-            if not was_twin:
-                return Kind.NEW, False
+        known = False
+        if old is None and (twin := self._twin(entry)) is not None:
+            known = self._catalog.chain(entry.url)[0] == twin.url
             kind = self._account.kind(twin.url)
-            return kind if kind in FETCHED else Kind.UNCHANGED, False
+            # A twin that was not fetched in this refresh may be gone, and its file with it.
+            if kind in FETCHED:
+                self._catalog.move(entry.url, twin.url)
+                return kind if known else Kind.NEW, False
         is_same = old is not None and (old.digest, old.path) == (entry.digest, entry.path)
         if not is_same or not self._is_there(entry):
             if entry.form is not None:
@@ -173,7 +173,7 @@ class BrowsableMirror:
             self._tree.write(entry.path, page.body, entry.modified)
         self._catalog.put(entry)
         if old is None:
-            return Kind.NEW, False
+            return Kind.UNCHANGED if known else Kind.NEW, False
         if old.path != entry.path:
             self._names.leave(old.path, entry.path)
         return Kind.UNCHANGED if old.digest == entry.digest else Kind.CHANGED, True

@@ -7,6 +7,7 @@ import sqlite3
 import tracemalloc
 import zlib
 from contextlib import closing, suppress
+from dataclasses import replace
 from itertools import pairwise, permutations
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -151,6 +152,40 @@ def test_a_page_and_its_twin_have_one_file(tmp_path: Path) -> None:
     # Once they differ each has its own.
     write(tmp_path, page("http://h/", "other"))
     assert files(tmp_path)["h/index.html#folder.html"] == "other"
+
+
+@pytest.mark.parametrize("type_", ["text/html", "image/gif"])
+@pytest.mark.parametrize("first", ["twin", "gone"])
+@pytest.mark.parametrize("status", [404, 500])
+def test_a_page_outlives_its_twin(tmp_path: Path, type_: str, first: str, status: int) -> None:
+    """A folder's page is gone, or fails, and its index, which had no file of its own, is not."""
+    start = Url("http://h/", 1)
+    home = page(start.href, "<a href=/d/index.html>1</a><a href=/d/>2</a>")
+    folder, index = (page(f"http://h/d/{name}", "same", type_) for name in ("", "index.html"))
+    for each in (folder, index):
+        each.url = replace(each.url, via=start.href)
+    write(tmp_path, home, folder, index)
+    mirror = BrowsableMirror(tmp_path, MirrorSettings(purge=True))
+    mirror.begin()
+    mirror.loaded(home)
+    ends = [
+        lambda: mirror.loaded(index),
+        lambda: mirror.missed(Page(folder.url, Outcome.ERR_40X, status)),
+    ]
+    for end in ends if first == "twin" else reversed(ends):
+        end()
+    for _ in mirror.finish(complete=True):
+        pass
+    mirror.close()
+    with closing(Catalog(tmp_path)) as catalog:
+        assert catalog.account.counts()["purged"] == (status == 404)
+        assert catalog.account.counts()["new"] == 0
+        path = catalog.path_of("http://h/d/index.html")
+        gone = catalog.path_of("http://h/d/")
+    assert path is not None
+    assert (tmp_path / path).read_text() == "same"
+    assert (gone is None) == (status == 404)
+    assert "index.html" in (tmp_path / "h/index.html").read_text()
 
 
 def test_a_file_makes_way_for_a_folder_and_links_know(tmp_path: Path) -> None:
