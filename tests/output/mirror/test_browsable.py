@@ -6,6 +6,7 @@ import os
 import sqlite3
 import tracemalloc
 import zlib
+from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import replace
 from itertools import pairwise, permutations
@@ -168,7 +169,7 @@ def test_a_page_outlives_its_twin(tmp_path: Path, type_: str, first: str, status
     mirror = BrowsableMirror(tmp_path, MirrorSettings(purge=True))
     mirror.begin()
     mirror.loaded(home)
-    ends = [
+    ends: list[Callable[[], None]] = [
         lambda: mirror.loaded(index),
         lambda: mirror.missed(Page(folder.url, Outcome.ERR_40X, status)),
     ]
