@@ -13,12 +13,12 @@ from typing import Any
 from larbinpy.config import Config
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
-from larbinpy.observe.report.log_files import LogFiles, first_time
+from larbinpy.observe.report.log_files import LogFiles, first_time, until_of
 from larbinpy.observe.totals import Totals, unanswered
 from larbinpy.outcome import Outcome
 from larbinpy.page import timestamp
 from larbinpy.storage.state import SavedValue
-from larbinpy.url import Url
+from larbinpy.url import Url, typed
 
 _LIMITS = ("limit_page_by_site", "limit_bytes_by_site")
 
@@ -56,12 +56,15 @@ class PutBack(SavedValue):
     def _queue(self, outcomes: Collection[str]) -> int:
         now, number = timestamp(self._wall(), "milliseconds"), 0
         for fate in self._ended(outcomes):
-            outcome, via = str(fate["outcome"]), fate["via"]
+            href, outcome, via = fate["url"], fate["outcome"], fate["via"]
+            if typed(href) != href:
+                # No crawl wrote this line.
+                continue
             self._frontier.put_back(
                 Url(
-                    str(fate["url"]),
-                    int(fate["depth"]),
-                    via=None if via is None else str(via),
+                    href,
+                    fate["depth"],
+                    via=via,
                     seed=via is None,
                     requisite=bool(fate.get("requisite")),
                 )
@@ -75,8 +78,8 @@ class PutBack(SavedValue):
         """The lines of the log with one of `outcomes` that were not put back before."""
         began = first_time(self._totals.started)
         for fate in LogFiles(self._folder).lines():
-            outcome = str(fate["outcome"])
-            if outcome in outcomes and str(fate["ts"]) >= self._until.get(outcome, began):
+            outcome = fate["outcome"]
+            if outcome in outcomes and fate["ts"] >= self._until.get(outcome, began):
                 yield fate
 
     # As a part of the state:
@@ -85,14 +88,14 @@ class PutBack(SavedValue):
         return {"limits": self._limits, "until": dict(self._until)}
 
     def load(self, value: Mapping[str, Any], now: float) -> None:
-        self._before = dict(value["limits"])
-        self._until = {str(name): str(time) for name, time in dict(value["until"]).items()}
+        self._before = _loaded(value["limits"])
+        self._until = until_of(value)
 
 
 def _limits(config: Config) -> dict[str, Any]:
     """The limits by site in a configuration, JSON-able: the crawl's own, and those of blocks."""
     return {
-        "own": [getattr(config, name) for name in _LIMITS],
+        "own": {name: getattr(config, name) for name in _LIMITS},
         "blocks": [
             [block.pattern.show(), each.row.keyword, each.value]
             for block in config.site_blocks
@@ -102,9 +105,21 @@ def _limits(config: Config) -> dict[str, Any]:
     }
 
 
+def _loaded(limits: Mapping[str, Any]) -> dict[str, Any]:
+    """The saved limits. Raises ValueError, TypeError or LookupError."""
+    own, blocks = limits["own"], limits["blocks"]
+    if isinstance(own, list):
+        # As states had them before they named the limits.
+        own = dict(zip(_LIMITS, own, strict=True))
+    numbers = own.values() if isinstance(own, dict) else [None]
+    if not all(isinstance(number, int) for number in numbers) or not isinstance(blocks, list):
+        raise ValueError("put_back: no limits")
+    return {"own": own, "blocks": blocks}
+
+
 def _raised(before: Mapping[str, Any] | None, limits: Mapping[str, Any]) -> bool:
     """Whether a limit may be higher than before, or gone."""
     if before is None or before["blocks"] != limits["blocks"]:
         return True
-    pairs = zip(before["own"], limits["own"], strict=True)
+    pairs = ((old, limits["own"].get(name)) for name, old in before["own"].items())
     return any(old and (not new or new > old) for old, new in pairs)

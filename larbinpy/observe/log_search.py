@@ -113,6 +113,6 @@ class LogSearch:
 def decoded(line: bytes) -> Line | None:
     try:
         fate = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return fate if isinstance(fate, dict) else None

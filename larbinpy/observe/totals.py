@@ -7,6 +7,7 @@ from typing import Any
 from larbinpy.dns.resolver import Resolver
 from larbinpy.frontier.view import FrontierView
 from larbinpy.outcome import Outcome
+from larbinpy.page import timestamp
 from larbinpy.stats.counters import Stats
 from larbinpy.storage.state import SavedValue
 
@@ -108,11 +109,20 @@ class Totals(SavedValue):
 
     def load(self, value: Mapping[str, Any], now: float) -> None:
         self.started = float(value["started"])
+        # A time that no calendar has is damage, which the log would meet later.
+        timestamp(self.started)
         self._elapsed_before = float(value["elapsed_s"])
-        self._before = {
-            str(group): Counter({str(name): int(count) for name, count in counts.items()})
-            for group, counts in value["counts"].items()
-        }
+        self._before = counts_of(value["counts"])
+        if "outcomes" not in self._before:
+            raise ValueError("totals: no outcomes")
+
+
+def counts_of(saved: Mapping[str, Mapping[str, Any]]) -> Counts:
+    """Counts as a state has them. Raises ValueError, TypeError or AttributeError."""
+    return {
+        group: Counter({name: int(count) for name, count in counts.items()})
+        for group, counts in saved.items()
+    }
 
 
 def unanswered(counts: Mapping[str, Mapping[str, int]]) -> bool:

@@ -2,7 +2,9 @@
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -121,6 +123,86 @@ def test_a_kill_while_urls_are_queued_again_loses_and_repeats_none(
     ended = Counter((fate["url"], fate["outcome"]) for fate in lines)
     assert sum(count for (_, outcome), count in ended.items() if outcome == "siteLimit") == 90
     assert max(count for (_, outcome), count in ended.items() if outcome == "success") == 1
+
+
+Change = Callable[[dict[str, Any]], object]
+
+
+def put(*path: str, value: object) -> Change:
+    """Put a value at a place in a saved state."""
+
+    def change(state: dict[str, Any]) -> None:
+        for key in path[:-1]:
+            state = state[key]
+        state[path[-1]] = value
+
+    return change
+
+
+LIMITS = "put_back", "limits"
+DAMAGE = [
+    *(put(*LIMITS, value=value) for value in ([], None, {}, {"own": {}}, {"blocks": []})),
+    *(put(*LIMITS, "own", value=value) for value in ([], [1], [1, 2, 3], "x", None, -1, 1e308)),
+    *(put(*LIMITS, "own", value={"limit_page_by_site": value}) for value in ("x", None, [1])),
+    *(put(*LIMITS, "blocks", value=value) for value in (None, "x", 1)),
+    *(put("put_back", "until", value=value) for value in (None, [], 1, {"siteLimit": 5})),
+    put("totals", "started", value=1e308),
+    put("totals", "counts", value={}),
+    put("totals", "counts", "outcomes", value=None),
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_state_is_one_error(
+    web: Web, crawl: Worlds, tmp_path: Path, damage: Change
+) -> None:
+    web.page("a.test/", "/1")
+    web.page("a.test/1", "/2")
+    web.pages("a.test/2")
+    folder = tmp_path / "again"
+    crawl("limitPageBySite 1", folder=folder)
+    saved = folder / "state" / "state.json"
+    state = json.loads(saved.read_bytes())
+    damage(state)
+    saved.write_text(json.dumps(state))
+    with pytest.raises(StateError, match="the saved state is damaged"):
+        crawl("limitPageBySite 2", folder=folder, start=Start.RESUME, seeds=())
+    Report(folder / "state")
+
+
+@pytest.mark.parametrize(
+    "own", [[1, 0], {"limit_page_by_site": 1}, {"limit_page_by_site": 1, "limit_of_later": 1}]
+)
+def test_limits_of_other_versions_are_read(
+    web: Web, crawl: Worlds, tmp_path: Path, own: object
+) -> None:
+    web.page("a.test/", "/1")
+    web.pages("a.test/1")
+    folder = tmp_path / "again"
+    crawl("limitPageBySite 1", folder=folder)
+    saved = folder / "state" / "state.json"
+    state = json.loads(saved.read_bytes())
+    put(*LIMITS, "own", value=own)(state)
+    saved.write_text(json.dumps(state))
+    world = crawl("limitPageBySite 2", folder=folder, start=Start.RESUME, seeds=())
+    assert world.fetched == {"a.test/", "a.test/1"}
+
+
+def test_lines_that_no_crawl_wrote_are_not_queued(web: Web, crawl: Worlds, tmp_path: Path) -> None:
+    web.page("a.test/", "/1")
+    web.pages("a.test/1")
+    folder = tmp_path / "again"
+    crawl("limitPageBySite 1", folder=folder)
+    log = folder / "state" / "crawl.jsonl"
+    fate = json.loads(log.read_bytes().splitlines()[-1])
+    assert fate["outcome"] == "siteLimit"
+    without = {key: value for key, value in fate.items() if key != "depth"}
+    odd = [without, {**fate, "url": "http://a b/"}, {**fate, "url": "http://[x/"}]
+    rotated = "".join(json.dumps(line) + "\n" for line in odd)
+    log.with_name("crawl.jsonl.1").write_text(rotated)
+    world = crawl("limitPageBySite 2", folder=folder, start=Start.RESUME, seeds=())
+    assert "URLs queued again: 1\n" in world.stderr.getvalue()
+    assert world.fetched == {"a.test/", "a.test/1"}
 
 
 # A crawl that got no reply.

@@ -263,7 +263,9 @@ def test_rotated_logs_are_read(site: Web, crawl: Worlds, packed: bool) -> None:
 #: Values that no crawl writes.
 ODD: list[tuple[str, object]] = [
     *(("url", url) for url in ("a", "http://a", "mailto:x", 1, None)),
-    *(("size", size) for size in ("x", -1, None)),
+    *(("size", size) for size in ("x", -1, None, 1.5, 2**70, True)),
+    *(("detail", detail) for detail in (None, 1, [], "\ud800")),
+    *(("via", 1), ("via", []), ("via", "\ud800"), ("outcome", 1), ("ts", []), ("depth", "1")),
     *(("ts", 1), ("outcome", None), ("status", "200"), ("ms", [])),
 ]
 
@@ -278,13 +280,14 @@ def test_damage_is_named_and_the_rest_is_read(site: Web, crawl: Worlds) -> None:
     first = json.loads(lines[0])
     odd = [{**first, key: value} for key, value in ODD]
     foreign = b"".join(json.dumps(each).encode() + b"\n" for each in ([1], {}, "x", None, *odd))
-    log.write_bytes(foreign + b"\xff\n" + b"".join(lines) + lines[0][:-20])
+    nested = b"[" * 100_000 + b"\n"
+    log.write_bytes(nested + foreign + b"\xff\n" + b"".join(lines) + lines[0][:-20])
     report = Report(world.folder / "state")
     assert broken(site, report) == BROKEN
     assert len(report.errors) == 3
     assert "crawl.jsonl.2.xz: left out, as only .gz can be read" in report.errors[0]
     assert "crawl.jsonl.1.gz: damaged" in report.errors[1]
-    assert report.errors[2] == f"{5 + len(ODD)} damaged lines of the log were left out"
+    assert report.errors[2] == f"{6 + len(ODD)} damaged lines of the log were left out"
 
 
 def test_a_later_line_about_a_url_counts(web: Web, crawl: Worlds) -> None:

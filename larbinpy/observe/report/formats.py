@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from larbinpy.observe.report.broken import BrokenLinks, RedirectChain, chains
-from larbinpy.observe.report.log_files import LogFiles, first_time
+from larbinpy.observe.report.log_files import LogFiles, first_time, until_of
 from larbinpy.observe.report.log_summary import LogSummary
+from larbinpy.observe.totals import Counts, counts_of
 from larbinpy.outcome import Outcome, Trait, having
 from larbinpy.storage.state import State, StateError
 
@@ -34,7 +35,7 @@ class Report:
         for line in logs.lines():
             # A log that was rotated away may be that of an earlier crawl (--scratch). URLs that
             # were queued again have another line, or will have one.
-            if str(line["ts"]) >= put_back.get(str(line["outcome"]), started):
+            if line["ts"] >= put_back.get(line["outcome"], started):
                 self.summary.add(line)
         self.summary.finish()
         self.broken = BrokenLinks(self.summary)
@@ -63,7 +64,7 @@ class Report:
         """URLs that robots.txt forbids."""
         return sum(self.summary.outcomes[outcome] for outcome in _ROBOTS)
 
-    def _read_totals(self) -> tuple[str, dict[str, Counter[str]], dict[str, str]]:
+    def _read_totals(self) -> tuple[str, Counts, dict[str, str]]:
         """The second when the crawl began, and its counts, as it saved them last; empty if not.
 
         And for outcomes the time before which all URLs with that outcome were queued again.
@@ -71,8 +72,8 @@ class Report:
         try:
             with State(self.folder).reading() as manifest:
                 totals = manifest["totals"]
-                counts = {str(name): Counter(some) for name, some in totals["counts"].items()}
-                put_back = dict(manifest.get("put_back", {}).get("until", {}))
+                counts = counts_of(totals["counts"])
+                put_back = until_of(manifest.get("put_back", {"until": {}}))
                 return first_time(float(totals["started"])), counts, put_back
         except StateError:
             return "", {}, {}

@@ -7,7 +7,7 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,6 +22,8 @@ _NAME = "crawl.jsonl"
 #: crawl-20300101.jsonl.
 _ROTATED = re.compile(r"crawl([.-]\d[\d._-]*)?\.jsonl([.-]\d[\d._-]*)?(\.gz)?", re.ASCII)
 _DECODER = json.JSONDecoder()
+#: Bound of the numbers in a line, so that their sums fit into 64 bits.
+_MOST = 1 << 40
 _UNREADABLE = (".xz", ".bz2", ".zst", ".Z", ".lz4")
 #: The folder of a mirror's state in the folder of the mirror.
 _IN_MIRROR = ".larbinpy"
@@ -38,7 +40,7 @@ class LogFiles:
             folder = folder / _IN_MIRROR
         #: The folder with the state.
         self.folder = folder
-        #: Number of lines that are no JSON object.
+        #: Number of lines that no crawl wrote, or that are damaged.
         self.damaged = 0
         #: Files that could not be read to their end, and why.
         self.errors: list[str] = []
@@ -73,12 +75,8 @@ class LogFiles:
             self.errors.append(what_failed(error) if error.filename else f"{path}: {error}")
 
     def _first_time(self, path: Path) -> str:
-        for line in self._raw(path):
-            try:
-                return str(json.loads(line)["ts"])
-            except (ValueError, TypeError, LookupError):
-                break
-        return ""
+        found = filter(None, map(decode, self._raw(path)))
+        return next((str(line["ts"]) for line in found), "")
 
 
 def first_time(started: float) -> str:
@@ -103,12 +101,28 @@ def decode(line: bytes) -> Line | None:
     try:
         # json.loads takes twice the time: it looks for other encodings, and at white space.
         fate: Line = _DECODER.raw_decode(line.decode("ascii"))[0]
-        well = min(0 + fate["status"], fate["size"], fate["ms"]) >= 0
-        well = well and fate["url"].startswith("http") and fate["url"].index("/", 8) > 0
-        fate["via"], fate["ts"][:19], fate["outcome"].lower()
-    except (ValueError, TypeError, LookupError, AttributeError):
+        status, size, ms, depth = fate["status"], fate["size"], fate["ms"], fate["depth"]
+        well = min(status, size, ms, depth) >= 0 and max(status, size, ms, depth) < _MOST
+        well = well and type(status) is type(size) is type(ms) is type(depth) is int
+        url, via, detail = fate["url"], fate["via"], fate.get("detail", "")
+        well = well and url.startswith("http") and url.index("/", 8) > 0
+        text = "".join((url, "" if via is None else via, detail, fate["ts"], fate["outcome"]))
+        # Not every text has an encoding.
+        well = well and (text.isascii() or text.encode() != b"")
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return None
     return fate if well else None
+
+
+def until_of(saved: Mapping[str, Any]) -> dict[str, str]:
+    """For outcomes, the time before which all URLs with it were queued again, from a state.
+
+    Raises `ValueError`.
+    """
+    until = saved["until"]
+    if not isinstance(until, dict) or not all(isinstance(time, str) for time in until.values()):
+        raise ValueError("put_back: no times")
+    return until
 
 
 def _logs(folder: Path) -> list[Path]:
