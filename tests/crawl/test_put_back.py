@@ -140,12 +140,17 @@ def put(*path: str, value: object) -> Change:
 
 
 LIMITS = "put_back", "limits"
+NO_LIMITS: list[object] = [[], None, {}, {"own": {}}, {"blocks": []}]
+NO_NUMBERS: list[object] = [[], [1], [1, 2, 3], "x", None, -1, 1e308]
+NO_NUMBER: list[object] = ["x", None, [1]]
+NO_BLOCKS: list[object] = [None, "x", 1]
+NO_TIMES: list[object] = [None, [], 1, {"siteLimit": 5}]
 DAMAGE = [
-    *(put(*LIMITS, value=value) for value in ([], None, {}, {"own": {}}, {"blocks": []})),
-    *(put(*LIMITS, "own", value=value) for value in ([], [1], [1, 2, 3], "x", None, -1, 1e308)),
-    *(put(*LIMITS, "own", value={"limit_page_by_site": value}) for value in ("x", None, [1])),
-    *(put(*LIMITS, "blocks", value=value) for value in (None, "x", 1)),
-    *(put("put_back", "until", value=value) for value in (None, [], 1, {"siteLimit": 5})),
+    *(put(*LIMITS, value=value) for value in NO_LIMITS),
+    *(put(*LIMITS, "own", value=value) for value in NO_NUMBERS),
+    *(put(*LIMITS, "own", value={"limit_page_by_site": value}) for value in NO_NUMBER),
+    *(put(*LIMITS, "blocks", value=value) for value in NO_BLOCKS),
+    *(put("put_back", "until", value=value) for value in NO_TIMES),
     put("totals", "started", value=1e308),
     put("totals", "counts", value={}),
     put("totals", "counts", "outcomes", value=None),

@@ -261,10 +261,11 @@ def test_rotated_logs_are_read(site: Web, crawl: Worlds, packed: bool) -> None:
 
 
 #: Values that no crawl writes.
+NO_TEXTS: list[object] = [None, 1, [], "\ud800"]
 ODD: list[tuple[str, object]] = [
     *(("url", url) for url in ("a", "http://a", "mailto:x", 1, None)),
     *(("size", size) for size in ("x", -1, None, 1.5, 2**70, True)),
-    *(("detail", detail) for detail in (None, 1, [], "\ud800")),
+    *(("detail", detail) for detail in NO_TEXTS),
     *(("via", 1), ("via", []), ("via", "\ud800"), ("outcome", 1), ("ts", []), ("depth", "1")),
     *(("ts", 1), ("outcome", None), ("status", "200"), ("ms", [])),
 ]
