@@ -55,7 +55,8 @@ class Hours:
     def close_at(self, wall: float) -> float:
         """The first moment after `wall` at which requests may no longer be sent.
 
-        It may come early, but never late: between ranges that touch, and where the clock changes.
+        It may come early: between ranges that touch, and where the clock changes. If it is to
+        come within an hour that the clock leaves out, it is late, by at most that hour.
         """
         ends = {end % _DAY for _, end in self.ranges}
         return min(moment for moment in _moments(wall, ends) if moment > wall)

@@ -176,7 +176,6 @@ class Frontier:
         self._seen.step()
         self._digests.step()
         self._lifecycle.wake(now)
-        self._ip_sites.wake(self._sizes.wakes)
         if now >= self._look_at:
             self._look_at = now + _STEP_INTERVAL
             self._registry.look_around(now)

@@ -400,7 +400,17 @@ class SiteLifecycle:
             if not self._timers or self._timers[0][0] > now:
                 break
             self._wait_over(heapq.heappop(self._timers)[2], now)
+        self._wake_sleepers(now)
         self.registry.settle(now)
+
+    def _wake_sleepers(self, now: float) -> None:
+        """Continue with sites whose hours have begun, which may have been asleep for days."""
+        for site in self._ip_sites.wake(self._most_wakes):
+            if site.state is State.OPEN and now >= min(site.address_until, site.rules_until):
+                self._ip_sites.withdraw(site)
+                self._to_resolve(site, Event.STALE)
+            else:
+                self._ip_sites.enlist(site)
 
     def _go_on_admitting(self, site: NamedSite, now: float) -> None:
         if site.state is not State.OPEN or not site.waiting:

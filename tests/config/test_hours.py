@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.config.hours import ALWAYS, Hours
+from larbinpy.frontier.sites.hours import SiteHours
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -67,6 +68,17 @@ def test_a_range_in_the_hour_that_comes_twice_is_open_twice() -> None:
     hours = Hours.parse("02:15-02:45")
     assert hours.open_at(at("10-25 02:50")) == at("10-25 02:15", fold=1)
     assert hours.are_open(at("10-25 02:30", fold=1))
+
+
+@pytest.mark.parametrize("day", ["03-29", "10-25"])
+@pytest.mark.parametrize("ranges", ["22:00-02:30", "01:00-02:15,03:15-04:00", "02:10-02:50"])
+def test_sites_open_and_close_in_time_when_the_clock_changes(day: str, ranges: str) -> None:
+    hours = Hours.parse(ranges)
+    site = SiteHours(hours)
+    start = int(at(f"{day} 00:50"))
+    for wall in range(start, start + 5 * 3600, 60):
+        site.look(wall - start, wall)
+        assert site.closed is not hours.are_open(wall), datetime.fromtimestamp(wall)
 
 
 def test_several_ranges() -> None:

@@ -2,12 +2,13 @@
 
 import heapq
 from collections.abc import Callable, Iterator
-from itertools import count, islice
+from itertools import count
 from operator import itemgetter
 from typing import NamedTuple
 
 from larbinpy.frontier.addresses.ip_site import IPSite, Rotation
 from larbinpy.frontier.addresses.registry import IPSiteRegistry
+from larbinpy.frontier.sites.hours import SiteHours
 from larbinpy.frontier.sites.named_site import NamedSite
 from larbinpy.frontier.sites.settings import SiteSettings
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
@@ -114,8 +115,8 @@ class IPSites:
         self._order = count()
         self._proven, self._unproven = Schedule(), Schedule()
         self._flights: dict[int, Flight] = {}
-        # Sites whose turn came outside of their hours.
-        self._asleep: dict[NamedSite, None] = {}
+        # Sites whose turn came outside of their hours, by these; an ordered set each, never empty.
+        self._asleep: dict[SiteHours, dict[NamedSite, None]] = {}
         self._unproven_flights = 0
 
     def __repr__(self) -> str:
@@ -162,9 +163,9 @@ class IPSites:
     def add(self, site: NamedSite, url: Url, *, first: bool = False) -> None:
         """Make `url` ready to be requested; its site has an address."""
         site.make_ready(url, first=first)
-        self._enlist(site)
+        self.enlist(site)
 
-    def _enlist(self, site: NamedSite) -> None:
+    def enlist(self, site: NamedSite) -> None:
         """Put `site` in its rotation if it wants a turn."""
         if site.wants_turn and not site.enlisted:
             ip_site = self.registry.obtain(site)
@@ -190,7 +191,8 @@ class IPSites:
         return gone
 
     def _dismiss(self, site: NamedSite) -> None:
-        self._asleep.pop(site, None)
+        if self._asleep:
+            self._wake(site)
         if site.enlisted:
             ip_site = self.registry.obtain(site)
             ip_site.dismiss(site)
@@ -202,7 +204,7 @@ class IPSites:
             self._dismiss(site)
         site.use_addresses(addresses)
         site.wait_until(self.registry.rest_of(site))
-        self._enlist(site)
+        self.enlist(site)
 
     def try_next_address(self, site: NamedSite) -> None:
         """Send the next requests for `site` to its next address, if it has several."""
@@ -226,7 +228,7 @@ class IPSites:
             site = ip_site.take(unproven=self._has_share)
             if not site.settings.hours.closed:
                 return self._request(site, ip_site, now)
-            self._asleep[site] = None
+            self._asleep.setdefault(site.settings.hours, {})[site] = None
             ip_site.landed()
             self._reschedule(ip_site)
             self.registry.evict_idle(ip_site)
@@ -244,15 +246,25 @@ class IPSites:
 
     def asleep(self) -> NamedSite | None:
         """One of the sites whose turn came outside of their hours; None if there is none."""
-        return next(iter(self._asleep), None)
+        return next((next(iter(sites)) for sites in self._asleep.values()), None)
 
-    def wake(self, most: int) -> None:
-        """Enlist at most `most` of the sites whose hours have begun."""
-        if self._asleep:
-            open_now = (site for site in self._asleep if not site.settings.hours.closed)
-            for site in list(islice(open_now, most)):
-                del self._asleep[site]
-                self._enlist(site)
+    def wake(self, most: int) -> list[NamedSite]:
+        """At most `most` of the sites whose hours have begun; they must be enlisted again."""
+        woken: list[NamedSite] = []
+        for hours in [hours for hours in self._asleep if not hours.closed]:
+            sites = self._asleep[hours]
+            while sites and len(woken) < most:
+                woken.append(sites.popitem()[0])
+            if not sites:
+                del self._asleep[hours]
+        return woken
+
+    def _wake(self, site: NamedSite) -> None:
+        hours = site.settings.hours
+        sites = self._asleep.get(hours, {})
+        sites.pop(site, None)
+        if not sites:
+            self._asleep.pop(hours, None)
 
     def _next(self, now: float) -> IPSite | None:
         """The address that has been due for the longest time."""
@@ -275,7 +287,7 @@ class IPSites:
         if site.quota is not None:
             site.quota.count(page)
             # It may have waited for this request, as the last page of its limit.
-            self._enlist(site)
+            self.enlist(site)
         if asks_for_less(page.status):
             site.hold_until(now + site.pace.hold_for(page, wall))
         self._prove(site, proven=page.outcome not in UNREACHABLE)
@@ -292,7 +304,7 @@ class IPSites:
             ip_site.dismiss(site)
         site.prove(proven=proven)
         # Unless this reply was the last of its limit.
-        self._enlist(site)
+        self.enlist(site)
 
     def _hold_back(self, site: NamedSite, ip_site: IPSite, now: float) -> None:
         least = ip_site.waits.least

@@ -30,6 +30,7 @@ from tests.support.frontiers import (
     make_frontier,
     registry_of,
     reply,
+    site_in,
 )
 
 ONE = "198.51.100.1"
@@ -484,3 +485,68 @@ def test_the_clock_may_jump(night: SiteHours) -> None:
     assert not night.closed
     night.look(5002.0, noon + 1)
     assert (night.closed, round(night.opens_at)) == (True, 5002 + 36000 - 1)
+
+
+@pytest.mark.parametrize(("rules_are_old", "address_time"), [(True, DAY * 9), (False, 1800.0)])
+def test_after_its_hours_a_site_has_a_fresh_address_and_fresh_rules(
+    make: MakeWorld, night: SiteHours, rules_are_old: bool, address_time: float
+) -> None:
+    """Its URLs that were ready in the evening wait for both."""
+    by_host = {"a.test": settings(least=3600.0, hours=night)}
+    world = make(*urls("a.test", 12), by_host=by_host, address_time=address_time)
+    world.run(world.now + 4 * 3600)
+    asked = world.pages()
+    assert len(asked) == 3 and site_in(world.frontier, "http://a.test/").ready
+    night.closed = True
+    world.turn()
+    pause = 30 * 3600 if rules_are_old else 5 * 3600
+    for _ in range(pause // 600):
+        world.turn()
+        world.now += 600
+    lookups = len(world.asked)
+    world.names["a.test"] = ("192.0.2.9",)
+    world.replies["http://a.test/robots.txt"] = {"body": b"User-agent: *\nDisallow: /7\n"}
+    night.closed = False
+    world.run()
+    assert len(world.asked) > lookups
+    later = [start for start in world.starts if start.at > 5000 + pause]
+    assert {start.address for start in later} == {"192.0.2.9"}
+    assert later[0].href.endswith("robots.txt") == rules_are_old
+    forbidden = [fate.href for fate in world.fates if fate.outcome is Outcome.FORBIDDEN_ROBOTS]
+    assert forbidden == (["http://a.test/7"] if rules_are_old else [])
+    assert len(world.outcomes()) == 12
+
+
+class CountedHours(SiteHours):
+    """Counts how often it is asked whether it is closed."""
+
+    asked = 0
+
+    @property
+    def closed(self) -> bool:
+        self.asked += 1
+        return self._is_closed
+
+    @closed.setter
+    def closed(self, value: bool) -> None:
+        self._is_closed = value
+
+
+def test_sites_that_are_asleep_take_no_time(make: MakeWorld) -> None:
+    hours = CountedHours(Hours.parse("22:00-06:00"))
+    hours.closed = True
+    night = settings(hours=hours, ignore_robots=True)
+    hosts = [f"n{number}.test" for number in range(300)]
+    world = make(*(f"http://{host}/" for host in hosts), by_host=dict.fromkeys(hosts, night))
+    for _ in range(5):
+        world.turn()
+        world.now += 1
+    assert world.frontier.view.asleep() is not None
+    hours.asked = 0
+    for _ in range(10):
+        world.turn()
+        world.now += 1
+    assert hours.asked <= 20
+    hours.closed = False
+    world.run()
+    assert len(world.pages()) == 300
