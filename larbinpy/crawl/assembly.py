@@ -95,6 +95,7 @@ class Assembly:
         self._open_ports(progress, terminal)
         # From here on the state of an earlier crawl is changed.
         self._on_disk.take_up(around.clock())
+        self._check_pause()
         self.frontier.was_answered = not unanswered(self.totals.counts())
         put_back = self._put_back.run() if self._start is Start.RESUME else []
         self._on_disk.seed(seeds)
@@ -155,18 +156,18 @@ class Assembly:
             clock=clock,
         )
 
-    def _resumed(self) -> list[str]:
-        """Lines about a resumed crawl that differs from what its configuration says.
+    def _check_pause(self) -> None:
+        """Raise StateError if the crawl is paused, and nothing could end that."""
+        if self.mode.paused and not self._ports.listeners:
+            raise StateError(
+                f"{self._config.state_dir}: this crawl was paused, and no port is open to continue "
+                "it; set inputPort, and give the command resume to larbinpy console"
+            )
 
-        Raises StateError if it is paused, and nothing could end that.
-        """
+    def _resumed(self) -> list[str]:
+        """Lines about a resumed crawl that differs from what its configuration says."""
         folder, notes = self._config.state_dir, []
         if self.mode.paused:
-            if not self._ports.listeners:
-                raise StateError(
-                    f"{folder}: this crawl was paused, and no port is open to continue it; set "
-                    "inputPort, and give the command resume to larbinpy console"
-                )
             notes.append("still paused; the command resume of larbinpy console continues")
         notes += self._settings.notes
         if not self.frontier.owed:
@@ -184,7 +185,7 @@ class Assembly:
             {
                 "put_back": self._put_back,
                 "totals": self.totals,
-                "paused": SavedPause(self.mode),
+                "paused": SavedPause(self.mode, lambda: self.frontier.owed),
                 "settings": self._settings,
             },
             own_output,

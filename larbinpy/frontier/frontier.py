@@ -222,7 +222,7 @@ class Frontier:
         be tried again.
         """
         # Not tried again if a rule rejects it that came after it was taken from the store.
-        last = self._scope.rules.changed and self._scope.rejecting(page.url) is not None
+        last = self._scope.rules.were_others and self._scope.rejecting(page.url) is not None
         decided = self._lifecycle.page_done(page, now, wall, last=last)
         if decided:
             self._fetched.append(page)
@@ -300,11 +300,11 @@ class Frontier:
         counts for each URL are the rules of that time.
         """
         self._scope.apply_rules()
-        self._sweep = RuleSweep(self._lifecycle, self._scope.rejecting, self._sizes)
+        self._sweep = RuleSweep(self._lifecycle, self._scope.reject, self._sizes)
         self._join = self._join_unless_rejected
 
     def _join_unless_rejected(self, url: Url, now: float) -> None:
-        rule = self._scope.rejecting(url)
+        rule = self._scope.reject(url)
         if rule is None:
             self._lifecycle.join(url, now)
         else:

@@ -100,7 +100,7 @@ class SavedTraps(SavedValue):
 
 
 class SavedRules(SavedValue):
-    """Changes of the rules; `changed` is called after some were loaded."""
+    """Changes of the rules; `changed` is called after loading if there were any, ever."""
 
     def __init__(self, rules: LiveRules, changed: Callable[[], object]) -> None:
         self._rules = rules
@@ -111,5 +111,5 @@ class SavedRules(SavedValue):
 
     def load(self, value: dict[str, Any], now: float) -> None:
         self._rules.load(value)
-        if self._rules.changed:
+        if self._rules.were_others:
             self._changed()

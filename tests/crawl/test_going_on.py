@@ -227,6 +227,18 @@ def test_a_paused_crawl_that_nobody_could_continue_does_not_hang(
     assert saved(first) == before
 
 
+def test_a_pause_with_nothing_left_to_fetch_is_over(web: Web, crawl: Worlds) -> None:
+    """The last page was in flight when the pause came."""
+    port = free_port()
+    client = Client(crawl, port, "console", "pause", "quit")
+    web.page("a.test/0", until=client.done)
+    web.pages("a.test/new")
+    first = crawl(f"inputPort {port}", seeds=SEED)
+    assert saved(first)["paused"] is False
+    again = crawl(folder=first.folder, start=Start.RESUME, seeds=["a.test/new"])
+    assert (again.code, again.fetched) == (0, {"a.test/0", "a.test/new"})
+
+
 def test_settings_of_the_console_outlive_a_resume(chain: Web, operator: Operators) -> None:
     lines = ("waitDuration 10", "limitPage 3")
     first = operator.run(*lines, at=15, commands=("set waitduration 20",))

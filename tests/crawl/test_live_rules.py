@@ -112,3 +112,15 @@ def test_rules_outlive_a_resume(web: Web, crawl: Worlds) -> None:
     assert second.fetched >= {"a.test/x.zip", *(f"a.test/new/{n}" for n in range(30))}
     assert not any("/old/" in place for place in second.fetched)
     assert sum(outcome == "rejected" for outcome in second.outcomes.values()) == 30
+
+
+def test_a_new_rule_in_the_file_applies_to_queued_urls(web: Web, crawl: Worlds) -> None:
+    """In the next run, and in the one after it to what is queued still."""
+    web.page("a.test/", *(f"/{kind}/{n}" for n in range(30) for kind in ("old", "new")))
+    web.make = lambda place: Answer(place.encode())
+    first = crawl("limitPage 1")
+    for limit in ("limitPage 5", "reject **.zip"):
+        last = crawl("reject **/old/**", limit, folder=first.folder, start=Start.RESUME)
+    assert last.report_outcomes["rejected"] == 30
+    assert last.snapshot("rules")["reject **/old/**"] == 30
+    assert last.fetched == {"a.test/", *(f"a.test/new/{n}" for n in range(30))}

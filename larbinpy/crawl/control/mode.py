@@ -1,5 +1,6 @@
 """The mode of the engine, which commands and the end of the crawl change while it runs."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from larbinpy.exit_status import CrawlState
@@ -39,13 +40,17 @@ class Mode:
 
 
 class SavedPause(SavedValue):
-    """Whether the crawl is paused: it stays so when it is resumed from its saved state."""
+    """Whether the crawl is paused: it stays so when it is resumed from its saved state.
 
-    def __init__(self, mode: Mode) -> None:
+    If it owes no URL, there is nothing to continue. `owed` returns the number of these.
+    """
+
+    def __init__(self, mode: Mode, owed: Callable[[], int]) -> None:
         self._mode = mode
+        self._owed = owed
 
     def cut(self, now: float, *, ended: bool) -> bool:
-        return self._mode.paused
+        return self._mode.paused and self._owed() > 0
 
     def load(self, value: bool, now: float) -> None:
         self._mode.paused = bool(value)

@@ -21,6 +21,8 @@ class LiveRules:
         self._added: list[Rule] = []
         #: Texts of configured rules.
         self._dropped: list[str] = []
+        #: Whether the rules have ever changed, so that others let URLs pass that are queued.
+        self.were_others = False
 
     def __repr__(self) -> str:
         return f"<LiveRules {len(self.current)}, {len(self._added)} added>"
@@ -31,15 +33,11 @@ class LiveRules:
         kept = (rule for rule in self._configured if rule.text not in self._dropped)
         return (*self._added, *kept)
 
-    @property
-    def changed(self) -> bool:
-        """Whether they are others than the configured ones."""
-        return bool(self._added or self._dropped)
-
     def add(self, accept: bool, pattern: str) -> Rule:
         """Put a rule before all others. Raises ValueError with a reason."""
         rule = parse_rule(accept, _unquoted(pattern)).at(CONSOLE)
         self._added = [rule, *(each for each in self._added if each != rule)]
+        self.were_others = True
         return rule
 
     def drop(self, word: str) -> Rule:
@@ -49,6 +47,7 @@ class LiveRules:
             self._added = [each for each in self._added if each is not rule]
         else:
             self._dropped.append(rule.text)
+        self.were_others = True
         return rule
 
     def _find(self, word: str) -> Rule:
@@ -68,15 +67,30 @@ class LiveRules:
     # The state that is saved.
 
     def cut(self) -> dict[str, Any]:
-        """The changes, JSON-able."""
+        """The changes, and the texts of the rules in force, JSON-able."""
         added = [[rule.accept, _unquoted(rule.pattern)] for rule in self._added]
-        return {"added": added, "dropped": list(self._dropped)}
+        return {
+            "added": added,
+            "dropped": list(self._dropped),
+            "in_force": self._texts(),
+            "were_others": self.were_others,
+        }
 
     def load(self, changes: dict[str, Any]) -> None:
-        """Make the changes of `cut`. Raises ValueError, TypeError or LookupError."""
+        """Make the changes of `cut`, and find out whether the configured rules are others now.
+
+        Raises ValueError, TypeError or LookupError.
+        """
         for accept, pattern in reversed(changes["added"]):
             self.add(bool(accept), str(pattern))
         self._dropped = [str(text) for text in changes["dropped"]]
+        # States of earlier versions have the changes alone.
+        earlier = bool(self._added or self._dropped)
+        differ = changes.get("in_force", self._texts()) != self._texts()
+        self.were_others = bool(changes.get("were_others", earlier)) or differ
+
+    def _texts(self) -> list[str]:
+        return [rule.text for rule in self.current]
 
 
 def _names(rule: Rule) -> set[str]:

@@ -235,10 +235,14 @@ class Scope:
             return None
         depth = self.full_depth(url.href) - url.depth
         verdict = self._rules.decide(url.href, depth, url.hops)
-        if verdict.rule is None or verdict.may_accept:
-            return None
-        self._decided[verdict.rule.text] += 1
-        return verdict.rule
+        return None if verdict.may_accept else verdict.rule
+
+    def reject(self, url: Url) -> Rule | None:
+        """The rule of `rejecting`, which counts as decided: the URL ends with that."""
+        rule = self.rejecting(url)
+        if rule is not None:
+            self._decided[rule.text] += 1
+        return rule
 
     def at_headers(self, url: Url, media_type: str, size: int | None) -> Reason | Rule | None:
         """The verdict on a reply, if it had to wait for type or size (bytes); a Rule accepts it.

@@ -32,7 +32,7 @@ def texts(rules: LiveRules) -> list[str]:
 
 
 def test_a_new_rule_comes_first(rules: LiveRules) -> None:
-    assert not rules.changed
+    assert not rules.were_others
     rules.add(False, "**.zip")
     rules.add(True, '"**.pdf size:<1M"')
     assert texts(rules) == [
@@ -41,7 +41,7 @@ def test_a_new_rule_comes_first(rules: LiveRules) -> None:
         "reject **/old/** (larbin.conf:3)",
         "accept host:a.test (command line)",
     ]
-    assert rules.changed
+    assert rules.were_others
 
 
 def test_a_rule_that_comes_again_becomes_the_first(rules: LiveRules) -> None:
@@ -65,7 +65,7 @@ def test_a_rule_is_dropped_by_number_or_text(rules: LiveRules, word: str) -> Non
 def test_added_and_dropped_is_as_before(rules: LiveRules) -> None:
     rules.add(False, "**.zip")
     rules.drop("1")
-    assert not rules.changed and rules.current == CONFIGURED
+    assert rules.current == CONFIGURED
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_what_is_not_there_cannot_be_dropped(rules: LiveRules, word: str, reason
 def test_a_wrong_pattern_changes_nothing(rules: LiveRules) -> None:
     with pytest.raises(ValueError, match="not a regular expression"):
         rules.add(False, "/(/")
-    assert not rules.changed
+    assert not rules.were_others
 
 
 def test_changes_outlive_a_resume(rules: LiveRules) -> None:
@@ -99,6 +99,32 @@ def test_changes_outlive_a_resume(rules: LiveRules) -> None:
         "**.iso",
         "host:a.test",
     ]
+
+
+def loaded(changes: dict[str, Any], *lines: str) -> LiveRules:
+    again = LiveRules([parse_rule(False, line).at("larbin.conf:1") for line in lines])
+    again.load(changes)
+    return again
+
+
+def test_rules_that_were_ever_others_are_known() -> None:
+    """Whether in the file or by the console: URLs may be queued that the rules reject."""
+    before = loaded({"added": [], "dropped": []}, "**.zip").cut()
+    assert not loaded(before, "**.zip").were_others
+    other = loaded(before, "**.zip", "**.iso")
+    assert other.were_others
+    # The URLs on the disk were not examined yet when that run ended.
+    assert loaded(other.cut(), "**.zip", "**.iso").were_others
+    live = loaded(before, "**.zip")
+    live.add(False, "**.iso")
+    live.drop("**.iso")
+    assert live.were_others and loaded(live.cut(), "**.zip").were_others
+
+
+def test_changes_in_a_state_of_an_earlier_version() -> None:
+    assert loaded({"added": [[False, "**.iso"]], "dropped": []}).were_others
+    assert loaded({"added": [], "dropped": ["reject **.zip"]}, "**.zip").were_others
+    assert not loaded({"added": [], "dropped": []}, "**.zip").were_others
 
 
 @pytest.fixture
@@ -204,6 +230,8 @@ def test_seeds_are_exempt_and_requests_in_flight_finish(make: MakeWorld) -> None
         "http://b.test/1": Outcome.SUCCESS,
         "http://b.test/2": Outcome.REJECTED,
     }
+    # The count of a rule is of URLs that ended with it.
+    assert world.frontier.view.scope.decided_by_rule == {"reject **": 1}
 
 
 def test_a_failed_request_is_not_tried_again(make: MakeWorld) -> None:
@@ -215,6 +243,7 @@ def test_a_failed_request_is_not_tried_again(make: MakeWorld) -> None:
     change(world, "host:b.test")
     world.run()
     assert outcomes(world) == {"http://b.test/1": Outcome.ERR_50X}
+    assert world.frontier.view.scope.decided_by_rule == {"reject host:b.test": 0}
     assert sum("b.test/1" in start.href for start in world.starts) == 1
 
 
