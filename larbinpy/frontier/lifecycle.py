@@ -406,6 +406,7 @@ class SiteLifecycle:
     def _wake_sleepers(self, now: float) -> None:
         """Continue with sites whose hours have begun, which may have been asleep for days."""
         for site in self._ip_sites.wake(self._most_wakes):
+            self.rules.drop_old(site, now)
             if site.state is State.OPEN and now >= min(site.address_until, site.rules_until):
                 self._ip_sites.withdraw(site)
                 self._to_resolve(site, Event.STALE)

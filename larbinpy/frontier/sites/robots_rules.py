@@ -8,6 +8,9 @@ from larbinpy.outcome import Outcome
 from larbinpy.reason import NO_ROBOTS, brief
 from larbinpy.storage.lru import LruBudget
 
+#: Half a day (s): sites are seldom asked for longer at a stretch if they have hours.
+_SOON = 12 * 3600.0
+
 
 class RobotsRules:
     """Puts rules in force at sites and matches URLs with them.
@@ -47,6 +50,12 @@ class RobotsRules:
             self._expensive.use(site, rules.size)
         for other in self._expensive.surplus():
             other.drop_rules()
+
+    def drop_old(self, site: NamedSite, now: float) -> None:
+        """Drop rules that expire soon; used before many URLs become ready by them."""
+        if site.rules_until - now < _SOON:
+            self._expensive.discard(site)
+            site.drop_rules()
 
     def forget(self, site: NamedSite) -> None:
         """Forget `site`, which leaves memory."""

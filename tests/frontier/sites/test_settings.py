@@ -517,6 +517,23 @@ def test_after_its_hours_a_site_has_a_fresh_address_and_fresh_rules(
     assert len(world.outcomes()) == 12
 
 
+def test_a_site_with_hours_has_fresh_rules_each_night(make: MakeWorld, night: SiteHours) -> None:
+    """They would expire just after its hours have begun, when its URLs are ready by them."""
+    by_host = {"a.test": settings(least=600.0, hours=night)}
+    world = make(*urls("a.test", 60), by_host=by_host)
+    for number in range(3):
+        began = 5000 + number * DAY
+        world.now = max(began, world.now)
+        night.closed = False
+        world.run(began + 3600)
+        night.closed = True
+        for _ in range(3):
+            world.turn()
+            world.now += 600
+    robots = [start.at for start in world.starts if start.href.endswith("robots.txt")]
+    assert robots == pytest.approx([5000, 5000 + DAY, 5000 + 2 * DAY], abs=1)
+
+
 class CountedHours(SiteHours):
     """Counts how often it is asked whether it is closed."""
 
