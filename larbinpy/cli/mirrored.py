@@ -69,9 +69,14 @@ def said(account: Account, log: Path, *, purge: bool) -> Iterator[str]:
     kept = account.refusal if purge and not counts["gone"] else ""
     if counts["changed"] or counts["unchanged"] or counts["gone"]:
         kinds = (f"{counts[kind]} {kind}" for kind in ("new", "changed", "unchanged"))
-        yield f"{', '.join(kinds)}, {_gone(counts, account.refusal, purge=purge)}"
+        gone = _gone(counts, account.refusal, purge=purge, spared=bool(account.spared(1)))
+        yield f"{', '.join(kinds)}, {gone}"
     if kept:
         yield printable(f"nothing was purged: {kept}")
+    spared = account.spared(_SHOWN + 1)
+    yield from (printable(f"  kept {path}: {why}") for path, why in spared[:_SHOWN])
+    if len(spared) > _SHOWN:
+        yield "  and more"
     if counts["failed"]:
         yield f"{counts['failed']} could not be fetched:"
         failures = account.failures(_SHOWN)
@@ -82,7 +87,7 @@ def said(account: Account, log: Path, *, purge: bool) -> Iterator[str]:
         yield from filter(None, dict.fromkeys(cure(each.outcome, each.detail) for each in failures))
 
 
-def _gone(counts: dict[str, int], refusal: str, *, purge: bool) -> str:
+def _gone(counts: dict[str, int], refusal: str, *, purge: bool, spared: bool) -> str:
     gone, purged = counts["gone"], counts["purged"]
     if not gone:
         return "0 gone"
@@ -92,7 +97,9 @@ def _gone(counts: dict[str, int], refusal: str, *, purge: bool) -> str:
         return f"{gone} gone and kept: {printable(refusal)}"
     if purged == gone:
         return f"{gone} gone and removed"
-    return f"{gone} gone, {purged} of them removed; hosts of which nothing came keep theirs"
+    lost = "hosts of which nothing came keep theirs"
+    why = "these files were kept:" if spared else lost
+    return f"{gone} gone, {purged} of them removed; {why}"
 
 
 def _in_words(failure: Failure) -> str:
@@ -112,6 +119,7 @@ def listed(account: Account) -> dict[str, object]:
     return {
         **account.counts(),
         "not_purged": account.refusal,
+        "kept_files": [{"file": path, "reason": why} for path, why in account.spared(_LISTED)],
         "urls": {name: account.urls(*kinds, most=_LISTED) for name, kinds in _LISTS.items()},
         "failures": [
             {

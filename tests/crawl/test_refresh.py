@@ -1,5 +1,7 @@
 """Refreshes of a mirror: what they count as new, changed and gone, and what --purge removes."""
 
+import errno
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -328,7 +330,7 @@ def test_a_kill_while_purging_leaves_files_and_catalog_in_agreement(
     root = first.folder / "out"
     purge = Tree.purge
 
-    def killed(tree: Tree, paths: Iterable[str]) -> None:
+    def killed(tree: Tree, paths: Iterable[str]) -> dict[str, str]:
         """Killed when some of the files are removed, or all of them."""
         files = [*paths]
         if files:
@@ -338,6 +340,7 @@ def test_a_kill_while_purging_leaves_files_and_catalog_in_agreement(
                 for (path,) in base.execute("SELECT path FROM page"):
                     assert (root / path).exists()
             raise Killed
+        return {}
 
     with monkeypatch.context() as patch, pytest.raises(Killed):
         patch.setattr(Tree, "purge", killed)
@@ -348,6 +351,65 @@ def test_a_kill_while_purging_leaves_files_and_catalog_in_agreement(
     left = {path.name for path in root.iterdir() if path.name[0] != "."}
     assert left == {f"a.test:{web.port}", "index.html"}
     assert not (root / f"a.test:{web.port}/deep").exists()
+
+
+def spared(world: World) -> dict[str, str]:
+    with account(world) as found:
+        return {path.replace(f":{world.web.port}", ""): why for path, why in found.spared(9)}
+
+
+@pytest.mark.parametrize("name", ["b.html", "i.gif"])
+@pytest.mark.parametrize("text", ["mine", "GIM"])  # also of the same size
+def test_a_file_of_the_users_own_in_the_place_of_a_page_stays(
+    web: Web, crawl: Worlds, first: World, name: str, text: str
+) -> None:
+    (file := first.folder / f"out/a.test:{web.port}" / name).write_text(text)
+    web.page("a.test/", "/d/")
+    second = refresh(crawl, first, PURGE)
+    assert file.read_text() == text
+    assert files(second) == {"a.test/index.html", "a.test/d/index.html", f"a.test/{name}"}
+    assert spared(second) == {f"a.test/{name}": "it is not as larbinpy wrote it"}
+    assert counts(second)["gone"] - 1 == counts(second)["purged"] == 4
+    # It is no page of the mirror any more.
+    third = refresh(crawl, first, PURGE)
+    assert (file.read_text(), spared(third), counts(third)["gone"]) == (text, {}, 0)
+
+
+def test_a_page_that_an_earlier_version_wrote_is_removed_by_the_next_refresh(
+    web: Web, crawl: Worlds, first: World
+) -> None:
+    """The catalog does not know what that version wrote with other links."""
+    with closing(sqlite3.connect(first.folder / "out" / NAME)) as base:
+        base.execute("DROP TABLE written")
+    web.page("a.test/", "/b", "/d/")
+    second = refresh(crawl, first, PURGE)
+    assert files(second) == PAGES
+    assert [*spared(second)] == ["a.test/a.html"]
+    assert files(refresh(crawl, first, PURGE)) == PAGES - {"a.test/a.html"}
+
+
+@pytest.mark.parametrize("name", ["b.html", "i.gif"])
+def test_a_file_that_cannot_be_removed_is_no_obstacle(
+    web: Web, crawl: Worlds, first: World, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def refused(file: str, *, dir_fd: int | None = None) -> None:
+        if file == name:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), file)
+        unlink(file, dir_fd=dir_fd)
+
+    unlink = os.unlink
+    web.page("a.test/", "/d/")
+    left = {"a.test/index.html", "a.test/d/index.html"}
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "unlink", refused)
+        for gone in (5, 0):
+            second = refresh(crawl, first, PURGE)
+            assert files(second) == {*left, f"a.test/{name}"}
+            assert spared(second) == {f"a.test/{name}": "Permission denied"}
+            assert counts(second)["gone"] == gone
+            assert counts(second)["purged"] == max(gone - 1, 0)
+        assert refresh(crawl, first, BROWSE).code == 0
+    assert files(refresh(crawl, first, PURGE)) == left
 
 
 def test_a_file_that_was_replaced_by_something_else_is_left(

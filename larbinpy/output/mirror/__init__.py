@@ -11,5 +11,6 @@ With rewriteLinks a mirror browses offline:
 ``naming``     which of its possible names a URL gets
 ``tree``       the files, by their paths
 ``originals``  rewritten pages as received, compressed
+``gone``       which pages of a refreshed mirror are gone; ``removal`` removes their files
 ``relinking``  rewrites the links when the crawl ends; ``links`` makes relative references
 """

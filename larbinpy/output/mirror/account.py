@@ -24,6 +24,7 @@ CREATE TABLE IF NOT EXISTS start (
 CREATE TABLE IF NOT EXISTS unasked (
     id INTEGER PRIMARY KEY, url TEXT NOT NULL UNIQUE, state TEXT NOT NULL DEFAULT 'unlinked');
 CREATE INDEX IF NOT EXISTS unasked_by_state ON unasked (state);
+CREATE TABLE IF NOT EXISTS spared (path TEXT PRIMARY KEY, why TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS lost (host TEXT PRIMARY KEY) WITHOUT ROWID;
 """
 #: Statuses that say that there is no such page (any more).
@@ -86,6 +87,7 @@ class Account:
     def begin(self) -> None:
         """Begin the account of a new refresh."""
         self._base.write("DELETE FROM fate")
+        self._base.write("DELETE FROM spared")
         self._base.write("UPDATE start SET known = 1")
         self.refuse("")
 
@@ -130,6 +132,14 @@ class Account:
     def refuse(self, reason: str) -> None:
         """Note why no page is removed; "" for no reason."""
         self._base.note_fact(_REFUSAL, reason)
+
+    def note_purged(self, url: str, *, purged: bool) -> None:
+        """Note whether the page `url`, which is gone, was removed."""
+        self._base.write("UPDATE fate SET purged = ? WHERE url = ?", purged, url)
+
+    def spare(self, path: str, why: str) -> None:
+        """Note that the file `path`, of a page that is gone, was not removed, and why."""
+        self._base.write("INSERT OR REPLACE INTO spared VALUES (?, ?)", path, why)
 
     # At its end.
 
@@ -179,6 +189,11 @@ class Account:
             Failure(url, outcome, status, tries, via, detail, had=bool(had), purged=bool(purged))
             for url, outcome, status, tries, via, detail, had, purged in rows
         ]
+
+    def spared(self, most: int) -> list[tuple[str, str]]:
+        """At most `most` files of pages that are gone that were not removed, and why."""
+        rows = self._base.rows("SELECT path, why FROM spared ORDER BY path LIMIT ?", most)
+        return [(path, why) for path, why in rows]
 
     def lost_hosts(self, *, most: int) -> list[str]:
         """At most `most` hosts from which pages need a file to be displayed and none came.

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from larbinpy.errors import UserError
 from larbinpy.outcome import Outcome, Trait
 from larbinpy.output.mirror.account import FETCHED, GONE, Kind
-from larbinpy.output.mirror.catalog import Catalog, Entry
+from larbinpy.output.mirror.catalog import Catalog, Entry, digest_of
 from larbinpy.output.mirror.front_page import FrontPage
 from larbinpy.output.mirror.gone import BEGINNING, Gone
 from larbinpy.output.mirror.naming import Names
@@ -25,7 +25,7 @@ from larbinpy.output.mirror.relinking import Relinking
 from larbinpy.page import Page
 from larbinpy.parse import Form, form_of, may_link
 from larbinpy.storage.files import LineFile, open_folder
-from larbinpy.url import Url, hash64
+from larbinpy.url import Url
 
 _LOCK = ".larbinpy-names"
 #: Headers that describe the page or contain links. For a 304, those of the stored page are used.
@@ -185,7 +185,7 @@ class BrowsableMirror:
             self._names.allotted(url, "text/html" if form is Form.HTML else page.type),
             [(n, v) for n, v in page.headers if n in _LASTING and _is_safe(v)],
             page.charset,
-            _digest(page.body),
+            digest_of(page.body),
             form and form.value,
             len(page.body),
         )
@@ -260,7 +260,7 @@ class BrowsableMirror:
             return b""
         else:
             body = self._tree.read(entry.path, entry.size)
-        return body if body is not None and _digest(body) == entry.digest else None
+        return body if body is not None and digest_of(body) == entry.digest else None
 
     def _is_not_read(self, entry: Entry) -> bool:
         if self._settings.whole or entry.size <= _LARGE:
@@ -268,10 +268,6 @@ class BrowsableMirror:
         page = Page(Url(entry.url, 0), Outcome.SUCCESS, 200, entry.headers)
         page.body = self._tree.read(entry.path, BEGINNING) or b""
         return not may_link(page)
-
-
-def _digest(body: bytes) -> bytes:
-    return hash64(body).to_bytes(8, "little")
 
 
 def _is_safe(value: str) -> bool:

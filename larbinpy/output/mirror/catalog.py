@@ -8,7 +8,7 @@ as for every output. SQLite's page cache bounds the memory, however large the mi
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -19,6 +19,7 @@ from larbinpy.output.mirror.account import Account
 from larbinpy.output.mirror.database import Database
 from larbinpy.output.mirror.paths import Spelling
 from larbinpy.parse import Form
+from larbinpy.url import hash64
 
 NAME = ".larbinpy-catalog"
 _SCHEMA = """
@@ -28,6 +29,8 @@ CREATE TABLE IF NOT EXISTS page (
 CREATE TABLE IF NOT EXISTS moved (url TEXT PRIMARY KEY, target TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS leaving (old TEXT PRIMARY KEY, new TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS purged (path TEXT PRIMARY KEY, url TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS written (
+    url TEXT PRIMARY KEY, digest BLOB NOT NULL, size INTEGER NOT NULL) WITHOUT ROWID;
 """
 _COLUMNS = "url, path, headers, charset, digest, form, size"
 #: The fact that keeps the spelling of names.
@@ -209,17 +212,35 @@ class Catalog:
         """Return the pairs noted by `leave` and not yet by `left`."""
         return [(old, new) for old, new in self.base.rows("SELECT old, new FROM leaving")]
 
-    def purge(self, url: str, path: str) -> None:
-        """Forget the page `url`; note that its file `path` will be removed."""
-        self.base.write("DELETE FROM page WHERE url = ?", url)
-        self.base.write("INSERT OR REPLACE INTO purged VALUES (?, ?)", path, url)
+    def is_shared(self, path: str, url: str) -> bool:
+        """Whether a page other than `url` has a path that differs from `path` in case at most."""
+        command = "SELECT 1 FROM page WHERE path = ? COLLATE NOCASE AND url != ?"
+        return self.base.first(command, path, url) is not None
 
-    def purged(self) -> None:
-        """Note that the files noted by `purge` are removed."""
-        self.base.write("DELETE FROM purged")
+    def note_written(self, url: str, body: bytes) -> None:
+        """Note that the file of the page `url` was written with other links, as `body`."""
+        digest, size = digest_of(body), len(body)
+        if self.written(url) != (digest, size):
+            self.base.write("INSERT OR REPLACE INTO written VALUES (?, ?, ?)", url, digest, size)
+
+    def written(self, url: str) -> tuple[bytes, int] | None:
+        """Return digest and size that `note_written` noted last for the page `url`."""
+        row = self.base.first("SELECT digest, size FROM written WHERE url = ?", url)
+        return None if row is None else (row[0], row[1])
+
+    def purge(self, url: str, paths: Iterable[str]) -> None:
+        """Forget the page `url`; note that the files `paths` will be removed."""
+        self.base.write("DELETE FROM page WHERE url = ?", url)
+        self.base.write("DELETE FROM written WHERE url = ?", url)
+        for path in paths:
+            self.base.write("INSERT OR REPLACE INTO purged VALUES (?, ?)", path, url)
+
+    def purged(self, path: str) -> None:
+        """Note that the file `path`, noted by `purge`, is removed."""
+        self.base.write("DELETE FROM purged WHERE path = ?", path)
 
     def purging(self) -> list[tuple[str, str]]:
-        """Return the paths noted by `purge` since the last `purged`, and their URLs."""
+        """Return the paths noted by `purge` and not yet by `purged`, and their URLs."""
         return [(path, url) for path, url in self.base.rows("SELECT path, url FROM purged")]
 
     def pages(self, *, linking: bool = True) -> Iterator[Entry]:
@@ -238,6 +259,10 @@ class Catalog:
             self.base.close()
         if is_empty:
             self.base.remove()
+
+
+def digest_of(body: bytes) -> bytes:
+    return hash64(body).to_bytes(8, "little")
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:

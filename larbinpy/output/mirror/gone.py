@@ -4,9 +4,6 @@ A page is gone if the server says so (404 or 410), or if it was not asked for an
 still there links to it. The second kind is known only after a complete crawl, and from the pages
 themselves: a page that failed keeps its old copy, and with it all that this links to. So does a
 link that was left out because of new settings.
-
-A page is removed from the catalog first, which notes the file; then the file is removed. After a
-kill the next start removes the files that are noted.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,8 +13,8 @@ from larbinpy.outcome import Outcome
 from larbinpy.output.mirror.account import FETCHED, Kind
 from larbinpy.output.mirror.catalog import Catalog, Entry
 from larbinpy.output.mirror.database import Database
-from larbinpy.output.mirror.originals import Originals, original
-from larbinpy.output.mirror.paths import original_beside
+from larbinpy.output.mirror.originals import Originals
+from larbinpy.output.mirror.removal import Removal
 from larbinpy.output.mirror.tree import Tree
 from larbinpy.page import Page
 from larbinpy.parse import may_link, read
@@ -48,7 +45,7 @@ class Gone:
         self._unasked = Unasked(catalog.base)
         #: A page whose links could not be read.
         self._unread = ""
-        self._clear_away()
+        self._removal = Removal(catalog, tree)
 
     def __repr__(self) -> str:
         return f"<Gone {'purging' if self._purge else 'counting'}>"
@@ -143,28 +140,19 @@ class Gone:
         return ""
 
     def _remove(self) -> Iterator[None]:
-        for pairs in self._unasked.batches_to_go(_REMOVED):
+        self._removal.clear_away(self._catalog.purging())
+        yield
+        for pages in self._unasked.batches_to_go(_REMOVED):
             self._catalog.note_change()
-            for url, path in pairs:
-                self._catalog.purge(url, path)
-                self._unasked.went(url)
+            files = []
+            for url in pages:
+                files += self._removal.forget(url)
+                yield
             # Commit first: after a kill the catalog must not name a file that is gone.
             self._catalog.commit()
             yield
-            self._clear_away()
+            self._removal.clear_away(files)
             yield
-
-    def _clear_away(self) -> None:
-        """Remove the files that the catalog notes as purged."""
-        files = []
-        for path, url in self._catalog.purging():
-            if self._catalog.at(path) is None:
-                files += [path, original_beside(path)]
-            if self._catalog.get(url) is None:
-                files.append(original(url))
-        self._tree.purge(files)
-        self._catalog.purged()
-        self._catalog.commit()
 
 
 class Unasked:
@@ -237,19 +225,15 @@ class Unasked:
         going, pages = (0 if row is None else int(row[0]) for row in counts)
         return going, pages
 
-    def batches_to_go(self, size: int) -> Iterator[list[tuple[str, str]]]:
-        """Yield URLs and paths of the pages that are to be removed, after a call of `going`."""
+    def batches_to_go(self, size: int) -> Iterator[list[str]]:
+        """Yield the URLs of the pages that are to be removed, after a call of `going`."""
         last = 0
         while rows := self._base.rows(
-            f"SELECT fate.id, url, path FROM fate JOIN page USING (url) WHERE {_GOING}"
+            f"SELECT fate.id, url FROM fate JOIN page USING (url) WHERE {_GOING}"
             f" AND fate.id > {last} ORDER BY fate.id LIMIT {size}"
         ):
-            yield [(url, path) for _, url, path in rows]
+            yield [url for _, url in rows]
             last = rows[-1][0]
-
-    def went(self, url: str) -> None:
-        """Note that the page `url` is removed."""
-        self._base.write("UPDATE fate SET purged = 1 WHERE url = ?", url)
 
 
 _GOING = "kind IN ('gone', 'unlinked') AND host NOT IN (SELECT host FROM lost)"

@@ -66,3 +66,4 @@ class Relinking:
         if self._tree.read(entry.path, len(body) + 1) != body:
             self._tree.write(entry.path, body, entry.modified)
             self.rewritten += 1
+        self._catalog.note_written(entry.url, body)

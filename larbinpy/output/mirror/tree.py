@@ -84,18 +84,31 @@ class Tree:
         with suppress(OSError), self._parent(path) as (folder, name):
             discard(name, folder=folder)
 
-    def purge(self, paths: Iterable[str]) -> None:
-        """Remove the files `paths`, and folders that this empties; what is no file stays."""
-        folders = set()
+    def purge(self, paths: Iterable[str]) -> dict[str, str]:
+        """Remove the files `paths`, and folders that this empties; what is no file stays.
+
+        Returns the files that could not be removed, and why.
+        """
+        folders, kept = set(), {}
         for path in paths:
-            if self.size(path) is not None:
-                with self._parent(path) as (folder, name):
-                    os.unlink(name, dir_fd=folder)
+            try:
+                if self.size(path) is not None:
+                    with self._parent(path) as (folder, name):
+                        os.unlink(name, dir_fd=folder)
+            except OSError as error:
+                kept[path] = error.strerror or str(error)
             folders.add(path.rpartition("/")[0])
         # Some file systems read a whole folder to find it is not empty: each is tried once.
         while folders:
             emptied = {folder for folder in folders if folder and self._remove_folder(folder)}
             folders = {folder.rpartition("/")[0] for folder in emptied}
+        return kept
+
+    def ignores_case(self, path: str) -> bool:
+        """Whether the disk finds the file `path` by its name in other case, too."""
+        other = "".join(char.swapcase() if char.isascii() else char for char in path)
+        here, there = self._stat(path), self._stat(other)
+        return other != path and None not in (here, there) and here == there
 
     def _remove_folder(self, path: str) -> bool:
         """Remove a folder if it is empty; return whether it was."""
