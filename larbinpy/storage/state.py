@@ -83,9 +83,6 @@ class SavedPart(Resumable, Protocol):
 class SavedValue(Protocol):
     """A part of the state that is stored in the manifest and has no file."""
 
-    #: Whether states of earlier versions lack it.
-    optional: bool = False
-
     def cut(self, now: float, *, ended: bool) -> Any:
         """The value, JSON-able, or a generator that returns it.
 

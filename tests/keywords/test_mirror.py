@@ -14,7 +14,7 @@ from larbinpy.storage.state import State, StateError
 from larbinpy.storage.store import owed_urls
 from tests.support.keywords import effect_of
 from tests.support.smallweb import Answer, Web
-from tests.support.smallworld import World, Worlds
+from tests.support.smallworld import Client, World, Worlds, free_port
 
 pytest_plugins = ["tests.support.smallcrawls"]
 pytestmark = pytest.mark.slow
@@ -74,6 +74,19 @@ def test_links_with_dropped_parameters_lead_to_the_files(web: Web, crawl: Worlds
         "a.test/y.html": [],
         "a.test/new.html": [],
     }
+
+
+def test_parameters_that_the_console_drops_are_dropped_in_the_mirror(
+    web: Web, crawl: Worlds
+) -> None:
+    port = free_port()
+    console = Client(crawl, port, "console", "set dropParameters sort", "quit")
+    web.put("a.test/robots.txt", Answer(status=404, until=console.done))
+    web.page("a.test/", "/x?sort=up")
+    web.page("a.test/x", "/x?sort=down", "/?sort=up")
+    found = mirrored(crawl(BROWSE, f"inputPort {port}"))
+    assert 'href="x.html"' in found["a.test/index.html"]
+    assert re.findall('href="([^"]*)"', found["a.test/x.html"]) == ["x.html", "index.html"]
 
 
 @effect_of("keepOriginals")

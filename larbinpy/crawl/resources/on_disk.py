@@ -1,7 +1,8 @@
 """The disk side of a crawl: its outputs, its log, and its state with the checkpoints."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -14,7 +15,7 @@ from larbinpy.crawl.sites.logins import Logins
 from larbinpy.fetch.cookies import NoJar
 from larbinpy.fetch.saved_cookies import SavedCookies
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.scope.folding import Folding
+from larbinpy.frontier.view import FrontierView
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
 from larbinpy.observe.totals import unanswered
@@ -71,7 +72,9 @@ class OnDisk:
         self._start = start
         self._frontier = frontier
         self._logins = logins
-        self.output = open_outputs(config, own_output, wall, tuning.warc_file_size)
+        self.output = open_outputs(
+            config, own_output, wall, tuning.warc_file_size, partial(_fold, frontier.view)
+        )
         closing.callback(self.output.close)
         folder = Path(config.state_dir)
         self.log = CrawlLog(folder / "crawl.jsonl")
@@ -204,7 +207,19 @@ def _close_after_all(journal: Journal | NoLinkRecord) -> None:
         journal.close()
 
 
-def open_outputs(config: Config, own: Output | None, wall: Clock, warc_file_size: int) -> Outputs:
+def _fold(view: FrontierView, href: str) -> str:
+    """The URL that a link to `href` counts as now: the console may set dropParameters."""
+    fold = view.fold
+    return href if fold is None else fold(href)
+
+
+def open_outputs(
+    config: Config,
+    own: Output | None,
+    wall: Clock,
+    warc_file_size: int,
+    fold: Callable[[str], str],
+) -> Outputs:
     """The plugs of outputMode, and `own`, the plug of the calling program."""
     more = {} if own is None else {"own": own}
     # An archive holds all pages of its crawl, even those that an earlier crawl has stored.
@@ -217,7 +232,7 @@ def open_outputs(config: Config, own: Output | None, wall: Clock, warc_file_size
         conditional=conditional,
         whole=whole,
         purge=config.purge,
-        fold=Folding(config.drop_parameters).fold,
+        fold=fold,
     )
     return open_output(
         config.output_mode,
