@@ -114,13 +114,15 @@ class LinkRecord(Journal):
     """
 
     def __init__(self, path: Path, *, discard: bool = False) -> None:
-        file = AppendFile(path)
+        file = AppendFile(path, follow=False)
         super().__init__(file)
         try:
-            if file.size < _HEADER:
+            header = file.read(_HEADER, 0)
+            # A kill has torn it.
+            if len(header) < _HEADER and _MAGIC.startswith(header[: len(_MAGIC)]):
                 self.clear()
             else:
-                self._open(file.read(_HEADER, 0), discard)
+                self._open(header, discard)
         except BaseException:
             file.close()
             raise

@@ -203,13 +203,15 @@ def _path_in(folder: int, name: str) -> str:
 class AppendFile:
     """A file to which complete pieces are appended, by one writer at a time.
 
-    Opening takes an flock: a second writer gets `BlockingIOError`. With a `folder` descriptor
-    symbolic links are not followed.
+    Opening takes an flock: a second writer gets `BlockingIOError`. With a `folder` descriptor,
+    or without `follow`, symbolic links are not followed.
     """
 
-    def __init__(self, name: str | os.PathLike[str], *, folder: int | None = None) -> None:
+    def __init__(
+        self, name: str | os.PathLike[str], *, folder: int | None = None, follow: bool = True
+    ) -> None:
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
-        if folder is not None:
+        if folder is not None or not follow:
             flags |= os.O_NOFOLLOW
         self.name = os.fspath(name)
         self._fd = os.open(name, flags, 0o666, dir_fd=folder)

@@ -100,7 +100,7 @@ def test_a_record_is_continued_with_its_own_hash(path: Path) -> None:
         assert read(path) == PAGES
 
 
-@pytest.mark.parametrize("foreign", [b"x" * 40, b"larbinpy links\nz" + bytes(16)])
+@pytest.mark.parametrize("foreign", [b"x" * 40, b"larbinpy links\nz" + bytes(16), b"my notes"])
 def test_another_file_is_refused_and_kept(path: Path, foreign: bytes) -> None:
     path.write_bytes(foreign)
     for opening in (LinkRecord, LinkReader):
@@ -119,8 +119,18 @@ def test_another_file_that_is_discarded_is_written_anew(path: Path) -> None:
     assert read(path) == PAGES
 
 
-def test_a_torn_header_is_written_anew(path: Path) -> None:
-    path.write_bytes(b"larbinpy lin")
+def test_a_symbolic_link_is_not_followed(path: Path) -> None:
+    other = path.with_name("other")
+    other.write_bytes(b"")
+    path.symlink_to(other)
+    with pytest.raises(OSError, match="symbolic links"):
+        LinkRecord(path)
+    assert other.read_bytes() == b""
+
+
+@pytest.mark.parametrize("left", [b"", b"larbinpy lin", b"larbinpy links\n" + FOLD + b"key"])
+def test_a_torn_header_is_written_anew(path: Path, left: bytes) -> None:
+    path.write_bytes(left)
     record = LinkRecord(path)
     write(record)
     record.close()
