@@ -123,12 +123,26 @@ def typed(text: str) -> str | None:
 
 #: Stands for what is not shown.
 MASK = "***"
+#: Part of the names of headers whose values are neither shown nor kept.
+SECRET_HEADER = re.compile("auth|cookie|token|key|secret|session|passw", re.IGNORECASE)
 _USERINFO = re.compile(r"(?<=//)[^/?#\s]*(?=@)")
 
 
 def masked(text: str) -> str:
     """`text` without the user names and passwords of the URLs in it."""
     return _USERINFO.sub(MASK, text)
+
+
+_SCHEME = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//|https?:", re.ASCII | re.IGNORECASE)
+
+
+def masked_typed(text: str) -> str:
+    """`text` as it was typed, for messages: if it is no URL, without all that may be a login."""
+    text = text.strip()
+    if "@" not in text or typed(text) is not None:
+        return masked(text)
+    scheme = _SCHEME.match(text)
+    return (scheme[0] if scheme else "") + MASK + text[text.rindex("@") :]
 
 
 def login_of(text: str) -> str:
@@ -189,7 +203,7 @@ def _reason(text: str) -> str:
     if mistyped and (close := get_close_matches(mistyped[1].lower(), _DEFAULT_PORTS)):
         meant = f"{close[0]}://{mistyped[2]}"
         if resolve(meant) is not None:
-            return f"did you mean {meant[:80]}?"
+            return f"did you mean {masked(meant)[:80]}?"
     if not _WEB(text) and "://" not in text and resolve(f"http://{text}") is not None:
         return "http:// is missing if it is a host"
     return "http or https"

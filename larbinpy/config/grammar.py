@@ -20,7 +20,7 @@ from larbinpy.config.host_pattern import HostPattern
 from larbinpy.config.kinds import NONE, SWITCH_WORDS, Setting
 from larbinpy.config.site_block import SITE, SiteBlock, SiteValue
 from larbinpy.errors import UserError
-from larbinpy.url import masked
+from larbinpy.url import masked_typed
 
 Table = Mapping[str, Setting]
 
@@ -302,7 +302,7 @@ def read_value(text: str, row: Setting, source: str = "") -> Any:
     while row.kind.closed and words and words[-1].lower() == "end":
         words.pop()
     if not words or len(words) % size or (len(words) > size and not row.many):
-        raise ValueError(f"{masked(text)[:60]!r} is not of the form {row.kind.usage}")
+        raise ValueError(f"{masked_typed(text)[:60]!r} is not of the form {row.kind.usage}")
     for start in range(0, len(words), size):
         _store(values, row, words[start : start + size], source)
     return _each_once(values[row.attribute], row) if row.many else values[row.attribute]
@@ -350,7 +350,7 @@ def unknown(word: str, table: Table) -> str:
     """The message for an unknown keyword, with the nearest known one if one is near."""
     near = nearest(word, table)
     hint = f"the nearest known one is {near.keyword}" if near else "larbinpy check-config has all"
-    return f"unknown keyword {masked(word)[:60]!r}; {hint}"
+    return f"unknown keyword {masked_typed(word)[:60]!r}; {hint}"
 
 
 def nearest(word: str, table: Table) -> Setting | None:

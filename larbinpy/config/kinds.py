@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from larbinpy.config.host_pattern import host_name
 from larbinpy.config.hours import Hours
-from larbinpy.url import fault, masked, typed
+from larbinpy.url import fault, masked_typed, typed
 
 T = TypeVar("T")
 
@@ -306,7 +306,7 @@ def _modes(text: str) -> tuple[str, ...]:
 def _url(text: str) -> str:
     url = typed(text)
     if url is None:
-        raise ValueError(f"{masked(text)[:80]!r} is {fault(text)}")
+        raise ValueError(f"{masked_typed(text)[:80]!r} is {fault(text)}")
     return url
 
 

@@ -11,7 +11,16 @@ from urllib.parse import unquote
 
 from larbinpy.config.host_pattern import HostPattern, host_name
 from larbinpy.config.kinds import ValueKind, header_text, ip, port_number, quote, readable_file
-from larbinpy.url import MASK, fault, has_control, login_of, masked, typed
+from larbinpy.url import (
+    MASK,
+    SECRET_HEADER,
+    fault,
+    has_control,
+    login_of,
+    masked,
+    masked_typed,
+    typed,
+)
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
 #: Headers that frame a message, belong to one connection, or that the crawler decides.
@@ -35,8 +44,6 @@ _OWN_HEADERS = {
     "from": "write From instead",
     "accept-language": "write acceptLanguage instead",
 }
-#: Names of headers whose values are not shown.
-_SECRET_HEADER = re.compile("auth|cookie|token|key|secret|session|passw", re.IGNORECASE)
 _SCHEMES = ("http", "https", "socks5", "socks5h")
 _CERTIFICATE = b"-----BEGIN CERTIFICATE-----"
 _KEY = re.compile(rb"-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----")
@@ -62,10 +69,17 @@ class Proxy(NamedTuple):
 
 def _header_line(text: str) -> str:
     """``Name: value``, in that spelling."""
-    name, colon, value = header_text(text).partition(":")
-    name, value = name.strip(), value.strip()
+    name, colon, value = text.partition(":")
+    name = name.strip()
     if not colon or not _TOKEN.fullmatch(name):
-        raise ValueError(f'{_show_header(text)[:60]!r} is not of the form "Name: value"')
+        # It may hold a secret.
+        raise ValueError(f'{MASK!r} is not of the form "Name: value"')
+    try:
+        value = header_text(value).strip()
+    except ValueError as error:
+        # The error quotes it.
+        reason = str(error).replace(repr(value[:40]), "the value")
+        raise ValueError(f"{name}: {reason}") from None
     if not value:
         raise ValueError(f"{name} has no value")
     why = _OWN_HEADERS.get(name.lower())
@@ -76,18 +90,19 @@ def _header_line(text: str) -> str:
 
 def _show_header(line: str) -> str:
     name = line.partition(":")[0]
-    return f"{name}: {MASK}" if _SECRET_HEADER.search(name) else line
+    return f"{name}: {MASK}" if SECRET_HEADER.search(name) else line
 
 
 def _proxy(name: str, port: str) -> Proxy:
-    scheme, separator, rest = name.rpartition("://")
-    scheme = scheme.lower() if separator else "http"
+    scheme, separator, rest = name.partition("://")
+    scheme, rest = (scheme.lower(), rest) if separator else ("http", name)
     if scheme not in _SCHEMES:
-        raise ValueError(f"{scheme[:20]!r} is not one of {', '.join(_SCHEMES)}")
+        shown = scheme[:20] if scheme.isalnum() else MASK
+        raise ValueError(f"{shown!r} is not one of {', '.join(_SCHEMES)}")
     login, _, host = rest.rpartition("@")
     known = host_name(host.removesuffix("/"))
     if known is None:
-        raise ValueError(f"{masked(name)[:80]!r} is not a host name")
+        raise ValueError(f"{masked_typed(name)[:80]!r} is not a host name")
     login = unquote(login)
     if has_control(login):
         raise ValueError("the user name or password has a control character")
@@ -117,7 +132,7 @@ def _seed(text: str) -> str:
     """A URL to start from; its user name and password are kept."""
     url = typed(text)
     if url is None:
-        raise ValueError(f"{masked(text)[:80]!r} is {fault(text)}")
+        raise ValueError(f"{masked_typed(text)[:80]!r} is {fault(text)}")
     login = login_of(text)
     return url.replace("://", f"://{login}@", 1) if login else url
 

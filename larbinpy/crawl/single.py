@@ -21,7 +21,7 @@ from larbinpy.outcome import READABLE, Outcome
 from larbinpy.page import Page
 from larbinpy.parse import read
 from larbinpy.parse.link import urls
-from larbinpy.url import Url, masked, site_of, typed
+from larbinpy.url import Url, masked_typed, site_of, typed
 
 
 def fetch_one(text: str, config: Config) -> dict[str, object]:
@@ -33,7 +33,7 @@ def fetch_one(text: str, config: Config) -> dict[str, object]:
     """
     href = typed(text)
     if href is None:
-        return describe(Page(Url(masked(text), 0), Outcome.BAD_URL))
+        return describe(Page(Url(masked_typed(text), 0), Outcome.BAD_URL))
     logins = Logins(Path(config.state_dir))
     logins.learn(text)
     sites = SiteConfigs(config)

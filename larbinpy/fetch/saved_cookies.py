@@ -85,7 +85,10 @@ class SavedCookies(SavedPart):
 
     def _discard(self, kept: str) -> None:
         for path in self._folder.glob("cookies.*.txt"):
-            if path.name != kept:
+            number = path.name.split(".")[1]
+            # Other files with a similar name are not ours.
+            is_own = number.isdecimal() and path.name == self._name(int(number))
+            if is_own and path.name != kept:
                 with suppress(FileNotFoundError):
                     path.unlink()
 

@@ -90,9 +90,9 @@ class RequestOptions:
     def __post_init__(self) -> None:
         for line in (*self.headers, self.user_agent, self.sender, self.accept_language):
             if not line.isprintable():
-                raise ValueError(f"a header has a control character: {line[:60]!r}")
+                raise ValueError(f"a header has a control character: {_head_of(line)!r}")
             if not line.isascii():
-                raise ValueError(f"a header has characters that are not ASCII: {line[:60]!r}")
+                raise ValueError(f"a header has characters that are not ASCII: {_head_of(line)!r}")
 
     @cached_property
     def lines(self) -> tuple[str, ...]:
@@ -111,6 +111,11 @@ class RequestOptions:
             *(line for line in lines if line.partition(":")[0].lower() not in given),
             *self.headers,
         )
+
+
+def _head_of(line: str) -> str:
+    """The name of a header, for messages; its value may be a secret."""
+    return line.partition(":")[0][:60]
 
 
 @dataclass(slots=True)

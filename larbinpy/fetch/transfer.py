@@ -15,6 +15,7 @@ from larbinpy.fetch.settings import Request
 from larbinpy.outcome import Outcome, of_status
 from larbinpy.page import Page, content_type
 from larbinpy.reason import NEEDS_LOGIN
+from larbinpy.url import SECRET_HEADER
 
 #: Most header lines and bytes of a reply, including status lines, interim replies (1xx) and
 #: trailers. Common servers accept far less from clients (Apache: 100 lines of 8 kB).
@@ -31,8 +32,6 @@ _STATUS = re.compile(rb"HTTP/\S+\s+(\d{3})")
 _SWITCHING = 101
 _UNAUTHORIZED = 401
 _PROXY_UNAUTHORIZED = 407
-#: Lines of a request that are not kept.
-_SECRET = re.compile(rb"(?:(?:proxy-)?authorization|cookie):", re.IGNORECASE)
 _LENGTH = re.compile(r"\d{1,18}", re.ASCII)
 
 
@@ -106,7 +105,8 @@ class Transfer:
     def debug(self, kind: int, data: bytes) -> None:
         """Take libcurl's debug output; the last head sent is that of the request, after CONNECT."""
         if kind == pycurl.INFOTYPE_HEADER_OUT:
-            self.sent = b"".join(ln for ln in data.splitlines(True) if not _SECRET.match(ln))
+            first, *lines = data.splitlines(keepends=True)
+            self.sent = first + b"".join(line for line in lines if not _is_secret(line))
 
     def write(self, chunk: bytes) -> int | None:
         """Take a piece of the decoded body; 0 stops the transfer."""
@@ -215,6 +215,10 @@ class Transfer:
             if refusal is not None:
                 self._stop, self._detail = refusal
         return None if self._stop is None else 0
+
+
+def _is_secret(line: bytes) -> bool:
+    return SECRET_HEADER.search(line.partition(b":")[0].decode("latin-1")) is not None
 
 
 def declared_length(text: str | None) -> int | None:

@@ -66,6 +66,16 @@ def test_credentials_are_masked(tmp_path: Path) -> None:
         "startUrl ftp://me:secret@a.test/",
         "proxy gopher://me:secret@p.test 1",
         "http://me:secret@a.test/",
+        'header "Authorization Bearer secret"',
+        'header "Authorization Bearer: secret"',
+        'header "Authorization: secret\xe9"',
+        "startUrl me:secret@docs.test/",
+        "startUrl http://me:se/secret@h/",
+        "startUrl http://me:p#secret@h/",
+        "startUrl http:me:secret@h:99999/",
+        "proxy http://me:p/secret@h:9 1",
+        "proxy http://me:a://secret@h:9 1",
+        "proxy me:secret://@h 1",
     ]
     for line in wrong:
         conf.write_text(line)

@@ -128,3 +128,14 @@ def test_a_file_that_could_not_be_flushed_is_written_again(
             cookies.sync()
         assert checkpoint(cookies)["number"] == first + 1
     assert files(tmp_path) == ["cookies.000002.txt"]
+
+
+def test_files_of_others_are_kept(tmp_path: Path) -> None:
+    others = ["cookies.1.txt", "cookies.firefox.txt", "cookies.txt"]
+    for name in others:
+        (tmp_path / name).write_text("mine")
+    with saved(tmp_path, line("a")) as (cookies, _):
+        checkpoint(cookies)
+        assert files(tmp_path) == sorted([*others, "cookies.000001.txt"])
+        cookies.clear()
+    assert files(tmp_path) == others

@@ -266,6 +266,15 @@ def test_the_last_request_is_kept() -> None:
     assert subject.page(None).request == b"GET / HTTP/1.1\r\n\r\n"
 
 
+def test_secrets_of_a_request_are_not_kept() -> None:
+    """Those that check-config masks; the first line is no header."""
+    subject = transfer()
+    kept = b"GET /token:x HTTP/1.1\r\nHost: a\r\nX-Reason: my key\r\n"
+    secret = b"X-API-Key: k\r\ncookie: c\r\nAuthorization: a\r\nX-Session: s\r\n"
+    subject.debug(pycurl.INFOTYPE_HEADER_OUT, kept + secret + b"\r\n")
+    assert subject.page(None).request == kept + b"\r\n"
+
+
 def test_which_lengths_are_declared() -> None:
     for text, length in {"0": 0, "123": 123}.items():
         assert declared_length(text) == length

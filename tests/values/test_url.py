@@ -18,6 +18,7 @@ from larbinpy.url import (
     fingerprint,
     fingerprints,
     host_of,
+    masked_typed,
     parse,
     resolve,
     site_of,
@@ -364,3 +365,25 @@ def test_either_it_is_a_url_that_can_be_crawled_or_there_is_a_reason(text: str) 
     href = typed(text)
     assert (href is None) == bool(fault(text))
     assert href is None or resolve(href) == href
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("http://me:pw@h.test/", "http://***@h.test/"),
+        ("http://h.test/@me", "http://h.test/@me"),
+        ("user:pw@docs.test/", "***@docs.test/"),
+        ("http://user:pa/ss@h/", "http://***@h/"),
+        ("http://user:p#ss@h/", "http://***@h/"),
+        ("http://user:p@s@h:99999/", "http://***@h:99999/"),
+        ("http:user:pw@h:99999/", "http:***@h:99999/"),
+        ("gopher://user:p w@h/", "gopher://***@h/"),
+        ("seeds.txt", "seeds.txt"),
+    ],
+)
+def test_what_is_typed_is_shown_without_what_may_be_a_login(text: str, shown: str) -> None:
+    assert masked_typed(text) == shown
+
+
+def test_a_suggestion_has_no_login() -> None:
+    assert "did you mean http://***@h.test/?" in fault("htp://me:pw@h.test/")

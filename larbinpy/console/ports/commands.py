@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 from larbinpy.config import LIVE
 from larbinpy.console.ports.watching import Watcher
 from larbinpy.console.text import json_line
-from larbinpy.url import masked
+from larbinpy.url import masked_typed
 
 
 class Wait(Enum):
@@ -84,7 +84,9 @@ class Command(NamedTuple):
 def _add(verbs: Verbs, urls: list[str]) -> CommandSteps:
     reasons = [(url, verbs.add(url)) for url in urls]
     refused = [
-        {"url": masked(url), "reason": reason} for url, reason in reasons if reason is not None
+        {"url": masked_typed(url), "reason": reason}
+        for url, reason in reasons
+        if reason is not None
     ]
     accepted = len(urls) - len(refused)
     yield {"ok": not refused, "accepted": accepted, "refused": refused}

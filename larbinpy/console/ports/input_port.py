@@ -18,7 +18,7 @@ from larbinpy.console.ports.tcp import Limits, TcpServer
 from larbinpy.console.ports.watching import Watcher
 from larbinpy.console.text import json_line, printable
 from larbinpy.loop.poller import Poller
-from larbinpy.url import masked
+from larbinpy.url import masked_typed
 
 #: Longest line in bytes without its end; longer URLs cannot be crawled.
 MAX_LINE = 8 * 1024
@@ -251,7 +251,7 @@ class InputSession:
         if reason is None:
             return b""
         # Without spaces in the URL, the reason starts after the first ": " of the line.
-        shown = printable(masked(url)).replace(" ", "%20")
+        shown = printable(masked_typed(url)).replace(" ", "%20")
         return f"refused {shown}: {printable(reason)}\n".encode()
 
     def _end(self, reason: str) -> bytes:
