@@ -40,7 +40,9 @@ class Case:
         answer = Answer("a.test", addresses, reason)
         resolver = SimpleNamespace(ask=lambda name, now: answer)
         self.network: Any = SimpleNamespace(
-            names=resolver, fetcher=self.fetcher, options=SimpleNamespace(of=lambda site: OPTIONS)
+            names=resolver,
+            fetcher=self.fetcher,
+            options=SimpleNamespace(for_url=lambda url: OPTIONS),
         )
         self.poller: Any = None
 
