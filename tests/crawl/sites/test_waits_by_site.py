@@ -71,6 +71,13 @@ def test_a_changed_wait_reaches_sites_of_a_block_that_are_made_later(
     assert min(gaps(world)) >= 60
 
 
+def test_a_changed_wait_reaches_sites_that_wait_for_themselves(make: Make) -> None:
+    world = make("waitDuration 1", "waitBy site", "site a.test maxWait 300 end", wait="60")
+    world.run(world.now + 600)
+    assert min(gaps(world, "a.test")) >= 60
+    assert min(gaps(world, "b.test")) >= 60
+
+
 def test_the_wait_of_a_block_stays_when_that_of_the_crawl_changes(make: Make) -> None:
     world = make("waitDuration 30", "site a.test waitDuration 2 end", wait="60")
     world.run(world.now + 60)
