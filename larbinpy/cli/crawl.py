@@ -27,7 +27,7 @@ from larbinpy.cli.common import (
 )
 from larbinpy.cli.defaults import Defaults, defaults_of
 from larbinpy.config import Config, ConfigError, assignment
-from larbinpy.console.text import grouped, roughly, size
+from larbinpy.console.text import counted, grouped, roughly, size
 from larbinpy.crawl.crawl import Crawl
 from larbinpy.exit_status import BROKEN_LINKS, Ending
 from larbinpy.observe.report.formats import Report
@@ -48,6 +48,11 @@ _CHECK = (
 )
 #: A link check goes through a whole site, which most often is the user's own.
 _CHECK_DEFAULTS = Config(depth_in_site=50, wait_duration=1.0)
+#: Outcomes of URLs that were found and not asked for, or whose answer a rule refused.
+_UNCHECKED = (
+    *(Outcome.PRIVATE_ADDRESS, Outcome.SITE_LIMIT, Outcome.REJECTED),
+    *(Outcome.TRAP, Outcome.TOO_DEEP, Outcome.OUT_SITE),
+)
 _RESUME = ("--resume", "--reload")
 #: The value of --resume without a value.
 _ALWAYS = "always"
@@ -150,25 +155,42 @@ def crawl(
         if progress != "none" and sys.stderr.isatty() and code not in _REPORTED:
             complain(summary(crawl.report))
         if check_links and code != Ending.DISK.code:
-            broken = _report_links(config.state_dir)
+            broken = _report_links(config.state_dir, crawl.report)
             code = BROKEN_LINKS if broken and code == 0 else code
         sys.exit(code)
 
 
-def _report_links(folder: str) -> bool:
-    """Print the broken links of a link check; return whether there are any."""
+def _report_links(folder: str, ended: Mapping[str, Any]) -> bool:
+    """Print the broken links of a link check; return whether there are any.
+
+    `ended` is the report of the run.
+    """
     report = Report(Path(folder))
     outcomes = report.summary.outcomes
     urls = report.summary.urls
-    checked = urls - report.robots - outcomes[Outcome.PRIVATE_ADDRESS.value]
+    checked = urls - report.robots - sum(outcomes[each.value] for each in _UNCHECKED)
+    lacks = _lacks(ended, outcomes[Outcome.SITE_LIMIT.value])
     share = grouped(urls) if checked == urls else f"{grouped(checked)} of {grouped(urls)}"
     lines = [
-        *broken_links(report, everything=True),
+        *broken_links(report, everything=True, so_far=bool(lacks)),
         f"{share} URL{'' if urls == 1 else 's'} checked",
         *left_out(report),
+        *([f"incomplete: {', '.join(lacks)}"] if lacks else []),
     ]
     sys.stdout.writelines(f"{line}\n" for line in lines)
     return len(report.broken) > 0
+
+
+def _lacks(ended: Mapping[str, Any], limited: int) -> list[str]:
+    """The reasons why a link check has not checked all links."""
+    lacks = []
+    if ended["stop_reason"] not in (Ending.FINISHED.reason, Ending.NOTHING.reason):
+        queued = ended["urls_queued"]
+        left = f"; {counted(queued, 'URL')} queued, --resume continues" if queued else ""
+        lacks.append(f"ended by {ended['stop_reason']}{left}")
+    if limited:
+        lacks.append(f"{counted(limited, 'URL')} left out by limits by site")
+    return lacks
 
 
 def _checked(config: Config, seeds: Iterator[str], start: Start) -> Iterator[str]:

@@ -23,6 +23,8 @@ from larbinpy.parse import Link, Parsed
 from larbinpy.reason import malformed_detail
 from larbinpy.url import Url
 
+#: A server that does not know HEAD may close the connection, or never answer.
+_UNANSWERED = frozenset({Outcome.EARLY_STOP, Outcome.TIMEOUT})
 #: Failures that the same request by GET does not change. 429 and 503 ask for fewer requests.
 _FINAL = frozenset({401, 407, 410, 429, 451, 503})
 _FIRST_BYTE = ("Range: bytes=0-0",)
@@ -96,7 +98,7 @@ class CheckIntake(Intake):
     def _process(self, page: Page, now: float) -> None:
         url = page.url
         if self._check.only_asks(url):
-            if url.attempt == 0 and page.status >= 400 and page.status not in _FINAL:
+            if url.attempt == 0 and _may_refuse_head(page):
                 self._frontier.again(page, now, self._wall())
                 return
             # An empty file has no first byte.
@@ -115,3 +117,10 @@ class CheckIntake(Intake):
     def _followed(self, parsed: Parsed, ignores_robots: bool) -> Sequence[Link]:
         """Links with rel=nofollow may be broken, too."""
         return [] if parsed.nofollow and not ignores_robots else parsed.links
+
+
+def _may_refuse_head(page: Page) -> bool:
+    """Whether GET may have another result."""
+    if page.outcome in _UNANSWERED:
+        return True
+    return page.status >= 400 and page.status not in _FINAL

@@ -245,3 +245,52 @@ def test_links_that_are_no_urls_are_broken(world: World) -> None:
     }
     rows = list(csv.DictReader(io.StringIO(world.larbinpy("report", "--csv").out)))
     assert {row["page"] for row in rows if row["url"] == "http://[bad"} == {home, two}
+
+
+@pytest.mark.parametrize("silent", [False, True])
+def test_a_server_that_does_not_answer_head_is_asked_by_get(world: World, silent: bool) -> None:
+    def answer(asked: Asked) -> Any:
+        if asked.host == "site.test":
+            yield html(web.url("/", "odd.test")) if asked.path == "/" else missing()
+        elif web.requests[-1].startswith(b"HEAD"):
+            if silent:
+                yield 5.0
+        else:
+            yield ok(b"fine")
+
+    web = world.web(answer, "site.test", "odd.test")
+    world.conf("retries 0", "timeoutPage 1s")
+    crawler = world.run("--check-links", web.url())
+    assert crawler.out.endswith("No broken links.\n2 URLs checked\n")
+    assert crawler.process.returncode == 0
+    assert methods(web, "/", "odd.test") == ["HEAD", "GET"]
+
+
+def test_urls_that_a_site_limit_ended_are_not_checked(world: World) -> None:
+    def answer(asked: Asked) -> Any:
+        yield missing() if asked.path == "/robots.txt" else html("/1", "/2", "/3", "/4")
+
+    web = world.web(answer, "site.test")
+    world.conf("limitPageBySite 2")
+    crawler = world.run("--check-links", web.url())
+    lines = crawler.out.splitlines()
+    assert lines[:3] == ["No broken links so far.", "2 of 5 URLs checked", "Left out:"]
+    assert lines[3].split(maxsplit=1) == [
+        "3",
+        "by limits by site (limitPageBySite, limitBytesBySite)",
+    ]
+    assert lines[-1] == "incomplete: 3 URLs left out by limits by site"
+    assert crawler.process.returncode == 0
+
+
+def test_a_check_that_a_limit_ended_says_so(world: World) -> None:
+    def answer(asked: Asked) -> Any:
+        yield missing() if asked.path == "/robots.txt" else html("/1", "/2", "/3", "/4")
+
+    web = world.web(answer, "site.test")
+    world.conf("limitPage 1")
+    crawler = world.run("--check-links", web.url())
+    assert crawler.out.startswith("No broken links so far.")
+    last = crawler.out.splitlines()[-1]
+    assert last.startswith("incomplete: ended by limitPage; ")
+    assert last.endswith("queued, --resume continues")

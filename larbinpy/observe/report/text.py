@@ -20,11 +20,11 @@ _PAGES = 5
 _TOP = 10
 
 
-def broken_links(report: Report, *, everything: bool) -> Iterator[str]:
-    """The broken links with their pages."""
+def broken_links(report: Report, *, everything: bool, so_far: bool = False) -> Iterator[str]:
+    """The broken links with their pages. `so_far`: more links are to be checked."""
     broken = report.broken
     if not len(broken):
-        yield "No broken links."
+        yield "No broken links so far." if so_far else "No broken links."
         return
     yield f"Broken links: {grouped(len(broken))}, on {counted(broken.page_count, 'page')}"
     if broken.unknown:
@@ -115,10 +115,14 @@ def _site_line(site: SiteCount) -> str:
 
 def left_out(report: Report) -> Iterator[str]:
     """What was not fetched, and why; nothing if everything was."""
-    private = report.summary.outcomes[Outcome.PRIVATE_ADDRESS.value]
+    outcomes = report.summary.outcomes
+    private = outcomes[Outcome.PRIVATE_ADDRESS.value]
+    limited, rejected = outcomes[Outcome.SITE_LIMIT.value], outcomes[Outcome.REJECTED.value]
     rows = [
         (report.robots, "by robots.txt"),
         (private, "by their address, which is not public (allowPrivate)"),
+        (limited, "by limits by site (limitPageBySite, limitBytesBySite)"),
+        (rejected, "URLs by rules, once they were found"),
         *((count, f"by {rule}") for rule, count in report.rules.most_common()),
         *(
             (count, f"links: {left_out_in_words(name)}")
