@@ -1,18 +1,21 @@
 """Broken links, each with all pages that have it, and redirects to their ends."""
 
-from array import array
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from larbinpy.errors import UserError, what_failed
 from larbinpy.observe.report.log_summary import Failure, LogSummary, Redirect
+from larbinpy.observe.report.pages import PageNumbers, PageUrls
 from larbinpy.outcome import Outcome
 from larbinpy.output.link_record import NAME, LinkReader
 from larbinpy.reason import reason
 
 #: A crawl follows at most ten redirects in a row.
 _MOST_HOPS = 10
+#: Pages in one piece.
+_PIECE = 1000
 _SAID_BY_DETAIL = (Outcome.ERR_30X.value, Outcome.BAD_URL.value)
 
 
@@ -66,10 +69,10 @@ class BrokenLinks:
             for url, redirect in summary.redirects.items()
             if url not in inner or redirect.via not in summary.redirects
         }
-        # Of each link, the numbers of its pages: there may be millions.
-        self._pages: list[str] = []
-        self._numbers: dict[str, int] = {}
-        self._on = [array("I") for _ in self.links]
+        self._pages = PageUrls()
+        self._on = [PageNumbers() for _ in self.links]
+        # Of the pages that are there twice.
+        self._repeats: dict[int, int] = {}
 
     def __repr__(self) -> str:
         return f"<BrokenLinks {len(self.links)} on {len(self._pages)} pages>"
@@ -95,66 +98,105 @@ class BrokenLinks:
             self.unknown = f"{what_failed(error)}, so only the first page of each is known"
         except UserError as error:
             self.unknown = f"{error}; only the first page of each is known"
-        self._add_first_pages()
-        self._add_malformed()
+        self._add_from_log()
+        self._repeats = self._pages.repeats()
 
-    def _add_malformed(self) -> None:
-        """Add the links that are no URLs; the log has all pages of each."""
-        for reference, pages in self._malformed.items():
-            failure = Failure(Outcome.BAD_URL.value, 0, "not a URL", pages[0])
-            self.links.append(BrokenLink(reference, failure))
-            self._on.append(array("I", map(self._number, pages)))
-
-    def _number(self, page: str) -> int:
-        """The number of a page that the record may not have named."""
-        if not self._numbers:
-            self._numbers = {url: number for number, url in enumerate(self._pages)}
-        number = self._numbers.setdefault(page, len(self._pages))
-        if number == len(self._pages):
-            self._pages.append(page)
-        return number
-
-    def _add_first_pages(self) -> None:
+    def _add_from_log(self) -> None:
         """Take from the log the page of each link that has none in the record.
 
         A robots.txt, for instance, names sitemaps. A URL that only a broken redirect leads to
-        is no link of its own.
+        is no link of its own. Of the links that are no URLs, the log has all pages.
         """
         redirects = {link.url for link in self.links if link.hops}
-        rows = list(zip(self.links, self._on, strict=True))
-        self.links, self._on = [], []
+        rows, self.links, self._on = zip(self.links, self._on, strict=True), [], []
+        more: list[tuple[PageNumbers, list[str]]] = []
         for link, pages in rows:
             via = link.failure.via
             if not pages and via in redirects:
                 continue
             if not pages and via is not None:
-                pages.append(self._number(via))
+                more.append((pages, [via]))
             self.links.append(link)
             self._on.append(pages)
+        for reference, urls in self._malformed.items():
+            failure = Failure(Outcome.BAD_URL.value, 0, "not a URL", urls[0])
+            self.links.append(BrokenLink(reference, failure))
+            self._on.append(PageNumbers())
+            more.append((self._on[-1], urls))
+        self._add(more)
+
+    def _add(self, more: Sequence[tuple[PageNumbers, Sequence[str]]]) -> None:
+        """Add pages by their URLs, which the record may have named."""
+        known = self._pages.numbers({url for _, urls in more for url in urls})
+        numbers = {url: found[0] for url, found in known.items()}
+        for pages, urls in more:
+            for url in urls:
+                if url not in numbers:
+                    numbers[url] = len(self._pages)
+                    self._pages.add(url)
+            for number in sorted({numbers[url] for url in urls}):
+                pages.add(number, number)
 
     def _search(self, record: LinkReader) -> None:
         numbers = {record.hash.one(link.url): number for number, link in enumerate(self.links)}
         unlinked = [url for url in self._redirects if url not in self.linked_redirects]
         redirects = {record.hash.one(url): url for url in unlinked}
         wanted = frozenset((*numbers, *redirects))
+        # Often all pages of a site have the same broken links: those of its frame.
+        same: Set[int] = frozenset()
+        on: list[PageNumbers] = []
+        first = 0
         for page, hashes in record.pages():
             if wanted.isdisjoint(hashes):
                 continue
             found = wanted.intersection(hashes)
-            self.linked_redirects.update(redirects[each] for each in found if each in redirects)
-            on = [self._on[numbers[each]] for each in found if each in numbers]
-            for pages in on:
-                pages.append(len(self._pages))
+            if found != same:
+                self._note(on, first)
+                same, first = found, len(self._pages)
+                on = [self._on[numbers[each]] for each in found if each in numbers]
+                self.linked_redirects.update(redirects[each] for each in found if each in redirects)
             if on:
-                self._pages.append(page)
+                self._pages.add(page)
+        self._note(on, first)
 
-    def pages(self, number: int) -> list[str]:
+    def _note(self, on: Iterable[PageNumbers], first: int) -> None:
+        """The links `on` are on all pages from number `first`."""
+        for pages in on:
+            pages.add(first, len(self._pages) - 1)
+
+    def pages(self, number: int) -> Iterator[str]:
         """The pages that have the link `number`, each once."""
-        return list(dict.fromkeys(self._pages[page] for page in self._on[number]))
+        return chain.from_iterable(self.page_pieces(number))
+
+    def page_pieces(self, number: int) -> Iterator[list[str]]:
+        """The same in lists, of some thousands at most."""
+        piece: list[str] = []
+        for first, last in self._runs(number):
+            for start in range(first, last + 1, _PIECE):
+                piece += self._pages.between(start, min(start + _PIECE - 1, last))
+                if len(piece) >= _PIECE:
+                    yield piece
+                    piece = []
+        if piece:
+            yield piece
 
     def count(self, number: int) -> int:
-        """About how many they are: a page that was fetched twice counts twice."""
-        return len(self._on[number])
+        """The number of these pages."""
+        return sum(last + 1 - first for first, last in self._runs(number))
+
+    def _runs(self, number: int) -> Iterator[tuple[int, int]]:
+        """The numbers of these pages, as runs from a first to a last."""
+        runs, repeats = self._on[number].runs(), self._repeats
+        if not repeats:
+            yield from runs
+            return
+        shown: set[int] = set()
+        for page in chain.from_iterable(range(first, last + 1) for first, last in runs):
+            if page not in repeats:
+                yield page, page
+            elif repeats[page] not in shown:
+                shown.add(repeats[page])
+                yield page, page
 
 
 def _broken(summary: LogSummary) -> Iterator[BrokenLink]:

@@ -10,11 +10,14 @@ from typing import Any
 
 from larbinpy.observe.report.broken import BrokenLinks, RedirectChain, chains
 from larbinpy.observe.report.log_files import LogFiles, first_time, until_of
-from larbinpy.observe.report.log_summary import LogSummary
+from larbinpy.observe.report.log_summary import LogSummary, SiteCount
 from larbinpy.observe.totals import Counts, counts_of
 from larbinpy.outcome import Outcome, Trait, having
 from larbinpy.storage.state import State, StateError
 
+_END = "\r\n"
+#: Marks for which a field of CSV is quoted.
+_QUOTED = frozenset('",\r\n')
 _COLUMNS = ("url", "status", "outcome", "page", "target")
 #: Outcomes of links that are not left out, or that are listed by rule.
 _APART = (Outcome.URL_DUP.value, Outcome.REJECTED.value)
@@ -103,17 +106,11 @@ def json_pieces(report: Report) -> Iterator[str]:
             "links": dict(report.links.most_common()),
         },
     }
-    lists: dict[str, Iterable[dict[str, Any]]] = {
+    lists: dict[str, Iterable[Iterable[str]]] = {
         "broken": _broken(report.broken),
-        "redirects": map(_chain, report.chains),
+        "redirects": ([json.dumps(_chain(each))] for each in report.chains),
         "sites": (
-            {
-                "site": site.site,
-                "pages": site.pages,
-                "bytes": site.bytes,
-                "failures": site.failures,
-                "robots": site.robots,
-            }
+            [json.dumps(_site(site))]
             for site in sorted(summary.sites, key=lambda site: -site.pages)
         ),
     }
@@ -122,23 +119,46 @@ def json_pieces(report: Report) -> Iterator[str]:
         yield f', "{name}": ['
         mark = "\n"
         for entry in entries:
-            yield mark + json.dumps(entry)
+            yield mark
+            yield from entry
             mark = ",\n"
         yield "]"
     yield "}\n"
 
 
-def _broken(broken: BrokenLinks) -> Iterator[dict[str, Any]]:
-    for number, link in enumerate(broken.links):
-        yield {
+def _broken(broken: BrokenLinks) -> Iterator[Iterator[str]]:
+    for number in range(len(broken)):
+        yield _broken_link(broken, number)
+
+
+def _broken_link(broken: BrokenLinks, number: int) -> Iterator[str]:
+    """A broken link in pieces; its pages are last."""
+    link = broken.links[number]
+    yield json.dumps(
+        {
             "url": link.url,
             "status": link.status,
             "outcome": link.failure.outcome,
             "reason": link.reason,
             "hops": list(link.hops),
             "seed": link.seed,
-            "pages": broken.pages(number),
         }
+    )[:-1]
+    mark = ', "pages": ['
+    for pages in broken.page_pieces(number):
+        yield mark + json.dumps(pages)[1:-1]
+        mark = ", "
+    yield "]}" if mark == ", " else ', "pages": []}'
+
+
+def _site(site: SiteCount) -> dict[str, Any]:
+    return {
+        "site": site.site,
+        "pages": site.pages,
+        "bytes": site.bytes,
+        "failures": site.failures,
+        "robots": site.robots,
+    }
 
 
 def _chain(chain: RedirectChain) -> dict[str, Any]:
@@ -158,8 +178,25 @@ def csv_pieces(report: Report) -> Iterator[str]:
     yield _row(_COLUMNS)
     for number, link in enumerate(report.broken.links):
         target = link.hops[-1] if link.hops else ""
-        for page in report.broken.pages(number) or [""]:
-            yield _row((link.url, link.status, link.failure.outcome, page, target))
+        before = _row((link.url, link.status, link.failure.outcome)).removesuffix(_END) + ","
+        after = _row(("", target))
+        pieces: Iterable[list[str]] = report.broken.page_pieces(number)
+        if not report.broken.count(number):
+            pieces = [[""]]
+        for pages in pieces:
+            # For 30 million rows, csv.writer takes a minute.
+            quoted = map(_field, pages) if _has_marks("".join(pages)) else pages
+            yield f"{before}{f'{after}{before}'.join(quoted)}{after}"
+
+
+def _has_marks(text: str) -> bool:
+    return any(mark in text for mark in _QUOTED)
+
+
+def _field(text: str) -> str:
+    if not _has_marks(text):
+        return text
+    return '"' + text.replace('"', '""') + '"'
 
 
 def _row(values: Iterable[object]) -> str:

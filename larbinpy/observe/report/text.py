@@ -36,12 +36,12 @@ def broken_links(report: Report, *, everything: bool, so_far: bool = False) -> I
             yield f"      -> {printable(hop)}"
         if link.reason != status_in_words(link.status):
             yield f"      {printable(link.reason)}"
-        pages = broken.pages(number)
-        shown = _shown(len(pages), everything, _PAGES)
-        for page in pages[:shown]:
+        pages = broken.count(number)
+        shown = _shown(pages, everything, _PAGES)
+        for page in islice(broken.pages(number), shown):
             yield f"      on {printable(page)}"
-        if shown < len(pages):
-            yield f"      and {grouped(len(pages) - shown)} more; --all shows them"
+        if shown < pages:
+            yield f"      and {grouped(pages - shown)} more; --all shows them"
         if link.seed:
             yield "      it was given as a seed"
     yield from _more(len(broken), everything)
