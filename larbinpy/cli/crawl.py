@@ -30,8 +30,6 @@ from larbinpy.config import Config, ConfigError, assignment
 from larbinpy.console.text import counted, grouped, roughly, size
 from larbinpy.crawl.crawl import Crawl
 from larbinpy.exit_status import BROKEN_LINKS, Ending
-from larbinpy.observe.report.formats import Report
-from larbinpy.observe.report.text import broken_links, left_out
 from larbinpy.outcome import Outcome, Trait, having
 from larbinpy.output.report import write_report
 from larbinpy.storage.state import Start, State
@@ -165,6 +163,10 @@ def _report_links(folder: str, ended: Mapping[str, Any]) -> bool:
 
     `ended` is the report of the run.
     """
+    # Here, since only link checks need these modules.
+    from larbinpy.observe.report.formats import Report
+    from larbinpy.observe.report.text import broken_links, left_out
+
     report = Report(Path(folder))
     outcomes = report.summary.outcomes
     urls = report.summary.urls

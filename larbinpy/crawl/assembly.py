@@ -23,7 +23,6 @@ from larbinpy.crawl.ending import Finishing, Stopping
 from larbinpy.crawl.engine import Engine
 from larbinpy.crawl.housekeeping import Housekeeping
 from larbinpy.crawl.intake import FateSink, Intake, IntakeSettings
-from larbinpy.crawl.link_check import CheckIntake, CheckRequests, LinkCheck
 from larbinpy.crawl.media_types import Types
 from larbinpy.crawl.own_plug import LinkFilter, RequestChanger
 from larbinpy.crawl.ports import Ports
@@ -248,6 +247,8 @@ class Assembly:
         )
         make_intake: Callable[..., Intake] = Intake
         if config.check_links:
+            from larbinpy.crawl.link_check import CheckIntake, CheckRequests, LinkCheck
+
             check = LinkCheck(scope.area)
             requests, make_intake = CheckRequests(requests, check), partial(CheckIntake, check)
         if self._changer is not None:

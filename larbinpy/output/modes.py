@@ -5,13 +5,14 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from larbinpy.output.counts import StatsOutput
-from larbinpy.output.mirror import catalog
-from larbinpy.output.mirror.browsable import BrowsableMirror, MirrorSettings
-from larbinpy.output.mirror.mirror import MirrorOutput
 from larbinpy.output.plug import NullOutput, Output, Outputs, SeveralOutputs
 from larbinpy.output.save import SaveOutput
+
+if TYPE_CHECKING:
+    from larbinpy.output.mirror.browsable import MirrorSettings
 
 
 @dataclass(slots=True, frozen=True)
@@ -32,7 +33,7 @@ def open_output(
     more: Mapping[str, Output] | None = None,
     *,
     archive: ArchiveSettings | None = None,
-    browsable: MirrorSettings | None = None,
+    browsable: "MirrorSettings | None" = None,
 ) -> Outputs:
     """Open the output modes of larbin.conf ("save", "mirror", "stats", "warc"), and add `more`.
 
@@ -55,14 +56,21 @@ def open_output(
 
 
 def _open(
-    mode: str, directory: str, browsable: MirrorSettings | None, archive: ArchiveSettings | None
+    mode: str, directory: str, browsable: "MirrorSettings | None", archive: ArchiveSettings | None
 ) -> Output:
+    # The modules of a mirror are many, and the libraries of an archive large: each is loaded only
+    # for its mode.
     match mode:
         case "save":
             return SaveOutput(directory)
         case "mirror" if browsable is not None:
+            from larbinpy.output.mirror.browsable import BrowsableMirror
+
             return BrowsableMirror(directory, browsable)
         case "mirror":
+            from larbinpy.output.mirror import catalog
+            from larbinpy.output.mirror.mirror import MirrorOutput
+
             if os.path.lexists(os.path.join(directory, catalog.NAME)):
                 raise FileExistsError(
                     errno.EEXIST, "a mirror with rewriteLinks is there; set that, too", directory
@@ -71,7 +79,6 @@ def _open(
         case "stats":
             return StatsOutput()
         case "warc" if archive is not None:
-            # Loaded only for this mode, because of its libraries.
             from larbinpy.output.warc.warc import WarcOutput
 
             return WarcOutput(directory, archive.about, archive.wall, file_size=archive.file_size)

@@ -95,6 +95,15 @@ def test_a_command_loads_only_the_modules_it_needs() -> None:
     assert not fetch & {"larbinpy.crawl.engine", "larbinpy.frontier"}
 
 
+def test_a_crawl_loads_the_modules_of_mirrors_and_checks_only_for_them(tmp_path: Path) -> None:
+    heavy = "larbinpy.crawl.link_check,larbinpy.observe.report.text,larbinpy.output.mirror"
+    command = [sys.executable, "-c", _LOADED, heavy, "crawl", "--set=outputMode=none"]
+    command += [f"--set=stateDir={tmp_path / 'state'}", "http://127.0.0.1:8009/"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, cwd=tmp_path)
+    assert "127.0.0.1" in (tmp_path / "state" / "crawl.jsonl").read_text(), "it did crawl"
+    assert done.stdout.splitlines()[-1] == ""
+
+
 def test_a_file_of_urls_is_read_lazily(tmp_path: Path) -> None:
     path = tmp_path / "urls.txt"
     path.write_bytes(b"\xef\xbb\xbf# seeds\n http://a.test/ \r\n\n\t\n\xff\n")

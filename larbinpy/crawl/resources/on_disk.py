@@ -5,7 +5,7 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from larbinpy._version import __version__
 from larbinpy.config import Config
@@ -28,8 +28,6 @@ from larbinpy.output.link_record import (
     NoLinkRecord,
 )
 from larbinpy.output.log import CrawlLog
-from larbinpy.output.mirror.browsable import MirrorSettings
-from larbinpy.output.mirror.paths import Spelling
 from larbinpy.output.modes import ArchiveSettings, open_output
 from larbinpy.output.plug import Outputs
 from larbinpy.stats.counters import Stats
@@ -38,6 +36,9 @@ from larbinpy.storage.journal import Journal
 from larbinpy.storage.state import Disk, Saved, SavedPart, SavedValue, Start, State, StateError
 from larbinpy.storage.store import owed_urls
 from larbinpy.storage.syncing import Syncing
+
+if TYPE_CHECKING:
+    from larbinpy.output.mirror.browsable import MirrorSettings
 
 NO_PARTS: Mapping[str, SavedPart] = MappingProxyType({})
 NO_VALUES: Mapping[str, SavedValue] = MappingProxyType({})
@@ -222,10 +223,25 @@ def open_outputs(
 ) -> Outputs:
     """The plugs of outputMode, and `own`, the plug of the calling program."""
     more = {} if own is None else {"own": own}
+    browses = "mirror" in config.output_mode and config.rewrite_links
+    return open_output(
+        config.output_mode,
+        config.output_dir,
+        more,
+        archive=ArchiveSettings(_about(config), wall, warc_file_size),
+        browsable=_browsable(config) if browses else None,
+    )
+
+
+def _browsable(config: Config) -> "MirrorSettings":
+    # Here, since only mirrors need these modules.
+    from larbinpy.output.mirror.browsable import MirrorSettings
+    from larbinpy.output.mirror.paths import Spelling
+
     # An archive holds all pages of its crawl, even those that an earlier crawl has stored.
     conditional = "warc" not in config.output_mode
     whole = "save" in config.output_mode
-    browsable = MirrorSettings(
+    return MirrorSettings(
         keep_originals=config.keep_originals,
         lower_case=config.lower_case_names,
         spelling=Spelling(config.file_names),
@@ -233,13 +249,6 @@ def open_outputs(
         whole=whole,
         purge=config.purge,
         fold=fold,
-    )
-    return open_output(
-        config.output_mode,
-        config.output_dir,
-        more,
-        archive=ArchiveSettings(_about(config), wall, warc_file_size),
-        browsable=browsable if config.rewrite_links else None,
     )
 
 
