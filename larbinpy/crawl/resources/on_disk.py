@@ -229,11 +229,11 @@ def open_outputs(
         config.output_dir,
         more,
         archive=ArchiveSettings(_about(config), wall, warc_file_size),
-        browsable=_browsable(config) if browses else None,
+        browsable=_browsable(config, fold) if browses else None,
     )
 
 
-def _browsable(config: Config) -> "MirrorSettings":
+def _browsable(config: Config, fold: Callable[[str], str]) -> "MirrorSettings":
     # Here, since only mirrors need these modules.
     from larbinpy.output.mirror.browsable import MirrorSettings
     from larbinpy.output.mirror.paths import Spelling
