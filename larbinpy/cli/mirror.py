@@ -95,8 +95,9 @@ def mirror(
 
     A refresh fetches what changed. A page that fails keeps its old copy. A page that is gone does,
     too, unless --purge is given: it is gone if the server says so (404, 410), or if a complete
-    refresh finds no link to it. Nothing is removed if a start page fails or leads elsewhere, or
-    if more than half of the mirror would go.
+    refresh finds no link to it. Nothing is removed if a start page fails or leads elsewhere, if
+    more than ten files, and more than half of the mirror, would go, or if more than three would go
+    and a start page has no links any more. A file that is not as larbinpy wrote it is kept.
 
     Settings in larbin.conf and the environment that choose how to crawl (your name, waits,
     depth, network) apply. Those that choose what to fetch, where to store it, when to stop or

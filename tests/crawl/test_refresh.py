@@ -6,12 +6,14 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from time import process_time
 
 import pytest
 
 from larbinpy import Start
 from larbinpy.output.mirror.account import Account, Kind
 from larbinpy.output.mirror.catalog import NAME, Catalog
+from larbinpy.output.mirror.front_page import title_in
 from larbinpy.output.mirror.originals import original
 from larbinpy.output.mirror.tree import Tree
 from tests.support.smallweb import Answer, Web
@@ -298,6 +300,30 @@ def test_a_large_loss_is_refused(web: Web, crawl: Worlds) -> None:
     assert len(files(second)) == 12
 
 
+@pytest.mark.parametrize("redirected", [False, True])
+def test_a_start_page_without_links_is_not_trusted(
+    web: Web, crawl: Worlds, redirected: bool
+) -> None:
+    home = "a.test/"
+    if redirected:
+        web.put(home, Answer(status=302, headers=("Location: /home",)))
+        home = "a.test/home"
+    names = [f"/{number}" for number in range(6)]
+    web.page(home, *names)
+    web.pages(*(f"a.test{name}" for name in names))
+    first = crawl(BROWSE)
+    web.put(home, Answer(b"We are down for maintenance"))
+    for _ in range(2):
+        second = refresh(crawl, first, PURGE)
+        assert refusal(second) == (
+            f"{web.url(home)} has no links any more, and 6 files would be removed"
+        )
+        assert len(files(second)) == 7
+    web.page(home, *names[:1])
+    assert refusal(refresh(crawl, first, PURGE)) == ""
+    assert len(files(second)) == 2
+
+
 def test_files_of_a_host_that_is_lost_stay(web: Web, crawl: Worlds, first: World) -> None:
     web.put("c.test/s.css", Answer(status=404))
     web.put("a.test/i.gif", Answer(status=404))
@@ -443,6 +469,15 @@ def test_the_front_page_links_to_the_start_pages(web: Web, crawl: Worlds) -> Non
     web.put("a.test/", Answer(b"<title>B</title>"))
     refresh(crawl, world, BROWSE)
     assert ">B</a>" in (world.folder / "out/index.html").read_text()
+
+
+def test_a_title_is_found_in_linear_time() -> None:
+    head = (b"<title" * 11_000)[: 1 << 16]
+    begin = process_time()
+    for text in (head, b"<title>" * 9_000, b"<title x>" + head):
+        assert title_in(text) == b""
+    assert process_time() - begin < 0.1
+    assert title_in(b"<head><TITLE lang=en>a\nb</Title>") == b"a\nb"
 
 
 def test_a_front_page_of_the_users_own_stays(web: Web, crawl: Worlds, first: World) -> None:

@@ -21,6 +21,7 @@ CREATE TABLE IF NOT EXISTS fate (
     purged INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE IF NOT EXISTS start (
     url TEXT PRIMARY KEY, known INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS emptied (url TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS unasked (
     id INTEGER PRIMARY KEY, url TEXT NOT NULL UNIQUE, state TEXT NOT NULL DEFAULT 'unlinked');
 CREATE INDEX IF NOT EXISTS unasked_by_state ON unasked (state);
@@ -132,6 +133,16 @@ class Account:
     def refuse(self, reason: str) -> None:
         """Note why no page is removed; "" for no reason."""
         self._base.note_fact(_REFUSAL, reason)
+
+    def note_emptied(self, start: str, *, emptied: bool) -> None:
+        """Note whether the start page `start` has no links any more."""
+        if emptied:
+            self._base.write("INSERT OR IGNORE INTO emptied VALUES (?)", start)
+        else:
+            self._base.write("DELETE FROM emptied WHERE url = ?", start)
+
+    def is_emptied(self, start: str) -> bool:
+        return self._base.first("SELECT 1 FROM emptied WHERE url = ?", start) is not None
 
     def note_purged(self, url: str, *, purged: bool) -> None:
         """Note whether the page `url`, which is gone, was removed."""

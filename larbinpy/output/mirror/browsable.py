@@ -166,6 +166,8 @@ class BrowsableMirror:
             if kind in FETCHED:
                 self._catalog.move(entry.url, twin.url)
                 return kind if known else Kind.NEW, False
+        if old is not None and old.digest != entry.digest and self._may_be_start(page.url):
+            self._gone.start_changed(page, old)
         is_same = old is not None and (old.digest, old.path) == (entry.digest, entry.path)
         if not is_same or not self._is_there(entry):
             if entry.form is not None:
@@ -177,6 +179,10 @@ class BrowsableMirror:
         if old.path != entry.path:
             self._names.leave(old.path, entry.path)
         return Kind.UNCHANGED if old.digest == entry.digest else Kind.CHANGED, True
+
+    def _may_be_start(self, url: Url) -> bool:
+        """Whether `url` is a seed, or what a URL redirects to, which may be a seed."""
+        return url.via is None or self._catalog.chain(url.via)[0] == url.href
 
     def _entry(self, page: Page) -> Entry:
         url, form = page.url.href, form_of(page)
@@ -239,7 +245,7 @@ class BrowsableMirror:
     def finish(self, *, complete: bool) -> Iterator[None]:
         """Find, and perhaps remove, pages that are gone; rewrite the links of the others."""
         yield from self._gone.steps(complete=complete)
-        self._front_page.write()
+        yield from self._front_page.steps()
         yield from self._relinking.steps()
 
     def _is_there(self, entry: Entry) -> bool:

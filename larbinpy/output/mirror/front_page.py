@@ -5,6 +5,7 @@ knows its digest. So a page of the user's own stays as it is.
 """
 
 import re
+from collections.abc import Generator, Iterator
 from html import escape, unescape
 from itertools import islice
 
@@ -17,7 +18,10 @@ from larbinpy.url import hash64, host_of
 
 #: Start pages that are listed. The rest of a longer list would not be read.
 _MOST = 1000
-_TITLE = re.compile(rb"<title[^>]*>(.{1,1000}?)</title", re.I | re.S)
+#: Linear: neither part can match at many places of one text.
+_TITLE = re.compile(rb"<title[^<>]*>", re.I)
+_TITLE_END = re.compile(rb"</title", re.I)
+_LONGEST_TITLE = 1000
 #: Bytes of a page in which its title is looked for.
 _HEAD = 1 << 16
 _LONGEST = 200
@@ -54,9 +58,12 @@ class FrontPage:
     def __repr__(self) -> str:
         return f"<FrontPage {INDEX}>"
 
-    def write(self) -> None:
-        """Write the page if it has changed, and if nobody else has put a file there."""
-        text = self._text()
+    def steps(self) -> Iterator[None]:
+        """Write the page if it has changed, and if nobody else has put a file there.
+
+        Each step reads one start page.
+        """
+        text = yield from self._text()
         if text is None:
             return
         base = self._catalog.base
@@ -71,7 +78,7 @@ class FrontPage:
         base.commit()
         self._tree.write(INDEX, text)
 
-    def _text(self) -> bytes | None:
+    def _text(self) -> Generator[None, None, bytes | None]:
         """The page; None if no start page is in the mirror."""
         paths: dict[str, str] = {}
         for start in islice(self._catalog.account.starts(), _MOST):
@@ -81,7 +88,10 @@ class FrontPage:
         if not paths:
             return None
         hosts = ", ".join(dict.fromkeys(host_of(start) for start in paths.values()))
-        items = (self._item(path, start) for path, start in paths.items())
+        items = []
+        for path, start in paths.items():
+            items.append(self._item(path, start))
+            yield
         page = _PAGE.format(hosts=escape(_cut(hosts)), items="\n".join(items))
         return page.encode(errors="replace")
 
@@ -93,15 +103,22 @@ class FrontPage:
     def _title(self, path: str) -> str:
         entry = self._catalog.at(path)
         body = entry and entry.form and self._originals.read(entry.url, entry.size)
-        found = _TITLE.search(body[:_HEAD]) if body else None
-        if entry is None or found is None:
+        found = title_in(body[:_HEAD]) if body else b""
+        if entry is None or not found:
             return ""
         try:
-            text = found[1].decode(entry.charset or "utf-8", "replace")
+            text = found.decode(entry.charset or "utf-8", "replace")
         except LookupError:
             return ""
         words = " ".join(unescape(text).split())
         return _cut("".join(char for char in words if char.isprintable()))
+
+
+def title_in(head: bytes) -> bytes:
+    """The first title in the beginning of a page, as it is there; empty if there is none."""
+    begin = _TITLE.search(head)
+    end = begin and _TITLE_END.search(head, begin.end(), begin.end() + _LONGEST_TITLE)
+    return head[begin.end() : end.start()] if begin and end else b""
 
 
 def _cut(text: str) -> str:

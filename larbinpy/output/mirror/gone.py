@@ -31,6 +31,8 @@ _REMOVED = 10
 #: A removal of more files than this, and of more than half of the mirror, is refused: it is
 #: far more likely that the site shows something else for a while.
 _MANY = 10
+#: So is a removal of more files than this if a start page had links and has none any more.
+_FEW = 3
 
 
 class Gone:
@@ -49,6 +51,18 @@ class Gone:
 
     def __repr__(self) -> str:
         return f"<Gone {'purging' if self._purge else 'counting'}>"
+
+    def start_changed(self, page: Page, old: Entry) -> None:
+        """Note that a start page, stored as `old`, has come with other content."""
+        if read(page, "").links:
+            self._account.note_emptied(old.url, emptied=False)
+        elif self._links(old):
+            self._account.note_emptied(old.url, emptied=True)
+
+    def _links(self, entry: Entry) -> list[str]:
+        body = self._body(entry) or b""
+        stored = Page(Url(entry.url, 0), Outcome.SUCCESS, 200, entry.headers, body)
+        return [link.url for link in read(stored, "").links]
 
     def steps(self, *, complete: bool) -> Iterator[None]:
         """Find the pages that are gone, in short steps; `complete`: the crawl left nothing out.
@@ -110,12 +124,15 @@ class Gone:
         """Why nothing is removed, although the crawl is complete; "" for no reason."""
         if self._unread:
             return f"the stored copy of {self._unread} is damaged, so its links are not known"
-        started = False
+        started, emptied = False, ""
         for start in self._account.starts():
             kind = self._account.kind(start)
             if kind is None:
                 continue  # a seed of an earlier refresh only
             started = True
+            last = self._catalog.chain(start)[0]
+            if self._account.is_emptied(last):
+                emptied = last
             reason = self._lost(start, kind)
             if reason:
                 return reason
@@ -124,6 +141,8 @@ class Gone:
         going, all_pages = self._unasked.going()
         if going > _MANY and going > all_pages // 2:
             return f"{going} of {all_pages} files would be removed, more than half"
+        if going > _FEW and emptied:
+            return f"{emptied} has no links any more, and {going} files would be removed"
         return ""
 
     def _lost(self, start: str, kind: Kind) -> str:

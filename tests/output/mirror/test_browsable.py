@@ -189,6 +189,42 @@ def test_a_page_outlives_its_twin(tmp_path: Path, type_: str, first: str, status
     assert "index.html" in (tmp_path / "h/index.html").read_text()
 
 
+def ignore_case(patch: pytest.MonkeyPatch) -> None:
+    """Have the disk spell all names below open folders in lower case."""
+
+    def lower(name: object) -> object:
+        return name.lower() if isinstance(name, str) and not name.startswith("/") else name
+
+    def folding(call: Callable[..., object]) -> Callable[..., object]:
+        return lambda *names, **more: call(*map(lower, names), **more)
+
+    for name in ("open", "stat", "unlink", "rename", "mkdir", "rmdir"):
+        patch.setattr(os, name, folding(getattr(os, name)))
+
+
+def test_on_a_disk_that_ignores_case_the_file_of_another_page_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """/A and /a have one file there; /A is gone."""
+    ignore_case(monkeypatch)
+    home = page("http://h/", "<a href=/A>1</a><a href=/a>2</a><a href=/B>3</a>")
+    others = [page(f"http://h/{name}", "same", "image/gif") for name in "BAa"]
+    for each in others:
+        each.url = replace(each.url, via="http://h/")
+    write(tmp_path, home, *others)
+    assert {*files(tmp_path)} == {"h/index.html", "h/a", "h/b"}
+    mirror = BrowsableMirror(tmp_path, MirrorSettings(purge=True))
+    mirror.begin()
+    mirror.loaded(home)
+    mirror.loaded(others[-1])
+    for each in others[:2]:
+        mirror.missed(Page(each.url, Outcome.ERR_40X, 404))
+    for _ in mirror.finish(complete=True):
+        pass
+    mirror.close()
+    assert {*files(tmp_path)} == {"h/index.html", "h/a"}
+
+
 def test_a_file_makes_way_for_a_folder_and_links_know(tmp_path: Path) -> None:
     pages = (
         page("http://h/a", "GIF", "image/gif"),
