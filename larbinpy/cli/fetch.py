@@ -51,15 +51,15 @@ def fetch(
             for key, value in page.items():
                 shown = value if not isinstance(value, list) else "\n  ".join(["", *value])
                 click.echo(printable_lines(f"{key}: {'-' if shown is None else shown}"))
-        if hint := _hint(page):
+        if hint := _hint(page, url):
             complain(f"{page['url']}: {hint}")
         sys.exit(NOTHING if page["status"] is None else 0)
 
 
-def _hint(page: Mapping[str, object]) -> str:
-    """Why there is no page, and the cure; empty if there is a reply."""
+def _hint(page: Mapping[str, object], url: str) -> str:
+    """Why there is no page of `url`, and the cure; empty if there is a reply."""
     if page["outcome"] == Outcome.BAD_URL.value:
-        return fault(str(page["url"]).strip())
+        return fault(url)
     outcome, detail, status = str(page["outcome"]), str(page["detail"] or ""), page["status"]
     remedy = cure(outcome, detail)
     if status is not None and not remedy:

@@ -85,4 +85,6 @@ def test_a_login_with_a_control_character_is_refused(world: World) -> None:
     assert done.process.returncode == 2
     assert "its user name or password has a control character" in done.err
     assert "Traceback" not in done.err and "us%00er" not in done.err
+    fetched = world.larbinpy("fetch", url, *flags(world))
+    assert "its user name or password has a control character" in fetched.err
     assert guarded.asked == []
