@@ -294,3 +294,14 @@ def test_a_check_that_a_limit_ended_says_so(world: World) -> None:
     last = crawler.out.splitlines()[-1]
     assert last.startswith("incomplete: ended by limitPage; ")
     assert last.endswith("queued, --resume continues")
+
+
+def test_pages_that_a_rule_rejects_by_type_are_not_checked(world: World) -> None:
+    pages = {"/": html("/plain"), "/plain": ok(b"text", "text/plain")}
+    web = world.web(lambda asked: iter([pages.get(asked.path, missing())]), "site.test")
+    world.conf("reject type:text/plain")
+    crawler = world.run("--check-links", web.url())
+    lines = crawler.out.splitlines()
+    at = lines.index("1 of 2 URLs checked")
+    assert lines[at + 1 :] == ["Left out:", f"{1:>12}  by reject type:text/plain"]
+    assert crawler.process.returncode == 0

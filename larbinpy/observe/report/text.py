@@ -117,12 +117,11 @@ def left_out(report: Report) -> Iterator[str]:
     """What was not fetched, and why; nothing if everything was."""
     outcomes = report.summary.outcomes
     private = outcomes[Outcome.PRIVATE_ADDRESS.value]
-    limited, rejected = outcomes[Outcome.SITE_LIMIT.value], outcomes[Outcome.REJECTED.value]
+    limited = outcomes[Outcome.SITE_LIMIT.value]
     rows = [
         (report.robots, "by robots.txt"),
         (private, "by their address, which is not public (allowPrivate)"),
         (limited, "by limits by site (limitPageBySite, limitBytesBySite)"),
-        (rejected, "URLs by rules, once they were found"),
         *((count, f"by {rule}") for rule, count in report.rules.most_common()),
         *(
             (count, f"links: {left_out_in_words(name)}")
