@@ -37,7 +37,7 @@ _CONF = (
     "for Larbin works unchanged; an error in the file stops the program before it starts.",
     "A site block, site PATTERN KEYWORD VALUE... end, has settings for some hosts. PATTERN is a "
     "host with its subdomains, *.HOST for the subdomains alone, or a glob, and may end with :PORT. "
-    "Of the blocks that match, the first that sets a keyword decides.",
+    "For each keyword, the first matching block that sets it decides.",
     "Rules, accept PATTERN and reject PATTERN, are tested in their order, and the first that "
     "matches a URL decides. A PATTERN is one condition, or several in double quotes that must all "
     "hold: a glob on the whole URL, in which * matches within a path segment, ** across segments "

@@ -233,15 +233,11 @@ class Assembly:
         shown = _open_progress(config, progress, terminal, around)
         self.display = Display(terminal, shown, self.control.status)
 
-    def _make_loop(self) -> None:
-        """Make the engine with its stages, and the work between turns."""
+    def _make_page_stages(self) -> tuple[RequestMaker, Intake]:
+        """Make the stages at both ends of a fetch: the request for a URL, and a page's way in."""
         around, config, network = self._around, self._config, self._network
-        refresher, tuning = self._output.refresher, around.tuning
-        types = _make_types(config)
+        refresher, types = self._output.refresher, _make_types(config)
         scope, options = self.frontier.view.scope, network.options.for_url
-        listeners = [*self._ports.listeners]
-        if self._site_settings.has_hours:
-            listeners.append(HoursListener(self._site_settings, around.wall))
         requests: RequestMaker = Requests(
             types, scope, self._site_configs.most_bytes, options, refresher
         )
@@ -272,8 +268,18 @@ class Assembly:
             self._on_disk.link_notes,
             clock=around.clock,
             wall=around.wall,
-            pages=tuning.pages_a_turn,
+            pages=around.tuning.pages_a_turn,
         )
+        return requests, intake
+
+    def _make_loop(self) -> None:
+        """Make the engine with its stages, and the work between turns."""
+        around, config, network = self._around, self._config, self._network
+        refresher, tuning = self._output.refresher, around.tuning
+        listeners = [*self._ports.listeners]
+        if self._site_settings.has_hours:
+            listeners.append(HoursListener(self._site_settings, around.wall))
+        requests, intake = self._make_page_stages()
         self.engine = Engine(
             self.mode,
             self.disk_pause,

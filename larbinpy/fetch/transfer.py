@@ -206,7 +206,7 @@ class Transfer:
         """Complete the headers; ask `accept` whether the body of a 2xx reply is wanted."""
         self.complete = True
         if 200 <= self.status < 300:
-            # Of a repeated header the first counts.
+            # The first of repeated headers counts.
             declared = dict(reversed(self.headers)).get
             refusal = self.request.accept(
                 content_type(declared("content-type"))[0],

@@ -1,4 +1,4 @@
-"""What the frontier saves: digests; the values area of the seeds, waits, counts, rules."""
+"""The saved parts of the frontier: digests; and the area of the seeds, waits, counts, rules."""
 
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence

@@ -234,7 +234,7 @@ def test_no_parent_is_for_each_of_several_urls(world: World) -> None:
     assert world.larbinpy(*command, "--no-parent").process.returncode == 0
     expected = {"a/index.html", "a/1.html", "b/index.html", "b/1.html"}
     assert set(files(world)) == expected
-    # What a larger mirror had is not gone when it is refreshed in part.
+    # Files of a larger mirror are not gone when it is refreshed in part.
     world.larbinpy(*command)
     assert set(files(world)) == expected | {"c/1.html"}
     again = world.larbinpy(*command, "--no-parent", "--purge")

@@ -44,7 +44,7 @@ def site(world: World) -> Web:
         "/plain": ok(b"text" * 10_000, "text/plain"),
         "/old": moved("/gone"),
     }
-    # Of another host, sitemaps are no concern.
+    # Sitemaps of another host are no concern.
     site_map = "Sitemap: http://far.test:{}/sitemap.xml"
     refusals = {"/405": "405 X", "/403": "403 X", "/404": "404 X", "/empty": "501 X"}
 

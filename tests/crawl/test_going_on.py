@@ -1,4 +1,4 @@
-"""What outlives a run: totals, the pause and the settings of the console; --resume=auto."""
+"""Values that outlive a run: totals, the pause and the settings of the console; --resume=auto."""
 
 import json
 from pathlib import Path

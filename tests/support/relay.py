@@ -23,7 +23,7 @@ class Relay:
         self.port: int = self._listener.getsockname()[1]
         #: HOST:PORT of each tunnel, and the URL of each request in absolute form.
         self.asked: list[str] = []
-        #: What clients sent before the tunnel was there, and the heads of other requests.
+        #: The heads that clients sent before the tunnel was there, and the heads of other requests.
         self.heads = b""
         self.refused = 0
         self._open: set[socket.socket] = {self._listener}

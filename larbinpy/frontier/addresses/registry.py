@@ -26,7 +26,7 @@ class IPSiteRegistry:
         wait_by: str,
         sizes: FrontierSizes = DEFAULT_SIZES,
     ) -> None:
-        # Of sites that no block matches.
+        # The settings of sites that no block matches.
         self._usual = usual
         #: waitBy: "ip", "site" or "both".
         self._wait_by = wait_by

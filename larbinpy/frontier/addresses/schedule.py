@@ -99,7 +99,8 @@ class IPSites:
     """Chooses the next request as politeness allows, and knows the requests in flight.
 
     A wait begins at the start of a request and again at its end, because the server saw the
-    request at some moment in between.
+    request at some moment in between. (There are more than twenty short methods: sites come, go,
+    sleep and land, and each of these changes rotations and schedules together.)
     """
 
     def __init__(

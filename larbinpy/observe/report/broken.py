@@ -71,7 +71,7 @@ class BrokenLinks:
         }
         self._pages = PageUrls()
         self._on = [PageNumbers() for _ in self.links]
-        # Of the pages that are there twice.
+        # Pages that are in the record twice.
         self._repeats: dict[int, int] = {}
 
     def __repr__(self) -> str:

@@ -25,7 +25,7 @@ _ROBOTS = [outcome.value for outcome in having(Trait.ROBOTS)]
 
 
 class Report:
-    """What a crawl found so far, read from the files in its state folder.
+    """The findings of a crawl so far, read from the files in its state folder.
 
     Raises `UserError` if there is no crawl log.
     """
@@ -49,7 +49,7 @@ class Report:
         self.links = Counter({name: n for name, n in refused.items() if name not in _APART})
         #: Links that limits and guards against traps left out, by the name of these.
         self.limits = counts.get("left_out", Counter()) + counts.get("traps", Counter())
-        #: What could not be read, a line each.
+        #: A line for each thing that could not be read.
         self.errors = list(logs.errors)
         if logs.damaged:
             self.errors.append(f"{logs.damaged} damaged lines of the log were left out")

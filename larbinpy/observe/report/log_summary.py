@@ -1,4 +1,4 @@
-"""What one pass over the crawl log gathers. Memory grows with failures, redirects and sites."""
+"""The figures of one pass over the crawl log. Memory grows with failures, redirects and sites."""
 
 import heapq
 from array import array

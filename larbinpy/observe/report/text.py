@@ -114,7 +114,7 @@ def _site_line(site: SiteCount) -> str:
 
 
 def left_out(report: Report) -> Iterator[str]:
-    """What was not fetched, and why; nothing if everything was."""
+    """The links and URLs that were not fetched, and why; nothing if all were."""
     outcomes = report.summary.outcomes
     private = outcomes[Outcome.PRIVATE_ADDRESS.value]
     limited = outcomes[Outcome.SITE_LIMIT.value]

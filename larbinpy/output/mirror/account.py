@@ -37,7 +37,7 @@ _REFUSAL = "refusal"
 
 
 class Kind(Enum):
-    """What a refresh found at a URL."""
+    """The result of a refresh for a URL."""
 
     NEW = "new"
     CHANGED = "changed"

@@ -1,37 +1,11 @@
 """A shorter waitDuration: old waits are shortened, those that sites requested stay."""
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.sizes import FrontierSizes
-from tests.support.frontiers import MakeWorld, World, make_frontier, wait_settings
+from tests.support.frontiers import MakeWorld, World, wait_settings
 
 SLOW = {"status": 429, "headers": {"retry-after": "300"}}
-
-
-@pytest.fixture
-def make(tmp_path: Path) -> Iterator[MakeWorld]:
-    made: list[Frontier] = []
-
-    def make(
-        *seeds: str,
-        replies: dict[str, Any] | None = None,
-        names: dict[str, Any] | None = None,
-        **settings: Any,
-    ) -> World:
-        frontier = make_frontier(tmp_path, **settings)
-        made.append(frontier)
-        for seed in seeds:
-            frontier.seed(seed)
-        return World(frontier, names, replies)
-
-    yield make
-    for frontier in made:
-        frontier.close()
 
 
 def shorten(world: World, least: float) -> None:

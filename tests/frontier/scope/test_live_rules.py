@@ -1,20 +1,17 @@
 """Rules that come and go while a crawl runs: their order, and the URLs that leave the queues."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from larbinpy.config.rule import parse_rule
-from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.scope.live_rules import LiveRules
 from larbinpy.frontier.sizes import FrontierSizes
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
 from larbinpy.storage.sizes import StoreSizes
 from larbinpy.url import Url
-from tests.support.frontiers import MakeWorld, World, make_frontier, registry_of, store_of
+from tests.support.frontiers import MakeWorld, World, registry_of, store_of
 
 CONFIGURED = (
     parse_rule(False, "**/old/**").at("larbin.conf:3"),
@@ -125,27 +122,6 @@ def test_changes_in_a_state_of_an_earlier_version() -> None:
     assert loaded({"added": [[False, "**.iso"]], "dropped": []}).were_others
     assert loaded({"added": [], "dropped": ["reject **.zip"]}, "**.zip").were_others
     assert not loaded({"added": [], "dropped": []}, "**.zip").were_others
-
-
-@pytest.fixture
-def make(tmp_path: Path) -> Iterator[MakeWorld]:
-    made: list[Frontier] = []
-
-    def make(
-        *seeds: str,
-        replies: dict[str, Any] | None = None,
-        names: dict[str, Any] | None = None,
-        **settings: Any,
-    ) -> World:
-        frontier = make_frontier(tmp_path, **settings)
-        made.append(frontier)
-        for seed in seeds:
-            frontier.seed(seed)
-        return World(frontier, names, replies)
-
-    yield make
-    for frontier in made:
-        frontier.close()
 
 
 PARENT = Url("http://a.test/", 3)

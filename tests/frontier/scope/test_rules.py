@@ -240,7 +240,7 @@ def spent(pattern: Glob | Regex, url: str) -> float:
     return min(times)
 
 
-#: What takes backtracking engines a time that doubles with each character, or its square or cube.
+#: Patterns for which the time of a backtracking engine grows exponentially, or by a power.
 EVIL = st.sampled_from(
     ["(a+)+$", "(a|a)*b", "(a|b|ab)*c$", ".*.*.*x", "(.*a){9}", "a*a*a*a*b", "(?:a?){30}a{30}"]
 ).map(Regex) | st.lists(st.sampled_from(["**a", "*a", "**", "?"]), min_size=4, max_size=12).map(

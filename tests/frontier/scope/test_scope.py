@@ -218,7 +218,7 @@ def test_limit_to_domain_is_a_comparison_of_labels(host: str, domain: str) -> No
     assert refuse(url, limit_to_domain=(".".join(domain),)) is expected
 
 
-# What waits for the headers.
+# Rules that wait for the headers.
 
 
 def at_headers(line: str, url: Url, **settings: Any) -> object:

@@ -1,6 +1,5 @@
 """Settings by site: groups of waits at an address, limits, hours, retries and robots.txt."""
 
-from collections.abc import Iterator
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.config.hours import Hours
-from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.sites.hours import SiteHours
 from larbinpy.frontier.sites.politeness import Waits
 from larbinpy.frontier.sites.settings import Quota, SiteLimits, SiteSettings
@@ -35,27 +33,6 @@ from tests.support.frontiers import (
 
 ONE = "198.51.100.1"
 DAY = 86400.0
-
-
-@pytest.fixture
-def make(tmp_path: Path) -> Iterator[MakeWorld]:
-    made: list[Frontier] = []
-
-    def make(
-        *seeds: str,
-        replies: dict[str, Any] | None = None,
-        names: dict[str, Any] | None = None,
-        **settings: Any,
-    ) -> World:
-        frontier = make_frontier(tmp_path, **settings)
-        made.append(frontier)
-        for seed in seeds:
-            frontier.seed(seed)
-        return World(frontier, names, replies)
-
-    yield make
-    for frontier in made:
-        frontier.close()
 
 
 def times(world: World, host: str) -> list[float]:
