@@ -13,6 +13,9 @@ The packages; each imports only from those above it:
     fetch/                       the pool of curl handles, robots.txt rules, throttle
     parse/                       charset, links, sitemaps
     frontier/                    which URL is fetched next, and when
+    content/                     what a page says: title, text, language, dates, links
+    search/                      words of pages and of queries, snippets
+    database/                    the content database, its indexer and its search
     output/                      the output modes (save, mirror, WARC, stats), the crawl log
     observe/                     snapshot and report of a crawl, the status of one URL
     console/                     input port, status page, metrics, progress

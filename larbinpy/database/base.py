@@ -1,0 +1,149 @@
+"""The interface of a content database. Each kind has a class `Writer` and a class `Finder`."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from larbinpy.database.prepared import Gone, Prepared
+from larbinpy.errors import UserError
+from larbinpy.search.query import Query
+
+
+class DatabaseError(UserError):
+    """The database cannot be used; the message is one line and says what to do."""
+
+
+class Unavailable(DatabaseError):
+    """The database cannot be used now, but may be later: full disk, server down, locked."""
+
+
+class Position(NamedTuple):
+    """A place in a spool: the number of the segment, and the offset in bytes."""
+
+    segment: int
+    offset: int
+
+
+class Writer(Protocol):
+    """Writes pages. One process at a time; another that opens it gets `Unavailable`."""
+
+    def position(self, spool: str) -> Position | None:
+        """How far the spool of this name has been taken; None if nothing of it was."""
+
+    def write(
+        self,
+        pages: Sequence[Prepared | Gone],
+        spool: str | None = None,
+        position: Position | None = None,
+        *,
+        durable: bool = False,
+    ) -> None:
+        """Write `pages` and `position` in one transaction.
+
+        A page replaces the one of its URL unless that was fetched later. With `durable`,
+        all that was written is on the disk afterwards. Raises `Unavailable`; nothing is written.
+        """
+
+    def tend(self) -> bool:
+        """Do a bounded piece of deferred work (anchor texts of pages that are indexed already).
+
+        Returns whether more is left. Called when no pages wait, and at the end of a crawl.
+        """
+
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True, frozen=True)
+class Wish:
+    """How the hits of a query are wanted."""
+
+    #: Hits on a page, and the number of the page, from 1.
+    n: int = 10
+    page: int = 1
+    #: "rank" or "date", the newest first.
+    sort: str = "rank"
+    #: Whether to count the hits by site and language.
+    facets: bool = False
+    #: Seconds after which the search is cut.
+    limit: float = 1.0
+
+
+@dataclass(slots=True)
+class Hit:
+    url: str
+    title: str
+    score: float
+    lang: str | None
+    fetched: str
+    type: str = ""
+    published: str | None = None
+    #: The passage, and the ranges of its characters that are hits.
+    snippet: str = ""
+    marks: list[tuple[int, int]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Found:
+    """The answer to a query."""
+
+    hits: list[Hit] = field(default_factory=list)
+    #: Number of pages found; if `cut`, at least so many.
+    total: int = 0
+    #: The search was cut: only a part of the pages was ranked.
+    cut: bool = False
+    #: No page has all words: the hits have most of them, without these words.
+    missing: list[str] = field(default_factory=list)
+    #: Counts by host and by language, the largest first.
+    sites: list[tuple[str, int]] = field(default_factory=list)
+    langs: list[tuple[str, int]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class Stored:
+    """All that the database has of one page."""
+
+    #: Columns of the table `page` by name, host as its name.
+    columns: dict[str, Any]
+    text: str
+    #: rest, headings, images, links, headers, facts, as in the schema.
+    more: dict[str, Any]
+    anchors: list[str] = field(default_factory=list)
+
+
+class Change(NamedTuple):
+    #: ISO 8601; kind is new, changed, gone or back.
+    at: str
+    url: str
+    kind: str
+
+
+class Finder(Protocol):
+    """Answers questions; reads only. Many may be open while a writer writes."""
+
+    def languages(self) -> Sequence[str]:
+        """Languages of the database's pages, the most frequent first."""
+
+    def search(self, query: Query, wish: Wish) -> Found:
+        """Find pages. Raises `DatabaseError`; never an error because of the query's text."""
+
+    def show(self, url: str) -> Stored | None:
+        """The page of `url`, also a gone one; None if it is not in the database."""
+
+    def body(self, url: str) -> bytes | None:
+        """The body of a page as it came, if keepBodies was set."""
+
+    def history(self, url: str) -> list[Change]:
+        """The changes of one page, the oldest first."""
+
+    def changes(self, since: str) -> Iterator[Change]:
+        """Changes at or after a time, ISO 8601, the oldest first."""
+
+    def pages(self) -> Iterator[Stored]:
+        """All pages that are not gone, in the order of their rows."""
+
+    def counts(self) -> dict[str, int]:
+        """pages, gone, hosts, bytes on the disk."""
+
+    def close(self) -> None: ...

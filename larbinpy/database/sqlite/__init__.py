@@ -1,0 +1,1 @@
+"""SQLite, one file: tables and an FTS5 index."""
