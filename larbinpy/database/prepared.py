@@ -1,7 +1,25 @@
 """A page as the writer of a database takes it: read, segmented and compressed."""
 
+import json
+import re
+import struct
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Self
+
+import zstandard
+from isal import isal_zlib
+
+from larbinpy.content import Content, read
+from larbinpy.page import Page, timestamp
+from larbinpy.url import hash64
+
+#: Level of isal's deflate: about as small as zstd's third, and faster.
+_LEVEL = 3
+_BODY_LEVEL = 3
+#: The length of the JSON that a packed page begins with.
+_LENGTH = struct.Struct("<I")
+#: Anchor texts that say nothing of the page they lead to, in lower case.
+_GENERIC = frozenset({"here", "click here", "more", "read more", "link", "home", "next", "back"})
 
 
 class Packed(NamedTuple):
@@ -10,6 +28,22 @@ class Packed(NamedTuple):
 
     data: bytes
     size: int
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Compress `text`."""
+        plain = text.encode("utf-8", "replace")
+        if not plain:
+            return cls(b"", 0)  # sqlar_uncompress gives data of size 0 back as they are
+        data = isal_zlib.compress(plain, _LEVEL)
+        if len(data) == len(plain):
+            # It takes data of this length for not compressed; without compression they are longer.
+            data = isal_zlib.compress(plain, 0)
+        return cls(data, len(plain))
+
+    def text(self) -> str:
+        """The text again."""
+        return isal_zlib.decompress(self.data, bufsize=self.size).decode() if self.data else ""
 
 
 class Anchor(NamedTuple):
@@ -31,13 +65,50 @@ class Prepared:
     #: Tokens of the index by its columns (title, heading, body, url, rest), separated by blanks.
     tokens: dict[str, str]
     text: Packed
-    #: JSON object: rest, headings, images, links, headers, facts.
+    #: JSON object: rest, headings, images, links, headers, facts, canonical, trouble.
     more: Packed
     anchors: list[Anchor] = field(default_factory=list)
     #: The body, compressed with zstd (keepBodies).
     body: bytes | None = None
     #: 64-bit signed hash of the main text; 0 if it is empty.
     text_hash: int = 0
+
+    def pack(self) -> bytes:
+        """Bytes for a pipe, from which `unpack` makes the same value again."""
+        head = json.dumps(
+            [
+                *(self.url, self.fetched, self.columns, self.tokens),
+                *(self.text.size, self.more.size, self.anchors, self.text_hash),
+                *(len(self.text.data), len(self.more.data), self.body is not None),
+            ],
+            ensure_ascii=False,
+            separators=(",", ":"),
+        ).encode("utf-8", "replace")
+        return b"".join(
+            (_LENGTH.pack(len(head)), head, self.text.data, self.more.data, self.body or b"")
+        )
+
+    @classmethod
+    def unpack(cls, data: bytes) -> "Prepared":
+        """The value that `pack` made these bytes of."""
+        (length,) = _LENGTH.unpack_from(data)
+        start = _LENGTH.size + length
+        (url, fetched, columns, tokens, text_size, more_size, anchors, text_hash, *rest) = (
+            json.loads(data[_LENGTH.size : start])
+        )
+        middle = start + rest[0]
+        end = middle + rest[1]
+        return cls(
+            url,
+            fetched,
+            columns,
+            tokens,
+            Packed(data[start:middle], text_size),
+            Packed(data[middle:end], more_size),
+            [Anchor(target, text) for target, text in anchors],
+            data[end:] if rest[2] else None,
+            text_hash,
+        )
 
 
 class Gone(NamedTuple):
@@ -46,3 +117,95 @@ class Gone(NamedTuple):
     url: str
     fetched: str
     status: int
+
+
+def prepare(page: Page, at: float, keep_bodies: bool = False) -> Prepared | Gone:
+    """Read `page`, which was fetched at the Unix time `at`; a page that wants no index is gone.
+
+    Never raises. Its time and memory are bounded, except for PDF: that may stall, or kill the
+    process, so this runs in processes that may be killed.
+    """
+    content = read(page)
+    fetched = timestamp(at)
+    if content.noindex:
+        return Gone(page.url.href, fetched, page.status)
+    return prepared(page, fetched, content, keep_bodies)
+
+
+def prepared(page: Page, fetched: str, content: Content, keep_bodies: bool) -> Prepared:
+    """`page` with its `content`, segmented and compressed."""
+    url = page.url.href
+    columns: dict[str, str | int | None] = {
+        "status": page.status,
+        "type": page.type,
+        "charset": content.charset,
+        "lang": content.lang,
+        "title": content.title,
+        "site_name": content.site_name,
+        "author": content.author,
+        "summary": content.summary,
+        "published": content.published,
+        "modified": content.modified,
+        "image": content.image,
+        "comments": content.comments,
+        "clicks": content.clicks,
+        "size": len(page.body),
+        "depth": page.url.depth,
+        "via": page.url.via,
+        "etag": page.header("etag"),
+        "last_modified": page.header("last-modified"),
+    }
+    more = {
+        "rest": content.rest,
+        "headings": content.headings,
+        "images": content.images,
+        "links": content.links,
+        "headers": page.headers,
+        "facts": content.facts,
+        "canonical": content.canonical,
+        "trouble": content.trouble,
+    }
+    return Prepared(
+        url,
+        fetched,
+        columns,
+        _tokens(url, content),
+        Packed.of(content.text),
+        Packed.of(json.dumps(more, ensure_ascii=False, separators=(",", ":"))),
+        anchors(url, content),
+        zstandard.compress(page.body, _BODY_LEVEL) if keep_bodies else None,
+        signed(hash64(content.text.encode())) if content.text else 0,
+    )
+
+
+def anchors(url: str, content: Content) -> list[Anchor]:
+    """The texts of the links to other pages, each once, without those that say nothing."""
+    found = dict.fromkeys(
+        (link.url, link.anchor)
+        for link in content.links
+        if link.anchor and link.url != url and link.anchor.casefold() not in _GENERIC
+    )
+    return [Anchor(target_of(target), text) for target, text in found]
+
+
+def target_of(url: str) -> int:
+    """The number that an anchor has for a canonical URL."""
+    return signed(hash64(url.encode()))
+
+
+def signed(number: int) -> int:
+    """A 64-bit number as databases have it."""
+    return number - (1 << 64) if number >> 63 else number
+
+
+def _tokens(url: str, content: Content) -> dict[str, str]:
+    # Until `search.segment` is there.
+    words = re.compile(r"\w+").findall
+    texts = {
+        "title": content.title,
+        "heading": "\n".join(content.headings),
+        "body": content.text,
+        "url": url,
+        "rest": content.rest,
+    }
+    return {column: " ".join(words(text.lower())) for column, text in texts.items()}

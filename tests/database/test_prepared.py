@@ -1,0 +1,69 @@
+"""`larbinpy.database.prepared`: pages as the writer takes them."""
+
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from larbinpy.database.prepared import Anchor, Packed, Prepared, prepare, target_of
+from larbinpy.outcome import Outcome
+from larbinpy.page import Page
+from larbinpy.url import Url, fingerprint
+
+URL = "http://a.test/p"
+AT = 1_790_000_000.0
+
+
+def page(body: str, *headers: tuple[str, str]) -> Page:
+    sent = [("content-type", "text/html; charset=utf-8"), *headers]
+    return Page(Url(URL, 3), Outcome.SUCCESS, 200, sent, body.encode())
+
+
+def prepared(body: str, *headers: tuple[str, str], keep_bodies: bool = False) -> Prepared:
+    found = prepare(page(body, *headers), AT, keep_bodies)
+    assert isinstance(found, Prepared)
+    return found
+
+
+def test_a_page_is_prepared() -> None:
+    found = prepared(
+        "<title>One</title><p>Some words <a href=/b>the other</a><a href=#x>below</a>",
+        ("etag", '"7"'),
+    )
+    assert (found.url, found.fetched) == (URL, "2026-09-21T14:13:20Z")
+    assert found.columns["title"] == "One"
+    assert (found.columns["etag"], found.columns["depth"], found.columns["status"]) == (
+        '"7"',
+        3,
+        200,
+    )
+    assert "Some words" in found.text.text()
+    assert "words" in found.tokens["body"].split()
+    assert found.anchors == [Anchor(target_of("http://a.test/b"), "the other")]
+    assert found.body is None
+    assert -(2**63) <= found.text_hash < 2**63 and found.text_hash != 0
+
+
+def test_targets_are_fingerprints_as_signed_numbers() -> None:
+    for url in (URL, "http://b.test/"):
+        assert target_of(url) % 2**64 == fingerprint(url)
+
+
+def test_bodies_are_kept_on_wish() -> None:
+    found = prepared("<p>x", keep_bodies=True)
+    assert found.body is not None
+    assert zstandard.decompress(found.body) == b"<p>x"
+
+
+@given(st.text(), st.text(), st.booleans())
+def test_packing_loses_nothing(title: str, text: str, keep: bool) -> None:
+    found = prepare(page(f"<title>{title}</title><a href=/c>{text}</a>{text}"), AT, keep)
+    assert isinstance(found, Prepared)
+    assert Prepared.unpack(found.pack()) == found
+
+
+@given(st.text(st.characters(codec="utf-8")))
+def test_packed_texts_come_back(text: str) -> None:
+    packed = Packed.of(text)
+    assert packed.text() == text
+    # sqlar_uncompress takes data of the length `size` for not compressed.
+    assert len(packed.data) != packed.size or not text
