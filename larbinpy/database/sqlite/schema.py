@@ -1,0 +1,182 @@
+"""The tables of the database file, and opening it.
+
+Texts are UTF-8. `content.text` and `content.more` are in the zlib format; the `sqlite3` shell reads
+them by ``sqlar_uncompress(text, text_size)``. Times are ISO 8601 in UTC. The tokens of `ft` come
+from `larbinpy.search`; the table has no contents, so a row is removed by its tokens.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from larbinpy.database.base import DatabaseError, Unavailable
+
+#: Version of the tables. A program opens only files of its own version.
+FORMAT = 1
+#: "larb": marks the file as ours, in its header (PRAGMA application_id).
+APPLICATION = 0x6C617262
+
+#: Columns of the index, and their weights in the ranking.
+FIELDS = ("title", "heading", "body", "anchor", "url", "rest")
+
+TABLES = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE host (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE page (
+    id INTEGER PRIMARY KEY,
+    key INTEGER NOT NULL UNIQUE,    -- 64-bit hash of url: the target of anchors
+    url TEXT NOT NULL,
+    host INTEGER NOT NULL,          -- host.id
+    status INTEGER,                 -- of HTTP
+    type TEXT,                      -- media type
+    charset TEXT,
+    lang TEXT,                      -- ISO 639-1
+    title TEXT,
+    site_name TEXT,
+    author TEXT,
+    summary TEXT,
+    published TEXT,
+    modified TEXT,
+    image TEXT,                     -- URL
+    canonical TEXT,                 -- URL that the page declares, if it is another one
+    comments INTEGER,
+    clicks INTEGER,
+    size INTEGER,                   -- of the body, in bytes
+    depth INTEGER,                  -- links from a start page
+    via TEXT,                       -- URL of the page where the link was found
+    fetched TEXT NOT NULL,
+    first_seen TEXT NOT NULL,
+    changed TEXT NOT NULL,          -- when the main text was last seen to differ
+    visits INTEGER NOT NULL,
+    changes INTEGER NOT NULL,
+    etag TEXT,
+    last_modified TEXT,
+    text_hash INTEGER,              -- 64-bit hash of the main text; NULL if it is empty
+    same_as INTEGER,                -- page.id of the page that this one is a copy of
+    gone TEXT,                      -- since when the URL has no page
+    indexed INTEGER                 -- 64-bit hash of the page's tokens in ft; NULL: not in ft
+);
+CREATE INDEX page_host ON page (host);
+CREATE INDEX page_text_hash ON page (text_hash) WHERE text_hash IS NOT NULL;
+CREATE INDEX page_same_as ON page (same_as) WHERE same_as IS NOT NULL;
+CREATE INDEX page_canonical ON page (canonical) WHERE canonical IS NOT NULL;
+CREATE TABLE content (
+    page INTEGER PRIMARY KEY,       -- page.id
+    text BLOB,                      -- main text
+    text_size INTEGER,              -- in bytes
+    more BLOB,                      -- JSON: rest, headings, images, links, headers, facts
+    more_size INTEGER,
+    anchors TEXT                    -- texts of links to the page that ft has, a line each
+);
+CREATE TABLE body (page INTEGER PRIMARY KEY, zstd BLOB, size INTEGER);
+CREATE TABLE change (
+    at TEXT NOT NULL,
+    page INTEGER NOT NULL,
+    kind TEXT NOT NULL              -- new, changed, gone or back
+);
+CREATE INDEX change_page ON change (page);
+CREATE TABLE anchor (               -- texts of links, each once for a target
+    target INTEGER NOT NULL,        -- as page.key
+    text TEXT NOT NULL,
+    PRIMARY KEY (target, text)
+) WITHOUT ROWID;
+"""
+
+#: Tokens come ready-made, so blanks alone separate them; "ascii" also folds A-Z, which no token
+#: has.
+INDEX = (
+    "CREATE VIRTUAL TABLE {name} USING fts5(title, heading, body, anchor, url, rest, "
+    "content='', tokenize='ascii')"
+)
+
+
+class NotOurs(DatabaseError):
+    """The file is another program's, or of another version, or damaged."""
+
+
+@contextmanager
+def sqlite_errors(path: str | Path) -> Iterator[None]:
+    """Raise errors of SQLite as `DatabaseError`, those that may pass as `Unavailable`."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        # The lower byte is the class of the error.
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            hint = "'larbinpy index --verify' says more, '--rebuild' repairs the index"
+            raise DatabaseError(f"{path}: damaged database ({error}); {hint}") from error
+        raise Unavailable(f"{path}: {_SAYINGS.get(code, str(error))}") from error
+
+
+_SAYINGS = {
+    sqlite3.SQLITE_FULL: "the disk is full; make room",
+    sqlite3.SQLITE_READONLY: "the database cannot be written; give this user the right to",
+    sqlite3.SQLITE_PERM: "the database cannot be written; give this user the right to",
+    sqlite3.SQLITE_CANTOPEN: "the database cannot be opened; look at the rights of its folder",
+    sqlite3.SQLITE_BUSY: "another program keeps the database locked; end it",
+    sqlite3.SQLITE_LOCKED: "another program keeps the database locked; end it",
+}
+
+
+def connect(path: str | Path, *, write: bool = False) -> sqlite3.Connection:
+    """Open the database `path`, to read unless `write`; the caller begins its transactions.
+
+    An empty or missing file gets the tables if `write`. Other files that are not ours are refused
+    untouched. Raises `DatabaseError` (`NotOurs`, `Unavailable`).
+    """
+    if not write and not os.path.exists(path):
+        hint = "a crawl with 'outputMode database' makes one, or 'larbinpy index FILES'"
+        raise DatabaseError(f"{path}: there is no database; {hint}")
+    if write and (os.path.islink(path) or os.path.isdir(path)):
+        raise DatabaseError(f"{path}: not a file of its own; name another one")
+    # A reader that may not write never moves the log into the file: one process does that.
+    mode = "rwc" if write else "ro"
+    uri = f"file:{quote(os.path.abspath(path))}?mode={mode}"
+    base: sqlite3.Connection | None = None
+    with sqlite_errors(path):
+        try:
+            base = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10)
+            # No file is written elsewhere, as in /tmp.
+            base.execute("PRAGMA temp_store=MEMORY")
+            # Names of functions and of columns in the schema are not trusted.
+            base.execute("PRAGMA trusted_schema=OFF")
+            _check(base, path, make=write)
+        except BaseException:
+            if base is not None:
+                base.close()
+            raise
+    return base
+
+
+def _check(base: sqlite3.Connection, path: str | Path, *, make: bool) -> None:
+    try:
+        (application,) = base.execute("PRAGMA application_id").fetchone()
+        (version,) = base.execute("PRAGMA user_version").fetchone()
+        (tables,) = base.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
+            raise NotOurs(f"{path}: not a database of larbinpy; name another file") from None
+        raise
+    if not tables and not application:
+        if make:
+            _make(base)
+            return
+        raise NotOurs(f"{path}: an empty database; crawl first")
+    if application != APPLICATION:
+        raise NotOurs(f"{path}: a database of another program; name another file")
+    if version != FORMAT:
+        age = "a newer larbinpy" if version > FORMAT else "an older larbinpy"
+        raise NotOurs(f"{path}: made by {age} (format {version}, not {FORMAT}); fill a new one")
+
+
+def _make(base: sqlite3.Connection) -> None:
+    # Before the first table: the file keeps the mode.
+    base.execute("PRAGMA journal_mode=WAL")
+    base.executescript(
+        f"BEGIN IMMEDIATE; PRAGMA application_id={APPLICATION}; PRAGMA user_version={FORMAT};"
+        f"{TABLES}; {INDEX.format(name='ft')};"
+        f"INSERT INTO meta VALUES ('format', {FORMAT}); COMMIT;"
+    )

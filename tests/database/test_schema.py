@@ -1,0 +1,98 @@
+"""Opening the database file: what is made, and what is refused untouched."""
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from larbinpy.database.base import DatabaseError
+from larbinpy.database.opening import open_finder, open_writer
+from larbinpy.database.sqlite.schema import FORMAT, NotOurs, connect
+
+
+def test_a_writer_makes_the_tables_and_a_reader_opens_them(tmp_path: Path) -> None:
+    path = tmp_path / "larbinpy.db"
+    writer = connect(path, write=True)
+    reader = connect(path)
+    assert reader.execute("SELECT value FROM meta WHERE key = 'format'").fetchone() == (FORMAT,)
+    assert reader.execute("SELECT count(*) FROM ft").fetchone() == (0,)
+    assert reader.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        reader.execute("DELETE FROM meta")
+    reader.close()
+    writer.close()
+
+
+def test_a_missing_database_is_not_made_by_a_reader(tmp_path: Path) -> None:
+    with pytest.raises(DatabaseError, match="there is no database; a crawl"):
+        connect(tmp_path / "missing.db")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_empty_file_gets_tables_from_a_writer_only(tmp_path: Path) -> None:
+    path = tmp_path / "empty.db"
+    path.touch()
+    with pytest.raises(NotOurs, match="empty"):
+        connect(path)
+    connect(path, write=True).close()
+    connect(path).close()
+
+
+def _text(path: Path) -> None:
+    path.write_text("Not a database. " * 100)
+
+
+def _other(path: Path) -> None:
+    base = sqlite3.connect(path)
+    base.execute("CREATE TABLE page (url)")
+    base.commit()
+    base.close()
+
+
+def _newer(path: Path) -> None:
+    connect(path, write=True).close()
+    base = sqlite3.connect(path)
+    base.execute(f"PRAGMA user_version={FORMAT + 1}")
+    base.close()
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [(_text, "not a database"), (_other, "another program"), (_newer, "newer larbinpy")],
+)
+@pytest.mark.parametrize("write", [False, True])
+def test_other_files_are_refused_untouched(
+    tmp_path: Path, make: Callable[[Path], None], says: str, write: bool
+) -> None:
+    path = tmp_path / "it.db"
+    make(path)
+    before = path.read_bytes()
+    with pytest.raises(NotOurs, match=says) as caught:
+        connect(path, write=write)
+    assert "\n" not in str(caught.value)
+    assert path.read_bytes() == before
+
+
+def test_a_link_or_a_folder_is_no_place_for_a_database(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    for path in (tmp_path / "link", tmp_path):
+        with pytest.raises(DatabaseError, match="name another"):
+            connect(path, write=True)
+
+
+def test_odd_names_are_files(tmp_path: Path) -> None:
+    path = tmp_path / "a?mode=ro&x#y%41.db"
+    connect(path, write=True).close()
+    assert path.exists()
+
+
+def test_a_server_needs_pymysql(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("larbinpy.database.opening.import_module", _missing_pymysql)
+    for opening in (open_writer, open_finder):
+        with pytest.raises(DatabaseError, match="PyMySQL is not installed"):
+            opening("mysql://host/name")
+
+
+def _missing_pymysql(name: str) -> None:
+    raise ModuleNotFoundError("No module named 'pymysql'", name="pymysql")
