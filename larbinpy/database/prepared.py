@@ -1,7 +1,6 @@
 """A page as the writer of a database takes it: read, segmented and compressed."""
 
 import json
-import re
 import struct
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
@@ -10,6 +9,7 @@ import zstandard
 from isal import isal_zlib
 
 from larbinpy.content import Content, read
+from larbinpy.database.tokens import page_tokens
 from larbinpy.page import Page, timestamp
 from larbinpy.url import hash64
 
@@ -147,6 +147,7 @@ def prepared(page: Page, fetched: str, content: Content, keep_bodies: bool) -> P
         "published": content.published,
         "modified": content.modified,
         "image": content.image,
+        "canonical": None if content.canonical == url else content.canonical,
         "comments": content.comments,
         "clicks": content.clicks,
         "size": len(page.body),
@@ -169,7 +170,7 @@ def prepared(page: Page, fetched: str, content: Content, keep_bodies: bool) -> P
         url,
         fetched,
         columns,
-        _tokens(url, content),
+        page_tokens(url, content.title, content.headings, content.text, content.rest, content.lang),
         Packed.of(content.text),
         Packed.of(json.dumps(more, ensure_ascii=False, separators=(",", ":"))),
         anchors(url, content),
@@ -196,16 +197,3 @@ def target_of(url: str) -> int:
 def signed(number: int) -> int:
     """A 64-bit number as databases have it."""
     return number - (1 << 64) if number >> 63 else number
-
-
-def _tokens(url: str, content: Content) -> dict[str, str]:
-    # Until `search.segment` is there.
-    words = re.compile(r"\w+").findall
-    texts = {
-        "title": content.title,
-        "heading": "\n".join(content.headings),
-        "body": content.text,
-        "url": url,
-        "rest": content.rest,
-    }
-    return {column: " ".join(words(text.lower())) for column, text in texts.items()}

@@ -65,11 +65,11 @@ CREATE INDEX page_same_as ON page (same_as) WHERE same_as IS NOT NULL;
 CREATE INDEX page_canonical ON page (canonical) WHERE canonical IS NOT NULL;
 CREATE TABLE content (
     page INTEGER PRIMARY KEY,       -- page.id
+    anchors TEXT,                   -- texts of links to the page that ft has, a line each
     text BLOB,                      -- main text
     text_size INTEGER,              -- in bytes
     more BLOB,                      -- JSON: rest, headings, images, links, headers, facts
-    more_size INTEGER,
-    anchors TEXT                    -- texts of links to the page that ft has, a line each
+    more_size INTEGER
 );
 CREATE TABLE body (page INTEGER PRIMARY KEY, zstd BLOB, size INTEGER);
 CREATE TABLE change (
