@@ -4,6 +4,7 @@ config        the table of settings
 sources       the sources of their values
 grammar       the grammar of larbin.conf
 kinds         the kinds of values; request_kinds: those of requests
+listing       the settings and their values as text
 checking      checks values that a program gives
 hours         times of day when requests may be sent
 site_block    settings for the sites that a pattern matches
@@ -12,8 +13,9 @@ rule          rules about URLs (accept, reject); url_glob: the globs of rules
 registered_domain  the registered domain of a host
 """
 
-from larbinpy.config.config import LIVE, MOST_DEPTH, SETTINGS, Config, describe, texts
+from larbinpy.config.config import LIVE, MOST_DEPTH, SETTINGS, Config
 from larbinpy.config.grammar import ConfigError
+from larbinpy.config.listing import describe, texts
 from larbinpy.config.sources import (
     DEFAULT_FILE,
     assignment,

@@ -8,6 +8,7 @@ Keywords are Larbin's where Larbin had them. Some defaults are more polite than 
 come from the study that measured Larbin (30 s between requests).
 """
 
+import os
 from dataclasses import dataclass, fields
 from functools import wraps
 from operator import attrgetter
@@ -19,6 +20,7 @@ from larbinpy.config.host_pattern import HostPattern
 from larbinpy.config.hours import ALWAYS
 from larbinpy.config.kinds import (
     ADDRESS,
+    DATABASE,
     DOMAIN,
     EXTENSION,
     FILE,
@@ -91,10 +93,22 @@ class Config:
 
     start_url: tuple[str, ...] = settings("startUrl", SEED, "URL to start from; repeatable")
     output_mode: tuple[str, ...] = setting(
-        "outputMode", MODES, (), "outputs of pages: 0 none, 1 save, 2 mirror, 3 stats, warc"
+        "outputMode", MODES, (), "outputs: 0 none, 1 save, 2 mirror, 3 stats, warc, database"
     )
     output_dir: str = setting("outputDir", FOLDER, "save", "folder for pages")
     state_dir: str = setting("stateDir", FOLDER, "state", "folder for the queues and the crawl log")
+    database: str = setting(
+        "database", DATABASE, "", "content database; by default larbinpy.db in outputDir"
+    )
+    keep_bodies: bool = setting(
+        "keepBodies", SWITCH, False, "keep the pages themselves in the database, too"
+    )
+    spool_max: int = setting(
+        "spoolMax",
+        size(16 << 20, 1 << 50),
+        1 << 30,
+        "most bytes that wait in stateDir for the database; then no page is requested",
+    )
     rewrite_links: bool = setting(
         "rewriteLinks", SWITCH, False, "rewrite links so that a mirror browses offline"
     )
@@ -382,6 +396,11 @@ class Config:
     )
     dns_timeout: float = setting("dnsTimeout", duration(0.001), 1.0, "timeout of a DNS query")
 
+    @property
+    def content_database(self) -> str:
+        """The content database: the path of a file, or a URL."""
+        return self.database or os.path.join(self.output_dir, "larbinpy.db")
+
     def __post_init__(self) -> None:
         """Check all values as those of a file, and parse texts. Raises ConfigError."""
         for attribute, rows in _ROWS.items():
@@ -417,34 +436,3 @@ def _set_known_fields(self: Config, **settings: Any) -> None:
 
 # A dataclass raises a TypeError that names no remedy.
 Config.__init__ = _set_known_fields  # type: ignore[method-assign]
-
-
-def texts(config: Config) -> dict[str, str]:
-    """Keyword -> its value in one line, for pages and snapshots."""
-    return {row.keyword: row.text(getattr(config, row.attribute)) for row in SETTINGS.values()}
-
-
-def describe(config: Config, *, only_changed: bool = False) -> list[str]:
-    """`config` as lines of an equivalent larbin.conf, defaults included.
-
-    Each line has the help of its setting as a comment, and its default if it differs. With
-    `only_changed`, settings with their default value are left out.
-    """
-    lines = []
-    for row in SETTINGS.values():
-        value = getattr(config, row.attribute)
-        default = row.text(row.default) or "none"
-        is_changed = row.own(value) != row.default
-        if only_changed and not is_changed:
-            continue
-        changed = f"CHANGED (default {default}): " if is_changed else ""
-        if row.kind is SITE and value:
-            lines += [
-                f"# {changed}{row.help}",
-                *(line for block in value for line in block.lines()),
-            ]
-        else:
-            for line in row.lines(value):
-                shown = SETTINGS[line.split()[0].lstrip("#").lower()]
-                lines.append(f"{line:<31} # {changed}{shown.help}")
-    return lines

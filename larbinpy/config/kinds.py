@@ -27,6 +27,10 @@ _BYTES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _AMOUNT = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([a-z]?)", re.IGNORECASE | re.ASCII)
 #: Names of query parameters as they stand in canonical URLs, with "*" and "?" as wildcards.
 _PARAMETER = re.compile(r"[^\s\"#&;=/<>]{1,100}").fullmatch
+#: The part of a server's database behind "mysql://".
+_SERVER_DATABASE = re.compile(
+    r"(?:(?P<user>[^@/]*)@)?(?:[\w.-]+|\[[0-9a-f:.]+\])(?::(?P<port>\d+))?/[\w$-]+", re.ASCII
+).fullmatch
 _ON = frozenset({"on", "yes", "true", "1"})
 _OFF = frozenset({"off", "no", "false", "0"})
 #: Stands for an empty list of names.
@@ -267,6 +271,21 @@ def readable_file(text: str) -> str:
     return path
 
 
+def _database(text: str) -> str:
+    """The path of a file, or mysql://[USER@]HOST[:PORT]/NAME; a password is refused."""
+    scheme, separator, rest = text.partition("://")
+    if not separator:
+        return _folder(text) if text else text
+    match = _SERVER_DATABASE(rest)
+    if scheme not in ("mysql", "mariadb") or match is None:
+        raise ValueError(f"{masked_typed(text)[:60]!r} is not mysql://[USER@]HOST[:PORT]/NAME")
+    if ":" in (match["user"] or ""):
+        raise ValueError("a password in the URL could be seen; put it into ~/.my.cnf")
+    if match["port"]:
+        port_number(match["port"], 1)
+    return text
+
+
 def choice(*names: str) -> ValueKind[str]:
     """One of `names`."""
 
@@ -293,7 +312,7 @@ def several(*names: str) -> ValueKind[tuple[str, ...]]:
 
 def _modes(text: str) -> tuple[str, ...]:
     """Larbin's numbers or their names, in the order given, each once."""
-    names = ("none", "save", "mirror", "stats", "warc")
+    names = ("none", "save", "mirror", "stats", "warc", "database")
     chosen = []
     for word in text.lower().split(","):
         name = names[int(word)] if word in ("0", "1", "2", "3") else word
@@ -383,6 +402,7 @@ FILE: ValueKind[str | None] = ValueKind("PATH", readable_file, lambda path: quot
 MODES: ValueKind[tuple[str, ...]] = ValueKind(
     "MODE[,MODE]", _modes, lambda names: ",".join(names) or "none"
 )
+DATABASE: ValueKind[str] = ValueKind("FILE|mysql://[USER@]HOST[:PORT]/NAME", _database, quote)
 HOURS: ValueKind[tuple[tuple[int, int], ...]] = ValueKind(
     "HH:MM-HH:MM[,...]", lambda text: Hours.parse(text).ranges, lambda ranges: Hours(ranges).show()
 )

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 from larbinpy.database.prepared import Gone, Prepared
 from larbinpy.errors import UserError
 from larbinpy.search.query import Query
+from larbinpy.storage.spool import Position as Position
 
 
 class DatabaseError(UserError):
@@ -15,13 +16,6 @@ class DatabaseError(UserError):
 
 class Unavailable(DatabaseError):
     """The database cannot be used now, but may be later: full disk, server down, locked."""
-
-
-class Position(NamedTuple):
-    """A place in a spool: the number of the segment, and the offset in bytes."""
-
-    segment: int
-    offset: int
 
 
 class Writer(Protocol):

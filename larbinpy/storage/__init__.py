@@ -12,6 +12,7 @@
     state       the interface of all saved parts of a crawl, and the manifest that commits them
     checkpoints the schedule of checkpoints, which are made in steps
     syncing     flushes the files of the outputs to the disk without blocking the loop
+    spool       pages on their way to the content database
     journal     a file that grows by pieces, which wait in memory for a moment
     files       files that are complete or absent; files to which lines are appended
     bloom       a Bloom filter

@@ -428,3 +428,18 @@ def test_an_unknown_keyword_is_compared_with_those_like_it() -> None:
 def test_headers_on_the_command_line() -> None:
     given = [("header", "X-A: b c"), ("header", '"X-B: 1" "X-C: 2"')]
     assert load(None, {}, given).header == ("X-A: b c", "X-B: 1", "X-C: 2")
+
+
+@pytest.mark.parametrize(
+    "text", ["mysql://u:secret@h/n", "redis://h/n", "mysql://h", "mysql:///n", "mysql://h:0/n"]
+)
+def test_databases_that_are_none(text: str) -> None:
+    with pytest.raises(ConfigError, match="database: ") as caught:
+        Config(database=text)
+    assert "secret" not in str(caught.value)
+
+
+def test_the_content_database_lies_beside_the_pages() -> None:
+    assert Config(output_dir="out").content_database == "out/larbinpy.db"
+    assert Config(database="a/b.db").content_database == "a/b.db"
+    assert Config(database="mysql://me@[::1]:3306/n").content_database == "mysql://me@[::1]:3306/n"

@@ -1,0 +1,176 @@
+"""The spool: appending, cutting, reading from a position, kills and full disks."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from larbinpy.errors import DamagedError
+from larbinpy.outcome import Outcome
+from larbinpy.page import Page
+from larbinpy.storage import spool
+from larbinpy.storage.spool import Place, Position, SpoolMark, SpoolWriter, walk
+from larbinpy.url import Url
+
+
+def page(number: int, body: bytes = b"<p>text") -> Page:
+    url = Url(f"http://a.test/{number}", 3, via="http://a.test/")
+    headers = [("content-type", "text/html"), ("x-odd", "caf\xe9 \x00")]
+    return Page(url, Outcome.SUCCESS, 200, headers, body, charset="utf-8", ip="192.0.2.1", ms=7)
+
+
+def places(folder: Path, end: Position, start: Position | None = None) -> list[Place]:
+    return list(walk(folder, start, end))
+
+
+def urls(folder: Path, end: Position, start: Position | None = None) -> list[str]:
+    found = places(folder, end, start)
+    return [spool.read(folder, place.start).page.url.href for place in found]
+
+
+def filled(folder: Path, count: int = 3, size: int = spool.SEGMENT) -> SpoolWriter:
+    writer = SpoolWriter(folder, segment_size=size)
+    for number in range(count):
+        writer.append(page(number), 1000.0 + number)
+    return writer
+
+
+def test_pages_come_back_as_they_were(tmp_path: Path) -> None:
+    writer = filled(tmp_path)
+    found = places(tmp_path, writer.end)
+    assert [place.number for place in found] == [0, 1, 2]
+    assert [place.at for place in found] == [1000.0, 1001.0, 1002.0]
+    read = [spool.read(tmp_path, place.start) for place in found]
+    assert [(each.at, each.page) for each in read] == [(1000.0 + n, page(n)) for n in range(3)]
+    assert writer.size == sum(spool.segments(tmp_path).values())
+
+
+@given(st.lists(st.binary(max_size=300), max_size=20), st.integers(1, 2000))
+def test_any_bodies_in_segments_of_any_size(
+    tmp_path_factory: pytest.TempPathFactory, bodies: list[bytes], size: int
+) -> None:
+    folder = tmp_path_factory.mktemp("spool")
+    writer = SpoolWriter(folder, segment_size=size)
+    for number, body in enumerate(bodies):
+        writer.append(page(number, body), 0.0)
+    found = places(folder, writer.end)
+    assert [spool.read(folder, place.start).page.body for place in found] == bodies
+    for place in found:
+        assert places(folder, writer.end, place.end) == found[place.number + 1 :]
+    assert writer.sizes == spool.segments(folder)
+    writer.close()
+
+
+def test_a_resumed_crawl_cuts_off_what_came_after_the_mark(tmp_path: Path) -> None:
+    writer = filled(tmp_path, 5, 300)
+    mark = writer.cut()
+    for number in range(5, 9):
+        writer.append(page(number), 0.0)
+    writer.close()
+    resumed = SpoolWriter(tmp_path, segment_size=300)
+    resumed.load(mark)
+    resumed.append(page(100), 0.0)
+    assert resumed.records == 6
+    assert resumed.sizes == spool.segments(tmp_path)
+    assert urls(tmp_path, resumed.end) == [f"http://a.test/{n}" for n in (0, 1, 2, 3, 4, 100)]
+
+
+def test_a_crawl_that_is_not_resumed_begins_another_spool(tmp_path: Path) -> None:
+    first = filled(tmp_path, 9, 300)
+    first.close()
+    second = SpoolWriter(tmp_path)
+    mark = second.cut()
+    assert mark == {"spool": second.name, "segment": 0, "offset": 0, "records": 0}
+    assert second.name not in ("", first.name)
+    assert spool.segments(tmp_path) == {}
+
+
+def test_clear_deletes_all(tmp_path: Path) -> None:
+    writer = filled(tmp_path / "spool", 9, 300)
+    writer.clear()
+    assert os.listdir(tmp_path / "spool") == []
+    assert writer.size == 0
+
+
+def test_removed_segments_are_missing_when_it_is_resumed(tmp_path: Path) -> None:
+    writer = filled(tmp_path, 9, 300)
+    middle = places(tmp_path, writer.end)[5].end
+    left = urls(tmp_path, writer.end, middle)
+    kept = spool.remove_below(tmp_path, middle)
+    writer.removed(kept)
+    assert writer.sizes == spool.segments(tmp_path)
+    assert urls(tmp_path, writer.end, middle) == left
+    mark = writer.cut()
+    writer.removed(spool.remove_all(tmp_path, writer.end))
+    assert writer.size == 0
+    writer.close()
+    assert spool.segments(tmp_path) == {}
+    resumed = SpoolWriter(tmp_path, segment_size=300)
+    resumed.load(mark)
+    resumed.append(page(9), 0.0)
+    assert resumed.end.segment == mark["segment"] + 1
+    assert urls(tmp_path, resumed.end, Position(mark["segment"], mark["offset"])) == [
+        "http://a.test/9"
+    ]
+
+
+def test_not_all_is_removed_unless_the_last_segment_ends_there(tmp_path: Path) -> None:
+    writer = filled(tmp_path, 3)
+    first = places(tmp_path, writer.end)[0].end
+    assert spool.remove_all(tmp_path, first) == 0
+    assert writer.sizes == spool.segments(tmp_path)
+
+
+def test_the_spool_of_another_crawl_is_refused(tmp_path: Path) -> None:
+    mark = filled(tmp_path).cut()
+    other: SpoolMark = {**mark, "spool": "0123"}
+    with pytest.raises(ValueError, match="not the spool of this crawl"):
+        SpoolWriter(tmp_path).load(other)
+    short: SpoolMark = {**mark, "offset": 10**6}
+    (tmp_path / "00000000.pages").write_bytes(b"")
+    with pytest.raises(BlockingIOError):  # the first writer still holds it
+        SpoolWriter(tmp_path).load(short)
+
+
+def test_a_segment_that_is_too_short_is_damage(tmp_path: Path) -> None:
+    writer = filled(tmp_path)
+    mark = writer.cut()
+    writer.close()
+    os.truncate(tmp_path / "00000000.pages", mark["offset"] - 1)
+    with pytest.raises(ValueError, match="shorter"):
+        SpoolWriter(tmp_path).load(mark)
+    with pytest.raises(DamagedError, match="no whole record"):
+        places(tmp_path, Position(0, mark["offset"] - 1))
+
+
+def test_a_damaged_record_is_not_read(tmp_path: Path) -> None:
+    end = filled(tmp_path).end
+    path = tmp_path / "00000000.pages"
+    data = bytearray(path.read_bytes())
+    data[40] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(DamagedError, match="no record at 0"):
+        spool.read(tmp_path, Position(0, 0))
+    assert len(places(tmp_path, end)) == 3
+
+
+def test_a_full_disk_adds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = filled(tmp_path, 2)
+    end, sizes = writer.end, dict(writer.sizes)
+    write = os.write
+
+    def full(fd: int, data: bytes) -> int:
+        if len(data) > 10:
+            return write(fd, data[:10])
+        raise OSError(errno.ENOSPC, "full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", full)
+        with pytest.raises(OSError, match="full"):
+            writer.append(page(2), 0.0)
+    assert (writer.end, writer.sizes, writer.records) == (end, sizes, 2)
+    writer.append(page(2), 0.0)
+    assert len(urls(tmp_path, writer.end)) == 3
