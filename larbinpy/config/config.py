@@ -105,7 +105,7 @@ class Config:
     )
     spool_max: int = setting(
         "spoolMax",
-        size(16 << 20, 1 << 50),
+        size(1, 1 << 50),
         1 << 30,
         "most bytes that wait in stateDir for the database; then no page is requested",
     )
