@@ -117,6 +117,7 @@ OURS = (
     "insecure_tls",
     "rewrite_links",
     "keep_originals",
+    "keep_bodies",
     "lower_case_names",
     "purge",
 )
