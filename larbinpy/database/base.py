@@ -125,6 +125,9 @@ class Finder(Protocol):
     def show(self, url: str) -> Stored | None:
         """The page of `url`, also a gone one; None if it is not in the database."""
 
+    def fetched(self, url: str) -> str | None:
+        """When the page of a canonical URL was fetched last, ISO 8601."""
+
     def body(self, url: str) -> bytes | None:
         """The body of a page as it came, if keepBodies was set."""
 

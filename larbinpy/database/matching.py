@@ -1,0 +1,58 @@
+"""Conditions on the words of a page, as each kind of database compiles them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from larbinpy.search.query import Form, Item
+
+#: Columns whose words say best what a page is about: its own title, and the links to it.
+TITLES = ("title", "anchor")
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """All of the parts."""
+
+    parts: tuple["Condition", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Any:
+    """At least one of the parts."""
+
+    parts: tuple["Condition", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """The words of `part` stand in these columns of the index."""
+
+    columns: tuple[str, ...]
+    part: "Condition"
+
+
+Condition = All | Any | Within | Item
+
+
+def essential(items: Iterable[Item]) -> tuple[Item, ...]:
+    """The items that decide, each once: those that are frequent everywhere only if all are."""
+    usable = tuple(dict.fromkeys(item for item in items if item.forms))
+    return tuple(item for item in usable if not item.common) or usable
+
+
+def words(items: Iterable[Item]) -> tuple[Item, ...]:
+    """The single words of `items`, each once; of phrases, too."""
+    found: dict[Item, None] = {}
+    for item in items:
+        for form in item.forms:
+            last = len(form.tokens) - 1
+            for at, token in enumerate(form.tokens):
+                single = Form((token,), form.prefix and at == last)
+                found[Item(token, (single,), item.field)] = None
+    return tuple(found)
+
+
+def titled(items: Iterable[Item]) -> Within | None:
+    """All the items that may stand anywhere, in the title or the links to the page."""
+    free = tuple(item for item in items if item.field is None)
+    return Within(TITLES, All(free)) if free else None

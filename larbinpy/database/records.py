@@ -1,0 +1,122 @@
+"""What a database has of single pages; the same SQL for all kinds of database."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from larbinpy.database.base import Change, Stored
+from larbinpy.database.prepared import Packed, target_of
+from larbinpy.url import canonical, typed
+
+#: Runs a statement with "?" for its arguments.
+Rows = Callable[[str, Sequence[Any]], Iterable[tuple[Any, ...]]]
+
+#: The columns of `page` that `Stored` has, apart from host and same_as.
+_COLUMNS = (
+    *("url", "status", "type", "charset", "lang", "title", "site_name", "author", "summary"),
+    *("published", "modified", "image", "canonical", "comments", "clicks", "size", "depth"),
+    *("via", "fetched", "first_seen", "changed", "visits", "changes", "etag", "last_modified"),
+    "gone",
+)
+_STORED = (
+    f"SELECT page.id, {', '.join(f'page.{column}' for column in _COLUMNS)}, host.name, "
+    "original.url, content.text, content.text_size, content.more, content.more_size, "
+    "content.anchors FROM page LEFT JOIN host ON host.id = page.host "
+    "LEFT JOIN page AS original ON original.id = page.same_as "
+    "LEFT JOIN content ON content.page = page.id "
+)
+#: Rows that are read at once: a long reading would keep a writer's log from being emptied.
+_BATCH = 200
+
+
+class Records:
+    """Reads the tables through `rows`."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    def key(self, url: str) -> int | None:
+        """The key of a URL as people type it, or as it stands; None if no page has it."""
+        spellings = dict.fromkeys((typed(url), canonical(url), url))
+        keys = [target_of(spelling) for spelling in spellings if spelling is not None]
+        for key in keys:
+            if self._one("SELECT 1 FROM page WHERE page.key = ?", key):
+                return key
+        return None
+
+    def show(self, url: str) -> Stored | None:
+        key = self.key(url)
+        row = None if key is None else self._one(f"{_STORED} WHERE page.key = ?", key)
+        return None if row is None else _stored(row)
+
+    def fetched(self, url: str) -> str | None:
+        row = self._one("SELECT fetched FROM page WHERE page.key = ?", target_of(url))
+        return None if row is None else row[0]
+
+    def body(self, url: str) -> bytes | None:
+        """The body, still compressed."""
+        key = self.key(url)
+        row = (
+            None
+            if key is None
+            else self._one(
+                "SELECT body.zstd FROM body JOIN page ON page.id = body.page WHERE page.key = ?",
+                key,
+            )
+        )
+        return None if row is None else bytes(row[0])
+
+    def history(self, url: str) -> list[Change]:
+        key = self.key(url)
+        if key is None:
+            return []
+        rows = self._rows(
+            "SELECT c.at, page.url, c.kind FROM change AS c JOIN page ON page.id = c.page "
+            "WHERE page.key = ? ORDER BY c.at",
+            (key,),
+        )
+        return [Change(*row) for row in rows]
+
+    def changes(self, since: str) -> Iterator[Change]:
+        rows = self._rows(
+            "SELECT c.at, page.url, c.kind FROM change AS c JOIN page ON page.id = c.page "
+            "WHERE c.at >= ? ORDER BY c.at",
+            (since,),
+        )
+        return (Change(*row) for row in rows)
+
+    def pages(self) -> Iterator[Stored]:
+        last = -(1 << 63)
+        while True:
+            rows = list(
+                self._rows(
+                    f"{_STORED} WHERE page.id > ? AND page.gone IS NULL ORDER BY page.id "
+                    f"LIMIT {_BATCH}",
+                    (last,),
+                )
+            )
+            if not rows:
+                return
+            last = rows[-1][0]
+            yield from map(_stored, rows)
+
+    def _one(self, statement: str, argument: Any) -> tuple[Any, ...] | None:
+        return next(iter(self._rows(statement, (argument,))), None)
+
+
+def _stored(row: Sequence[Any]) -> Stored:
+    end = 1 + len(_COLUMNS)
+    columns = dict(zip(_COLUMNS, row[1:end], strict=True))
+    host, original, text, text_size, more, more_size, anchors = row[end:]
+    columns |= {"host": host, "same_as": original}
+    return Stored(
+        columns,
+        unpacked(text, text_size),
+        json.loads(unpacked(more, more_size) or "{}"),
+        anchors.splitlines() if anchors else [],
+    )
+
+
+def unpacked(data: bytes | None, size: int | None) -> str:
+    """A text of `content`; "" for a page without one."""
+    return Packed(bytes(data), size or 0).text() if data else ""

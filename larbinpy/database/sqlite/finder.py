@@ -1,0 +1,163 @@
+"""Answers questions from the database file; a connection that reads only."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import zstandard
+
+from larbinpy.database.base import Change, Found, Hit, Stored, Wish
+from larbinpy.database.finding import DEPTH, Late, Ranked, Scored, find
+from larbinpy.database.records import Records, unpacked
+from larbinpy.database.sqlite.index import FtsIndex, TimeLimit
+from larbinpy.database.sqlite.schema import connect, sqlite_errors
+from larbinpy.loop.clock import clock as monotonic
+from larbinpy.search.query import Query
+from larbinpy.search.snippet import snippet
+
+#: KiB of the file that a finder keeps in memory.
+_CACHE = 64 * 1024
+#: Shares of the time limit at which facets and snippets are given up.
+_FACETS, _SNIPPETS = 0.9, 1.0
+
+
+class Finder:
+    """Reads the database `path`; see `larbinpy.database.base.Finder`."""
+
+    def __init__(self, path: str | Path, clock: Callable[[], float] = monotonic) -> None:
+        self._path = path
+        self._clock = clock
+        self._base = connect(path)
+        self._limit = TimeLimit(self._base, clock)
+        self._records = Records(self._rows)
+        self._languages: list[str] | None = None
+        with sqlite_errors(path):
+            self._base.execute(f"PRAGMA cache_size=-{_CACHE}")
+
+    def close(self) -> None:
+        self._base.close()
+
+    def languages(self) -> Sequence[str]:
+        if self._languages is None:
+            with sqlite_errors(self._path):
+                rows = self._base.execute(
+                    "SELECT lang FROM page WHERE lang IS NOT NULL GROUP BY lang "
+                    "ORDER BY count(*) DESC, lang"
+                )
+                self._languages = [lang for (lang,) in rows]
+        return self._languages
+
+    def search(self, query: Query, wish: Wish) -> Found:
+        start = self._clock()
+        with sqlite_errors(self._path), self._snapshot():
+            index = FtsIndex(self._base, self._limit, query, self._clock)
+            ranked = find(index, query, wish, self._clock)
+            found = Found(cut=ranked.cut, missing=ranked.missing, notes=list(query.notes))
+            found.hits = self._hits(ranked, query, wish, start + _SNIPPETS * wish.limit)
+            found.total = ranked.total
+            if wish.facets and ranked.pages:
+                self._count_facets(index, ranked, found, start + _FACETS * wish.limit)
+        found.seconds = self._clock() - start
+        return found
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        """All that is read within is of one moment, whatever a writer does meanwhile."""
+        self._base.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._base.execute("ROLLBACK")
+
+    def _hits(self, ranked: Ranked, query: Query, wish: Wish, until: float) -> list[Hit]:
+        pages = self._alive(ranked.pages)
+        if len(pages) < len(ranked.pages) == ranked.total:
+            ranked.total = len(pages)
+        first = (max(1, wish.page) - 1) * wish.n
+        shown = dict(pages[:DEPTH][first : first + wish.n])
+        columns = "url, title, lang, fetched, type, published"
+        rows = self._base.execute(
+            f"SELECT page.id, text, text_size, summary, {columns} FROM page "
+            "LEFT JOIN content ON content.page = page.id "
+            "WHERE page.id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(shown)),),
+        )
+        by_page = {row[0]: row[1:] for row in rows}
+        hits = []
+        for page, score in shown.items():
+            text, size, summary, url, title, *others = by_page[page]
+            hit = Hit(url, title or url, score, *others)
+            # A text that cannot be read in time is shown by its summary.
+            whole = unpacked(text, size) if self._clock() < until else ""
+            hit.snippet, hit.marks = snippet(whole or summary or "", query)
+            hits.append(hit)
+        return hits
+
+    def _alive(self, pages: Scored) -> Scored:
+        """Those that have a row: the index may know pages that are gone."""
+        rows = self._base.execute(
+            "SELECT id FROM page WHERE id IN (SELECT value FROM json_each(?)) AND gone IS NULL",
+            (json.dumps([page for page, _ in pages]),),
+        )
+        alive = {page for (page,) in rows}
+        return [(page, score) for page, score in pages if page in alive]
+
+    def _count_facets(self, index: FtsIndex, ranked: Ranked, found: Found, until: float) -> None:
+        try:
+            hosts = dict(index.facets(ranked.condition, "host", until))
+            found.langs = index.facets(ranked.condition, "lang", until)
+        except Late:
+            found.cut = True
+            return
+        rows = self._base.execute(
+            "SELECT id, name FROM host WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(hosts)),),
+        )
+        names = dict(rows.fetchall())
+        found.sites = [(names[host], n) for host, n in hosts.items() if host in names]
+
+    def show(self, url: str) -> Stored | None:
+        with sqlite_errors(self._path):
+            return self._records.show(url)
+
+    def fetched(self, url: str) -> str | None:
+        with sqlite_errors(self._path):
+            return self._records.fetched(url)
+
+    def body(self, url: str) -> bytes | None:
+        with sqlite_errors(self._path):
+            packed = self._records.body(url)
+        return None if packed is None else zstandard.decompress(packed)
+
+    def history(self, url: str) -> list[Change]:
+        with sqlite_errors(self._path):
+            return self._records.history(url)
+
+    def changes(self, since: str) -> Iterator[Change]:
+        with sqlite_errors(self._path):
+            yield from self._records.changes(since)
+
+    def pages(self) -> Iterator[Stored]:
+        with sqlite_errors(self._path):
+            yield from self._records.pages()
+
+    def counts(self) -> dict[str, int]:
+        with sqlite_errors(self._path):
+            counts = {
+                name: int(self._base.execute(statement).fetchone()[0])
+                for name, statement in _COUNTS.items()
+            }
+        files = (Path(f"{self._path}{end}") for end in ("", "-wal"))
+        return counts | {"bytes": sum(file.stat().st_size for file in files if file.exists())}
+
+    def _rows(self, statement: str, arguments: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
+        return self._base.execute(statement, arguments)
+
+
+_COUNTS = {
+    "pages": "SELECT count(*) FROM page WHERE gone IS NULL",
+    "gone": "SELECT count(*) FROM page WHERE gone IS NOT NULL",
+    "hosts": "SELECT count(*) FROM host",
+}

@@ -1,0 +1,213 @@
+"""Questions to a database file: words, filters, order, what is shown of a page."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from larbinpy.database.base import DatabaseError, Found, Wish
+from larbinpy.database.sqlite.finder import Finder
+from larbinpy.database.sqlite.schema import connect
+from larbinpy.search.query import Form, Item, Query
+from tests.support.contentpages import fill, item, page, query
+
+SEA = "http://a.test/sea"
+BOATS = "http://www.a.test/boats"
+HARBOUR = "http://b.test:8080/harbour"
+BERG = "http://c.test/berg"
+PDF = "http://b.test:8080/old.pdf"
+COPY = "http://c.test/copy"
+PAGES = [
+    page(SEA, "The sea", "Blue water and salt.", published="2026-01-01"),
+    page(BOATS, "Boats", "A boat is on the blue sea.", rest="salt", published="2026-03-01"),
+    page(HARBOUR, "Harbour", "Boats rest. The water is calm.", fetched="2026-11-20T08:00:00Z"),
+    page(BERG, "Berge", "Blaue Berge und das Meer.", lang="de", published="2999-01-01"),
+    page(PDF, "Report", "Water levels.", type="application/pdf", published="2020-05-05"),
+    page(COPY, "Boats", "A boat is on the blue sea.", rest="salt"),
+]
+
+
+@pytest.fixture(name="path")
+def _path(tmp_path: Path) -> Path:
+    path = tmp_path / "larbinpy.db"
+    fill(path, PAGES, {HARBOUR: ["Where ships are at night"]}, {COPY: BOATS})
+    return path
+
+
+@pytest.fixture(name="finder")
+def _finder(path: Path) -> Iterator[Finder]:
+    finder = Finder(path)
+    yield finder
+    finder.close()
+
+
+def urls(found: Found) -> list[str]:
+    return [hit.url for hit in found.hits]
+
+
+def ask(finder: Finder, asked: Query, sort: str = "rank") -> list[str]:
+    found = finder.search(asked, Wish(sort=sort))
+    assert not found.cut and not found.missing
+    assert found.total == len(found.hits)
+    return urls(found)
+
+
+def test_words_are_anded_and_titles_come_first(finder: Finder) -> None:
+    assert ask(finder, query("sea")) == [SEA, BOATS]
+    assert ask(finder, query("blue", "salt")) == [SEA, BOATS]
+    assert ask(finder, query("boats")) == [BOATS, HARBOUR]
+    assert ask(finder, query("nothing")) == []
+
+
+def test_phrases_prefixes_and_unwanted_words(finder: Finder) -> None:
+    assert ask(finder, query("blue sea")) == [BOATS]
+    assert set(ask(finder, query("wat*"))) == {SEA, HARBOUR, PDF}
+    assert set(ask(finder, query("water", unwanted=(item("salt"),)))) == {HARBOUR, PDF}
+    assert set(ask(finder, query("water", unwanted=(item("salt"), item("report"))))) == {HARBOUR}
+
+
+def test_alternatives_of_a_word(finder: Finder) -> None:
+    either = Item("boats", (Form(("boat",)), Form(("harbour",))))
+    assert set(ask(finder, query(either))) == {BOATS, HARBOUR}
+
+
+def test_fields(finder: Finder) -> None:
+    assert ask(finder, query(item("sea", "title"))) == [SEA]
+    assert ask(finder, query(item("boats", "url"))) == [BOATS]
+    assert ask(finder, query("water", item("harbour", "url"))) == [HARBOUR]
+
+
+def test_the_text_of_a_link_finds_the_page_that_it_leads_to(finder: Finder) -> None:
+    assert ask(finder, query("ships", "night")) == [HARBOUR]
+
+
+def test_a_site_is_a_host_or_a_domain_with_its_hosts(finder: Finder) -> None:
+    assert set(ask(finder, query("blue", site="a.test"))) == {SEA, BOATS}
+    assert ask(finder, query("blue", site="www.a.test")) == [BOATS]
+    assert ask(finder, query("boats", site="b.test")) == [HARBOUR]
+    assert ask(finder, query("boats", site="b.test:8080")) == [HARBOUR]
+    assert ask(finder, query("boats", site="b.test:80")) == []
+    assert ask(finder, query("blue", site="test.a")) == []
+
+
+def test_filters_by_language_type_and_time(finder: Finder) -> None:
+    assert ask(finder, query("meer", lang="de")) == [BERG]
+    assert ask(finder, query("meer", lang="en")) == []
+    assert ask(finder, query("water", type="pdf")) == [PDF]
+    assert ask(finder, query("water", type="application/pdf")) == [PDF]
+    assert set(ask(finder, query("water", since="2026-11-21"))) == {SEA, PDF}
+
+
+def test_newest_first(finder: Finder) -> None:
+    """A date in the future is not believed; pages without one are as old as the database."""
+    assert ask(finder, query("water"), "date") == [HARBOUR, SEA, PDF]
+
+
+def test_filters_alone_list_pages_by_date_without_copies(finder: Finder) -> None:
+    assert ask(finder, query(site="test")) == [BERG, HARBOUR, BOATS, SEA, PDF]
+    assert ask(finder, query(lang="de")) == [BERG]
+    assert ask(finder, query(site="b.test", unwanted=(item("report"),))) == [HARBOUR]
+    assert ask(finder, query()) == []
+
+
+def test_frequent_words_decide_only_if_there_are_no_others(finder: Finder) -> None:
+    the = item("nothing", common=True)
+    assert ask(finder, query("sea", the)) == [SEA, BOATS]
+    assert ask(finder, query(item("the", common=True))) == [SEA, BOATS, HARBOUR]
+
+
+def test_pages_of_hits(finder: Finder) -> None:
+    everything = [
+        finder.search(query(site="test"), Wish(n=2, page=number)) for number in (1, 2, 3, 4)
+    ]
+    assert [urls(found) for found in everything] == [[BERG, HARBOUR], [BOATS, SEA], [PDF], []]
+    assert {found.total for found in everything} == {5}
+
+
+def test_facets(finder: Finder) -> None:
+    found = finder.search(query("water"), Wish(facets=True))
+    assert found.sites == [("b.test:8080", 2), ("a.test", 1)]
+    assert found.langs == [("en", 3)]
+    found = finder.search(query(site="test"), Wish(facets=True))
+    assert found.langs == [("en", 4), ("de", 1)]
+
+
+def test_without_a_page_that_has_all_words_those_with_most(finder: Finder) -> None:
+    found = finder.search(query("blue", "salt", "calm"), Wish())
+    assert urls(found) == [SEA, BOATS, HARBOUR]
+    assert found.missing == ["calm"]
+    found = finder.search(query("calm", "volcano"), Wish())
+    assert (urls(found), found.missing) == ([HARBOUR], ["volcano"])
+    found = finder.search(query("volcano", "salt water lake"), Wish())
+    assert urls(found)[0] == SEA
+    assert found.missing == ["volcano", "salt water lake"]
+
+
+def test_a_hit_shows_its_page(finder: Finder) -> None:
+    (hit,) = finder.search(query("calm"), Wish()).hits
+    assert (hit.title, hit.lang, hit.type) == ("Harbour", "en", "text/html")
+    assert hit.snippet == "Boats rest. The water is calm."
+    assert [hit.snippet[start:end] for start, end in hit.marks] == ["calm"]
+    assert hit.score > 0
+
+
+def test_rows_of_the_index_without_a_page_are_not_shown(path: Path, finder: Finder) -> None:
+    base = connect(path, write=True)
+    base.execute("UPDATE page SET gone = '2026-11-23' WHERE url = ?", (SEA,))
+    base.execute("DELETE FROM page WHERE url = ?", (PDF,))
+    base.close()
+    assert ask(finder, query("water")) == [HARBOUR]
+
+
+def test_show_by_any_spelling_of_the_url(finder: Finder) -> None:
+    for spelling in (HARBOUR, "b.test:8080/harbour", "HTTP://B.test:8080/./harbour"):
+        stored = finder.show(spelling)
+        assert stored is not None
+        assert stored.columns["url"] == HARBOUR
+    assert stored is not None
+    assert stored.columns["host"] == "b.test:8080"
+    assert stored.text == "Boats rest. The water is calm."
+    assert stored.more == {"rest": "", "headings": []}
+    assert stored.anchors == ["Where ships are at night"]
+    assert finder.show("http://nowhere.test/") is None
+    assert finder.show("\0 no URL") is None
+    copy = finder.show(COPY)
+    assert copy is not None and copy.columns["same_as"] == BOATS
+
+
+def test_when_a_page_was_fetched_its_history_and_all_changes(finder: Finder) -> None:
+    assert finder.fetched(HARBOUR) == "2026-11-20T08:00:00Z"
+    assert finder.fetched("http://nowhere.test/") is None
+    assert finder.history(SEA) == [("2026-11-23T08:00:00Z", SEA, "new")]
+    assert finder.history("nowhere.test") == []
+    changed = [change.url for change in finder.changes("2026-11-21")]
+    assert changed == [SEA, BOATS, BERG, PDF, COPY]
+
+
+def test_all_pages_languages_and_counts(finder: Finder) -> None:
+    assert [stored.columns["url"] for stored in finder.pages()] == [made.url for made in PAGES]
+    assert finder.languages() == ["en", "de"]
+    counts = finder.counts()
+    assert counts.pop("bytes") > 10_000
+    assert counts == {"pages": 6, "gone": 0, "hosts": 4}
+    assert finder.body(SEA) is None
+
+
+def test_a_question_does_not_keep_the_log_from_being_emptied(path: Path, finder: Finder) -> None:
+    finder.search(query("water"), Wish())
+    pages = finder.pages()
+    next(pages)
+    writer = sqlite3.connect(path)
+    assert writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
+    writer.close()
+
+
+def test_a_damaged_file_is_said_in_one_line(path: Path) -> None:
+    with open(path, "r+b") as file:
+        file.seek(8192)
+        file.write(os.urandom(40_000))
+    with pytest.raises(DatabaseError, match="damaged"):
+        finder = Finder(path)
+        finder.search(query("water"), Wish())
