@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from larbinpy.search.query import Form, Item
+from larbinpy.search.query import Item
 
 #: Columns whose words say best what a page is about: its own title, and the links to it.
 TITLES = ("title", "anchor")
@@ -41,14 +41,14 @@ def essential(items: Iterable[Item]) -> tuple[Item, ...]:
 
 
 def words(items: Iterable[Item]) -> tuple[Item, ...]:
-    """The single words of `items`, each once; of phrases, too."""
+    """The single words of `items`, each once; of phrases and of Chinese text, too."""
     found: dict[Item, None] = {}
     for item in items:
-        for form in item.forms:
-            last = len(form.tokens) - 1
-            for at, token in enumerate(form.tokens):
-                single = Form((token,), form.prefix and at == last)
-                found[Item(token, (single,), item.field)] = None
+        # The form's tokens as the text: equal words are one, wherever they were typed.
+        for part in item.parts:
+            found[Item(" ".join(part.tokens), (part,), item.field)] = None
+        if not item.parts:
+            found[Item("", item.forms, item.field)] = None
     return tuple(found)
 
 

@@ -92,7 +92,8 @@ def fill(
 def item(text: str, field: str | None = None, *, common: bool = False) -> Item:
     """A word, a phrase of words between blanks, or the beginning of a word that ends in "*"."""
     tokens = tuple(re.findall(r"\w+", text.lower()))
-    return Item(text, (Form(tokens, text.endswith("*")),), field, common)
+    parts = tuple(Form((token,)) for token in tokens) if len(tokens) > 1 else ()
+    return Item(text, (Form(tokens, text.endswith("*")),), field, common, parts)
 
 
 def query(*wanted: str | Item, **filters: Any) -> Query:

@@ -85,13 +85,14 @@ class Finder:
             (json.dumps(list(shown)),),
         )
         by_page = {row[0]: row[1:] for row in rows}
+        languages = self.languages()
         hits = []
         for page, score in shown.items():
             text, size, summary, url, title, *others = by_page[page]
             hit = Hit(url, title or url, score, *others)
             # A text that cannot be read in time is shown by its summary.
             whole = unpacked(text, size) if self._clock() < until else ""
-            hit.snippet, hit.marks = snippet(whole or summary or "", query)
+            hit.snippet, hit.marks = snippet(whole or summary or "", query, languages)
             hits.append(hit)
         return hits
 
