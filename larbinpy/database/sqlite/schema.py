@@ -86,6 +86,11 @@ CREATE TABLE anchor (               -- texts of links, each once for a target
     text TEXT NOT NULL,
     PRIMARY KEY (target, text)
 ) WITHOUT ROWID;
+CREATE TABLE fresh (                -- the latest of them, on their way into the table anchor
+    id INTEGER PRIMARY KEY,
+    target INTEGER NOT NULL,
+    text TEXT NOT NULL
+);
 """
 
 #: Tokens come ready-made, so blanks alone separate them; "ascii" also folds A-Z, which no token

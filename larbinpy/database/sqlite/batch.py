@@ -1,0 +1,278 @@
+"""Pages on their way into the tables, in one transaction: rows, history, copies, index."""
+
+import sqlite3
+from typing import NamedTuple
+
+from larbinpy.config.registered_domain import registered_domain
+from larbinpy.database.prepared import Gone, Prepared, target_of
+from larbinpy.database.sqlite.anchors import MOST, Anchors
+from larbinpy.database.sqlite.fulltext import Index, fingerprint, joined, stored_tokens
+from larbinpy.database.tokens import anchor_tokens
+from larbinpy.url import host_of
+
+#: Columns of `page` that a prepared page brings.
+_COLUMNS = (
+    *("status", "type", "charset", "lang", "title", "site_name", "author", "summary"),
+    *("published", "modified", "image", "canonical", "comments", "clicks", "size", "depth"),
+    *("via", "etag", "last_modified"),
+)
+_INSERT = (
+    f"INSERT INTO page ({', '.join(_COLUMNS)}, fetched, text_hash, same_as, indexed,"
+    " key, url, host, first_seen, changed, visits, changes)"
+    f" VALUES ({', '.join('?' * len(_COLUMNS))}, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, 0)"
+)
+_UPDATE = (
+    f"UPDATE page SET {', '.join(f'{name} = ?' for name in _COLUMNS)},"
+    " fetched = ?, text_hash = ?, same_as = ?, indexed = ?,"
+    " visits = visits + ?, changes = changes + ?, changed = ?, gone = NULL WHERE id = ?"
+)
+_CONTENT = (
+    "INSERT OR REPLACE INTO content (page, anchors, text, text_size, more, more_size)"
+    " VALUES (?, ?, ?, ?, ?, ?)"
+)
+#: Pages that are looked at to find one with the same text or canonical URL.
+_CANDIDATES = 50
+
+
+class _Row(NamedTuple):
+    """What the rules need of a page that is in the database."""
+
+    id: int
+    url: str
+    title: str | None
+    canonical: str | None
+    fetched: str
+    changed: str
+    text_hash: int | None
+    same_as: int | None
+    gone: str | None
+    indexed: int | None
+
+
+_ROW = f"SELECT {', '.join(_Row._fields)} FROM page"
+
+
+class Batch:
+    """Takes pages into the tables; `apply` ends it, before the commit."""
+
+    def __init__(self, base: sqlite3.Connection, hosts: dict[str, int], anchors: Anchors) -> None:
+        self._base = base
+        self._hosts = hosts
+        self._anchors = anchors
+        self._index = Index(base)
+
+    def put(self, page: Prepared) -> None:
+        """Insert a page, or replace the one of its URL unless that was fetched later."""
+        key = target_of(page.url)
+        old = self._row("key = ?", key)
+        if old is not None and old.fetched > page.fetched:
+            return
+        title, canonical, lang = (_text(page, name) for name in ("title", "canonical", "lang"))
+        text_hash = page.text_hash or None
+        same_as = self._original(old.id if old else 0, page.url, title, canonical, text_hash)
+        anchors = self._texts_of(old.id if old else None, key, title)
+        tokens = joined(page.tokens, anchor_tokens(anchors, lang))
+        indexed = None if same_as is not None else fingerprint(tokens)
+        values = [page.columns.get(name) for name in _COLUMNS]
+        values += [page.fetched, text_hash, same_as, indexed]
+        if old is None:
+            host = self._host(page.url)
+            values += [key, page.url, host, page.fetched, page.fetched]
+            number = self._base.execute(_INSERT, values).lastrowid
+            assert number is not None
+            self._note(page.fetched, number, "new")
+        else:
+            number = old.id
+            if old.indexed is not None and old.indexed != indexed:
+                number = self._drop(old.id, old.indexed)
+            differs = old.text_hash != text_hash
+            values += [page.fetched > old.fetched, differs]
+            values += [page.fetched if differs else old.changed, number]
+            self._base.execute(_UPDATE, values)
+            if old.gone is not None:
+                self._note(page.fetched, number, "back")
+            elif differs:
+                self._note(page.fetched, number, "changed")
+        self._base.execute(_CONTENT, (number, "\n".join(anchors) or None, *page.text, *page.more))
+        self._put_body(number, page, is_new=old is None)
+        if indexed is not None and (old is None or old.indexed != indexed):
+            self._index.put(number, tokens)
+        if old is None or old.gone is not None or old.title != title or old.text_hash != text_hash:
+            if old is not None:
+                self._release(number)
+            self._adopt(number if same_as is None else same_as, page.url, title)
+        if same_as is not None:
+            # Its links' texts belong to the page that is found.
+            self._anchors.note((key,))
+        self._anchors.add(page.anchors)
+
+    def gone(self, gone: Gone) -> None:
+        """Take a page from the index; its row stays. A URL without a row gets none."""
+        old = self._row("key = ?", target_of(gone.url))
+        if old is None or old.fetched > gone.fetched:
+            return
+        number = old.id
+        if old.indexed is not None:
+            number = self._drop(old.id, old.indexed)
+        self._base.execute(
+            "UPDATE page SET gone = coalesce(gone, ?), fetched = ?, status = ?, same_as = NULL,"
+            " indexed = NULL, visits = visits + ? WHERE id = ?",
+            (gone.fetched, gone.fetched, gone.status, gone.fetched > old.fetched, number),
+        )
+        if old.gone is None:
+            self._note(gone.fetched, number, "gone")
+            self._release(number)
+
+    def bring_in(self, target: int) -> bool:
+        """Index the page of `target` again if links to it have texts with words it lacks.
+
+        Returns whether it was.
+        """
+        row = self._row("key = ?", target)
+        if row is None or row.gone is not None:
+            return False
+        if row.same_as is not None:
+            original = self._row("id = ?", row.same_as)
+            if original is None:
+                return False
+            row = original
+        if row.indexed is None:
+            return False
+        anchors = self._texts_of(row.id, target, row.title)
+        lang, stored = self._base.execute(
+            "SELECT lang, anchors FROM page JOIN content ON content.page = page.id"
+            " WHERE page.id = ?",
+            (row.id,),
+        ).fetchone()
+        known = [*(stored or "").split("\n"), row.title or ""]
+        new = set(anchor_tokens(anchors, lang).split()) - set(anchor_tokens(known, lang).split())
+        if not new:
+            return False
+        number = self._drop(row.id, row.indexed)
+        self._base.execute(
+            "UPDATE content SET anchors = ? WHERE page = ?", ("\n".join(anchors), number)
+        )
+        self._put_stored(number)
+        return True
+
+    def apply(self) -> None:
+        """Write the index."""
+        self._index.apply()
+
+    def _row(self, where: str, *values: object) -> _Row | None:
+        row = self._base.execute(f"{_ROW} WHERE {where}", values).fetchone()
+        return None if row is None else _Row._make(row)
+
+    def _rows(self, where: str, *values: object) -> list[_Row]:
+        return [_Row._make(row) for row in self._base.execute(f"{_ROW} WHERE {where}", values)]
+
+    def _host(self, url: str) -> int:
+        name = url.split("/", 3)[2]
+        number = self._hosts.get(name)
+        if number is None:
+            self._base.execute("INSERT OR IGNORE INTO host (name) VALUES (?)", (name,))
+            row = self._base.execute("SELECT id FROM host WHERE name = ?", (name,)).fetchone()
+            number = self._hosts[name] = int(row[0])
+        return number
+
+    def _note(self, at: str, page: int, kind: str) -> None:
+        self._base.execute("INSERT INTO change VALUES (?, ?, ?)", (at, page, kind))
+
+    def _put_body(self, number: int, page: Prepared, *, is_new: bool) -> None:
+        if page.body is not None:
+            self._base.execute(
+                "INSERT OR REPLACE INTO body VALUES (?, ?, ?)",
+                (number, page.body, page.columns.get("size")),
+            )
+        elif not is_new:
+            self._base.execute("DELETE FROM body WHERE page = ?", (number,))
+
+    def _texts_of(self, page: int | None, key: int, title: object) -> list[str]:
+        """The texts of links to a page: those it has, then the others; not its title."""
+        stored = ""
+        if page is not None:
+            row = self._base.execute("SELECT anchors FROM content WHERE page = ?", (page,))
+            stored = (row.fetchone() or ("",))[0] or ""
+        own = str(title or "").casefold()
+        texts = dict.fromkeys(stored.split("\n") if stored else ())
+        texts.update(
+            dict.fromkeys(text for text in self._anchors.known(key) if text.casefold() != own)
+        )
+        return list(texts)[:MOST]
+
+    def _original(
+        self, page: int, url: str, title: str | None, canonical: str | None, text_hash: int | None
+    ) -> int | None:
+        """The page that this one is a copy of: it has the same title, and the same text or the
+        canonical URL that this one declares on its site."""
+        if canonical is not None and _same_site(url, canonical):
+            row = self._row("key = ?", target_of(canonical))
+            if row is not None and row.gone is None and row.title == title:
+                original = row.id if row.same_as is None else row.same_as
+                if original != page:
+                    return original
+        if text_hash is None:
+            return None
+        for row in self._rows(f"text_hash = ? ORDER BY id LIMIT {_CANDIDATES}", text_hash):
+            is_original = row.same_as is None and row.gone is None and row.id != page
+            if is_original and row.title == title:
+                return row.id
+        return None
+
+    def _adopt(self, original: int, url: str, title: object) -> None:
+        """Make copies of the pages that declare `url` as theirs, if they have the same title."""
+        rows = self._rows(
+            f"canonical = ? AND title IS ? AND same_as IS NULL LIMIT {_CANDIDATES}", url, title
+        )
+        for row in rows:
+            if row.id == original or row.gone is not None or not _same_site(row.url, url):
+                continue
+            number = row.id
+            if row.indexed is not None:
+                number = self._drop(row.id, row.indexed)
+            self._base.execute(
+                "UPDATE page SET same_as = ?, indexed = NULL WHERE id = ?", (original, number)
+            )
+            self._base.execute("UPDATE page SET same_as = ? WHERE same_as = ?", (original, number))
+
+    def _release(self, page: int) -> None:
+        """Look again for what each copy of a page is a copy of, after a change of that page."""
+        for row in self._rows("same_as = ? ORDER BY id", page):
+            original = self._original(row.id, row.url, row.title, row.canonical, row.text_hash)
+            if original == page:
+                continue
+            self._base.execute("UPDATE page SET same_as = ? WHERE id = ?", (original, row.id))
+            if original is None:
+                self._put_stored(row.id)
+
+    def _put_stored(self, page: int) -> None:
+        tokens = stored_tokens(self._base, page)
+        self._base.execute("UPDATE page SET indexed = ? WHERE id = ?", (fingerprint(tokens), page))
+        self._index.put(page, tokens)
+
+    def _drop(self, page: int, indexed: int) -> int:
+        """Take a page from the index; returns its number, another one if its tokens are lost."""
+        if self._index.drop(page, indexed):
+            return page
+        number = self._base.execute("SELECT max(id) + 1 FROM page").fetchone()[0]
+        for command in (
+            "UPDATE page SET id = ? WHERE id = ?",
+            "UPDATE page SET same_as = ? WHERE same_as = ?",
+            "UPDATE content SET page = ? WHERE page = ?",
+            "UPDATE body SET page = ? WHERE page = ?",
+            "UPDATE change SET page = ? WHERE page = ?",
+        ):
+            self._base.execute(command, (number, page))
+        return int(number)
+
+
+def _text(page: Prepared, column: str) -> str | None:
+    value = page.columns.get(column)
+    return None if value is None else str(value)
+
+
+def _same_site(one: str, other: str) -> bool:
+    try:
+        return registered_domain(host_of(one)) == registered_domain(host_of(other))
+    except ValueError:  # a URL without a path
+        return False

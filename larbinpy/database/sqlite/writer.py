@@ -1,0 +1,148 @@
+"""Writes pages into the database file."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from larbinpy.database.base import Position
+from larbinpy.database.prepared import Gone, Prepared
+from larbinpy.database.sqlite.anchors import Anchors
+from larbinpy.database.sqlite.batch import Batch
+from larbinpy.database.sqlite.lock import Lock
+from larbinpy.database.sqlite.schema import connect, sqlite_errors
+
+#: kB of the file that are kept in memory.
+_CACHE = 32 << 10
+#: Blocks of the log (4 kB each) after which they are moved into the file: most blocks that change
+#: again and again are moved once.
+_CHECKPOINT = 4096
+#: Bytes of the log above which the writer waits for the readers, so that the log begins anew.
+_LONG_LOG = 256 << 20
+#: Names of hosts whose numbers are remembered.
+_HOSTS = 100_000
+#: Targets that `tend` looks at in one piece, and pages that it indexes again.
+_LOOKS, _TENDED = 500, 50
+
+
+class Writer:
+    """The `database.base.Writer` of a file."""
+
+    def __init__(self, where: str) -> None:
+        self._path = Path(where)
+        self._lock = Lock(self._path)
+        self._base: sqlite3.Connection | None = None
+        self._hosts: dict[str, int] = {}
+        try:
+            self._open()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def __repr__(self) -> str:
+        return f"<Writer {self._path}>"
+
+    def position(self, spool: str) -> Position | None:
+        base = self._open()
+        with sqlite_errors(self._path):
+            key = (f"spool:{spool}",)
+            row = base.execute("SELECT value FROM meta WHERE key = ?", key).fetchone()
+        return None if row is None else Position(*map(int, row[0].split()))
+
+    def write(
+        self,
+        pages: Sequence[Prepared | Gone],
+        spool: str | None = None,
+        position: Position | None = None,
+        *,
+        durable: bool = False,
+    ) -> None:
+        with self._transaction(durable=durable) as base:
+            batch = Batch(base, self._hosts, self._anchors)
+            for page in pages:
+                if isinstance(page, Gone):
+                    batch.gone(page)
+                else:
+                    batch.put(page)
+            batch.apply()
+            self._anchors.merge()
+            if spool is not None and position is not None:
+                at = f"{position.segment} {position.offset}"
+                base.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (f"spool:{spool}", at))
+        if len(self._hosts) > _HOSTS:
+            self._hosts.clear()
+
+    def tend(self) -> bool:
+        if self._base is not None and self._anchors.is_done:
+            return False
+        with self._transaction() as base:
+            if self._anchors.settle():
+                return True
+            batch = Batch(base, self._hosts, self._anchors)
+            brought = 0
+            targets = list(self._anchors.take(_LOOKS))
+            for number, target in enumerate(targets, 1):
+                brought += batch.bring_in(target)
+                if brought >= _TENDED:
+                    self._anchors.note(targets[number:])
+                    break
+            batch.apply()
+        return not self._anchors.is_done
+
+    def close(self) -> None:
+        try:
+            self._disconnect()
+        finally:
+            self._lock.release()
+
+    def _open(self) -> sqlite3.Connection:
+        if self._base is None:
+            base = connect(self._path, write=True)
+            try:
+                with sqlite_errors(self._path):
+                    for setting in (
+                        f"cache_size=-{_CACHE}",
+                        "synchronous=NORMAL",
+                        f"wal_autocheckpoint={_CHECKPOINT}",
+                        f"journal_size_limit={_LONG_LOG}",
+                        "secure_delete=OFF",
+                    ):
+                        base.execute(f"PRAGMA {setting}")
+                    self._anchors = Anchors(base)
+            except BaseException:
+                base.close()
+                raise
+            self._base = base
+            self._hosts.clear()
+        return self._base
+
+    def _disconnect(self) -> None:
+        if self._base is not None:
+            base, self._base = self._base, None
+            with suppress(sqlite3.Error):
+                base.close()
+
+    @contextmanager
+    def _transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
+        """All or nothing; after an error the database is opened anew at the next call.
+
+        `durable`: a commit with synchronous=FULL syncs the log, and with it all earlier commits.
+        """
+        base = self._open()
+        try:
+            with sqlite_errors(self._path):
+                if durable:
+                    base.execute("PRAGMA synchronous=FULL")
+                base.execute("BEGIN IMMEDIATE")
+                yield base
+                if durable:
+                    # A transaction without a change would not sync.
+                    base.execute("UPDATE meta SET value = value WHERE key = 'format'")
+                base.execute("COMMIT")
+                if durable:
+                    base.execute("PRAGMA synchronous=NORMAL")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                base.execute("ROLLBACK")
+            self._disconnect()
+            raise

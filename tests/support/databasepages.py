@@ -1,0 +1,43 @@
+"""Pages for tests of the content database, without a crawl."""
+
+import json
+
+from larbinpy.database.prepared import Anchor, Packed, Prepared, signed, target_of
+from larbinpy.database.tokens import page_tokens
+from larbinpy.url import hash64
+
+
+def prepared(
+    url: str,
+    text: str = "",
+    *,
+    title: str = "",
+    at: str = "2026-11-23T08:00:00Z",
+    headings: tuple[str, ...] = (),
+    rest: str = "",
+    lang: str | None = "en",
+    canonical: str | None = None,
+    links: tuple[tuple[str, str], ...] = (),
+    body: bytes | None = None,
+) -> Prepared:
+    """A page as `database.prepared.prepare` makes it of one with this content."""
+    more = {"rest": rest, "headings": headings, "images": [], "links": [], "headers": []}
+    columns: dict[str, str | int | None] = {
+        "status": 200,
+        "type": "text/html",
+        "lang": lang,
+        "title": title,
+        "canonical": canonical,
+        "size": len(text),
+    }
+    return Prepared(
+        url=url,
+        fetched=at,
+        columns=columns,
+        tokens=page_tokens(url, title, headings, text, rest, lang),
+        text=Packed.of(text),
+        more=Packed.of(json.dumps(more)),
+        anchors=[Anchor(target_of(target), anchor) for target, anchor in links],
+        body=body,
+        text_hash=signed(hash64(text.encode())) if text else 0,
+    )
