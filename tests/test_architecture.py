@@ -19,7 +19,8 @@ TREES = {name: ast.parse(path.read_bytes()) for name, path in MODULES.items()}
 ROWS = [
     "url outcome reason page agent errors exit_status _version native config",
     "loop stats",
-    "storage dns.wire dns.address dns.servers dns.lookup parse fetch.robots fetch.path_rules",
+    "storage dns.wire dns.address dns.servers dns.lookup parse fetch.robots fetch.path_rules"
+    " output.mirror.paths",
     "frontier content search",
     "database",
     "dns fetch output console demo",

@@ -14,7 +14,7 @@ from larbinpy import Start
 from larbinpy.output.mirror.account import Account, Kind
 from larbinpy.output.mirror.catalog import NAME, Catalog
 from larbinpy.output.mirror.front_page import title_in
-from larbinpy.output.mirror.originals import original
+from larbinpy.output.mirror.paths import original_of
 from larbinpy.output.mirror.tree import Tree
 from tests.support.smallweb import Answer, Web
 from tests.support.smallworld import World, Worlds
@@ -200,7 +200,7 @@ def test_a_failed_page_with_a_damaged_copy_may_link_to_anything(
     with closing(Catalog(first.folder / "out")) as catalog:
         entry = catalog.get(web.url("a.test/a"))
     assert entry is not None
-    (first.folder / "out" / original(entry.url)).write_bytes(b"damaged")
+    (first.folder / "out" / original_of(entry.url)).write_bytes(b"damaged")
     second = refresh(crawl, first, PURGE)
     assert "is damaged" in refusal(second)
     assert files(second) == ALL

@@ -17,11 +17,11 @@ from typing import Any
 from larbinpy.output.mirror import account
 from larbinpy.output.mirror.account import Account
 from larbinpy.output.mirror.database import Database
-from larbinpy.output.mirror.paths import Spelling
+from larbinpy.output.mirror.paths import CATALOG, Spelling
 from larbinpy.parse import Form
 from larbinpy.url import hash64
 
-NAME = ".larbinpy-catalog"
+NAME = CATALOG
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS page (
     id INTEGER PRIMARY KEY, url TEXT NOT NULL UNIQUE, path TEXT NOT NULL UNIQUE,

@@ -2,10 +2,9 @@
 
 import zlib
 
+from larbinpy.output.mirror.paths import original_of
 from larbinpy.output.mirror.tree import Tree
-from larbinpy.url import fingerprint
 
-_FOLDER = ".larbinpy-originals"
 #: zlib's fastest: HTML to a quarter, at 100 MB/s.
 _LEVEL = 1
 
@@ -20,11 +19,11 @@ class Originals:
         return f"<Originals in {self._tree!r}>"
 
     def write(self, url: str, body: bytes) -> None:
-        self._tree.write(original(url), zlib.compress(body, _LEVEL))
+        self._tree.write(original_of(url), zlib.compress(body, _LEVEL))
 
     def read(self, url: str, size: int) -> bytes | None:
         """Return the page, of `size` bytes; None if it is missing or damaged."""
-        packed = self._tree.read(original(url), _most_packed(size))
+        packed = self._tree.read(original_of(url), _most_packed(size))
         if packed is None:
             return None
         unpacking = zlib.decompressobj()
@@ -36,13 +35,7 @@ class Originals:
         return body if unpacking.eof and len(body) == size else None
 
     def has(self, url: str) -> bool:
-        return self._tree.size(original(url)) is not None
-
-
-def original(url: str) -> str:
-    """Return the path of the original of the page `url`."""
-    name = f"{fingerprint(url):016x}"
-    return f"{_FOLDER}/{name[:2]}/{name[2:]}"
+        return self._tree.size(original_of(url)) is not None
 
 
 def _most_packed(size: int) -> int:

@@ -35,6 +35,8 @@ from enum import Enum
 from hashlib import blake2b
 from unicodedata import is_normalized
 
+from larbinpy.url import fingerprint
+
 #: The longest file name of Linux file systems (NAME_MAX), in bytes.
 MAX_NAME = 255
 #: Bytes of a relative path. PATH_MAX is 4096; the rest is for the folder it is relative to.
@@ -43,6 +45,9 @@ MAX_PATH = 3000
 MAX_DEPTH = 100
 
 INDEX = "index.html"
+#: The catalog of a mirror that browses offline; its originals are below `_ORIGINALS`.
+CATALOG = ".larbinpy-catalog"
+_ORIGINALS = ".larbinpy-originals"
 
 _SCRIPT = (".js", ".mjs")
 #: Endings by which a browser knows a type; the first is added to a name that has none of them.
@@ -171,6 +176,12 @@ def beside(path: str, ending: str) -> str:
 def original_beside(path: str) -> str:
     """Return the path of the original that keepOriginals keeps beside the page `path`."""
     return beside(path, "#.orig")
+
+
+def original_of(url: str) -> str:
+    """Return the path of the original, compressed, of the page `url` with rewritten links."""
+    name = f"{fingerprint(url):016x}"
+    return f"{_ORIGINALS}/{name[:2]}/{name[2:]}"
 
 
 def _in_unicode(name: str, *, lower_case: bool) -> str:

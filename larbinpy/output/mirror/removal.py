@@ -9,8 +9,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from larbinpy.output.mirror.catalog import Catalog, Entry, digest_of
-from larbinpy.output.mirror.originals import original
-from larbinpy.output.mirror.paths import original_beside
+from larbinpy.output.mirror.paths import original_beside, original_of
 from larbinpy.output.mirror.tree import Tree
 
 _DIFFERS = "it is not as larbinpy wrote it"
@@ -42,7 +41,7 @@ class Removal:
             self._account.spare(entry.path, why)
         if why == _UNKNOWN:
             return []
-        paths = [original(url), *([] if why else [entry.path])]
+        paths = [original_of(url), *([] if why else [entry.path])]
         beside = original_beside(entry.path)
         with suppress(OSError):
             if self._is_as_received(beside, entry):
@@ -68,7 +67,7 @@ class Removal:
 
     def _is_used(self, path: str, url: str) -> bool:
         """Whether a page of the catalog has the file `path`, which the page `url` had."""
-        if path == original(url):
+        if path == original_of(url):
             return self._catalog.get(url) is not None
         return self._catalog.at(path) is not None or self._is_anothers(path, url)
 

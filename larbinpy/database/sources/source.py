@@ -1,0 +1,34 @@
+"""The interface of a source of pages."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+from larbinpy.storage.spool import Spooled
+
+
+class Taken(NamedTuple):
+    """A page of a source."""
+
+    #: How much of the source is read, in units of its `size`.
+    done: int
+    #: A page with another outcome than success says that its URL no longer has a page.
+    spooled: Spooled
+
+
+class Source(Protocol):
+    """A file or folder that has pages; it is not changed."""
+
+    #: As the user knows it.
+    name: str
+    #: What can be read of it: bytes, or files.
+    size: int
+    #: How many pages were left out, by the reason; counted by `pages`.
+    left_out: Counter[str]
+
+    def pages(self) -> Iterator[Taken]:
+        """The pages, each as it is read. Raises `OSError`, and `SourceError` at a damaged place."""
+
+
+class SourceError(Exception):
+    """The rest of a source cannot be read; the message says where and why."""

@@ -1,0 +1,215 @@
+"""WARC files as a source of pages: those of a crawl, of other programs, and damaged ones."""
+
+import gzip
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from larbinpy.database.sources.found import find
+from larbinpy.database.sources.payloads import Payloads
+from larbinpy.database.sources.source import SourceError
+from larbinpy.errors import UserError
+from larbinpy.outcome import Outcome
+from larbinpy.output.warc.warc import WarcOutput
+from larbinpy.page import Page
+from larbinpy.storage.spool import Spooled
+from larbinpy.url import Url
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n"
+
+
+@pytest.fixture
+def payloads() -> Iterator[Payloads]:
+    made = Payloads()
+    yield made
+    made.close()
+
+
+class Archive:
+    """A WARC file made record by record."""
+
+    def __init__(self, path: Path, *, plain: bool = False) -> None:
+        self.path = path
+        self._plain = plain
+        self._records: list[bytes] = []
+
+    def add(
+        self,
+        kind: str,
+        url: str,
+        body: bytes = b"",
+        status: str = "200 OK",
+        headers: tuple[str, ...] = ("Content-Type: text/html",),
+        **fields: str,
+    ) -> None:
+        http = kind in ("response", "request", "revisit")
+        head = "\r\n".join((f"HTTP/1.1 {status}", *headers, "", "")).encode() if http else b""
+        named = {
+            "WARC-Type": kind,
+            "WARC-Target-URI": url,
+            "WARC-Date": "2020-01-01T00:00:00Z",
+            "Content-Type": "application/http" if http else "text/html",
+            "Content-Length": str(len(head + body)),
+            **{name.replace("_", "-"): value for name, value in fields.items()},
+        }
+        lines = "".join(f"{name}: {value}\r\n" for name, value in named.items())
+        record = f"WARC/1.0\r\n{lines}\r\n".encode() + head + body + b"\r\n\r\n"
+        self._records.append(record if self._plain else gzip.compress(record, mtime=0))
+
+    def close(self) -> str:
+        self.path.write_bytes(b"".join(self._records))
+        return str(self.path)
+
+
+def taken(payloads: Payloads, *names: str, most: int = 1 << 20) -> list[Spooled]:
+    sources = find(names, payloads, most)
+    return [each.spooled for source in sources for each in source.pages()]
+
+
+def said(pages: list[Spooled]) -> list[tuple[str, str, bytes]]:
+    return [(each.page.url.href, each.page.outcome.value, each.page.body) for each in pages]
+
+
+def test_the_archive_of_a_crawl(tmp_path: Path, payloads: Payloads) -> None:
+    seconds = count(1_800_000_000)
+    output = WarcOutput(tmp_path, {"software": "larbinpy/1"}, lambda: next(seconds))
+    headers = [("content-type", "text/html; charset=utf-8")]
+
+    def page(path: str, body: bytes, status: int = 200) -> Page:
+        outcome = Outcome.SUCCESS if status == 200 else Outcome.ERR_40X
+        head = HEAD.replace(b"200 OK", b"%d X" % status)
+        return Page(Url(f"http://h{path}", 1), outcome, status, headers, body, head=head)
+
+    output.loaded(page("/a", b"<title>one</title>"))
+    output.replied(page("/robots.txt", b"User-agent: *\n"))
+    output.loaded(page("/b", b"<title>one</title>"))  # becomes a revisit
+    output.replied(page("/gone", b"no", 404))
+    output.loaded(page("/a", b"<title>two</title>"))
+    output.close()
+    pages = taken(payloads, str(tmp_path))
+    assert said(pages) == [
+        ("http://h/a", "success", b"<title>one</title>"),
+        ("http://h/b", "success", b"<title>one</title>"),
+        ("http://h/gone", "err40X", b""),
+        ("http://h/a", "success", b"<title>two</title>"),
+    ]
+    assert [each.at for each in pages] == sorted(each.at for each in pages)
+    assert pages[0].at >= 1_800_000_000
+    assert pages[0].page.http_charset == "utf-8"
+
+
+def test_archives_of_other_programs(tmp_path: Path, payloads: Payloads) -> None:
+    first = Archive(tmp_path / "a.warc", plain=True)
+    first.add("warcinfo", "")
+    first.add("response", "<http://h/x#part>", b"wget")
+    first.add("request", "http://h/x")
+    first.add("resource", "http://h/resource", b"stored")
+    first.add("resource", "dns:h", b"h. IN A 1.2.3.4")
+    zipped = ("Content-Encoding: gzip", "Content-Type: text/html")
+    first.add("response", "http://h/zip", gzip.compress(b"zipped"), headers=zipped)
+    chunked = ("Transfer-Encoding: chunked", "Content-Type: text/html")
+    first.add("response", "http://h/chunked", b"3\r\nabc\r\n0\r\n\r\n", headers=chunked)
+    first.add("response", "http://h/br", b"?", headers=("Content-Encoding: br",))
+    first.add("response", "http://h/moved", status="301 Moved", headers=("Location: /x",))
+    first.add("response", "http://h/part", b"x", status="206 Partial")
+    first.add("response", "http://h/error", b"x", status="503 Busy")
+    second = Archive(tmp_path / "b.warc.gz")
+    second.add("revisit", "http://h/x", status="304 Not Modified")  # names nothing but itself
+    second.add("revisit", "http://h/y", WARC_Refers_To_Target_URI="http://h/zip")
+    second.add("revisit", "http://h/z", WARC_Refers_To_Target_URI="http://h/nowhere")
+    files = first.close(), second.close()
+    sources = find(files, payloads, 1 << 20)
+    pages = [each.spooled for source in sources for each in source.pages()]
+    assert said(pages) == [
+        ("http://h/x", "success", b"wget"),
+        ("http://h/resource", "success", b"stored"),
+        ("http://h/zip", "success", b"zipped"),
+        ("http://h/chunked", "success", b"abc"),
+        ("http://h/moved", "err30X", b""),
+        ("http://h/x", "success", b"wget"),
+        ("http://h/y", "success", b"zipped"),
+    ]
+    assert pages[0].at == 1_577_836_800
+    assert pages[1].page.type == "text/html"
+    assert [dict(source.left_out) for source in sources] == [
+        {"coded as br": 1},
+        {"a repetition of a page that is in none of the files before": 1},
+    ]
+
+
+def test_a_long_page_is_cut(tmp_path: Path, payloads: Payloads) -> None:
+    archive = Archive(tmp_path / "a.warc.gz")
+    zipped = ("Content-Encoding: gzip",)
+    archive.add("response", "http://h/bomb", gzip.compress(bytes(9_000_000)), headers=zipped)
+    archive.add("response", "http://h/next", b"next")
+    long, following = taken(payloads, archive.close(), most=1000)
+    assert (long.page.body, long.page.truncated) == (bytes(1000), "length")
+    assert (following.page.body, following.page.truncated) == (b"next", None)
+
+
+def test_a_record_that_is_cut_off_is_no_page(tmp_path: Path, payloads: Payloads) -> None:
+    for name in ("a.warc", "a.warc.gz"):
+        archive = Archive(tmp_path / name, plain=name == "a.warc")
+        archive.add("response", "http://h/whole", b"whole")
+        archive.add("response", "http://h/cut", Random(0).randbytes(5000))
+        path = Path(archive.close())
+        path.write_bytes(path.read_bytes()[:-900])
+        (source,) = find([str(path)], payloads, 1 << 20)
+        got = []
+        try:
+            got.extend(each.spooled.page.body for each in source.pages())
+        except SourceError as error:
+            assert "damaged after byte" in str(error)
+        assert got == [b"whole"]
+
+
+def test_a_file_that_is_compressed_as_a_whole_is_explained(
+    tmp_path: Path, payloads: Payloads
+) -> None:
+    archive = Archive(tmp_path / "a.warc", plain=True)
+    archive.add("response", "http://h/1", b"1")
+    archive.add("response", "http://h/2", b"2")
+    path = tmp_path / "b.warc.gz"
+    path.write_bytes(gzip.compress(Path(archive.close()).read_bytes()))
+    with pytest.raises(SourceError, match="warcio recompress"):
+        taken(payloads, str(path))
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.data())
+def test_damaged_files_raise_nothing_else(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("damaged")
+    is_plain = data.draw(st.booleans())
+    archive = Archive(folder / "a.warc", plain=is_plain)
+    zipped = ("Content-Encoding: gzip",)
+    archive.add("response", "http://h/1", gzip.compress(b"1", mtime=0), headers=zipped)
+    archive.add("revisit", "http://h/1", status="304 Not Modified")
+    archive.add("response", "http://h/2", b"2", headers=("Transfer-Encoding: chunked",))
+    path = Path(archive.close())
+    whole = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(1, 5))):
+        at = data.draw(st.integers(0, 1 << 20)) % len(whole)
+        whole[at : at + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=3))
+    path.write_bytes(whole)
+    store = Payloads()
+    try:
+        taken(store, str(path))
+    except SourceError as error:
+        assert "damaged after byte" in str(error)
+    finally:
+        store.close()
+
+
+def test_paths_without_pages_are_named(tmp_path: Path, payloads: Payloads) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "a.txt").touch()
+    for name in ("empty", "a.txt", "missing.warc"):
+        with pytest.raises(UserError, match=f"{name}: no"):
+            find([str(tmp_path / name)], payloads, 1)
