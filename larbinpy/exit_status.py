@@ -21,6 +21,8 @@ class Ending(Enum):
 
 #: Exit status of `crawl --check-links` if links are broken; it takes the place of 0 only.
 BROKEN_LINKS = 1
+#: Exit status of a command that asks the content database and finds nothing, as grep's.
+NOTHING_FOUND = 1
 USAGE = 2
 #: Exit status of a mirror that lacks a start page, or all files that its pages need from some
 #: host; it takes the place of 0 only.
@@ -29,9 +31,10 @@ INCOMPLETE = 8
 #: The meaning of each exit status, for the manual and the documentation.
 MEANINGS = {
     0: "finished, or a limit was reached",
-    BROKEN_LINKS: "crawl --check-links: broken links; console: a command of a script failed",
+    BROKEN_LINKS: "crawl --check-links: broken links; console: a command of a script failed;"
+    " search, show, changes: nothing found",
     USAGE: "usage or configuration error",
-    Ending.DISK.code: "disk error",
+    Ending.DISK.code: "disk error; the content database, or a file to index, cannot be read",
     Ending.NOTHING.code: "no page could be fetched",
     INCOMPLETE: "mirror: a start page is missing, or all files that pages need from some host to be"
     " displayed",

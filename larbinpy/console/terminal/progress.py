@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TextIO
 
 from larbinpy.console.stream import reader_may_leave
-from larbinpy.console.text import duration, estimate, grouped, printable, size
+from larbinpy.console.text import counted, duration, estimate, grouped, printable, size
 from larbinpy.exit_status import Ending
 
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ _SHAPE = {"ncols": 80, "nrows": 24}
 #: The bar of a crawl, with and without limitPage. Rates and estimates are those of the snapshot.
 _LIMITED = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
 _UNLIMITED = "{n_fmt}{unit} [{elapsed}{postfix}]"
+#: The bar of a source of pages.
+_SOURCE = "{desc} {percentage:3.0f}%|{bar}| {postfix} [{elapsed}<{remaining}]"
+_LONGEST_NAME = 30
 _COMMA = ", "
 #: A crawl that ended before this (s) has no rates yet.
 _YOUNG = 2.0
@@ -291,6 +294,30 @@ class NamesBar:
     def close(self) -> None:
         with reader_may_leave(self._stream):
             self._bar.close()
+
+
+class PagesBar:
+    """A tqdm bar of a source of pages, `total` long; without a terminal nothing is shown."""
+
+    def __init__(self, stream: TextIO, name: str, total: int) -> None:
+        self._stream = stream
+        self._bar = _bar(stream, total, " pages") if stream.isatty() else None
+        if self._bar is not None:
+            self._bar.bar_format = _SOURCE
+            self._bar.leave = False
+            self._bar.set_description_str(printable(name, _LONGEST_NAME), refresh=False)
+
+    def update(self, done: int, pages: int) -> None:
+        """Show that so much of the source is read, and how many pages it had."""
+        if self._bar is not None:
+            self._bar.set_postfix_str(counted(pages, "page"), refresh=False)
+            with reader_may_leave(self._stream):
+                self._bar.update(done - self._bar.n)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            with reader_may_leave(self._stream):
+                self._bar.close()
 
 
 def _bar(stream: TextIO, total: int | None, unit: str) -> "tqdm[NoReturn]":

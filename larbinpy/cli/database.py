@@ -1,0 +1,119 @@
+"""Shared by the commands that ask the content database: which one it is, errors, exit status."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import click
+
+from larbinpy.cli.common import complain, file_option, files, load_config, plain_errors
+from larbinpy.config import ConfigError
+from larbinpy.console.text import printable
+from larbinpy.database.base import DatabaseError, Finder
+from larbinpy.database.opening import open_finder
+from larbinpy.exit_status import NOTHING_FOUND, Ending
+from larbinpy.search.operators import host_of, language_of, since_of, type_of
+from larbinpy.search.query import Query
+from larbinpy.url import fault, typed
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+_UNREADABLE = Ending.DISK.code
+
+
+def database_options(command: _F) -> _F:
+    """-d and -c: the arguments of `database_of`."""
+    option = click.option(
+        *("-d", "database"),
+        metavar="DATABASE",
+        help="Database: a file, or mysql://[USER@]HOST[:PORT]/NAME [that of the configuration].",
+        shell_complete=files,
+    )
+    return option(file_option(command))
+
+
+def database_of(database: str | None, config_file: str | None) -> str:
+    """The database to use: `database` if one is named, else that of the configuration.
+
+    Raises ConfigError.
+    """
+    if database is not None:
+        return database
+    return load_config(config_file, ()).content_database
+
+
+@contextmanager
+def database_errors() -> Iterator[None]:
+    """As `plain_errors`; a database that cannot be read has an exit status of its own.
+
+    The output is flushed, so that a reader who has left (``| head``) is noticed in here.
+    """
+    with plain_errors():
+        try:
+            yield
+            sys.stdout.flush()
+        except DatabaseError as error:
+            complain(error)
+            sys.exit(_UNREADABLE)
+
+
+@contextmanager
+def asked(database: str | None, config_file: str | None) -> Iterator[Finder]:
+    """The finder of the database, and `database_errors`."""
+    with database_errors(), closing(open_finder(database_of(database, config_file))) as finder:
+        yield finder
+
+
+def exit_nothing() -> None:
+    """End the command with the exit status of an answer that is empty."""
+    sys.stdout.flush()
+    sys.exit(NOTHING_FOUND)
+
+
+def filtered(query: Query, now: float, **options: str | None) -> Query:
+    """`query` with filters that were given as options: site, lang, type, since.
+
+    They mean what the operators of the query mean. Raises ConfigError.
+    """
+    filters: dict[str, Any] = {}
+    for name, text in options.items():
+        if text is not None:
+            wanted, read = _FILTERS[name]
+            filters[name] = read(text.strip(), now)
+            if filters[name] is None:
+                wrong = printable(text[:60])
+                raise ConfigError(f"command line, --{name}: '{wrong}': expected {wanted}")
+    return replace(query, **filters)
+
+
+_TIME = "a time such as 7d or 12h, or a date such as 2026-11-23"
+#: Name of an option, what its value is, and the function that reads it.
+_FILTERS: dict[str, tuple[str, Callable[[str, float], str | None]]] = {
+    "site": ("a host, such as www.example.org", lambda text, now: host_of(text)),
+    "lang": ("a language, such as zh", lambda text, now: language_of(text)),
+    "type": ("a media type or its end, such as pdf", lambda text, now: type_of(text)),
+    "since": (_TIME, since_of),
+}
+
+
+def time_since(text: str, now: float) -> str:
+    """--since as ISO 8601. Raises ConfigError."""
+    since = filtered(Query(), now, since=text).since
+    assert since is not None
+    return since
+
+
+def stored_url(finder: Finder, text: str) -> str | None:
+    """The URL in the database that `text`, as it was typed, means; None if it is not there.
+
+    Without a scheme it is http or https. Raises ConfigError for a text that is no URL.
+    """
+    url = typed(text)
+    if url is None:
+        raise ConfigError(f"{text[:200]!r}: {fault(text)}")
+    spellings = [url]
+    if "://" not in text:
+        spellings.append(f"https{url.removeprefix('http')}")
+    return next((each for each in spellings if finder.show(each) is not None), None)

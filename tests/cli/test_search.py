@@ -1,0 +1,259 @@
+"""`larbinpy search`, `show`, `changes` and `export`: arguments, what is printed, exit status."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from larbinpy.cli import main
+from larbinpy.cli.database import database_of
+from larbinpy.database.base import Change, DatabaseError, Found, Hit, Stored
+from tests.support.fakefinder import FakeFinder
+
+HIT = Hit(
+    url="http://a.test/x",
+    title="A \x1b[31mred\n title",
+    score=3.5,
+    lang="en",
+    fetched="2026-11-23T08:00:00Z",
+    snippet="one hit\nand \u202eone more",
+    marks=[(4, 7), (13, 16)],
+)
+STORED = Stored(
+    {
+        "id": 1,
+        "url": "http://a.test/x",
+        "host": "a.test",
+        "title": "=A",
+        "fetched": "2026-11-23T08:00:00Z",
+        "author": None,
+        "summary": "-1+1",
+        "size": 12,
+    },
+    "first\nsecond \x1b[0m",
+    {"links": [["http://a.test/y", "the y", ""]], "headings": ["H"], "headers": [["a", "b"]]},
+    ["a text", "another"],
+)
+
+#: Runs a command against a finder.
+Ask = Callable[..., Result]
+
+
+@pytest.fixture
+def finder() -> FakeFinder:
+    return FakeFinder(Found([HIT], 1, seconds=0.012), [STORED])
+
+
+@pytest.fixture
+def ask(finder: FakeFinder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Ask:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("larbinpy.cli.database.open_finder", lambda where: finder)
+
+    def run(*arguments: str) -> Result:
+        result = CliRunner().invoke(main, arguments)
+        assert result.exception is None or isinstance(result.exception, SystemExit)
+        assert "Traceback" not in result.output
+        return result
+
+    return run
+
+
+def test_a_hit_is_shown_without_what_acts_on_a_terminal(ask: Ask, finder: FakeFinder) -> None:
+    shown = ask("search", "one")
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    assert shown.stdout == (
+        "1. A \\x1b[31mred  title\n"
+        "   http://a.test/x  2026-11-23\n"
+        "   one *hit* and \\u202e*one* more\n"
+        "\n"
+        "1-1 of 1 page, 0.01 s\n"
+    )
+    assert finder.is_closed
+
+
+def test_a_line_of_json_for_each_hit(ask: Ask) -> None:
+    shown = ask("search", "--json", "one")
+    assert [json.loads(line) for line in shown.stdout.splitlines()] == [
+        {
+            "url": HIT.url,
+            "title": HIT.title,
+            "snippet": HIT.snippet,
+            "marks": [[4, 7], [13, 16]],
+            "score": 3.5,
+            "lang": "en",
+            "fetched": HIT.fetched,
+        }
+    ]
+    assert shown.stdout.isascii()
+
+
+def test_options_are_the_filters_of_the_query(ask: Ask, finder: FakeFinder) -> None:
+    options = ("--site", "https://A.test/", "--lang", "German", "--type", "pdf", "--since", "2026")
+    assert ask("search", "x", "site:b.test", *options).exit_code == 0
+    ask("search", "-n", "5", "--page", "3", "--sort", "date", "lang:zh", "y")
+    (first, _), (second, wish) = finder.asked
+    assert (first.site, first.lang, first.type) == ("a.test", "de", "pdf")
+    assert first.since == "2026-01-01T00:00:00Z"
+    assert second.lang == "zh"
+    assert (wish.n, wish.page, wish.sort) == (5, 3, "date")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted", "unwanted"),
+    [
+        (("foo", "-bar"), ["foo"], ["bar"]),
+        (
+            ("foo", "-news", "-cat", "-n", "3", "-don't", "-x"),
+            ["foo"],
+            ["news", "cat", "don't", "x"],
+        ),
+        (("--", "-foo", "-n", "bar"), ["bar"], ["foo", "n"]),
+        (("-n", "3", "foo", "-网络"), ["foo"], ["网络"]),
+        (('"a phrase"', "b*"), ["a phrase", "b*"], []),
+    ],
+)
+def test_words_may_begin_with_a_dash(
+    ask: Ask, finder: FakeFinder, arguments: tuple[str, ...], wanted: list[str], unwanted: list[str]
+) -> None:
+    assert ask("search", *arguments).exit_code == 0
+    query = finder.asked[0][0]
+    assert [item.text for item in query.wanted] == wanted
+    assert [item.text for item in query.unwanted] == unwanted
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("x", "--jsn"),
+        ("x", "-n", "0"),
+        ("x", "--page", "0"),
+        ("x", "--sort", "size"),
+        ("x", "--site", "not a host"),
+        ("x", "--since", "soon"),
+        ("x", "-c", "missing.conf"),
+    ],
+)
+def test_wrong_usage(ask: Ask, arguments: tuple[str, ...]) -> None:
+    assert ask("search", *arguments).exit_code == 2
+
+
+def test_the_answer_is_explained(ask: Ask, finder: FakeFinder) -> None:
+    finder.found = Found([HIT], 20, cut=True, missing=["rare", "\x1b"], notes=["AND is a word"])
+    shown = ask("search", "x")
+    assert "1-1 of at least 20 pages" in shown.stdout
+    assert shown.stderr.splitlines() == [
+        "AND is a word",
+        "no page has all words; these have most of them, without: rare, \\x1b",
+        "the search was cut as it took too long; more words, or site:, make it faster",
+    ]
+    finder.found = Found()
+    for options in ((), ("--json",)):
+        shown = ask("search", "x", *options)
+        assert (shown.exit_code, shown.stdout, shown.stderr) == (1, "", "nothing found\n")
+    finder.found = Found(total=20)
+    assert ask("search", "x", "--page", "9").stderr == "no more pages\n"
+
+
+def test_a_database_that_cannot_be_read(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(where: str) -> None:
+        raise DatabaseError(f"{where}: there is no database")
+
+    monkeypatch.setattr("larbinpy.cli.database.open_finder", refuse)
+    for command in (["search", "x"], ["show", "a.test"], ["changes"], ["export"]):
+        shown = ask(*command)
+        assert shown.exit_code == 3
+        assert shown.stderr == "larbinpy: save/larbinpy.db: there is no database\n"
+
+
+def test_which_database_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert database_of(None, None) == "save/larbinpy.db"
+    monkeypatch.setenv("LARBINPY_OUTPUTDIR", "there")
+    assert database_of(None, None) == "there/larbinpy.db"
+    (tmp_path / "larbin.conf").write_text("outputDir mine database d.db\n")
+    assert database_of(None, None) == "d.db"
+    (tmp_path / "other.conf").write_text("database mysql://me@h/crawl\n")
+    assert database_of(None, "other.conf") == "mysql://me@h/crawl"
+    assert database_of("given.db", "other.conf") == "given.db"
+
+
+def test_a_page_is_shown(ask: Ask, finder: FakeFinder) -> None:
+    shown = ask("show", "a.test/x#part")
+    assert shown.exit_code == 0
+    lines = shown.stdout.splitlines()
+    assert lines[:2] == ["=A", "http://a.test/x"]
+    assert "size:          12" in lines
+    assert "has:           1 link, 0 images" in lines
+    assert "anchors:       a text | another" in lines
+    assert lines[-1] == "first second \\x1b[0m"
+    assert not any(line.startswith("author") for line in lines)
+    assert ask("show", "a.test/x", "--text").stdout == "first\nsecond \\x1b[0m\n"
+    assert ask("show", "a.test/x", "--links").stdout == "http://a.test/y  the y\n"
+    whole = json.loads(ask("show", "http://a.test/x", "--json").stdout)
+    assert whole["text"] == STORED.text
+    assert whole["headers"] == [["a", "b"]]
+    assert whole["anchors"] == STORED.anchors
+    finder.changed = [Change("2026-11-23T08:00:00Z", "http://a.test/x", "new")]
+    assert ask("show", "a.test/x", "--history").stdout == "2026-11-23T08:00:00Z  new\n"
+
+
+def test_a_page_that_is_not_there(ask: Ask) -> None:
+    shown = ask("show", "a.test/y")
+    assert (shown.exit_code, shown.stdout) == (1, "")
+    assert shown.stderr == "larbinpy: a.test/y: not in the database\n"
+    assert ask("show", "not a url").exit_code == 2
+
+
+def test_without_a_scheme_both_are_tried(ask: Ask, finder: FakeFinder) -> None:
+    finder.stored["https://b.test/"] = STORED
+    assert ask("show", "b.test").exit_code == 0
+    assert ask("show", "http://b.test").exit_code == 1
+
+
+def test_a_body_comes_as_it_was(ask: Ask, finder: FakeFinder) -> None:
+    assert ask("show", "a.test/x", "--body").exit_code == 1
+    finder.bodies["http://a.test/x"] = b"\xff\x1b\n"
+    assert ask("show", "a.test/x", "--body").stdout_bytes == b"\xff\x1b\n"
+
+
+def test_changes(ask: Ask, finder: FakeFinder) -> None:
+    assert ask("changes").exit_code == 1
+    finder.changed = [
+        Change("2026-11-22T08:00:00Z", "http://a.test/x", "new"),
+        Change("2026-11-23T08:00:00Z", "http://a.test/\x1b", "gone"),
+    ]
+    shown = ask("changes", "--since", "2026-11-23")
+    assert shown.exit_code == 0
+    assert shown.stdout == "2026-11-23T08:00:00Z  gone     http://a.test/\\x1b\n"
+    lines = ask("changes", "--since", "2026", "--json").stdout.splitlines()
+    assert [json.loads(line)["kind"] for line in lines] == ["new", "gone"]
+    assert ask("changes", "--since", "soon").exit_code == 2
+
+
+def test_pages_are_exported(ask: Ask, finder: FakeFinder, tmp_path: Path) -> None:
+    (line,) = ask("export").stdout.splitlines()
+    assert json.loads(line)["text"] == STORED.text
+    assert ask("export", "-o", "pages.jsonl").stdout == ""
+    assert (tmp_path / "pages.jsonl").read_text() == f"{line}\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["pages.jsonl"]
+
+    rows = [*csv.DictReader(io.StringIO(ask("export", "--format", "csv").stdout))]
+    assert [(row["url"], row["size"], row["author"]) for row in rows] == [(HIT.url, "12", "")]
+    assert (rows[0]["title"], rows[0]["summary"]) == ("'=A", "'-1+1")
+
+    finder.changed = [
+        Change("2026-11-21T08:00:00Z", "http://a.test/gone", "gone"),
+        Change("2026-11-22T08:00:00Z", "http://a.test/x", "gone"),
+        Change("2026-11-23T08:00:00Z", "http://a.test/x", "back"),
+    ]
+    lines = ask("export", "--format", "opensearch").stdout.splitlines()
+    action, page, gone = map(json.loads, lines)
+    assert len(action["index"]["_id"]) == 32
+    assert page["url"] == "http://a.test/x"
+    assert gone["delete"]["_id"] != action["index"]["_id"]
+    assert ask("export", "-o", "missing/x").exit_code == 3
