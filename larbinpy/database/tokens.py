@@ -4,8 +4,9 @@ The same function makes them when a page is prepared and when it leaves the inde
 without contents forgets a page only if it is given exactly the tokens that it has.
 """
 
-import re
 from collections.abc import Iterable, Sequence
+
+from larbinpy.search.segment import tokens
 
 
 def page_tokens(
@@ -13,19 +14,14 @@ def page_tokens(
 ) -> dict[str, str]:
     """Return the tokens of a page, separated by blanks; `lang` is ISO 639-1 or None."""
     return {
-        "title": _tokens(title, lang),
-        "heading": _tokens("\n".join(headings), lang),
-        "body": _tokens(text, lang),
-        "url": _tokens(url, None),
-        "rest": _tokens(rest, lang),
+        "title": tokens(title, lang),
+        "heading": tokens("\n".join(headings), lang),
+        "body": tokens(text, lang),
+        "url": tokens(url, None),
+        "rest": tokens(rest, lang),
     }
 
 
 def anchor_tokens(texts: Iterable[str], lang: str | None) -> str:
     """Return the tokens of the links' texts to a page of the language `lang`."""
-    return _tokens("\n".join(texts), lang)
-
-
-def _tokens(text: str, lang: str | None) -> str:
-    # Until `search.segment` is there.
-    return " ".join(re.findall(r"\w+", text.lower()))
+    return tokens("\n".join(texts), lang)

@@ -15,7 +15,7 @@ def prepared(
     at: str = "2026-11-23T08:00:00Z",
     headings: tuple[str, ...] = (),
     rest: str = "",
-    lang: str | None = "en",
+    lang: str | None = None,
     canonical: str | None = None,
     links: tuple[tuple[str, str], ...] = (),
     body: bytes | None = None,

@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from larbinpy.database.base import DatabaseError, Unavailable
+from larbinpy.search.segment import VERSION
 
 #: Version of the tables. A program opens only files of its own version.
 FORMAT = 1
@@ -186,5 +187,5 @@ def _make(base: sqlite3.Connection) -> None:
     base.executescript(
         f"BEGIN IMMEDIATE; PRAGMA application_id={APPLICATION}; PRAGMA user_version={FORMAT};"
         f"{TABLES}; {INDEX.format(name='ft')};"
-        f"INSERT INTO meta VALUES ('format', {FORMAT}); COMMIT;"
+        f"INSERT INTO meta VALUES ('format', {FORMAT}), ('segmenter', {VERSION}); COMMIT;"
     )
