@@ -10,11 +10,25 @@ the crawl's loop, in the processes that fill the content database.
 
 from larbinpy.content.content import Content, Image, Outlink
 from larbinpy.content.html import read_html
-from larbinpy.page import Page
+from larbinpy.page import Page, timestamp
+from larbinpy.parse import directives
+from larbinpy.parse.link import Collector
+
+#: A page may be dated a day later than its fetch: the day begins earlier in the east.
+_DAY = 86400
 
 __all__ = ["Content", "Image", "Outlink", "read"]
 
 
-def read(page: Page) -> Content:
-    """Return what `page` says: HTML, XHTML, feeds, plain text and PDF; of other types nothing."""
-    return read_html(page)
+def read(page: Page, at: float) -> Content:
+    """Return what `page` says: HTML, XHTML, feeds, plain text and PDF; of other types nothing.
+
+    `at` is the Unix time of its fetch: dates in the future are not believed.
+    """
+    out = read_html(page, timestamp(at + _DAY)[:10])
+    robots = Collector(page.url.href)
+    for name, value in page.headers:
+        if name == "x-robots-tag":
+            directives.from_header(value, robots)
+    out.noindex = out.noindex or robots.noindex
+    return out

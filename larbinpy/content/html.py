@@ -1,45 +1,114 @@
-"""Reads an HTML page: one parse, one pass of a selector, and the text."""
+"""Reads an HTML page: one parse, one pass of a selector, and then its texts."""
 
-from turbohtml import Element
+from turbohtml import Document, Element
 
-from larbinpy.content.clean import line, lines
+from larbinpy.content import dates
+from larbinpy.content.clean import line
 from larbinpy.content.content import Content, Outlink
+from larbinpy.content.declared import Declared
+from larbinpy.content.language import language
+from larbinpy.content.links import Resolver
+from larbinpy.content.main_text import split
+from larbinpy.content.title import Titles, chosen
 from larbinpy.page import Page
-from larbinpy.parse.charset import document, query_encoder
+from larbinpy.parse import directives
+from larbinpy.parse.charset import document, shortened
 from larbinpy.parse.link import Collector
-from larbinpy.url import parse
 
-#: Characters of a title and of an anchor; honest ones are shorter.
+#: Characters of a title and of a heading; honest ones are shorter.
 LONGEST_TITLE = 300
-LONGEST_ANCHOR = 200
-#: Characters of a page's text.
+_MOST_HEADINGS = 200
+#: Characters of the main text, and of the rest: the book of 1,000 pages that a site serves as one
+#: page is cut. Segmenting a million characters takes a second.
 LONGEST_TEXT = 1 << 20
+LONGEST_REST = 1 << 18
+
+_SELECTOR = (
+    ":is(a[href],area[href],meta[content],title,h1,html[lang],base[href],link[rel][href],"
+    'script[type="application/ld+json" i],[itemprop="author" i],[rel="author" i])'
+)
+_HEADINGS = "h1,h2,h3,h4,h5,h6"
+_PERMALINKS = "¶§🔗\ufe0e "
+#: The head of most pages is in their first elements; a title after more is one of a drawing.
+_MOST_FIRST_HEADINGS = 10
 
 
-def read_html(page: Page) -> Content:
+def read_html(page: Page, latest: str) -> Content:
     """Return what an HTML page says."""
-    tree = document(page.body, page.http_charset)
-    found = tree.select("a[href],base[href],title")
-    out = Content(charset=tree.encoding)
-    for element in found:
-        if element.tag == "title" and not out.title:
-            out.title = line(element.text, LONGEST_TITLE)
-    out.links = _links(found, page.url.href, tree.encoding)
-    tree.remove("script,style,noscript,template")
-    if tree.root is not None:
-        out.text = lines(tree.root.to_text(), LONGEST_TEXT)
+    out = read_tree(document(page.body, page.http_charset), page.url.href, latest)
+    if len(shortened(page.body)) < len(page.body):
+        out.trouble = "a long text without tags was cut"
     return out
 
 
-def _links(found: list[Element], url: str, encoding: str | None) -> list[Outlink]:
-    base = next((e.attr("href") for e in found if e.tag == "base"), None)
-    collector = Collector(parse(base, url) or url if base else url)
-    collector.encode = query_encoder(encoding)
+def read_tree(tree: Document, url: str, latest: str) -> Content:
+    """Return what the page of a tree says, without its headers. Changes the tree."""
+    out = Content(charset=tree.encoding)
+    declared = Declared()
+    robots = Collector(url)
+    titles = Titles(url)
+    first_headings: list[Element] = []
     links: dict[Outlink, None] = {}
+    found = tree.select(_SELECTOR)
+    base = next((e.attr("href") for e in found if e.tag == "base"), None)
+    resolver = Resolver(url, base, tree.encoding)
+    lang = image = None
     for element in found:
-        href = (element.attr("href") or "").partition("#")[0]
-        target = collector.resolve(href) if element.tag == "a" and href else None
-        if target is not None and target != url:
-            anchor = line(element.text, LONGEST_ANCHOR)
-            links[Outlink(target, anchor, element.attr("rel") or "")] = None
-    return list(links)
+        tag, get = element.tag, element.attr
+        if tag in ("a", "area"):
+            resolver.link(element, links)
+        elif tag == "meta":
+            declared.meta(get)
+            directives.from_meta(get("name") or "", get("content") or "", robots)
+        elif tag == "title":
+            # That of an SVG drawing has another parent.
+            titles.title = titles.title or line(element.text, LONGEST_TITLE)
+        elif tag == "h1":
+            if len(first_headings) < _MOST_FIRST_HEADINGS:
+                first_headings.append(element)
+        elif tag == "html":
+            lang = get("lang")
+        elif tag == "link":
+            rel = (get("rel") or "").lower().split()
+            if "canonical" in rel:
+                out.canonical = out.canonical or resolver.resolve(get("href") or "")
+            elif "image_src" in rel:
+                image = get("href")
+        elif tag == "script":
+            declared.script(element.text)
+        if not declared.author and (get("rel") == "author" or get("itemprop") == "author"):
+            named = element.select_one('[itemprop="name"],a') or element
+            declared.author = named.text
+    image = declared.fill(out, latest) or image
+    if out.published is None:
+        out.published = dates.in_tree(tree, latest)
+    out.image = resolver.resolve(image) if image else None
+    out.noindex = robots.noindex
+    out.links = list(links)
+    titles.card = line(declared.card, LONGEST_TITLE)
+    titles.site = out.site_name
+    titles.headings = list(filter(None, map(heading, first_headings)))
+    out.title = chosen(titles)
+    texts = split(tree, declared.objects)
+    _cut(out, texts.main, texts.rest)
+    spoken = out.text if len(out.text) >= 400 else "\n".join((out.title, out.text, out.rest))
+    out.lang = language(spoken, (lang, declared.language))
+    shown = texts.node.select(f":is({_HEADINGS},img)")
+    headings = [heading(each) for each in shown if each.tag != "img"]
+    out.headings = list(dict.fromkeys(filter(None, headings)))[:_MOST_HEADINGS]
+    out.images = resolver.images([each for each in shown if each.tag == "img"])
+    return out
+
+
+def heading(element: Element) -> str:
+    """The text of a heading, without the drawings in it and the sign of its permalink."""
+    for drawing in element.select("svg"):
+        drawing.extract()
+    text = element.to_text() if len(element) > 1 else element.text
+    return line(text, LONGEST_TITLE).rstrip(_PERMALINKS).removesuffix(" #").removeprefix("# ")
+
+
+def _cut(out: Content, text: str, rest: str) -> None:
+    out.text, out.rest = text[:LONGEST_TEXT], rest[:LONGEST_REST]
+    if len(text) > LONGEST_TEXT:
+        out.trouble = f"text cut at {LONGEST_TEXT} characters"

@@ -65,7 +65,7 @@ class Prepared:
     #: Tokens of the index by its columns (title, heading, body, url, rest), separated by blanks.
     tokens: dict[str, str]
     text: Packed
-    #: JSON object: rest, headings, images, links, headers, facts, canonical, trouble.
+    #: JSON object: rest, headings, images, links, headers, facts, trouble.
     more: Packed
     anchors: list[Anchor] = field(default_factory=list)
     #: The body, compressed with zstd (keepBodies).
@@ -119,15 +119,18 @@ class Gone(NamedTuple):
     status: int
 
 
-def prepare(page: Page, at: float, keep_bodies: bool = False) -> Prepared | Gone:
-    """Read `page`, which was fetched at the Unix time `at`; a page that wants no index is gone.
+def prepare(
+    page: Page, at: float, keep_bodies: bool = False, *, ignore_robots: bool = False
+) -> Prepared | Gone:
+    """Read `page`, which was fetched at the Unix time `at`.
 
-    Never raises. Its time and memory are bounded, except for PDF: that may stall, or kill the
-    process, so this runs in processes that may be killed.
+    A page that asks not to be indexed is gone, unless `ignore_robots`. Never raises. Its time and
+    memory are bounded, except for PDF: that may stall, or kill the process, so this runs in
+    processes that may be killed.
     """
-    content = read(page)
+    content = read(page, at)
     fetched = timestamp(at)
-    if content.noindex:
+    if content.noindex and not ignore_robots:
         return Gone(page.url.href, fetched, page.status)
     return prepared(page, fetched, content, keep_bodies)
 
@@ -163,7 +166,6 @@ def prepared(page: Page, fetched: str, content: Content, keep_bodies: bool) -> P
         "links": content.links,
         "headers": page.headers,
         "facts": content.facts,
-        "canonical": content.canonical,
         "trouble": content.trouble,
     }
     return Prepared(

@@ -4,7 +4,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.database.prepared import Anchor, Packed, Prepared, prepare, target_of
+from larbinpy.database.prepared import Anchor, Gone, Packed, Prepared, prepare, target_of
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.url import Url, fingerprint
@@ -41,6 +41,12 @@ def test_a_page_is_prepared() -> None:
     assert found.anchors == [Anchor(target_of("http://a.test/b"), "the other")]
     assert found.body is None
     assert -(2**63) <= found.text_hash < 2**63 and found.text_hash != 0
+
+
+def test_pages_may_ask_not_to_be_indexed() -> None:
+    asking = page("<p>x", ("x-robots-tag", "noindex"))
+    assert prepare(asking, AT) == Gone(URL, "2026-09-21T14:13:20Z", 200)
+    assert isinstance(prepare(asking, AT, ignore_robots=True), Prepared)
 
 
 def test_targets_are_fingerprints_as_signed_numbers() -> None:

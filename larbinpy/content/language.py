@@ -1,0 +1,61 @@
+"""The language of a page: as declared, unless its text says another."""
+
+from collections.abc import Iterable
+
+from turbohtml.detect import detect_language
+
+#: ISO 639-1 of the languages that the detector knows by their ISO 639-3. Norwegian is one.
+_SHORT = (
+    {"afr": "af", "aka": "ak", "amh": "am", "ara": "ar", "aze": "az", "bel": "be", "ben": "bn"}
+    | {"bul": "bg", "cat": "ca", "ces": "cs", "cmn": "zh", "dan": "da", "deu": "de", "ell": "el"}
+    | {"eng": "en", "epo": "eo", "est": "et", "fin": "fi", "fra": "fr", "guj": "gu", "heb": "he"}
+    | {"hin": "hi", "hrv": "hr", "hun": "hu", "hye": "hy", "ind": "id", "ita": "it", "jav": "jv"}
+    | {"jpn": "ja", "kan": "kn", "kat": "ka", "khm": "km", "kor": "ko", "lat": "la", "lav": "lv"}
+    | {"lit": "lt", "mal": "ml", "mar": "mr", "mkd": "mk", "mya": "my", "nep": "ne", "nld": "nl"}
+    | {"nob": "no", "ori": "or", "pan": "pa", "pes": "fa", "pol": "pl", "por": "pt", "ron": "ro"}
+    | {"rus": "ru", "sin": "si", "slk": "sk", "slv": "sl", "sna": "sn", "spa": "es", "srp": "sr"}
+    | {"swe": "sv", "tam": "ta", "tel": "te", "tgl": "tl", "tha": "th", "tuk": "tk", "tur": "tr"}
+    | {"ukr": "uk", "urd": "ur", "uzb": "uz", "vie": "vi", "yid": "yi", "zul": "zu"}
+)
+_KNOWN = frozenset(_SHORT.values())
+#: Other codes for the same languages.
+_SAME = {"nb": "no", "nn": "no", "iw": "he", "in": "id", "ji": "yi", "cn": "zh", "jp": "ja"}
+_SAME |= _SHORT
+#: Scripts that several languages share, so that few words do not tell which one it is.
+_SHARED = frozenset({"Latin", "Cyrillic", "Arabic", "Devanagari", "Hebrew"})
+#: Characters that are examined, and those that are enough to doubt a declaration.
+_SAMPLE = 2000
+_ENOUGH = 200
+#: Confidence from which the detector is right nearly always. Pages with less are mixtures, such as
+#: listings of products and programs.
+_SURE = 0.5
+
+
+def language(text: str, declared: Iterable[str | None]) -> str | None:
+    """Return the language of `text` in ISO 639-1; None if it is not known.
+
+    The first of `declared` that is a language counts, unless the text contradicts.
+    """
+    sample = text[:_SAMPLE]
+    named = next(filter(None, map(_code, declared)), None)
+    found = detect_language(sample)
+    code = _SHORT.get(found.language or "")
+    if code is None:
+        return named
+    sure = found.confidence >= _SURE and (found.script not in _SHARED or len(sample) >= _ENOUGH)
+    if named is None:
+        return code if sure or len(sample) >= _ENOUGH else None
+    if named == code or not sure:
+        return named
+    if code == "zh" and named == "ja" and len(sample) < _ENOUGH:
+        return named  # short Japanese titles may have no kana
+    # The detector takes a language that it does not know for a similar one.
+    return code if named in _KNOWN or found.script not in _SHARED else named
+
+
+def _code(declared: str | None) -> str | None:
+    """ISO 639-1 of a declaration such as "en-GB", "zh_CN" or "en, fr"."""
+    code = (declared or "")[:40].strip().lower().replace("_", "-")
+    code = code.partition(",")[0].partition("-")[0].strip()
+    code = _SAME.get(code, code)
+    return code if len(code) == 2 and code.isascii() and code.isalpha() else None

@@ -1,0 +1,88 @@
+"""The outlinks of an HTML page with their anchors, and other references of it."""
+
+from turbohtml import Element
+
+from larbinpy.content.clean import line
+from larbinpy.content.content import Image, Outlink
+from larbinpy.parse.charset import query_encoder
+from larbinpy.parse.link import Collector
+from larbinpy.url import parse
+
+#: Links that are kept: longer lists are maps of a site, whose texts the pages themselves have.
+_MOST_LINKS = 2000
+#: Characters of all URLs: with a long base, a reference of two bytes becomes a URL of 8 kB.
+_MOST_CHARACTERS = 1 << 19
+_LONGEST_ANCHOR = 200
+_LONGEST_REL = 60
+_MOST_IMAGES = 200
+_LONGEST_ALT = 300
+#: Images of this height or width are for counting visitors.
+_TINY = frozenset({"0", "1", "2"})
+_SOURCES = ("src", "data-src", "data-original", "data-lazy-src")
+
+
+class Resolver:
+    """Resolves the references of a page, each once."""
+
+    def __init__(self, url: str, base: str | None, encoding: str | None) -> None:
+        """`base` is the href of the first `<base>`, `encoding` that of the page."""
+        self.url = url
+        start = parse(base, url) if base else None
+        if start is None or not start.startswith(("http://", "https://")):
+            start = url
+        self._collector = Collector(start)
+        self._collector.encode = query_encoder(encoding)
+        self._known: dict[str, str | None] = {}
+        self._room = _MOST_CHARACTERS
+
+    def resolve(self, reference: str) -> str | None:
+        """The canonical URL of a reference; None if there is none, or no room for it."""
+        reference = reference.partition("#")[0]
+        if reference in self._known:
+            return self._known[reference]
+        url = self._collector.resolve(reference) if reference and self._room > 0 else None
+        self._known[reference] = url
+        self._room -= len(url or "")
+        return url
+
+    def link(self, element: Element, out: dict[Outlink, None]) -> None:
+        """Add the link of an `<a>` or `<area>` to `out`, unless it leads to this page."""
+        get = element.attr
+        if len(out) >= _MOST_LINKS:
+            return
+        url = self.resolve(get("href") or "")
+        if url is None or url == self.url:
+            return
+        text = line(element.text, _LONGEST_ANCHOR) or _described(element)
+        rel = get("rel")
+        out[Outlink(url, text, line(rel, _LONGEST_REL).lower() if rel else "")] = None
+
+    def image(self, element: Element) -> Image | None:
+        """The image of an `<img>`; None if no reader sees it."""
+        get = element.attr
+        if get("width") in _TINY or get("height") in _TINY:
+            return None
+        # Scripts put the URL of late images into another attribute.
+        sources = (get(name) or "" for name in _SOURCES)
+        source = next((each for each in sources if each and not each.startswith("data:")), "")
+        url = self.resolve(source)
+        return Image(url, line(get("alt") or "", _LONGEST_ALT)) if url else None
+
+    def images(self, elements: list[Element]) -> list[Image]:
+        """The images of `<img>` elements, each URL once."""
+        found: dict[str, Image] = {}
+        for element in elements:
+            image = self.image(element)
+            if image is not None and image.url not in found:
+                found[image.url] = image
+                if len(found) >= _MOST_IMAGES:
+                    break
+        return list(found.values())
+
+
+def _described(element: Element) -> str:
+    """The text of a link without text: that of its image, or a label of its own."""
+    image = element.select_one("img[alt]") if element.tag == "a" else element
+    alt = image.attr("alt") if image is not None else None
+    text = alt or element.attr("aria-label") or element.attr("title") or ""
+    return line(text, _LONGEST_ANCHOR)

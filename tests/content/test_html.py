@@ -1,0 +1,96 @@
+"""`larbinpy.content.read` of HTML pages."""
+
+import json
+
+from larbinpy.content import Content, Image, Outlink, read
+from larbinpy.outcome import Outcome
+from larbinpy.page import Page
+from larbinpy.url import Url
+
+URL = "http://www.example.test/a/page"
+AT = 1_790_000_000.0
+
+
+def content(body: str | bytes, *headers: tuple[str, str]) -> Content:
+    sent = [*headers, ("content-type", "text/html; charset=utf-8")]
+    data = body.encode() if isinstance(body, str) else body
+    return read(Page(Url(URL, 3), Outcome.SUCCESS, 200, sent, data), AT)
+
+
+def test_a_page_says_what_it_is() -> None:
+    fact = {
+        "@type": "NewsArticle",
+        "author": {"name": "A. Writer"},
+        "datePublished": "2026-06-13T08:00:00+02:00",
+        "commentCount": 7,
+    }
+    found = content(
+        f"""<html lang=en-GB><head><title>One thing | Example</title>
+        <meta property=og:site_name content=Example><meta name=description content="It  is\x01 so.">
+        <meta property=og:image content=/i.png><link rel=canonical href=/canonical>
+        <meta property=article:modified_time content=2026-07-01>
+        <script type=application/ld+json>{json.dumps(fact)}</script></head>
+        <body><article><h1>One thing<a href=#one>\u00b6</a></h1><p>Text of it.
+        <img src=a.png alt="A  picture"><img src=c.gif width=1 height=1>
+        <h2>Two <svg><title>Icon</title></svg></h2></article>"""
+    )
+    assert found.title == "One thing"
+    assert found.headings == ["One thing", "Two"]
+    assert (found.site_name, found.summary, found.author) == ("Example", "It is so.", "A. Writer")
+    assert found.image == "http://www.example.test/i.png"
+    assert found.canonical == "http://www.example.test/canonical"
+    assert (found.published, found.modified) == ("2026-06-13T08:00:00+02:00", "2026-07-01")
+    assert (found.comments, found.clicks, found.lang) == (7, None, "en")
+    assert found.images == [Image("http://www.example.test/a/a.png", "A picture")]
+    assert found.facts == [fact]
+    assert "Text of it." in found.text
+    assert not found.noindex
+    assert not found.trouble
+
+
+def test_links_have_anchors() -> None:
+    found = content(
+        """<base href=/b/><a href=one rel="NoFollow x">The  <b>one</b></a><a href=#below>below</a>
+        <a href=two><img src=x alt="Picture of two"></a><a href=three title=Three></a>
+        <a href=http://www.example.test/a/page>self</a><a href=mailto:x@y.test>mail</a>
+        <a href=one#part rel="nofollow x">The one</a><map><area href=four alt=Four></map>"""
+    )
+    start = "http://www.example.test/b/"
+    assert found.links == [
+        Outlink(start + "one", "The one", "nofollow x"),
+        Outlink(start + "two", "Picture of two", ""),
+        Outlink(start + "three", "Three", ""),
+        Outlink(start + "four", "Four", ""),
+    ]
+
+
+def test_links_are_bounded() -> None:
+    found = content("".join(f"<a href=/{n}>{n}" for n in range(5000)))
+    assert len(found.links) == 2000
+    base = "http://www.example.test/" + "x" * 7000 + "/"
+    found = content(f"<base href={base}>" + "".join(f"<a href={n}>{n}" for n in range(5000)))
+    assert sum(len(link.url) for link in found.links) < 1 << 20
+
+
+def test_pages_may_ask_not_to_be_indexed() -> None:
+    assert content("<meta name=robots content='noindex, follow'>").noindex
+    assert content("<p>x", ("x-robots-tag", "noindex")).noindex
+    assert not content("<p>x", ("x-robots-tag", "otherbot: noindex")).noindex
+
+
+def test_wrong_labels_do_not_matter() -> None:
+    title = "\u041f\u0440\u0438\u0432\u0435\u0442, \u043c\u0438\u0440"
+    page = Page(Url(URL, 3), Outcome.SUCCESS, 200, [("content-type", "text/html")], b"")
+    page.body = f"<title>{title}</title>".encode("utf-16le")
+    found = read(page, AT)
+    assert (found.title, found.charset) == (
+        "\u041f\u0440\u0438\u0432\u0435\u0442, \u043c\u0438\u0440",
+        "UTF-16LE",
+    )
+
+
+def test_long_texts_are_cut() -> None:
+    for text in ("word " * 400_000, ("<p>" + "word " * 100) * 5000):
+        found = content("<title>t</title><main><p>" + text)
+        assert len(found.text) <= 1 << 20
+        assert "cut" in found.trouble

@@ -1,0 +1,37 @@
+"""`larbinpy.content.language`: the declared language, unless the text contradicts."""
+
+import pytest
+
+from larbinpy.content.language import language
+
+ENGLISH = "The crawler reads the pages of a site and follows their links to other pages. " * 4
+GERMAN = "Der Crawler liest die Seiten einer Website und folgt ihren Links zu anderen Seiten. " * 4
+GALICIAN = "O rastreador le as p\u00e1xinas dun sitio e segue as s\u00faas ligaz\u00f3ns. " * 5
+CHINESE = "\u7f51\u7edc\u722c\u866b\u7684\u8bbe\u8ba1\u4e0e\u5b9e\u73b0" * 3
+
+
+@pytest.mark.parametrize(
+    ("text", "declared", "expected"),
+    [
+        (ENGLISH, [], "en"),
+        (ENGLISH, ["en-GB"], "en"),
+        (GERMAN, ["en"], "de"),
+        (CHINESE, ["en"], "zh"),
+        (CHINESE, [], "zh"),
+        # Galician is similar to others, and not known to the detector.
+        (
+            "O rastreador le as p\u00e1xinas dun sitio e segue as s\u00faas ligaz\u00f3ns. " * 5,
+            ["gl"],
+            "gl",
+        ),
+        ("Hello world", [], None),
+        ("Hello world", ["pt_BR"], "pt"),
+        ("Hello world", ["", None, "x-default", "sv"], "sv"),
+        ("\u6771\u4eac\u90fd", ["ja"], "ja"),
+        ("Nynorsk", ["nn-NO"], "no"),
+        ("1, 2, 3", [], None),
+        ("", ["fr"], "fr"),
+    ],
+)
+def test_the_language_is_found(text: str, declared: list[str | None], expected: str) -> None:
+    assert language(text, declared) == expected
