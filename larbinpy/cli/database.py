@@ -116,4 +116,4 @@ def stored_url(finder: Finder, text: str) -> str | None:
     spellings = [url]
     if "://" not in text:
         spellings.append(f"https{url.removeprefix('http')}")
-    return next((each for each in spellings if finder.show(each) is not None), None)
+    return next((each for each in spellings if finder.fetched(each) is not None), None)

@@ -11,8 +11,8 @@ from larbinpy.cli.database import database_errors, database_options
 from larbinpy.config import Config
 from larbinpy.console.terminal.progress import PagesBar
 from larbinpy.console.text import counted
-from larbinpy.database.base import Writer
-from larbinpy.database.opening import open_writer
+from larbinpy.database.base import Finder, Writer
+from larbinpy.database.opening import open_finder, open_writer
 from larbinpy.database.prepared import Gone, Prepared, prepare
 from larbinpy.database.sources.found import find
 from larbinpy.database.sources.payloads import Payloads
@@ -20,6 +20,7 @@ from larbinpy.database.sources.source import Source, SourceError, Taken
 from larbinpy.exit_status import Ending
 from larbinpy.outcome import Outcome
 from larbinpy.page import timestamp
+from larbinpy.storage.files import make_folder
 
 _DAMAGED = Ending.DISK.code
 #: Pages, and bytes of their texts, that are written at once.
@@ -41,22 +42,25 @@ def index(paths: tuple[str, ...], database: str | None, config_file: str | None)
     with database_errors():
         config = load_config(config_file, ())
         where = database or config.content_database
+        if not (database or config.database):
+            make_folder(config.output_dir)
         with closing(Payloads()) as payloads:
             sources = find(paths, payloads, config.max_page_size)
-            with closing(open_writer(where)) as writer:
-                damaged = [not _take(source, writer, config) for source in sources]
+            with closing(open_writer(where)) as writer, closing(open_finder(where)) as finder:
+                damaged = [not _take(source, writer, finder, config) for source in sources]
                 while writer.tend():
                     pass
         if any(damaged):
             sys.exit(_DAMAGED)
 
 
-def _take(source: Source, writer: Writer, config: Config) -> bool:
+def _take(source: Source, writer: Writer, finder: Finder, config: Config) -> bool:
     """Write the pages of a source; whether all of it could be read."""
     count, is_whole = 0, True
+    pages = _news(source, finder)
     with closing(PagesBar(sys.stderr, source.name, source.size)) as bar:
         try:
-            for done, batch in _batches(source.pages(), config.keep_bodies):
+            for done, batch in _batches(pages, config.keep_bodies):
                 writer.write(batch)
                 count += sum(isinstance(each, Prepared) for each in batch)
                 bar.update(done, count)
@@ -67,6 +71,16 @@ def _take(source: Source, writer: Writer, config: Config) -> bool:
     for reason, number in source.left_out.items():
         click.echo(f"  {number} left out: {reason}")
     return is_whole
+
+
+def _news(source: Source, finder: Finder) -> Iterator[Taken]:
+    """The pages of a source, without those that the database has from then or from later."""
+    for taken in source.pages():
+        known = finder.fetched(taken.spooled.page.url.href)
+        if known is None or known < timestamp(taken.spooled.at):
+            yield taken
+        else:
+            source.left_out["in the database already, as new or newer"] += 1
 
 
 def _batches(

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from typing import TextIO
 
 
@@ -11,7 +12,8 @@ def open_all() -> None:
     """Open standard streams that were closed at the start (``>&-``) as /dev/null.
 
     Otherwise the next file that is opened gets the descriptor of such a stream, and output for
-    the terminal is written to that file.
+    the terminal is written to that file. Characters of pages that the encoding of the output lacks
+    are escaped, as Python does on standard error.
     """
     for fd, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:
@@ -20,6 +22,8 @@ def open_all() -> None:
                 os.dup2(nowhere, fd)
                 os.close(nowhere)
             setattr(sys, name, os.fdopen(fd, mode, closefd=False))
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 @contextmanager

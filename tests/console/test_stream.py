@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from larbinpy.console.stream import reader_may_leave
+from larbinpy.console.stream import open_all, reader_may_leave
 
 
 def test_output_without_a_reader_is_dropped() -> None:
@@ -25,6 +25,14 @@ def test_a_stream_without_a_descriptor_may_be_used() -> None:
     with reader_may_leave(stream):
         stream.write("kept")
     assert stream.getvalue() == "kept"
+
+
+def test_characters_that_the_encoding_lacks_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(out, "latin-1", newline=""))
+    open_all()
+    print("é 文", flush=True)
+    assert out.getvalue() == b"\xe9 \\u6587\n"
 
 
 def test_other_errors_go_on() -> None:

@@ -32,6 +32,9 @@ class FakeFinder:
     def show(self, url: str) -> Stored | None:
         return self.stored.get(url)
 
+    def fetched(self, url: str) -> str | None:
+        return str(self.stored[url].columns["fetched"]) if url in self.stored else None
+
     def body(self, url: str) -> bytes | None:
         return self.bodies.get(url)
 

@@ -1,0 +1,136 @@
+"""`larbinpy index`: archives and mirrors become a database that can be searched."""
+
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from larbinpy.cli import main
+from larbinpy.outcome import Outcome
+from larbinpy.output.save import SaveOutput
+from larbinpy.page import Page
+from larbinpy.url import Url
+from tests.support.warcmaking import Archive
+
+#: Runs a command in a folder of its own.
+Ask = Callable[..., Result]
+
+
+@pytest.fixture
+def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> Result:
+        result = CliRunner().invoke(main, arguments)
+        assert result.exception is None or isinstance(result.exception, SystemExit), result
+        return result
+
+    return run
+
+
+def html(title: str, text: str = "") -> bytes:
+    return f"<title>{title}</title><h1>{title}</h1><p>{text or 'Some text.'}".encode()
+
+
+def found(ask: Ask, *words: str) -> list[str]:
+    return [json.loads(line)["url"] for line in ask("search", "--json", *words).stdout.splitlines()]
+
+
+def rows(query: str) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect("save/larbinpy.db")) as base:
+        return base.execute(query).fetchall()
+
+
+def test_archives_can_be_searched_and_indexed_again(ask: Ask) -> None:
+    archive = Archive(Path("a.warc.gz"))
+    day = "2020-01-0{}T00:00:00Z"
+    archive.add("response", "http://h/1", html("Zebra"), WARC_Date=day.format(1))
+    archive.add("response", "http://h/2", html("Okapi"), WARC_Date=day.format(1))
+    archive.add("response", "http://h/3", html("Quagga"), WARC_Date=day.format(1))
+    archive.add("response", "http://h/1", html("Tapir", "Other."), WARC_Date=day.format(2))
+    archive.add("response", "http://h/3", status="404 Not Found", WARC_Date=day.format(2))
+    archive.add("response", "http://h/4", status="404 Not Found", WARC_Date=day.format(2))
+    archive.add("response", "http://h/2", html("Older"), WARC_Date="2019-01-01T00:00:00Z")
+    archive.close()
+    for _ in range(2):
+        shown = ask("index", "a.warc.gz")
+        assert (shown.exit_code, shown.stderr) == (0, "")
+        assert found(ask, "tapir") == ["http://h/1"]
+        assert found(ask, "okapi") == ["http://h/2"]
+        assert ask("search", "quagga").exit_code == 1
+        assert ask("search", "older").exit_code == 1
+        assert rows("SELECT url, visits, gone FROM page ORDER BY url") == [
+            ("http://h/1", 2, None),
+            ("http://h/2", 1, None),
+            ("http://h/3", 2, "2020-01-02T00:00:00Z"),
+        ]
+    assert shown.stdout == (
+        "a.warc.gz: 0 pages\n  6 left out: in the database already, as new or newer\n"
+    )
+    history = ask("show", "http://h/1", "--history").stdout.split()
+    assert history == [day.format(1), "new", day.format(2), "changed"]
+    assert "gone" in ask("changes", "--since", "2020").stdout
+
+
+def test_damaged_and_odd_files_are_reported(ask: Ask) -> None:
+    archive = Archive(Path("a.warc"), plain=True)
+    archive.add("response", "http://h/1", html("Zebra"))
+    archive.add("response", "http://h/2", b"?", headers=("Content-Encoding: br",))
+    archive.close()
+    with Path("a.warc").open("ab") as file:
+        file.write(b"no record\r\n\r\n")
+    shown = ask("index", "a.warc")
+    assert shown.exit_code == 3
+    assert shown.stdout == "a.warc: 1 page\n  1 left out: coded as br\n"
+    assert shown.stderr.startswith("larbinpy: a.warc: damaged after byte ")
+    assert found(ask, "zebra") == ["http://h/1"]
+    shown = ask("index", "missing")
+    assert (shown.exit_code, shown.stderr.count("\n")) == (2, 1)
+
+
+def test_a_folder_of_saved_pages(ask: Ask, tmp_path: Path) -> None:
+    output = SaveOutput(tmp_path / "save")
+    for name in ("Zebra", "Okapi"):
+        url = Url(f"http://h/{name}", 1)
+        output.loaded(Page(url, Outcome.SUCCESS, 200, body=html(name)))
+    output.close()
+    assert ask("index", "save", "-d", "mine.db").stdout == "save: 2 pages\n"
+    assert ask("search", "okapi", "-d", "mine.db").exit_code == 0
+    assert ask("search", "okapi").exit_code == 3
+
+
+@pytest.mark.slow
+def test_a_stopped_command_leaves_a_whole_database(tmp_path: Path) -> None:
+    archive = Archive(tmp_path / "a.warc.gz")
+    for number in range(3000):
+        archive.add("response", f"http://h/{number}", html(f"Title {number}", "Zebra " * 200))
+    archive.close()
+    command = [sys.executable, "-m", "larbinpy", "index", "a.warc.gz", "-d", "a.db"]
+    base = tmp_path / "a.db"
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL) as process:
+        while not count(base):
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+    assert 0 < count(base) < 3000
+    subprocess.run(command, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+    assert count(base) == 3000
+    with closing(sqlite3.connect(base)) as opened:
+        assert opened.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert opened.execute("SELECT max(visits) FROM page").fetchone() == (1,)
+
+
+def count(base: Path) -> int:
+    """Pages in a database that may not be there yet."""
+    try:
+        with closing(sqlite3.connect(f"file:{base}?mode=ro", uri=True)) as opened:
+            return int(opened.execute("SELECT count(*) FROM page").fetchone()[0])
+    except sqlite3.Error:
+        return 0
