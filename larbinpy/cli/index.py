@@ -60,7 +60,7 @@ def _take(source: Source, writer: Writer, finder: Finder, config: Config) -> boo
     pages = _news(source, finder)
     with closing(PagesBar(sys.stderr, source.name, source.size)) as bar:
         try:
-            for done, batch in _batches(pages, config.keep_bodies):
+            for done, batch in _batches(pages, config):
                 writer.write(batch)
                 count += sum(isinstance(each, Prepared) for each in batch)
                 bar.update(done, count)
@@ -83,9 +83,7 @@ def _news(source: Source, finder: Finder) -> Iterator[Taken]:
             source.left_out["in the database already, as new or newer"] += 1
 
 
-def _batches(
-    pages: Iterable[Taken], keep_bodies: bool
-) -> Iterator[tuple[int, list[Prepared | Gone]]]:
+def _batches(pages: Iterable[Taken], config: Config) -> Iterator[tuple[int, list[Prepared | Gone]]]:
     """Batches for the writer, each with how much of the source is read."""
     batch: list[Prepared | Gone] = []
     size = done = 0
@@ -93,7 +91,9 @@ def _batches(
     try:
         for done, (at, page) in pages:
             if page.outcome is Outcome.SUCCESS:
-                batch.append(prepare(page, at, keep_bodies))
+                batch.append(
+                    prepare(page, at, config.keep_bodies, ignore_robots=config.ignore_robots)
+                )
             else:
                 batch.append(Gone(page.url.href, timestamp(at), page.status))
             size += len(page.body)
