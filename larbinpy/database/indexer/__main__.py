@@ -1,0 +1,85 @@
+"""The indexer beside a crawl: ``python -m larbinpy.database.indexer DATABASE FOLDER``.
+
+It reads `messages` from standard input and writes them to standard output. When standard input
+ends, the crawl is gone: it writes the pages that are read already, and ends.
+"""
+
+import os
+import signal
+import sys
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from larbinpy.database.base import DatabaseError
+from larbinpy.database.indexer.messages import Report, encoded
+from larbinpy.database.indexer.process import Crawl, Process
+from larbinpy.database.indexer.readers import ReadersError
+from larbinpy.database.opening import open_writer
+from larbinpy.loop.clock import clock
+from larbinpy.loop.poller import Poller
+
+#: Its work can wait; that of the crawl and of the web server beside it cannot.
+_NICE = 5
+_FAILED = 1
+
+
+def main(arguments: list[str]) -> int:
+    database, folder = arguments[:2]
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # The crawl gets them, too, and says what is to be done.
+        signal.signal(number, signal.SIG_IGN)
+    os.nice(_NICE)
+    poller = Poller()
+    process = Process(
+        Path(folder),
+        partial(open_writer, database),
+        _send,
+        poller,
+        keep_bodies="--keep-bodies" in arguments[2:],
+        clock=clock,
+    )
+    crawl = Crawl(poller, sys.stdin.fileno(), process.indexer)
+    try:
+        while not process.indexer.done and not crawl.gone:
+            process.turn()
+        process.close()
+        process.indexer.leave()
+    except BrokenPipeError:
+        # The crawl was killed; its successor takes the rest.
+        return _FAILED
+    except (DatabaseError, ReadersError) as error:
+        return _fail(str(error))
+    except Exception as error:
+        return _fail(_in_a_line(error))
+    finally:
+        process.close()
+    return 0
+
+
+def _send(report: Report) -> None:
+    _write(report.line())
+
+
+def _write(line: bytes) -> None:
+    os.write(sys.stdout.fileno(), line)
+
+
+def _fail(why: str) -> int:
+    with suppress(BrokenPipeError):
+        _write(encoded({"error": why}))
+    return _FAILED
+
+
+def _in_a_line(error: Exception) -> str:
+    """A bug in a line: what, and where."""
+    traceback, where = error.__traceback__, ""
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        where = f" ({os.path.basename(code.co_filename)}:{traceback.tb_lineno})"
+        traceback = traceback.tb_next
+    return " ".join(f"{type(error).__name__}: {error}{where}".split())
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

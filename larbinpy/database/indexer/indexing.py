@@ -1,0 +1,254 @@
+"""Takes the pages of a spool into a database, as far as a checkpoint covers them."""
+
+from collections.abc import Callable, Iterator
+from math import inf
+from pathlib import Path
+
+from larbinpy.database.base import Unavailable, Writer
+from larbinpy.database.indexer.messages import Covered, Report
+from larbinpy.database.indexer.reader import unreadable
+from larbinpy.database.indexer.window import Job, Window
+from larbinpy.database.prepared import Gone, Prepared
+from larbinpy.errors import DamagedError, what_failed
+from larbinpy.loop.backoff import Backoff
+from larbinpy.loop.clock import Clock
+from larbinpy.storage import spool
+from larbinpy.storage.spool import Place, Position
+
+
+class Indexer:
+    """Moves pages from the spool in `folder` to the database that `open_writer` opens.
+
+    `report` gets a `Report` whenever something has changed. Pages that are to be read are in
+    `window.to_read`; whoever reads them calls `read`, `fatal` or `lost`.
+
+    Invariant: `_position` is that of the database, and the window has the records after it.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        open_writer: Callable[[], Writer],
+        report: Callable[[Report], None],
+        *,
+        keep_bodies: bool,
+        clock: Clock,
+    ) -> None:
+        self._folder = folder
+        self._open_writer = open_writer
+        self._report = report
+        self._keep_bodies = keep_bodies
+        self._clock = clock
+        self.window = Window()
+        self._writer: Writer | None = None
+        self._backoff = Backoff()
+        self._covered: Covered | None = None
+        self._places: Iterator[Place] = iter(())
+        # Where the next record begins that is not in the window; None for the first there is.
+        self._next: Position | None = None
+        self._begun = False
+        self._kept = 0
+        self._untended = True
+        self._finishing = False
+        self._taken: int | None = None
+        self._pages = self._gone = 0
+        self._trouble = ""
+        # Pages that are lost, in words; it stays.
+        self._loss = ""
+        self._reported: Report | None = None
+        #: Everything is done, after `finish`.
+        self.done = False
+
+    def __repr__(self) -> str:
+        return f"<Indexer {self.window!r} {self._trouble or 'well'}>"
+
+    # What the crawl says.
+
+    def cover(self, covered: Covered) -> None:
+        """A checkpoint covers the spool up to there."""
+        self._covered = covered
+        if self._begun:
+            self._places = self._walk(self._next)
+
+    def finish(self) -> None:
+        """Nothing more comes: end when all is done."""
+        self._finishing = True
+
+    # What readers say.
+
+    def read(self, job: Job, result: Prepared | Gone | None, size: int) -> None:
+        """`job` was read; without a result the spool is damaged there."""
+        if result is None:
+            self._loss = "damaged pages of the spool were left out"
+        self.window.done(job, result, size, self._clock())
+
+    def fatal(self, job: Job, why: str) -> None:
+        """No reader survives `job`: its page gets no content."""
+        try:
+            spooled = spool.read(self._folder, job.place.start)
+        except OSError:
+            self.read(job, None, 0)
+            return
+        self.read(job, unreadable(spooled, self._keep_bodies, why), 0)
+
+    def lost(self, jobs: list[Job]) -> None:
+        """`jobs` must be read by another reader."""
+        self.window.put_back(jobs)
+
+    # The work.
+
+    def step(self, now: float) -> None:
+        """Do a piece of work. Raises `DatabaseError` if the database cannot be used at all."""
+        if now >= self._backoff.due:
+            try:
+                self._work(now)
+            except Unavailable as error:
+                self._give_up(str(error), now)
+            except OSError as error:
+                self._give_up(what_failed(error), now)
+        self._say()
+
+    def _work(self, now: float) -> None:
+        if self._writer is None:
+            self._writer = self._open_writer()
+            self._trouble = ""
+            self._begun = False
+        if self._covered is None:
+            self._end_if_finishing(self._writer)
+            return
+        if not self._begun:
+            self._begin(self._writer, self._covered, now)
+        self._fill()
+        batch = self.window.batch(now)
+        if batch:
+            self._write(self._writer, batch, now)
+        elif not self.window:
+            if self._untended:
+                self._untended = self._writer.tend()
+            else:
+                self._end_if_finishing(self._writer)
+
+    def _begin(self, writer: Writer, covered: Covered, now: float) -> None:
+        """Go on after the position of the database."""
+        position = writer.position(covered.spool)
+        self._backoff.succeeded()
+        if position is not None and position > covered.until:
+            # The crawl goes on from a copy of its state that is older than the database.
+            position = None
+        if position is None:
+            self.window.clear()
+        else:
+            # The connection was lost after the database took a batch, perhaps.
+            self.window.written(position, now)
+        first = min(spool.segments(self._folder), default=covered.until.segment + 1)
+        if position is not None and position.segment + 1 < first:
+            self._loss = f"pages are missing in {self._folder}, so the database lacks them"
+        self._kept = min(first, covered.until.segment)
+        if not self.window:
+            self._next = position
+        self._places = self._walk(self._next)
+        self._begun = True
+        self._fill()
+        if self._taken is None and not self.window:
+            self._taken = covered.records
+
+    def _walk(self, start: Position | None) -> Iterator[Place]:
+        assert self._covered is not None
+        return spool.walk(self._folder, start, self._covered.until)
+
+    def _fill(self) -> None:
+        """Fill the window from the spool."""
+        window = self.window
+        while window.has_room:
+            try:
+                place = next(self._places, None)
+            except DamagedError as error:
+                self._skip(what_failed(error))
+                continue
+            if place is None:
+                break
+            if self._taken is None:
+                self._taken = place.number
+            self._next = place.end
+            window.add(place)
+
+    def _skip(self, why: str) -> None:
+        """Go on with the next segment, as no other record can be found in this one."""
+        self._loss = f"{why}: the pages after it are lost"
+        first = min(spool.segments(self._folder), default=0)
+        damaged = first if self._next is None else max(first, self._next.segment)
+        self._next = Position(damaged + 1, 0)
+        self._places = self._walk(self._next)
+
+    def _write(self, writer: Writer, batch: list[Job], now: float) -> None:
+        assert self._covered is not None
+        last = batch[-1].place
+        results = [job.result for job in batch if job.result is not None]
+        durable = last.end.segment > self._kept
+        writer.write(results, self._covered.spool, last.end, durable=durable)
+        self._backoff.succeeded()
+        self._trouble = ""
+        self.window.written(last.end, now)
+        self._taken = last.number + 1
+        self._untended = True
+        gone = sum(isinstance(result, Gone) for result in results)
+        self._gone += gone
+        self._pages += len(results) - gone
+        if durable:
+            self._kept = spool.remove_below(self._folder, last.end)
+
+    def _end_if_finishing(self, writer: Writer) -> None:
+        if not self._finishing:
+            return
+        if self._covered is not None:
+            name, until, self._taken = self._covered
+            writer.write([], name, until, durable=True)
+            self._kept = spool.remove_all(self._folder, until)
+        writer.close()
+        self._writer = None
+        self.done = True
+
+    def _give_up(self, why: str, now: float) -> None:
+        """The database cannot be used now: open it again later."""
+        wait = self._backoff.failed(now)
+        self._trouble = f"{why}; tried again in {wait:.0f} s"
+        self._close()
+
+    def _close(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.close()
+
+    def leave(self) -> None:
+        """The crawl is gone: write what is read, and end. Raises `DatabaseError`."""
+        writer = self._writer
+        if writer is not None and self._begun:
+            while batch := self.window.batch(inf):
+                self._write(writer, batch, inf)
+        self._close()
+
+    @property
+    def deadline(self) -> float:
+        """When `step` must be called again, unless something else happens before."""
+        if self._trouble and self._writer is None:
+            return self._backoff.due
+        if self._writer is None or (self._covered is not None and not self._begun):
+            return -inf
+        if self.window:
+            return self.window.deadline
+        return -inf if self._untended or self._finishing else inf
+
+    def _say(self) -> None:
+        oldest = self.window.oldest
+        report = Report(
+            taken=self._taken,
+            kept=self._kept,
+            pages=self._pages,
+            gone=self._gone,
+            oldest=None if oldest is None else oldest.at,
+            trouble=self._trouble or self._loss,
+            done=self.done,
+        )
+        if report != self._reported:
+            self._reported = report
+            self._report(report)

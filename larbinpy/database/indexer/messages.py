@@ -1,0 +1,68 @@
+"""The lines between the crawl and the indexer: JSON objects, one a line.
+
+The crawl sends `Covered`, and at its end ``{"finish": true}``. The indexer sends a `Report`
+whenever something has changed, or ``{"error": "..."}`` before it ends because it cannot work.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from larbinpy.storage.spool import Position
+
+
+class Covered(NamedTuple):
+    """How far a checkpoint covers the spool of this name."""
+
+    spool: str
+    until: Position
+    #: Number of records up to there.
+    records: int
+
+
+@dataclass(slots=True, frozen=True)
+class Report:
+    """The state of the indexer."""
+
+    #: Number of the spool's records that the database has; None while that is not known.
+    taken: int | None = None
+    #: The first segment that is still needed.
+    kept: int = 0
+    #: Pages that were written, and pages found to be gone, since the indexer was started.
+    pages: int = 0
+    gone: int = 0
+    #: Unix time at which the oldest covered page was fetched that is not written yet.
+    oldest: float | None = None
+    #: One line about the thing that hinders it; empty if nothing does.
+    trouble: str = ""
+    #: All is done, the deferred work of the database included.
+    done: bool = False
+
+    def line(self) -> bytes:
+        return encoded(asdict(self))
+
+
+def encoded(message: dict[str, Any]) -> bytes:
+    """A message as a line."""
+    return json.dumps(message).encode() + b"\n"
+
+
+def covered_line(covered: Covered) -> bytes:
+    return encoded(covered._asdict())
+
+
+def covered_of(message: dict[str, Any]) -> Covered:
+    return Covered(message["spool"], Position(*message["until"]), message["records"])
+
+
+class Lines:
+    """Takes bytes as they come, and gives the messages of complete lines."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> Iterator[dict[str, Any]]:
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            yield json.loads(line)

@@ -1,0 +1,88 @@
+"""The loop of the indexer: messages of the crawl, readers, and the indexer's work."""
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from larbinpy.database.base import Writer
+from larbinpy.database.indexer.indexing import Indexer
+from larbinpy.database.indexer.messages import Lines, Report, covered_of
+from larbinpy.database.indexer.readers import Readers
+from larbinpy.loop.clock import Clock
+from larbinpy.loop.poller import READ, Poller
+
+#: Most readers: more of them than the writer can follow would only take memory, 0.1 GB each.
+_MOST_READERS = 8
+#: epoll takes no infinite time (s).
+_LONGEST_WAIT = 3600.0
+
+
+class Process:
+    """An indexer with its readers, until `ended`."""
+
+    def __init__(
+        self,
+        folder: Path,
+        open_writer: Callable[[], Writer],
+        report: Callable[[Report], None],
+        poller: Poller,
+        *,
+        keep_bodies: bool,
+        clock: Clock,
+    ) -> None:
+        self._poller = poller
+        self._clock = clock
+        self.indexer = indexer = Indexer(
+            folder, open_writer, report, keep_bodies=keep_bodies, clock=clock
+        )
+        command = [sys.executable, "-m", "larbinpy.database.indexer.reader", str(folder)]
+        command += ["--keep-bodies"] * keep_bodies
+        most = min(len(os.sched_getaffinity(0)), _MOST_READERS)
+        self._readers = Readers(poller, command, most, indexer.read, indexer.fatal, indexer.lost)
+
+    def __repr__(self) -> str:
+        return f"<Process {self.indexer!r} {self._readers!r}>"
+
+    def turn(self) -> None:
+        """Do a piece of work, then wait for the next. Raises DatabaseError, ReadersError."""
+        indexer = self.indexer
+        indexer.step(self._clock())
+        self._readers.feed(indexer.window.to_read)
+        if not indexer.done:
+            wait = indexer.deadline - self._clock()
+            self._poller.wait(min(max(wait, 0.0), _LONGEST_WAIT))
+
+    def close(self) -> None:
+        """End the readers."""
+        self._readers.close()
+
+
+class Crawl:
+    """The other end: lines come from the descriptor `fd`, until the crawl is gone."""
+
+    def __init__(self, poller: Poller, fd: int, indexer: Indexer) -> None:
+        self._poller = poller
+        self._indexer = indexer
+        self._lines = Lines()
+        #: Whether the crawl has ended without a word.
+        self.gone = False
+        os.set_blocking(fd, False)
+        poller.register(fd, READ, self._readable)
+
+    def __repr__(self) -> str:
+        return f"<Crawl {'gone' if self.gone else 'there'}>"
+
+    def _readable(self, fd: int, _events: int) -> None:
+        with suppress(BlockingIOError):
+            data = os.read(fd, 1 << 16)
+            for message in self._lines.feed(data):
+                if "finish" in message:
+                    self._indexer.finish()
+                else:
+                    self._indexer.cover(covered_of(message))
+            if not data:
+                self._poller.unregister(fd)
+                self.gone = True
+

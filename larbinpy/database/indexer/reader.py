@@ -1,0 +1,102 @@
+"""A reader: turns pages of a spool into what the writer takes, in a process of its own.
+
+A page may be made to stall or crash whatever reads it. So a timer ends this process if a page
+takes too long, its memory is limited, and the indexer starts another one.
+
+Standard input has a line "SEGMENT OFFSET" for each page. Standard output has a frame for each, in
+the same order, after one of the kind READY.
+"""
+
+import json
+import resource
+import signal
+import struct
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from larbinpy.content import Content
+from larbinpy.database.prepared import Gone, Prepared, prepare, prepared
+from larbinpy.errors import what_failed
+from larbinpy.outcome import Outcome
+from larbinpy.page import timestamp
+from larbinpy.storage import spool
+from larbinpy.storage.spool import Position, Spooled
+
+#: Kind, and length of the content.
+FRAME = struct.Struct("<BI")
+#: Contents: none; a packed page; a URL that is gone, as JSON; the reason in UTF-8.
+READY, PAGE, GONE, DAMAGED = range(4)
+
+#: Seconds for one page.
+PATIENCE = 10.0
+#: Bytes of address space. A reader has 0.3 GB before its first page; the tree of an ordinary page
+#: of 8 MB, the default of maxPageSize, takes some 0.2 GB.
+_MEMORY = 3 << 30
+
+
+def read_page(spooled: Spooled, keep_bodies: bool) -> Prepared | Gone:
+    """Turn a page into what the writer takes; never raises."""
+    page = spooled.page
+    if page.outcome is not Outcome.SUCCESS:
+        return Gone(page.url.href, timestamp(spooled.at), page.status)
+    try:
+        return prepare(page, spooled.at, keep_bodies)
+    except MemoryError:
+        return unreadable(spooled, keep_bodies, "reading it takes too much memory")
+    except Exception as error:
+        return unreadable(spooled, keep_bodies, f"cannot be read: {type(error).__name__}")
+
+
+def unreadable(spooled: Spooled, keep_bodies: bool, trouble: str) -> Prepared:
+    """A page whose content is not known."""
+    content = Content(trouble=trouble)
+    return prepared(spooled.page, timestamp(spooled.at), content, keep_bodies)
+
+
+def frame(folder: Path, position: Position, keep_bodies: bool) -> bytes:
+    """The answer for the page at `position`."""
+    try:
+        result = read_page(spool.read(folder, position), keep_bodies)
+    except OSError as error:
+        return framed(DAMAGED, what_failed(error).encode())
+    if isinstance(result, Gone):
+        return framed(GONE, json.dumps(result).encode())
+    return framed(PAGE, result.pack())
+
+
+def framed(kind: int, content: bytes = b"") -> bytes:
+    return FRAME.pack(kind, len(content)) + content
+
+
+def serve(folder: Path, keep_bodies: bool, requests: BinaryIO, answers: BinaryIO) -> None:
+    """Answer requests until there are no more."""
+    answers.write(framed(READY))
+    answers.flush()
+    for line in requests:
+        segment, offset = map(int, line.split())
+        signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+        answer = frame(folder, Position(segment, offset), keep_bodies)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        answers.write(answer)
+        answers.flush()
+
+
+def main() -> None:
+    folder, keep_bodies = Path(sys.argv[1]), "--keep-bodies" in sys.argv[2:]
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with suppress(BrokenPipeError):
+        serve(folder, keep_bodies, sys.stdin.buffer, sys.stdout.buffer)
+    # The indexer may be gone, so what is left in the buffer has no reader.
+    with suppress(BrokenPipeError):
+        sys.stdout.close()
+
+
+if __name__ == "__main__":
+    main()
