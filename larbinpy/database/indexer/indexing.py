@@ -19,7 +19,7 @@ from larbinpy.storage.spool import Place, Position
 class Indexer:
     """Moves pages from the spool in `folder` to the database that `open_writer` opens.
 
-    `report` gets a `Report` whenever something has changed. Pages that are to be read are in
+    `say` gets a `Report` whenever something has changed. Pages that are to be read are in
     `window.to_read`; whoever reads them calls `read`, `fatal` or `lost`.
 
     Invariant: `_position` is that of the database, and the window has the records after it.
@@ -29,14 +29,14 @@ class Indexer:
         self,
         folder: Path,
         open_writer: Callable[[], Writer],
-        report: Callable[[Report], None],
+        say: Callable[[Report], None],
         *,
         keep_bodies: bool,
         clock: Clock,
     ) -> None:
         self._folder = folder
         self._open_writer = open_writer
-        self._report = report
+        self._say = say
         self._keep_bodies = keep_bodies
         self._clock = clock
         self.window = Window()
@@ -47,7 +47,8 @@ class Indexer:
         # Where the next record begins that is not in the window; None for the first there is.
         self._next: Position | None = None
         self._begun = False
-        self._kept = 0
+        #: The first segment that is still needed.
+        self.kept = 0
         self._untended = True
         self._finishing = False
         self._taken: int | None = None
@@ -55,7 +56,8 @@ class Indexer:
         self._trouble = ""
         # Pages that are lost, in words; it stays.
         self._loss = ""
-        self._reported: Report | None = None
+        #: The last one.
+        self.report = Report()
         #: Everything is done, after `finish`.
         self.done = False
 
@@ -106,27 +108,25 @@ class Indexer:
                 self._give_up(str(error), now)
             except OSError as error:
                 self._give_up(what_failed(error), now)
-        self._say()
+        self._tell()
 
     def _work(self, now: float) -> None:
         if self._writer is None:
             self._writer = self._open_writer()
             self._trouble = ""
             self._begun = False
-        if self._covered is None:
-            self._end_if_finishing(self._writer)
-            return
-        if not self._begun:
-            self._begin(self._writer, self._covered, now)
-        self._fill()
-        batch = self.window.batch(now)
-        if batch:
-            self._write(self._writer, batch, now)
-        elif not self.window:
+        writer, covered = self._writer, self._covered
+        if covered is not None:
+            if not self._begun:
+                self._begin(writer, covered, now)
+            self._fill()
+            if batch := self.window.batch(now):
+                self._write(writer, covered.spool, batch, now)
+        if not self.window:
             if self._untended:
-                self._untended = self._writer.tend()
-            else:
-                self._end_if_finishing(self._writer)
+                self._untended = writer.tend()
+            elif self._finishing:
+                self._end(writer)
 
     def _begin(self, writer: Writer, covered: Covered, now: float) -> None:
         """Go on after the position of the database."""
@@ -143,7 +143,7 @@ class Indexer:
         first = min(spool.segments(self._folder), default=covered.until.segment + 1)
         if position is not None and position.segment + 1 < first:
             self._loss = f"pages are missing in {self._folder}, so the database lacks them"
-        self._kept = min(first, covered.until.segment)
+        self.kept = min(first, covered.until.segment)
         if not self.window:
             self._next = position
         self._places = self._walk(self._next)
@@ -180,12 +180,11 @@ class Indexer:
         self._next = Position(damaged + 1, 0)
         self._places = self._walk(self._next)
 
-    def _write(self, writer: Writer, batch: list[Job], now: float) -> None:
-        assert self._covered is not None
+    def _write(self, writer: Writer, name: str, batch: list[Job], now: float) -> None:
         last = batch[-1].place
         results = [job.result for job in batch if job.result is not None]
-        durable = last.end.segment > self._kept
-        writer.write(results, self._covered.spool, last.end, durable=durable)
+        durable = last.end.segment > self.kept
+        writer.write(results, name, last.end, durable=durable)
         self._backoff.succeeded()
         self._trouble = ""
         self.window.written(last.end, now)
@@ -195,15 +194,13 @@ class Indexer:
         self._gone += gone
         self._pages += len(results) - gone
         if durable:
-            self._kept = spool.remove_below(self._folder, last.end)
+            self.kept = spool.remove_below(self._folder, last.end)
 
-    def _end_if_finishing(self, writer: Writer) -> None:
-        if not self._finishing:
-            return
+    def _end(self, writer: Writer) -> None:
         if self._covered is not None:
             name, until, self._taken = self._covered
             writer.write([], name, until, durable=True)
-            self._kept = spool.remove_all(self._folder, until)
+            self.kept = spool.remove_all(self._folder, until)
         writer.close()
         self._writer = None
         self.done = True
@@ -222,9 +219,9 @@ class Indexer:
     def leave(self) -> None:
         """The crawl is gone: write what is read, and end. Raises `DatabaseError`."""
         writer = self._writer
-        if writer is not None and self._begun:
+        if writer is not None and self._covered is not None and self._begun:
             while batch := self.window.batch(inf):
-                self._write(writer, batch, inf)
+                self._write(writer, self._covered.spool, batch, inf)
         self._close()
 
     @property
@@ -238,17 +235,17 @@ class Indexer:
             return self.window.deadline
         return -inf if self._untended or self._finishing else inf
 
-    def _say(self) -> None:
+    def _tell(self) -> None:
         oldest = self.window.oldest
         report = Report(
             taken=self._taken,
-            kept=self._kept,
+            kept=self.kept,
             pages=self._pages,
             gone=self._gone,
             oldest=None if oldest is None else oldest.at,
             trouble=self._trouble or self._loss,
             done=self.done,
         )
-        if report != self._reported:
-            self._reported = report
-            self._report(report)
+        if report != self.report:
+            self.report = report
+            self._say(report)

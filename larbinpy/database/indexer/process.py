@@ -20,25 +20,29 @@ _LONGEST_WAIT = 3600.0
 
 
 class Process:
-    """An indexer with its readers, until `ended`."""
+    """An indexer with its readers.
+
+    A crawl has decided already which pages may be indexed; elsewhere readers `obey_noindex`.
+    """
 
     def __init__(
         self,
         folder: Path,
         open_writer: Callable[[], Writer],
-        report: Callable[[Report], None],
+        say: Callable[[Report], None],
         poller: Poller,
         *,
         keep_bodies: bool,
+        obey_noindex: bool = False,
         clock: Clock,
     ) -> None:
         self._poller = poller
         self._clock = clock
         self.indexer = indexer = Indexer(
-            folder, open_writer, report, keep_bodies=keep_bodies, clock=clock
+            folder, open_writer, say, keep_bodies=keep_bodies, clock=clock
         )
         command = [sys.executable, "-m", "larbinpy.database.indexer.reader", str(folder)]
-        command += ["--keep-bodies"] * keep_bodies
+        command += ["--keep-bodies"] * keep_bodies + ["--obey-noindex"] * obey_noindex
         most = min(len(os.sched_getaffinity(0)), _MOST_READERS)
         self._readers = Readers(poller, command, most, indexer.read, indexer.fatal, indexer.lost)
 
@@ -85,4 +89,3 @@ class Crawl:
             if not data:
                 self._poller.unregister(fd)
                 self.gone = True
-

@@ -12,12 +12,15 @@ import resource
 import signal
 import struct
 import sys
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from larbinpy.content import Content
-from larbinpy.database.prepared import Gone, Prepared, prepare, prepared
+from larbinpy.content import Content, read
+from larbinpy.database.prepared import Gone, Prepared, prepared
 from larbinpy.errors import what_failed
 from larbinpy.outcome import Outcome
 from larbinpy.page import timestamp
@@ -35,18 +38,34 @@ PATIENCE = 10.0
 #: of 8 MB, the default of maxPageSize, takes some 0.2 GB.
 _MEMORY = 3 << 30
 
+#: Turns a page into what the writer takes; never raises.
+ReadPage = Callable[[Spooled], Prepared | Gone]
 
-def read_page(spooled: Spooled, keep_bodies: bool) -> Prepared | Gone:
+
+@dataclass(slots=True, frozen=True)
+class Wanted:
+    """What is made of a page."""
+
+    keep_bodies: bool = False
+    #: A page that wants no index is gone.
+    obey_noindex: bool = False
+
+
+def read_page(spooled: Spooled, wanted: Wanted) -> Prepared | Gone:
     """Turn a page into what the writer takes; never raises."""
     page = spooled.page
+    gone = Gone(page.url.href, timestamp(spooled.at), page.status)
     if page.outcome is not Outcome.SUCCESS:
-        return Gone(page.url.href, timestamp(spooled.at), page.status)
+        return gone
     try:
-        return prepare(page, spooled.at, keep_bodies)
+        content = read(page)
+        if content.noindex and wanted.obey_noindex:
+            return gone
+        return prepared(page, gone.fetched, content, wanted.keep_bodies)
     except MemoryError:
-        return unreadable(spooled, keep_bodies, "reading it takes too much memory")
+        return unreadable(spooled, wanted.keep_bodies, "reading it takes too much memory")
     except Exception as error:
-        return unreadable(spooled, keep_bodies, f"cannot be read: {type(error).__name__}")
+        return unreadable(spooled, wanted.keep_bodies, f"cannot be read: {type(error).__name__}")
 
 
 def unreadable(spooled: Spooled, keep_bodies: bool, trouble: str) -> Prepared:
@@ -55,10 +74,10 @@ def unreadable(spooled: Spooled, keep_bodies: bool, trouble: str) -> Prepared:
     return prepared(spooled.page, timestamp(spooled.at), content, keep_bodies)
 
 
-def frame(folder: Path, position: Position, keep_bodies: bool) -> bytes:
+def frame(folder: Path, position: Position, read_page: ReadPage) -> bytes:
     """The answer for the page at `position`."""
     try:
-        result = read_page(spool.read(folder, position), keep_bodies)
+        result = read_page(spool.read(folder, position))
     except OSError as error:
         return framed(DAMAGED, what_failed(error).encode())
     if isinstance(result, Gone):
@@ -70,21 +89,22 @@ def framed(kind: int, content: bytes = b"") -> bytes:
     return FRAME.pack(kind, len(content)) + content
 
 
-def serve(folder: Path, keep_bodies: bool, requests: BinaryIO, answers: BinaryIO) -> None:
+def serve(folder: Path, read_page: ReadPage, requests: BinaryIO, answers: BinaryIO) -> None:
     """Answer requests until there are no more."""
     answers.write(framed(READY))
     answers.flush()
     for line in requests:
         segment, offset = map(int, line.split())
         signal.setitimer(signal.ITIMER_REAL, PATIENCE)
-        answer = frame(folder, Position(segment, offset), keep_bodies)
+        answer = frame(folder, Position(segment, offset), read_page)
         signal.setitimer(signal.ITIMER_REAL, 0)
         answers.write(answer)
         answers.flush()
 
 
 def main() -> None:
-    folder, keep_bodies = Path(sys.argv[1]), "--keep-bodies" in sys.argv[2:]
+    folder, options = Path(sys.argv[1]), sys.argv[2:]
+    wanted = Wanted("--keep-bodies" in options, "--obey-noindex" in options)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -92,7 +112,7 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with suppress(BrokenPipeError):
-        serve(folder, keep_bodies, sys.stdin.buffer, sys.stdout.buffer)
+        serve(folder, partial(read_page, wanted=wanted), sys.stdin.buffer, sys.stdout.buffer)
     # The indexer may be gone, so what is left in the buffer has no reader.
     with suppress(BrokenPipeError):
         sys.stdout.close()

@@ -1,0 +1,108 @@
+"""Reader processes: pages that crash or stall them, and readers that cannot start."""
+
+import sys
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from larbinpy.database.indexer.readers import Readers, ReadersError
+from larbinpy.database.indexer.window import Job
+from larbinpy.database.prepared import Gone, Prepared
+from larbinpy.loop.poller import Poller
+from larbinpy.outcome import Outcome
+from larbinpy.page import Page
+from larbinpy.storage.spool import SpoolWriter, walk
+from larbinpy.url import Url
+from tests.support.checkout import ROOT
+
+PATIENCE = 30.0
+
+
+class Hall:
+    """Readers that crash at some pages, with their results by the number of the page."""
+
+    def __init__(self, folder: Path, most: int = 2, ahead: int = 8) -> None:
+        self.spool = SpoolWriter(folder, segment_size=2000)
+        self.poller = Poller()
+        self.results: dict[int, Prepared | Gone | None] = {}
+        self.fatal: dict[int, str] = {}
+        self.to_read: deque[Job] = deque()
+        self.readers = self.make(str(folder), most, ahead)
+
+    def make(self, folder: str, most: int, ahead: int) -> Readers:
+        command = [sys.executable, "-m", "tests.support.frailreader", folder]
+        lost = lambda jobs: self.to_read.extendleft(reversed(jobs))  # noqa: E731
+        return Readers(self.poller, command, most, self._done, self._fatal, lost, ahead=ahead)
+
+    def _done(self, job: Job, result: Prepared | Gone | None, _size: int) -> None:
+        assert job.place.number not in self.results
+        self.results[job.place.number] = result
+
+    def _fatal(self, job: Job, why: str) -> None:
+        self.fatal[job.place.number] = why
+
+    def add(self, *bodies: str, outcome: Outcome = Outcome.SUCCESS) -> None:
+        start = self.spool.end
+        for body in bodies:
+            url = Url(f"http://a.test/{self.spool.records}", 1)
+            page = Page(url, outcome, 200, [("content-type", "text/html")], body.encode())
+            self.spool.append(page, 0.0)
+        places = walk(self.spool.folder, start, self.spool.end)
+        self.to_read.extend(Job(place) for place in places)
+
+    def run(self) -> None:
+        """Read all."""
+        while len(self.results) + len(self.fatal) < self.spool.records:
+            self.readers.feed(self.to_read)
+            assert self.poller.wait(PATIENCE), "nothing happens"
+
+
+@pytest.fixture
+def hall(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hall]:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    made = Hall(tmp_path)
+    yield made
+    made.readers.close()
+    made.poller.close()
+
+
+def test_pages_come_back_read(hall: Hall) -> None:
+    hall.add(*(f"<p>text {number}</p>" for number in range(50)))
+    hall.add("", outcome=Outcome.ERR_40X)
+    hall.run()
+    urls = {number: result.url for number, result in hall.results.items() if result}
+    assert urls == {number: f"http://a.test/{number}" for number in range(51)}
+    assert isinstance(hall.results[50], Gone)
+    assert hall.readers.deaths == 0
+
+
+def test_a_page_that_crashes_its_reader_costs_itself_only(hall: Hall) -> None:
+    hall.add("one", "two", "crash", "four", "crash", *("more",) * 20)
+    hall.run()
+    assert set(hall.fatal) == {2, 4}
+    assert hall.fatal[2] == "reading it crashes (signal 11)"
+    assert len(hall.results) == 23
+
+
+def test_a_page_that_stalls(hall: Hall) -> None:
+    hall.add("one", "stall", "three")
+    hall.run()
+    assert hall.fatal == {1: "reading it takes more than 10 s"}
+    assert set(hall.results) == {0, 2}
+
+
+def test_a_reader_that_is_killed_once_costs_nothing(hall: Hall, tmp_path: Path) -> None:
+    hall.add("one", f"once {tmp_path / 'mark'}", "three")
+    hall.run()
+    assert hall.fatal == {}
+    assert len(hall.results) == 3
+    assert hall.readers.deaths == 1
+
+
+def test_readers_that_cannot_start(tmp_path: Path, hall: Hall) -> None:
+    hall.readers = hall.make("broken", 1, 8)
+    hall.add("one")
+    with pytest.raises(ReadersError, match="as soon as they are started"):
+        hall.run()

@@ -1,0 +1,90 @@
+"""A writer that keeps pages in memory, and refuses when a test says so."""
+
+from collections.abc import Sequence
+
+from larbinpy.database.base import DatabaseError
+from larbinpy.database.prepared import Gone, Prepared
+from larbinpy.storage.spool import Position
+
+
+class FakeDatabase:
+    """A database as its writers leave it. `open` makes a writer."""
+
+    def __init__(self) -> None:
+        #: URL -> fetched; None for a page that is gone.
+        self.rows: dict[str, str | None] = {}
+        self.positions: dict[str, Position] = {}
+        #: Rows and positions that a power cut leaves.
+        self._durable: tuple[dict[str, str | None], dict[str, Position]] = ({}, {})
+        #: Pages of each transaction.
+        self.batches: list[int] = []
+        #: Raised by the next calls, the first one first; None for a call that works.
+        self.refusals: list[DatabaseError | None] = []
+        #: Whether the next refused write takes place all the same, and only its answer is lost.
+        self.answer_lost = False
+        self.tends = 0
+        self.troubles: dict[str, str] = {}
+        self.open_writers = 0
+
+    def open(self) -> "FakeWriter":
+        self.refuse()
+        self.open_writers += 1
+        return FakeWriter(self)
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether a power cut would lose nothing."""
+        return self._durable == (self.rows, self.positions)
+
+    def made_durable(self) -> None:
+        self._durable = (dict(self.rows), dict(self.positions))
+
+    def power_cut(self) -> None:
+        rows, positions = self._durable
+        self.rows, self.positions = dict(rows), dict(positions)
+
+    def refuse(self) -> None:
+        refusal = self.refusals.pop(0) if self.refusals else None
+        if refusal is not None:
+            raise refusal
+
+
+class FakeWriter:
+    def __init__(self, database: FakeDatabase) -> None:
+        self._database = database
+
+    def position(self, spool: str) -> Position | None:
+        return self._database.positions.get(spool)
+
+    def write(
+        self,
+        pages: Sequence[Prepared | Gone],
+        spool: str | None = None,
+        position: Position | None = None,
+        *,
+        durable: bool = False,
+    ) -> None:
+        database = self._database
+        if not database.answer_lost:
+            database.refuse()
+        for page in pages:
+            database.rows[page.url] = None if isinstance(page, Gone) else page.fetched
+            if isinstance(page, Prepared):
+                database.troubles[page.url] = page.more.text()
+        if pages:
+            database.batches.append(len(pages))
+        if spool is not None and position is not None:
+            database.positions[spool] = position
+        if durable:
+            database.made_durable()
+        if database.answer_lost:
+            database.answer_lost = False
+            database.refuse()
+
+    def tend(self) -> bool:
+        if self._database.tends:
+            self._database.tends -= 1
+        return self._database.tends > 0
+
+    def close(self) -> None:
+        self._database.open_writers -= 1

@@ -1,0 +1,31 @@
+"""A reader that crashes or stalls at some pages: the first word of the body says how."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from larbinpy.database.indexer import reader
+from larbinpy.database.prepared import Gone, Prepared
+from larbinpy.storage.spool import Spooled
+
+
+def frail(spooled: Spooled) -> Prepared | Gone:
+    word, _, mark = spooled.page.body.decode().partition(" ")
+    if word == "crash":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if word == "once" and not Path(mark).exists():
+        Path(mark).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    if word == "stall":
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+        while True:
+            signal.pause()
+    return reader.read_page(spooled, reader.Wanted())
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "broken":
+        sys.exit(1)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    reader.serve(Path(sys.argv[1]), frail, sys.stdin.buffer, sys.stdout.buffer)
