@@ -58,7 +58,7 @@ def read_page(spooled: Spooled, wanted: Wanted) -> Prepared | Gone:
     if page.outcome is not Outcome.SUCCESS:
         return gone
     try:
-        content = read(page)
+        content = read(page, spooled.at)
         if content.noindex and wanted.obey_noindex:
             return gone
         return prepared(page, gone.fetched, content, wanted.keep_bodies)
