@@ -1,9 +1,11 @@
 """Typed words as the sequences of tokens that pages have for them."""
 
+import re
+import string
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from larbinpy.search.segment import BIGRAM_LANGUAGES, grams, kind_of, runs
+from larbinpy.search.segment import BIGRAM_LANGUAGES, LETTER, Kind, grams, kind_of, runs, words_of
 from larbinpy.search.stems import vocabulary
 
 
@@ -15,9 +17,20 @@ class Form(NamedTuple):
     prefix: bool = False
 
 
-#: Letters and digits of a word that is looked for within words of Chinese, Japanese or Korean
-#: pages, if most pages are such.
+#: Letters and digits of a word that is looked for within words too, if most pages of a database
+#: are in Chinese, Japanese or Korean: all that is as short is found there.
 _SHORT = 4
+#: Endings that a stemmer may take off together with the last letters before them: universi-ty is
+#: univers.
+_ENDINGS = (
+    *("", "as", "ed", "en", "er", "es", "ies", "ing", "ion", "ions", "is", "ity", "ly", "ment"),
+    *("ng", "ness", "os", "st", "te", "ty", "um", "ung"),
+    *string.ascii_lowercase,
+)
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
+#: A name that is written without its umlaut: Mueller, Koeln.
+_NAME = re.compile(r"[A-Z]?[b-df-hj-np-tv-z]*([AaOoUu])e(?=[b-df-hj-np-tv-z])")
+_HYPHENATED = re.compile(r"(\w+)-(\w+)")
 
 
 def forms(text: str, languages: Sequence[str], prefix: bool = False) -> tuple[Form, ...]:
@@ -26,86 +39,88 @@ def forms(text: str, languages: Sequence[str], prefix: bool = False) -> tuple[Fo
     Each language gives the form that its pages have; most of them are equal. `prefix`: the last
     word is the beginning of one. Empty if `text` has no word.
     """
-    pieces = [(run, kind_of(run)) for run in runs(text)]
-    ways: list[str | None] = [None, *languages]
     found: dict[Form, None] = {}
-    for lang in ways:
-        form = _form(pieces, lang, prefix)
-        if form is not None:
-            found[form] = None
-    if _is_within(pieces, languages):
-        form = _within(pieces)
-        if form is not None:
-            found[form] = None
-    return tuple(found)
+    for spelling in _spellings(text):
+        pieces = runs(spelling)
+        for lang in (None, *languages):
+            found[_form(pieces, lang, prefix)] = None
+            if prefix and len(pieces) == 1:
+                found.update(dict.fromkeys(_stems_before(pieces[0], lang)))
+        if _is_short(pieces, languages):
+            found[_sequence(pieces)] = None
+    return tuple(form for form in found if form.tokens)
 
 
 def parts(text: str, languages: Sequence[str]) -> tuple[Form, ...]:
     """The single tokens of `text`: what a search asks for if no page has all of it. Empty if
     `text` is one word."""
-    found: dict[Form, None] = {}
-    pieces = list(runs(text))
-    if len(pieces) == 1 and kind_of(pieces[0]) == "word":
+    pieces = runs(text)
+    if len(pieces) == 1 and kind_of(pieces[0]) is Kind.WORD:
         return ()
-    for run in pieces:
-        kind = kind_of(run)
-        if kind == "word":
-            found.update(dict.fromkeys(forms(run, languages)))
-            continue
-        tokens = grams(run, kind)
-        size = 3 if kind == "trigram" else 2
-        whole = tokens[: len(tokens) - size + 1]
-        if whole:
-            found.update((Form((token,)), None) for token in whole)
-        else:
-            found[Form((tokens[0],), kind != "symbol")] = None
+    found: dict[Form, None] = {}
+    for piece in pieces:
+        words = [piece]
+        if kind_of(piece) is not Kind.WORD:
+            whole = _sequence([piece])
+            # Letters and digits in it count as the words that they are.
+            tokens = [token for token in whole.tokens if not token.startswith(LETTER)]
+            found.update((Form((token,), whole.prefix), None) for token in tokens)
+            words = words_of(piece)
+        for word in words:
+            found.update(dict.fromkeys(forms(word, languages)))
     return tuple(found)
 
 
-def _form(pieces: Sequence[tuple[str, str]], lang: str | None, prefix: bool) -> Form | None:
+def _spellings(text: str) -> list[str]:
+    """`text`, and other ways to write it: e-mail as email, Müller as Mueller and back."""
+    found = [text, text.translate(_UMLAUTS), _HYPHENATED.sub(r"\1\2", text)]
+    if text[:1].isupper() and len(text) > 4 and " " not in text:
+        found.append(_NAME.sub(lambda name: name[0][:-1], text, count=1))
+    return list(dict.fromkeys(found))
+
+
+def _form(pieces: Sequence[str], lang: str | None, prefix: bool) -> Form:
+    """The tokens of `pieces` in a page of `lang`."""
+    kinds = list(map(kind_of, pieces))
+    if lang in BIGRAM_LANGUAGES and Kind.CJK in kinds:
+        return _sequence(pieces)
     words = vocabulary(lang)
-    has_cjk = any(kind == "cjk" for _, kind in pieces)
-    if has_cjk and lang in BIGRAM_LANGUAGES:
-        return _within(pieces)
     tokens: list[str] = []
-    is_open = False
-    for number, (run, kind) in enumerate(pieces):
-        last = number == len(pieces) - 1
-        if kind == "word":
-            stem = (words.folded(run) if last and prefix else words[run]).split()
-            tokens += stem
-            is_open = prefix
-        else:
-            added, is_open = _open(run, kind) if last else (grams(run, kind), False)
-            tokens += added
-    return Form(tuple(tokens), is_open) if tokens else None
+    for piece, kind in zip(pieces[:-1], kinds, strict=False):
+        tokens += words[piece].split() if kind is Kind.WORD else grams(piece)
+    if kinds[-1:] != [Kind.WORD]:
+        last = _sequence(pieces[-1:])
+        return Form((*tokens, *last.tokens), last.prefix)
+    last_word = words.folded(pieces[-1]) if prefix else words[pieces[-1]]
+    return Form((*tokens, *last_word.split()), prefix)
 
 
-def _within(pieces: Sequence[tuple[str, str]]) -> Form | None:
-    tokens: list[str] = []
-    is_open = False
-    for number, (run, kind) in enumerate(pieces):
-        last = number == len(pieces) - 1
-        added, is_open = _open(run, kind) if last else (grams(run, kind), False)
-        tokens += added
-    return Form(tuple(tokens), is_open) if tokens else None
+def _sequence(pieces: Sequence[str]) -> Form:
+    """The bigrams or trigrams of `pieces`, of which the last may go on in the page."""
+    tokens = [token for piece in pieces[:-1] for token in grams(piece)]
+    for piece in pieces[-1:]:
+        kind, last = kind_of(piece), grams(piece)
+        if kind is Kind.SYMBOL:
+            return Form((*tokens, *last))
+        ends = 2 if kind is Kind.TRIGRAM else 1
+        if len(last) <= ends:
+            return Form((*tokens, *last[:1]), True)
+        tokens += last[:-ends]
+    return Form(tuple(tokens))
 
 
-def _open(run: str, kind: str) -> tuple[list[str], bool]:
-    """The tokens of a run that may go on in the page, and whether the last is a beginning."""
-    tokens = grams(run, kind)
-    if kind == "symbol":
-        return tokens, False
-    size = 3 if kind == "trigram" else 2
-    if len(tokens) < size:
-        return tokens[:1], True
-    return tokens[: len(tokens) - size + 1], False
+def _stems_before(piece: str, lang: str | None) -> list[Form]:
+    """The tokens of words that begin with `piece` but whose stems are shorter or differ."""
+    words = vocabulary(lang)
+    start = words.folded(piece)
+    stems = {words.stem(start + ending) for ending in _ENDINGS} if len(start) > 2 else set()
+    return [Form((stem,)) for stem in sorted(stems) if not stem.startswith(start)]
 
 
-def _is_within(pieces: Sequence[tuple[str, str]], languages: Sequence[str]) -> bool:
+def _is_short(pieces: Sequence[str], languages: Sequence[str]) -> bool:
     return (
-        bool(languages)
+        len(languages) > 0
+        and all(kind_of(piece) is Kind.WORD for piece in pieces)
+        and sum(map(len, pieces)) <= _SHORT
         and languages[0] in BIGRAM_LANGUAGES
-        and all(kind == "word" for _, kind in pieces)
-        and sum(len(run) for run, _ in pieces) <= _SHORT
     )
