@@ -3,6 +3,14 @@
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+#: Characters of a title and of a heading, and the headings of a page; honest ones are shorter.
+LONGEST_TITLE = 300
+MOST_HEADINGS = 200
+#: Characters of the main text, and of the rest: a book of 400 pages that is one page of a site is
+#: kept whole. Segmenting a million characters takes a second.
+LONGEST_TEXT = 1 << 20
+LONGEST_REST = 1 << 18
+
 
 class Image(NamedTuple):
     """An image of the text."""
@@ -24,7 +32,7 @@ class Content:
     """What a page says to a reader. Empty or None where the page does not say it.
 
     Texts have no control characters and no runs of blanks; a line break separates blocks.
-    Dates are in ISO 8601, "2026-11-23" or "2026-11-23T08:00:00Z".
+    Dates are in ISO 8601, "2026-11-23" or "2026-11-23T08:00:00+01:00", in the page's own zone.
     """
 
     title: str = ""

@@ -1,27 +1,29 @@
 """Reads an HTML page: one parse, one pass of a selector, and then its texts."""
 
+from typing import Any
+
+import turbohtml
+from lxml import etree
 from turbohtml import Document, Element
 
 from larbinpy.content import dates
 from larbinpy.content.clean import line
-from larbinpy.content.content import Content, Outlink
+from larbinpy.content.content import (
+    LONGEST_REST,
+    LONGEST_TEXT,
+    LONGEST_TITLE,
+    MOST_HEADINGS,
+    Content,
+    Outlink,
+)
 from larbinpy.content.declared import Declared
 from larbinpy.content.language import language
 from larbinpy.content.links import Resolver
 from larbinpy.content.main_text import split
 from larbinpy.content.title import Titles, chosen
-from larbinpy.page import Page
 from larbinpy.parse import directives
 from larbinpy.parse.charset import document, shortened
 from larbinpy.parse.link import Collector
-
-#: Characters of a title and of a heading; honest ones are shorter.
-LONGEST_TITLE = 300
-_MOST_HEADINGS = 200
-#: Characters of the main text, and of the rest: the book of 1,000 pages that a site serves as one
-#: page is cut. Segmenting a million characters takes a second.
-LONGEST_TEXT = 1 << 20
-LONGEST_REST = 1 << 18
 
 _SELECTOR = (
     ":is(a[href],area[href],meta[content],title,h1,html[lang],base[href],link[rel][href],"
@@ -33,12 +35,21 @@ _PERMALINKS = "¶§🔗\ufe0e "
 _MOST_FIRST_HEADINGS = 10
 
 
-def read_html(page: Page, latest: str) -> Content:
-    """Return what an HTML page says."""
-    out = read_tree(document(page.body, page.http_charset), page.url.href, latest)
-    if len(shortened(page.body)) < len(page.body):
+def read_html(body: bytes, http_charset: str | None, url: str, latest: str) -> Content:
+    """Return what an HTML page says. Dates after `latest`, an ISO date, are not believed."""
+    out = read_tree(document(body, http_charset), url, latest)
+    if len(shortened(body)) < len(body):
         out.trouble = "a long text without tags was cut"
     return out
+
+
+def read_xhtml(root: Any, url: str, latest: str) -> Content:
+    """Return what the tree of an XHTML document says; lxml has parsed it.
+
+    It differs from HTML in elements such as `<script/>`, which end at once.
+    """
+    markup = etree.tostring(root, method="html", encoding="unicode")
+    return read_tree(turbohtml.parse(markup, positions=False), url, latest)
 
 
 def read_tree(tree: Document, url: str, latest: str) -> Content:
@@ -95,7 +106,7 @@ def read_tree(tree: Document, url: str, latest: str) -> Content:
     out.lang = language(spoken, (lang, declared.language))
     shown = texts.node.select(f":is({_HEADINGS},img)")
     headings = [heading(each) for each in shown if each.tag != "img"]
-    out.headings = list(dict.fromkeys(filter(None, headings)))[:_MOST_HEADINGS]
+    out.headings = list(dict.fromkeys(filter(None, headings)))[:MOST_HEADINGS]
     out.images = resolver.images([each for each in shown if each.tag == "img"])
     return out
 

@@ -12,7 +12,7 @@ from larbinpy.url import parse
 _MOST_LINKS = 2000
 #: Characters of all URLs: with a long base, a reference of two bytes becomes a URL of 8 kB.
 _MOST_CHARACTERS = 1 << 19
-_LONGEST_ANCHOR = 200
+LONGEST_ANCHOR = 200
 _LONGEST_REL = 60
 _MOST_IMAGES = 200
 _LONGEST_ALT = 300
@@ -53,7 +53,7 @@ class Resolver:
         url = self.resolve(get("href") or "")
         if url is None or url == self.url:
             return
-        text = line(element.text, _LONGEST_ANCHOR) or _described(element)
+        text = line(element.text, LONGEST_ANCHOR) or _described(element)
         rel = get("rel")
         out[Outlink(url, text, line(rel, _LONGEST_REL).lower() if rel else "")] = None
 
@@ -85,4 +85,4 @@ def _described(element: Element) -> str:
     image = element.select_one("img[alt]") if element.tag == "a" else element
     alt = image.attr("alt") if image is not None else None
     text = alt or element.attr("aria-label") or element.attr("title") or ""
-    return line(text, _LONGEST_ANCHOR)
+    return line(text, LONGEST_ANCHOR)

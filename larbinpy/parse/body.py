@@ -12,7 +12,7 @@ from larbinpy.parse.manifest import read_manifest
 from larbinpy.parse.scan import read_html
 
 #: Types that servers send if they do not know the type (MIME Sniffing standard, section 5).
-_UNKNOWN = frozenset(
+UNKNOWN = frozenset(
     {"", "application/octet-stream", "binary/octet-stream", "unknown/unknown"}
     | {"application/unknown", "*/*", "application/x-unknown-content-type"}
 )
@@ -45,7 +45,7 @@ def read_body(page: Page, out: Collector) -> str | None:
         return read_manifest(body, out)
     if kind.endswith(("+xml", "/xml")):
         return _read_xml(body, charset, out)
-    if kind in _UNKNOWN or kind in _GZIP:
+    if kind in UNKNOWN or kind in _GZIP:
         return read_unlabelled(body, charset, out) if _is_markup(body) else None
     if _is_text_sitemap(page):
         return _read_text(body, charset, out)
@@ -59,7 +59,7 @@ def may_link(page: Page) -> bool:
         return True
     if page.body.startswith(_GZIP_MAGIC):
         return _is_packed_feed(next(feeds.gunzip(page.body), b""))
-    if kind in _UNKNOWN or kind in _GZIP:
+    if kind in UNKNOWN or kind in _GZIP:
         return _is_markup(page.body) or _is_manifest(page)
     return kind.endswith(("+xml", "/xml")) or _is_manifest(page) or _is_text_sitemap(page)
 
@@ -68,7 +68,7 @@ def read_unlabelled(body: bytes, charset: str | None, out: Collector) -> str | N
     """As `read_body`, for a body that is HTML, or a feed or sitemap labelled as HTML."""
     if body.startswith(_GZIP_MAGIC):
         return _read_gzip(body, out)
-    if _XML.match(_head(body)):
+    if is_xml(body):
         encoding, name = xml.encoding_of(body, charset)
         if xml.root_name(body, encoding) in feeds.ROOTS:
             feeds.read_feed(feeds.chunked(body), encoding, out)
@@ -120,7 +120,12 @@ def _read_text(body: bytes, charset: str | None, out: Collector) -> str:
 
 def is_html(page: Page) -> bool:
     """Whether `page` has a type that says nothing and a body that begins as HTML."""
-    return page.type in _UNKNOWN and bool(_HTML.match(_head(page.body)))
+    return page.type in UNKNOWN and bool(_HTML.match(_head(page.body)))
+
+
+def is_xml(body: bytes) -> bool:
+    """Whether `body` begins as XML."""
+    return bool(_XML.match(_head(body)))
 
 
 def _head(body: bytes) -> bytes:
@@ -134,7 +139,7 @@ def _is_markup(body: bytes) -> bool:
 
 
 def _is_manifest(page: Page) -> bool:
-    if page.type not in _UNKNOWN and page.type != "application/json":
+    if page.type not in UNKNOWN and page.type != "application/json":
         return False
     return page.url.href.partition("?")[0].endswith(_MANIFEST_NAMES)
 

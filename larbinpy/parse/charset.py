@@ -138,6 +138,28 @@ def decode(body: bytes, http_charset: str | None = None) -> tuple[str, str]:
     return body.decode("utf-8", "replace"), "utf-8"
 
 
+def plain(body: bytes, http_charset: str | None = None) -> tuple[str, str]:
+    """Return the text of a plain text and its encoding's name, guessed if no label is true."""
+    for mark, name in _MARKS:
+        if body.startswith(mark):
+            return body[len(mark) :].decode(name, "replace"), name
+    wide = _wide(body)
+    label = wide or http_charset
+    text = _decoded(body, label) if label else None
+    if label and text is not None:
+        return text, label.strip().lower()
+    name = (_guess(body) or "windows-1252").lower()
+    return _decoded(body, name) or body.decode("windows-1252", "replace"), name
+
+
+def _wide(body: bytes) -> str | None:
+    """UTF-16 without a mark: half of the bytes of most texts are zero."""
+    head = body[: _HEAD - _HEAD % 2]
+    if head.count(b"\0") * 3 < len(head) or not head:
+        return None
+    return "utf-16le" if head[1::2].count(b"\0") > head[::2].count(b"\0") else "utf-16be"
+
+
 def text_of(body: bytes, charset: str | None) -> tuple[str, bool]:
     """Return the text of a page in `charset`, and whether the page itself declares it.
 

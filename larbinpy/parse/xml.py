@@ -101,13 +101,8 @@ def read_tree(body: bytes, encoding: str | None, out: Collector) -> bool:
     Malformed XHTML is not read, because the HTML parser finds more in it. Other malformed
     documents are read up to the error.
     """
-    parser = etree.XMLParser(encoding=encoding, **SAFE)
-    try:
-        root = etree.fromstring(mended(body), parser)
-    except etree.LxmlError:
-        return False
-    faulty = len(parser.error_log.filter_from_errors()) > 0
-    if root is None or (faulty and local_name(root) == "html"):
+    root = tree_of(body, encoding)
+    if root is None:
         return False
     for read in (_read_base, _read_instructions):
         with suppress(UnicodeDecodeError):
@@ -120,6 +115,17 @@ def read_tree(body: bytes, encoding: str | None, out: Collector) -> bool:
         with suppress(UnicodeDecodeError):
             _read_element(element, out)
     return True
+
+
+def tree_of(body: bytes, encoding: str | None) -> Any:
+    """Return the root of a document; None if there is none, or if it is malformed XHTML."""
+    parser = etree.XMLParser(encoding=encoding, **SAFE)
+    try:
+        root = etree.fromstring(mended(body), parser)
+    except etree.LxmlError:
+        return None
+    faulty = len(parser.error_log.filter_from_errors()) > 0
+    return None if root is None or (faulty and local_name(root) == "html") else root
 
 
 def _read_element(element: Any, out: Collector) -> None:

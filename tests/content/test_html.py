@@ -2,19 +2,8 @@
 
 import json
 
-from larbinpy.content import Content, Image, Outlink, read
-from larbinpy.outcome import Outcome
-from larbinpy.page import Page
-from larbinpy.url import Url
-
-URL = "http://www.example.test/a/page"
-AT = 1_790_000_000.0
-
-
-def content(body: str | bytes, *headers: tuple[str, str]) -> Content:
-    sent = [*headers, ("content-type", "text/html; charset=utf-8")]
-    data = body.encode() if isinstance(body, str) else body
-    return read(Page(Url(URL, 3), Outcome.SUCCESS, 200, sent, data), AT)
+from larbinpy.content import Image, Outlink, read
+from tests.support.contents import AT, content, page
 
 
 def test_a_page_says_what_it_is() -> None:
@@ -74,15 +63,16 @@ def test_links_are_bounded() -> None:
 
 def test_pages_may_ask_not_to_be_indexed() -> None:
     assert content("<meta name=robots content='noindex, follow'>").noindex
-    assert content("<p>x", ("x-robots-tag", "noindex")).noindex
-    assert not content("<p>x", ("x-robots-tag", "otherbot: noindex")).noindex
+    asking = page("<p>x")
+    asking.headers.append(("x-robots-tag", "otherbot: noindex"))
+    assert not read(asking, AT).noindex
+    asking.headers.append(("x-robots-tag", "noindex"))
+    assert read(asking, AT).noindex
 
 
 def test_wrong_labels_do_not_matter() -> None:
     title = "\u041f\u0440\u0438\u0432\u0435\u0442, \u043c\u0438\u0440"
-    page = Page(Url(URL, 3), Outcome.SUCCESS, 200, [("content-type", "text/html")], b"")
-    page.body = f"<title>{title}</title>".encode("utf-16le")
-    found = read(page, AT)
+    found = content(f"<title>{title}</title>".encode("utf-16le"))
     assert (found.title, found.charset) == (
         "\u041f\u0440\u0438\u0432\u0435\u0442, \u043c\u0438\u0440",
         "UTF-16LE",
