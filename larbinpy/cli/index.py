@@ -1,8 +1,9 @@
 """``larbinpy index``."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
+from pathlib import Path
 
 import click
 
@@ -11,20 +12,20 @@ from larbinpy.cli.database import database_errors, database_options
 from larbinpy.config import Config
 from larbinpy.console.terminal.progress import PagesBar
 from larbinpy.console.text import counted
-from larbinpy.database.base import Finder, Writer
+from larbinpy.database.base import Finder
+from larbinpy.database.indexer.draining import drain, fill
+from larbinpy.database.indexer.messages import Report
 from larbinpy.database.opening import open_finder, open_writer
-from larbinpy.database.prepared import Gone, Prepared, prepare
 from larbinpy.database.sources.found import find
 from larbinpy.database.sources.payloads import Payloads
-from larbinpy.database.sources.source import Source, SourceError, Taken
+from larbinpy.database.sources.source import Source, SourceError
 from larbinpy.exit_status import Ending
 from larbinpy.outcome import Outcome
 from larbinpy.page import timestamp
 from larbinpy.storage.files import make_folder
+from larbinpy.storage.spool import Spooled
 
 _DAMAGED = Ending.DISK.code
-#: Pages, and bytes of their texts, that are written at once.
-_BATCH, _BATCH_BYTES = 500, 16 << 20
 
 
 @click.command()
@@ -37,6 +38,8 @@ def index(paths: tuple[str, ...], database: str | None, config_file: str | None)
     or with the numbered files of save mode. The latest capture of a URL counts; redirects and
     errors are no pages. The command can be stopped by Ctrl-C and run again.
 
+    Without a FILE, it takes what a stopped crawl has left in its stateDir for the database.
+
     The exit status is 3 if a file is damaged; what could be read of it is in the database.
     """
     with database_errors():
@@ -44,64 +47,74 @@ def index(paths: tuple[str, ...], database: str | None, config_file: str | None)
         where = database or config.content_database
         if not (database or config.database):
             make_folder(config.output_dir)
-        with closing(Payloads()) as payloads:
-            sources = find(paths, payloads, config.max_page_size)
-            with closing(open_writer(where)) as writer, closing(open_finder(where)) as finder:
-                damaged = [not _take(source, writer, finder, config) for source in sources]
-                while writer.tend():
-                    pass
-        if any(damaged):
+        if not paths:
+            _take_rest(config, where)
+        elif not _take_files(paths, config, where):
             sys.exit(_DAMAGED)
 
 
-def _take(source: Source, writer: Writer, finder: Finder, config: Config) -> bool:
-    """Write the pages of a source; whether all of it could be read."""
-    count, is_whole = 0, True
-    pages = _news(source, finder)
-    with closing(PagesBar(sys.stderr, source.name, source.size)) as bar:
-        try:
-            for done, batch in _batches(pages, config):
-                writer.write(batch)
-                count += sum(isinstance(each, Prepared) for each in batch)
-                bar.update(done, count)
-        except SourceError as error:
-            complain(f"{source.name}: {error}")
-            is_whole = False
-    click.echo(f"{source.name}: {counted(count, 'page')}")
-    for reason, number in source.left_out.items():
-        click.echo(f"  {number} left out: {reason}")
-    return is_whole
+def _take_rest(config: Config, where: str) -> None:
+    """Take what a crawl left in its spool."""
+    troubles = _Troubles()
+    report = drain(Path(config.state_dir), where, troubles.report, keep_bodies=config.keep_bodies)
+    click.echo(f"{where}: {counted(report.pages, 'page')} written")
 
 
-def _news(source: Source, finder: Finder) -> Iterator[Taken]:
-    """The pages of a source, without those that the database has from then or from later."""
-    for taken in source.pages():
-        known = finder.fetched(taken.spooled.page.url.href)
-        if known is None or known < timestamp(taken.spooled.at):
-            yield taken
-        else:
-            source.left_out["in the database already, as new or newer"] += 1
+def _take_files(paths: Sequence[str], config: Config, where: str) -> bool:
+    """Take the pages of files and folders; whether all of them could be read."""
+    with closing(Payloads()) as payloads:
+        reading = _Reading(find(paths, payloads, config.max_page_size))
+        # Makes the database if it is missing, and says at once if another process writes.
+        open_writer(where).close()
+        with closing(open_finder(where)) as finder:
+            report = fill(
+                reading.pages(finder),
+                where,
+                reading.troubles.report,
+                keep_bodies=config.keep_bodies,
+                ignore_robots=config.ignore_robots,
+            )
+        click.echo(f"{where}: {counted(report.pages, 'page')} written")
+        return not reading.is_damaged
 
 
-def _batches(pages: Iterable[Taken], config: Config) -> Iterator[tuple[int, list[Prepared | Gone]]]:
-    """Batches for the writer, each with how much of the source is read."""
-    batch: list[Prepared | Gone] = []
-    size = done = 0
-    fault = None
-    try:
-        for done, (at, page) in pages:
-            if page.outcome is Outcome.SUCCESS:
-                batch.append(
-                    prepare(page, at, config.keep_bodies, ignore_robots=config.ignore_robots)
-                )
-            else:
-                batch.append(Gone(page.url.href, timestamp(at), page.status))
-            size += len(page.body)
-            if len(batch) == _BATCH or size > _BATCH_BYTES:
-                yield done, batch
-                batch, size = [], 0
-    except SourceError as error:
-        fault = error
-    yield done, batch
-    if fault is not None:
-        raise fault
+class _Troubles:
+    """Says what hinders the indexer, once."""
+
+    def __init__(self) -> None:
+        self._said = ""
+
+    def report(self, report: Report) -> None:
+        if report.trouble and report.trouble != self._said:
+            complain(report.trouble)
+        self._said = report.trouble
+
+
+class _Reading:
+    """Reads sources one after the other, with a bar, and says what each had."""
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self._sources = sources
+        self.troubles = _Troubles()
+        self.is_damaged = False
+
+    def pages(self, finder: Finder) -> Iterator[Spooled]:
+        """The pages that the database does not have as new or newer."""
+        for source in self._sources:
+            count = 0
+            with closing(PagesBar(sys.stderr, source.name, source.size)) as bar:
+                try:
+                    for done, spooled in source.pages():
+                        bar.update(done, count)
+                        known = finder.fetched(spooled.page.url.href)
+                        if known is not None and known >= timestamp(spooled.at):
+                            source.left_out["in the database already, as new or newer"] += 1
+                            continue
+                        count += spooled.page.outcome is Outcome.SUCCESS
+                        yield spooled
+                except SourceError as error:
+                    complain(f"{source.name}: {error}")
+                    self.is_damaged = True
+            click.echo(f"{source.name}: {counted(count, 'page')}")
+            for reason, number in source.left_out.items():
+                click.echo(f"  {number} left out: {reason}")

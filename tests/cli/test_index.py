@@ -72,7 +72,9 @@ def test_archives_can_be_searched_and_indexed_again(ask: Ask) -> None:
             ("http://h/3", 2, "2020-01-02T00:00:00Z"),
         ]
     assert shown.stdout == (
-        "a.warc.gz: 0 pages\n  6 left out: in the database already, as new or newer\n"
+        "a.warc.gz: 0 pages\n"
+        "  6 left out: in the database already, as new or newer\n"
+        "save/larbinpy.db: 0 pages written\n"
     )
     history = ask("show", "http://h/1", "--history").stdout.split()
     assert history == [day.format(1), "new", day.format(2), "changed"]
@@ -88,7 +90,9 @@ def test_damaged_and_odd_files_are_reported(ask: Ask) -> None:
         file.write(b"no record\r\n\r\n")
     shown = ask("index", "a.warc")
     assert shown.exit_code == 3
-    assert shown.stdout == "a.warc: 1 page\n  1 left out: coded as br\n"
+    assert shown.stdout == (
+        "a.warc: 1 page\n  1 left out: coded as br\nsave/larbinpy.db: 1 page written\n"
+    )
     assert shown.stderr.startswith("larbinpy: a.warc: damaged after byte ")
     assert found(ask, "zebra") == ["http://h/1"]
     shown = ask("index", "missing")
@@ -101,7 +105,8 @@ def test_a_folder_of_saved_pages(ask: Ask, tmp_path: Path) -> None:
         url = Url(f"http://h/{name}", 1)
         output.loaded(Page(url, Outcome.SUCCESS, 200, body=html(name)))
     output.close()
-    assert ask("index", "save", "-d", "mine.db").stdout == "save: 2 pages\n"
+    shown = ask("index", "save", "-d", "mine.db")
+    assert shown.stdout == "save: 2 pages\nmine.db: 2 pages written\n"
     assert ask("search", "okapi", "-d", "mine.db").exit_code == 0
     assert ask("search", "okapi").exit_code == 3
 

@@ -48,16 +48,20 @@ def fill(
     progress: Progress,
     *,
     keep_bodies: bool = False,
+    ignore_robots: bool = False,
     most_waiting: int = _MOST_WAITING,
 ) -> Report:
-    """Put `pages` into a database; return the last report. A page that wants no index is gone.
+    """Put `pages` into a database; return the last report.
+
+    A page that wants no index is gone, unless `ignore_robots`.
 
     They wait in a temporary spool beside it. Raises as `drain`, and what `pages` raises; the
     database then has some of the pages.
     """
     with tempfile.TemporaryDirectory(prefix="larbinpy-index-") as folder:
         spool = SpoolWriter(Path(folder) / FOLDER)
-        with _process(spool.folder, database, progress, keep_bodies, True) as process:
+        obey = not ignore_robots
+        with _process(spool.folder, database, progress, keep_bodies, obey) as process:
             for spooled in pages:
                 spool.append(spooled.page, spooled.at)
                 if spool.size > most_waiting / 2:
