@@ -16,6 +16,11 @@ _UNSAFE = re.compile(
     r"\ud800-\udfff\ufeff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f]"
 )
 
+#: The unsafe characters that separate words, and all but the joiners, which spell words of
+#: Persian and of Indic languages, and emoji.
+_BREAKS = re.compile(r"[\t-\r\x85\u2028\u2029]+")
+_IN_TEXT = re.compile(_UNSAFE.pattern.replace(r"\u200b-\u200f", r"\u200b\u200e\u200f"))
+
 
 def _spell(match: re.Match[str]) -> str:
     code = ord(match[0])
@@ -33,6 +38,14 @@ def printable(text: str, limit: int | None = None) -> str:
     if limit is not None and len(text) > limit:
         text = text[: limit - 3] + "..."
     return _UNSAFE.sub(_spell, text)
+
+
+def readable(text: str) -> str:
+    """Return stored text as a line for readers: unsafe characters are left out, not escaped.
+
+    Line breaks and tabs become blanks; joiners (U+200C, U+200D) stay.
+    """
+    return _IN_TEXT.sub("", _BREAKS.sub(" ", text))
 
 
 def json_line(value: Mapping[str, object]) -> bytes:

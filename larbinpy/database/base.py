@@ -75,6 +75,18 @@ class Hit:
     snippet: str = ""
     marks: list[tuple[int, int]] = field(default_factory=list)
 
+    def fields(self) -> dict[str, Any]:
+        """The hit as `larbinpy search --json` and /search.json give it."""
+        return {
+            "url": self.url,
+            "title": self.title,
+            "snippet": self.snippet,
+            "marks": self.marks,
+            "score": self.score,
+            "lang": self.lang,
+            "fetched": self.fetched,
+        }
+
 
 @dataclass(slots=True)
 class Found:

@@ -1,26 +1,33 @@
-"""The status server: read-only pages about a crawl, for users of this machine.
+"""The status server: read-only pages about a crawl, and the search of its database.
 
 It answers GET and HEAD, one request a connection, and closes each after ten seconds. Pages
 of other origins can make a browser send requests, so a request is refused if its Host is not
-a name of this server (DNS rebinding) or if it has an Origin or a Referer. `posting` handles
-POST.
+a name of this server (DNS rebinding), if it has an Origin or a Referer, or if the browser says
+that another site caused it (Sec-Fetch-Site), unless that leads the user here; a query from there
+fills in the form, but is not searched. `posting` handles POST, `finder_process` searches.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from math import inf
 from typing import Any
+from xml.sax.saxutils import escape
 
 import h11
 
-from larbinpy.console.ports.posting import PATH, HttpReply, Post, Posting
-from larbinpy.console.ports.posting import refusal as _refusal
+from larbinpy.console.ports.finder_process import FinderProcess, Question
+from larbinpy.console.ports.posting import PATH, Post, Posting
+from larbinpy.console.ports.reply import HTML, JSON, SEARCH_POLICY, HttpReply
+from larbinpy.console.ports.reply import refusal as _refusal
 from larbinpy.console.ports.tcp import Limits, TcpServer
+from larbinpy.console.search import asked as asked_values
+from larbinpy.console.search.asked import PAGE, SEARCH_JSON
+from larbinpy.console.search.form import Frame, message_page
 from larbinpy.console.status import metrics, pages
+from larbinpy.console.status.frame import OPENSEARCH, OPENSEARCH_TYPE, SEARCH
 from larbinpy.console.status.overview import SINCE
-from larbinpy.console.status.script import ICON, SCRIPT_HASH
-from larbinpy.console.status.style import STYLE_HASH
-from larbinpy.console.text import json_line
+from larbinpy.console.status.script import ICON
+from larbinpy.console.text import json_line, printable
 from larbinpy.loop.poller import Poller
 
 #: Seconds from accept to close; a page takes a few milliseconds.
@@ -38,39 +45,50 @@ _BATCH = 4
 #: Largest request head; browsers send 1 kB.
 _MAX_HEAD = 16 * 1024
 
-_HTML = "text/html; charset=utf-8"
-
 _HEADERS = [
     ("Server", "larbinpy"),
     ("Connection", "close"),
     ("Cache-Control", "no-store"),
-    (
-        "Content-Security-Policy",
-        f"default-src 'none'; style-src {STYLE_HASH}; script-src {SCRIPT_HASH}; "
-        "connect-src 'self'; img-src 'self'; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    ),
     ("X-Content-Type-Options", "nosniff"),
     ("X-Frame-Options", "DENY"),
     ("Referrer-Policy", "no-referrer"),
     ("Cross-Origin-Resource-Policy", "same-origin"),
 ]
 
+#: Longest name of a crawl in the description of the search engine.
+_LONGEST_NAME = 100
+
+_FOREIGN = "A page of another site led here. To search for this, press Search."
+
 Snapshots = Callable[[], dict[str, Any]]
 
 
 class Site:
-    """The replies by address."""
+    """The replies by address.
+
+    Without `posting` commands are refused, without `finder` there is no search. If not
+    `with_crawl`, there are the search pages only; `snapshot` then has the name to show.
+    """
 
     def __init__(
-        self, snapshot: Snapshots, host: str, histograms: bool, posting: Posting | None = None
+        self,
+        snapshot: Snapshots,
+        host: str,
+        histograms: bool = True,
+        posting: Posting | None = None,
+        finder: FinderProcess | None = None,
+        *,
+        with_crawl: bool = True,
     ) -> None:
         self._posting = posting
         self._snapshot = snapshot
         self._histograms = histograms
+        self._finder = finder
+        self._with_crawl = with_crawl
         #: The time of the last step of the server (s).
         self.now = 0.0
         self._pages: dict[tuple[str, str | None], str] = {}
+        self._frame = Frame()
         self._fresh_until = -inf
         self._names = {"127.0.0.1", "localhost", "[::1]", _bracketed(host)}
 
@@ -81,18 +99,26 @@ class Site:
         host = dict(request.headers).get(b"host", b"").decode("latin-1")
         return self._posting.listen(request, local, is_ours=self._ours(host, local))
 
-    def reply(self, request: h11.Request, local: str) -> HttpReply:
+    def reply(self, request: h11.Request, local: str) -> HttpReply | Question:
         """The reply to `request`, which arrived at the address `local`."""
         headers = dict(request.headers)
-        if not self._ours(headers.get(b"host", b"").decode("latin-1"), local):
+        host = headers.get(b"host", b"").decode("latin-1")
+        if not self._ours(host, local):
             return _refusal(HTTPStatus.FORBIDDEN, "Host is not a name of this server")
-        if b"origin" in headers or b"referer" in headers:
+        is_foreign = _is_foreign(headers)
+        if b"origin" in headers or b"referer" in headers or (is_foreign and not _leads(headers)):
             return _refusal(HTTPStatus.FORBIDDEN, "open this address directly, not from a link")
         if request.method not in (b"GET", b"HEAD"):
             allow = ("Allow", "GET, HEAD")
             return _refusal(HTTPStatus.METHOD_NOT_ALLOWED, "this page is read only", allow)
         path, _, query = request.target.decode("latin-1").partition("?")
-        return self._page(path, query)
+        found = self._search(path, query, host, is_foreign) or self._page(path, query)
+        return found or _refusal(HTTPStatus.NOT_FOUND, "no such page")
+
+    def drop(self, question: Question) -> None:
+        """Forget a question whose client has left."""
+        if self._finder is not None:
+            self._finder.drop(question)
 
     def _ours(self, host: str, local: str) -> bool:
         """Whether a Host header names this server, with any port (a tunnel has its own)."""
@@ -103,26 +129,59 @@ class Site:
             return False
         return name in self._names or name == _bracketed(local)
 
-    def _page(self, path: str, query: str) -> HttpReply:
-        if path in pages.PAGES:
-            return HttpReply(
-                HTTPStatus.OK, self._rendered(path, query.removeprefix("span=")), _HTML
-            )
-        if path == "/status.json":
-            body = json_line(self._snapshot()).decode()
-            return HttpReply(HTTPStatus.OK, body, "application/json")
-        if path == "/metrics":
-            return HttpReply(HTTPStatus.OK, metrics.render(self._snapshot()), metrics.CONTENT_TYPE)
+    def _search(
+        self, path: str, query: str, host: str, is_foreign: bool
+    ) -> HttpReply | Question | None:
+        """The reply of the search pages; None if `path` is none of theirs."""
+        if self._finder is None:
+            return None
+        if path == OPENSEARCH:
+            name = self._shown_frame().name
+            return HttpReply(HTTPStatus.OK, _opensearch(host, name), OPENSEARCH_TYPE)
+        if path == "/" and not self._with_crawl:
+            return HttpReply(HTTPStatus.FOUND, "", headers=(("Location", SEARCH),))
+        if path not in (SEARCH, PAGE, SEARCH_JSON):
+            return None
+        frame = self._shown_frame()
+        if is_foreign:
+            page = message_page(frame, asked_values.read(query), _FOREIGN)
+            return HttpReply(HTTPStatus.OK, page, HTML, policy=SEARCH_POLICY)
+        return self._finder.ask(path, query, frame)
+
+    def _page(self, path: str, query: str) -> HttpReply | None:
+        """The reply of the pages about the crawl; None if `path` is none of theirs."""
         if path == "/icon.svg":
             return HttpReply(HTTPStatus.OK, ICON, "image/svg+xml")
-        return _refusal(HTTPStatus.NOT_FOUND, "no such page")
+        if not self._with_crawl:
+            return None
+        if path in pages.PAGES:
+            return HttpReply(HTTPStatus.OK, self._rendered(path, query.removeprefix("span=")), HTML)
+        if path == "/status.json":
+            return HttpReply(HTTPStatus.OK, json_line(self._snapshot()), JSON)
+        if path == "/metrics":
+            return HttpReply(HTTPStatus.OK, metrics.render(self._snapshot()), metrics.CONTENT_TYPE)
+        return None
+
+    def _shown_frame(self) -> Frame:
+        self._refresh()
+        if self._frame == Frame():
+            shown = self._snapshot()
+            self._frame = Frame(
+                str(shown.get("name") or ""), str(shown.get("state") or ""), self._with_crawl
+            )
+        return self._frame
+
+    def _refresh(self) -> None:
+        """Forget what was rendered if it is old."""
+        if self.now >= self._fresh_until:
+            self._pages.clear()
+            self._frame = Frame()
+            self._fresh_until = self.now + _FRESH
 
     def _rendered(self, path: str, span: str) -> str:
         """The page, rendered or reused, as several browsers may poll it."""
         key = (path, span if span in SINCE else None)
-        if self.now >= self._fresh_until:
-            self._pages.clear()
-            self._fresh_until = self.now + _FRESH
+        self._refresh()
         if key not in self._pages:
             self._pages[key] = pages.render(
                 path,
@@ -130,8 +189,42 @@ class Site:
                 span=key[1],
                 with_histograms=self._histograms,
                 with_control=self._posting is not None,
+                with_search=self._finder is not None,
             )
         return self._pages[key]
+
+
+def _is_foreign(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether a page of another site caused the request; other ports of a host are others, too.
+
+    Browsers say so to loopback and https (Fetch Metadata, 2.1); "none" is the user.
+    """
+    return headers.get(b"sec-fetch-site", b"none") not in (b"none", b"same-origin")
+
+
+def _leads(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether the browser goes to the page, and does not only load it into another one."""
+    return (
+        headers.get(b"sec-fetch-mode") == b"navigate"
+        and headers.get(b"sec-fetch-dest") == b"document"
+    )
+
+
+def _opensearch(host: str, name: str) -> str:
+    """The description of the search engine (OpenSearch 1.1), at the address that was asked."""
+    here = escape(f"http://{host}")
+    shown = escape(printable(f"larbinpy {name}".rstrip(), _LONGEST_NAME))
+    return f"""\
+<?xml version="1.0" encoding="UTF-8"?>
+<OpenSearchDescription xmlns="http://a9.com/-/spec/opensearch/1.1/">
+<ShortName>larbinpy</ShortName>
+<Description>{shown}: pages that were crawled</Description>
+<InputEncoding>UTF-8</InputEncoding>
+<Image width="16" height="16" type="image/svg+xml">{here}/icon.svg</Image>
+<Url type="text/html" method="get" template="{here}{SEARCH}?q={{searchTerms}}"/>
+<Url type="{OPENSEARCH_TYPE}" rel="self" template="{here}{OPENSEARCH}"/>
+</OpenSearchDescription>
+"""
 
 
 def _bracketed(host: str) -> str:
@@ -152,6 +245,7 @@ class HttpSession:
         self._request: h11.Request | None = None
         self._refusal: HttpReply | None = None
         self._post: Post | None = None
+        self._question: Question | None = None
         self.closing = False
 
     def __repr__(self) -> str:
@@ -159,6 +253,9 @@ class HttpSession:
 
     @property
     def busy(self) -> bool:
+        if self._question is not None:
+            # While it waits, the session listens: a client that hangs up needs no answer.
+            return not self.closing and self._question.reply is not None
         if self.closing or self._request is None:
             return not self.closing and self._refusal is not None
         return self._post is None or self._post.begun
@@ -172,6 +269,8 @@ class HttpSession:
 
     def receive(self, data: bytes) -> None:
         """Parse one request; its body is used only for a POST to /control."""
+        if self._question is not None:
+            self.closing = True
         if self.busy or self.closing:
             return
         self._wire.receive_data(data)
@@ -197,14 +296,24 @@ class HttpSession:
 
     def left(self) -> None:
         self._post = None
+        if self._question is not None:
+            self._site.drop(self._question)
 
     def work(self) -> bytes:
         if self._post is not None and self._refusal is None:
             return self._go_on(self._post)
-        self.closing = True
-        if self._request is not None:
-            return self._send(self._site.reply(self._request, self._local))
-        return self._send(self._refusal) if self._refusal is not None else b""
+        reply = self._refusal if self._request is None else self._reply(self._request)
+        self.closing = reply is not None
+        return b"" if reply is None else self._send(reply)
+
+    def _reply(self, request: h11.Request) -> HttpReply | None:
+        """The reply; None if a question waits for its answer."""
+        if self._question is None:
+            reply = self._site.reply(request, self._local)
+            if isinstance(reply, HttpReply):
+                return reply
+            self._question = reply
+        return self._question.reply
 
     def _go_on(self, post: Post) -> bytes:
         """Run a step of the posted command."""
@@ -213,10 +322,11 @@ class HttpSession:
         return b"" if post.reply is None else self._send(post.reply)
 
     def _send(self, reply: HttpReply) -> bytes:
-        body = reply.body.encode()
+        body = reply.body.encode() if isinstance(reply.body, str) else reply.body
         headers = [
             *_HEADERS,
             *reply.headers,
+            ("Content-Security-Policy", reply.policy),
             ("Content-Type", reply.type),
             ("Content-Length", str(len(body))),
         ]
@@ -233,7 +343,8 @@ class StatusServer(TcpServer):
     """The server of the status page.
 
     `snapshot` is called for each rendered page; `histograms` is the setting of that name.
-    Without `posting`, POST is refused.
+    Without `posting`, POST is refused; without `finder`, nothing can be searched. If not
+    `with_crawl`, there are the search pages only.
     """
 
     def __init__(
@@ -242,10 +353,14 @@ class StatusServer(TcpServer):
         snapshot: Snapshots,
         host: str,
         port: int,
-        histograms: bool,
+        histograms: bool = True,
         posting: Posting | None = None,
+        finder: FinderProcess | None = None,
+        *,
+        with_crawl: bool = True,
     ) -> None:
-        self._site = Site(snapshot, host, histograms, posting)
+        self._finder = finder
+        self._site = Site(snapshot, host, histograms, posting, finder, with_crawl=with_crawl)
         super().__init__(
             poller,
             host,
@@ -254,6 +369,18 @@ class StatusServer(TcpServer):
             Limits(connections=_CONNECTIONS, batch=_BATCH, life=LIFE, stall=LIFE),
         )
 
+    @property
+    def deadline(self) -> float | None:
+        mine, theirs = super().deadline, self._finder.deadline if self._finder else None
+        return min((time for time in (mine, theirs) if time is not None), default=None)
+
     def step(self, now: float) -> None:
         self._site.now = now
+        if self._finder is not None:
+            self._finder.step(now)
         super().step(now)
+
+    def close(self) -> None:
+        super().close()
+        if self._finder is not None:
+            self._finder.close()

@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from hmac import compare_digest
 from http import HTTPStatus
 from ipaddress import ip_address
-from typing import NamedTuple
 from urllib.parse import parse_qs
 
 import h11
 
 from larbinpy.console.ports.commands import CommandSteps, Result, Verbs, Wait, begin
+from larbinpy.console.ports.reply import JSON, HttpReply, refusal
 from larbinpy.console.text import json_line
 
 PATH = "/control"
@@ -27,21 +27,7 @@ PATH = "/control"
 _MAX_BODY = 32 * 1024
 _MAX_COMMAND = 8 * 1024
 
-_JSON = "application/json"
 _FORM = "application/x-www-form-urlencoded"
-
-
-class HttpReply(NamedTuple):
-    """A reply before it is serialized."""
-
-    status: HTTPStatus
-    body: str
-    type: str = "text/plain; charset=utf-8"
-    headers: tuple[tuple[str, str], ...] = ()
-
-
-def refusal(status: HTTPStatus, why: str, *headers: tuple[str, str]) -> HttpReply:
-    return HttpReply(status, f"{status.value} {status.phrase}: {why}\n", headers=headers)
 
 
 class Posting:
@@ -128,7 +114,7 @@ class Post:
 
 def _reply(result: Result) -> HttpReply:
     status = HTTPStatus.OK if result.get("ok") else HTTPStatus.BAD_REQUEST
-    return HttpReply(status, json_line(result).decode(), _JSON)
+    return HttpReply(status, json_line(result).decode(), JSON)
 
 
 def _too_large() -> HttpReply:
@@ -150,7 +136,7 @@ def _command(kind: str, body: bytes) -> str:
     wanted = 'send {"command": "..."} as JSON, or command=... as a form'
     try:
         text = body.decode()
-        if kind == _JSON:
+        if kind == JSON:
             found = json.loads(text)
             command = found.get("command") if isinstance(found, dict) else None
         elif kind == _FORM:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from functools import cache
 from html import escape
 
-from larbinpy.console.text import printable
+from larbinpy.console.text import printable, readable
 
 #: Characters that a page shows of a text; a URL may have 8,000.
 _LONGEST = 300
@@ -39,6 +39,11 @@ def text(value: object) -> Html:
     if _PLAIN.fullmatch(shown):
         return Html(shown)
     return Html(escape(printable(shown, _LONGEST)))
+
+
+def prose(value: str) -> Html:
+    """Stored text of any length for readers: markup escaped, unsafe characters left out."""
+    return Html(escape(readable(value)))
 
 
 def join(children: Iterable[Child]) -> Html:

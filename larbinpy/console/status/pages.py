@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from larbinpy.console.status import overview
 from larbinpy.console.status.format import Snapshot, group, moment
+from larbinpy.console.status.frame import TABS, TABS_WITHOUT_SEARCH, document, header
 from larbinpy.console.status.health import Level, findings
 from larbinpy.console.status.links import broken_links
 from larbinpy.console.status.markup import Html, el, raw
@@ -25,7 +26,6 @@ from larbinpy.console.status.outcomes import (
 from larbinpy.console.status.overview import health, histograms, no_plots, plots, progress
 from larbinpy.console.status.queues import queues, sites
 from larbinpy.console.status.script import SCRIPT
-from larbinpy.console.status.style import STYLE
 from larbinpy.console.status.system import config, names, output, system
 from larbinpy.console.text import duration
 from larbinpy.exit_status import CrawlState
@@ -33,38 +33,35 @@ from larbinpy.exit_status import CrawlState
 #: The one section that also takes the span.
 _RATES = overview.rates
 
-#: Address -> name in the navigation, and sections.
-PAGES: dict[str, tuple[str, tuple[Callable[..., Html], ...]]] = {
-    "/": ("Overview", (health, _RATES, progress, queues, few_failures, outcomes)),
-    "/stats.html": ("Outcomes", (outcomes, failures, rules, left_out, robots, traps)),
-    "/report.html": ("Broken links", (broken_links,)),
-    "/histograms.html": ("Histograms", (plots, histograms)),
-    "/urls.html": ("URLs and sites", (queues, sites, recent)),
-    "/dns.html": ("DNS", (names,)),
-    "/system.html": ("System", (queues, system, config)),
-    "/output.html": ("Output", (output,)),
+#: Address -> sections.
+PAGES: dict[str, tuple[Callable[..., Html], ...]] = {
+    "/": (health, _RATES, progress, queues, few_failures, outcomes),
+    "/stats.html": (outcomes, failures, rules, left_out, robots, traps),
+    "/report.html": (broken_links,),
+    "/histograms.html": (plots, histograms),
+    "/urls.html": (queues, sites, recent),
+    "/dns.html": (names,),
+    "/system.html": (queues, system, config),
+    "/output.html": (output,),
     "/all.html": (
-        "All",
-        (
-            health,
-            progress,
-            plots,
-            histograms,
-            queues,
-            sites,
-            outcomes,
-            failures,
-            broken_links,
-            rules,
-            left_out,
-            robots,
-            traps,
-            recent,
-            names,
-            system,
-            output,
-            config,
-        ),
+        health,
+        progress,
+        plots,
+        histograms,
+        queues,
+        sites,
+        outcomes,
+        failures,
+        broken_links,
+        rules,
+        left_out,
+        robots,
+        traps,
+        recent,
+        names,
+        system,
+        output,
+        config,
     ),
 }
 
@@ -76,13 +73,15 @@ def render(
     span: str | None = None,
     with_histograms: bool = True,
     with_control: bool = False,
+    with_search: bool = False,
 ) -> str:
     """The page at `path`, a key of `PAGES`, as an HTML document.
 
     `span` is minute, hour or day; anything else means the default. Without histograms their
     sections are left out, and their own page says so. `with_control`: commands are accepted.
+    `with_search`: there is a Search page.
     """
-    name, sections = PAGES[path]
+    sections = PAGES[path]
     if not with_histograms:
         sections = tuple(s for s in sections if s not in (plots, histograms)) or (no_plots,)
     if span not in overview.SINCE:
@@ -90,26 +89,15 @@ def render(
     content = [
         section(snapshot, span) if section is _RATES else section(snapshot) for section in sections
     ]
-    body = el(
-        "body",
-        _header(path, snapshot),
+    return document(
+        _title(TABS[path], snapshot),
+        _header(path, snapshot, with_search),
         _live(),
         _control(snapshot) if with_control else None,
         el("main", *content),
         _footer(snapshot),
         raw("script", SCRIPT),
-    )
-    return "<!doctype html>\n" + el("html", _head(name, snapshot), body, lang="en")
-
-
-def _head(name: str, snapshot: Snapshot) -> Html:
-    return el(
-        "head",
-        el("meta", charset="utf-8"),
-        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        el("title", _title(name, snapshot)),
-        el("link", rel="icon", href="/icon.svg"),
-        raw("style", STYLE),
+        with_search=with_search,
     )
 
 
@@ -123,18 +111,14 @@ def _title(name: str, snapshot: Snapshot) -> str:
     return alarm + whole
 
 
-def _header(path: str, snapshot: Snapshot) -> Html:
+def _header(path: str, snapshot: Snapshot, with_search: bool) -> Html:
     state = str(snapshot.get("state", "unknown"))
     elapsed = duration(float(snapshot.get("elapsed_s") or 0))
-    links = [
-        el("a", name, href=at, aria_current="page" if at == path else None)
-        for at, (name, _) in PAGES.items()
-    ]
     kind = "state running" if state == CrawlState.RUNNING.value else "state"
     name = el("b", snapshot.get("name")) if snapshot.get("name") else None
     mark = el("span", state, class_=kind)
-    title = el("h1", "larbinpy", name, mark, el("small", elapsed))
-    return el("header", title, el("nav", *links, aria_label="Pages"))
+    tabs = TABS if with_search else TABS_WITHOUT_SEARCH
+    return header(tabs, path, name, mark, el("small", elapsed))
 
 
 def _live() -> Html:

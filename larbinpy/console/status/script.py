@@ -74,7 +74,7 @@ live.addEventListener("change", look);
 window.addEventListener("popstate", show);
 document.addEventListener("click", (event) => {
   const link = event.target.closest("header a, main a");
-  if (!link || link.origin !== location.origin || event.button || event.ctrlKey ||
+  if (!link || link.origin !== location.origin || link.rel || event.button || event.ctrlKey ||
       event.metaKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
   if (link.pathname !== location.pathname) scrollTo(0, 0);

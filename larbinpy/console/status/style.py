@@ -15,6 +15,7 @@ LIGHT = {
     "green": "#27734a",
     "amber": "#85590a",
     "red": "#b02a2a",
+    "mark": "#f6e39a",
 }
 DARK = {
     "page": "#14171a",
@@ -26,6 +27,7 @@ DARK = {
     "green": "#6fc791",
     "amber": "#e0b45c",
     "red": "#f08a84",
+    "mark": "#5c4d14",
 }
 
 
@@ -163,8 +165,53 @@ input[type=text]{width:100%;min-width:0}
 .secret{-webkit-text-security:disc}
 #answer{margin:.6rem 0 0;font-size:.85rem;white-space:pre-wrap;overflow-wrap:anywhere;
 unicode-bidi:isolate}
+.ask form{display:flex;gap:.6rem}
+input[type=search]{flex:1;min-width:0;font:inherit;color:var(--ink);background:var(--page);
+border:1px solid var(--line);border-radius:.4rem;padding:.45rem .8rem}
+.ask button{font-size:1rem;padding:.45rem 1.1rem}
+.found{display:grid;grid-template-columns:minmax(0,1fr) 15rem;gap:0 1rem;align-items:start}
+.found>:only-child{grid-column:1/-1}
+.summary{background:none;border:0;padding:.1rem 1.1rem 0;margin-bottom:.8rem}
+.summary h2{margin:0;font-weight:400;color:var(--soft)}
+.summary nav a[aria-current]{background:var(--card)}
+.notes{margin:.5rem 0 0;padding:0;list-style:none;font-size:.9rem;display:grid;gap:.2rem}
+.hits{list-style:none;margin:0;padding:0}
+.hits li{background:var(--card);border:1px solid var(--line);border-radius:.6rem;
+padding:.8rem 1.1rem;margin:0 0 .7rem}
+.hits h3{font-size:1.05rem;line-height:1.35;margin:0;color:var(--ink)}
+.hits h3,.hits p,.text p{overflow:clip;overflow-clip-margin:.3rem}
+.hits p{margin:.3rem 0 0}
+.hits p.none{font-size:.8rem;margin-top:.4rem}
+.url{font-size:.85rem}
+p.url{margin:.1rem 0 0}
+.url a{color:var(--green);text-decoration:none}
+.url a:hover{text-decoration:underline}
+mark{background:none;color:inherit;font-weight:700;box-shadow:inset 0 -.45em var(--mark)}
+.pages{display:flex;flex-wrap:wrap;gap:.3rem;margin:1rem 0}
+.pages a{border:1px solid var(--line);background:var(--card);font-variant-numeric:tabular-nums}
+.pages a[aria-current]{border-color:var(--blue);color:var(--blue);box-shadow:none}
+.facets h2{font-size:.85rem;margin:0 0 .3rem;color:var(--soft)}
+.facets ul+h2{margin-top:1.1rem}
+.facets ul{list-style:none;margin:0;padding:0;font-size:.9rem}
+.facets li{display:flex;justify-content:space-between;gap:.7rem;padding:.15rem 0}
+.facets a{text-decoration:none}
+.facets a:hover{text-decoration:underline}
+.facets small{color:var(--soft);font-variant-numeric:tabular-nums}
+.examples{display:block;margin-top:.8rem}
+.examples div{display:grid;grid-template-columns:13rem 1fr;gap:.2rem 1rem;padding:.35rem 0;
+border-top:1px solid var(--line)}
+.examples dt,.examples dd{font-size:.95rem;line-height:1.5;color:var(--ink)}
+code{font:.9em ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
+.text{max-width:46rem}
+.text p{margin:0 0 .8rem}
+details ul{padding-left:1.2rem;margin:.6rem 0 0;font-size:.9rem}
+details li small{display:block;color:var(--soft)}
 footer{color:var(--soft);font-size:.85rem;padding-bottom:2rem}
 @media (max-width:40rem){
+.found{display:block}
+.hits li{padding:.7rem .8rem}
+.summary{padding:.1rem .8rem 0}
+.examples div{display:block}
 header,main,footer,.live{padding-left:.7rem;padding-right:.7rem}
 #control{width:calc(100% - 1.4rem)}
 section{padding:.8rem .8rem}

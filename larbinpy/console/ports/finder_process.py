@@ -1,0 +1,252 @@
+"""The searches of the status server, answered by one child process beside the loop.
+
+The child (`console.search.process`) makes whole replies, so the loop only moves bytes. It is
+started by the first search and answers one at a time; the others wait in a short queue. If it ends,
+or does not answer in time, its search gets a message, and the next search starts another child.
+"""
+
+import json
+import socket
+import subprocess
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from http import HTTPStatus
+from math import inf
+from typing import Any
+
+from larbinpy.console.ports.reply import HTML, JSON, SEARCH_POLICY, HttpReply
+from larbinpy.console.search import asked as asked_values
+from larbinpy.console.search.asked import SEARCH_JSON
+from larbinpy.console.search.form import Frame, message_page
+from larbinpy.console.text import json_line
+from larbinpy.loop.poller import READ, Poller
+
+#: Seconds in which the child must answer; the search itself is cut after one.
+ANSWER = 1.5
+#: Seconds in which the child must be ready, on a machine that is busy.
+START = 15.0
+#: Seconds from a request to its reply, below the life of a connection.
+PATIENCE = 8.0
+#: Searches that wait while the child answers one.
+QUEUE = 8
+
+#: Largest reply, and largest first line of a reply, in bytes.
+_MOST = 4 * 1024 * 1024
+_LONGEST_HEAD = 1024
+#: Seconds to wait for a killed child at the end.
+_FAREWELL = 1.0
+_READ = 256 * 1024
+
+_SLOW = "The search took too long and was stopped. Try fewer or rarer words."
+_DIED = "The process that searches ended unexpectedly; the next search starts another one."
+_BUSY = "Too many searches at once. Try again in a few seconds."
+
+
+_RETRY = (("Retry-After", "5"),)
+
+
+class Question:
+    """One search on its way; `reply` is None until it is answered."""
+
+    __slots__ = ("_frame", "_path", "_query", "reply", "until")
+
+    def __init__(self, path: str, query: str, frame: Frame, until: float) -> None:
+        self._path = path
+        self._query = query
+        self._frame = frame
+        #: The time at which it is given up if the child has not begun with it.
+        self.until = until
+        self.reply: HttpReply | None = None
+
+    def __repr__(self) -> str:
+        return f"<Question {self._path} {self.reply and self.reply.status.value}>"
+
+    def line(self) -> bytes:
+        """The request to the child."""
+        return json.dumps([self._path, self._query, self._frame]).encode() + b"\n"
+
+    def fail(self, message: str) -> None:
+        """Reply with a message."""
+        status = HTTPStatus.SERVICE_UNAVAILABLE
+        if self._path == SEARCH_JSON:
+            body = json_line({"error": message}).decode()
+            self.reply = HttpReply(status, body, JSON, _RETRY, SEARCH_POLICY)
+        else:
+            page = message_page(self._frame, asked_values.read(self._query), message)
+            self.reply = HttpReply(status, page, HTML, _RETRY, SEARCH_POLICY)
+
+
+class FinderProcess:
+    """Answers questions with the child that `command` starts."""
+
+    def __init__(self, poller: Poller, command: Sequence[str]) -> None:
+        self._poller = poller
+        self._command = command
+        self._waiting: deque[Question] = deque()
+        #: The one that the child answers; its client may have left.
+        self._asked: Question | None = None
+        self._child: _Child | None = None
+        #: The time by which the child must have said something.
+        self._limit = inf
+        self._ended: list[subprocess.Popen[bytes]] = []
+        self._now = 0.0
+
+    def __repr__(self) -> str:
+        return f"<FinderProcess {self._child} answers {self._asked}, {len(self._waiting)} waiting>"
+
+    def ask(self, path: str, query: str, frame: Frame) -> Question:
+        """A question for `path` with a query string; it is refused if too many wait."""
+        question = Question(path, query, frame, self._now + PATIENCE)
+        if len(self._waiting) < QUEUE:
+            self._waiting.append(question)
+        else:
+            question.fail(_BUSY)
+        return question
+
+    def drop(self, question: Question) -> None:
+        """Forget a question whose client has left."""
+        with suppress(ValueError):
+            self._waiting.remove(question)
+
+    @property
+    def deadline(self) -> float | None:
+        """The time at which to call `step`; None if there is nothing to do."""
+        if self._asked is None and self._waiting and (self._child is None or self._child.is_ready):
+            return self._now
+        time = min([self._limit, *(question.until for question in self._waiting)])
+        return time if time < inf else None
+
+    def step(self, now: float) -> None:
+        """Give the next question to the child, and up those that wait for too long."""
+        self._now = now
+        self._ended = [process for process in self._ended if process.poll() is None]
+        if now >= self._limit:
+            self._end(_SLOW)
+        while self._waiting and self._waiting[0].until <= now:
+            self._waiting.popleft().fail(_BUSY)
+        if self._asked is not None or not self._waiting:
+            return
+        if self._child is None:
+            self._start()
+        elif self._child.is_ready:
+            self._asked = self._waiting.popleft()
+            self._limit = now + ANSWER
+            if not self._child.send(self._asked.line()):
+                self._end(_DIED)
+
+    def close(self) -> None:
+        """End the child. May be called twice."""
+        self._end(_DIED)
+        for process in self._ended:
+            # It was killed; one that waits for a disk may take longer.
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_FAREWELL)
+
+    def _start(self) -> None:
+        try:
+            self._child = _Child(self._command)
+        except OSError:
+            self._end(_DIED)
+            return
+        self._limit = self._now + START
+        self._poller.register(self._child.fileno(), READ, self._read)
+
+    def _read(self, _fd: int, _events: int) -> None:
+        assert self._child is not None
+        was_ready = self._child.is_ready
+        try:
+            reply = self._child.receive()
+        except (OSError, ValueError, LookupError):
+            self._end(_DIED)
+            return
+        if self._child.is_ready and not was_ready:
+            self._limit = inf
+        if reply is not None and self._asked is not None:
+            self._asked.reply = reply
+            self._asked, self._limit = None, inf
+
+    def _end(self, message: str) -> None:
+        """End the child, and answer its question with `message`; all, if it did not start."""
+        child, self._child, self._limit = self._child, None, inf
+        asked, self._asked = self._asked, None
+        if asked is not None:
+            asked.fail(message)
+        if child is None or not child.is_ready:
+            while self._waiting:
+                self._waiting.popleft().fail(message)
+        if child is not None:
+            self._poller.unregister(child.fileno())
+            self._ended.append(child.kill())
+
+
+class _Child:
+    """A process, and the socket that is its standard input and output."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._sock, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=theirs.fileno())
+        self._sock.setblocking(False)
+        self._heard = bytearray()
+        #: The first line of the reply that is being received.
+        self._head: dict[str, Any] | None = None
+        self.is_ready = False
+
+    def __repr__(self) -> str:
+        return f"<process {self._process.pid}, ready={self.is_ready}>"
+
+    def fileno(self) -> int:
+        return self._sock.fileno()
+
+    def send(self, line: bytes) -> bool:
+        """Whether the socket took all of a request. It is empty and larger than any request."""
+        try:
+            return self._sock.send(line) == len(line)
+        except OSError:
+            return False
+
+    def receive(self) -> HttpReply | None:
+        """Receive a piece; the reply, if it is complete.
+
+        Raises OSError, ValueError or LookupError if the process has ended, or does not reply in
+        the form that `console.search.process` describes.
+        """
+        try:
+            data = self._sock.recv(_READ)
+        except BlockingIOError:
+            return None
+        if not data:
+            raise ConnectionError
+        self._heard += data
+        if not self.is_ready and self._heard[:1] == b"\n":
+            self.is_ready = True
+            del self._heard[:1]
+        if self._head is None and not self._take_head():
+            return None
+        assert self._head is not None
+        size = self._head["size"]
+        if len(self._heard) < size:
+            return None
+        head, self._head = self._head, None
+        body = bytes(self._heard[:size])
+        del self._heard[:size]
+        return HttpReply(HTTPStatus(head["status"]), body, head["type"], (), SEARCH_POLICY)
+
+    def _take_head(self) -> bool:
+        """Whether the first line of a reply is complete."""
+        end = self._heard.find(b"\n", 0, _LONGEST_HEAD)
+        if end < 0:
+            if len(self._heard) > _LONGEST_HEAD:
+                raise ValueError("no head")
+            return False
+        self._head = json.loads(self._heard[:end])
+        del self._heard[: end + 1]
+        if self._head["size"] > _MOST:
+            raise ValueError("too large")
+        return True
+
+    def kill(self) -> "subprocess.Popen[bytes]":
+        self._sock.close()
+        self._process.kill()
+        return self._process

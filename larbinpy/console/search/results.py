@@ -1,0 +1,245 @@
+"""The Search page: hits with their snippets, facets, and what the query language offers."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from larbinpy.console.search.asked import Asked, with_filter, without_filter
+from larbinpy.console.search.form import Frame, search_page
+from larbinpy.console.status.format import section
+from larbinpy.console.status.markup import Child, Html, el, join, prose
+from larbinpy.console.text import counted, grouped, roughly, size
+from larbinpy.database.base import Found, Hit
+from larbinpy.search.query import Query
+
+#: Facets that are shown of each kind.
+_FACETS = 10
+#: Numbers of result pages that are linked before and after the one that is shown.
+_NEAR = 3
+#: Media types that are not worth a word beside a hit.
+_USUAL = frozenset({"", "text/html", "application/xhtml+xml"})
+
+_EXAMPLES = (
+    ("solar energy", "pages that have both words, in any form: energies, too"),
+    ('"solar energy"', "the words side by side"),
+    ("solar -wind", "pages without the second word"),
+    ("sol*", "words that begin so"),
+    ("intitle:solar", "the word in the title"),
+    ("inurl:solar", "the word in the address"),
+    ("site:example.org", "pages of this host, or of all hosts of this domain"),
+    ("lang:en", "pages in this language"),
+    ("type:pdf", "pages of this media type"),
+    ("since:7d", "fetched in the last seven days; also 12h, or a date: 2026-11-23"),
+)
+
+
+def found_page(frame: Frame, asked: Asked, query: Query, found: Found) -> str:
+    """The Search page with the answer to `query`."""
+    answer = el(
+        "div",
+        el("div", _summary(asked, query, found), _hits(asked, found), _pages(asked, found)),
+        _facets(asked, query, found),
+        class_="found",
+    )
+    return search_page(frame, asked, answer)
+
+
+def empty_page(frame: Frame, asked: Asked, counts: Mapping[str, int]) -> str:
+    """The Search page before a query: the size of the database and the query language."""
+    examples = el(
+        "dl",
+        *(
+            el("div", el("dt", el("code", typed)), el("dd", meaning))
+            for typed, meaning in _EXAMPLES
+        ),
+        class_="examples",
+    )
+    about = el("p", _size(counts), class_="none")
+    return search_page(frame, asked, section("What can be asked", about, examples))
+
+
+def _size(counts: Mapping[str, int]) -> str:
+    parts = [counted(counts.get("pages", 0), "page")]
+    if "hosts" in counts:
+        parts.append(f"of {counted(counts['hosts'], 'host')}")
+    if counts.get("gone"):
+        parts.append(f"({counted(counts['gone'], 'page')} gone)")
+    whole = " ".join(parts)
+    if counts.get("bytes"):
+        whole += f", {size(counts['bytes'])} on the disk"
+    return f"The database has {whole}."
+
+
+def _summary(asked: Asked, query: Query, found: Found) -> Html:
+    """The number of pages, the time, the order, and what the user should know."""
+    least = "At least " if found.cut else ""
+    number = f"{least}{counted(found.total, 'page')}" if found.total else "No page"
+    if found.missing:
+        number = f"No page has all words; {least.lower()}{counted(found.total, 'page')} come near"
+    sorts = [
+        el(
+            "a", name, href=_address(asked, sort=sort, page=1),
+            aria_current="true" if asked.sort == sort else None,
+        )
+        for sort, name in (("rank", "best first"), ("date", "newest first"))
+    ]  # fmt: skip
+    head = el(
+        "h2",
+        el("span", number, el("small", f" in {roughly(found.seconds)}")),
+        el("nav", *sorts, aria_label="Order") if found.hits else None,
+    )
+    notes = [*_hints(found), *map(prose, dict.fromkeys((*query.notes, *found.notes)))]
+    return el(
+        "section",
+        head,
+        el("ul", *(el("li", note) for note in notes), class_="notes") if notes else None,
+        class_="summary",
+    )
+
+
+def _hints(found: Found) -> Iterable[Html]:
+    if found.missing:
+        yield join(
+            [
+                "Not in all of these: ",
+                *_between(", ", [el("bdi", el("b", prose(word))) for word in found.missing]),
+            ]
+        )
+    if found.cut:
+        yield Html("The search was cut to keep it short: only a part of the pages was compared.")
+    if not found.hits and found.total:
+        yield Html("There are not so many pages of results.")
+    elif not found.hits:
+        yield Html("Try fewer words, or other ones.")
+
+
+def _between(separator: str, parts: Iterable[Html]) -> Sequence[Child]:
+    return [piece for part in parts for piece in (separator, part)][1:]
+
+
+def _hits(asked: Asked, found: Found) -> Html | None:
+    if not found.hits:
+        return None
+    first = (asked.page - 1) * asked.n + 1
+    return el("ol", *(_hit(asked, hit) for hit in found.hits), start=first, class_="hits")
+
+
+def _hit(asked: Asked, hit: Hit) -> Html:
+    details = [f"fetched {hit.fetched[:10]}"]
+    if hit.published:
+        details.insert(0, f"published {hit.published[:10]}")
+    if hit.type not in _USUAL:
+        details.insert(0, hit.type)
+    language = [el("bdi", prose(hit.lang))] if hit.lang else []
+    return el(
+        "li",
+        el(
+            "h3",
+            el(
+                "a",
+                prose(hit.title) if hit.title.strip() else "(no title)",
+                href=_stored(asked, hit.url),
+            ),
+            dir="auto",
+        ),
+        el("p", link(hit.url), class_="url"),
+        el("p", *snippet(hit.snippet, hit.marks), dir="auto", lang=_code(hit.lang))
+        if hit.snippet
+        else None,
+        el("p", *_between(" · ", [*language, *(prose(each) for each in details)]), class_="none"),
+    )
+
+
+def _code(lang: str | None) -> Html | None:
+    """`lang` for the attribute of that name, by which a browser chooses the shapes of Han
+    characters."""
+    return prose(lang) if lang else None
+
+
+def snippet(text: str, marks: Iterable[tuple[int, int]]) -> list[Html]:
+    """The passage with its hits marked; ranges that overlap or lie outside are left out."""
+    parts, at = [], 0
+    for start, end in sorted(tuple(mark) for mark in marks):
+        if at <= start < end <= len(text):
+            parts += [prose(text[at:start]), el("mark", prose(text[start:end]))]
+            at = end
+    return [*parts, prose(text[at:])]
+
+
+def link(url: str) -> Html:
+    """A link to the page on the web; the text alone if that is no address of http or https."""
+    shown = el("bdi", prose(url))
+    if not is_web(url):
+        return shown
+    return el("a", shown, href=prose(url), rel="noreferrer noopener")
+
+
+def is_web(url: str) -> bool:
+    is_plain = url.isascii() and url.isprintable() and " " not in url
+    return is_plain and url.lower().startswith(("http://", "https://"))
+
+
+def _stored(asked: Asked, url: str) -> Html:
+    return prose(asked.address_of(url))
+
+
+def _address(asked: Asked, **changes: str | int) -> Html:
+    return prose(asked.address(**changes))
+
+
+def _pages(asked: Asked, found: Found) -> Html | None:
+    """Links to the pages of results; None if there is one only."""
+    last = -(-found.total // asked.n)
+    if last < 2:
+        return None
+    numbers = range(max(asked.page - _NEAR, 1), min(asked.page + _NEAR, last) + 1)
+    links = [
+        el(
+            "a", grouped(number), href=_address(asked, page=number),
+            aria_current="page" if number == asked.page else None,
+        )
+        for number in numbers
+    ]  # fmt: skip
+    if asked.page > 1:
+        before = min(asked.page - 1, last)
+        links.insert(0, el("a", "Previous", href=_address(asked, page=before), rel="prev"))
+    if asked.page < last:
+        links.append(el("a", "Next", href=_address(asked, page=asked.page + 1), rel="next"))
+    return el("nav", *links, class_="pages", aria_label="Pages of results")
+
+
+class _Facet(NamedTuple):
+    title: str
+    #: The operator of the query language.
+    name: str
+    chosen: str | None
+    counts: list[tuple[str, int]]
+
+
+def _facets(asked: Asked, query: Query, found: Found) -> Html | None:
+    """Links that narrow the query to a site or a language, or take that back."""
+    kinds = (
+        _Facet("Sites", "site", query.site, found.sites),
+        _Facet("Languages", "lang", query.lang, found.langs),
+    )
+    parts = [part for kind in kinds for part in _facet(asked, kind)]
+    return el("section", *parts, class_="facets") if parts else None
+
+
+def _facet(asked: Asked, facet: _Facet) -> Iterable[Html]:
+    if not facet.chosen and len(facet.counts) < 2:
+        return
+    yield el("h2", facet.title)
+    items = []
+    if facet.chosen:
+        back = _address(asked, q=without_filter(asked.q, facet.name), page=1)
+        items.append(el("li", el("a", f"all {facet.title.lower()}", href=back)))
+    for value, count in facet.counts[:_FACETS]:
+        narrowed = with_filter(asked.q, facet.name, value)
+        name = el("bdi", prose(value))
+        shown = (
+            name
+            if value == facet.chosen
+            else el("a", name, href=_address(asked, q=narrowed, page=1))
+        )
+        items.append(el("li", shown, el("small", f" {grouped(count)}")))
+    yield el("ul", *items)

@@ -1,0 +1,151 @@
+"""The stored page of a hit: its text, and all that the database has about it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from larbinpy.console.search.asked import Asked
+from larbinpy.console.search.form import Frame, page
+from larbinpy.console.search.results import is_web, link
+from larbinpy.console.status.format import figure, section
+from larbinpy.console.status.markup import Child, Html, el, join, prose, table
+from larbinpy.console.text import counted
+from larbinpy.database.base import Change, Stored
+
+#: Characters of a text, and items of a list, that are shown; `larbinpy show` prints all.
+_TEXT = 200_000
+_ITEMS = 500
+
+#: Column -> label, in the order of the page.
+_FACTS = {
+    "site_name": "Site",
+    "author": "Author",
+    "published": "Published",
+    "modified": "Modified",
+    "lang": "Language",
+    "type": "Type",
+    "charset": "Charset",
+    "size": "Size",
+    "status": "Status",
+    "fetched": "Fetched",
+    "first_seen": "First fetched",
+    "changed": "Text changed",
+    "visits": "Visits",
+    "changes": "Changes",
+    "depth": "Depth",
+    "via": "Found on",
+    "canonical": "Canonical URL",
+    "image": "Image",
+    "comments": "Comments",
+    "clicks": "Clicks",
+    "etag": "ETag",
+    "last_modified": "Last-Modified",
+}
+
+
+def stored_page(frame: Frame, asked: Asked, stored: Stored, history: Sequence[Change]) -> str:
+    columns = stored.columns
+    url = str(columns.get("url") or asked.url)
+    title = str(columns.get("title") or "").strip() or url
+    content = [
+        _head(asked, url, title, columns),
+        section("Text", *_text(stored.text)),
+        _rest(stored.more.get("rest")),
+        _headings(stored.more.get("headings")),
+        _anchors(stored.anchors),
+        _links(stored.more.get("links")),
+        _history(history),
+    ]
+    return page(frame, prose(title[:80]), "", *content)
+
+
+def _head(asked: Asked, url: str, title: str, columns: Mapping[str, Any]) -> Html:
+    back = el("p", el("a", "Back to the results", href=prose(asked.address()))) if asked.q else None
+    gone = columns.get("gone")
+    notice = el(
+        "p", prose(f"This page is gone since {gone}; this is the last copy."), class_="warning"
+    )
+    summary = str(columns.get("summary") or "")
+    facts = [
+        el("div", el("dt", label), el("dd", el("bdi", _value(name, columns[name]))))
+        for name, label in _FACTS.items()
+        if columns.get(name) not in (None, "")
+    ]
+    return el(
+        "section",
+        back,
+        el("h2", el("bdi", prose(title))),
+        el("p", link(url), class_="url"),
+        notice if gone else None,
+        el("p", prose(summary), dir="auto") if summary else None,
+        el("dl", *facts, class_="list"),
+    )
+
+
+def _value(name: str, value: object) -> Html:
+    text = str(value)
+    if is_web(text):
+        return link(text)
+    return prose(figure("bytes", value) if name == "size" else text)
+
+
+def _text(text: str) -> Iterable[Html]:
+    """A paragraph for each line."""
+    if not text.strip():
+        yield el("p", "The page has no main text.", class_="none")
+        return
+    lines = [line for line in text[:_TEXT].split("\n") if line.strip()]
+    yield el("div", *(el("p", prose(line), dir="auto") for line in lines), class_="text")
+    if len(text) > _TEXT:
+        yield el("p", "The text goes on; larbinpy show --text prints all of it.", class_="none")
+
+
+def _rest(rest: object) -> Html | None:
+    if not isinstance(rest, str) or not rest.strip():
+        return None
+    return _folded("The rest of the page", *_text(rest))
+
+
+def _folded(title: str, *content: Child) -> Html:
+    return el("section", el("details", el("summary", title), *content))
+
+
+def _items(title: str, items: Sequence[Html]) -> Html | None:
+    """A folded list; None without items."""
+    if not items:
+        return None
+    more = len(items) - _ITEMS
+    return _folded(
+        f"{title} ({len(items)})",
+        el("ul", *(el("li", item, dir="auto") for item in items[:_ITEMS])),
+        el("p", f"And {counted(more, 'more')[:-1]}.", class_="none") if more > 0 else None,
+    )
+
+
+def _headings(headings: object) -> Html | None:
+    return _items("Headings", [prose(each) for each in _strings(headings)])
+
+
+def _anchors(anchors: Sequence[str]) -> Html | None:
+    return _items("Texts of links to this page", [prose(each) for each in anchors])
+
+
+def _links(links: object) -> Html | None:
+    """Anchors and URLs as text: a reader should see where a link of a stored page leads."""
+    listed = links if isinstance(links, list) else []
+    return _items("Links of the page", [_outlink(each) for each in listed])
+
+
+def _outlink(outlink: object) -> Html:
+    url, anchor, *_ = [*_strings(outlink), "", ""]
+    return join([el("bdi", prose(anchor)), el("small", el("bdi", prose(url)), class_="url")])
+
+
+def _strings(value: object) -> list[str]:
+    return [str(each) for each in value] if isinstance(value, list) else []
+
+
+def _history(history: Sequence[Change]) -> Html | None:
+    if not history:
+        return None
+    rows = [(prose(change.at), prose(change.kind)) for change in history[-_ITEMS:]]
+    return section("History", table(("When", "What"), rows))

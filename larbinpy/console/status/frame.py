@@ -1,0 +1,60 @@
+"""The frame of all pages: head, title, navigation. It depends on nothing of a crawl."""
+
+from collections.abc import Mapping
+
+from larbinpy.console.status.markup import Child, Html, el, raw
+from larbinpy.console.status.style import STYLE
+
+#: Address of the Search page.
+SEARCH = "/search.html"
+#: Address of the description by which a browser takes the Search page as a search engine.
+OPENSEARCH = "/opensearch.xml"
+OPENSEARCH_TYPE = "application/opensearchdescription+xml"
+
+#: Address -> name of each page of a crawl, in the order of the navigation.
+TABS: Mapping[str, str] = {
+    "/": "Overview",
+    SEARCH: "Search",
+    "/stats.html": "Outcomes",
+    "/report.html": "Broken links",
+    "/histograms.html": "Histograms",
+    "/urls.html": "URLs and sites",
+    "/dns.html": "DNS",
+    "/system.html": "System",
+    "/output.html": "Output",
+    "/all.html": "All",
+}
+TABS_WITHOUT_SEARCH: Mapping[str, str] = {at: TABS[at] for at in TABS if at != SEARCH}
+#: Of a database that is shown without a crawl.
+TABS_OF_SEARCH: Mapping[str, str] = {SEARCH: TABS[SEARCH]}
+
+
+def document(title: Child, *body: Child, with_search: bool) -> str:
+    """An HTML document. `with_search`: its server has a Search page."""
+    engine = el(
+        "link", rel="search", type=OPENSEARCH_TYPE, title="larbinpy", href=OPENSEARCH
+    )  # fmt: skip
+    head = el(
+        "head",
+        el("meta", charset="utf-8"),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("title", title),
+        el("link", rel="icon", href="/icon.svg"),
+        engine if with_search else None,
+        raw("style", STYLE),
+    )
+    return "<!doctype html>\n" + el("html", head, el("body", *body), lang="en")
+
+
+def header(tabs: Mapping[str, str], current: str, *title: Child) -> Html:
+    """The header of the page at the address `current`, with links to those of `tabs`."""
+    links = [_tab(at, name, current) for at, name in tabs.items()]
+    return el(
+        "header", el("h1", "larbinpy", *title), el("nav", *links, aria_label="Pages")
+    )  # fmt: skip
+
+
+def _tab(at: str, name: str, current: str) -> Html:
+    # The script follows links within the document, but not to a search, which it would repeat.
+    rel = "search" if at == SEARCH else None
+    return el("a", name, href=at, rel=rel, aria_current="page" if at == current else None)
