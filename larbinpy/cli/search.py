@@ -89,7 +89,7 @@ def search(
         found = finder.search(query, Wish(n=most, page=page, sort=sort))
         if as_json:
             for hit in found.hits:
-                sys.stdout.write(json_line(_as_dict(hit)).decode())
+                sys.stdout.write(json_line(hit.fields()).decode())
         else:
             first = (page - 1) * most + 1
             for line in _lines(found, first, _Style.of_terminal()):
@@ -99,18 +99,6 @@ def search(
             click.echo(printable(line), err=True)
         if not found.hits:
             exit_nothing()
-
-
-def _as_dict(hit: Hit) -> dict[str, object]:
-    return {
-        "url": hit.url,
-        "title": hit.title,
-        "snippet": hit.snippet,
-        "marks": hit.marks,
-        "score": hit.score,
-        "lang": hit.lang,
-        "fetched": hit.fetched,
-    }
 
 
 class _Style:

@@ -1,6 +1,6 @@
 """A finder of a few made-up pages, and the process that answers searches from them.
 
-Queries that begin with "please" make the process misbehave; see `FakeFinder.search`.
+Queries that begin with "please" make the process misbehave; see `SearchableFinder.search`.
 """
 
 import os
@@ -63,7 +63,7 @@ def pages() -> list[Stored]:
     return made
 
 
-class FakeFinder:
+class SearchableFinder:
     """Finds pages whose title or text has all words, in the order of the list."""
 
     def __init__(self, stored: Sequence[Stored]) -> None:
@@ -125,6 +125,9 @@ class FakeFinder:
     def show(self, url: str) -> Stored | None:
         return next((page for page in self._pages if page.columns["url"] == url), None)
 
+    def fetched(self, url: str) -> str | None:
+        return "2026-11-23T08:00:00Z" if self.show(url) else None
+
     def body(self, url: str) -> bytes | None:
         return None
 
@@ -157,9 +160,9 @@ def parse(text: str, languages: Sequence[str]) -> Query:
     )
 
 
-def no_database() -> FakeFinder:
+def no_database() -> SearchableFinder:
     raise DatabaseError("larbinpy.db: there is no database; <crawl> first")
 
 
-def main(open_finder: Callable[[], FakeFinder] = lambda: FakeFinder(pages())) -> None:
+def main(open_finder: Callable[[], SearchableFinder] = lambda: SearchableFinder(pages())) -> None:
     answer(sys.stdin.buffer, sys.stdout.buffer, open_finder, parse)

@@ -25,7 +25,7 @@ from larbinpy.console.search.stored import stored_page
 from larbinpy.console.status.frame import SEARCH
 from larbinpy.database.base import Found, Hit, Stored, Unavailable
 from larbinpy.search.query import Query
-from tests.support.searchable import PAYLOAD, FakeFinder, no_database, page, pages, parse
+from tests.support.searchable import PAYLOAD, SearchableFinder, no_database, page, pages, parse
 
 FRAME = Frame("books", "running", with_crawl=True)
 STORED = pages()
@@ -57,7 +57,7 @@ def links(html: str) -> dict[str, str]:
 
 
 def replies() -> Replies:
-    return Replies(lambda: FakeFinder(STORED), parse)
+    return Replies(lambda: SearchableFinder(STORED), parse)
 
 
 def get(path: str, **fields: object) -> str:
@@ -249,14 +249,14 @@ def test_json_has_the_hits_and_the_totals() -> None:
 
 
 def test_a_database_that_fails_is_opened_again() -> None:
-    opened: list[FakeFinder] = []
+    opened: list[SearchableFinder] = []
 
-    class Failing(FakeFinder):
+    class Failing(SearchableFinder):
         def languages(self) -> list[str]:
             raise Unavailable("the server is <down>")
 
-    def opening() -> FakeFinder:
-        opened.append(Failing(STORED) if len(opened) < 2 else FakeFinder(STORED))
+    def opening() -> SearchableFinder:
+        opened.append(Failing(STORED) if len(opened) < 2 else SearchableFinder(STORED))
         return opened[-1]
 
     made = Replies(opening, parse)
