@@ -10,7 +10,7 @@ import socket
 import subprocess
 from collections import deque
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from http import HTTPStatus
 from math import inf
 from typing import Any
@@ -181,12 +181,16 @@ class FinderProcess:
 
 
 class _Child:
-    """A process, and the socket that is its standard input and output."""
+    """A process, and the socket that is its standard input and output. Raises OSError."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self._sock, theirs = socket.socketpair()
-        with theirs:
-            self._process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=theirs.fileno())
+        with ExitStack() as failing:
+            failing.callback(self._sock.close)
+            with theirs:
+                end = theirs.fileno()
+                self._process = subprocess.Popen(command, stdin=end, stdout=end)
+            failing.pop_all()
         self._sock.setblocking(False)
         self._heard = bytearray()
         #: The first line of the reply that is being received.
