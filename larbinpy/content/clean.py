@@ -10,7 +10,7 @@ def line(text: str, longest: int) -> str:
     """`text` in one line of at most `longest` characters."""
     # Ten times as much is enough to find that many characters between runs of blanks.
     text = " ".join(text[: 10 * longest].split())
-    if not text.isascii() or not text.isprintable():
+    if not text.isprintable():
         text = " ".join(_CONTROL.sub("", text).split())
     return text[:longest].rstrip()
 

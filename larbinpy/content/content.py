@@ -3,9 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-#: Characters of a title and of a heading, and the headings of a page; honest ones are shorter.
+#: Characters of a title and of a heading, the headings of a page, and characters of
+#: its author; honest ones are shorter.
 LONGEST_TITLE = 300
 MOST_HEADINGS = 200
+LONGEST_AUTHOR = 200
 #: Characters of the main text, and of the rest: a book of 400 pages that is one page of a site is
 #: kept whole. Segmenting a million characters takes a second.
 LONGEST_TEXT = 1 << 20

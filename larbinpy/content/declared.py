@@ -5,7 +5,7 @@ from typing import Any
 
 from larbinpy.content import dates, facts
 from larbinpy.content.clean import line
-from larbinpy.content.content import Content
+from larbinpy.content.content import LONGEST_AUTHOR, Content
 
 #: Names in `<meta name>`, `property` and `itemprop`, in lower case, the most reliable first.
 _CARDS = ("og:title", "twitter:title")
@@ -46,7 +46,6 @@ _READ = frozenset(
     for each in (*names, *_COMMENTS, *_CLICKS, *_LANGUAGES)
 )
 #: Characters; honest texts are shorter.
-_LONGEST_NAME = 200
 _LONGEST_SUMMARY = 1000
 _LONGEST_URL = 8000
 
@@ -58,7 +57,6 @@ class Declared:
         self._metas: dict[str, str] = {}
         self._scripts: list[str] = []
         self._objects: list[Any] | None = None
-        self.author = ""
 
     def meta(self, get: Callable[[str], str | None]) -> None:
         """Take a `<meta>`, or an element with `itemprop`; the first of a name counts."""
@@ -83,7 +81,10 @@ class Declared:
 
     def first(self, names: Iterable[str]) -> str:
         """The content of the first of `names` that is declared."""
-        return next((self._metas[name] for name in names if name in self._metas), "")
+        return next(iter(self._all(names)), "")
+
+    def _all(self, names: Iterable[str]) -> list[str]:
+        return [self._metas[name] for name in names if name in self._metas]
 
     @property
     def card(self) -> str:
@@ -104,12 +105,12 @@ class Declared:
         publishers = (facts.name(each.get("publisher")) for each in about)
         websites = (facts.name(each) for each in self.objects if "WebSite" in facts.types(each))
         site = self.first(_SITES) or next(filter(None, (*websites, *publishers)), "")
-        out.site_name = line(site, _LONGEST_NAME)
+        out.site_name = line(site, LONGEST_AUTHOR)
         summary = self.first(_SUMMARIES) or facts.text(about, "description", "abstract")
         out.summary = line(summary, _LONGEST_SUMMARY)
         out.author = self._author(about)
         out.published = self._published(about, latest)
-        modified = [self.first([name]) for name in _MODIFIED]
+        modified = self._all(_MODIFIED)
         modified.append(facts.text(about, "dateModified"))
         out.modified = _first_date(modified, latest)
         out.comments, out.clicks = facts.counts((*about, *self.objects))
@@ -124,17 +125,16 @@ class Declared:
         return image[:_LONGEST_URL].strip()
 
     def _author(self, about: list[Any]) -> str:
-        declared = (self.first([name]) for name in _AUTHORS)
-        names = (*(facts.name(each.get("author")) for each in about), *declared, self.author)
+        names = (*(facts.name(each.get("author")) for each in about), *self._all(_AUTHORS))
         for name in names:
-            name = line(name, _LONGEST_NAME)
+            name = line(name, LONGEST_AUTHOR)
             # article:author is often the URL of a profile.
             if name and not name.startswith(("http://", "https://", "www.", "@")):
                 return name[3:] if name.lower().startswith("by ") else name
         return ""
 
     def _published(self, about: list[Any], latest: str) -> str | None:
-        candidates = [self.first([name]) for name in _PUBLISHED]
+        candidates = self._all(_PUBLISHED)
         candidates.append(facts.text(about, "datePublished", "uploadDate", "dateCreated"))
         return _first_date(candidates, latest)
 

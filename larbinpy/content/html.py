@@ -4,11 +4,12 @@ from typing import Any
 
 import turbohtml
 from lxml import etree
-from turbohtml import Document, Element
+from turbohtml import Document, Element, Namespace
 
 from larbinpy.content import dates
 from larbinpy.content.clean import line
 from larbinpy.content.content import (
+    LONGEST_AUTHOR,
     LONGEST_REST,
     LONGEST_TEXT,
     LONGEST_TITLE,
@@ -26,9 +27,10 @@ from larbinpy.parse.charset import document, shortened
 from larbinpy.parse.link import Collector
 
 _SELECTOR = (
-    ":is(a[href],area[href],meta[content],title,h1,html[lang],base[href],link[rel][href],"
-    'script[type="application/ld+json" i],[itemprop="author" i],[rel="author" i])'
+    ":is(a[href],area[href],meta[content],title,desc,h1,html[lang],base[href],link[rel][href],"
+    'script[type="application/ld+json" i])'
 )
+_AUTHOR = '[itemprop="author" i],[rel="author" i]'
 _HEADINGS = "h1,h2,h3,h4,h5,h6"
 _PERMALINKS = "¶§🔗\ufe0e "
 #: The head of most pages is in their first elements; a title after more is one of a drawing.
@@ -60,6 +62,8 @@ def read_tree(tree: Document, url: str, latest: str) -> Content:
     titles = Titles(url)
     first_headings: list[Element] = []
     links: dict[Outlink, None] = {}
+    # Titles and descriptions of drawings: texts of links without other text, else not seen.
+    unseen: list[Element] = []
     found = tree.select(_SELECTOR)
     base = next((e.attr("href") for e in found if e.tag == "base"), None)
     resolver = Resolver(url, base, tree.encoding)
@@ -71,9 +75,11 @@ def read_tree(tree: Document, url: str, latest: str) -> Content:
         elif tag == "meta":
             declared.meta(get)
             directives.from_meta(get("name") or "", get("content") or "", robots)
-        elif tag == "title":
-            # That of an SVG drawing has another parent.
-            titles.title = titles.title or line(element.text, LONGEST_TITLE)
+        elif tag in ("title", "desc"):
+            if tag == "title" and element.namespace is Namespace.HTML:
+                titles.title = titles.title or line(element.text, LONGEST_TITLE)
+            else:
+                unseen.append(element)
         elif tag == "h1":
             if len(first_headings) < _MOST_FIRST_HEADINGS:
                 first_headings.append(element)
@@ -87,10 +93,11 @@ def read_tree(tree: Document, url: str, latest: str) -> Content:
                 image = get("href")
         elif tag == "script":
             declared.script(element.text)
-        if not declared.author and (get("rel") == "author" or get("itemprop") == "author"):
-            named = element.select_one('[itemprop="name"],a') or element
-            declared.author = named.text
+    for element in unseen:
+        element.extract()
     image = declared.fill(out, latest) or image
+    if not out.author:
+        out.author = _author(tree)
     if out.published is None:
         out.published = dates.in_tree(tree, latest)
     out.image = resolver.resolve(image) if image else None
@@ -112,11 +119,18 @@ def read_tree(tree: Document, url: str, latest: str) -> Content:
 
 
 def heading(element: Element) -> str:
-    """The text of a heading, without the drawings in it and the sign of its permalink."""
-    for drawing in element.select("svg"):
-        drawing.extract()
+    """The text of a heading, without the sign of its permalink."""
+    # `to_text` has a blank where a line breaks.
     text = element.to_text() if len(element) > 1 else element.text
     return line(text, LONGEST_TITLE).rstrip(_PERMALINKS).removesuffix(" #").removeprefix("# ")
+
+
+def _author(tree: Document) -> str:
+    """The author that an element of the page names."""
+    element = tree.select_one(_AUTHOR)
+    if element is None:
+        return ""
+    return line((element.select_one('[itemprop="name"],a') or element).text, LONGEST_AUTHOR)
 
 
 def _cut(out: Content, text: str, rest: str) -> None:

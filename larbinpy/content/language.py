@@ -23,8 +23,11 @@ _SAME = {"nb": "no", "nn": "no", "iw": "he", "in": "id", "ji": "yi", "cn": "zh",
 _SAME |= _SHORT
 #: Scripts that several languages share, so that few words do not tell which one it is.
 _SHARED = frozenset({"Latin", "Cyrillic", "Arabic", "Devanagari", "Hebrew"})
-#: Characters that are examined, and those that are enough to doubt a declaration.
-_SAMPLE = 2000
+#: Characters from the middle of a text that are examined, at 0.1 ms for 300 and 0.25 ms for 2,000:
+#: the detector agrees with most declarations after a few, and is right nearly always after many.
+_FEW = 300
+_MANY = 2000
+#: Fewer characters are not enough to doubt a declaration.
 _ENOUGH = 200
 #: Confidence from which the detector is right nearly always. Pages with less are mixtures, such as
 #: listings of products and programs.
@@ -36,8 +39,10 @@ def language(text: str, declared: Iterable[str | None]) -> str | None:
 
     The first of `declared` that is a language counts, unless the text contradicts.
     """
-    sample = text[:_SAMPLE]
     named = next(filter(None, map(_code, declared)), None)
+    if named in _KNOWN and _SHORT.get(detect_language(_middle(text, _FEW)).language or "") == named:
+        return named
+    sample = _middle(text, _MANY)
     found = detect_language(sample)
     code = _SHORT.get(found.language or "")
     if code is None:
@@ -51,6 +56,10 @@ def language(text: str, declared: Iterable[str | None]) -> str | None:
         return named  # short Japanese titles may have no kana
     # The detector takes a language that it does not know for a similar one.
     return code if named in _KNOWN or found.script not in _SHARED else named
+
+
+def _middle(text: str, size: int) -> str:
+    return text[max(0, len(text) - size) // 2 :][:size]
 
 
 def _code(declared: str | None) -> str | None:

@@ -9,12 +9,11 @@ from typing import Any
 
 from larbinpy.content import dates
 from larbinpy.content.clean import line, lines
-from larbinpy.content.content import LONGEST_TEXT, LONGEST_TITLE, Content
+from larbinpy.content.content import LONGEST_AUTHOR, LONGEST_TEXT, LONGEST_TITLE, Content
 from larbinpy.content.language import language
 
 #: Pages that are read, at 1 to 5 ms each: most books.
 _MOST_PAGES = 1000
-_LONGEST_AUTHOR = 200
 #: pdfium's code for a document that needs a password (FPDF_ERR_PASSWORD).
 _PASSWORD = 4
 #: A hyphen at the end of a line, as pdfium marks it.
@@ -52,7 +51,7 @@ def read_pdf(body: bytes, latest: str) -> Content:
         first = (each for page in pages for each in page.splitlines() if _WORD.search(each))
         title = line(next(first, ""), LONGEST_TITLE)
     out.title = title
-    out.author = line(about.get("Author", ""), _LONGEST_AUTHOR)
+    out.author = line(about.get("Author", ""), LONGEST_AUTHOR)
     out.published = _date(about.get("CreationDate", ""), latest)
     out.modified = _date(about.get("ModDate", ""), latest)
     out.lang = language(out.text, ())

@@ -19,7 +19,31 @@ _BODY_LEVEL = 3
 #: The length of the JSON that a packed page begins with.
 _LENGTH = struct.Struct("<I")
 #: Anchor texts that say nothing of the page they lead to, in lower case.
-_GENERIC = frozenset({"here", "click here", "more", "read more", "link", "home", "next", "back"})
+_GENERIC = frozenset(
+    {"", "here", "click here", "this", "link", "this page", "permalink", "website", "more"}
+    | {"read more", "learn more", "see more", "view more", "show more", "more info", "see all"}
+    | {"more information", "view details", "view all", "show all", "continue reading", "continue"}
+    | {"home", "next", "next page", "previous", "prev", "previous page", "back", "back to top"}
+    | {"log in", "login", "sign in", "sign up", "skip to content", "skip to main content"}
+    | {"hier", "mehr", "weiter", "weiterlesen", "mehr erfahren", "zur\xfcck", "startseite"}
+    | {"ici", "lire la suite", "en savoir plus", "suivant", "pr\xe9c\xe9dent", "accueil"}
+    | {"aqu\xed", "leer m\xe1s", "m\xe1s", "siguiente", "anterior", "inicio", "qui", "altro"}
+    | {
+        "\u8fd9\u91cc",
+        "\u70b9\u51fb\u8fd9\u91cc",
+        "\u66f4\u591a",
+        "\u8be6\u60c5",
+        "\u9605\u8bfb\u5168\u6587",
+    }
+    | {
+        "\u67e5\u770b\u8be6\u60c5",
+        "\u9996\u9875",
+        "\u4e0b\u4e00\u9875",
+        "\u4e0a\u4e00\u9875",
+        "\u8fd4\u56de",
+    }
+)
+_LONGEST_GENERIC = max(map(len, _GENERIC)) + 3
 
 
 class Packed(NamedTuple):
@@ -186,9 +210,18 @@ def anchors(url: str, content: Content) -> list[Anchor]:
     found = dict.fromkeys(
         (link.url, link.anchor)
         for link in content.links
-        if link.anchor and link.url != url and link.anchor.casefold() not in _GENERIC
+        if link.anchor and link.url != url and not _is_generic(link.anchor)
     )
-    return [Anchor(target_of(target), text) for target, text in found]
+    targets = {target: target_of(target) for target, _ in found}
+    return [Anchor(targets[target], text) for target, text in found]
+
+
+def _is_generic(anchor: str) -> bool:
+    """Whether an anchor says nothing of the page it leads to."""
+    return len(anchor) < 2 or (
+        len(anchor) < _LONGEST_GENERIC
+        and anchor.casefold().strip(" .:>\xbb\u203a\u2192\u2026") in _GENERIC
+    )
 
 
 def target_of(url: str) -> int:

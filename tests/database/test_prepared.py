@@ -43,6 +43,17 @@ def test_a_page_is_prepared() -> None:
     assert -(2**63) <= found.text_hash < 2**63 and found.text_hash != 0
 
 
+def test_anchors_say_something() -> None:
+    found = prepared(
+        "<a href=/b>Read more \u2192</a><a href=/b>1</a><a href=/b>The other</a>"
+        "<a href=/c>The other</a><a href=/b rel=nofollow>The other</a><a href=/p>Self</a>"
+    )
+    assert found.anchors == [
+        Anchor(target_of("http://a.test/b"), "The other"),
+        Anchor(target_of("http://a.test/c"), "The other"),
+    ]
+
+
 def test_pages_may_ask_not_to_be_indexed() -> None:
     asking = page("<p>x", ("x-robots-tag", "noindex"))
     assert prepare(asking, AT) == Gone(URL, "2026-09-21T14:13:20Z", 200)
