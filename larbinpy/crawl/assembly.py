@@ -301,6 +301,7 @@ class Assembly:
             self.frontier,
             self._ports.input,
             Finishing(refresher, around.clock, tuning.grace),
+            self._output.feeder,
             outlives=config.high_level_web_server and self._ports.status is not None,
             limit_at=self.stats.started + (config.limit_time or inf),
             had_work=self._start is Start.RESUME or self.frontier.owed > 0,
@@ -312,6 +313,7 @@ class Assembly:
             self.frontier,
             self._on_disk.journals,
             self.display,
+            self._output.feeder,
             debug=self.engine if config.debug else None,
         )
 

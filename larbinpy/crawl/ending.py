@@ -11,7 +11,7 @@ from larbinpy.exit_status import Ending
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.slice import Slice
-from larbinpy.output.plug import Refresher
+from larbinpy.output.plug import Feeder, Refresher
 
 
 class Finishing:
@@ -67,6 +67,7 @@ class Stopping:
         frontier: Frontier,
         port: InputPort | None,
         finishing: Finishing,
+        feeder: Feeder,
         *,
         outlives: bool,
         limit_at: float,
@@ -79,11 +80,14 @@ class Stopping:
         self._frontier = frontier
         self._port = port
         self._finishing = finishing
+        self._feeder = feeder
         self._outlives = outlives
         self._limit_at = limit_at
         self._had_work = had_work
         self._grace = grace
         self._drain_until = 0.0
+        # When to leave what another process has not taken.
+        self._stop_by = inf
         #: Why the crawl ends, once that is known.
         self.ending: Ending | None = None
         #: Time by which `step` must be called again; infinite for none.
@@ -100,6 +104,8 @@ class Stopping:
         if at_once:
             self.ending = Ending.FORCED
             return True
+        if stop:
+            self._stop_by = min(self._stop_by, now + self._grace)
         self._mode.staying = self._awaits_users(stop)
         if not self._mode.draining:
             self.ending = self._why_to_end(now, stop)
@@ -117,6 +123,16 @@ class Stopping:
         done = not stalled and self._finishing.step(now, stop, complete=complete)
         self.deadline = inf if done or stalled else now
         self.ending = Ending.STOPPED if self._finishing.left else self.ending
+        return done and self._settle(now)
+
+    def _settle(self, now: float) -> bool:
+        """Whether the process beside the crawl has taken all, or there is no time left for it."""
+        done = self._feeder.finish()
+        if not done and now >= self._stop_by:
+            self.ending = Ending.STOPPED
+            done = True
+        self._mode.settling = not done
+        self.deadline = inf if done else self._stop_by
         return done
 
     def _why_to_end(self, now: float, stop: bool) -> Ending | None:

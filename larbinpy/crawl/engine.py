@@ -20,7 +20,7 @@ from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
-from larbinpy.output.plug import ReplyListener
+from larbinpy.output.plug import Outputs
 from larbinpy.stats.counters import Stats
 
 #: Names asked for in one turn.
@@ -53,7 +53,7 @@ class Engine:
         requests: RequestMaker,
         fetcher: Fetcher,
         intake: Intake,
-        output: ReplyListener,
+        output: Outputs,
         stats: Stats,
         listeners: Sequence[Listener] = (),
         *,
@@ -68,6 +68,7 @@ class Engine:
         self._fetcher = fetcher
         self._intake = intake
         self._output = output
+        self._feeder = output.feeder
         self._stats = stats
         self._listeners = listeners
         self._clock = clock
@@ -148,7 +149,7 @@ class Engine:
         fetching, pages would pile up.
         """
         mode = self._mode
-        if mode.paused or mode.draining or self._stalled:
+        if mode.paused or mode.draining or self._stalled or self._feeder.holds:
             return 0
         free = max(0, self._fetcher.free - self._intake.busy)
         if not mode.limit_page:
@@ -185,6 +186,6 @@ class Engine:
     @property
     def _awaits_nothing(self) -> bool:
         """Whether the crawl can end now, so that the poller must not wait."""
-        if self._mode.staying:
+        if self._mode.staying or self._mode.settling:
             return False
         return self.idle if self._mode.draining else self.out_of_work or self.limit_reached

@@ -5,11 +5,12 @@ from larbinpy.crawl.resources.network import Network
 from larbinpy.crawl.resources.on_disk import Journals
 from larbinpy.dns.outage import Outage
 from larbinpy.frontier.frontier import Frontier
+from larbinpy.output.plug import Feeder
 from larbinpy.stats.counters import Stats
 
 
 class Housekeeping:
-    """Once a second: counts, the journals, progress, and messages about name servers."""
+    """Once a second: counts, journals, progress, messages about name servers and database."""
 
     def __init__(
         self,
@@ -18,6 +19,7 @@ class Housekeeping:
         frontier: Frontier,
         journals: Journals,
         display: Display,
+        feeder: Feeder,
         *,
         debug: object = None,
     ) -> None:
@@ -27,6 +29,7 @@ class Housekeeping:
         self._frontier = frontier
         self._journals = journals
         self._display = display
+        self._feeder = feeder
         self._debug = debug
         self._next = 0.0
         self._outage = Outage()
@@ -46,5 +49,7 @@ class Housekeeping:
         self._display.show()
         for change in self._outage.look(resolver.stats()["servers"], now):
             self._display.say(change)
+        for line in self._feeder.second(now):
+            self._display.say(line)
         if self._debug is not None:
             self._display.say_plainly(repr(self._debug))

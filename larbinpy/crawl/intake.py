@@ -168,6 +168,8 @@ class Intake:
         kept = ignores_robots or not parsed.noindex
         if kept and (not self._settings.specific_search or self._types.specific(page.type)):
             self._output(page, self._output_plug.loaded)
+        elif not kept:
+            self._output(page, self._output_plug.feeder.withheld)
         self._link_notes.page(page.url.href, parsed.links)
         if digests:
             self._frontier.remember(digests)

@@ -16,7 +16,7 @@ from larbinpy.observe.site_tables import site_tables
 from larbinpy.observe.totals import Counts, Totals
 from larbinpy.observe.waiting import outside_hours, waits_for
 from larbinpy.outcome import Outcome, Trait, having
-from larbinpy.output.plug import Output
+from larbinpy.output.plug import Outputs
 from larbinpy.output.report import build_report
 from larbinpy.page import Fate, timestamp
 from larbinpy.stats.counters import Stats
@@ -33,7 +33,7 @@ class Snapshots:
         view: FrontierView,
         resolver: Resolver,
         fetcher: Fetcher,
-        output: Output,
+        output: Outputs,
         *,
         clock: Clock,
         wall: Clock,
@@ -69,6 +69,9 @@ class Snapshots:
         counts = self._totals.counts()
         outcomes = _outcomes(counts)
         is_open, reason = view.gate()
+        feeder = self._output.feeder
+        if feeder.holds:
+            is_open, reason = False, feeder.holds
         return {
             "version": __version__,
             "name": self._name(),
@@ -77,7 +80,7 @@ class Snapshots:
             "elapsed_s": round(self._totals.elapsed, 3),
             "run": self._totals.describe_run(),
             "state": state,
-            "waits_for": waits_for(state, view, now),
+            "waits_for": waits_for(state, view, feeder, now),
             "outside_hours": outside_hours(state, view),
             "left_s": self._left(state, limit_page, limit_time, now - stats.started),
             "config": dict(config),

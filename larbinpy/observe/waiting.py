@@ -7,6 +7,7 @@ from larbinpy.console.text import roughly
 from larbinpy.exit_status import CrawlState
 from larbinpy.frontier.sites.named_site import NamedSite
 from larbinpy.frontier.view import FrontierView
+from larbinpy.output.plug import Feeder
 from larbinpy.reason import brief
 
 #: Shorter waits (s) are not worth a sentence.
@@ -20,16 +21,18 @@ _STATES = {
 }
 
 
-def waits_for(state: str, view: FrontierView, now: float) -> str:
+def waits_for(state: str, view: FrontierView, feeder: Feeder, now: float) -> str:
     """The sentence; empty if requests are sent and answered."""
     if state in _STATES:
         return _STATES[state]
     if state == CrawlState.STOPPING.value:
         in_flight = view.in_flight
-        return f"{in_flight} transfers are finished" if in_flight else ""
+        return f"{in_flight} transfers are finished" if in_flight else feeder.awaits
     if state != CrawlState.RUNNING.value:
         return ""
-    return _in_flight(view, now) if view.in_flight else _next(view, now)
+    if view.in_flight:
+        return _in_flight(view, now)
+    return feeder.holds or _next(view, now)
 
 
 def _in_flight(view: FrontierView, now: float) -> str:

@@ -5,6 +5,7 @@
 ``save``    pages in numbered files, 2000 a folder, with an index
 ``mirror/`` pages under their host and path, and mirrors that browse offline
 ``warc/``   requests and replies in WARC files, each with an index
+``database/`` pages for full-text search, taken to a database by a process of its own
 ``counts``  counts only
 ``log``     ``crawl.jsonl``, a line for each URL whose outcome is decided
 ``link_record``  ``links.bin``, the links of each page; link_hash: its hashes

@@ -12,6 +12,7 @@ from larbinpy.output.plug import NullOutput, Output, Outputs, SeveralOutputs
 from larbinpy.output.save import SaveOutput
 
 if TYPE_CHECKING:
+    from larbinpy.output.database.database import DatabaseOutput
     from larbinpy.output.mirror.browsable import MirrorSettings
 
 
@@ -34,17 +35,21 @@ def open_output(
     *,
     archive: ArchiveSettings | None = None,
     browsable: "MirrorSettings | None" = None,
+    database: "Callable[[], DatabaseOutput] | None" = None,
 ) -> Outputs:
-    """Open the output modes of larbin.conf ("save", "mirror", "stats", "warc"), and add `more`.
+    """Open the output modes of larbin.conf ("save", "mirror", "stats" ...), and add `more`.
 
-    "warc" needs `archive`; with `browsable`, the mirror browses offline. The `stats` of the
-    result have one entry for each output. Raises `OSError` if `directory` cannot be used,
-    `ValueError` for a mode that does not exist.
+    "warc" needs `archive`, "database" what opens it; with `browsable`, the mirror browses offline.
+    The `stats` of the result have one entry for each output. Raises `OSError` if `directory`
+    cannot be used, `ValueError` for a mode that does not exist.
     """
     outputs: dict[str, Output] = {}
     with ExitStack() as undo:
         for mode in modes:
-            outputs[mode] = _open(mode, directory, browsable, archive)
+            if mode == "database" and database is not None:
+                outputs[mode] = database()
+            else:
+                outputs[mode] = _open(mode, directory, browsable, archive)
             undo.callback(outputs[mode].close)
         undo.pop_all()
     outputs.update(more or {})

@@ -1,6 +1,6 @@
 """The interface between the crawl and its outputs."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, Protocol, runtime_checkable
 
@@ -149,6 +149,47 @@ class NoRefresh:
 NO_REFRESH: Refresher = NoRefresh()
 
 
+@runtime_checkable
+class Feeder(Protocol):
+    """An output that passes pages on to another process, which may be slower than the crawl."""
+
+    @property
+    def holds(self) -> str:
+        """Why no page may be requested now, in words; empty if one may."""
+
+    @property
+    def awaits(self) -> str:
+        """What the end of the crawl waits for, in words."""
+
+    def withheld(self, page: Page) -> None:
+        """Take a page that asks not to be indexed. An `OSError` means the same as in `loaded`."""
+
+    def second(self, now: float) -> Iterable[str]:
+        """Look after the process, about once a second; return lines to print."""
+
+    def finish(self) -> bool:
+        """Nothing more comes: return whether all is done. Called until it is."""
+
+
+class NoFeeder:
+    """No output passes pages on."""
+
+    holds = ""
+    awaits = ""
+
+    def withheld(self, page: Page) -> None:
+        pass
+
+    def second(self, now: float) -> Iterable[str]:
+        return ()
+
+    def finish(self) -> bool:
+        return True
+
+
+NO_FEEDER: Feeder = NoFeeder()
+
+
 class Outputs(Durable, ReplyListener, FailureListener, SavedPart, Protocol):
     """All outputs of a crawl as one."""
 
@@ -156,11 +197,16 @@ class Outputs(Durable, ReplyListener, FailureListener, SavedPart, Protocol):
     def refresher(self) -> Refresher:
         """The output that has pages of an earlier crawl; at most one is used."""
 
+    @property
+    def feeder(self) -> Feeder:
+        """The output that passes pages on to another process; at most one is used."""
+
 
 class NullOutput(SavedPart):
     """No output mode: keeps nothing."""
 
     refresher: Refresher = NO_REFRESH
+    feeder: Feeder = NO_FEEDER
 
     def loaded(self, page: Page) -> None:
         pass
@@ -236,6 +282,8 @@ class SeveralOutputs(SavedPart):
         self._failure_calls = [_failure_call(output) for output in outputs.values()]
         #: The output that has pages of an earlier crawl; at most one is used.
         self.refresher = next((p for p in outputs.values() if isinstance(p, Refresher)), NO_REFRESH)
+        #: The output that passes pages on to another process; at most one is used.
+        self.feeder = next((p for p in outputs.values() if isinstance(p, Feeder)), NO_FEEDER)
         self._pages = _Delivery()
         # Kept apart, because pages may be passed before a refused failure is repeated.
         self._failures = _Delivery()
@@ -271,6 +319,16 @@ class SeveralOutputs(SavedPart):
         for name, output in self._durable.items():
             if name in mark:
                 output.load(mark[name])
+
+    def tidy(self, mark: dict[str, Any]) -> None:
+        for name, output in self._durable.items():
+            if isinstance(output, SavedPart):
+                output.tidy(mark[name])
+
+    def clear(self) -> None:
+        for output in self._durable.values():
+            if isinstance(output, SavedPart):
+                output.clear()
 
     def close(self) -> None:
         with ExitStack() as stack:

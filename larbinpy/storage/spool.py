@@ -94,16 +94,12 @@ class SpoolWriter(SavedPart):
         self.end = Position(0, 0)
         #: Number of records since the spool was begun.
         self.records = 0
-        #: Bytes on the disk, by segment.
+        #: Bytes on the disk, by segment, and in all.
         self.sizes: dict[int, int] = {}
+        self.size = 0
 
     def __repr__(self) -> str:
         return f"SpoolWriter({self.records} records, {self.size} bytes)"
-
-    @property
-    def size(self) -> int:
-        """Bytes on the disk."""
-        return sum(self.sizes.values())
 
     def append(self, page: Page, at: float) -> None:
         """Add `page`, fetched at the Unix time `at`. After an `OSError` nothing was added."""
@@ -117,6 +113,7 @@ class SpoolWriter(SavedPart):
         number, offset = self.end
         self.end = Position(number, offset + len(record))
         self.sizes[number] = self.end.offset
+        self.size += len(record)
         self.records += 1
 
     def _next(self) -> AppendFile:
@@ -142,7 +139,7 @@ class SpoolWriter(SavedPart):
     def removed(self, below: int) -> None:
         """Note that the indexer has removed the segments with smaller numbers than `below`."""
         for number in [number for number in self.sizes if number < below]:
-            del self.sizes[number]
+            self.size -= self.sizes.pop(number)
 
     # As a part of the state:
 
@@ -179,7 +176,7 @@ class SpoolWriter(SavedPart):
             self._file.cut_to(offset)
             kept[number] = offset
         self.name, self.records = name, mark["records"]
-        self.end, self.sizes = Position(number, offset), kept
+        self.end, self.sizes, self.size = Position(number, offset), kept, sum(kept.values())
 
     def clear(self) -> None:
         self.close()
@@ -188,6 +185,7 @@ class SpoolWriter(SavedPart):
         with suppress(FileNotFoundError):
             (self.folder / _NAME).unlink()
         self.name, self.end, self.records, self.sizes = "", Position(0, 0), 0, {}
+        self.size = 0
 
     def close(self) -> None:
         """Release the file; may be called again."""

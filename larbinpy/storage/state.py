@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any, Protocol, runtime_checkable
 
 from larbinpy.errors import UserError
 from larbinpy.storage.files import make_folder, sync_folder, write_atomic
@@ -65,6 +65,7 @@ class Resumable(Protocol):
         """
 
 
+@runtime_checkable
 class SavedPart(Resumable, Protocol):
     """A part of the state with files of its own, which it saves itself.
 

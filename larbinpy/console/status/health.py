@@ -51,7 +51,8 @@ _URGENT = tuple(reversed(Level))
 
 def findings(snapshot: Snapshot) -> list[Finding]:
     """The findings, the most urgent first; never empty."""
-    found = [*_state(snapshot), *_servers(snapshot), *_pages(snapshot), *_process(snapshot)]
+    found = [*_state(snapshot), *_servers(snapshot), *_database(snapshot)]
+    found += [*_pages(snapshot), *_process(snapshot)]
     if not found:
         return [Finding(Level.GOOD, "Pages arrive, name servers answer, nothing is delayed.")]
     return sorted(found, key=lambda finding: _URGENT.index(finding.level))
@@ -73,6 +74,17 @@ def _servers(snapshot: Snapshot) -> Iterator[Finding]:
     elif silent:
         text = f"Name servers that do not answer: {', '.join(silent)}; the others are used."
         yield Finding(Level.WARNING, text)
+
+
+def _database(snapshot: Snapshot) -> Iterator[Finding]:
+    database = group(group(snapshot, "output"), "database")
+    trouble = database.get("trouble")
+    if trouble:
+        yield Finding(Level.WARNING, f"The database takes no pages: {trouble}.")
+    gate = group(snapshot, "gate")
+    if database and "spoolMax" in str(gate.get("reason")):
+        text = f"No page is requested: {gate.get('reason')}."
+        yield Finding(Level.WARNING if trouble else Level.NOTE, text)
 
 
 def _pages(snapshot: Snapshot) -> Iterator[Finding]:

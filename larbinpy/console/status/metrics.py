@@ -84,6 +84,10 @@ _METRICS = (
         "loop_lag_max_ms",
         scale=1e-3,
     ),
+    Metric("spool_bytes", "gauge", "Bytes before the database.", "output.database", "spool_bytes"),
+    Metric("spool_pages", "gauge", "Pages before the database.", "output.database", "waiting"),
+    Metric("indexed_pages_total", "counter", "Pages indexed.", "output.database", "indexed"),
+    Metric("spool_age_seconds", "gauge", "Age of the oldest.", "output.database", "oldest_s"),
     Metric("handles", "gauge", "Limit of transfers.", "system", "handles"),
     Metric("handles_busy", "gauge", "Transfers running.", "system", "busy"),
 )

@@ -22,6 +22,8 @@ class Mode:
     limit_page: int = 0
     #: Only the transfers in flight are completed.
     draining: bool = False
+    #: Only the process that takes the pages is waited for.
+    settling: bool = False
     #: All is done, the last work of the outputs included.
     over: bool = False
     #: The crawl stays up even with nothing to do, as clients may add URLs.

@@ -1,5 +1,6 @@
 """The disk side of a crawl: its outputs, its log, and its state with the checkpoints."""
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
 from functools import partial
@@ -32,12 +33,15 @@ from larbinpy.output.modes import ArchiveSettings, open_output
 from larbinpy.output.plug import Outputs
 from larbinpy.stats.counters import Stats
 from larbinpy.storage.checkpoints import Checkpoints
+from larbinpy.storage.files import make_folder
 from larbinpy.storage.journal import Journal
+from larbinpy.storage.spool import FOLDER
 from larbinpy.storage.state import Disk, Saved, SavedPart, SavedValue, Start, State, StateError
 from larbinpy.storage.store import owed_urls
 from larbinpy.storage.syncing import Syncing
 
 if TYPE_CHECKING:
+    from larbinpy.output.database.database import DatabaseOutput
     from larbinpy.output.mirror.browsable import MirrorSettings
 
 NO_PARTS: Mapping[str, SavedPart] = MappingProxyType({})
@@ -74,7 +78,12 @@ class OnDisk:
         self._frontier = frontier
         self._logins = logins
         self.output = open_outputs(
-            config, own_output, wall, tuning.warc_file_size, partial(_fold, frontier.view)
+            config,
+            own_output,
+            wall,
+            tuning.warc_file_size,
+            partial(_fold, frontier.view),
+            partial(_open_database, config, poller, clock, wall),
         )
         closing.callback(self.output.close)
         folder = Path(config.state_dir)
@@ -91,9 +100,7 @@ class OnDisk:
             self.link_notes = FoldedLinkNotes(self.links, lambda: frontier.view.fold)
         self.journals = Journals(self.log, self.links)
         closing.callback(frontier.close)
-        # The output modes that write files.
-        writes = {"save", "mirror", "warc"}.intersection(config.output_mode)
-        syncing = Syncing(poller, [config.output_dir] if writes else [])
+        syncing = Syncing(poller, _folders_to_flush(config))
         closing.callback(syncing.wait)
         every = tuning.checkpoint_can_reload if config.can_reload else tuning.checkpoint
         secrets = {"logins": logins, "cookies": SavedCookies(folder, jar)}
@@ -220,6 +227,7 @@ def open_outputs(
     wall: Clock,
     warc_file_size: int,
     fold: Callable[[str], str],
+    database: "Callable[[], DatabaseOutput] | None" = None,
 ) -> Outputs:
     """The plugs of outputMode, and `own`, the plug of the calling program."""
     more = {} if own is None else {"own": own}
@@ -230,7 +238,31 @@ def open_outputs(
         more,
         archive=ArchiveSettings(_about(config), wall, warc_file_size),
         browsable=_browsable(config, fold) if browses else None,
+        database=database,
     )
+
+
+def _folders_to_flush(config: Config) -> list[str]:
+    """The folders of the output modes that write files."""
+    folders = []
+    if {"save", "mirror", "warc"}.intersection(config.output_mode):
+        folders.append(config.output_dir)
+    if "database" in config.output_mode:
+        folders.append(os.path.join(config.state_dir, FOLDER))
+    return folders
+
+
+def _open_database(config: Config, poller: Poller, clock: Clock, wall: Clock) -> "DatabaseOutput":
+    # Here, since only crawls with a database need these modules.
+    from larbinpy.output.database.child import Child, indexer_command
+    from larbinpy.output.database.database import DatabaseOutput
+
+    database, folder = config.content_database, Path(config.state_dir, FOLDER)
+    if "://" not in database:
+        make_folder(os.path.dirname(os.path.abspath(database)))
+    command = indexer_command(database, folder, keep_bodies=config.keep_bodies)
+    child = partial(Child, command, poller, clock)
+    return DatabaseOutput(folder, child, wall, spool_max=config.spool_max)
 
 
 def _browsable(config: Config, fold: Callable[[str], str]) -> "MirrorSettings":

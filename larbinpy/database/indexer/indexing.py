@@ -56,6 +56,7 @@ class Indexer:
         self._trouble = ""
         # Pages that are lost, in words; it stays.
         self._loss = ""
+        self._has_said = False
         #: The last one.
         self.report = Report()
         #: Everything is done, after `finish`.
@@ -246,6 +247,6 @@ class Indexer:
             trouble=self._trouble or self._loss,
             done=self.done,
         )
-        if report != self.report:
-            self.report = report
+        if report != self.report or not self._has_said:
+            self.report, self._has_said = report, True
             self._say(report)

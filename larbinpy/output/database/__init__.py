@@ -1,0 +1,6 @@
+"""Database mode: pages go to a spool, from which a child process fills the content database.
+
+database   the output itself: what goes to the spool, and when the crawl must wait for it
+child      the child process: started, watched, and started again
+figures    what the status page says of both
+"""

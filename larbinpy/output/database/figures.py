@@ -1,0 +1,53 @@
+"""The figures of spool and indexer for the status page, and the lines for the terminal."""
+
+from collections import deque
+from collections.abc import Iterator
+from typing import NamedTuple
+
+#: Seconds between two samples of the spool; ages are right to this.
+_EVERY = 1.0
+
+
+class Ages:
+    """When the records of a spool were fetched, by samples: the age of the oldest that waits."""
+
+    def __init__(self) -> None:
+        self._samples: deque[_Sample] = deque()
+        self._next = 0.0
+
+    def __repr__(self) -> str:
+        return f"<Ages {len(self._samples)} samples>"
+
+    def added(self, record: int, at: float) -> None:
+        """`record` was fetched at the Unix time `at`."""
+        if at >= self._next or not self._samples:
+            self._samples.append(_Sample(record, at))
+            self._next = at + _EVERY
+
+    def oldest(self, taken: int) -> float | None:
+        """About when the record `taken` was fetched, the first that waits; None if unknown."""
+        samples = self._samples
+        while len(samples) > 1 and samples[1].record <= taken:
+            samples.popleft()
+        return samples[0].at if samples and samples[0].record <= taken else None
+
+
+class _Sample(NamedTuple):
+    record: int
+    at: float
+
+
+class Notes:
+    """Lines for the terminal: when trouble begins, and when it is over."""
+
+    def __init__(self) -> None:
+        self._troubled = False
+
+    def __repr__(self) -> str:
+        return f"<Notes {'troubled' if self._troubled else 'well'}>"
+
+    def look(self, trouble: str) -> Iterator[str]:
+        """The line to print now, if there is one."""
+        if bool(trouble) is not self._troubled:
+            self._troubled = not self._troubled
+            yield f"database: {trouble or 'pages are taken again'}"
