@@ -215,6 +215,7 @@ class Assembly:
             wall=around.wall,
             site_blocks=self._site_settings.describe,
             folder=config.state_dir,
+            feeder=self._output.feeder,
         )
         self.control = Control(
             self._settings,
@@ -292,6 +293,7 @@ class Assembly:
             self._output,
             self.stats,
             listeners,
+            self._output.feeder,
             clock=around.clock,
         )
         self.stopping = Stopping(

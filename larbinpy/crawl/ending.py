@@ -11,7 +11,7 @@ from larbinpy.exit_status import Ending
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.slice import Slice
-from larbinpy.output.plug import Feeder, Refresher
+from larbinpy.output.plug import NO_FEEDER, Feeder, Refresher
 
 
 class Finishing:
@@ -67,7 +67,7 @@ class Stopping:
         frontier: Frontier,
         port: InputPort | None,
         finishing: Finishing,
-        feeder: Feeder,
+        feeder: Feeder = NO_FEEDER,
         *,
         outlives: bool,
         limit_at: float,

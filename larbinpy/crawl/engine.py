@@ -20,7 +20,7 @@ from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
-from larbinpy.output.plug import Outputs
+from larbinpy.output.plug import NO_FEEDER, Feeder, ReplyListener
 from larbinpy.stats.counters import Stats
 
 #: Names asked for in one turn.
@@ -53,9 +53,10 @@ class Engine:
         requests: RequestMaker,
         fetcher: Fetcher,
         intake: Intake,
-        output: Outputs,
+        output: ReplyListener,
         stats: Stats,
         listeners: Sequence[Listener] = (),
+        feeder: Feeder = NO_FEEDER,
         *,
         clock: Clock,
     ) -> None:
@@ -68,7 +69,7 @@ class Engine:
         self._fetcher = fetcher
         self._intake = intake
         self._output = output
-        self._feeder = output.feeder
+        self._feeder = feeder
         self._stats = stats
         self._listeners = listeners
         self._clock = clock

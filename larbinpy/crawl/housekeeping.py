@@ -5,7 +5,7 @@ from larbinpy.crawl.resources.network import Network
 from larbinpy.crawl.resources.on_disk import Journals
 from larbinpy.dns.outage import Outage
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.output.plug import Feeder
+from larbinpy.output.plug import NO_FEEDER, Feeder
 from larbinpy.stats.counters import Stats
 
 
@@ -19,7 +19,7 @@ class Housekeeping:
         frontier: Frontier,
         journals: Journals,
         display: Display,
-        feeder: Feeder,
+        feeder: Feeder = NO_FEEDER,
         *,
         debug: object = None,
     ) -> None:

@@ -16,7 +16,7 @@ from larbinpy.observe.site_tables import site_tables
 from larbinpy.observe.totals import Counts, Totals
 from larbinpy.observe.waiting import outside_hours, waits_for
 from larbinpy.outcome import Outcome, Trait, having
-from larbinpy.output.plug import Outputs
+from larbinpy.output.plug import NO_FEEDER, Feeder, Output
 from larbinpy.output.report import build_report
 from larbinpy.page import Fate, timestamp
 from larbinpy.stats.counters import Stats
@@ -33,12 +33,13 @@ class Snapshots:
         view: FrontierView,
         resolver: Resolver,
         fetcher: Fetcher,
-        output: Outputs,
+        output: Output,
         *,
         clock: Clock,
         wall: Clock,
         folder: str = "",
         site_blocks: Callable[[], list[dict[str, object]]] = list,
+        feeder: Feeder = NO_FEEDER,
     ) -> None:
         """`folder` (stateDir) names a crawl that has no seeds yet; `site_blocks` describes them."""
         self._stats = stats
@@ -51,6 +52,7 @@ class Snapshots:
         self._wall = wall
         self._folder = folder
         self._site_blocks = site_blocks
+        self._feeder = feeder
 
     def take(
         self,
@@ -69,9 +71,8 @@ class Snapshots:
         counts = self._totals.counts()
         outcomes = _outcomes(counts)
         is_open, reason = view.gate()
-        feeder = self._output.feeder
-        if feeder.holds:
-            is_open, reason = False, feeder.holds
+        if self._feeder.holds:
+            is_open, reason = False, self._feeder.holds
         return {
             "version": __version__,
             "name": self._name(),
@@ -80,7 +81,7 @@ class Snapshots:
             "elapsed_s": round(self._totals.elapsed, 3),
             "run": self._totals.describe_run(),
             "state": state,
-            "waits_for": waits_for(state, view, feeder, now),
+            "waits_for": waits_for(state, view, now, self._feeder),
             "outside_hours": outside_hours(state, view),
             "left_s": self._left(state, limit_page, limit_time, now - stats.started),
             "config": dict(config),

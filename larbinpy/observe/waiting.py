@@ -7,7 +7,7 @@ from larbinpy.console.text import roughly
 from larbinpy.exit_status import CrawlState
 from larbinpy.frontier.sites.named_site import NamedSite
 from larbinpy.frontier.view import FrontierView
-from larbinpy.output.plug import Feeder
+from larbinpy.output.plug import NO_FEEDER, Feeder
 from larbinpy.reason import brief
 
 #: Shorter waits (s) are not worth a sentence.
@@ -21,7 +21,7 @@ _STATES = {
 }
 
 
-def waits_for(state: str, view: FrontierView, feeder: Feeder, now: float) -> str:
+def waits_for(state: str, view: FrontierView, now: float, feeder: Feeder = NO_FEEDER) -> str:
     """The sentence; empty if requests are sent and answered."""
     if state in _STATES:
         return _STATES[state]
