@@ -1,20 +1,21 @@
 """Finds the pages of a query, best first, in bounded time; asks the index of a database only.
 
-A page matches if it has all words. The score is that of BM25 over all columns; a page with all
-words in its title and the links to it has the score of these columns added. Both are asked for
-separately, because an index scores each match: of a query with many matches only the newest
-`CANDIDATES` are scored, and those with the words in titles and links. If no page has all words,
-those with most of them are ranked.
+A page matches if it has all words. The score is that of BM25 over all columns. A page with all
+words in its title and the links to it has the score of these columns added. Pages that are named
+as the query, by their title or a link, come first. Each of the three is asked for separately,
+because an index scores each match: of a query with many matches only the newest `CANDIDATES` are
+scored, and those with the words in titles and links. If no page has all words, those with most of
+them are ranked.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Protocol
 
 from larbinpy.database.base import Wish
-from larbinpy.database.matching import All, Any, Condition, essential, titled, words
+from larbinpy.database.matching import All, Any, Condition, essential, named, titled, words
 from larbinpy.search.query import Item, Query
 
 #: Matches that are scored at most: scoring takes 1 us each, counting 0.03 us.
@@ -23,6 +24,9 @@ CANDIDATES = 20_000
 DEPTH = 1000
 #: Of longer queries the pages with most words are found by the sum of scores alone.
 _MOST_ITEMS = 5
+
+#: Languages in which titles that are the whole query are looked for.
+_LANGUAGES = 5
 
 #: Shares of the time limit at which the steps end.
 _COUNTED, _TITLES, _RANKED = 0.3, 0.55, 0.8
@@ -74,14 +78,25 @@ class Ranked:
     condition: Condition | None = None
 
 
-def find(index: Index, query: Query, wish: Wish, clock: Callable[[], float]) -> Ranked:
-    """Find the pages of `query`, up to the last hit that `wish` shows."""
-    return _Search(index, wish, clock()).find(query)
+def find(
+    index: Index,
+    query: Query,
+    wish: Wish,
+    languages: Sequence[str],
+    clock: Callable[[], float],
+) -> Ranked:
+    """Find the pages of `query`, up to the last hit that `wish` shows.
+
+    `languages` of the database's pages, the most frequent first.
+    """
+    names = named(query.wanted, languages[:_LANGUAGES])
+    return _Search(index, wish, names, clock()).find(query)
 
 
 class _Search:
-    def __init__(self, index: Index, wish: Wish, start: float) -> None:
+    def __init__(self, index: Index, wish: Wish, names: Condition | None, start: float) -> None:
         self._index = index
+        self._names = names
         self._by_date = wish.sort == "date"
         # Some more than are shown: a few rows of the index may be of pages that are gone.
         self._depth = min(DEPTH, wish.n * wish.page) + 20
@@ -120,10 +135,18 @@ class _Search:
             if in_titles is not None:
                 both = All((everything, in_titles))
                 scores.update(self._index.best(both, self._depth, self._ranked))
+                if self._names is not None:
+                    self._lift(scores, All((everything, in_titles, self._names)))
             ranked.pages = sort(scores)
         except Late:
             return self._hurry(items)
         return ranked
+
+    def _lift(self, scores: dict[int, float], condition: Condition) -> None:
+        """Lift the pages that match `condition` over the others."""
+        most = max(scores.values(), default=0.0)
+        for page, score in self._index.best(condition, self._depth, self._ranked):
+            scores[page] = most + score
 
     def _hurry(self, items: tuple[Item, ...]) -> Ranked:
         """Rank the pages with the words in titles; of the others take some."""

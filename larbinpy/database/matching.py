@@ -3,7 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from larbinpy.search.query import Item
+from larbinpy.database.tokens import whole_token
+from larbinpy.search.query import Form, Item
+from larbinpy.search.segment import tokens
 
 #: Columns whose words say best what a page is about: its own title, and the links to it.
 TITLES = ("title", "anchor")
@@ -56,3 +58,12 @@ def titled(items: Iterable[Item]) -> Within | None:
     """All the items that may stand anywhere, in the title or the links to the page."""
     free = tuple(item for item in items if item.field is None)
     return Within(TITLES, All(free)) if free else None
+
+
+def named(items: Iterable[Item], languages: Iterable[str]) -> Within | None:
+    """The words of `items` are the whole title, or the whole text of a link to the page."""
+    text = " ".join(item.text for item in items if item.field is None)
+    # As tokens.py makes them of titles and links; each language has its own.
+    spellings = dict.fromkeys(tokens(text, lang) for lang in (None, *languages))
+    forms = tuple(Form((whole_token(spelling),)) for spelling in spellings if spelling)
+    return Within(TITLES, Item(text, forms)) if forms else None

@@ -17,6 +17,7 @@ from typing import Any
 
 from larbinpy.database.prepared import Packed, target_of
 from larbinpy.database.sqlite.schema import FIELDS, connect
+from larbinpy.database.tokens import whole_token
 from larbinpy.search import segment
 
 #: Kinds of rare words, made of two others.
@@ -51,7 +52,7 @@ class Texts:
         self.clauses = [
             clause
             for paragraph in paragraphs
-            for clause in re.split("[，。；、《》“”（）：！？ ]", paragraph)
+            for clause in re.findall(r"\w+", paragraph)
             if len(clause) > 1
         ]
 
@@ -66,7 +67,7 @@ class Texts:
         for clause in self._random.choices(self.clauses, k=max(1, count // 4)):
             at = self._random.randrange(len(clause))
             parts.append(clause[at : at + self._random.randint(2, 8)])
-        text = "，".join(parts)
+        text = "\N{FULLWIDTH COMMA}".join(parts)
         return text, segment.tokens(text, "zh")
 
 
@@ -113,7 +114,7 @@ def rows(
 ) -> Iterator[tuple[dict[str, Any], Packed, dict[str, str]]]:
     """The columns, main text and tokens of the pages with these numbers."""
     for number in numbers:
-        (lang,) = rng.choices(list(_LANGUAGES), _LANGUAGES.values())
+        (lang,) = rng.choices(list(_LANGUAGES), list(_LANGUAGES.values()))
         draw = texts.draw_chinese if lang == "zh" else texts.draw
         title, title_tokens = draw(rng.randint(2, 8))
         headings = [draw(rng.randint(1, 6))[1] for _ in range(rng.randint(0, 4))]
@@ -122,17 +123,29 @@ def rows(
         host = min(int(rng.paretovariate(0.6)), hosts * 50) % hosts
         url = f"http://{_host(host)}/{number}/{texts.draw(1)[0]}-{texts.draw(1)[0]}"
         when = _time(_START + number)
-        row = {
-            **{"id": number, "key": target_of(url), "url": url, "host": host, "status": 200},
-            **{"type": rng.choices(list(_TYPES), _TYPES.values())[0], "lang": lang},
-            **{"title": title, "summary": text[:160], "fetched": when, "first_seen": when},
-            **{"changed": when, "visits": 1, "changes": 0, "indexed": 1, "depth": 5},
+        row = dict.fromkeys(("fetched", "first_seen", "changed"), when) | {
+            "id": number,
+            "key": target_of(url),
+            "url": url,
+            "host": host,
+            "status": 200,
+            "type": rng.choices(list(_TYPES), list(_TYPES.values()))[0],
+            "lang": lang,
+            "title": title,
+            "summary": text[:160],
+            "visits": 1,
+            "changes": 0,
+            "indexed": 1,
+            "depth": 5,
         }
         if rng.random() < 0.6:
             row["published"] = _time(_START - rng.randrange(10**8))
         tokens = {
-            **{"title": title_tokens, "heading": " ".join(headings), "body": body},
-            **{"anchor": " ".join(anchors), "url": segment.tokens(url, None)},
+            "title": f"{title_tokens} {whole_token(title_tokens)}",
+            "heading": " ".join(headings),
+            "body": body,
+            "anchor": " ".join([*anchors, *map(whole_token, anchors)]),
+            "url": segment.tokens(url, None),
             "rest": texts.draw(rng.randint(10, 80))[1],
         }
         yield row, Packed.of(text), tokens

@@ -2,16 +2,22 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from larbinpy.database.base import DatabaseError, Found, Wish
+from larbinpy.database.opening import open_writer
+from larbinpy.database.prepared import Prepared
 from larbinpy.database.sqlite.finder import Finder
 from larbinpy.database.sqlite.schema import connect
 from larbinpy.search.query import Form, Item, Query
-from tests.support.contentpages import fill, item, page, query
+from tests.support.databasepages import prepared
+from tests.support.questions import item, query
+
+page = partial(prepared, lang="en")
 
 SEA = "http://a.test/sea"
 BOATS = "http://www.a.test/boats"
@@ -19,20 +25,30 @@ HARBOUR = "http://b.test:8080/harbour"
 BERG = "http://c.test/berg"
 PDF = "http://b.test:8080/old.pdf"
 COPY = "http://c.test/copy"
+NIGHT = "http://c.test/night"
 PAGES = [
-    page(SEA, "The sea", "Blue water and salt.", published="2026-01-01"),
-    page(BOATS, "Boats", "A boat is on the blue sea.", rest="salt", published="2026-03-01"),
-    page(HARBOUR, "Harbour", "Boats rest. The water is calm.", fetched="2026-11-20T08:00:00Z"),
-    page(BERG, "Berge", "Blaue Berge und das Meer.", lang="de", published="2999-01-01"),
-    page(PDF, "Report", "Water levels.", type="application/pdf", published="2020-05-05"),
-    page(COPY, "Boats", "A boat is on the blue sea.", rest="salt"),
+    page(SEA, "Blue water and salt.", title="The sea", published="2026-01-01"),
+    page(BOATS, "A boat is on the blue sea.", title="Boats", rest="salt", published="2026-03-01"),
+    page(HARBOUR, "Boats rest. The water is calm.", title="Harbour", at="2026-11-20T08:00:00Z"),
+    page(BERG, "Blaue Berge und das Meer.", title="Berge", lang="de", published="2999-01-01"),
+    page(PDF, "Water levels.", title="Report", type="application/pdf", published="2020-05-05"),
+    page(COPY, "A boat is on the blue sea.", title="Boats", rest="salt"),
+    page(NIGHT, "Quiet.", links=((HARBOUR, "Where ships are at night"),), published="2000-01-01"),
 ]
+
+
+def fill(path: Path, pages: Sequence[Prepared]) -> None:
+    writer = open_writer(str(path))
+    writer.write(pages)
+    while writer.tend():
+        pass
+    writer.close()
 
 
 @pytest.fixture(name="path")
 def _path(tmp_path: Path) -> Path:
     path = tmp_path / "larbinpy.db"
-    fill(path, PAGES, {HARBOUR: ["Where ships are at night"]}, {COPY: BOATS})
+    fill(path, PAGES)
     return path
 
 
@@ -83,6 +99,24 @@ def test_the_text_of_a_link_finds_the_page_that_it_leads_to(finder: Finder) -> N
     assert ask(finder, query("ships", "night")) == [HARBOUR]
 
 
+def test_pages_that_are_named_as_the_query_come_first(path: Path) -> None:
+    """However long they are, and however often others have the words."""
+    path.unlink()
+    long = "Many words about other things. " * 50
+    settings = page("http://a.test/", long, title="Settings")
+    printing = page("http://b.test/", "Settings of settings.", title="Print settings")
+    linked = page("http://c.test/", long + "End.", title="Choices")
+    links = ((linked.url, "all settings"), (printing.url, "more settings"))
+    others = [
+        page(f"http://d.test/{number}", f"Text {number}.", links=links) for number in range(9)
+    ]
+    fill(path, [settings, printing, linked, *others])
+    finder = Finder(path)
+    assert urls(finder.search(query("settings"), Wish()))[0] == settings.url
+    assert urls(finder.search(query("all settings"), Wish()))[0] == linked.url
+    finder.close()
+
+
 def test_a_site_is_a_host_or_a_domain_with_its_hosts(finder: Finder) -> None:
     assert set(ask(finder, query("blue", site="a.test"))) == {SEA, BOATS}
     assert ask(finder, query("blue", site="www.a.test")) == [BOATS]
@@ -106,7 +140,7 @@ def test_newest_first(finder: Finder) -> None:
 
 
 def test_filters_alone_list_pages_by_date_without_copies(finder: Finder) -> None:
-    assert ask(finder, query(site="test")) == [BERG, HARBOUR, BOATS, SEA, PDF]
+    assert ask(finder, query(site="test")) == [BERG, HARBOUR, BOATS, SEA, PDF, NIGHT]
     assert ask(finder, query(lang="de")) == [BERG]
     assert ask(finder, query(site="b.test", unwanted=(item("report"),))) == [HARBOUR]
     assert ask(finder, query()) == []
@@ -122,8 +156,13 @@ def test_pages_of_hits(finder: Finder) -> None:
     everything = [
         finder.search(query(site="test"), Wish(n=2, page=number)) for number in (1, 2, 3, 4)
     ]
-    assert [urls(found) for found in everything] == [[BERG, HARBOUR], [BOATS, SEA], [PDF], []]
-    assert {found.total for found in everything} == {5}
+    assert [urls(found) for found in everything] == [
+        [BERG, HARBOUR],
+        [BOATS, SEA],
+        [PDF, NIGHT],
+        [],
+    ]
+    assert {found.total for found in everything} == {6}
 
 
 def test_facets(finder: Finder) -> None:
@@ -131,7 +170,7 @@ def test_facets(finder: Finder) -> None:
     assert found.sites == [("b.test:8080", 2), ("a.test", 1)]
     assert found.langs == [("en", 3)]
     found = finder.search(query(site="test"), Wish(facets=True))
-    assert found.langs == [("en", 4), ("de", 1)]
+    assert found.langs == [("en", 5), ("de", 1)]
 
 
 def test_without_a_page_that_has_all_words_those_with_most(finder: Finder) -> None:
@@ -168,7 +207,7 @@ def test_show_by_any_spelling_of_the_url(finder: Finder) -> None:
     assert stored is not None
     assert stored.columns["host"] == "b.test:8080"
     assert stored.text == "Boats rest. The water is calm."
-    assert stored.more == {"rest": "", "headings": []}
+    assert stored.more["headings"] == []
     assert stored.anchors == ["Where ships are at night"]
     assert finder.show("http://nowhere.test/") is None
     assert finder.show("\0 no URL") is None
@@ -182,7 +221,7 @@ def test_when_a_page_was_fetched_its_history_and_all_changes(finder: Finder) -> 
     assert finder.history(SEA) == [("2026-11-23T08:00:00Z", SEA, "new")]
     assert finder.history("nowhere.test") == []
     changed = [change.url for change in finder.changes("2026-11-21")]
-    assert changed == [SEA, BOATS, BERG, PDF, COPY]
+    assert changed == [SEA, BOATS, BERG, PDF, COPY, NIGHT]
 
 
 def test_all_pages_languages_and_counts(finder: Finder) -> None:
@@ -190,7 +229,7 @@ def test_all_pages_languages_and_counts(finder: Finder) -> None:
     assert finder.languages() == ["en", "de"]
     counts = finder.counts()
     assert counts.pop("bytes") > 10_000
-    assert counts == {"pages": 6, "gone": 0, "hosts": 4}
+    assert counts == {"pages": 7, "gone": 0, "hosts": 4}
     assert finder.body(SEA) is None
 
 

@@ -19,21 +19,23 @@ def prepared(
     canonical: str | None = None,
     links: tuple[tuple[str, str], ...] = (),
     body: bytes | None = None,
+    **columns: str | int | None,
 ) -> Prepared:
-    """A page as `database.prepared.prepare` makes it of one with this content."""
+    """A page as `database.prepared.prepare` makes it of one with this content and `columns`."""
     more = {"rest": rest, "headings": headings, "images": [], "links": [], "headers": []}
-    columns: dict[str, str | int | None] = {
+    row: dict[str, str | int | None] = {
         "status": 200,
         "type": "text/html",
         "lang": lang,
         "title": title,
         "canonical": canonical,
         "size": len(text),
+        **columns,
     }
     return Prepared(
         url=url,
         fetched=at,
-        columns=columns,
+        columns=row,
         tokens=page_tokens(url, title, headings, text, rest, lang),
         text=Packed.of(text),
         more=Packed.of(json.dumps(more)),

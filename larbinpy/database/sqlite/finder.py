@@ -53,7 +53,7 @@ class Finder:
         start = self._clock()
         with sqlite_errors(self._path), self._snapshot():
             index = FtsIndex(self._base, self._limit, query, self._clock)
-            ranked = find(index, query, wish, self._clock)
+            ranked = find(index, query, wish, self.languages(), self._clock)
             found = Found(cut=ranked.cut, missing=ranked.missing, notes=list(query.notes))
             found.hits = self._hits(ranked, query, wish, start + _SNIPPETS * wish.limit)
             found.total = ranked.total
@@ -85,14 +85,13 @@ class Finder:
             (json.dumps(list(shown)),),
         )
         by_page = {row[0]: row[1:] for row in rows}
-        languages = self.languages()
         hits = []
         for page, score in shown.items():
             text, size, summary, url, title, *others = by_page[page]
             hit = Hit(url, title or url, score, *others)
             # A text that cannot be read in time is shown by its summary.
             whole = unpacked(text, size) if self._clock() < until else ""
-            hit.snippet, hit.marks = snippet(whole or summary or "", query, languages)
+            hit.snippet, hit.marks = snippet(whole or summary or "", query)
             hits.append(hit)
         return hits
 
