@@ -1,6 +1,7 @@
 """The content database: pages, their texts, and a full-text index.
 
     prepared   a page as the writer takes it: all that costs time is done
+    preparing  makes it of a page and its content
     base       the interface of a database: Writer and Finder
     sqlite/    one file (the default)
     mysql/     MariaDB or MySQL

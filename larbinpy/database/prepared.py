@@ -5,45 +5,14 @@ import struct
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
-import zstandard
 from isal import isal_zlib
 
-from larbinpy.content import Content, read
-from larbinpy.database.tokens import page_tokens
-from larbinpy.page import Page, timestamp
 from larbinpy.url import hash64
 
 #: Level of isal's deflate: about as small as zstd's third, and faster.
 _LEVEL = 3
-_BODY_LEVEL = 3
 #: The length of the JSON that a packed page begins with.
 _LENGTH = struct.Struct("<I")
-#: Anchor texts that say nothing of the page they lead to, in lower case.
-_GENERIC = frozenset(
-    {"", "here", "click here", "this", "link", "this page", "permalink", "website", "more"}
-    | {"read more", "learn more", "see more", "view more", "show more", "more info", "see all"}
-    | {"more information", "view details", "view all", "show all", "continue reading", "continue"}
-    | {"home", "next", "next page", "previous", "prev", "previous page", "back", "back to top"}
-    | {"log in", "login", "sign in", "sign up", "skip to content", "skip to main content"}
-    | {"hier", "mehr", "weiter", "weiterlesen", "mehr erfahren", "zur\xfcck", "startseite"}
-    | {"ici", "lire la suite", "en savoir plus", "suivant", "pr\xe9c\xe9dent", "accueil"}
-    | {"aqu\xed", "leer m\xe1s", "m\xe1s", "siguiente", "anterior", "inicio", "qui", "altro"}
-    | {
-        "\u8fd9\u91cc",
-        "\u70b9\u51fb\u8fd9\u91cc",
-        "\u66f4\u591a",
-        "\u8be6\u60c5",
-        "\u9605\u8bfb\u5168\u6587",
-    }
-    | {
-        "\u67e5\u770b\u8be6\u60c5",
-        "\u9996\u9875",
-        "\u4e0b\u4e00\u9875",
-        "\u4e0a\u4e00\u9875",
-        "\u8fd4\u56de",
-    }
-)
-_LONGEST_GENERIC = max(map(len, _GENERIC)) + 3
 
 
 class Packed(NamedTuple):
@@ -141,87 +110,6 @@ class Gone(NamedTuple):
     url: str
     fetched: str
     status: int
-
-
-def prepare(
-    page: Page, at: float, keep_bodies: bool = False, *, ignore_robots: bool = False
-) -> Prepared | Gone:
-    """Read `page`, which was fetched at the Unix time `at`.
-
-    A page that asks not to be indexed is gone, unless `ignore_robots`. Never raises. Its time and
-    memory are bounded, except for PDF: that may stall, or kill the process, so this runs in
-    processes that may be killed.
-    """
-    content = read(page, at)
-    fetched = timestamp(at)
-    if content.noindex and not ignore_robots:
-        return Gone(page.url.href, fetched, page.status)
-    return prepared(page, fetched, content, keep_bodies)
-
-
-def prepared(page: Page, fetched: str, content: Content, keep_bodies: bool) -> Prepared:
-    """`page` with its `content`, segmented and compressed."""
-    url = page.url.href
-    columns: dict[str, str | int | None] = {
-        "status": page.status,
-        "type": page.type,
-        "charset": content.charset,
-        "lang": content.lang,
-        "title": content.title,
-        "site_name": content.site_name,
-        "author": content.author,
-        "summary": content.summary,
-        "published": content.published,
-        "modified": content.modified,
-        "image": content.image,
-        "canonical": None if content.canonical == url else content.canonical,
-        "comments": content.comments,
-        "clicks": content.clicks,
-        "size": len(page.body),
-        "depth": page.url.depth,
-        "via": page.url.via,
-        "etag": page.header("etag"),
-        "last_modified": page.header("last-modified"),
-    }
-    more = {
-        "rest": content.rest,
-        "headings": content.headings,
-        "images": content.images,
-        "links": content.links,
-        "headers": page.headers,
-        "facts": content.facts,
-        "trouble": content.trouble,
-    }
-    return Prepared(
-        url,
-        fetched,
-        columns,
-        page_tokens(url, content.title, content.headings, content.text, content.rest, content.lang),
-        Packed.of(content.text),
-        Packed.of(json.dumps(more, ensure_ascii=False, separators=(",", ":"))),
-        anchors(url, content),
-        zstandard.compress(page.body, _BODY_LEVEL) if keep_bodies else None,
-        signed(hash64(content.text.encode())) if content.text else 0,
-    )
-
-
-def anchors(url: str, content: Content) -> list[Anchor]:
-    """The texts of the links to other pages, each once, without those that say nothing."""
-    found = dict.fromkeys(
-        (link.url, link.anchor)
-        for link in content.links
-        if link.anchor and link.url != url and not _is_generic(link.anchor)
-    )
-    targets = {target: target_of(target) for target, _ in found}
-    return [Anchor(targets[target], text) for target, text in found]
-
-
-def _is_generic(anchor: str) -> bool:
-    """Whether an anchor says nothing of the page it leads to."""
-    return len(anchor) < 2 or (
-        len(anchor) < _LONGEST_GENERIC
-        and anchor.casefold().strip(" .:>\xbb\u203a\u2192\u2026") in _GENERIC
-    )
 
 
 def target_of(url: str) -> int:

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from larbinpy.content import Content, read
-from larbinpy.database.prepared import Gone, Prepared, prepared
+from larbinpy.database.prepared import Gone, Prepared
+from larbinpy.database.preparing import prepare
 from larbinpy.errors import what_failed
 from larbinpy.outcome import Outcome
 from larbinpy.page import timestamp
@@ -61,7 +62,7 @@ def read_page(spooled: Spooled, wanted: Wanted) -> Prepared | Gone:
         content = read(page, spooled.at)
         if content.noindex and wanted.obey_noindex:
             return gone
-        return prepared(page, gone.fetched, content, wanted.keep_bodies)
+        return prepare(page, gone.fetched, content, wanted.keep_bodies)
     except MemoryError:
         return unreadable(spooled, wanted.keep_bodies, "reading it takes too much memory")
     except Exception as error:
@@ -71,7 +72,7 @@ def read_page(spooled: Spooled, wanted: Wanted) -> Prepared | Gone:
 def unreadable(spooled: Spooled, keep_bodies: bool, trouble: str) -> Prepared:
     """A page whose content is not known."""
     content = Content(trouble=trouble)
-    return prepared(spooled.page, timestamp(spooled.at), content, keep_bodies)
+    return prepare(spooled.page, timestamp(spooled.at), content, keep_bodies)
 
 
 def frame(folder: Path, position: Position, read_page: ReadPage) -> bytes:

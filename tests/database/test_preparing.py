@@ -1,12 +1,14 @@
-"""`larbinpy.database.prepared`: pages as the writer takes them."""
+"""`larbinpy.database.preparing`: pages as the writer takes them."""
 
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.database.prepared import Anchor, Gone, Packed, Prepared, prepare, target_of
+from larbinpy.content import read
+from larbinpy.database.prepared import Anchor, Packed, Prepared, target_of
+from larbinpy.database.preparing import prepare
 from larbinpy.outcome import Outcome
-from larbinpy.page import Page
+from larbinpy.page import Page, timestamp
 from larbinpy.url import Url, fingerprint
 
 URL = "http://a.test/p"
@@ -19,9 +21,8 @@ def page(body: str, *headers: tuple[str, str]) -> Page:
 
 
 def prepared(body: str, *headers: tuple[str, str], keep_bodies: bool = False) -> Prepared:
-    found = prepare(page(body, *headers), AT, keep_bodies)
-    assert isinstance(found, Prepared)
-    return found
+    fetched = page(body, *headers)
+    return prepare(fetched, timestamp(AT), read(fetched, AT), keep_bodies)
 
 
 def test_a_page_is_prepared() -> None:
@@ -54,12 +55,6 @@ def test_anchors_say_something() -> None:
     ]
 
 
-def test_pages_may_ask_not_to_be_indexed() -> None:
-    asking = page("<p>x", ("x-robots-tag", "noindex"))
-    assert prepare(asking, AT) == Gone(URL, "2026-09-21T14:13:20Z", 200)
-    assert isinstance(prepare(asking, AT, ignore_robots=True), Prepared)
-
-
 def test_targets_are_fingerprints_as_signed_numbers() -> None:
     for url in (URL, "http://b.test/"):
         assert target_of(url) % 2**64 == fingerprint(url)
@@ -73,8 +68,7 @@ def test_bodies_are_kept_on_wish() -> None:
 
 @given(st.text(), st.text(), st.booleans())
 def test_packing_loses_nothing(title: str, text: str, keep: bool) -> None:
-    found = prepare(page(f"<title>{title}</title><a href=/c>{text}</a>{text}"), AT, keep)
-    assert isinstance(found, Prepared)
+    found = prepared(f"<title>{title}</title><a href=/c>{text}</a>{text}", keep_bodies=keep)
     assert Prepared.unpack(found.pack()) == found
 
 

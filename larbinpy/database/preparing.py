@@ -1,0 +1,104 @@
+"""Prepares pages for the writer of a database: all that costs time."""
+
+import json
+
+import zstandard
+
+from larbinpy.content import Content
+from larbinpy.database.prepared import Anchor, Packed, Prepared, signed, target_of
+from larbinpy.database.tokens import page_tokens
+from larbinpy.page import Page
+from larbinpy.url import hash64
+
+_BODY_LEVEL = 3
+#: Anchor texts that say nothing of the page they lead to, in lower case.
+_GENERIC = frozenset(
+    {"", "here", "click here", "this", "link", "this page", "permalink", "website", "more"}
+    | {"read more", "learn more", "see more", "view more", "show more", "more info", "see all"}
+    | {"more information", "view details", "view all", "show all", "continue reading", "continue"}
+    | {"home", "next", "next page", "previous", "prev", "previous page", "back", "back to top"}
+    | {"log in", "login", "sign in", "sign up", "skip to content", "skip to main content"}
+    | {"hier", "mehr", "weiter", "weiterlesen", "mehr erfahren", "zur\xfcck", "startseite"}
+    | {"ici", "lire la suite", "en savoir plus", "suivant", "pr\xe9c\xe9dent", "accueil"}
+    | {"aqu\xed", "leer m\xe1s", "m\xe1s", "siguiente", "anterior", "inicio", "qui", "altro"}
+    | {
+        "\u8fd9\u91cc",
+        "\u70b9\u51fb\u8fd9\u91cc",
+        "\u66f4\u591a",
+        "\u8be6\u60c5",
+        "\u9605\u8bfb\u5168\u6587",
+    }
+    | {
+        "\u67e5\u770b\u8be6\u60c5",
+        "\u9996\u9875",
+        "\u4e0b\u4e00\u9875",
+        "\u4e0a\u4e00\u9875",
+        "\u8fd4\u56de",
+    }
+)
+_LONGEST_GENERIC = max(map(len, _GENERIC)) + 3
+
+
+def prepare(page: Page, fetched: str, content: Content, keep_bodies: bool = False) -> Prepared:
+    """Segment and compress `content`, that of `page`; `fetched` is in ISO 8601."""
+    url = page.url.href
+    columns: dict[str, str | int | None] = {
+        "status": page.status,
+        "type": page.type,
+        "charset": content.charset,
+        "lang": content.lang,
+        "title": content.title,
+        "site_name": content.site_name,
+        "author": content.author,
+        "summary": content.summary,
+        "published": content.published,
+        "modified": content.modified,
+        "image": content.image,
+        "canonical": None if content.canonical == url else content.canonical,
+        "comments": content.comments,
+        "clicks": content.clicks,
+        "size": len(page.body),
+        "depth": page.url.depth,
+        "via": page.url.via,
+        "etag": page.header("etag"),
+        "last_modified": page.header("last-modified"),
+    }
+    more = {
+        "rest": content.rest,
+        "headings": content.headings,
+        "images": content.images,
+        "links": content.links,
+        "headers": page.headers,
+        "facts": content.facts,
+        "trouble": content.trouble,
+    }
+    return Prepared(
+        url,
+        fetched,
+        columns,
+        page_tokens(url, content.title, content.headings, content.text, content.rest, content.lang),
+        Packed.of(content.text),
+        Packed.of(json.dumps(more, ensure_ascii=False, separators=(",", ":"))),
+        anchors(url, content),
+        zstandard.compress(page.body, _BODY_LEVEL) if keep_bodies else None,
+        signed(hash64(content.text.encode())) if content.text else 0,
+    )
+
+
+def anchors(url: str, content: Content) -> list[Anchor]:
+    """The texts of the links to other pages, each once, without those that say nothing."""
+    found = dict.fromkeys(
+        (link.url, link.anchor)
+        for link in content.links
+        if link.anchor and link.url != url and not _is_generic(link.anchor)
+    )
+    targets = {target: target_of(target) for target, _ in found}
+    return [Anchor(targets[target], text) for target, text in found]
+
+
+def _is_generic(anchor: str) -> bool:
+    """Whether an anchor says nothing of the page it leads to."""
+    return len(anchor) < 2 or (
+        len(anchor) < _LONGEST_GENERIC
+        and anchor.casefold().strip(" .:>\xbb\u203a\u2192\u2026") in _GENERIC
+    )
