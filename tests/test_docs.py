@@ -60,7 +60,7 @@ def commands() -> Iterator[tuple[str, list[str]]]:
     for text in texts:
         found = re.search(r"\blarbinpy ([a-z][a-z-]*)(.*)", text.partition("#")[0])
         if found:
-            yield found[1], re.findall(r" (--?[a-z][a-z-]*)", found[2])
+            yield found[1], re.findall(r" (--?[a-z][a-z-]*)", re.sub("'[^']*'", "", found[2]))
 
 
 def programs() -> Iterator[object]:

@@ -1,0 +1,106 @@
+"""docs/search.md: the tables, the queries for the sqlite3 tool, and the query language."""
+
+import re
+import shutil
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from larbinpy.database.base import Wish
+from larbinpy.database.opening import open_finder, open_writer
+from larbinpy.search.query import parse
+from tests.support.checkout import ROOT
+from tests.support.databasepages import prepared
+
+TEXT = (ROOT / "docs" / "search.md").read_text()
+#: Tables and columns that may change without a word.
+INNER = ("anchor", "fresh", "ft")
+
+
+def section(title: str) -> str:
+    return TEXT.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Iterator[Path]:
+    path = tmp_path / "larbinpy.db"
+    with closing(open_writer(str(path))) as writer:
+        links = (("http://www.example.org/", "The first page"),)
+        writer.write(
+            [
+                prepared("http://www.example.org/", "The main text.", title="One", lang="en"),
+                prepared("http://b.test/", "Other words.", title="Two", lang="en", links=links),
+            ]
+        )
+        while writer.tend():
+            pass
+    return path
+
+
+def test_the_tables_are_those_of_the_file(base: Path) -> None:
+    told = section("The tables")
+    with closing(sqlite3.connect(base)) as opened:
+        names = [
+            name
+            for (name,) in opened.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+            if not name.startswith(("ft_", "sqlite_"))
+        ]
+        described = set(re.findall(r"`(\w+)`", told))
+        assert set(names) <= described
+        for name in set(names) - set(INNER):
+            columns = {row[1] for row in opened.execute(f"PRAGMA table_info({name})")}
+            assert columns <= described, name
+        rows = re.findall(
+            r"^\| ((?:`\w+`(?:, )?)+) \|", told.partition("column of `page`")[2], re.M
+        )
+        columns = {row[1] for row in opened.execute("PRAGMA table_info(page)")}
+        assert {name for row in rows for name in re.findall(r"\w+", row)} == columns
+
+
+def test_the_sqlite3_tool_reads_the_file(base: Path) -> None:
+    tool = shutil.which("sqlite3")
+    if tool is None:
+        pytest.skip("sqlite3 is not installed")
+    (commands,) = re.findall(
+        r"```sql\n(.*?)```", section("Reading the database with sqlite3"), re.S
+    )
+    answers = []
+    for command in filter(str.strip, commands.split(";")):
+        done = subprocess.run(
+            [tool, "-readonly", str(base)],
+            input=f"{command};",
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
+        assert done.stderr == "", command
+        answers.append(done.stdout)
+    longest, text, anchors, counts, links, changes = answers
+    assert longest.startswith("http://www.example.org/|14\n")
+    assert text == "The main text.\n"
+    assert anchors == "The first page\n"
+    assert counts == "b.test|en|1\nwww.example.org|en|1\n"
+    assert links == ""
+    assert "|new|http://b.test/" in changes
+
+
+def test_the_queries_find_what_is_said() -> None:
+    rows = re.findall(r"^\| (`.*`) \| .* \|$", section("The query language"), re.M)
+    assert len(rows) > 7
+    for row in rows:
+        for text in re.findall(r"`([^`]+)`", row):
+            if " " not in text and text in ("h", "d", "w", "m", "y"):
+                continue
+            query = parse(text, ["en"], 1_800_000_000)
+            assert not query.notes, text
+            assert not query.is_empty or query.unwanted, text
+
+
+def test_a_search_finds_the_page(base: Path) -> None:
+    with closing(open_finder(str(base))) as finder:
+        found = finder.search(parse('"main text" -other', ["en"], 0), Wish())
+    assert [hit.url for hit in found.hits] == ["http://www.example.org/"]
