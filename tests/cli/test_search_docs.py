@@ -4,7 +4,6 @@ import re
 import shutil
 import sqlite3
 import subprocess
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -26,7 +25,7 @@ def section(title: str) -> str:
 
 
 @pytest.fixture
-def base(tmp_path: Path) -> Iterator[Path]:
+def base(tmp_path: Path) -> Path:
     path = tmp_path / "larbinpy.db"
     with closing(open_writer(str(path))) as writer:
         links = (("http://www.example.org/", "The first page"),)
