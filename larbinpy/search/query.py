@@ -1,8 +1,8 @@
 """The query language: what a user typed, as values that each database compiles to its own."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from larbinpy.search.forms import Form, forms, parts
 from larbinpy.search.operators import host_of, language_of, since_of, type_of
@@ -13,6 +13,7 @@ __all__ = ["Form", "Item", "Query", "parse"]
 #: Characters and items of a query that are read.
 LONGEST = 1000
 MOST = 32
+MOST_PARTS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,12 @@ _TERM = re.compile(
     r"""|(?P<word>[^\s"“”„«»＂]+))""",
     re.IGNORECASE,
 )
-_FILTERS = {"site": host_of, "lang": language_of, "type": type_of}
+_FILTERS: dict[str, Callable[[str, float], str | None]] = {
+    "site": lambda text, now: host_of(text),
+    "lang": lambda text, now: language_of(text),
+    "type": lambda text, now: type_of(text),
+    "since": since_of,
+}
 #: Between words that are looked for separately; other punctuation within a word, as in
 #: os.path.join and C/C++, makes a phrase of it.
 _BETWEEN = re.compile(
@@ -74,14 +80,26 @@ _FOREIGN = re.compile(r"(?<!\S)(?:AND|OR|NOT|NEAR)(?!\S)")
 
 @dataclass(slots=True)
 class _Draft:
+    languages: Sequence[str]
+    now: float
     wanted: list[Item] = field(default_factory=list)
     unwanted: list[Item] = field(default_factory=list)
     filters: dict[str, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    notes: dict[str, None] = field(default_factory=dict)
+    #: What was read already: minus, operator and text.
+    seen: set[tuple[bool, str, str]] = field(default_factory=set)
+
+    def note(self, text: str) -> None:
+        self.notes[text] = None
 
     def query(self) -> Query:
-        query = Query(tuple(self.wanted), tuple(self.unwanted), notes=tuple(self.notes))
-        return replace(query, **self.filters)  # type: ignore[arg-type]
+        if self.unwanted and not self.wanted and not self.filters:
+            self.note("nothing to leave the words with a minus out of: they are searched for")
+            self.wanted, self.unwanted = self.unwanted, []
+        lists = tuple(self.wanted), tuple(self.unwanted)
+        get = self.filters.get
+        filters = get("site"), get("lang"), get("type"), get("since")
+        return Query(*lists, *filters, notes=tuple(self.notes))
 
 
 def parse(text: str, languages: Sequence[str], now: float) -> Query:
@@ -90,60 +108,67 @@ def parse(text: str, languages: Sequence[str], now: float) -> Query:
     `languages` of the database's pages, ISO 639-1, the most frequent first; `now` in seconds since
     1970, from which since:7d counts.
     """
-    draft = _Draft()
+    draft = _Draft(languages, now)
     if len(text) > LONGEST:
         text = text[:LONGEST]
-        draft.notes.append(f"only the first {LONGEST} characters were read")
-    for foreign in dict.fromkeys(_FOREIGN.findall(text)):
-        draft.notes.append(f"{foreign} is a word here; pages have all words of a query")
+        draft.note(f"only the first {LONGEST} characters were read")
+    for foreign in _FOREIGN.findall(text):
+        draft.note(f"{foreign} is a word here: pages are found that have all words")
     for term in _TERM.finditer(text):
-        if len(draft.wanted) + len(draft.unwanted) >= MOST:
-            draft.notes.append(f"only the first {MOST} words were read")
+        if len(draft.seen) >= MOST:
+            draft.note(f"only the first {MOST} words were read")
             break
-        _read(term, languages, now, draft)
+        _read(term, draft)
     return draft.query()
 
 
-def _read(term: re.Match[str], languages: Sequence[str], now: float, draft: _Draft) -> None:
+def _read(term: re.Match[str], draft: _Draft) -> None:
     minus, name = bool(term["minus"]), (term["name"] or "").lower()
-    phrase, word = term["phrase"], term["word"] or ""
-    value = phrase if phrase is not None else word
-    if name == "since" or name in _FILTERS:
-        _filter(name, value.strip(), minus, now, draft)
+    value = term["word"] or (term["phrase"] or "").strip()
+    if (minus, name, value) in draft.seen:
+        return
+    draft.seen.add((minus, name, value))
+    if name in _FILTERS:
+        _filter(name, value, minus, draft)
         return
     column = _FIELDS.get(name)
     if name and column is None:
         value = f"{name}:{value}"
     items = draft.unwanted if minus else draft.wanted
-    if phrase is not None:
-        _add(items, Item(value.strip(), forms(value, languages), column))
+    if term["phrase"] is not None:
+        _add(items, Item(value, forms(value, draft.languages), column))
         return
-    # A minus belongs to all of the word: -C/C++.
+    # A minus belongs to all of a word.
     for each in [value] if minus else _BETWEEN.split(value):
-        text = each.strip("*")
-        prefix = each.endswith("*")
-        common = not prefix and column is None and is_stop_word(text, languages)
-        found = forms(text, languages, prefix)
-        _add(items, Item(each, found, column, common, parts(text, languages)))
+        _add(items, _item(each, column, draft.languages))
+
+
+def _item(word: str, column: str | None, languages: Sequence[str]) -> Item:
+    text, prefix = word.strip("*"), word.endswith("*")
+    return Item(
+        word,
+        forms(text, languages, prefix),
+        column,
+        common=not prefix and column is None and is_stop_word(text, languages),
+        parts=parts(text, languages)[:MOST_PARTS],
+    )
 
 
 def _add(items: list[Item], item: Item) -> None:
-    if item.forms and item not in items:
+    if item.forms and item not in items and len(items) < MOST:
         items.append(item)
 
 
-def _filter(name: str, value: str, minus: bool, now: float, draft: _Draft) -> None:
-    if minus and name == "site":
-        host = host_of(value)
-        found = forms(host, ()) if host else ()
-        _add(draft.unwanted, Item(f"site:{value}", found, "url"))
+def _filter(name: str, value: str, minus: bool, draft: _Draft) -> None:
+    shown = f"{'-' * minus}{name}:{value[:40]}"
+    read = _FILTERS[name](value, draft.now)
+    if read is None:
+        draft.note(f"{shown} is not known: it was left out")
+    elif minus and name == "site":
+        _add(draft.unwanted, Item(shown, forms(read, ()), "url"))
     elif minus:
-        draft.notes.append(f"-{name}: is not known; it was left out")
+        draft.note(f"{shown}: only words and sites can be left out")
     else:
-        read = since_of(value, now) if name == "since" else _FILTERS[name](value)
-        if read is None:
-            draft.notes.append(f"{name}:{value} is not known; it was left out")
-        else:
-            if draft.filters.get(name, read) != read:
-                draft.notes.append(f"only the last {name}: counts")
-            draft.filters[name] = read
+        if draft.filters.get(name, read) != read:
+            draft.note(f"only the last {name}: counts")
+        draft.filters[name] = read

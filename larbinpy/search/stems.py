@@ -6,7 +6,7 @@ from functools import cache
 
 import Stemmer
 
-from larbinpy.search.characters import INVISIBLE
+from larbinpy.search.characters import INVISIBLE, MARKS
 
 #: Names of Snowball's algorithms by language, ISO 639-1.
 ALGORITHMS = {
@@ -79,8 +79,12 @@ _NOT_LATIN = frozenset(
 #: Characters of a word that count; the rest is cut off.
 LONGEST = 64
 #: Words that a vocabulary keeps.
-_KEPT = 100_000
+_KEPT = 50_000
+#: In French without accents the ending of "mangée" is two endings.
+_TWICE = frozenset(("fr",))
 
+#: The words of a normal text: compatible forms may be several words, "½" or "ﷺ".
+_WORDS = re.compile(rf"[^\W_](?:[^\W_]|[{MARKS}])*")
 _INVISIBLE = re.compile(f"[{INVISIBLE}]+")
 #: Letters that Unicode does not decompose, as readers who lack them write them; Russian yo;
 #: the forms of alef, yeh, teh marbuta and kaf.
@@ -136,7 +140,7 @@ class Vocabulary(dict[str, str]):
     """The tokens of words, made when they are asked for first.
 
     A key is a word in any case that may end with "++" or "#", as C++ and C# do. A value is its
-    token; "" for a word of invisible characters.
+    token; "" for a word of invisible characters; several tokens, separated by blanks, for some.
     """
 
     def __init__(self, lang: str | None) -> None:
@@ -144,6 +148,7 @@ class Vocabulary(dict[str, str]):
         name = ALGORITHMS.get(lang or "")
         self._stemmer = Stemmer.Stemmer(name, 0) if name else None
         self._latin = Stemmer.Stemmer("english", 0) if lang in _NOT_LATIN else self._stemmer
+        self._twice = lang in _TWICE
         #: Vietnamese tells words apart by them.
         self._keeps_accents = lang == "vi"
 
@@ -157,25 +162,42 @@ class Vocabulary(dict[str, str]):
 
     def _token(self, word: str) -> str:
         name = word.rstrip("+#")
-        stem = self.stem(name[:LONGEST])
-        if name == word or not stem:
-            return stem
-        # No page has these characters, which normalising turns into + and #.
-        return f"{stem} {normal(name[:LONGEST])}{'＋＋' if word[-1] == '+' else '＃'}"
+        whole = normal(name[:LONGEST])
+        parts = [whole] if name.isascii() else _WORDS.findall(whole)
+        stems = [self.stem(part) for part in parts]
+        if name != word and parts:
+            # No page has these characters, which normalising turns into + and #.
+            stems.append(parts[-1] + ("＋＋" if word[-1] == "+" else "＃"))
+        return " ".join(stems)
 
     def folded(self, word: str) -> str:
-        """`word` without a stemmer."""
-        word = normal(word)
+        """A normal word, without a stemmer."""
         return (word if self._keeps_accents else plain(word))[:LONGEST]
 
     def stem(self, word: str) -> str:
-        """The token of `word`."""
+        """The token of a normal word.
+
+        Accents go first, so that those who leave them out find all words, at the cost of a few
+        stems: in French, Spanish and Portuguese 0.88 to 0.92 of the pairs that Snowball brings
+        together stay together, in Polish 0.74 (on its own vocabularies).
+        """
         word = self.folded(word)
         stemmer = self._latin if word.isascii() else self._stemmer
-        return stemmer.stemWord(word) if stemmer else word
+        if not stemmer:
+            return word
+        stem: str = stemmer.stemWord(word)
+        return stemmer.stemWord(stem) if self._twice else stem
+
+
+#: Languages that have a way of their own.
+_KNOWN = ALGORITHMS.keys() | _NOT_LATIN | {"vi"}
+
+
+def vocabulary(lang: str | None) -> Vocabulary:
+    """The vocabulary of a language, ISO 639-1; of a text whose language is not known: no stems."""
+    return _vocabulary(lang if lang in _KNOWN else None)
 
 
 @cache
-def vocabulary(lang: str | None) -> Vocabulary:
-    """The vocabulary of a language, ISO 639-1, or of a text whose language is not known."""
+def _vocabulary(lang: str | None) -> Vocabulary:
     return Vocabulary(lang)

@@ -91,7 +91,7 @@ class Finder:
             hit = Hit(url, title or url, score, *others)
             # A text that cannot be read in time is shown by its summary.
             whole = unpacked(text, size) if self._clock() < until else ""
-            hit.snippet, hit.marks = snippet(whole or summary or "", query)
+            hit.snippet, hit.marks = snippet(whole or summary or "", query, hit.lang)
             hits.append(hit)
         return hits
 
