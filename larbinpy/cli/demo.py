@@ -2,7 +2,7 @@
 
 import signal
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -10,17 +10,27 @@ from typing import Any
 import click
 
 from larbinpy.cli.common import plain_errors, progress_option
+from larbinpy.cli.database import database_errors
+from larbinpy.cli.search import answer
 from larbinpy.config import ConfigError, load
 from larbinpy.crawl.crawl import Crawl
+from larbinpy.database.base import Wish
+from larbinpy.database.opening import open_finder
 from larbinpy.demo import FIRST_LINE, serve
+from larbinpy.loop.clock import wall
+from larbinpy.search.query import parse
 from larbinpy.storage.state import Start
+
+#: The embedded web has random words in English, and a few sentences in other scripts.
+_QUERIES = ("spider web", "蜘蛛")
+_HITS = 2
 
 
 @click.command()
 @click.option("-o", "directory", metavar="DIR", help="Keep the mirror and the log in DIR.")
 @progress_option
 def demo(directory: str | None, progress: str) -> None:
-    """Crawl and mirror an embedded web on loopback; needs no network."""
+    """Crawl, mirror and search an embedded web on loopback; needs no network."""
     with plain_errors(), ExitStack() as closing:
         if directory:
             _check_own(Path(directory))
@@ -30,16 +40,31 @@ def demo(directory: str | None, progress: str) -> None:
         web = closing.enter_context(serve())
         folder.mkdir(parents=True, exist_ok=True)
         conf = folder / "larbin.conf"
-        conf.write_text(web.conf(folder / "mirror", folder / "state"))
+        conf.write_text(web.conf(folder / "mirror", folder / "state", modes="mirror,database"))
         click.echo(f"larbinpy crawl -c {conf}")
-        crawl = Crawl(load(str(conf), {}, ()), start=Start.SCRATCH, progress=progress)
+        config = load(str(conf), {}, ())
+        crawl = Crawl(config, start=Start.SCRATCH, progress=progress)
         code = crawl.run()
         _print_report(crawl.report)
+        if code == 0:
+            _search(config.content_database, f"-c {conf}")
         if directory:
             click.echo(f"mirror: {folder / 'mirror'}\nlog:    {folder / 'state' / 'crawl.jsonl'}")
+            click.echo(f"search: larbinpy search -c {conf} WORDS")
         else:
-            click.echo("Its files are removed; larbinpy demo -o DIR keeps the mirror and the log.")
+            click.echo(
+                "Its files are removed; larbinpy demo -o DIR keeps mirror, log and database."
+            )
         sys.exit(code)
+
+
+def _search(database: str, option: str) -> None:
+    """Show that the pages can be found now."""
+    with database_errors(), closing(open_finder(database)) as finder:
+        for words in _QUERIES:
+            click.echo(f"\nlarbinpy search {option} -n {_HITS} {words}")
+            answer(finder, parse(words, finder.languages(), wall()), Wish(n=_HITS))
+        click.echo()
 
 
 def _check_own(folder: Path) -> None:

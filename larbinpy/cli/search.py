@@ -8,9 +8,9 @@ import click
 
 from larbinpy.cli.database import asked, database_options, exit_nothing, filtered
 from larbinpy.console.text import counted, json_line, printable
-from larbinpy.database.base import Found, Hit, Wish
+from larbinpy.database.base import Finder, Found, Hit, Wish
 from larbinpy.loop.clock import wall
-from larbinpy.search.query import parse
+from larbinpy.search.query import Query, parse
 
 #: Put before an argument that click must not take for options; no argument can hold it.
 _WORD = "\0"
@@ -86,19 +86,24 @@ def search(
         now = wall()
         query = parse(" ".join(words), finder.languages(), now)
         query = filtered(query, now, site=site, lang=lang, type=type_, since=since)
-        found = finder.search(query, Wish(n=most, page=page, sort=sort))
-        if as_json:
-            for hit in found.hits:
-                sys.stdout.write(json_line(hit.fields()).decode())
-        else:
-            first = (page - 1) * most + 1
-            for line in _lines(found, first, _Style.of_terminal()):
-                sys.stdout.write(f"{line}\n")
-        notes = dict.fromkeys((*query.notes, *found.notes))
-        for line in (*notes, *_remarks(found, page)):
-            click.echo(printable(line), err=True)
-        if not found.hits:
+        if not answer(finder, query, Wish(n=most, page=page, sort=sort), as_json=as_json):
             exit_nothing()
+
+
+def answer(finder: Finder, query: Query, wish: Wish, *, as_json: bool = False) -> bool:
+    """Print what is found; whether there is something."""
+    found = finder.search(query, wish)
+    if as_json:
+        for hit in found.hits:
+            sys.stdout.write(json_line(hit.fields()).decode())
+    else:
+        first = (wish.page - 1) * wish.n + 1
+        for line in _lines(found, first, _Style.of_terminal()):
+            sys.stdout.write(f"{line}\n")
+    notes = dict.fromkeys((*query.notes, *found.notes))
+    for line in (*notes, *_remarks(found, wish.page)):
+        click.echo(printable(line), err=True)
+    return bool(found.hits)
 
 
 class _Style:

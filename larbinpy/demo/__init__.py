@@ -169,11 +169,13 @@ def demo_conf(
     retry_wait: float = 1.0,
     depth: int = 20,
     any_type: bool = False,
+    modes: str = "mirror",
     extra: str = "",
 ) -> str:
-    """The text of a larbin.conf that crawls and mirrors the demo web.
+    """The text of a larbin.conf that crawls the demo web.
 
-    `out` and `state` are outputDir and stateDir; times are in seconds; `extra` is appended.
+    `out` and `state` are outputDir and stateDir, `modes` is outputMode; times are in seconds;
+    `extra` is appended.
     """
     starts = "\n".join(f"startUrl {seed}" for seed in seeds)
     types = "\nanyType" if any_type else ""
@@ -199,7 +201,7 @@ retryWait {retry_wait:g}
 timeoutPage 20
 dnsTimeout 0.5
 
-outputMode mirror
+outputMode {modes}
 outputDir {quote(str(out))}
 stateDir {quote(str(state))}
 {extra}"""
