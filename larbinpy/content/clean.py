@@ -17,6 +17,7 @@ def line(text: str, longest: int) -> str:
 
 def lines(text: str, longest: int) -> str:
     """The lines of `text` that are not empty, at most `longest` characters in all."""
+    text = text[: 8 * longest]
     if not text.isprintable():
         text = _CONTROL.sub("", text)
     found = (" ".join(each.split()) for each in text.splitlines())

@@ -48,6 +48,7 @@ _READ = frozenset(
 #: Characters; honest texts are shorter.
 _LONGEST_SUMMARY = 1000
 _LONGEST_URL = 8000
+_MOST_SCRIPTS = 100
 
 
 class Declared:
@@ -70,7 +71,8 @@ class Declared:
 
     def script(self, text: str) -> None:
         """Take a script of JSON-LD."""
-        self._scripts.append(text)
+        if len(self._scripts) < _MOST_SCRIPTS:
+            self._scripts.append(text)
 
     @property
     def objects(self) -> list[Any]:

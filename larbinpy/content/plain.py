@@ -1,6 +1,7 @@
 """Reads plain text and Markdown."""
 
 import re
+from itertools import islice
 
 from larbinpy.content.clean import line, lines
 from larbinpy.content.content import LONGEST_TEXT, LONGEST_TITLE, MOST_HEADINGS, Content
@@ -32,8 +33,8 @@ def read_plain(page: Page) -> Content:
     if len(text) > LONGEST_TEXT:
         out.trouble = f"text cut at {LONGEST_TEXT} characters"
     if page.type in MARKDOWN:
-        found = _HEADING.findall(text[:LONGEST_TEXT])[:MOST_HEADINGS]
-        headings = (line(each, LONGEST_TITLE).strip(_AROUND) for each in found)
+        found = islice(_HEADING.finditer(text[:LONGEST_TEXT]), MOST_HEADINGS)
+        headings = (line(each[1], LONGEST_TITLE).strip(_AROUND) for each in found)
         out.headings = list(dict.fromkeys(filter(None, headings)))
     out.lang = language(out.text, (page.header("content-language"),))
     return out
