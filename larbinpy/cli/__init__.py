@@ -17,6 +17,7 @@ _COMMANDS = (
     "changes",
     "index",
     "export",
+    "serve",
     "report",
     "log",
     "explain",

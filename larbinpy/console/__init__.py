@@ -8,6 +8,8 @@ ports/          the servers, within the crawl
   commands      the commands of the console and of POST /control
   watching      the decided URLs, for `watch`
   http          the status server
+  reply         a reply of it, and the security policies
+  finder_process    its searches, answered by a child process
   posting       POST /control, for clients with the token
   token         the token
 status/         the status pages and metrics: functions of the snapshot
@@ -15,7 +17,13 @@ status/         the status pages and metrics: functions of the snapshot
   overview, outcomes, links, queues, system    the sections
   health        the findings: warnings about the crawl
   format, charts, markup, style, script    how values, plots and pages look
+  frame         head and navigation of all pages
   metrics       the text of /metrics
+search/         the search pages: functions of what a finder answers
+  asked         query strings of addresses
+  form, results, stored    the pages
+  replies       the reply to a request
+  process       the child process that makes the replies
 terminal/       output and clients for terminals
   progress      the bar or lines of a crawl
   fetch_info    a line for each decided URL
@@ -24,5 +32,6 @@ terminal/       output and clients for terminals
   log_tail      follows the crawl log
   resolve_input, resolve_output    the names and results of `larbinpy resolve`
 
-Nothing here reaches into the crawl: it shows a snapshot dict and calls commands.
+Nothing here reaches into the crawl: it shows a snapshot dict and calls commands. The child of
+`search/` alone opens the content database.
 """

@@ -8,6 +8,7 @@ or does not answer in time, its search gets a message, and the next search start
 import json
 import socket
 import subprocess
+import sys
 from collections import deque
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
@@ -75,6 +76,12 @@ class Question:
         else:
             page = message_page(self._frame, asked_values.read(self._query), message)
             self.reply = HttpReply(status, page, HTML, _RETRY, SEARCH_POLICY)
+
+
+def command_for(database: str) -> tuple[str, ...]:
+    """The command of the child that searches `database`."""
+    # Without -P it would import from the working directory, where a crawl may put its files.
+    return (sys.executable, "-P", "-m", "larbinpy.console.search.process", database)
 
 
 class FinderProcess:

@@ -90,7 +90,7 @@ class Site:
         self._pages: dict[tuple[str, str | None], str] = {}
         self._frame = Frame()
         self._fresh_until = -inf
-        self._names = {"127.0.0.1", "localhost", "[::1]", _bracketed(host)}
+        self._names = {"127.0.0.1", "localhost", "[::1]", bracketed(host)}
 
     def post(self, request: h11.Request, local: str) -> Post | None:
         """The `Post` for the body of `request`; None if the request is not for /control."""
@@ -127,7 +127,7 @@ class Site:
             name = host.lower()
         elif not port.isdecimal():
             return False
-        return name in self._names or name == _bracketed(local)
+        return name in self._names or name == bracketed(local)
 
     def _search(
         self, path: str, query: str, host: str, is_foreign: bool
@@ -227,7 +227,8 @@ def _opensearch(host: str, name: str) -> str:
 """
 
 
-def _bracketed(host: str) -> str:
+def bracketed(host: str) -> str:
+    """A host as it stands in a URL, in lower case."""
     host = host.lower()
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from larbinpy.console.search.asked import Asked
-from larbinpy.console.search.form import Frame, page
+from larbinpy.console.search.form import Frame, form, page
 from larbinpy.console.search.results import is_web, link
 from larbinpy.console.status.format import figure, section
 from larbinpy.console.status.markup import Child, Html, el, join, prose, table
@@ -47,6 +47,7 @@ def stored_page(frame: Frame, asked: Asked, stored: Stored, history: Sequence[Ch
     url = str(columns.get("url") or asked.url)
     title = str(columns.get("title") or "").strip() or url
     content = [
+        form(asked),
         _head(asked, url, title, columns),
         section("Text", *_text(stored.text)),
         _rest(stored.more.get("rest")),
@@ -59,7 +60,9 @@ def stored_page(frame: Frame, asked: Asked, stored: Stored, history: Sequence[Ch
 
 
 def _head(asked: Asked, url: str, title: str, columns: Mapping[str, Any]) -> Html:
-    back = el("p", el("a", "Back to the results", href=prose(asked.address()))) if asked.q else None
+    back = None
+    if asked.q:
+        back = el("p", el("a", "Back to the results", href=prose(asked.address())), class_="back")
     gone = columns.get("gone")
     notice = el(
         "p", prose(f"This page is gone since {gone}; this is the last copy."), class_="warning"

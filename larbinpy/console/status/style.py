@@ -184,6 +184,10 @@ padding:.8rem 1.1rem;margin:0 0 .7rem}
 .hits p.none{font-size:.8rem;margin-top:.4rem}
 .url{font-size:.85rem}
 p.url{margin:.1rem 0 0}
+h2+p.url{margin-top:-.6rem}
+.url+*{margin-top:.9rem}
+.hits .url+p{margin-top:.3rem}
+.back{margin:0 0 .8rem;font-size:.9rem}
 .url a{color:var(--green);text-decoration:none}
 .url a:hover{text-decoration:underline}
 mark{background:none;color:inherit;font-weight:700;box-shadow:inset 0 -.45em var(--mark)}

@@ -1,0 +1,69 @@
+"""``larbinpy serve``."""
+
+import os
+import signal
+from contextlib import closing, suppress
+
+import click
+
+from larbinpy.cli.common import plain_errors
+from larbinpy.cli.database import asked, database_of, database_options
+from larbinpy.console.ports.finder_process import FinderProcess, command_for
+from larbinpy.console.ports.http import StatusServer, bracketed
+from larbinpy.errors import UserError
+from larbinpy.loop.clock import clock
+from larbinpy.loop.poller import Poller
+
+#: As the status page in larbin.conf: a browser that has it as a search engine goes on.
+_PORT = 8081
+#: Seconds; without a request nothing is to be done.
+_LONGEST_WAIT = 60.0
+
+
+@click.command()
+@database_options
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen at; all who reach it can search.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=_PORT,
+    show_default=True,
+    help="Port to listen at; 0 is any.",
+)
+def serve(database: str | None, config_file: str | None, host: str, port: int) -> None:
+    """Show the Search page of a database without a crawl, until Ctrl-C.
+
+    The status page of a crawl has the same page (httpPort, outputMode database).
+    """
+    with asked(database, config_file):
+        where = database_of(database, config_file)  # and it can be read
+    with (
+        plain_errors(),
+        closing(Poller()) as poller,
+        closing(_server(poller, where, host, port)) as server,
+        suppress(KeyboardInterrupt),
+    ):
+        # Like Ctrl-C; services are ended so.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        click.echo(f"Search at http://{bracketed(host)}:{server.port}/ (Ctrl-C ends)")
+        while True:
+            server.step(clock())
+            deadline = server.deadline
+            poller.wait(_LONGEST_WAIT if deadline is None else deadline - clock())
+
+
+def _server(poller: Poller, where: str, host: str, port: int) -> StatusServer:
+    name = where.rstrip("/").rpartition("/")[2]
+    finder = FinderProcess(poller, command_for(where))
+    try:
+        return StatusServer(
+            poller, lambda: {"name": name}, host, port, finder=finder, with_crawl=False
+        )
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else error
+        raise UserError(f"--host {host} --port {port}: {reason}; choose another one") from None
