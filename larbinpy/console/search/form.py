@@ -51,7 +51,7 @@ def form(asked: Asked) -> Html:
     field = el(
         "input", type="search", name="q", value=prose(asked.q), aria_label="Search for", dir="auto",
         maxlength=LONGEST_QUERY, autocomplete="off", autocapitalize="none", spellcheck="false",
-        autofocus=None if asked.q else "",
+        autofocus=None if asked.q or asked.url else "",
     )  # fmt: skip
     sort = el("input", type="hidden", name="sort", value=asked.sort)
     return el(
