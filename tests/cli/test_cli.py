@@ -29,6 +29,7 @@ COMMANDS = {
     "changes",
     "index",
     "export",
+    "serve",
     "frontier",
     "report",
     "log",
