@@ -168,7 +168,10 @@ class Feeder(Protocol):
         """Look after the process, about once a second; return lines to print."""
 
     def finish(self) -> bool:
-        """Nothing more comes: return whether all is done. Called until it is."""
+        """Nothing more comes: return whether all is done. Called until it is.
+
+        An `OSError` ends the crawl: the process does not work.
+        """
 
 
 class NoFeeder:

@@ -61,6 +61,11 @@ class Child:
         return f"<Child {self.down or 'runs'}>"
 
     @property
+    def pid(self) -> int | None:
+        """The number of the process; None if there is none."""
+        return None if self._process is None else self._process.pid
+
+    @property
     def pages(self) -> int:
         """Pages written in this run of the crawl."""
         return self._pages + self.report.pages
@@ -83,20 +88,21 @@ class Child:
     def open(self) -> None:
         """Start it, and wait until it knows the database. Raises UserError if that is of no use."""
         self._start()
-        poller, told = Poller(), []
-        assert self._process is not None and self._process.stdout is not None
-        try:
-            # Its messages are taken where they are always taken, from another poller.
-            poller.register(self._process.stdout.fileno(), READ, lambda fd, _: told.append(fd))
-            poller.wait(_START)
-            if told:
-                self._readable(told[0])
-        finally:
-            poller.close()
+        if self._process is not None:
+            self._await_message(self._process)
         if self._error and self._process is not None:
             self._close(_END)
         if self._error or self.down:
             raise UserError(self._error or self.down)
+
+    def _await_message(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdout is not None
+        poller = Poller()
+        try:
+            poller.register(process.stdout.fileno(), READ, lambda fd, _: self._readable(fd))
+            poller.wait(_START)
+        finally:
+            poller.close()
 
     def cover(self, covered: Covered) -> None:
         """A checkpoint that covers so much of the spool is on the disk."""

@@ -5,6 +5,7 @@ the database. Other failures leave there what it has.
 """
 
 from collections.abc import Callable, Iterable
+from errno import EIO
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -103,7 +104,9 @@ class DatabaseOutput(SavedPart):
     def finish(self) -> bool:
         if self._covered == self._spool.records:
             self._child.finish()
-        return self._child.report.done or self._child.hopeless
+        if self._child.hopeless:
+            raise OSError(EIO, self.awaits)
+        return self._child.report.done
 
     def stats(self) -> dict[str, object]:
         report, waiting = self._child.report, self._waiting

@@ -1,0 +1,157 @@
+"""The indexer's process seen from the crawl: start, messages, kills and restarts, end."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from larbinpy.database.indexer.messages import Covered, Report
+from larbinpy.errors import UserError
+from larbinpy.loop.poller import Poller
+from larbinpy.output.database.child import Child
+from larbinpy.storage.spool import Position
+
+PATIENCE = 30.0
+COVERED = Covered("5p001", Position(2, 30), 7)
+
+
+class Nursery:
+    """Makes a child of each kind of `fakeindexer`, in the loop of the test."""
+
+    def __init__(self, folder: Path) -> None:
+        self.poller = Poller()
+        self.now = 100.0
+        self.reports: list[Report] = []
+        self._log = folder / "log"
+        self._made: list[Child] = []
+
+    def child(self, kind: str = "good") -> Child:
+        command = [sys.executable, "-m", "tests.support.fakeindexer", kind, str(self._log)]
+        child = Child(command, self.poller, lambda: self.now, self.reports.append)
+        self._made.append(child)
+        return child
+
+    def until(self, condition: Callable[[], Any]) -> None:
+        while not condition():
+            assert self.poller.wait(PATIENCE), "nothing happens"
+
+    @property
+    def heard(self) -> list[str]:
+        """The messages that children got."""
+        return self._log.read_text().splitlines()
+
+    def close(self) -> None:
+        for child in self._made:
+            child.close()
+        self.poller.close()
+
+
+@pytest.fixture
+def nursery(tmp_path: Path) -> Iterator[Nursery]:
+    made = Nursery(tmp_path)
+    yield made
+    made.close()
+
+
+def killed(child: Child) -> None:
+    assert child.pid is not None
+    os.kill(child.pid, signal.SIGKILL)
+
+
+def test_what_a_checkpoint_covers_is_taken(nursery: Nursery) -> None:
+    child = nursery.child()
+    child.open()
+    assert child.trouble == ""
+    child.cover(COVERED)
+    nursery.until(lambda: child.report.taken == 7)
+    assert nursery.reports[-1] == Report(taken=7, pages=7, kept=2)
+    assert nursery.heard == ['{"spool": "5p001", "until": [2, 30], "records": 7}']
+
+
+def test_the_end(nursery: Nursery) -> None:
+    child = nursery.child()
+    child.open()
+    child.cover(COVERED)
+    child.finish()
+    child.finish()
+    nursery.until(lambda: child.report.done)
+    nursery.until(lambda: child.pid is None)
+    child.second(nursery.now + 100)
+    assert (child.pid, child.trouble) == (None, "")
+    assert nursery.heard[1:] == ['{"finish": true}']
+
+
+def test_it_hears_of_the_end_of_the_crawl(nursery: Nursery) -> None:
+    child = nursery.child()
+    child.open()
+    child.close()
+    assert nursery.heard == ["end"]
+    child.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [("foreign", "x.db: not a database"), ("broken", "the indexer ended with status 3")],
+)
+def test_one_that_is_of_no_use_from_the_start(nursery: Nursery, kind: str, why: str) -> None:
+    with pytest.raises(UserError, match=why):
+        nursery.child(kind).open()
+
+
+def test_a_command_that_does_not_exist(nursery: Nursery) -> None:
+    child = Child(["/no/such/program"], nursery.poller, lambda: 1.0, nursery.reports.append)
+    with pytest.raises(UserError, match="cannot be started: No such file"):
+        child.open()
+
+
+def test_a_database_that_is_down_at_the_start_does_not_stop_the_crawl(nursery: Nursery) -> None:
+    child = nursery.child("down")
+    child.open()
+    assert child.trouble == "server down"
+
+
+def test_a_killed_one_is_started_again_and_goes_on(nursery: Nursery) -> None:
+    child = nursery.child()
+    child.open()
+    child.cover(COVERED)
+    nursery.until(lambda: child.report.taken == 7)
+    killed(child)
+    nursery.until(lambda: child.down)
+    assert child.down == "the indexer was killed by signal 9; it is started again in 1 s"
+    assert child.report.taken == 7
+    child.second(nursery.now + 0.9)
+    assert child.pid is None
+    child.second(nursery.now + 1.0)
+    assert child.pid is not None and not child.trouble
+    nursery.until(lambda: child.report.pages == 7)
+    # The position of the database is its own business: it hears the same message.
+    assert len(nursery.heard) == 2 and len(set(nursery.heard)) == 1
+    assert child.pages == 14
+
+
+def test_one_that_is_killed_at_the_end_ends_all_the_same(nursery: Nursery) -> None:
+    child = nursery.child()
+    child.open()
+    killed(child)
+    nursery.until(lambda: child.down)
+    child.cover(COVERED)
+    child.finish()
+    child.second(nursery.now + 1)
+    nursery.until(lambda: child.report.done)
+
+
+def test_waits_grow_and_at_last_there_is_no_hope(nursery: Nursery) -> None:
+    child = nursery.child("lame")
+    child.open()
+    for wait in (1, 2, 4, 8, 16):
+        assert not child.hopeless
+        child.cover(COVERED)
+        nursery.until(lambda: child.down)
+        assert f"again in {wait} s" in child.down
+        nursery.now += wait
+        child.second(nursery.now)
+    assert child.hopeless

@@ -1,0 +1,48 @@
+"""An indexer that does as its first argument says; its messages are those of the real one."""
+
+import json
+import sys
+
+from larbinpy.database.indexer.messages import Report, encoded
+
+
+def say(line: bytes) -> None:
+    sys.stdout.buffer.write(line)
+    sys.stdout.buffer.flush()
+
+
+def note(line: str) -> None:
+    with open(sys.argv[2], "a") as log:
+        log.write(line)
+
+
+def main() -> int:
+    """Take all that is covered at once.
+
+    "foreign" cannot use its database, "broken" ends without a word, "lame" ends at the first
+    message, "down" reports trouble.
+    """
+    kind = sys.argv[1]
+    if kind == "foreign":
+        say(encoded({"error": "x.db: not a database of larbinpy"}))
+        return 1
+    if kind == "broken":
+        return 3
+    say(Report(trouble="server down" if kind == "down" else "").line())
+    taken = 0
+    for line in sys.stdin:
+        note(line)
+        if kind == "lame":
+            return 1
+        message = json.loads(line)
+        if "finish" in message:
+            say(Report(taken=taken, pages=taken, done=True).line())
+            return 0
+        taken = message["records"]
+        say(Report(taken=taken, pages=taken, kept=message["until"][0]).line())
+    note("end\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
