@@ -1,9 +1,13 @@
 """Opens the database that the keyword `database` names: a file, or mysql://[user@]host/name."""
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 from larbinpy.database.base import DatabaseError, Finder, Writer
+
+#: Called with what is done now, how much of it is done, and how much there is.
+Progress = Callable[[str, int, int], None]
 
 _SERVERS = ("mysql://", "mariadb://")
 
@@ -21,6 +25,25 @@ def open_finder(where: str) -> Finder:
     """Open the database `where` to read. Raises `DatabaseError`, also if there is none."""
     finder: Finder = _kind(where, "finder").Finder(where)
     return finder
+
+
+def rebuild(where: str, progress: Progress) -> int:
+    """Index all pages of a database again, from what is stored; return their number.
+
+    Searches go on meanwhile, and if it is killed the old index stays. Raises `DatabaseError`,
+    `Unavailable` while a crawl fills the database; so do the next two.
+    """
+    return int(_kind(where, "maintenance").rebuild(where, progress))
+
+
+def verify(where: str, progress: Progress) -> list[str]:
+    """Check a database: tables, index, and that each page is found; return lines of trouble."""
+    return list(_kind(where, "maintenance").verify(where, progress))
+
+
+def optimize(where: str, progress: Progress) -> None:
+    """Make a database smaller and searches faster."""
+    _kind(where, "maintenance").optimize(where, progress)
 
 
 def is_server(where: str) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 from isal import isal_zlib
+from isal.igzip_lib import IsalError
 
 from larbinpy.url import hash64
 
@@ -35,8 +36,13 @@ class Packed(NamedTuple):
         return cls(data, len(plain))
 
     def text(self) -> str:
-        """The text again."""
-        return isal_zlib.decompress(self.data, bufsize=self.size).decode() if self.data else ""
+        """The text again. Raises ValueError if the data are damaged."""
+        if not self.data:
+            return ""
+        try:
+            return isal_zlib.decompress(self.data, bufsize=self.size).decode()
+        except IsalError as error:  # type: ignore[misc]  # a class, whatever its stub says
+            raise ValueError(str(error)) from error
 
 
 class Anchor(NamedTuple):

@@ -7,6 +7,7 @@ from larbinpy.config.registered_domain import registered_domain
 from larbinpy.database.prepared import Gone, Prepared, target_of
 from larbinpy.database.sqlite.anchors import MOST, Anchors
 from larbinpy.database.sqlite.fulltext import Index, fingerprint, joined, stored_tokens
+from larbinpy.database.sqlite.schema import FIELDS
 from larbinpy.database.tokens import anchor_tokens
 from larbinpy.url import host_of
 
@@ -246,7 +247,7 @@ class Batch:
                 self._put_stored(row.id)
 
     def _put_stored(self, page: int) -> None:
-        tokens = stored_tokens(self._base, page)
+        tokens = stored_tokens(self._base, page) or ("",) * len(FIELDS)
         self._base.execute("UPDATE page SET indexed = ? WHERE id = ?", (fingerprint(tokens), page))
         self._index.put(page, tokens)
 

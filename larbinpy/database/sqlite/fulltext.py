@@ -25,8 +25,8 @@ def fingerprint(tokens: Tokens) -> int:
     return signed(hash64("\0".join(tokens).encode()))
 
 
-def stored_tokens(base: sqlite3.Connection, page: int) -> Tokens:
-    """Make the tokens of a page again, from what is stored.
+def stored_tokens(base: sqlite3.Connection, page: int) -> Tokens | None:
+    """Make the tokens of a page again, from what is stored; None if that is damaged.
 
     They differ from those in the index if another version of the segmenter made these.
     """
@@ -36,14 +36,18 @@ def stored_tokens(base: sqlite3.Connection, page: int) -> Tokens:
         (page,),
     ).fetchone()
     if row is None:
-        return ("",) * len(FIELDS)
+        return None
     url, title, lang, anchors, text, text_size, more, more_size = row
-    facts = json.loads(Packed(more, more_size).text() or "{}")
+    try:
+        whole = Packed(text, text_size).text()
+        facts = json.loads(Packed(more, more_size).text() or "{}")
+    except ValueError:
+        return None
     tokens = page_tokens(
         url,
         title or "",
         facts.get("headings", ()),
-        Packed(text, text_size).text(),
+        whole,
         facts.get("rest", ""),
         lang,
     )
@@ -79,7 +83,7 @@ class Index:
         if self._put.pop(page, None) is not None:
             return True
         tokens = stored_tokens(self._base, page)
-        if fingerprint(tokens) != indexed:
+        if tokens is None or fingerprint(tokens) != indexed:
             return False
         self._dropped[page] = tokens
         return True

@@ -14,15 +14,15 @@ from larbinpy.database.sqlite.schema import connect, sqlite_errors
 
 #: kB of the file that are kept in memory.
 _CACHE = 32 << 10
-#: Blocks of the log (4 kB each) after which they are moved into the file: most blocks that change
-#: again and again are moved once.
-_CHECKPOINT = 4096
-#: Bytes of the log above which the writer waits for the readers, so that the log begins anew.
-_LONG_LOG = 256 << 20
+#: Blocks of the log after which they are moved into the file: 16 MB. Blocks that change again and
+#: again are moved once.
+_CHECKPOINT = 8192
+#: Bytes of the log's file that are kept after it was moved. While readers read it grows.
+_LONG_LOG = 64 << 20
 #: Names of hosts whose numbers are remembered.
 _HOSTS = 100_000
-#: Targets that `tend` looks at in one piece, and pages that it indexes again.
-_LOOKS, _TENDED = 500, 50
+#: Targets that `tend` looks at in one piece, and pages that it indexes again: 50 ms.
+_LOOKS, _TENDED = 250, 12
 
 
 class Writer:
@@ -100,14 +100,7 @@ class Writer:
             base = connect(self._path, write=True)
             try:
                 with sqlite_errors(self._path):
-                    for setting in (
-                        f"cache_size=-{_CACHE}",
-                        "synchronous=NORMAL",
-                        f"wal_autocheckpoint={_CHECKPOINT}",
-                        f"journal_size_limit={_LONG_LOG}",
-                        "secure_delete=OFF",
-                    ):
-                        base.execute(f"PRAGMA {setting}")
+                    prepare_to_write(base)
                     self._anchors = Anchors(base)
             except BaseException:
                 base.close()
@@ -146,3 +139,16 @@ class Writer:
                 base.execute("ROLLBACK")
             self._disconnect()
             raise
+
+
+def prepare_to_write(base: sqlite3.Connection) -> None:
+    """Set how a connection writes: what it keeps in memory, and when it syncs."""
+    for setting in (
+        f"cache_size=-{_CACHE}",
+        "synchronous=NORMAL",
+        f"wal_autocheckpoint={_CHECKPOINT}",
+        f"journal_size_limit={_LONG_LOG}",
+        # Debian's SQLite overwrites what is deleted: blocks that leave the index, above all.
+        "secure_delete=OFF",
+    ):
+        base.execute(f"PRAGMA {setting}")
