@@ -9,7 +9,7 @@ import pytest
 from larbinpy.database.base import DatabaseError, Unavailable
 from larbinpy.database.opening import open_writer, optimize, rebuild, verify
 from larbinpy.database.prepared import Gone
-from larbinpy.database.sqlite import maintenance
+from larbinpy.database.sqlite.maintenance import PIECE
 from larbinpy.database.sqlite.schema import connect
 from tests.support.databasepages import prepared
 
@@ -129,14 +129,14 @@ def test_verify_sees_lost_contents(path: Path, base: sqlite3.Connection) -> None
     assert verify(str(path), quiet) == []
 
 
-def test_a_rebuild_that_is_stopped_leaves_the_old_index(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(maintenance, "_PIECE", 10)
+def test_a_rebuild_that_is_stopped_leaves_the_old_index(path: Path) -> None:
+    writer = open_writer(str(path))
+    writer.write([prepared(f"http://b.example/{n}", f"b{n}", title=f"{n}") for n in range(PIECE)])
+    writer.close()
 
     def stop(what: str, done: int, total: int) -> None:
         assert found(path, "number7") == [8]  # searches go on
-        if done == 30:
+        if done == PIECE:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

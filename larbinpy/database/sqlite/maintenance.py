@@ -21,7 +21,7 @@ from larbinpy.search.segment import VERSION
 Progress = Callable[[str, int, int], None]
 
 #: Pages that are indexed, or checked, in one piece.
-_PIECE = 500
+PIECE = 500
 #: Lines of one kind of trouble that are told one by one.
 _MOST_LINES = 20
 #: Blocks of the index that are merged in one transaction.
@@ -147,7 +147,7 @@ def _pieces(base: sqlite3.Connection, pages: str) -> Iterator[list[int]]:
     last = -1
     while True:
         rows = base.execute(
-            f"SELECT id {pages} AND id > ? ORDER BY id LIMIT {_PIECE}",
+            f"SELECT id {pages} AND id > ? ORDER BY id LIMIT {PIECE}",
             (last,),
         ).fetchall()
         if not rows:
