@@ -8,6 +8,7 @@ scored, and those with the words in titles and links. If no page has all words, 
 them are ranked.
 """
 
+import typing
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from larbinpy.database.matching import All, Any, Condition, essential, named, ti
 from larbinpy.search.query import Item, Query
 
 #: Matches that are scored at most: scoring takes 1 us each, counting 0.03 us.
-CANDIDATES = 20_000
+CANDIDATES = 10_000
 #: Hits that can be paged through.
 DEPTH = 1000
 #: Of longer queries the pages with most words are found by the sum of scores alone.
@@ -29,36 +30,49 @@ _MOST_ITEMS = 5
 _LANGUAGES = 5
 
 #: Shares of the time limit at which the steps end.
-_COUNTED, _TITLES, _RANKED = 0.3, 0.55, 0.8
+_COUNTED, _TITLES, _RANKED = 0.25, 0.5, 0.8
 
 #: Page ids with their scores, the best first.
 Scored = list[tuple[int, float]]
+#: Values of a column with their numbers of pages.
+Counts = list[tuple[typing.Any, int]]
 
 
 class Late(Exception):
     """The index has not answered in time."""
 
 
+class Matches(Protocol):
+    """The pages that match a condition. What is asked raises `Late` after `until`."""
+
+    #: Their number; if they are filtered, at most ``CANDIDATES + 1``.
+    total: int
+
+    def best(self, also: Condition | None, n: int, until: float) -> Scored:
+        """The best `n` of the newest `CANDIDATES`, of those that match `also`, which adds to
+        the score."""
+
+    def newest(self, n: int, until: float) -> Scored:
+        """The newest `n` by date."""
+
+    def facets(self, until: float) -> tuple[Counts, Counts]:
+        """Numbers of the newest `CANDIDATES` by host and by language, the largest first."""
+
+
 class Index(Protocol):
     """The index of a database, seen through the filters and unwanted words of one query.
 
-    A condition is answered until `until`, a time of the clock; then `Late` is raised.
+    What is asked raises `Late` after `until`, a time of the clock.
     """
 
-    def count(self, condition: Condition, until: float) -> int:
-        """The number of matches; if they are filtered, at most ``CANDIDATES + 1``."""
+    def match(self, condition: Condition, until: float) -> Matches:
+        """The pages that match."""
 
-    def best(self, condition: Condition, n: int, until: float) -> Scored:
-        """The best `n` of the newest `CANDIDATES` matches."""
-
-    def newest(self, condition: Condition | None, n: int, until: float) -> Scored:
-        """The newest `n` by date; None matches all pages that pass the filters."""
+    def listed(self, until: float) -> Matches:
+        """The pages that pass the filters; they have no `best`."""
 
     def some(self, condition: Condition, n: int, until: float) -> Scored:
-        """Up to `n` matches in no order, fewer if time runs out. Never `Late`."""
-
-    def listed(self, until: float) -> int:
-        """The number of pages that pass the filters, at most ``CANDIDATES + 1``."""
+        """Up to `n` matches, fewer if time runs out. Never `Late`."""
 
     def has(self, page: int, condition: Condition, until: float) -> bool:
         """Whether the page matches."""
@@ -74,8 +88,8 @@ class Ranked:
     cut: bool = False
     #: Words that the best page does not have.
     missing: list[str] = field(default_factory=list)
-    #: What the pages match, for facets; None if there are filters alone.
-    condition: Condition | None = None
+    #: What the pages are of, for facets.
+    matches: Matches | None = None
 
 
 def find(
@@ -108,56 +122,49 @@ class _Search:
         items = essential(query.wanted)
         if not items:
             return Ranked() if query.wanted or query.is_empty else self._list()
-        everything: Condition = All(items)
         try:
-            total = self._index.count(everything, self._counted)
+            matches = self._index.match(All(items), self._counted)
+            return self._rank(matches, items) if matches.total else self._relax(items)
         except Late:
             return self._hurry(items)
-        return self._rank(everything, items, total) if total else self._relax(items)
 
     def _list(self) -> Ranked:
         """The pages that pass the filters."""
         try:
-            total = self._index.listed(self._counted)
-            pages = self._index.newest(None, self._depth, self._ranked)
+            matches = self._index.listed(self._counted)
+            return self._ranking(matches, matches.newest(self._depth, self._ranked))
         except Late:
             return Ranked(cut=True)
-        return Ranked(pages, total, total > CANDIDATES)
 
-    def _rank(self, everything: Condition, items: tuple[Item, ...], total: int) -> Ranked:
-        ranked = Ranked(total=total, cut=total > CANDIDATES, condition=everything)
-        try:
-            if self._by_date:
-                ranked.pages = self._index.newest(everything, self._depth, self._ranked)
-                return ranked
-            scores = dict(self._index.best(everything, self._depth, self._ranked))
-            in_titles = titled(items)
-            if in_titles is not None:
-                both = All((everything, in_titles))
-                scores.update(self._index.best(both, self._depth, self._ranked))
-                if self._names is not None:
-                    self._lift(scores, All((everything, in_titles, self._names)))
-            ranked.pages = sort(scores)
-        except Late:
-            return self._hurry(items)
-        return ranked
+    def _ranking(self, matches: Matches, pages: Scored) -> Ranked:
+        return Ranked(pages, matches.total, matches.total > CANDIDATES, matches=matches)
 
-    def _lift(self, scores: dict[int, float], condition: Condition) -> None:
-        """Lift the pages that match `condition` over the others."""
+    def _rank(self, matches: Matches, items: tuple[Item, ...]) -> Ranked:
+        if self._by_date:
+            return self._ranking(matches, matches.newest(self._depth, self._ranked))
+        scores = dict(matches.best(None, self._depth, self._ranked))
+        in_titles = titled(items)
+        if in_titles is not None:
+            scores.update(matches.best(in_titles, self._depth, self._ranked))
+            if self._names is not None:
+                self._lift(scores, matches.best(self._names, self._depth, self._ranked))
+        return self._ranking(matches, sort(scores))
+
+    def _lift(self, scores: dict[int, float], named: Scored) -> None:
+        """Lift the pages that are `named` as the query over the others."""
         most = max(scores.values(), default=0.0)
-        for page, score in self._index.best(condition, self._depth, self._ranked):
-            scores[page] = most + score
+        scores.update((page, most + score) for page, score in named)
 
     def _hurry(self, items: tuple[Item, ...]) -> Ranked:
         """Rank the pages with the words in titles; of the others take some."""
-        ranked = Ranked(cut=True, condition=All(items))
+        ranked = Ranked(cut=True)
         in_titles = titled(items)
         if in_titles is not None:
             with suppress(Late):
-                ranked.pages = self._index.best(in_titles, self._depth, self._titles)
+                titles = self._index.match(in_titles, self._titles)
+                ranked.pages = titles.best(None, self._depth, self._titles)
         known = {page for page, _ in ranked.pages}
-        wanted = self._depth - len(known)
-        if wanted > 0:
+        if len(known) < self._depth:
             others = self._index.some(All(items), self._depth, self._ranked)
             ranked.pages += [(page, 0.0) for page, _ in others if page not in known]
         ranked.total = len(ranked.pages)
@@ -167,16 +174,14 @@ class _Search:
         """Rank the pages with most of the words: no page has them all."""
         ranked = Ranked()
         try:
-            present = [item for item in items if self._index.count(item, self._ranked)]
-            split = any(
-                len(form.tokens) > 1 for item in items if item not in present for form in item.forms
-            )
+            present = [item for item in items if self._index.match(item, self._ranked).total]
+            split = any(item.parts for item in items if item not in present)
             if split or len(present) > _MOST_ITEMS:
                 self._add_any(ranked, items)
             else:
                 self._add_most(ranked, present)
-            if self._by_date and ranked.condition is not None:
-                ranked.pages = self._index.newest(ranked.condition, self._depth, self._ranked)
+            if self._by_date and ranked.matches is not None:
+                ranked.pages = ranked.matches.newest(self._depth, self._ranked)
         except Late:
             ranked.cut = True
         if ranked.pages:
@@ -187,36 +192,36 @@ class _Search:
         """Add the pages with all but one word, then those with all but two ..."""
         for size in range(len(present), 0, -1):
             groups = tuple(All(group) for group in combinations(present, size))
-            total = self._index.count(Any(groups), self._ranked)
-            if not total:
+            matches = self._index.match(Any(groups), self._ranked)
+            if not matches.total:
                 continue
-            scores = self._index.best(Any(groups), self._depth, self._ranked)
             known = {page for page, _ in ranked.pages}
+            scores = matches.best(None, self._depth, self._ranked)
             ranked.pages += [pair for pair in scores if pair[0] not in known]
             # The pages with more of the words are among these, too.
-            ranked.total = total
-            ranked.condition = Any(groups)
-            ranked.cut |= total > CANDIDATES
+            ranked.matches = matches
+            ranked.total = matches.total
+            ranked.cut |= matches.total > CANDIDATES
             if len(ranked.pages) >= self._depth:
                 break
 
     def _add_any(self, ranked: Ranked, items: tuple[Item, ...]) -> None:
         """Add the pages with any of the words, for the rarest words that are not too many."""
-        counts = [(self._index.count(word, self._ranked), word) for word in words(items)]
-        counts = sorted((pair for pair in counts if pair[0]), key=lambda pair: pair[0])
+        counts = [(self._index.match(word, self._ranked).total, word) for word in words(items)]
         taken: list[Item] = []
-        matches = 0
-        for count, word in counts:
-            if taken and matches + count > CANDIDATES:
+        number = 0
+        for count, word in sorted(counts, key=lambda pair: pair[0]):
+            if taken and number + count > CANDIDATES:
                 ranked.cut = True
                 break
-            matches += count
-            taken.append(word)
+            if count:
+                number += count
+                taken.append(word)
         if taken:
-            ranked.condition = Any(tuple(taken))
-            ranked.total = self._index.count(ranked.condition, self._ranked)
+            ranked.matches = self._index.match(Any(tuple(taken)), self._ranked)
+            ranked.total = ranked.matches.total
             ranked.cut |= ranked.total > CANDIDATES
-            ranked.pages = self._index.best(ranked.condition, self._depth, self._ranked)
+            ranked.pages = ranked.matches.best(None, self._depth, self._ranked)
 
     def _missing(self, items: tuple[Item, ...], page: int) -> list[str]:
         try:

@@ -9,7 +9,7 @@ from typing import Any
 import zstandard
 
 from larbinpy.database.base import Change, Found, Hit, Stored, Wish
-from larbinpy.database.finding import DEPTH, Late, Ranked, Scored, find
+from larbinpy.database.finding import DEPTH, Late, Matches, Ranked, Scored, find
 from larbinpy.database.records import Records, unpacked
 from larbinpy.database.sqlite.index import FtsIndex, TimeLimit
 from larbinpy.database.sqlite.schema import connect, sqlite_errors
@@ -57,8 +57,8 @@ class Finder:
             found = Found(cut=ranked.cut, missing=ranked.missing, notes=list(query.notes))
             found.hits = self._hits(ranked, query, wish, start + _SNIPPETS * wish.limit)
             found.total = ranked.total
-            if wish.facets and ranked.pages:
-                self._count_facets(index, ranked, found, start + _FACETS * wish.limit)
+            if wish.facets and ranked.matches is not None:
+                self._count_facets(ranked.matches, found, start + _FACETS * wish.limit)
         found.seconds = self._clock() - start
         return found
 
@@ -104,19 +104,18 @@ class Finder:
         alive = {page for (page,) in rows}
         return [(page, score) for page, score in pages if page in alive]
 
-    def _count_facets(self, index: FtsIndex, ranked: Ranked, found: Found, until: float) -> None:
+    def _count_facets(self, matches: Matches, found: Found, until: float) -> None:
         try:
-            hosts = dict(index.facets(ranked.condition, "host", until))
-            found.langs = index.facets(ranked.condition, "lang", until)
+            hosts, found.langs = matches.facets(until)
         except Late:
             found.cut = True
             return
         rows = self._base.execute(
             "SELECT id, name FROM host WHERE id IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(hosts)),),
+            (json.dumps([host for host, _ in hosts]),),
         )
         names = dict(rows.fetchall())
-        found.sites = [(names[host], n) for host, n in hosts.items() if host in names]
+        found.sites = [(names[host], n) for host, n in hosts if host in names]
 
     def show(self, url: str) -> Stored | None:
         with sqlite_errors(self._path):

@@ -2,12 +2,13 @@
 
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any as Value
 
-from larbinpy.database.finding import CANDIDATES, Late, Scored
-from larbinpy.database.matching import Any, Condition
+from larbinpy.database.finding import CANDIDATES, Counts, Late, Scored
+from larbinpy.database.matching import All, Any, Condition
 from larbinpy.database.sqlite.match import expression
 from larbinpy.database.sqlite.schema import FIELDS
 from larbinpy.search.query import Query
@@ -25,7 +26,8 @@ _INSTRUCTIONS = 500
 
 #: When a page is from: its own word, unless that is later than it was fetched.
 _DATE = "CASE WHEN page.published <= page.fetched THEN page.published ELSE page.first_seen END"
-_SHOWN = "page.gone IS NULL AND page.same_as IS NULL"
+#: Hosts and languages that are counted in the answer.
+_FACETS = 20
 
 
 class TimeLimit:
@@ -56,7 +58,7 @@ class TimeLimit:
 
 
 class FtsIndex:
-    """An `Index`: the matches of conditions that pass the filters of `query`."""
+    """An `Index`: the pages that match conditions and pass the filters of `query`."""
 
     def __init__(
         self,
@@ -65,133 +67,157 @@ class FtsIndex:
         query: Query,
         clock: Callable[[], float],
     ) -> None:
-        self._base = base
-        self._limit = limit
-        self._unwanted = query.unwanted
-        self._filter, self._arguments = _filter(base, query)
-        self._few = self._is_few(clock)
+        self.base = base
+        self.limit = limit
+        self.unwanted = query.unwanted
+        self.filter, self.arguments = _filter(base, query)
+        #: Whether so few pages pass the filters that a list of them is cheap.
+        self.has_few = bool(self.filter) and self._is_few(clock() + _LOOK)
 
-    def _is_few(self, clock: Callable[[], float]) -> bool:
-        """Whether so few pages pass the filters that a list of them is cheap."""
+    def _is_few(self, until: float) -> bool:
+        statement = f"SELECT 1 FROM page WHERE 1{self.filter} LIMIT {CANDIDATES + 1}"
         try:
-            return bool(self._filter) and self.listed(clock() + _LOOK) <= CANDIDATES
+            return self.rows(statement, self.arguments, until)[CANDIDATES:] == []
         except Late:
             return False
 
-    def count(self, condition: Condition, until: float) -> int:
-        if not self._filter:
-            return self._number("SELECT count(*) FROM ft WHERE ft MATCH ?", condition, until)
-        matches = self._matches("1", f"LIMIT {CANDIDATES + 1}")
-        return self._number(f"SELECT count(*) FROM ({matches})", condition, until)
+    def match(self, condition: Condition, until: float) -> "FtsMatches":
+        return FtsMatches(self, condition, until)
 
-    def best(self, condition: Condition, n: int, until: float) -> Scored:
-        newest = self._matches(
-            f"rowid, {_SCORE} AS score", f"ORDER BY rowid DESC LIMIT {CANDIDATES}"
-        )
-        return self._rows(
-            f"SELECT * FROM ({newest}) ORDER BY score DESC, rowid DESC LIMIT {n}", condition, until
-        )
-
-    def newest(self, condition: Condition | None, n: int, until: float) -> Scored:
-        if condition is None:
-            return self._newest_listed(n, until)
-        newest = self._matches("rowid", f"ORDER BY rowid DESC LIMIT {CANDIDATES}")
-        return self._rows(
-            f"SELECT page.id, 0.0 FROM ({newest}) AS found CROSS JOIN page ON page.id = found.rowid"
-            f" ORDER BY {_DATE} DESC, page.id DESC LIMIT {n}",
-            condition,
-            until,
-        )
-
-    def _newest_listed(self, n: int, until: float) -> Scored:
-        # The list of few pages comes from an index; many are found by looking at the last ones.
-        order = "" if self._few else f"ORDER BY page.id DESC LIMIT {CANDIDATES}"
-        where, arguments = self._listing()
-        with self._limit.until(until):
-            return self._base.execute(
-                f"SELECT id, 0.0 FROM (SELECT page.id AS id, {_DATE} AS date FROM page "
-                f"WHERE {where} {order}) ORDER BY date DESC, id DESC LIMIT {n}",
-                arguments,
-            ).fetchall()
-
-    def _listing(self) -> tuple[str, list[Value]]:
-        where = f"{_SHOWN}{self._filter}"
-        without = expression(Any(self._unwanted))
-        if not without:
-            return where, self._arguments
-        where += " AND page.id NOT IN (SELECT rowid FROM ft WHERE ft MATCH ?)"
-        return where, [*self._arguments, without]
+    def listed(self, until: float) -> "Listed":
+        return Listed(self, until)
 
     def some(self, condition: Condition, n: int, until: float) -> Scored:
         found: Scored = []
-        match = expression(condition, self._unwanted)
+        match = expression(condition, self.unwanted)
         if match:
-            statement = self._matches("rowid", f"ORDER BY rowid DESC LIMIT {n}")
-            try:
-                with self._limit.until(until):
-                    cursor = self._base.execute(statement, [match, *self._arguments])
-                    found.extend((page, 0.0) for (page,) in cursor)
-            except Late:
-                pass
+            statement = f"{self.matching('rowid')} ORDER BY rowid DESC LIMIT {n}"
+            with suppress(Late), self.limit.until(until):
+                cursor = self.base.execute(statement, [match, *self.arguments])
+                found.extend((page, 0.0) for (page,) in cursor)
         return found
 
-    def listed(self, until: float) -> int:
-        where, arguments = self._listing()
-        statement = f"SELECT 1 FROM page WHERE {where} LIMIT {CANDIDATES + 1}"
-        with self._limit.until(until):
-            cursor = self._base.execute(f"SELECT count(*) FROM ({statement})", arguments)
-            return int(cursor.fetchone()[0])
-
     def has(self, page: int, condition: Condition, until: float) -> bool:
+        statement = "SELECT 1 FROM ft WHERE ft MATCH ? AND rowid = ?"
         match = expression(condition)
-        if not match:
-            return False
-        with self._limit.until(until):
-            statement = "SELECT 1 FROM ft WHERE ft MATCH ? AND rowid = ?"
-            return self._base.execute(statement, (match, page)).fetchone() is not None
+        return bool(match and self.rows(statement, (match, page), until))
 
-    def facets(
-        self, condition: Condition | None, column: str, until: float
-    ) -> list[tuple[Value, int]]:
-        """Numbers of the pages by a column of `page`, the largest first."""
-        if condition is None:
-            where, arguments = self._listing()
-            found = f"SELECT page.{column} AS value FROM page WHERE {where} LIMIT {CANDIDATES}"
-        else:
-            arguments = [expression(condition, self._unwanted), *self._arguments]
-            newest = self._matches("rowid", f"ORDER BY rowid DESC LIMIT {CANDIDATES}")
-            found = (
-                f"SELECT page.{column} AS value FROM ({newest}) AS found "
-                "CROSS JOIN page ON page.id = found.rowid"
-            )
-        with self._limit.until(until):
-            return self._base.execute(
-                f"SELECT value, count(*) AS n FROM ({found}) WHERE value IS NOT NULL "
-                "GROUP BY value ORDER BY n DESC, value LIMIT 20",
-                arguments,
-            ).fetchall()
-
-    def _matches(self, columns: str, rest: str) -> str:
+    def matching(self, columns: str) -> str:
         """A SELECT of the matches that pass the filters; the expression is its first argument."""
-        if not self._filter:
+        if not self.filter:
             condition = ""
-        elif self._few:
+        elif self.has_few:
             # With the plus the list is not given to FTS5, which would search once for each row.
-            condition = f"AND +rowid IN (SELECT page.id FROM page WHERE {_SHOWN}{self._filter})"
+            condition = f"AND +rowid IN (SELECT page.id FROM page WHERE 1{self.filter})"
         else:
-            condition = f"AND EXISTS (SELECT 1 FROM page WHERE page.id = ft.rowid{self._filter})"
-        return f"SELECT {columns} FROM ft WHERE ft MATCH ? {condition} {rest}"
+            condition = f"AND EXISTS (SELECT 1 FROM page WHERE page.id = ft.rowid{self.filter})"
+        return f"SELECT {columns} FROM ft WHERE ft MATCH ? {condition}"
 
-    def _rows(self, statement: str, condition: Condition, until: float) -> Scored:
-        match = expression(condition, self._unwanted)
+    def rows(self, statement: str, arguments: Sequence[Value], until: float) -> list[Value]:
+        """All rows of a statement. Raises `Late`."""
+        with self.limit.until(until):
+            return self.base.execute(statement, arguments).fetchall()
+
+    def facets(self, pages: str, arguments: Sequence[Value], until: float) -> tuple[Counts, Counts]:
+        """Numbers by host and by language of the pages that a SELECT has, by their ids."""
+        hosts: Counter[int] = Counter()
+        langs: Counter[str] = Counter()
+        statement = (
+            f"SELECT page.host, page.lang FROM ({pages}) AS found "
+            "CROSS JOIN page ON page.id = found.id WHERE page.gone IS NULL"
+        )
+        with self.limit.until(until):
+            for host, lang in self.base.execute(statement, arguments):
+                hosts[host] += 1
+                if lang is not None:
+                    langs[lang] += 1
+        return hosts.most_common(_FACETS), langs.most_common(_FACETS)
+
+
+class FtsMatches:
+    """The `Matches` of a condition."""
+
+    def __init__(self, index: FtsIndex, condition: Condition, until: float) -> None:
+        self._index = index
+        self._condition = condition
+        #: The newest matches, if there are filters; so the pages are looked at once.
+        self._newest: str | None = None
+        self.total = self._count(until)
+
+    def _count(self, until: float) -> int:
+        index = self._index
+        match = expression(self._condition, index.unwanted)
         if not match:
-            return []
-        with self._limit.until(until):
-            return self._base.execute(statement, [match, *self._arguments]).fetchall()
+            return 0
+        if not index.filter:
+            statement = "SELECT count(*) FROM ft WHERE ft MATCH ?"
+            return int(index.rows(statement, (match,), until)[0][0])
+        statement = f"{index.matching('rowid')} ORDER BY rowid DESC LIMIT {CANDIDATES + 1}"
+        rows = index.rows(statement, [match, *index.arguments], until)
+        self._newest = json.dumps([page for (page,) in rows[:CANDIDATES]])
+        return len(rows)
 
-    def _number(self, statement: str, condition: Condition, until: float) -> int:
-        rows: Sequence[Value] = self._rows(statement, condition, until)
-        return int(rows[0][0]) if rows else 0
+    def best(self, also: Condition | None, n: int, until: float) -> Scored:
+        newest, arguments = self._select(f"rowid, {_SCORE} AS score", also)
+        statement = f"SELECT * FROM ({newest}) ORDER BY score DESC, rowid DESC LIMIT {n}"
+        return self._index.rows(statement, arguments, until) if arguments else []
+
+    def newest(self, n: int, until: float) -> Scored:
+        newest, arguments = self._select("rowid AS id", None)
+        statement = (
+            f"SELECT page.id, 0.0 FROM ({newest}) AS found CROSS JOIN page ON page.id = found.id "
+            f"ORDER BY {_DATE} DESC, page.id DESC LIMIT {n}"
+        )
+        return self._index.rows(statement, arguments, until) if arguments else []
+
+    def facets(self, until: float) -> tuple[Counts, Counts]:
+        newest, arguments = self._select("rowid AS id", None)
+        return self._index.facets(newest, arguments, until) if arguments else ([], [])
+
+    def _select(self, columns: str, also: Condition | None) -> tuple[str, list[Value]]:
+        """A SELECT of the newest matches, and its arguments; none if nothing matches."""
+        parts = (self._condition,) if also is None else (self._condition, also)
+        match = expression(All(parts), self._index.unwanted)
+        if not match or not self.total:
+            return "", []
+        if self._newest is not None and (also is None or self.total <= CANDIDATES):
+            statement = (
+                f"SELECT {columns} FROM ft WHERE ft MATCH ? "
+                "AND +rowid IN (SELECT value FROM json_each(?))"
+            )
+            return statement, [match, self._newest]
+        statement = f"{self._index.matching(columns)} ORDER BY rowid DESC LIMIT {CANDIDATES}"
+        return statement, [match, *self._index.arguments]
+
+
+class Listed:
+    """The `Matches` of filters alone."""
+
+    def __init__(self, index: FtsIndex, until: float) -> None:
+        self._index = index
+        # The list of few pages comes from an index; many are found by looking at the last ones.
+        order = "" if index.has_few else f"ORDER BY page.id DESC LIMIT {CANDIDATES}"
+        without = expression(Any(index.unwanted))
+        condition = " AND page.id NOT IN (SELECT rowid FROM ft WHERE ft MATCH ?)" if without else ""
+        self._pages = (
+            f"SELECT page.id AS id, {_DATE} AS date FROM page WHERE "
+            f"page.gone IS NULL AND page.same_as IS NULL{index.filter}{condition} {order}"
+        )
+        self._arguments = [*index.arguments, *([without] if without else [])]
+        self.total = CANDIDATES + 1
+        if index.has_few:
+            statement = f"SELECT count(*) FROM ({self._pages})"
+            self.total = int(index.rows(statement, self._arguments, until)[0][0])
+
+    def best(self, also: Condition | None, n: int, until: float) -> Scored:
+        raise NotImplementedError
+
+    def newest(self, n: int, until: float) -> Scored:
+        statement = f"SELECT id, 0.0 FROM ({self._pages}) ORDER BY date DESC, id DESC LIMIT {n}"
+        return self._index.rows(statement, self._arguments, until)
+
+    def facets(self, until: float) -> tuple[Counts, Counts]:
+        return self._index.facets(self._pages, self._arguments, until)
 
 
 def _filter(base: sqlite3.Connection, query: Query) -> tuple[str, list[Value]]:
