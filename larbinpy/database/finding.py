@@ -4,8 +4,9 @@ A page matches if it has all words. The score is that of BM25 over all columns. 
 words in its title and the links to it has the score of these columns added. Pages that are named
 as the query, by their title or a link, come first. Each of the three is asked for separately,
 because an index scores each match: of a query with many matches only the newest `CANDIDATES` are
-scored, and those with the words in titles and links. If no page has all words, those with most of
-them are ranked.
+scored, and those with the words in titles and links. Beginnings of words that many pages have
+count in titles and links only: all the words with them are read each time. If no page has all
+words, those with most of them are ranked.
 """
 
 import typing
@@ -16,7 +17,16 @@ from itertools import combinations
 from typing import Protocol
 
 from larbinpy.database.base import Wish
-from larbinpy.database.matching import All, Any, Condition, essential, named, titled, words
+from larbinpy.database.matching import (
+    All,
+    Any,
+    Condition,
+    essential,
+    has_prefix,
+    named,
+    titled,
+    words,
+)
 from larbinpy.search.query import Item, Query
 
 #: Matches that are scored at most: scoring takes 1 us each, counting 0.03 us.
@@ -142,6 +152,8 @@ class _Search:
     def _rank(self, matches: Matches, items: tuple[Item, ...]) -> Ranked:
         if self._by_date:
             return self._ranking(matches, matches.newest(self._depth, self._ranked))
+        if matches.total > CANDIDATES and has_prefix(items):
+            return self._ranking(matches, self._rank_titles(items))
         scores = dict(matches.best(None, self._depth, self._ranked))
         in_titles = titled(items)
         if in_titles is not None:
@@ -156,19 +168,33 @@ class _Search:
         scores.update((page, most + score) for page, score in named)
 
     def _hurry(self, items: tuple[Item, ...]) -> Ranked:
-        """Rank the pages with the words in titles; of the others take some."""
+        """Rank what can be ranked, after the matches could not be counted in time."""
+        others = tuple(item for item in items if not has_prefix((item,)))
         ranked = Ranked(cut=True)
+        if others and len(others) < len(items):
+            # Beginnings of words take longest: all words with them are read first.
+            with suppress(Late):
+                matches = self._index.match(All(others), self._titles)
+                ranked = self._ranking(matches, matches.best(None, self._depth, self._ranked))
+                ranked.cut = True
+            return ranked
+        ranked.pages = self._rank_titles(items)
+        ranked.total = len(ranked.pages)
+        return ranked
+
+    def _rank_titles(self, items: tuple[Item, ...]) -> Scored:
+        """The pages with the words in titles, ranked, and some others."""
+        pages: Scored = []
         in_titles = titled(items)
         if in_titles is not None:
             with suppress(Late):
-                titles = self._index.match(in_titles, self._titles)
-                ranked.pages = titles.best(None, self._depth, self._titles)
-        known = {page for page, _ in ranked.pages}
-        if len(known) < self._depth:
+                titles = self._index.match(in_titles, self._ranked)
+                pages = titles.best(None, self._depth, self._ranked)
+        if len(pages) < self._depth:
+            known = {page for page, _ in pages}
             others = self._index.some(All(items), self._depth, self._ranked)
-            ranked.pages += [(page, 0.0) for page, _ in others if page not in known]
-        ranked.total = len(ranked.pages)
-        return ranked
+            pages += [(page, 0.0) for page, _ in others if page not in known]
+        return pages
 
     def _relax(self, items: tuple[Item, ...]) -> Ranked:
         """Rank the pages with most of the words: no page has them all."""

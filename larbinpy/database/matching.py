@@ -42,6 +42,11 @@ def essential(items: Iterable[Item]) -> tuple[Item, ...]:
     return tuple(item for item in usable if not item.common) or usable
 
 
+def has_prefix(items: Iterable[Item]) -> bool:
+    """Whether there is the beginning of a word among `items`."""
+    return any(form.prefix for item in items for form in item.forms)
+
+
 def words(items: Iterable[Item]) -> tuple[Item, ...]:
     """The single words of `items`, each once; of phrases and of Chinese text, too."""
     found: dict[Item, None] = {}

@@ -5,15 +5,18 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from larbinpy.database.base import DatabaseError, Found, Wish
 from larbinpy.database.opening import open_writer
 from larbinpy.database.prepared import Prepared
 from larbinpy.database.sqlite.finder import Finder
 from larbinpy.database.sqlite.schema import connect
-from larbinpy.search.query import Form, Item, Query
+from larbinpy.search.query import Form, Item, Query, parse
 from tests.support.databasepages import prepared
 from tests.support.questions import item, query
 
@@ -240,6 +243,84 @@ def test_a_question_does_not_keep_the_log_from_being_emptied(path: Path, finder:
     writer = sqlite3.connect(path)
     assert writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
     writer.close()
+
+
+class Ticks:
+    """A clock that goes on by a second at each look from `late` on."""
+
+    def __init__(self, late: int) -> None:
+        self.looks = 0
+        self._late = late
+
+    def __call__(self) -> float:
+        self.looks += 1
+        return float(max(0, self.looks - self._late))
+
+
+@pytest.mark.parametrize("late", range(30))
+@pytest.mark.parametrize(
+    "asked",
+    [
+        query("water"),
+        query("water", "wat*"),
+        query("water", lang="en"),
+        query("water", "volcano"),
+        query(site="test"),
+    ],
+    ids=str,
+)
+def test_without_time_an_answer_is_cut_and_says_so(path: Path, late: int, asked: Query) -> None:
+    finder = Finder(path, Ticks(late))
+    found = finder.search(asked, Wish(facets=True))
+    assert found.cut or found.hits
+    finder.close()
+
+
+ODD = [
+    *('"', "AND", "OR NOT", "NEAR(", "*", "^", "{title}", "ft:", "\0", "'; DROP TABLE page; --"),
+    *("\u202e", "\U0001f600", "\ud800", "blue", "-", "site:", "intitle:", "since:", "水", "wat*"),
+]
+WORDS = st.text() | st.sampled_from(ODD)
+
+
+@given(st.lists(WORDS, max_size=8), st.sampled_from(["", " ", ":", "*"]))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_any_text_is_a_query(finder: Finder, parts: list[str], between: str) -> None:
+    finder.search(parse(between.join(parts), finder.languages(), 1.8e9), Wish(facets=True))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("blue " * 5000, '"' * 10_000, "水" * 10_000, "a*" * 5000, "(" * 10_000, "é" * 10_000),
+        *(" ".join(f"word{number}" for number in range(5000)), "-a " * 5000, "\0" * 10_000),
+    ],
+    ids=lambda text: text[:10],
+)
+def test_long_queries_are_answered_soon(finder: Finder, text: str) -> None:
+    found = finder.search(parse(text, finder.languages(), 1.8e9), Wish())
+    assert found.seconds < 1.0
+
+
+@pytest.mark.parametrize(
+    "tokens", [("a\0b",), ('"',), ("\ud800",), ("",), (), ('" OR "',), ("{title}", ":")], ids=repr
+)
+def test_tokens_that_no_segmenter_makes_are_no_syntax(finder: Finder, tokens: Any) -> None:
+    finder.search(query(Item("odd", (Form(tokens), Form(tokens, True)))), Wish())
+
+
+def test_a_folder_that_cannot_be_written(
+    path: Path, finder: Finder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As that of a medium for reading only: the log's files cannot be made there."""
+    finder.close()
+    for made in path.parent.glob("*-shm"):
+        made.unlink()
+    monkeypatch.setattr(os, "access", lambda folder, mode: mode != os.W_OK)
+    reading = Finder(path)
+    assert ask(reading, query("salt"))
+    assert list(path.parent.glob("*-shm")) == []
+    reading.close()
 
 
 def test_a_damaged_file_is_said_in_one_line(path: Path) -> None:

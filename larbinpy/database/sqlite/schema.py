@@ -142,7 +142,7 @@ def connect(path: str | Path, *, write: bool = False) -> sqlite3.Connection:
     if write and (os.path.islink(path) or os.path.isdir(path)):
         raise DatabaseError(f"{path}: not a file of its own; name another one")
     # A reader that may not write never moves the log into the file: one process does that.
-    mode = "rwc" if write else "ro"
+    mode = "rwc" if write else "ro&immutable=1" if _is_still(path) else "ro"
     uri = f"file:{quote(os.path.abspath(path))}?mode={mode}"
     base: sqlite3.Connection | None = None
     with sqlite_errors(path):
@@ -158,6 +158,16 @@ def connect(path: str | Path, *, write: bool = False) -> sqlite3.Connection:
                 base.close()
             raise
     return base
+
+
+def _is_still(path: str | Path) -> bool:
+    """Whether nobody writes the file: it is all there, in a folder that cannot be written.
+
+    To read a file that has a log SQLite makes another one beside it, and cannot do that there.
+    """
+    log = f"{path}-wal"
+    is_whole = not os.path.exists(log) or not os.path.getsize(log)
+    return is_whole and not os.access(os.path.dirname(os.path.abspath(path)), os.W_OK)
 
 
 def _check(base: sqlite3.Connection, path: str | Path, *, make: bool) -> None:
