@@ -9,7 +9,7 @@ import click
 
 from larbinpy.cli.common import complain, files, load_config
 from larbinpy.cli.database import database_errors, database_options
-from larbinpy.config import Config
+from larbinpy.config import Config, ConfigError
 from larbinpy.console.terminal.progress import PagesBar
 from larbinpy.console.text import counted
 from larbinpy.database.base import Finder
@@ -45,16 +45,19 @@ def index(paths: tuple[str, ...], database: str | None, config_file: str | None)
     with database_errors():
         config = load_config(config_file, ())
         where = database or config.content_database
-        if not (database or config.database):
-            make_folder(config.output_dir)
         if not paths:
             _take_rest(config, where)
-        elif not _take_files(paths, config, where):
+            return
+        if not (database or config.database):
+            make_folder(config.output_dir)
+        if not _take_files(paths, config, where):
             sys.exit(_DAMAGED)
 
 
 def _take_rest(config: Config, where: str) -> None:
     """Take what a crawl left in its spool."""
+    if not Path(config.state_dir).is_dir():
+        raise ConfigError(f"{config.state_dir}: no saved crawl here; or name files to index")
     troubles = _Troubles()
     report = drain(Path(config.state_dir), where, troubles.report, keep_bodies=config.keep_bodies)
     click.echo(f"{where}: {counted(report.pages, 'page')} written")
@@ -63,14 +66,14 @@ def _take_rest(config: Config, where: str) -> None:
 def _take_files(paths: Sequence[str], config: Config, where: str) -> bool:
     """Take the pages of files and folders; whether all of them could be read."""
     with closing(Payloads()) as payloads:
-        reading = _Reading(find(paths, payloads, config.max_page_size))
+        reading = _Reading(find(paths, payloads, config.max_page_size), where)
         # Makes the database if it is missing, and says at once if another process writes.
         open_writer(where).close()
-        with closing(open_finder(where)) as finder:
+        with closing(open_finder(where)) as finder, closing(reading):
             report = fill(
                 reading.pages(finder),
                 where,
-                reading.troubles.report,
+                reading.written,
                 keep_bodies=config.keep_bodies,
                 ignore_robots=config.ignore_robots,
             )
@@ -91,12 +94,28 @@ class _Troubles:
 
 
 class _Reading:
-    """Reads sources one after the other, with a bar, and says what each had."""
+    """Reads sources one after the other, with a bar, and says what each had.
 
-    def __init__(self, sources: Sequence[Source]) -> None:
+    When all are read, the bar shows how many pages `where`, the database, has of them.
+    """
+
+    def __init__(self, sources: Sequence[Source], where: str) -> None:
         self._sources = sources
-        self.troubles = _Troubles()
+        self._where = where
+        self._troubles = _Troubles()
+        self._given = 0
+        self._bar: PagesBar | None = None
         self.is_damaged = False
+
+    def written(self, report: Report) -> None:
+        """Show the progress of the indexer."""
+        self._troubles.report(report)
+        if self._bar is not None and report.taken is not None:
+            self._bar.update(report.taken, report.pages)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
 
     def pages(self, finder: Finder) -> Iterator[Spooled]:
         """The pages that the database does not have as new or newer."""
@@ -111,6 +130,7 @@ class _Reading:
                             source.left_out["in the database already, as new or newer"] += 1
                             continue
                         count += spooled.page.outcome is Outcome.SUCCESS
+                        self._given += 1
                         yield spooled
                 except SourceError as error:
                     complain(f"{source.name}: {error}")
@@ -118,3 +138,4 @@ class _Reading:
             click.echo(f"{source.name}: {counted(count, 'page')}")
             for reason, number in source.left_out.items():
                 click.echo(f"  {number} left out: {reason}")
+        self._bar = PagesBar(sys.stderr, self._where, self._given)

@@ -26,7 +26,7 @@ _SHAPE = {"ncols": 80, "nrows": 24}
 _LIMITED = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
 _UNLIMITED = "{n_fmt}{unit} [{elapsed}{postfix}]"
 #: The bar of a source of pages.
-_SOURCE = "{desc} {percentage:3.0f}%|{bar}| {postfix} [{elapsed}<{remaining}]"
+_SOURCE = "{desc} {percentage:3.0f}%|{bar}| [{elapsed}<{remaining}{postfix}]"
 _LONGEST_NAME = 30
 _COMMA = ", "
 #: A crawl that ended before this (s) has no rates yet.

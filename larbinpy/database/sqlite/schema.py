@@ -46,7 +46,7 @@ CREATE TABLE page (
     comments INTEGER,
     clicks INTEGER,
     size INTEGER,                   -- of the body, in bytes
-    depth INTEGER,                  -- links from a start page
+    depth INTEGER,                  -- links that could be followed from it
     via TEXT,                       -- URL of the page where the link was found
     fetched TEXT NOT NULL,
     first_seen TEXT NOT NULL,
