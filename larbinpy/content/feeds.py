@@ -35,7 +35,7 @@ def read_feed(body: bytes, encoding: str | None, url: str, latest: str) -> Conte
     if len(body) > _MOST_READ:
         out.trouble = f"feed cut at {_MOST_READ} bytes"
     head: dict[str, str] = {}
-    for channel in (root, *(each for each in _elements(root) if local_name(each) == "channel")):
+    for channel in (root, *root.iterchildren("{*}channel")):
         for name, value in _values(channel).items():
             head.setdefault(name, value)
     out.title = _title(head)
@@ -63,14 +63,15 @@ def read_feed(body: bytes, encoding: str | None, url: str, latest: str) -> Conte
             break
     out.links = list(links)
     out.text = "\n".join(filter(None, texts))[:LONGEST_TEXT]
-    declared = head.get("language") or root.get("{http://www.w3.org/XML/1998/namespace}lang")
-    out.lang = language(out.text, (declared,))
+    out.lang = language(out.text, (head.get("language"), _declared(root)))
     return out
 
 
-def _elements(parent: Any) -> Iterator[Any]:
-    """The child elements, without entities that were not expanded and instructions."""
-    return (child for child in parent if isinstance(child.tag, str))
+def _declared(root: Any) -> str | None:
+    with suppress(UnicodeDecodeError):
+        value: str | None = root.get("{http://www.w3.org/XML/1998/namespace}lang")
+        return value
+    return None
 
 
 def _entries(root: Any) -> Iterator[Any]:
@@ -81,7 +82,7 @@ def _entries(root: Any) -> Iterator[Any]:
 def _values(parent: Any) -> dict[str, str]:
     """The texts of the children by their names; that of a link is its target."""
     found: dict[str, str] = {}
-    for child in _elements(parent):
+    for child in parent.iterchildren("*"):
         name = local_name(child)
         if name in _ENTRIES or name == "channel":
             continue

@@ -45,12 +45,19 @@ def read_html(body: bytes, http_charset: str | None, url: str, latest: str) -> C
     return out
 
 
-def read_xhtml(root: Any, url: str, latest: str) -> Content:
-    """Return what the tree of an XHTML document says; lxml has parsed it.
+def serialised(root: Any) -> str | None:
+    """Return an XHTML document, which lxml has parsed, as HTML; None if that cannot be done.
 
-    It differs from HTML in elements such as `<script/>`, which end at once.
+    XHTML differs in elements such as `<script/>`, which end at once.
     """
-    markup = etree.tostring(root, method="html", encoding="unicode")
+    try:
+        return str(etree.tostring(root, method="html", encoding="unicode"))
+    except (etree.LxmlError, UnicodeError):
+        return None
+
+
+def read_xhtml(markup: str, url: str, latest: str) -> Content:
+    """Return what a `serialised` XHTML document says."""
     return read_tree(turbohtml.parse(markup, positions=False), url, latest)
 
 

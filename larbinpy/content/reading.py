@@ -5,7 +5,7 @@ from urllib.parse import unquote
 from larbinpy.content.clean import line
 from larbinpy.content.content import LONGEST_TITLE, Content
 from larbinpy.content.feeds import ROOTS, read_feed
-from larbinpy.content.html import read_html, read_xhtml
+from larbinpy.content.html import read_html, read_xhtml, serialised
 from larbinpy.content.pdf import read_pdf
 from larbinpy.content.plain import MARKDOWN, TYPES, read_plain
 from larbinpy.page import Page, timestamp
@@ -61,9 +61,10 @@ def _xml(page: Page, latest: str, *, labelled: bool) -> Content:
         return read_html(body, page.http_charset, url, latest)
     elif root == "html":
         tree = xml.tree_of(body, encoding)
-        if tree is None:  # malformed: the HTML parser finds more in it
+        markup = None if tree is None else serialised(tree)
+        if markup is None:  # malformed: the HTML parser finds more in it
             return read_html(body, page.http_charset, url, latest)
-        out = read_xhtml(tree, url, latest)
+        out = read_xhtml(markup, url, latest)
     else:
         return Content()
     out.charset = charset

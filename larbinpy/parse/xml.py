@@ -82,7 +82,11 @@ def root_name(body: bytes, encoding: str | None) -> str | None:
 
 
 def local_name(element: Any) -> str:
-    return str(element.tag).rpartition("}")[2]
+    """The name of an element without its namespace; empty if it has none that can be read."""
+    try:
+        return str(element.tag).rpartition("}")[2]
+    except UnicodeDecodeError:  # half of a surrogate pair in the namespace, as of "&#xD800;"
+        return ""
 
 
 def mended(text: bytes) -> bytes:

@@ -262,3 +262,12 @@ def test_ampersands_are_mended_across_chunks() -> None:
 )
 def test_half_a_surrogate_pair_is_no_link(text: str, half: str) -> None:
     assert ("b", "PAGE") in found(text.format(half))
+
+
+@pytest.mark.parametrize("type_", ["text/html", "application/xhtml+xml", ""])
+def test_half_a_surrogate_pair_is_no_namespace(type_: str) -> None:
+    body = '<?xml version="1.0"?><html xmlns="&#xD800;http://x.test/"><a href="/a">a</a></html>'
+    page = Page(Url("http://a.test/", 0), Outcome.SUCCESS, 200, [("content-type", type_)])
+    page.body = body.encode()
+    found = [link.url for link in read(page, "").links]
+    assert found == (["http://a.test/a"] if type_ != "application/xhtml+xml" else [])
