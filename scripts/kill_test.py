@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from random import SystemRandom
 
+from tests.support.databasekills import CONF, DatabaseKills, in_sqlite
 from tests.support.killcheck import Life
 from tests.support.killing import KillTest, kinds
 
@@ -17,10 +18,22 @@ def main() -> int:
     print(f"seed {seed}", flush=True)
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="kill-test-") as folder:
+        where = Path(options.keep or folder)
+        harm = None
+        if options.database:
+            harm = DatabaseKills(lambda: in_sqlite(where / "crawl.db"), seed)
         test = KillTest(
-            Path(options.keep or folder), options.pages, kinds(options.kills), seed, report=_report
+            where,
+            options.pages,
+            kinds(options.kills),
+            seed,
+            conf=CONF if options.database else "",
+            report=_report,
+            harm=harm,
         )
         checker = test.run()
+    if harm is not None:
+        print("kills of children:", dict(harm.kills))
     lives = checker.lives
     _print_table(lives)
     for finding in checker.findings:
@@ -44,6 +57,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--kills", type=int, default=50, help="number of kills (%(default)s)")
     parser.add_argument("--pages", type=int, default=20_000, help="pages of the web (%(default)s)")
     parser.add_argument("--seed", type=int, help="repeats a run (chosen and printed)")
+    parser.add_argument(
+        "--database", action="store_true", help="fill a database, too, and kill its processes"
+    )
     parser.add_argument("--keep", help="an empty folder for the files, which are kept")
     return parser.parse_args()
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from larbinpy.url import host_of
+from tests.support.databasekills import CONF, DatabaseKills, in_sqlite
 from tests.support.killing import KINDS, KillTest, kinds
 
 pytestmark = pytest.mark.slow
@@ -61,3 +62,13 @@ def test_limits_by_site_are_exact_after_kills(tmp_path: Path) -> None:
 
 def lines_of(log: Path) -> list[str]:
     return log.read_text().splitlines() if log.exists() else []
+
+
+def test_a_crawl_into_a_database_is_killed_and_goes_on(tmp_path: Path) -> None:
+    """So are its indexer and its readers, at other moments or at the same."""
+    harm = DatabaseKills(lambda: in_sqlite(tmp_path / "crawl.db"), seed=7)
+    plan = ["early", "save", "load", "late"]
+    conf = f"canReload\n{CONF}"
+    test = KillTest(tmp_path, 1500, plan, seed=7, interval=2.0, conf=conf, harm=harm)
+    assert test.run().findings == []
+    assert harm.kills["indexer"] and harm.kills["reader"]

@@ -1,7 +1,10 @@
 """An indexer that does as its first argument says; its messages are those of the real one."""
 
 import json
+import os
+import signal
 import sys
+from pathlib import Path
 
 from larbinpy.database.indexer.messages import Report, encoded
 
@@ -16,11 +19,16 @@ def note(line: str) -> None:
         log.write(line)
 
 
+def _often(word: str) -> bool:
+    log = Path(sys.argv[2])
+    return log.exists() and log.read_text().count(word) > 1
+
+
 def main() -> int:
     """Take all that is covered at once.
 
     "foreign" cannot use its database, "broken" ends without a word, "lame" ends at the first
-    message, "down" reports trouble.
+    message, "killed" is so twice, "down" reports trouble.
     """
     kind = sys.argv[1]
     if kind == "foreign":
@@ -28,6 +36,9 @@ def main() -> int:
         return 1
     if kind == "broken":
         return 3
+    if kind == "killed" and not _often("killed"):
+        note("killed\n")
+        os.kill(os.getpid(), signal.SIGKILL)
     say(Report(trouble="server down" if kind == "down" else "").line())
     taken = 0
     for line in sys.stdin:

@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 
 from tests.support.checkout import ROOT
+from tests.support.databasekills import DatabaseKills
 from tests.support.killcheck import Checker, Life, mtime
 from tests.support.killweb import KnownWeb
 
@@ -50,7 +51,7 @@ class KillTest:
     """A crawl of `pages` pages in `folder`, killed as `plan` says, one kind a kill.
 
     `interval` is the time between checkpoints (s), `conf` is added to the configuration.
-    `report` is called with each life after its end.
+    `report` is called with each life after its end; `harm` also kills children of the crawl.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class KillTest:
         interval: float = 5.0,
         conf: str = "",
         report: Callable[[Life], None] = lambda life: None,
+        harm: DatabaseKills | None = None,
     ) -> None:
         self._folder = folder
         self._state = folder / "state"
@@ -73,6 +75,7 @@ class KillTest:
         self._interval = interval
         self._conf = conf
         self._report = report
+        self._harm = harm
 
     def run(self) -> Checker:
         """Run all lives; the errors are in the `findings` of the result."""
@@ -82,12 +85,18 @@ class KillTest:
             checker = Checker(self._folder, web, self._frontier)
             for number, kind in enumerate(self._plan):
                 set_rate(self._rate(checker.owed, self._plan[number:]))
-                if not self._live(kind, checker):
+                ended = not self._live(kind, checker)
+                if self._harm is not None:
+                    self._harm.after(checker.lives[-1], web)
+                if ended:
                     checker.find(f"the crawl ended by itself before kill {number + 1}")
                     break
             else:
                 set_rate(0)
                 self._live("end", checker)
+        if self._harm is not None:
+            self._harm.at_the_end(checker, web)
+            checker.findings += self._harm.findings
         checker.at_the_end(requests)
         return checker
 
@@ -136,6 +145,8 @@ class KillTest:
         process = self._start()
         try:
             self._wait(process, kind, life.started)
+            if self._harm is not None:
+                self._harm.before(process)
         finally:
             process.kill()
             _, errors = process.communicate()
@@ -146,6 +157,9 @@ class KillTest:
         if age > 2 * self._interval + 1:
             checker.find(f"the last checkpoint was {age:.1f} s old")
         ended = process.returncode >= 0
+        if self._harm is not None:
+            # It says that its indexer was killed.
+            errors = b"".join(line for line in errors.splitlines(True) if b"database: " not in line)
         if errors or (ended and process.returncode != 0):
             text = errors.decode(errors="replace").strip().splitlines()[-1:]
             checker.find(f"exit status {process.returncode}: {''.join(text)}")
@@ -188,6 +202,8 @@ class KillTest:
             late = time.time() + patience
             while process.poll() is None and not condition() and time.time() < late:
                 time.sleep(0.002)
+                if self._harm is not None:
+                    self._harm.meanwhile(process)
 
         if kind == "end":
             until(lambda: False)

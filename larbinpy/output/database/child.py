@@ -18,6 +18,8 @@ from larbinpy.loop.poller import READ, Poller
 _START = 20.0
 #: Seconds for its end, once it knows that the crawl ends. Then it is killed, which costs nothing.
 _END = 5.0
+#: Starts at the beginning of the crawl, as long as a signal ends it.
+_STARTS = 5
 #: Ends in a row, without a page written, after which a crawl that ends does not wait for it.
 _HOPELESS = 5
 
@@ -49,6 +51,8 @@ class Child:
         self._error = ""
         self._covered: Covered | None = None
         self._finishing = False
+        # Whether the last process was ended by a signal.
+        self._killed = False
         #: Ends in a row without a page written.
         self._failures = 0
         # Of the processes before this one.
@@ -87,9 +91,13 @@ class Child:
 
     def open(self) -> None:
         """Start it, and wait until it knows the database. Raises UserError if that is of no use."""
-        self._start()
-        if self._process is not None:
-            self._await_message(self._process)
+        for _ in range(_STARTS):
+            self._killed = False
+            self._start()
+            if self._process is not None:
+                self._await_message(self._process)
+            if not self._killed:
+                break
         if self._error and self._process is not None:
             self._close(_END)
         if self._error or self.down:
@@ -180,6 +188,7 @@ class Child:
     def _collect(self) -> None:
         """Collect the process, whose output has ended."""
         status = self._close(_END)
+        self._killed = status < 0
         if not self.report.done:
             end = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
             self._ended(self._error or f"the indexer {end}")

@@ -102,6 +102,13 @@ def test_one_that_is_of_no_use_from_the_start(nursery: Nursery, kind: str, why: 
         nursery.child(kind).open()
 
 
+def test_one_that_is_killed_as_it_starts_is_started_again(nursery: Nursery) -> None:
+    child = nursery.child("killed")
+    child.open()
+    assert not child.trouble
+    assert nursery.heard == ["killed", "killed"]
+
+
 def test_a_command_that_does_not_exist(nursery: Nursery) -> None:
     child = Child(["/no/such/program"], nursery.poller, lambda: 1.0, nursery.reports.append)
     with pytest.raises(UserError, match="cannot be started: No such file"):

@@ -1,0 +1,109 @@
+"""Kills around a content database: of the crawl, its indexer, readers, or all; and the checks.
+
+For `KillTest`: rows are at any time those of the last checkpoint at most, and in the end those of
+the log, each once.
+"""
+
+import sqlite3
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+from tests.support.killcheck import Checker, Life
+from tests.support.killweb import KnownWeb
+from tests.support.processes import indexer_of, kill, readers_of
+
+#: Seconds between two kills of a child.
+_PAUSES = (0.3, 2.0)
+
+#: For the configuration: mirror mode has its own checks.
+CONF = "outputMode mirror,database\ndatabase crawl.db"
+
+
+class Row(NamedTuple):
+    """A page that is not gone."""
+
+    url: str
+    title: str
+    visits: int
+
+
+class Found(NamedTuple):
+    """All that the database has; `faults` are those that it finds in itself."""
+
+    rows: list[Row]
+    faults: list[str]
+
+
+def in_sqlite(path: Path) -> Found:
+    """The content of the database `path`; nothing if there is none yet."""
+    if not path.exists():
+        return Found([], [])
+    with closing(sqlite3.connect(path, timeout=30)) as base:
+        if not base.execute("SELECT 1 FROM sqlite_master WHERE name = 'page'").fetchall():
+            return Found([], [])
+        rows = base.execute("SELECT url, title, visits FROM page WHERE gone IS NULL").fetchall()
+        checks = base.execute("PRAGMA integrity_check").fetchall()
+    return Found([Row(*row) for row in rows], [fault for (fault,) in checks if fault != "ok"])
+
+
+class DatabaseKills:
+    """Kills children of the crawls of a `KillTest`, and checks what `read` finds."""
+
+    def __init__(self, read: Callable[[], Found], seed: int) -> None:
+        self._read = read
+        self._random = Random(seed)
+        self._next = 0.0
+        self.kills: Counter[str] = Counter()
+        self.findings: list[str] = []
+
+    def meanwhile(self, process: "subprocess.Popen[bytes]") -> None:
+        """Kill a child now and then. Called often while a crawl runs."""
+        if time.time() < self._next:
+            return
+        self._next = time.time() + self._random.uniform(*_PAUSES)
+        if self._random.random() < 0.5:
+            self.kills["indexer"] += kill(indexer_of(process.pid))
+        else:
+            self.kills["reader"] += sum(map(kill, readers_of(process.pid)))
+
+    def before(self, process: "subprocess.Popen[bytes]") -> None:
+        """The crawl is about to be killed; in every second case its indexer is, too."""
+        if self._random.random() < 0.5:
+            self.kills["both"] += kill(indexer_of(process.pid))
+
+    def after(self, life: Life, web: KnownWeb) -> None:
+        """Check that the database has what the checkpoint of `life` covers, and no more."""
+        found = self._read()
+        self.findings += found.faults
+        numbers = {web.numbers.get(row.url, -1) for row in found.rows}
+        beyond = numbers - life.decided
+        if beyond:
+            some = sorted(beyond)[:5]
+            self.findings.append(f"{life.kind}: {len(beyond)} rows beyond the checkpoint: {some}")
+
+    def at_the_end(self, checker: Checker, web: KnownWeb) -> None:
+        """Check that the database has all pages of the log, each once and as it is."""
+        found = self._read()
+        self.findings += found.faults
+        rows = {row.url: row for row in found.rows}
+        decided = checker.lives[-1].decided
+        expected = {web.url(number) for number in decided if web.outcome(number) == "success"}
+        if len(rows) != len(found.rows):
+            self.findings.append("URLs have more than one row")
+        for what, urls in (
+            ("have no row", expected - rows.keys()),
+            ("have a row and should not", rows.keys() - expected),
+            ("were written twice", {url for url, row in rows.items() if row.visits != 1}),
+            (
+                "have another content",
+                {url for url, row in rows.items() if row.title != str(web.numbers.get(url))},
+            ),
+        ):
+            if urls:
+                self.findings.append(f"{len(urls)} pages {what}: {sorted(urls)[:5]}")
