@@ -18,8 +18,10 @@ from tests.support.killcheck import Checker, Life
 from tests.support.killweb import KnownWeb
 from tests.support.processes import indexer_of, kill, readers_of
 
-#: Seconds between two kills of a child.
-_PAUSES = (0.3, 2.0)
+#: Seconds between two kills of children, and the most of them in the life of a crawl: then the
+#: waits before the indexer is started again have become long.
+_PAUSES = (0.5, 4.0)
+_MOST = 4
 
 #: For the configuration: mirror mode has its own checks.
 CONF = "outputMode mirror,database\ndatabase crawl.db"
@@ -59,13 +61,18 @@ class DatabaseKills:
         self._read = read
         self._random = Random(seed)
         self._next = 0.0
+        self._life = self._left = 0
         self.kills: Counter[str] = Counter()
         self.findings: list[str] = []
 
     def meanwhile(self, process: "subprocess.Popen[bytes]") -> None:
         """Kill a child now and then. Called often while a crawl runs."""
-        if time.time() < self._next:
+        if process.pid != self._life:
+            self._life, self._left = process.pid, _MOST
+            self._next = time.time() + self._random.uniform(*_PAUSES)
+        if time.time() < self._next or not self._left:
             return
+        self._left -= 1
         self._next = time.time() + self._random.uniform(*_PAUSES)
         if self._random.random() < 0.5:
             self.kills["indexer"] += kill(indexer_of(process.pid))

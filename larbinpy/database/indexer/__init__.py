@@ -4,7 +4,7 @@ The crawl runs ``python -m larbinpy.database.indexer``.
 
     messages   the lines between the crawl and the indexer
     window     the pages that are under way, and when a batch of them is written
-    readers    the processes that read pages; reader: such a process
+    readers    the processes that read pages; reader: such a process; frames: its answers
     indexing   spool -> readers -> database
     draining   does the same for the spool of a crawl that has ended
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from larbinpy.database.base import Unavailable, Writer
 from larbinpy.database.indexer.messages import Covered, Report
-from larbinpy.database.indexer.reader import unreadable
 from larbinpy.database.indexer.window import Job, Window
 from larbinpy.database.prepared import Gone, Prepared
 from larbinpy.errors import DamagedError, what_failed
@@ -87,6 +86,9 @@ class Indexer:
 
     def fatal(self, job: Job, why: str) -> None:
         """No reader survives `job`: its page gets no content."""
+        # Here, since it comes with all parsers, which this process does not need.
+        from larbinpy.database.indexer.reader import unreadable
+
         try:
             spooled = spool.read(self._folder, job.place.start)
         except OSError:

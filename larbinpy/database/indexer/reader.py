@@ -10,7 +10,6 @@ the same order, after one of the kind READY.
 import json
 import resource
 import signal
-import struct
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from larbinpy.content import Content, read
+from larbinpy.database.indexer.frames import DAMAGED, GONE, PAGE, PATIENCE, READY, framed
 from larbinpy.database.prepared import Gone, Prepared
 from larbinpy.database.preparing import prepare
 from larbinpy.errors import what_failed
@@ -28,13 +28,6 @@ from larbinpy.page import timestamp
 from larbinpy.storage import spool
 from larbinpy.storage.spool import Position, Spooled
 
-#: Kind, and length of the content.
-FRAME = struct.Struct("<BI")
-#: Contents: none; a packed page; a URL that is gone, as JSON; the reason in UTF-8.
-READY, PAGE, GONE, DAMAGED = range(4)
-
-#: Seconds for one page.
-PATIENCE = 10.0
 #: Bytes of address space. A reader has 0.3 GB before its first page; the tree of an ordinary page
 #: of 8 MB, the default of maxPageSize, takes some 0.2 GB.
 _MEMORY = 3 << 30
@@ -84,10 +77,6 @@ def frame(folder: Path, position: Position, read_page: ReadPage) -> bytes:
     if isinstance(result, Gone):
         return framed(GONE, json.dumps(result).encode())
     return framed(PAGE, result.pack())
-
-
-def framed(kind: int, content: bytes = b"") -> bytes:
-    return FRAME.pack(kind, len(content)) + content
 
 
 def serve(folder: Path, read_page: ReadPage, requests: BinaryIO, answers: BinaryIO) -> None:

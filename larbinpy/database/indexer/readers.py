@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from larbinpy.database.indexer.reader import DAMAGED, FRAME, GONE, PATIENCE, READY
+from larbinpy.database.indexer.frames import DAMAGED, FRAME, GONE, PATIENCE, READY
 from larbinpy.database.indexer.window import Job
 from larbinpy.database.prepared import Gone, Prepared
 from larbinpy.loop.poller import READ, Poller

@@ -1,0 +1,15 @@
+"""The answers of readers to the indexer: frames of a kind and a content."""
+
+import struct
+
+#: Kind, and length of the content.
+FRAME = struct.Struct("<BI")
+#: Contents: none; a packed page; a URL that is gone, as JSON; the reason in UTF-8.
+READY, PAGE, GONE, DAMAGED = range(4)
+
+#: Seconds that a reader has for one page.
+PATIENCE = 10.0
+
+
+def framed(kind: int, content: bytes = b"") -> bytes:
+    return FRAME.pack(kind, len(content)) + content
