@@ -191,7 +191,13 @@ def test_a_hit_shows_its_page(finder: Finder) -> None:
     (hit,) = finder.search(query("calm"), Wish()).hits
     assert (hit.title, hit.lang, hit.type) == ("Harbour", "en", "text/html")
     assert hit.snippet == "Boats rest. The water is calm."
+    assert [hit.snippet[start:end] for start, end in hit.marks] == ["calm"]
     assert hit.score > 0
+
+
+def test_a_hit_in_the_rest_of_a_page_is_shown(finder: Finder) -> None:
+    hits = finder.search(query("salt"), Wish()).hits
+    assert {hit.url: hit.snippet for hit in hits} == {SEA: "Blue water and salt.", BOATS: "salt"}
 
 
 def test_rows_of_the_index_without_a_page_are_not_shown(path: Path, finder: Finder) -> None:
@@ -234,6 +240,17 @@ def test_all_pages_languages_and_counts(finder: Finder) -> None:
     assert counts.pop("bytes") > 10_000
     assert counts == {"pages": 7, "gone": 0, "hosts": 4}
     assert finder.body(SEA) is None
+
+
+def test_languages_of_pages_that_come_later(path: Path) -> None:
+    clock = Ticks(10**6)
+    finder = Finder(path, clock)
+    assert finder.languages() == ["en", "de"]
+    fill(path, [page("http://d.test/", "Bonjour.", lang="fr")])
+    assert finder.languages() == ["en", "de"]
+    clock.looks += 10**6 + 20
+    assert finder.languages() == ["en", "de", "fr"]
+    finder.close()
 
 
 def test_a_question_does_not_keep_the_log_from_being_emptied(path: Path, finder: Finder) -> None:

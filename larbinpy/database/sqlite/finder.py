@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from larbinpy.search.snippet import snippet
 
 #: KiB of the file that a finder keeps in memory.
 _CACHE = 64 * 1024
+#: Seconds; a crawl may be adding the first pages of a language.
+_LANGUAGES_KEPT = 10.0
 #: Shares of the time limit at which facets and snippets are given up.
 _FACETS, _SNIPPETS = 0.9, 1.0
 
@@ -32,7 +35,8 @@ class Finder:
         self._base = connect(path)
         self._limit = TimeLimit(self._base, clock)
         self._records = Records(self._rows)
-        self._languages: list[str] | None = None
+        self._languages: list[str] = []
+        self._languages_until = -inf
         with sqlite_errors(path):
             self._base.execute(f"PRAGMA cache_size=-{_CACHE}")
 
@@ -40,7 +44,9 @@ class Finder:
         self._base.close()
 
     def languages(self) -> Sequence[str]:
-        if self._languages is None:
+        now = self._clock()
+        if now >= self._languages_until:
+            self._languages_until = now + _LANGUAGES_KEPT
             with sqlite_errors(self._path):
                 rows = self._base.execute(
                     "SELECT lang FROM page WHERE lang IS NOT NULL GROUP BY lang "
@@ -79,7 +85,7 @@ class Finder:
         shown = dict(pages[:DEPTH][first : first + wish.n])
         columns = "url, title, lang, fetched, type, published"
         rows = self._base.execute(
-            f"SELECT page.id, text, text_size, summary, {columns} FROM page "
+            f"SELECT page.id, text, text_size, more, more_size, summary, {columns} FROM page "
             "LEFT JOIN content ON content.page = page.id "
             "WHERE page.id IN (SELECT value FROM json_each(?))",
             (json.dumps(list(shown)),),
@@ -87,11 +93,13 @@ class Finder:
         by_page = {row[0]: row[1:] for row in rows}
         hits = []
         for page, score in shown.items():
-            text, size, summary, url, title, *others = by_page[page]
-            hit = Hit(url, title or url, score, *others)
-            # A text that cannot be read in time is shown by its summary.
-            whole = unpacked(text, size) if self._clock() < until else ""
-            hit.snippet, hit.marks = snippet(whole or summary or "", query, hit.lang)
+            *stored, summary, url, title, lang, fetched, type_, published = by_page[page]
+            hit = Hit(
+                url, title or url, score, lang, fetched, type_ or "", published, summary or ""
+            )
+            # What cannot be read in time is shown by its summary.
+            if self._clock() < until:
+                hit.snippet, hit.marks = _passage(stored, hit, query)
             hits.append(hit)
         return hits
 
@@ -108,7 +116,6 @@ class Finder:
         try:
             hosts, found.langs = matches.facets(until)
         except Late:
-            found.cut = True
             return
         rows = self._base.execute(
             "SELECT id, name FROM host WHERE id IN (SELECT value FROM json_each(?))",
@@ -155,8 +162,21 @@ class Finder:
         return self._base.execute(statement, arguments)
 
 
+_GONE = "SELECT count(*) FROM page WHERE gone IS NOT NULL"
 _COUNTS = {
-    "pages": "SELECT count(*) FROM page WHERE gone IS NULL",
-    "gone": "SELECT count(*) FROM page WHERE gone IS NOT NULL",
+    # The pages that are gone have an index, the others do not.
+    "pages": f"SELECT count(*) - ({_GONE}) FROM page",
+    "gone": _GONE,
     "hosts": "SELECT count(*) FROM host",
 }
+
+
+def _passage(stored: Sequence[Any], hit: Hit, query: Query) -> tuple[str, list[tuple[int, int]]]:
+    """The passage with the hits: of the main text, or else of the rest of the page."""
+    text, text_size, more, more_size = stored
+    passage, marks = snippet(unpacked(text, text_size) or hit.snippet, query, hit.lang)
+    if marks or not more:
+        return passage, marks
+    rest = json.loads(unpacked(more, more_size)).get("rest") or ""
+    other, other_marks = snippet(rest, query, hit.lang)
+    return (other, other_marks) if other_marks or not passage else (passage, marks)

@@ -64,6 +64,7 @@ CREATE INDEX page_host ON page (host);
 CREATE INDEX page_lang ON page (lang);
 CREATE INDEX page_type ON page (type);
 CREATE INDEX page_fetched ON page (fetched);
+CREATE INDEX page_gone ON page (gone) WHERE gone IS NOT NULL;
 CREATE INDEX page_text_hash ON page (text_hash) WHERE text_hash IS NOT NULL;
 CREATE INDEX page_same_as ON page (same_as) WHERE same_as IS NOT NULL;
 CREATE INDEX page_canonical ON page (canonical) WHERE canonical IS NOT NULL;
