@@ -98,7 +98,7 @@ def test_50_kills_lose_nothing(tmp_path: Path) -> None:
 def _states(tmp_path: Path) -> Iterator[list[Path]]:
     """Copies of the files: after a durable batch, others, a checkpoint, and others after it."""
     path = tmp_path / "it.db"
-    copies = []
+    copies: list[Path] = []
 
     def copy() -> None:
         folder = tmp_path / f"state{len(copies)}"

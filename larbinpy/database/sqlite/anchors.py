@@ -57,18 +57,23 @@ class Anchors:
     def add(self, anchors: Iterable[Anchor]) -> None:
         """Take in the texts of the links of a page."""
         new = []
-        for target, whole in anchors:
-            text = whole[:LONGEST]
+        for target, text in anchors:
+            if len(text) > LONGEST:
+                text = text[:LONGEST]
             if self._remember(target, text):
                 self._last += 1
                 new.append((self._last, target, text))
         self._base.executemany("INSERT INTO fresh VALUES (?, ?, ?)", new)
 
     def _remember(self, target: int, text: str) -> bool:
-        texts = self._slices[target >> _SHIFT].setdefault(target, [])
-        if len(texts) >= MOST or text in texts:
+        targets = self._slices[target >> _SHIFT]
+        texts = targets.get(target)
+        if texts is None:
+            targets[target] = [text]
+        elif text in texts or len(texts) >= MOST:
             return False
-        texts.append(text)
+        else:
+            texts.append(text)
         self._count += 1
         return True
 

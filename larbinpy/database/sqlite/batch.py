@@ -146,14 +146,18 @@ class Batch:
             (row.id,),
         ).fetchone()
         known = [*(stored or "").split("\n"), row.title or ""]
-        new = set(anchor_tokens(anchors, lang).split()) - set(anchor_tokens(known, lang).split())
-        if not new:
+        tokens = anchor_tokens(anchors, lang)
+        if set(tokens.split()) <= set(anchor_tokens(known, lang).split()):
             return False
         number = self._drop(row.id, row.indexed)
         self._base.execute(
             "UPDATE content SET anchors = ? WHERE page = ?", ("\n".join(anchors), number)
         )
-        self._put_stored(number)
+        if number == row.id:
+            indexed = self._index.put_with_anchors(number, tokens)
+            self._base.execute("UPDATE page SET indexed = ? WHERE id = ?", (indexed, number))
+        else:
+            self._put_stored(number)
         return True
 
     def apply(self) -> None:

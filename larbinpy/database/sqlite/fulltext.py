@@ -88,6 +88,14 @@ class Index:
         self._dropped[page] = tokens
         return True
 
+    def put_with_anchors(self, page: int, anchors: str) -> int:
+        """Add a dropped page again, with other tokens of links; return its fingerprint."""
+        place = FIELDS.index("anchor")
+        old = self._dropped[page]
+        tokens = (*old[:place], anchors, *old[place + 1 :])
+        self._put[page] = tokens
+        return fingerprint(tokens)
+
     def apply(self) -> None:
         for page in sorted(self._dropped.keys() | self._put.keys()):
             if page in self._dropped:
