@@ -23,14 +23,20 @@ _SHORT = 4
 #: Endings that a stemmer may take off together with the last letters before them: universi-ty is
 #: univers.
 _ENDINGS = (
-    *("", "as", "ed", "en", "er", "es", "ies", "ing", "ion", "ions", "is", "ity", "ly", "ment"),
-    *("ng", "ness", "os", "st", "te", "ty", "um", "ung"),
+    *("", "able", "al", "ally", "ance", "as", "ation", "ed", "en", "ence", "er", "es", "ess"),
+    *("ful", "ies", "ing", "ion", "ions", "is", "ism", "ist", "ity", "ive", "ly", "ment", "ness"),
+    *("ng", "os", "ous", "ss", "st", "te", "ty", "um", "ung"),
     *string.ascii_lowercase,
 )
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
 #: A name that is written without its umlaut: Mueller, Koeln.
 _NAME = re.compile(r"[A-Z]?[b-df-hj-np-tv-z]*([AaOoUu])e(?=[b-df-hj-np-tv-z])")
-_HYPHENATED = re.compile(r"(\w+)-(\w+)")
+#: French and Italian articles and the like, before the apostrophe; the English genitive.
+_CLITICS = re.compile(
+    r"^(?:[cdjlmnst]|qu|jusqu|lorsqu|un|all|dall|dell|nell|sull)['’](?=\w{2})|(?<=\w\w)['’]s$",
+    re.IGNORECASE,
+)
+_HYPHENATED = re.compile(r"^([^\W\d_]+)-([^\W\d_]+)$")
 
 
 def forms(text: str, languages: Sequence[str], prefix: bool = False) -> tuple[Form, ...]:
@@ -63,17 +69,23 @@ def parts(text: str, languages: Sequence[str]) -> tuple[Form, ...]:
         if kind_of(piece) is not Kind.WORD:
             whole = _sequence([piece])
             # Letters and digits in it count as the words that they are.
-            tokens = [token for token in whole.tokens if not token.startswith(LETTER)]
-            found.update((Form((token,), whole.prefix), None) for token in tokens)
+            single = (Form((token,), whole.prefix) for token in whole.tokens)
+            found.update((form, None) for form in single if _is_plain(form))
             words = words_of(piece)
         for word in words:
-            found.update(dict.fromkeys(forms(word, languages)))
+            found.update((form, None) for form in forms(word, languages) if _is_plain(form))
     return tuple(found)
 
 
+def _is_plain(form: Form) -> bool:
+    return not form.tokens[0].startswith(LETTER)
+
+
 def _spellings(text: str) -> list[str]:
-    """`text`, and other ways to write it: e-mail as email, Müller as Mueller and back."""
+    """`text`, and other ways to write it: e-mail as email, Müller as Mueller and back, l'hôtel
+    without its article."""
     found = [text, text.translate(_UMLAUTS), _HYPHENATED.sub(r"\1\2", text)]
+    found.append(_CLITICS.sub("", text))
     if text[:1].isupper() and len(text) > 4 and " " not in text:
         found.append(_NAME.sub(lambda name: name[0][:-1], text, count=1))
     return list(dict.fromkeys(found))

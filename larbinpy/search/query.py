@@ -1,12 +1,13 @@
 """The query language: what a user typed, as values that each database compiles to its own."""
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from larbinpy.search.forms import Form, forms, parts
 from larbinpy.search.operators import host_of, language_of, since_of, type_of
-from larbinpy.search.stop_words import is_stop_word
+from larbinpy.search.simplified import simplify
+from larbinpy.search.stop_words import QUESTION_BIGRAMS, stop_words
 
 __all__ = ["Form", "Item", "Query", "parse"]
 
@@ -74,6 +75,7 @@ _BETWEEN = re.compile(
     r"[,;!?()\[\]{}<>|=、。，．；：？！（）［］｛｝「」『』《》〈〉【】〔〕…\x00-\x1f]+"
 )
 _FIELDS = {"intitle": "title", "inurl": "url"}
+_OPERATORS = _FILTERS.keys() | _FIELDS.keys()
 #: Operators of other engines.
 _FOREIGN = re.compile(r"(?<!\S)(?:AND|OR|NOT|NEAR)(?!\S)")
 
@@ -89,6 +91,9 @@ class _Draft:
     #: What was read already: minus, operator and text.
     seen: set[tuple[bool, str, str]] = field(default_factory=set)
 
+    #: Words that are no phrases, beginnings or words of a field.
+    words: set[str] = field(default_factory=set)
+
     def note(self, text: str) -> None:
         self.notes[text] = None
 
@@ -96,10 +101,17 @@ class _Draft:
         if self.unwanted and not self.wanted and not self.filters:
             self.note("nothing to leave the words with a minus out of: they are searched for")
             self.wanted, self.unwanted = self.unwanted, []
-        lists = tuple(self.wanted), tuple(self.unwanted)
         get = self.filters.get
         filters = get("site"), get("lang"), get("type"), get("since")
-        return Query(*lists, *filters, notes=tuple(self.notes))
+        wanted = tuple(self._marked(self.wanted))
+        return Query(wanted, tuple(self.unwanted), *filters, notes=tuple(self.notes))
+
+    def _marked(self, items: list[Item]) -> Iterator[Item]:
+        """The items, with those marked that are common."""
+        normal = {word: simplify(word.lower()) for word in self.words}
+        common = stop_words(normal.values(), self.languages)
+        for item in items:
+            yield replace(item, common=not item.field and normal.get(item.text) in common)
 
 
 def parse(text: str, languages: Sequence[str], now: float) -> Query:
@@ -131,6 +143,8 @@ def _read(term: re.Match[str], draft: _Draft) -> None:
     if name in _FILTERS:
         _filter(name, value, minus, draft)
         return
+    if value[:-1].lower() in _OPERATORS and value[-1] in ":：":
+        draft.note(f"{value} is a word here: nothing follows it")
     column = _FIELDS.get(name)
     if name and column is None:
         value = f"{name}:{value}"
@@ -139,19 +153,18 @@ def _read(term: re.Match[str], draft: _Draft) -> None:
         _add(items, Item(value, forms(value, draft.languages), column))
         return
     # A minus belongs to all of a word.
-    for each in [value] if minus else _BETWEEN.split(value):
-        _add(items, _item(each, column, draft.languages))
+    for word in [value] if minus else _BETWEEN.split(value):
+        text, prefix = word.strip("*"), word.endswith("*")
+        found = forms(text, draft.languages, prefix)
+        _add(items, Item(word, found, column, parts=_parts(text, draft.languages)))
+        if not prefix and column is None:
+            draft.words.add(word)
 
 
-def _item(word: str, column: str | None, languages: Sequence[str]) -> Item:
-    text, prefix = word.strip("*"), word.endswith("*")
-    return Item(
-        word,
-        forms(text, languages, prefix),
-        column,
-        common=not prefix and column is None and is_stop_word(text, languages),
-        parts=parts(text, languages)[:MOST_PARTS],
-    )
+def _parts(text: str, languages: Sequence[str]) -> tuple[Form, ...]:
+    found = parts(text, languages)[:MOST_PARTS]
+    telling = (form for form in found if QUESTION_BIGRAMS.isdisjoint(form.tokens))
+    return tuple(telling) or found
 
 
 def _add(items: list[Item], item: Item) -> None:

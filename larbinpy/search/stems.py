@@ -6,7 +6,7 @@ from functools import cache
 
 import Stemmer
 
-from larbinpy.search.characters import INVISIBLE, MARKS
+from larbinpy.search.characters import INVISIBLE, MARKS, SYMBOL
 
 #: Names of Snowball's algorithms by language, ISO 639-1.
 ALGORITHMS = {
@@ -84,7 +84,7 @@ _KEPT = 50_000
 _TWICE = frozenset(("fr",))
 
 #: The words of a normal text: compatible forms may be several words, "½" or "ﷺ".
-_WORDS = re.compile(rf"[^\W_](?:[^\W_]|[{MARKS}])*")
+_WORDS = re.compile(rf"[^\W_](?:[^\W_]|[{MARKS}])*|[{SYMBOL}]")
 _INVISIBLE = re.compile(f"[{INVISIBLE}]+")
 #: Letters that Unicode does not decompose, as readers who lack them write them; Russian yo;
 #: the forms of alef, yeh, teh marbuta and kaf.

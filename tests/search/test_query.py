@@ -1,8 +1,28 @@
 """The query language."""
 
-from larbinpy.search.query import Form, Item, parse
+import json
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from larbinpy.search.forms import forms
+from larbinpy.search.query import LONGEST, MOST, Form, Item, Query, parse
+from larbinpy.search.stems import ALGORITHMS, vocabulary
+from tests.search.test_segment import Index
+from tests.support.suites import suite
 
 NOW = 1_795_420_800.0  # 2026-11-23T08:00:00Z
+
+
+def shown(items: tuple[Item, ...]) -> list[str]:
+    """Items as one would write them: forms separated by |, the field before a colon."""
+    found = []
+    for item in items:
+        each = (" ".join(form.tokens) + "*" * form.prefix for form in item.forms)
+        found.append(f"{item.field or ''}:{'|'.join(each)}".removeprefix(":"))
+    return found
 
 
 def test_words_phrases_and_operators() -> None:
@@ -13,3 +33,180 @@ def test_words_phrases_and_operators() -> None:
     )
     assert query.unwanted == (Item("cat", (Form(("cat",)),)),)
     assert (query.site, query.lang, query.since) == ("example.com", "de", "2026-11-16T08:00:00Z")
+    assert query.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Müller", ["muller|mull|mueller|muel"]),
+        ("Mueller", ["mueller|mull|muel|muller"]),
+        ("naïve", ["naive|naiv"]),
+        ("e-mail", ["e mail|email"]),
+        ("C++ C#", ["c c＋＋", "c c＃"]),
+        ("os.path.join", ["os path join"]),
+        ("2026-01-31", ["2026 01 31"]),
+        ("l'hôtel", ["l hotel|hotel"]),
+        ("dog’s", ["dog s|dog"]),
+        ("a,b;c", ["a", "b", "c"]),
+        ("foo:bar http://x.y/z", ["foo bar", "http x y z"]),
+        ("2018年底", ["ǀ20 ǀ01 ǀ18 ǀ8年 年底"]),
+        ("中", ["中*"]),
+        ("網路", ["网路"]),
+        ("请问，什么是“爬虫”？", ["请问", "什么 么是", "爬虫"]),
+        ("ภาษา", ["ภาษ าษา"]),
+        ("ไท", ["ไท*"]),
+        ("👍🏽", ["👍"]),
+        ("happily*", ["happily*|happili|happil"]),
+        ("intitle:foo inurl:“b c”", ["title:foo", "url:b c"]),
+        ("word word WORD", ["word", "word"]),
+    ],
+)
+def test_forms(text: str, expected: list[str]) -> None:
+    assert shown(parse(text, ["en", "de", "fr"], NOW).wanted) == expected
+
+
+def test_short_words_are_found_within_words_where_most_pages_are_chinese() -> None:
+    assert shown(parse("ows", ["zh", "en"], NOW).wanted) == ["ows|ow|ǀow ǀws"]
+    assert shown(parse("ows", ["en", "zh"], NOW).wanted) == ["ows|ow"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("site:https://www.Example.com:8080/a?b", Query(site="www.example.com:8080")),
+        ("site:*.gov", Query(site="gov")),
+        ("site：müller.de", Query(site="xn--mller-kva.de")),
+        ("lang:zh-TW", Query(lang="zh")),
+        ("LANG:日本語", Query(lang="ja")),
+        ('type:"application/pdf"', Query(type="application/pdf")),
+        ("type:.PDF", Query(type="pdf")),
+        ("type:txt", Query(type="text/plain")),
+        ("since:2026", Query(since="2026-01-01T00:00:00Z")),
+        ("since:2026-03-09", Query(since="2026-03-09T00:00:00Z")),
+        ("since:2026-03-09T10:00:00+02:00", Query(since="2026-03-09T08:00:00Z")),
+        ("since:yesterday", Query(since="2026-11-22T00:00:00Z")),
+        ("since:12h", Query(since="2026-11-22T20:00:00Z")),
+    ],
+)
+def test_filters(text: str, expected: Query) -> None:
+    assert parse(text, ["en"], NOW) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("cats OR dogs", "OR is a word here: pages are found that have all words"),
+        ("lang:klingon cats", "lang:klingon is not known: it was left out"),
+        ("since:2026-13-40 cats", "since:2026-13-40 is not known: it was left out"),
+        ("site: cats", "site: is a word here: nothing follows it"),
+        ("-lang:en cats", "-lang:en: only words and sites can be left out"),
+        ("site:a.b site:c.d", "only the last site: counts"),
+        ("x" * 2000, f"only the first {LONGEST} characters were read"),
+        (" ".join(map(str, range(100))), f"only the first {MOST} words were read"),
+        ("-cats", "nothing to leave the words with a minus out of: they are searched for"),
+    ],
+)
+def test_oddities_are_said(text: str, note: str) -> None:
+    assert note in parse(text, ["en"], NOW).notes
+
+
+def test_a_site_can_be_left_out() -> None:
+    query = parse("cats -site:example.com -intitle:dogs", ["en"], NOW)
+    assert shown(query.unwanted) == ["url:example com", "title:dogs|dog"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", '"', '""', "-", "*", ":", "()", "\x00", "\ud800", "。", "\xad"]
+)
+def test_nothing_is_asked_for(text: str) -> None:
+    assert parse(text, ["zh", "en"], NOW).is_empty
+
+
+def common(text: str, languages: list[str]) -> list[str]:
+    return [item.text for item in parse(text, languages, NOW).wanted if item.common]
+
+
+def test_stop_words() -> None:
+    assert common("what is the capital", ["en", "de"]) == ["what", "is", "the"]
+    assert common("der hund und die katze", ["en", "de"]) == ["der", "und", "die"]
+    assert common("war museum", ["en", "de"]) == []
+    assert common("爬蟲 是 什麼", ["zh"]) == ["是", "什麼"]
+    assert common('"the" the* intitle:the', ["en"]) == []
+
+
+def test_a_question_relaxes_to_its_bigrams() -> None:
+    (item,) = parse("网络爬虫2018是什么", ["zh"], NOW).wanted
+    assert [form.tokens[0] for form in item.parts] == ["网络", "络爬", "爬虫", "虫2", "2018"]
+
+
+def test_one_word_has_no_parts() -> None:
+    assert [item.parts for item in parse('word "a phrase"', ["en"], NOW).wanted] == [(), ()]
+
+
+WORDS = ("university", "happiness", "categories", "nationally", "running", "generously")
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_the_beginning_of_a_word_finds_its_stem(word: str) -> None:
+    token = vocabulary("en")[word]
+    for length in range(3, len(word) + 1):
+        found = forms(word[:length], ["en"], prefix=True)
+        assert any(
+            token.startswith(form.tokens[0]) if form.prefix else token == form.tokens[0]
+            for form in found
+        )
+
+
+_TYPED = st.lists(
+    st.one_of(
+        st.sampled_from(
+            [
+                *("AND", "OR", "NEAR", "site:", "lang:", "type:", "since:", "intitle:", "inurl:"),
+                *"\"'*-()[]{}:.,;|\\/\x00\n“”＂：%_^~ ",
+                *("'; DROP TABLE page --", "NEAR(a b, 5)", "中国", "foo"),
+                *("\u202e", "\u200f", "𠮷", "😂", "\ud800"),
+            ]
+        ),
+        st.text(max_size=5),
+    ),
+    max_size=20,
+).map("".join)
+
+
+@given(_TYPED, st.lists(st.sampled_from(["en", "zh", "de", "vi", "th", "xx"]), max_size=3))
+def test_whatever_is_typed_is_a_query(text: str, languages: list[str]) -> None:
+    query = parse(text, languages, NOW)
+    for item in (*query.wanted, *query.unwanted):
+        assert item.forms
+        for form in (*item.forms, *item.parts):
+            for token in form.tokens:
+                assert token
+                assert all(char.isalnum() or char > "\x7f" for char in token)
+                token.encode()
+
+
+LONG = ["a", "中", "a b ", '"', "x* ", "中 ", "-", "site:", "é-", "a'b", "Ae", "(", "1."]
+
+
+@pytest.mark.parametrize("piece", LONG)
+def test_long_queries_take_bounded_time(piece: str) -> None:
+    languages = list(ALGORITHMS)
+    start = time.process_time()
+    query = parse(piece * (10_000 // len(piece)), languages, NOW)
+    assert time.process_time() - start < 0.5
+    assert len(query.wanted) <= MOST
+
+
+def test_chinese_questions_find_their_paragraphs() -> None:
+    """CMRC 2018, the relaxed search with plain BM25; S@10 0.998, MRR 0.983 for all questions."""
+    data = json.loads((suite("chinese-search") / "cmrc.json").read_text("utf-8"))
+    index = Index(data["paragraphs"], "zh")
+    ranks = []
+    for question, paragraph in data["questions"][::8]:
+        items = parse(question, ["zh"], NOW).wanted
+        best = index.best([form for item in items for form in item.parts or item.forms], 20)
+        ranks.append(best.index(paragraph) + 1 if paragraph in best else 1000)
+    index.close()
+    assert sum(rank <= 10 for rank in ranks) / len(ranks) >= 0.995
+    assert sum(1 / rank for rank in ranks) / len(ranks) >= 0.97
