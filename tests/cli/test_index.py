@@ -1,6 +1,7 @@
 """`larbinpy index`: archives and mirrors become a database that can be searched."""
 
 import json
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -13,11 +14,16 @@ import pytest
 from click.testing import CliRunner, Result
 
 from larbinpy.cli import main
+from larbinpy.demo import Serving
 from larbinpy.outcome import Outcome
 from larbinpy.output.save import SaveOutput
 from larbinpy.page import Page
 from larbinpy.url import Url
+from tests.support.crawling import crawl_demo
 from tests.support.warcmaking import Archive
+from tests.support.warcs import warcs
+
+pytest_plugins = ["tests.support.demoweb"]
 
 #: Runs a command in a folder of its own.
 Ask = Callable[..., Result]
@@ -130,6 +136,40 @@ def test_a_stopped_command_leaves_a_whole_database(tmp_path: Path) -> None:
     with closing(sqlite3.connect(base)) as opened:
         assert opened.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert opened.execute("SELECT max(visits) FROM page").fetchone() == (1,)
+
+
+def contents(base: Path) -> dict[str, tuple[object, ...]]:
+    """What a database has of each page."""
+    query = "SELECT url, title, lang, text_hash, size FROM page WHERE gone IS NULL"
+    with closing(sqlite3.connect(base)) as opened:
+        return {row[0]: row[1:] for row in opened.execute(query)}
+
+
+@pytest.mark.slow
+def test_archives_and_mirrors_give_what_the_crawl_gave(
+    demo_process: Serving, tmp_path: Path, ask: Ask
+) -> None:
+    out = crawl_demo(demo_process, tmp_path / "a", modes="mirror,save,warc,database").out
+    crawled = contents(out / "larbinpy.db")
+    assert len(crawled) > 350
+
+    def indexed(*names: Path) -> dict[str, tuple[object, ...]]:
+        Path("new.db").unlink(missing_ok=True)
+        shown = ask("index", *map(str, names), "-d", "new.db")
+        assert (shown.exit_code, shown.stderr) == (0, "")
+        return contents(Path("new.db"))
+
+    archives = warcs(out)
+    assert indexed(*archives) == crawled
+    for file in archives:
+        file.unlink()
+    shutil.copytree(out / "d00000", "saved/d00000")
+    shutil.rmtree(out / "d00000")
+    # Without headers, charsets and types are guessed.
+    for folder, lost in ((Path("saved"), 0), (out, 1)):
+        found = indexed(folder)
+        assert len(crawled.keys() - found.keys()) == lost
+        assert sum(values != crawled[url] for url, values in found.items()) <= 3
 
 
 def count(base: Path) -> int:

@@ -63,7 +63,7 @@ class WarcFile:
         if kind not in ("response", "revisit", "resource"):
             return None
         url = _target(record, "WARC-Target-URI")
-        if url is None or split(url).path == "/robots.txt":
+        if url is None or _is_robots(url, record):
             return None
         if kind == "revisit":
             return self._revisited(record, url)
@@ -118,14 +118,16 @@ class WarcFile:
 
     def _revisited(self, record: Any, url: str) -> Page | None:
         """The page of an earlier record, as the page of `url`."""
-        head = record.rec_headers
+        head, http = record.rec_headers, record.http_headers
+        status = HTTPStatus.NOT_MODIFIED.value if http is None else _status(http)
+        outcome = _outcome(status)
+        if status != HTTPStatus.NOT_MODIFIED and outcome is not Outcome.SUCCESS:
+            return None if outcome is None else Page(Url(url, 0), outcome, status)
         referred = _target(record, "WARC-Refers-To-Target-URI")
         names = filter(None, (head.get_header("WARC-Payload-Digest"), referred, url))
         at = self._payloads.find(names)
         if at is None:
-            http = record.http_headers
-            if http is None or _outcome(_status(http)) in (None, Outcome.SUCCESS):
-                self.left_out["a repetition of a page that is in none of the files before"] += 1
+            self.left_out["a repetition of a page that is in none of the files before"] += 1
             return None
         with self._files[at.file].open("rb") as file:
             file.seek(at.offset)
@@ -184,6 +186,14 @@ def _status(http: Any) -> int:
 
 def _headers(http: Any) -> list[tuple[str, str]]:
     return [(name.lower(), value.strip()) for name, value in http.headers]
+
+
+def _is_robots(url: str, record: Any) -> bool:
+    """Whether it is a robots.txt, or the file that one redirects to."""
+    path, http = split(url).path, record.http_headers
+    kind = dict(_headers(http)).get("content-type", "") if http is not None else ""
+    is_plain = kind.lower().startswith("text/plain")
+    return path == "/robots.txt" or (is_plain and path.endswith("/robots.txt"))
 
 
 def _outcome(status: int) -> Outcome | None:

@@ -86,6 +86,8 @@ def test_archives_of_other_programs(tmp_path: Path, payloads: Payloads) -> None:
     second = Archive(tmp_path / "b.warc.gz")
     second.add("revisit", "http://h/x", status="304 Not Modified")  # names nothing but itself
     second.add("revisit", "http://h/y", WARC_Refers_To_Target_URI="http://h/zip")
+    second.add("revisit", "http://h/lost", status="404 Not Found")
+    second.add("revisit", "http://h/busy", status="503 Busy")
     second.add("revisit", "http://h/z", WARC_Refers_To_Target_URI="http://h/nowhere")
     files = first.close(), second.close()
     sources = find(files, payloads, 1 << 20)
@@ -98,6 +100,7 @@ def test_archives_of_other_programs(tmp_path: Path, payloads: Payloads) -> None:
         ("http://h/moved", "err30X", b""),
         ("http://h/x", "success", b"wget"),
         ("http://h/y", "success", b"zipped"),
+        ("http://h/lost", "err40X", b""),
     ]
     assert pages[0].at == 1_577_836_800
     assert pages[1].page.type == "text/html"
