@@ -1,9 +1,34 @@
 """Main text and the rest of the visible text of an HTML page, from its tree."""
 
 from collections.abc import Iterable
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from turbohtml import Document, Node
+from turbohtml import Document, Element, Node, PlainText
+
+from larbinpy.content.boilerplate import ROLES, TAGS, is_boilerplate
+from larbinpy.content.clean import lines
+from larbinpy.content.hidden import Sheets, hidden, remove_unseen
+from larbinpy.content.unreadable import unreadable
+
+#: Characters of each text.
+LONGEST = 1 << 20
+_PLAIN = PlainText(bullet="", table_cell_separator=" ", layout="strict")
+#: Shares of the text: a single <main> holds most of it, or it is not believed; an element with
+#: the name of boilerplate is none if it is larger; nearly all paragraphs are the main text.
+_MOST = 0.5
+_LARGEST = 0.3
+_NEARLY_ALL = 0.8
+#: A page that is empty without scripts has its text in <noscript>, if at all: these are the
+#: characters that it takes, and how many times the length of all other text.
+_UNSCRIPTED = 1000
+_INSTEAD = 4
+#: Characters of a paragraph that counts, and elements around it that are looked at.
+_PARAGRAPH = 40
+_PARAGRAPHS = ("p", "pre", "blockquote")
+_LEVELS = 12
+#: Their names are about the layout of the whole, not about what they are.
+_FRAMES = frozenset(("body", "main", "article", "h1", "h2", "h3"))
 
 
 class Texts(NamedTuple):
@@ -25,4 +50,135 @@ def split(tree: Document, facts: Iterable[Any] = ()) -> Texts:
 
     `facts` are the objects of its JSON-LD. Never raises.
     """
-    return Texts(tree.to_text(), "", tree)
+    sheets = Sheets(tree)
+    unscripted = list(tree.iter_elements("noscript"))
+    remove_unseen(tree)
+    body = next(tree.iter_elements("body"), None)
+    if body is None:
+        return Texts(lines(tree.to_text(_PLAIN), LONGEST), "", tree)
+    named = body.select("[class]")
+    names = [each.attr("class") or "" for each in named]
+    identified = body.select("[id]")
+    named += identified
+    names += [each.attr("id") or "" for each in identified]
+    gone = _remove_hidden(tree, sheets, names)
+    aside = Element("div")
+    body.append(aside)
+    _part(body, aside)
+    _prune(body, aside, named, names, gone)
+    aside.extract()
+    node, main = _main(body)
+    rest = aside.to_text(_PLAIN)
+    if node is not body:
+        node.extract()
+        rest = f"{body.to_text(_PLAIN)}\n{rest}"
+    main, rest = lines(main, LONGEST), lines(rest, LONGEST)
+    if unscripted:
+        instead = "\n".join(each.to_text(_PLAIN) for each in unscripted)
+        if len(instead) >= max(_UNSCRIPTED, _INSTEAD * (len(main) + len(rest))):
+            main = lines(instead, LONGEST)
+    return Texts(main, rest, node)
+
+
+def _part(body: Element, aside: Element) -> None:
+    """Part what a reader sees apart, but `to_text` does not."""
+    for each in list(body.iter_elements(("ol", "rt", "a", "option"))):
+        tag = each.tag
+        if tag == "ol":
+            each.tag = "ul"  # numbers of items are no text
+        elif tag == "rt":
+            _move(each, aside)  # how to read a word, in the middle of it
+        elif tag == "option" or isinstance(each.previous_sibling, Element):
+            if tag == "option" or each.previous_sibling.tag == "a":
+                each.tag = "div"
+
+
+def _remove_hidden(tree: Document, sheets: Sheets, named: list[str]) -> set[Element]:
+    """Remove what CSS hides; return the elements in it. `named` are classes and ids."""
+    names: set[str] = set()
+    if sheets:
+        names = {f".{name}" for name in " ".join(set(named)).split()}
+        names.update(name.replace(".", "#", 1) for name in tuple(names))
+    gone: set[Element] = set()
+    for found in (hidden, unreadable):
+        for each in list(found(tree, sheets, names)):
+            # Many a page hides all of itself until its script has run.
+            if each not in gone and each.tag not in ("html", "body"):
+                gone.update(each.iter_elements(include_self=True))
+                each.extract()
+    return gone
+
+
+def _main(body: Element) -> tuple[Element, str]:
+    """Return the element that the main text stands in, and its text."""
+    node, text = body, body.to_text(_PLAIN)
+    for found in (
+        [*body.iter_elements("main"), *body.select("[role=main]")],
+        list(body.iter_elements("article")),
+    ):
+        if len(found) == 1:
+            inner = found[0].to_text(_PLAIN)
+            if len(inner) > _MOST * len(text):
+                node, text = found[0], inner
+                break
+    smallest = _around_paragraphs(node)
+    if smallest is not node:
+        inner = smallest.to_text(_PLAIN)
+        if len(inner) > _MOST * len(text):
+            return smallest, inner
+    return node, text
+
+
+def _around_paragraphs(node: Element) -> Element:
+    """Return the smallest element that holds nearly all paragraphs of `node`."""
+    own: dict[Element, int] = {}
+    for paragraph in node.iter_elements(_PARAGRAPHS):
+        length = len(paragraph.text)
+        parent = paragraph.parent
+        if length >= _PARAGRAPH and isinstance(parent, Element):
+            own[parent] = own.get(parent, 0) + length
+    if not own:
+        return node
+    within: dict[Element, int] = {}
+    for parent, length in own.items():
+        for each in islice(chain((parent,), parent.ancestors), _LEVELS):
+            if each == node or not isinstance(each, Element):
+                break
+            within[each] = within.get(each, 0) + length
+    enough = _NEARLY_ALL * sum(own.values())
+    heaviest = max(own, key=own.__getitem__)
+    for each in islice(chain((heaviest,), heaviest.ancestors), _LEVELS):
+        if each == node or not isinstance(each, Element):
+            break
+        if within[each] >= enough:
+            return each
+    return node
+
+
+def _prune(
+    body: Element, aside: Element, named: list[Element], names: list[str], gone: set[Element]
+) -> None:
+    """Move boilerplate of `body` to `aside`: by tags and roles, and by names, of `named`."""
+    kept = gone | {aside}
+    main = [*body.iter_elements(("h1", "main")), *body.select("[itemprop=articleBody]")]
+    roles = [(each, each.attr("role")) for each in body.select("[role]")]
+    main += [each for each, role in roles if role == "main"]
+    for each in main:
+        kept.add(each)
+        kept.update(each.ancestors)
+    longest = _LARGEST * len(body.text)
+    chosen = {each for each in set(names) if is_boilerplate(each)}
+    tagged = list(body.iter_elements(TAGS))
+    for each in tagged + [each for each, role in roles if role in ROLES]:
+        if each not in kept and (each.tag != "header" or not each.closest("article,main")):
+            _move(each, aside)
+    for each, name in zip(named, names, strict=True):
+        if name in chosen and each not in kept and each.tag not in _FRAMES:
+            if len(each.text) < longest:
+                _move(each, aside)
+
+
+def _move(element: Element, aside: Element) -> None:
+    # A button or a badge stands apart, so it does not become one word with its neighbours.
+    element.tag = "div"
+    aside.append(element)

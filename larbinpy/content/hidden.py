@@ -1,0 +1,187 @@
+"""Removes from a tree what a reader cannot see: what HTML or CSS hides, and what is no text.
+
+The style sheets of the page itself count, and `style` attributes; linked sheets are other pages.
+A rule hides an element if it applies to every reader with a screen, and if no rule that goes
+before it shows the element on any screen. Menus, tabs and answers that a script opens are hidden
+where the page hides them; `<details>` opens without a script and is shown.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Set
+from itertools import chain
+from typing import NamedTuple
+
+from turbohtml import Document, Element, Node, SelectorSyntaxError
+
+from larbinpy.content import visibility
+from larbinpy.content.styles import Block, Declarations, Sheet, declarations, selectors
+
+#: Elements without text, or whose text browsers do not show.
+_NO_TEXT = frozenset(
+    "head title script style noscript template iframe object video audio canvas rp datalist"
+    " noembed noframes annotation annotation-xml desc metadata".split()
+)
+#: Attributes by which HTML hides; `until-found` is shown when it is searched for.
+_HIDDEN = "[hidden]:not([hidden=until-found]),dialog:not([open]),[popover]"
+#: A part of every `style` attribute that may hide.
+_HINT = re.compile(
+    r":\s*+(?:none|hidden|collapse|-\d{3}|\d{4}|rect|inset|circle|polygon|scale|translate|[01](?!\d))"
+)
+#: Bounds of the work for a page. What is beyond them hides nothing, or is not shown again.
+_SHEETS = 1 << 20
+_SELECTORS = 300
+_MATCHES = 20_000
+
+
+class _Rule(NamedTuple):
+    """A selector that some element of the page may match, and what is declared for it."""
+
+    selector: str
+    #: Importance, specificity, number of the sheet, place in it: the greater one counts.
+    precedence: tuple[bool, tuple[int, int, int], int, int]
+    style: Declarations
+    always: bool
+
+
+class Sheets:
+    """The style sheets of a page."""
+
+    def __init__(self, tree: Document) -> None:
+        self._sheets: list[Sheet] = []
+        #: Whether it has others, which are not known.
+        self.linked = tree.select_one("link[rel~=stylesheet i]") is not None
+        left = _SHEETS
+        for element in tree.iter_elements("style"):
+            css = element.text
+            left -= len(css)
+            if left >= 0 and "{" in css:
+                self._sheets.append(Sheet(css, element.attr("media")))
+
+    def hiding(self, names: Set[str]) -> Iterator[_Rule]:
+        """Yield the rules that may hide elements, if their classes and ids are in `names`."""
+        return _rules((each.hiding() for each in self._sheets), names)
+
+    def declaring(self, name: str, names: Set[str]) -> Iterator[_Rule]:
+        """Yield the rules that declare the property `name`."""
+        return _rules((each.declaring(name) for each in self._sheets), names)
+
+    @staticmethod
+    def select(node: Node, selector: str) -> list[Element]:
+        """Return the elements in `node` that a selector of a sheet means."""
+        try:
+            return node.select(selector)
+        except SelectorSyntaxError:
+            return []
+
+    def __bool__(self) -> bool:
+        return bool(self._sheets)
+
+
+def remove_unseen(tree: Document) -> None:
+    """Remove the elements that HTML hides, and those whose text is none: scripts, styles."""
+    for element in list(tree.iter_elements(_NO_TEXT)):
+        element.extract()
+    tree.remove(_HIDDEN)
+
+
+def hidden(tree: Document, sheets: Sheets, names: Set[str]) -> Iterator[Element]:
+    """Yield the elements that CSS hides, some of them within others.
+
+    `names` are the classes and ids of the page, with a dot or a hash. What is shown within an
+    element that is not, is moved before it.
+    """
+    for element in tree.select("[style]"):
+        text = (element.attr("style") or "").lower()
+        if _HINT.search(text):
+            style = declarations(text)
+            if visibility.hidden_by(style):
+                yield element
+            elif visibility.is_invisible(style):
+                yield from _alone(element, _shown_in(element, sheets, names))
+    if sheets:
+        for element, rule in _hidden_by_rules(tree, sheets, names):
+            if visibility.is_invisible(rule.style):
+                yield from _alone(element, _shown_in(element, sheets, names))
+            else:
+                yield element
+
+
+def _alone(element: Element, shown: Iterable[Element]) -> Iterator[Element]:
+    """Yield `element` without what is shown in it."""
+    if element.parent is not None:
+        for each in shown:
+            element.insert_before(each)
+        yield element
+
+
+def _shown_in(element: Element, sheets: Sheets, names: Set[str]) -> Iterator[Element]:
+    for each in element.select("[style]"):
+        if visibility.is_visible(declarations((each.attr("style") or "").lower())):
+            yield each
+    for rule in chain(sheets.declaring("visibility", names), sheets.declaring("font-size", names)):
+        if visibility.is_visible(rule.style):
+            yield from sheets.select(element, rule.selector)
+    if sheets.linked and visibility.font_size(declarations(element.attr("style") or "")) == 0:
+        # Lists are often without a size, to close the gaps between items that have one.
+        yield from element.select("[class]")
+
+
+def _hidden_by_rules(
+    tree: Document, sheets: Sheets, names: Set[str]
+) -> Iterator[tuple[Element, _Rule]]:
+    matches = _MATCHES
+    others: dict[str, list[_Rule]] = {}
+    for rule in sheets.hiding(names):
+        culprits = visibility.culprits(rule.style) if rule.always else ()
+        found = sheets.select(tree, rule.selector) if culprits else ()
+        found = [element for element in found if not element.text.isspace()]
+        if not found:
+            continue
+        for name in culprits:
+            if name not in others:
+                others[name] = list(sheets.declaring(name, names))
+        for element in found:
+            matches -= sum(len(others[name]) for name in culprits)
+            if matches < 0:
+                return
+            if _stays(element, rule, culprits, others):
+                yield element, rule
+
+
+def _stays(
+    element: Element, rule: _Rule, culprits: Iterable[str], others: dict[str, list[_Rule]]
+) -> bool:
+    """Whether `rule` hides `element` in spite of all others, on every screen."""
+    style = dict(rule.style)
+    own = declarations(element.attr("style") or "")
+    for name in culprits:
+        for other in others[name]:
+            if other.precedence > rule.precedence and _matches(element, other.selector):
+                style[name] = other.style.get(name, "")
+        if name in own:
+            style[name] = own[name]
+        if not visibility.culprits(style):
+            return False
+    return True
+
+
+def _matches(element: Element, selector: str) -> bool:
+    try:
+        return element.matches(selector)
+    except SelectorSyntaxError:
+        return False
+
+
+def _rules(sheets: Iterable[Iterable[Block]], names: Set[str]) -> Iterator[_Rule]:
+    left = _SELECTORS
+    for number, blocks in enumerate(sheets):
+        for block in blocks:
+            style: Declarations = {}
+            for selector in selectors(block.selectors, names):
+                left -= 1
+                if left < 0:
+                    return
+                style = style or declarations(block.body)
+                important = "!important" in block.body
+                precedence = (important, selector.specificity, number, block.at)
+                yield _Rule(selector.text, precedence, style, block.always)

@@ -1,0 +1,93 @@
+"""Finds text in the colour of its background, which a reader cannot see."""
+
+from collections.abc import Iterator, Set
+from itertools import chain, islice
+
+from turbohtml import Document, Element
+
+from larbinpy.content import visibility
+from larbinpy.content.hidden import Sheets
+from larbinpy.content.styles import Declarations, declarations
+from larbinpy.content.visibility import Color, color, same_color
+
+_WHITE = (255, 255, 255)
+#: Elements around one that are looked at for their background.
+_LEVELS = 64
+#: Elements with a colour that are looked at.
+_COLORED = 2000
+
+
+def unreadable(tree: Document, sheets: Sheets, names: Set[str]) -> Iterator[Element]:
+    """Yield elements whose text has the colour of what is behind it.
+
+    What has a colour of its own in them is moved before them. `names` are the classes and ids of
+    the page. Where the background is a picture, or is declared in a linked sheet, or not declared
+    at all on a page with linked sheets, text is taken as readable.
+    """
+    styled = [(each, (each.attr("style") or "").lower()) for each in tree.select("[style]")]
+    styles = [(each, declarations(text)) for each, text in styled if "color" in text or "back" in text]
+    colors = dict(islice(_colors(tree, sheets, names, styles), _COLORED))
+    if not colors:
+        return
+    behind = dict(_backgrounds(tree, sheets, names, styles))
+    canvas = None if sheets.linked else _WHITE
+    known = {each for each in behind.values() if each is not None} | {canvas or _WHITE}
+    suspects = {
+        each for each in set(colors.values()) if any(same_color(each, other) for other in known)
+    }
+    for element, own in colors.items():
+        if own in suspects and element.parent is not None:
+            ground = _ground(element, behind, canvas)
+            if ground is not None and same_color(own, ground):
+                for each in element.iter_elements():
+                    if each in colors or each in behind or (each.tag == "a" and "href" in each.attrs):
+                        element.insert_before(each)
+                yield element
+
+
+def _ground(
+    element: Element, behind: dict[Element, Color | None], canvas: Color | None
+) -> Color | None:
+    for each in islice(chain((element,), element.ancestors), _LEVELS):
+        if each in behind:
+            return behind[each]
+        if not isinstance(each, Element):
+            return canvas
+    return None
+
+
+def _colors(
+    tree: Document, sheets: Sheets, names: Set[str], styles: list[tuple[Element, Declarations]]
+) -> Iterator[tuple[Element, Color]]:
+    """Yield elements with the colour of their text, the one that counts last."""
+    rules = [each for each in sheets.declaring("color", names) if each.always]
+    for rule in sorted(rules, key=lambda each: each.precedence):
+        found = color(rule.style.get("color"))
+        if found is not None and not visibility.is_clipped_background(rule.style):
+            for element in sheets.select(tree, rule.selector):
+                yield element, found
+    for element in tree.iter_elements("font"):
+        found = color((element.attr("color") or "").lower())
+        if found is not None:
+            yield element, found
+    for element, style in styles:
+        found = color(style.get("color"))
+        if found is not None and not visibility.is_clipped_background(style):
+            yield element, found
+
+
+def _backgrounds(
+    tree: Document, sheets: Sheets, names: Set[str], styles: list[tuple[Element, Declarations]]
+) -> Iterator[tuple[Element, Color | None]]:
+    """Yield elements with their background, the one that counts last; None: a picture."""
+    for element in tree.select("[bgcolor]"):
+        yield element, color((element.attr("bgcolor") or "").lower())
+    rules = sorted(sheets.declaring("background[a-z-]*", names), key=lambda each: each.precedence)
+    for rule in rules:
+        if visibility.has_background(rule.style):
+            found = visibility.background(rule.style) if rule.always else None
+            for element in sheets.select(tree, rule.selector):
+                yield element, found
+    for element, style in styles:
+        if visibility.has_background(style):
+            yield element, visibility.background(style)
