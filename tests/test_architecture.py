@@ -47,7 +47,7 @@ HOMES = {
     "Stemmer": "search",
     "opencc": "search",
     "pypdfium2": "content.pdf",
-    "re2": "config.rule frontier.scope.url_patterns",
+    "re2": "config.rule frontier.scope.url_patterns content.styles",
     "publicsuffixlist": "config.registered_domain",
 }
 #: Other loops, threads and processes, and formats that run what they read.

@@ -7,10 +7,17 @@ pages of several kinds and in both halves of two sets of pages.
 import re
 
 #: Elements that are never main text, by tag and by role.
-TAGS = frozenset("nav footer aside form button select textarea menu figcaption header".split())
+TAGS = frozenset(
+    (
+        *("nav", "header", "footer", "aside", "menu", "figcaption"),
+        *("form", "button", "select", "textarea"),
+    )
+)
 ROLES = frozenset(
-    "navigation banner contentinfo search complementary dialog alertdialog menu menubar toolbar"
-    " tablist".split()
+    (
+        *("banner", "navigation", "menu", "menubar", "toolbar", "tablist", "search"),
+        *("complementary", "contentinfo", "dialog", "alertdialog"),
+    )
 )
 #: Words of a class or id, which stand between separators or at changes of case.
 _LIST = """

@@ -7,7 +7,7 @@ where the page hides them; `<details>` opens without a script and is shown.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
@@ -17,9 +17,10 @@ from larbinpy.content import visibility
 from larbinpy.content.styles import Block, Declarations, Sheet, declarations, selectors
 
 #: Elements without text, or whose text browsers do not show.
-_NO_TEXT = frozenset(
-    "head title script style noscript template iframe object video audio canvas rp datalist"
-    " noembed noframes annotation annotation-xml desc metadata".split()
+_NO_TEXT = (
+    *("head", "title", "script", "style", "noscript", "template", "noembed", "noframes"),
+    *("iframe", "object", "video", "audio", "canvas", "desc", "metadata"),
+    *("rp", "datalist", "annotation", "annotation-xml"),
 )
 #: Attributes by which HTML hides; `until-found` is shown when it is searched for.
 _HIDDEN = "[hidden]:not([hidden=until-found]),dialog:not([open]),[popover]"
@@ -57,11 +58,11 @@ class Sheets:
             if left >= 0 and "{" in css:
                 self._sheets.append(Sheet(css, element.attr("media")))
 
-    def hiding(self, names: Set[str]) -> Iterator[_Rule]:
+    def hiding(self, names: set[str]) -> Iterator[_Rule]:
         """Yield the rules that may hide elements, if their classes and ids are in `names`."""
         return _rules((each.hiding() for each in self._sheets), names)
 
-    def declaring(self, name: str, names: Set[str]) -> Iterator[_Rule]:
+    def declaring(self, name: str, names: set[str]) -> Iterator[_Rule]:
         """Yield the rules that declare the property `name`."""
         return _rules((each.declaring(name) for each in self._sheets), names)
 
@@ -84,7 +85,7 @@ def remove_unseen(tree: Document) -> None:
     tree.remove(_HIDDEN)
 
 
-def hidden(tree: Document, sheets: Sheets, names: Set[str]) -> Iterator[Element]:
+def hidden(tree: Document, sheets: Sheets, names: set[str]) -> Iterator[Element]:
     """Yield the elements that CSS hides, some of them within others.
 
     `names` are the classes and ids of the page, with a dot or a hash. What is shown within an
@@ -114,7 +115,7 @@ def _alone(element: Element, shown: Iterable[Element]) -> Iterator[Element]:
         yield element
 
 
-def _shown_in(element: Element, sheets: Sheets, names: Set[str]) -> Iterator[Element]:
+def _shown_in(element: Element, sheets: Sheets, names: set[str]) -> Iterator[Element]:
     for each in element.select("[style]"):
         if visibility.is_visible(declarations((each.attr("style") or "").lower())):
             yield each
@@ -127,7 +128,7 @@ def _shown_in(element: Element, sheets: Sheets, names: Set[str]) -> Iterator[Ele
 
 
 def _hidden_by_rules(
-    tree: Document, sheets: Sheets, names: Set[str]
+    tree: Document, sheets: Sheets, names: set[str]
 ) -> Iterator[tuple[Element, _Rule]]:
     matches = _MATCHES
     others: dict[str, list[_Rule]] = {}
@@ -172,7 +173,7 @@ def _matches(element: Element, selector: str) -> bool:
         return False
 
 
-def _rules(sheets: Iterable[Iterable[Block]], names: Set[str]) -> Iterator[_Rule]:
+def _rules(sheets: Iterable[Iterable[Block]], names: set[str]) -> Iterator[_Rule]:
     left = _SELECTORS
     for number, blocks in enumerate(sheets):
         for block in blocks:

@@ -11,8 +11,8 @@ from larbinpy.content.clean import lines
 from larbinpy.content.hidden import Sheets, hidden, remove_unseen
 from larbinpy.content.unreadable import unreadable
 
-#: Characters of each text.
-LONGEST = 1 << 20
+#: Characters of each text; a page keeps less.
+LONGEST = 1 << 21
 _PLAIN = PlainText(bullet="", table_cell_separator=" ", layout="strict")
 #: Shares of the text: a single <main> holds most of it, or it is not believed; an element with
 #: the name of boilerplate is none if it is larger; nearly all paragraphs are the main text.
@@ -83,23 +83,22 @@ def split(tree: Document, facts: Iterable[Any] = ()) -> Texts:
 def _part(body: Element, aside: Element) -> None:
     """Part what a reader sees apart, but `to_text` does not."""
     for each in list(body.iter_elements(("ol", "rt", "a", "option"))):
-        tag = each.tag
+        tag, before = each.tag, each.previous_sibling
         if tag == "ol":
             each.tag = "ul"  # numbers of items are no text
         elif tag == "rt":
             _move(each, aside)  # how to read a word, in the middle of it
-        elif tag == "option" or isinstance(each.previous_sibling, Element):
-            if tag == "option" or each.previous_sibling.tag == "a":
-                each.tag = "div"
+        elif tag == "option" or (isinstance(before, Element) and before.tag in ("a", "div")):
+            each.tag = "div"
 
 
-def _remove_hidden(tree: Document, sheets: Sheets, named: list[str]) -> set[Element]:
+def _remove_hidden(tree: Document, sheets: Sheets, named: list[str]) -> set[Node]:
     """Remove what CSS hides; return the elements in it. `named` are classes and ids."""
     names: set[str] = set()
     if sheets:
         names = {f".{name}" for name in " ".join(set(named)).split()}
         names.update(name.replace(".", "#", 1) for name in tuple(names))
-    gone: set[Element] = set()
+    gone: set[Node] = set()
     for found in (hidden, unreadable):
         for each in list(found(tree, sheets, names)):
             # Many a page hides all of itself until its script has run.
@@ -156,10 +155,10 @@ def _around_paragraphs(node: Element) -> Element:
 
 
 def _prune(
-    body: Element, aside: Element, named: list[Element], names: list[str], gone: set[Element]
+    body: Element, aside: Element, named: list[Element], names: list[str], gone: set[Node]
 ) -> None:
     """Move boilerplate of `body` to `aside`: by tags and roles, and by names, of `named`."""
-    kept = gone | {aside}
+    kept: set[Node] = gone | {aside}
     main = [*body.iter_elements(("h1", "main")), *body.select("[itemprop=articleBody]")]
     roles = [(each, each.attr("role")) for each in body.select("[role]")]
     main += [each for each, role in roles if role == "main"]
@@ -173,9 +172,13 @@ def _prune(
         if each not in kept and (each.tag != "header" or not each.closest("article,main")):
             _move(each, aside)
     for each, name in zip(named, names, strict=True):
-        if name in chosen and each not in kept and each.tag not in _FRAMES:
-            if len(each.text) < longest:
-                _move(each, aside)
+        if (
+            name in chosen
+            and each not in kept
+            and each.tag not in _FRAMES
+            and len(each.text) < longest
+        ):
+            _move(each, aside)
 
 
 def _move(element: Element, aside: Element) -> None:

@@ -7,7 +7,7 @@ other things.
 
 import re
 from bisect import bisect
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator
 from functools import cache, cached_property
 from typing import NamedTuple
 
@@ -137,7 +137,7 @@ def declarations(body: str) -> Declarations:
     return found
 
 
-def selectors(text: str, names: Set[str]) -> Iterator[Selector]:
+def selectors(text: str, names: set[str]) -> Iterator[Selector]:
     """Yield the selectors of a list that may match an element of a page as it is.
 
     `names` are the classes and ids of the page, with a dot or a hash. Selectors with `:hover` and

@@ -1,6 +1,6 @@
 """Finds text in the colour of its background, which a reader cannot see."""
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from itertools import chain, islice
 
 from turbohtml import Document, Element
@@ -17,7 +17,7 @@ _LEVELS = 64
 _COLORED = 2000
 
 
-def unreadable(tree: Document, sheets: Sheets, names: Set[str]) -> Iterator[Element]:
+def unreadable(tree: Document, sheets: Sheets, names: set[str]) -> Iterator[Element]:
     """Yield elements whose text has the colour of what is behind it.
 
     What has a colour of its own in them is moved before them. `names` are the classes and ids of
@@ -25,7 +25,9 @@ def unreadable(tree: Document, sheets: Sheets, names: Set[str]) -> Iterator[Elem
     at all on a page with linked sheets, text is taken as readable.
     """
     styled = [(each, (each.attr("style") or "").lower()) for each in tree.select("[style]")]
-    styles = [(each, declarations(text)) for each, text in styled if "color" in text or "back" in text]
+    styles = [
+        (each, declarations(text)) for each, text in styled if "color" in text or "back" in text
+    ]
     colors = dict(islice(_colors(tree, sheets, names, styles), _COLORED))
     if not colors:
         return
@@ -40,7 +42,11 @@ def unreadable(tree: Document, sheets: Sheets, names: Set[str]) -> Iterator[Elem
             ground = _ground(element, behind, canvas)
             if ground is not None and same_color(own, ground):
                 for each in element.iter_elements():
-                    if each in colors or each in behind or (each.tag == "a" and "href" in each.attrs):
+                    if (
+                        each in colors
+                        or each in behind
+                        or (each.tag == "a" and "href" in each.attrs)
+                    ):
                         element.insert_before(each)
                 yield element
 
@@ -49,15 +55,15 @@ def _ground(
     element: Element, behind: dict[Element, Color | None], canvas: Color | None
 ) -> Color | None:
     for each in islice(chain((element,), element.ancestors), _LEVELS):
-        if each in behind:
-            return behind[each]
         if not isinstance(each, Element):
             return canvas
+        if each in behind:
+            return behind[each]
     return None
 
 
 def _colors(
-    tree: Document, sheets: Sheets, names: Set[str], styles: list[tuple[Element, Declarations]]
+    tree: Document, sheets: Sheets, names: set[str], styles: list[tuple[Element, Declarations]]
 ) -> Iterator[tuple[Element, Color]]:
     """Yield elements with the colour of their text, the one that counts last."""
     rules = [each for each in sheets.declaring("color", names) if each.always]
@@ -77,7 +83,7 @@ def _colors(
 
 
 def _backgrounds(
-    tree: Document, sheets: Sheets, names: Set[str], styles: list[tuple[Element, Declarations]]
+    tree: Document, sheets: Sheets, names: set[str], styles: list[tuple[Element, Declarations]]
 ) -> Iterator[tuple[Element, Color | None]]:
     """Yield elements with their background, the one that counts last; None: a picture."""
     for element in tree.select("[bgcolor]"):

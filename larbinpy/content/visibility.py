@@ -52,7 +52,9 @@ _NAMED = {
     "darkgrey": (169, 169, 169),
 }
 _NO_BACKGROUND = ("none", "transparent", "inherit", "initial", "unset", "0", "")
-_RGB = re.compile(r"rgba?\(\s*([\d.]+%?)[\s,]+([\d.]+%?)[\s,]+([\d.]+%?)(?:[\s,/]+([\d.]+%?))?\s*\)")
+_RGB = re.compile(
+    r"rgba?\(\s*([\d.]+%?)[\s,]+([\d.]+%?)[\s,]+([\d.]+%?)(?:[\s,/]+([\d.]+%?))?\s*\)"
+)
 _COLOR = re.compile(r"#[0-9a-f]{3,8}\b|rgba?\([^)]*\)|[a-z]+")
 #: Steps of a channel, of 256, that no reader tells from each other.
 _INDISTINCT = 8
