@@ -56,6 +56,7 @@ class Content:
     clicks: int | None = None
     #: Canonical URL that the page declares of itself.
     canonical: str | None = None
+    #: `<title>`, if it has words that the title lacks, and the headings of the text.
     headings: list[str] = field(default_factory=list)
     images: list[Image] = field(default_factory=list)
     links: list[Outlink] = field(default_factory=list)

@@ -21,7 +21,7 @@ from larbinpy.content.declared import Declared
 from larbinpy.content.language import language
 from larbinpy.content.links import Resolver
 from larbinpy.content.main_text import split
-from larbinpy.content.title import Titles, chosen
+from larbinpy.content.title import Titles, chosen, words_of
 from larbinpy.parse import directives
 from larbinpy.parse.charset import document, shortened
 from larbinpy.parse.link import Collector
@@ -120,6 +120,8 @@ def read_tree(tree: Document, url: str, latest: str) -> Content:
     out.lang = language(spoken, (lang, declared.language))
     shown = texts.node.select(f":is({_HEADINGS},img)")
     headings = [heading(each) for each in shown if each.tag != "img"]
+    if not words_of(titles.title) <= words_of(out.title):
+        headings.insert(0, titles.title)
     out.headings = list(dict.fromkeys(filter(None, headings)))[:MOST_HEADINGS]
     out.images = resolver.images([each for each in shown if each.tag == "img"])
     return out

@@ -1,5 +1,6 @@
 """The language of a page: as declared, unless its text says another."""
 
+import re
 from collections.abc import Iterable
 
 from turbohtml.detect import detect_language
@@ -32,6 +33,11 @@ _ENOUGH = 200
 #: Confidence from which the detector is right nearly always. Pages with less are mixtures, such as
 #: listings of products and programs.
 _SURE = 0.5
+#: Letters of other scripts than Latin. A text with a fifth of them is in another script: the rest
+#: are names, programs and paths. If it was declared so, a twentieth is enough.
+_OTHER = re.compile("[\u0370-\u1dff\u2e80-\ud7ff\uf900-\ufdff]+")
+_OTHER_SHARE = 5
+_DECLARED_SHARE = 20
 
 
 def language(text: str, declared: Iterable[str | None]) -> str | None:
@@ -43,6 +49,13 @@ def language(text: str, declared: Iterable[str | None]) -> str | None:
     if named in _KNOWN and _SHORT.get(detect_language(_middle(text, _FEW)).language or "") == named:
         return named
     sample = _middle(text, _MANY)
+    if not sample.isascii():
+        other = " ".join(_OTHER.findall(sample))
+        share = len(sample) / (len(other) or 0.001)
+        if share <= _DECLARED_SHARE and _SHORT.get(detect_language(other).language or "") == named:
+            return named
+        if share <= _OTHER_SHARE:
+            sample = other
     found = detect_language(sample)
     code = _SHORT.get(found.language or "")
     if code is None:

@@ -32,6 +32,8 @@ def read(page: Page, at: float) -> Content:
         if name == "x-robots-tag":
             directives.from_header(value, robots)
     out.noindex = out.noindex or robots.noindex
+    if page.truncated and not out.trouble:
+        out.trouble = "only its beginning was fetched"
     return out
 
 

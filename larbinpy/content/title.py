@@ -46,13 +46,13 @@ def chosen(titles: Titles) -> str:
         return site.cut_end(titles.title, 2)
     headings = [site.cut_end(heading, 1) for heading in titles.headings]
     headings = [heading for heading in headings if not site.is_named(heading)]
-    words = _words(titles.title)
+    words = words_of(titles.title)
     for heading in headings:
         for text in (whole, card):
             # The same letters: a heading may lack the blanks of line breaks.
             if _key(heading) == _key(text):
                 return text
-        if _words(heading) <= words:
+        if words_of(heading) <= words:
             return heading
     agreed = whole and _key(whole) == _key(card) and not site.is_named(whole)
     if len({_key(heading) for heading in headings}) == 1 and not agreed:
@@ -63,7 +63,8 @@ def chosen(titles: Titles) -> str:
     return whole or card or next(iter(titles.headings), "")
 
 
-def _words(text: str) -> set[str]:
+def words_of(text: str) -> set[str]:
+    """The words of a text, in lower case."""
     return set(_WORDS.findall(text.casefold()))
 
 
@@ -73,7 +74,7 @@ def _key(text: str) -> str:
 
 def _begins(heading: str, title: str) -> bool:
     """Whether `heading` is `title` and more; a single word is no title then."""
-    return len(_words(title)) > 2 and _key(heading).startswith(_key(title))
+    return len(words_of(title)) > 2 and _key(heading).startswith(_key(title))
 
 
 class _Site:
@@ -107,6 +108,6 @@ class _Site:
         *_, last = [None, *_SEPARATOR.finditer(title)]
         if last is not None and self.is_named(title[last.end() :]):
             rest = title[: last.start()].strip()
-            if len(_words(rest)) >= least:
+            if len(words_of(rest)) >= least:
                 return rest
         return title

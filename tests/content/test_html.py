@@ -24,7 +24,7 @@ def test_a_page_says_what_it_is() -> None:
         <h2>Two <svg><title>Icon</title></svg></h2></article>"""
     )
     assert found.title == "One thing"
-    assert found.headings == ["One thing", "Two"]
+    assert found.headings == ["One thing | Example", "One thing", "Two"]
     assert (found.site_name, found.summary, found.author) == ("Example", "It is so.", "A. Writer")
     assert found.image == "http://www.example.test/i.png"
     assert found.canonical == "http://www.example.test/canonical"
@@ -84,3 +84,9 @@ def test_long_texts_are_cut() -> None:
         found = content("<title>t</title><main><p>" + text)
         assert len(found.text) <= 1 << 20
         assert "cut" in found.trouble
+
+
+def test_pages_that_were_cut_say_so() -> None:
+    fetched = page("<p>The beginning")
+    fetched.truncated = "length"
+    assert read(fetched, AT).trouble == "only its beginning was fetched"

@@ -24,6 +24,12 @@ CHINESE = "\u7f51\u7edc\u722c\u866b\u7684\u8bbe\u8ba1\u4e0e\u5b9e\u73b0" * 3
             ["gl"],
             "gl",
         ),
+        # A text in another script with many names, programs and paths.
+        (CHINESE + " /usr/share/doc/larbinpy/html/index.html", [], "zh"),
+        (ENGLISH + CHINESE, ["zh-CN"], "zh"),
+        (ENGLISH + CHINESE, ["en"], "en"),
+        (ENGLISH + CHINESE, [], "en"),
+        (ENGLISH, ["zh-CN"], "en"),
         ("Hello world", [], None),
         ("Hello world", ["pt_BR"], "pt"),
         ("Hello world", ["", None, "x-default", "sv"], "sv"),
