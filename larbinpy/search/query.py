@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from larbinpy.search.forms import Form, forms, parts
 from larbinpy.search.operators import host_of, language_of, since_of, type_of
+from larbinpy.search.segment import Kind, kind_of
 from larbinpy.search.simplified import simplify
 from larbinpy.search.stop_words import QUESTION_BIGRAMS, stop_words
 
@@ -155,6 +156,11 @@ def _read(term: re.Match[str], draft: _Draft) -> None:
     # A minus belongs to all of a word.
     for word in [value] if minus else _BETWEEN.split(value):
         text, prefix = word.strip("*"), word.endswith("*")
+        if prefix and len(text) == 1 and kind_of(text) is Kind.WORD:
+            prefix = False
+            draft.note(
+                f"{word} is the word {text}: the beginning of a word has two letters or more"
+            )
         found = forms(text, draft.languages, prefix)
         _add(items, Item(word, found, column, parts=_parts(text, draft.languages)))
         if not prefix and column is None:

@@ -104,6 +104,7 @@ def test_filters(text: str, expected: Query) -> None:
         ("site:a.b site:c.d", "only the last site: counts"),
         ("x" * 2000, f"only the first {LONGEST} characters were read"),
         (" ".join(map(str, range(100))), f"only the first {MOST} words were read"),
+        ("s*", "s* is the word s: the beginning of a word has two letters or more"),
         ("-cats", "nothing to leave the words with a minus out of: they are searched for"),
     ],
 )
