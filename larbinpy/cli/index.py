@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import TextIO
 
 import click
 
@@ -11,11 +12,11 @@ from larbinpy.cli.common import complain, files, load_config
 from larbinpy.cli.database import database_errors, database_options
 from larbinpy.config import Config, ConfigError
 from larbinpy.console.terminal.progress import PagesBar
-from larbinpy.console.text import counted
+from larbinpy.console.text import counted, printable
 from larbinpy.database.base import Finder
 from larbinpy.database.indexer.draining import drain, fill
 from larbinpy.database.indexer.messages import Report
-from larbinpy.database.opening import open_finder, open_writer
+from larbinpy.database.opening import open_finder, open_writer, optimize, rebuild, verify
 from larbinpy.database.sources.found import find
 from larbinpy.database.sources.payloads import Payloads
 from larbinpy.database.sources.source import Source, SourceError
@@ -31,8 +32,15 @@ _DAMAGED = Ending.DISK.code
 @click.command()
 @click.argument("paths", metavar="[FILE]...", nargs=-1, shell_complete=files)
 @database_options
-def index(paths: tuple[str, ...], database: str | None, config_file: str | None) -> None:
-    """Put pages of archives and mirrors into a database.
+@click.option("--verify", "care", flag_value="verify", help="Check the database and its index.")
+@click.option(
+    "--rebuild", "care", flag_value="rebuild", help="Make the index again from the texts."
+)
+@click.option("--optimize", "care", flag_value="optimize", help="Make it smaller and faster.")
+def index(
+    paths: tuple[str, ...], database: str | None, config_file: str | None, care: str | None
+) -> None:
+    """Put pages of archives and mirrors into a database, or take care of one.
 
     FILE is a WARC file of any program (.warc, .warc.gz), or a folder with such files, with a mirror
     or with the numbered files of save mode. The latest capture of a URL counts; redirects and
@@ -40,11 +48,21 @@ def index(paths: tuple[str, ...], database: str | None, config_file: str | None)
 
     Without a FILE, it takes what a stopped crawl has left in its stateDir for the database.
 
-    The exit status is 3 if a file is damaged; what could be read of it is in the database.
+    --verify, --rebuild and --optimize need no FILE, and no crawl that writes the database. Searches
+    go on meanwhile.
+
+    The exit status is 3 if a file is damaged (what could be read of it is in the database), or if
+    --verify finds trouble.
     """
     with database_errors():
         config = load_config(config_file, ())
         where = database or config.content_database
+        if care is not None:
+            if paths:
+                raise ConfigError(f"--{care} takes no files; run one after the other")
+            if not _take_care(care, where):
+                sys.exit(_DAMAGED)
+            return
         if not paths:
             _take_rest(config, where)
             return
@@ -52,6 +70,45 @@ def index(paths: tuple[str, ...], database: str | None, config_file: str | None)
             make_folder(config.output_dir)
         if not _take_files(paths, config, where):
             sys.exit(_DAMAGED)
+
+
+def _take_care(care: str, where: str) -> bool:
+    """Verify, rebuild or optimize a database; whether it is sound."""
+    with closing(_Steps(sys.stderr)) as steps:
+        if care == "verify":
+            troubles = verify(where, steps.update)
+        elif care == "rebuild":
+            count = rebuild(where, steps.update)
+        else:
+            optimize(where, steps.update)
+    if care == "rebuild":
+        click.echo(f"{where}: {counted(count, 'page')} indexed")
+    elif care == "verify":
+        for trouble in troubles or [f"{where}: sound"]:
+            click.echo(printable(trouble))
+        return not troubles
+    return True
+
+
+class _Steps:
+    """A bar for each step of what takes long."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._name = ""
+        self._bar: PagesBar | None = None
+
+    def update(self, name: str, done: int, total: int) -> None:
+        if name != self._name:
+            self.close()
+            self._name, self._bar = name, PagesBar(self._stream, name, total)
+        if self._bar is not None:
+            self._bar.update(done)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
 
 
 def _take_rest(config: Config, where: str) -> None:

@@ -117,6 +117,33 @@ def test_a_folder_of_saved_pages(ask: Ask, tmp_path: Path) -> None:
     assert ask("search", "okapi").exit_code == 3
 
 
+def test_a_database_is_taken_care_of(ask: Ask) -> None:
+    archive = Archive(Path("a.warc"), plain=True)
+    archive.add("response", "http://h/1", html("Zebra"))
+    archive.close()
+    assert ask("index", "--verify").exit_code == 3, "there is none"
+    assert ask("index", "a.warc", "--rebuild").exit_code == 2
+    ask("index", "a.warc")
+    assert ask("index", "--verify").stdout == "save/larbinpy.db: sound\n"
+    with closing(sqlite3.connect("save/larbinpy.db")) as base, base:
+        base.execute("UPDATE page SET title = 'Okapi'")
+    shown = ask("index", "--verify")
+    assert (shown.exit_code, shown.stderr) == (3, "")
+    assert "other words than the page" in shown.stdout
+    shown = ask("index", "--rebuild")
+    assert (shown.exit_code, shown.stdout) == (0, "save/larbinpy.db: 1 page indexed\n")
+    assert found(ask, "okapi") == ["http://h/1"]
+    assert ask("index", "--optimize").exit_code == 0
+    assert ask("index", "--verify").exit_code == 0
+
+
+def test_without_files_a_stopped_crawl_is_needed(ask: Ask) -> None:
+    shown = ask("index")
+    assert (shown.exit_code, shown.stdout) == (2, "")
+    assert shown.stderr == "larbinpy: state: no saved crawl here; or name files to index\n"
+    assert not Path("save").exists()
+
+
 @pytest.mark.slow
 def test_a_stopped_command_leaves_a_whole_database(tmp_path: Path) -> None:
     archive = Archive(tmp_path / "a.warc.gz")

@@ -307,10 +307,11 @@ class PagesBar:
             self._bar.leave = False
             self._bar.set_description_str(printable(name, _LONGEST_NAME), refresh=False)
 
-    def update(self, done: int, pages: int) -> None:
+    def update(self, done: int, pages: int | None = None) -> None:
         """Show that so much of the source is read, and how many pages it had."""
         if self._bar is not None:
-            self._bar.set_postfix_str(counted(pages, "page"), refresh=False)
+            if pages is not None:
+                self._bar.set_postfix_str(counted(pages, "page"), refresh=False)
             with reader_may_leave(self._stream):
                 self._bar.update(done - self._bar.n)
 
