@@ -43,7 +43,7 @@ class Replies:
             if path == SEARCH_JSON:
                 return self._json(finder, asked)
             if path == PAGE:
-                return _stored(finder, frame, asked)
+                return self._stored(finder, frame, asked)
             return self._search(finder, frame, asked)
         except DatabaseError as error:
             self.close()
@@ -60,6 +60,14 @@ class Replies:
             return _html(empty_page(frame, asked, finder.counts()))
         return _html(found_page(frame, asked, query, self._found(finder, asked, query)))
 
+    def _stored(self, finder: Finder, frame: Frame, asked: Asked) -> Reply:
+        stored = finder.show(asked.url)
+        if stored is None:
+            message = "This page is not in the database."
+            return _html(message_page(frame, asked, message), HTTPStatus.NOT_FOUND)
+        query, history = self._query(finder, asked), finder.history(asked.url)
+        return _html(stored_page(frame, asked, query, stored, history))
+
     def _json(self, finder: Finder, asked: Asked) -> Reply:
         query = self._query(finder, asked)
         found = Found() if query.is_empty else self._found(finder, asked, query)
@@ -75,14 +83,6 @@ class Replies:
 
 def _html(page: str, status: HTTPStatus = HTTPStatus.OK) -> Reply:
     return Reply(status, HTML, page.encode())
-
-
-def _stored(finder: Finder, frame: Frame, asked: Asked) -> Reply:
-    stored = finder.show(asked.url)
-    if stored is None:
-        message = "This page is not in the database."
-        return _html(message_page(frame, asked, message), HTTPStatus.NOT_FOUND)
-    return _html(stored_page(frame, asked, stored, finder.history(asked.url)))
 
 
 def failure(path: str, frame: Frame, asked: Asked, message: str) -> Reply:

@@ -1,19 +1,23 @@
 """The stored page of a hit: its text, and all that the database has about it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from larbinpy.console.search.asked import Asked
 from larbinpy.console.search.form import Frame, form, page
-from larbinpy.console.search.results import is_web, link
+from larbinpy.console.search.results import is_web, link, snippet
 from larbinpy.console.status.format import figure, section
 from larbinpy.console.status.markup import Child, Html, el, join, prose, table
 from larbinpy.console.text import counted
 from larbinpy.database.base import Change, Stored
+from larbinpy.search import hits
+from larbinpy.search.query import Query
 
 #: Characters of a text, and items of a list, that are shown; `larbinpy show` prints all.
 _TEXT = 200_000
 _ITEMS = 500
+#: Characters of a text in which the words of the query are looked for.
+_MARKED = 50_000
 
 #: Column -> label, in the order of the page.
 _FACTS = {
@@ -42,14 +46,17 @@ _FACTS = {
 }
 
 
-def stored_page(frame: Frame, asked: Asked, stored: Stored, history: Sequence[Change]) -> str:
+def stored_page(
+    frame: Frame, asked: Asked, query: Query, stored: Stored, history: Sequence[Change]
+) -> str:
+    """The page of `stored`, with the words of `query` marked in its text."""
     columns = stored.columns
     url = str(columns.get("url") or asked.url)
     title = str(columns.get("title") or "").strip() or url
     content = [
         form(asked),
         _head(asked, url, title, columns),
-        section("Text", *_text(stored.text)),
+        section("Text", *_text(stored.text, _marks(stored, query))),
         _rest(stored.more.get("rest")),
         _headings(stored.more.get("headings")),
         _anchors(stored.anchors),
@@ -91,15 +98,37 @@ def _value(name: str, value: object) -> Html:
     return prose(figure("bytes", value) if name == "size" else text)
 
 
-def _text(text: str) -> Iterable[Html]:
+def _marks(stored: Stored, query: Query) -> list[tuple[int, int]]:
+    """The ranges of the text's beginning that are hits, without those that overlap others."""
+    found = hits.find(stored.text[:_MARKED], query, stored.columns.get("lang"))
+    marks: list[tuple[int, int]] = []
+    for start, end, *_ in found:
+        if not marks or start >= marks[-1][1]:
+            marks.append((start, end))
+    return marks
+
+
+def _text(text: str, marks: Sequence[tuple[int, int]] = ()) -> Iterable[Html]:
     """A paragraph for each line."""
     if not text.strip():
         yield el("p", "The page has no main text.", class_="none")
         return
-    lines = [line for line in text[:_TEXT].split("\n") if line.strip()]
-    yield el("div", *(el("p", prose(line), dir="auto") for line in lines), class_="text")
+    yield el("div", *_lines(text[:_TEXT], marks), class_="text")
     if len(text) > _TEXT:
         yield el("p", "The text goes on; larbinpy show --text prints all of it.", class_="none")
+
+
+def _lines(text: str, marks: Sequence[tuple[int, int]]) -> Iterator[Html]:
+    at = number = 0
+    for line in text.split("\n"):
+        end = at + len(line)
+        inside = []
+        while number < len(marks) and marks[number][0] < end:
+            inside.append((marks[number][0] - at, marks[number][1] - at))
+            number += 1
+        if line.strip():
+            yield el("p", *snippet(line, inside), dir="auto")
+        at = end + 1
 
 
 def _rest(rest: object) -> Html | None:

@@ -25,6 +25,7 @@ from larbinpy.console.search.stored import stored_page
 from larbinpy.console.status.frame import SEARCH
 from larbinpy.database.base import Found, Hit, Stored, Unavailable
 from larbinpy.search.query import Query
+from larbinpy.search.query import parse as real_parse
 from tests.support.searchable import PAYLOAD, SearchableFinder, no_database, page, pages, parse
 
 FRAME = Frame("books", "running", with_crawl=True)
@@ -186,12 +187,23 @@ def test_a_stored_page_has_all_that_is_known() -> None:
     assert "is gone since 2026-11-22" in words(get(PAGE, url="http://gone.example/"))
 
 
+def test_the_words_of_the_query_are_marked_in_the_stored_text() -> None:
+    text = "Solar power,\n\nfree <energy>\nand more power"
+    query = real_parse('power "free <energy>" and', ["en"], 1.8e9)
+    html = stored_page(FRAME, Asked("x"), query, page("http://h/", "", text), [])
+    lines = tree(html).findall("body/main//div[@class='text']/p")
+    assert ["".join(line.itertext()) for line in lines] == text.replace("\n\n", "\n").split("\n")
+    marked = [[mark.text for mark in line.iter("mark")] for line in lines]
+    assert [marked[0], marked[2][-1:]] == [["power"], ["power"]]
+    assert "".join(marked[1]).startswith("free")
+
+
 def test_a_stored_page_is_bounded() -> None:
     html = get(PAGE, url="http://large.example/")
     assert len(html) < 1_500_000
     assert "The text goes on" in words(html)
     many = page("http://m.example/", "", "", links=[[f"http://m/{n}", "", ""] for n in range(9000)])
-    html = stored_page(FRAME, Asked(), many, [])
+    html = stored_page(FRAME, Asked(), Query(), many, [])
     assert "Links of the page (9000)" in words(html) and "And 8,500 more." in words(html)
     assert len(html) < 100_000
 
@@ -207,6 +219,7 @@ def test_stored_text_stays_text() -> None:
     usual = shape(search("energy")) | shape(get(PAGE, url="http://gone.example/", q="x"))
     evil = [
         search("evil"),
+        get(PAGE, url="http://evil.example/?<b>", q="evil"),
         *(get(PAGE, url=url) for url in ("http://evil.example/?<b>", "javascript:alert(7)")),
     ]
     for html in evil:
@@ -317,5 +330,5 @@ _VALUES = st.recursive(
     st.dictionaries(st.sampled_from(["rest", "headings", "links"]), _VALUES),
 )
 def test_any_stored_page_can_be_shown(columns: Any, text: str, more: Any) -> None:
-    html = stored_page(FRAME, Asked(), Stored(columns, text, more), [])
+    html = stored_page(FRAME, Asked(), Query(), Stored(columns, text, more), [])
     assert "script" not in {tag for tag, *_ in shape(html)}
