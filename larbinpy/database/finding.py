@@ -41,6 +41,8 @@ _LANGUAGES = 5
 
 #: Shares of the time limit at which the steps end.
 _COUNTED, _TITLES, _RANKED = 0.25, 0.5, 0.8
+#: Share for counting if beginnings of words are asked for: too many words begin so, or few.
+_BEGUN = 0.1
 
 #: Page ids with their scores, the best first.
 Scored = list[tuple[int, float]]
@@ -119,6 +121,7 @@ def find(
 
 class _Search:
     def __init__(self, index: Index, wish: Wish, names: Condition | None, start: float) -> None:
+        self._begun = start + _BEGUN * wish.limit
         self._index = index
         self._names = names
         self._by_date = wish.sort == "date"
@@ -133,7 +136,8 @@ class _Search:
         if not items:
             return Ranked() if query.wanted or query.is_empty else self._list()
         try:
-            matches = self._index.match(All(items), self._counted)
+            until = self._begun if has_prefix(items) else self._counted
+            matches = self._index.match(All(items), until)
             return self._rank(matches, items) if matches.total else self._relax(items)
         except Late:
             return self._hurry(items)
