@@ -100,6 +100,8 @@ def read_tree(tree: Document, url: str, latest: str) -> Content:
                 image = get("href")
         elif tag == "script":
             declared.script(element.text)
+    for element in first_headings:
+        unseen += element.select("[hidden]")
     for element in unseen:
         element.extract()
     image = declared.fill(out, latest) or image

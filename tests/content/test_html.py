@@ -90,3 +90,8 @@ def test_pages_that_were_cut_say_so() -> None:
     fetched = page("<p>The beginning")
     fetched.truncated = "length"
     assert read(fetched, AT).trouble == "only its beginning was fetched"
+
+
+def test_hidden_words_are_no_title() -> None:
+    found = content("<title>Font</title><h1><span hidden>Characters</span><span>Font</span></h1>")
+    assert found.title == "Font"
