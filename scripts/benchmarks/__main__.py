@@ -16,11 +16,13 @@ from benchmarks import ratios
 from benchmarks.building import CannotBuild
 from benchmarks.corpora import CORPORA, Source, chosen
 from benchmarks.crawling import crawl
+from benchmarks.indexing import indexing
 from benchmarks.scenarios import SCENARIOS, Outcome, Size
 from benchmarks.special import hang, micro, reading
 
 _MEASURES: dict[str, Callable[[Size, Source, Path | None, Path], Outcome]] = {
     **{name: partial(crawl, name) for name in SCENARIOS},
+    "database": indexing,
     "reading": reading,
     "hang": hang,
     "micro": micro,
@@ -81,7 +83,7 @@ def main(
 ) -> None:
     """Crawl the same web with larbinpy, Scrapy, wget2 and bare loops, and compare.
 
-    Scenarios: broad, big, tls, large, tiny, mirror, reading, hang, micro; by default all. broad,
+    Scenarios: broad, big, tls, large, tiny, mirror, database, reading, hang, micro; by default all. broad,
     big, mirror and reading run for each corpus, the others for the first one.
     """
     warn_of_load()
