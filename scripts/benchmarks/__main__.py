@@ -83,8 +83,8 @@ def main(
 ) -> None:
     """Crawl the same web with larbinpy, Scrapy, wget2 and bare loops, and compare.
 
-    Scenarios: broad, big, tls, large, tiny, mirror, database, reading, hang, micro; by default all. broad,
-    big, mirror and reading run for each corpus, the others for the first one.
+    Scenarios: broad, big, tls, large, tiny, mirror, database, reading, hang, micro; by default
+    all. broad, big, mirror and reading run for each corpus, the others for the first one.
     """
     warn_of_load()
     size = Size(rounds or (1 if quick else 3), hosts, _QUICK_SHARE if quick else 1)

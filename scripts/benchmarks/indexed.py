@@ -53,7 +53,7 @@ class Pace:
                 self.turns.append(seconds)
             took(stats, seconds)
 
-        Stats.turn_took = noted  # type: ignore[method-assign]
+        Stats.turn_took = noted  # type: ignore[assignment,method-assign]
 
 
 def main() -> None:

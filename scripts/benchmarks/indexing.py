@@ -141,7 +141,8 @@ def _command(job: Job, way: Way) -> tuple[list[str | Path], Path]:
         *way.lines,
     )
     conf.write_text("\n".join(lines) + "\n")
-    command = [PYTHON, "-m", "benchmarks.indexed", result, conf, job.seeds(), str(job.expected)]
+    command: list[str | Path] = [PYTHON, "-m", "benchmarks.indexed", result, conf]
+    command += [job.seeds(), str(job.expected)]
     return command, result
 
 
