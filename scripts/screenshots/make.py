@@ -25,6 +25,8 @@ PICTURES = (
     ("overview", "/?span=minute", 1280, 800),
     ("sites", "/urls.html", 1280, 800),
     ("phone", "/?span=minute", 390, 800),
+    ("search", "/search.html?q=event+loop+asyncio", 1280, 800),
+    ("search-phone", "/search.html?q=event+loop+asyncio", 390, 800),
 )
 
 #: Time until the plots of a minute are full (s).
@@ -93,7 +95,9 @@ def _crawl(folder: Path, web: int) -> Iterator[int]:
     seeds = "\n".join(f"startUrl http://{host}:{web}/" for host in HOSTS)
     with serve(flaky=0.05, seed=1) as demo:
         extra = CONF.format(port=port, seeds=seeds)
-        text = demo.conf(folder / "mirror", folder / "state", wait=0.5, extra=extra)
+        text = demo.conf(
+            folder / "mirror", folder / "state", wait=0.5, modes="mirror,database", extra=extra
+        )
         conf.write_text(text.replace("limitPage 2000\n", ""))
         command = [sys.executable, "-m", "larbinpy", "crawl", "-c", str(conf)]
         with subprocess.Popen([*command, "--progress", "none"]) as crawl:
