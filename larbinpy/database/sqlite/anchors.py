@@ -18,6 +18,11 @@ _SLICES = 16
 _SHIFT = 64 - 4
 #: Texts in memory above which a transaction merges more than one slice.
 _CROWDED = 200_000
+#: Texts that the table holds at most, for each page of the database and in all. Beyond, texts of
+#: links to URLs that are no pages of it are removed.
+A_PAGE, AT_LEAST = 8, 100_000
+#: Ranges of the targets that are looked through for such texts.
+_RANGES = 1 << 12
 #: Targets with new texts that are remembered until `take`. Beyond, all pages are looked at.
 _MOST_LATE = 100_000
 
@@ -28,11 +33,20 @@ class Anchors:
     After a transaction that failed, make a new one: this one counts on what was rolled back.
     """
 
-    def __init__(self, base: sqlite3.Connection) -> None:
+    def __init__(
+        self, base: sqlite3.Connection, a_page: int = A_PAGE, least: int = AT_LEAST
+    ) -> None:
         self._base = base
+        self._a_page, self._least = a_page, least
         self._slices: list[dict[int, list[str]]] = [{} for _ in range(_SLICES)]
         self._count = 0
         self._turn = 0
+        (self._total,) = base.execute(
+            "SELECT coalesce((SELECT value FROM meta WHERE key = 'anchors'), 0)"
+        ).fetchone()
+        #: The table may grow to this size before texts are removed.
+        self._room = 0
+        self._range = self._removed = 0
         #: Highest rows of `fresh` after the latest turns.
         self._rows: list[int] = []
         self._last = 0
@@ -104,8 +118,35 @@ class Anchors:
             f" WHERE (SELECT count(*) FROM anchor WHERE target = ?1) < {MOST}",
             [(target, text) for target in sorted(texts) for text in texts[target]],
         )
-        if self._base.total_changes > before:
-            self.note(texts)
+        added = self._base.total_changes - before
+        self._total += added
+        if self._total > self._room:
+            self._make_room(added)
+        self._base.execute("INSERT OR REPLACE INTO meta VALUES ('anchors', ?)", (self._total,))
+        self.note(texts)
+
+    def _make_room(self, added: int) -> None:
+        """Remove texts of links to URLs that are no pages: look at twice as many as were added."""
+        (pages,) = self._base.execute("SELECT coalesce(max(id), 0) FROM page").fetchone()
+        self._room = max(self._room, self._least, self._a_page * pages)
+        width = (1 << 64) // _RANGES
+        for _ in range(2 * added * _RANGES // self._total + 1):
+            if self._total <= self._room:
+                return
+            start = self._range * width - (1 << 63)
+            removed = self._base.execute(
+                "DELETE FROM anchor WHERE target BETWEEN ? AND ?"
+                " AND NOT EXISTS (SELECT 1 FROM page WHERE key = anchor.target)",
+                (start, start + width - 1),
+            ).rowcount
+            self._total -= removed
+            self._removed += removed
+            self._range = (self._range + 1) % _RANGES
+            if not self._range:
+                if self._removed < self._total // 8:
+                    # Most are of pages: look through them again when there are more.
+                    self._room = self._total + self._total // 8
+                self._removed = 0
 
     def note(self, targets: Iterable[int]) -> None:
         """Have the pages of these targets looked at."""

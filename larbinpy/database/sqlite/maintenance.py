@@ -13,7 +13,7 @@ from random import Random
 
 from larbinpy.database.sqlite.fulltext import Index, fingerprint, stored_tokens
 from larbinpy.database.sqlite.lock import Lock
-from larbinpy.database.sqlite.schema import FIELDS, INDEX, connect, sqlite_errors
+from larbinpy.database.sqlite.schema import FIELDS, connect, make_index, sqlite_errors
 from larbinpy.database.sqlite.writer import Writer, prepare_to_write
 from larbinpy.search.segment import VERSION
 
@@ -40,7 +40,7 @@ def rebuild(where: str, progress: Progress) -> int:
     """
     with _alone(where) as base:
         _forget_new(base)
-        base.execute(INDEX.format(name="ft_new"))
+        make_index(base, "ft_new")
         base.execute("CREATE TABLE made (page INTEGER PRIMARY KEY, indexed INTEGER)")
         total = _count(base, f"SELECT count(*) {_INDEXED}")
         done = 0

@@ -1,0 +1,82 @@
+"""Texts of links: distinct, bounded, not lost."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from larbinpy.database.prepared import Anchor
+from larbinpy.database.sqlite.anchors import LONGEST, MOST, Anchors
+from larbinpy.database.sqlite.schema import connect
+
+TARGETS = [Random(n).getrandbits(64) - (1 << 63) for n in range(500)]
+
+
+@pytest.fixture(name="anchors")
+def _anchors(tmp_path: Path) -> Iterator[Anchors]:
+    base = connect(tmp_path / "it.db", write=True)
+    base.execute("BEGIN")
+    yield Anchors(base, a_page=2, least=100)
+    base.close()
+
+
+def test_texts_are_distinct_and_bounded(anchors: Anchors) -> None:
+    target = TARGETS[0]
+    for turn in range(40):
+        anchors.add([Anchor(target, f"text {turn // 2}"), Anchor(TARGETS[1], "x" * 1000)])
+        anchors.merge()
+        assert len(anchors.known(target)) == min(turn // 2 + 1, MOST)
+    assert anchors.known(target) == sorted(f"text {n}" for n in range(MOST))
+    assert anchors.known(TARGETS[1]) == ["x" * LONGEST]
+    assert anchors.known(TARGETS[2]) == []
+
+
+def test_texts_outlive_their_reader(tmp_path: Path) -> None:
+    """At each turn of the slices: what is in memory is in the table `fresh`, too."""
+    base = connect(tmp_path / "it.db", write=True)
+    base.execute("BEGIN")
+    anchors = Anchors(base)
+    for turn, target in enumerate(TARGETS[:60]):
+        anchors.add([Anchor(target, f"text {turn}")])
+        anchors.merge()
+        again = Anchors(base)
+        for before, seen in enumerate(TARGETS[: turn + 1]):
+            assert again.known(seen) == [f"text {before}"]
+        if turn % 7 == 0:
+            anchors = again
+    while anchors.settle():
+        pass
+    assert base.execute("SELECT count(*) FROM fresh").fetchone() == (0,)
+    assert base.execute("SELECT count(*) FROM anchor").fetchone() == (60,)
+    base.close()
+
+
+def test_the_table_keeps_texts_of_pages_and_forgets_others(tmp_path: Path) -> None:
+    base = connect(tmp_path / "it.db", write=True)
+    base.execute("BEGIN")
+    anchors = Anchors(base, a_page=2, least=100)
+    columns = "key, url, host, fetched, first_seen, changed, visits, changes"
+    for key in TARGETS[:20]:
+        base.execute(f"INSERT INTO page ({columns}) VALUES (?, '', 1, '', '', '', 1, 0)", (key,))
+    for turn in range(600):
+        anchors.add([Anchor(target, f"text {turn % 30}") for target in TARGETS])
+        anchors.merge()
+    (count,) = base.execute("SELECT count(*) FROM anchor").fetchone()
+    (noted,) = base.execute("SELECT value FROM meta WHERE key = 'anchors'").fetchone()
+    assert count == noted
+    assert all(len(anchors.known(target)) == MOST for target in TARGETS[:20])
+    others = base.execute(
+        "SELECT count(*) FROM anchor WHERE target NOT IN (SELECT key FROM page)"
+    ).fetchone()[0]
+    assert others < 1000  # of 7,680
+    base.close()
+
+
+def test_targets_to_look_at_are_bounded(anchors: Anchors) -> None:
+    anchors.note(range(60_000))
+    assert sum(1 for _ in anchors.take(1000)) == 1000
+    anchors.note(range(60_000, 200_000))
+    assert list(anchors.take(1000)) == []  # now the rows of pages are looked at: none
+    assert list(anchors.take(1000)) == []
+    assert anchors.is_done
