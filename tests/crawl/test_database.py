@@ -2,8 +2,10 @@
 
 import json
 import os
+import shutil
 import signal
 import sqlite3
+import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from math import inf
@@ -238,3 +240,43 @@ def test_a_database_that_was_deleted_is_begun_anew(world: World, site: Site) -> 
     assert world.run("--resume").process.returncode == 0
     # What the spool still had is there again, and all that was fetched since.
     assert set(successes(world)) - set(before) <= set(rows(world))
+
+
+@pytest.fixture
+def small_disk(world: World) -> Iterator[Path]:
+    """A file system with room for two megabytes."""
+    disk = world.folder / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "larbinpy-test", str(disk)]
+    if os.geteuid() or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("only root may mount a small disk here")
+    yield disk
+    world.end_crawlers()
+    subprocess.run(["umount", "--lazy", str(disk)], check=True)
+
+
+def test_a_full_disk_under_the_database_stops_the_indexer_alone(
+    world: World, site: Site, small_disk: Path
+) -> None:
+    """The crawl goes on into its spool, and the rest is taken once there is room."""
+    numbers = " ".join(map(str, range(8000)))
+    site.pages |= {leaf: html(text=f"leaf {leaf} {numbers}{leaf}") for leaf in LEAVES}
+    ballast = small_disk / "ballast"
+    configured(world, site, f"database {small_disk / 'larbinpy.db'}", "canReload")
+    site.budget = 5
+    crawler = world.crawl()
+    world.until(lambda: indexer_of(crawler.process.pid) is not None and len(world.fates) > 2)
+    ballast.write_bytes(b"x" * (small_disk.stat().st_blksize * 350))
+    site.budget = inf
+    world.until(lambda: "database: " in crawler.err)
+    world.until(lambda: len(successes(world)) == 61)
+    assert not crawler.ended
+    # Nothing is lost, neither by the full disk nor by a kill meanwhile.
+    kill(indexer_of(crawler.process.pid))
+    subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
+    assert world.finish(crawler, 60) == 0
+    assert "Traceback" not in crawler.err
+    shutil.copytree(small_disk, world.out, dirs_exist_ok=True)
+    assert rows(world) == successes(world)
+    assert len(rows(world)) == 61
+    assert ask(world, "SELECT sum(visits) FROM page") == [(61,)]

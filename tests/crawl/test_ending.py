@@ -11,6 +11,7 @@ from larbinpy.crawl.control.mode import Mode
 from larbinpy.crawl.ending import Finishing, Stopping
 from larbinpy.exit_status import Ending
 from larbinpy.output.plug import NO_REFRESH
+from tests.support.fakefeeder import FakeFeeder
 
 GRACE = 10.0
 
@@ -34,8 +35,10 @@ class Case:
         port = None if self.visitors is None else self.port
         finishing = Finishing(NO_REFRESH, lambda: 0.0, GRACE)
         parts: list[Any] = [self.engine, self.mode, self.disk_pause, self.frontier, port, finishing]
+        self.feeder = FakeFeeder()
+        self.feeder.done = True
         self.stopping = Stopping(
-            *parts,
+            *(*parts, self.feeder),
             outlives=self.outlives,
             limit_at=self.limit_at,
             had_work=self.had_work,
@@ -137,3 +140,44 @@ def test_its_deadline_is_when_the_crawl_may_end() -> None:
     case.engine.idle = True
     case.step(3.0, stop=True)
     assert case.stopping.deadline == inf
+
+
+def test_the_end_waits_for_the_process_that_takes_the_pages() -> None:
+    case = Case()
+    case.feeder.done = False
+    assert not case.step(1.0)
+    assert case.feeder.finishing == 0
+    case.finish()
+    assert not case.step(2.0)
+    assert case.mode.settling and not case.mode.over
+    # It says itself when it has news.
+    assert case.stopping.deadline == inf
+    assert not case.step(1000.0)
+    case.feeder.done = True
+    assert case.step(1001.0)
+    assert case.mode.over and not case.mode.settling
+    assert case.stopping.ending is Ending.FINISHED
+
+
+def test_a_stop_waits_for_that_process_within_the_grace_of_the_transfers() -> None:
+    case = Case()
+    case.feeder.done = False
+    assert not case.step(100.0, stop=True)
+    case.engine.idle = True
+    assert not case.step(104.0, stop=True)
+    assert case.stopping.deadline == 100.0 + GRACE
+    assert not case.step(109.9, stop=True)
+    assert case.step(110.0, stop=True)
+    assert case.stopping.ending is Ending.STOPPED
+
+
+def test_a_stop_of_a_crawl_that_waits_for_that_process_alone() -> None:
+    case = Case()
+    case.feeder.done = False
+    assert not case.step(1.0)
+    case.finish()
+    assert not case.step(2.0)
+    assert not case.step(500.0, stop=True)
+    case.feeder.done = True
+    assert case.step(501.0, stop=True)
+    assert case.stopping.ending is Ending.FINISHED

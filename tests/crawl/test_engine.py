@@ -27,6 +27,7 @@ from tests.support.enginefakes import (
     Listener,
     read_nothing,
 )
+from tests.support.fakefeeder import FakeFeeder
 from tests.support.frontiers import make_frontier, scope_settings
 from tests.support.webserver import OPTIONS
 
@@ -53,6 +54,7 @@ class Setup:
         self.names = FakeNames(self.calls)
         self.fetcher = FakeFetcher(self.calls, size)
         self.listener = Listener(self.calls)
+        self.feeder = FakeFeeder()
         output = NullOutput()
         self.intake = Intake(
             IntakeSettings(),
@@ -81,6 +83,7 @@ class Setup:
             output,
             self.stats,
             [self.listener],
+            self.feeder,
             clock=self.clock,
         )
 
@@ -265,3 +268,24 @@ def test_the_request_for_a_robots_txt_takes_500_kib_whatever_the_page_size() -> 
     assert page.accept("text/html", 1001) == too_long
     image = requests.make(Url("http://a.test/i.png", 0, requisite=True), "198.51.100.1")
     assert image.accept("image/png", None) is None
+
+
+def test_no_page_is_requested_while_an_output_cannot_take_any(setup: Setup) -> None:
+    setup.seed(2)
+    setup.feeder.holds = "9 pages wait"
+    setup.turn(3)
+    assert setup.fetcher.started == []
+    # It does not spin: whoever makes room says so.
+    assert setup.poller.waits[-1] > 0
+    setup.feeder.holds = ""
+    setup.turn()
+    assert len(setup.fetcher.started) == 2
+
+
+def test_a_crawl_that_waits_for_its_database_does_not_spin(setup: Setup) -> None:
+    setup.mode.draining = True
+    setup.turn()
+    assert setup.poller.waits[-1] == 0
+    setup.mode.settling = True
+    setup.turn()
+    assert setup.poller.waits[-1] > 0

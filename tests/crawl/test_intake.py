@@ -16,6 +16,7 @@ from larbinpy.parse import Kind, Link, Parsed
 from larbinpy.stats.counters import Stats
 from larbinpy.url import Url, hash64
 from tests.support.enginefakes import HTML, Clock, FakeNames, read_nothing
+from tests.support.fakefeeder import FakeFeeder
 from tests.support.frontiers import links as plain_links
 from tests.support.frontiers import make_frontier, owed
 
@@ -309,6 +310,7 @@ def test_an_unchanged_page_whose_body_is_on_the_disk_is_no_copy_of_another(tmp_p
 @pytest.mark.parametrize("ignored", [False, True])
 def test_a_page_may_ask_not_to_be_kept_or_followed(tmp_path: Path, ignored: bool) -> None:
     case = Case(tmp_path, ignore_robots=ignored)
+    case.plug.feeder = feeder = FakeFeeder()
     private, sealed, mixed = case.fly("/private", "/sealed", "/mixed")
     case.contents("/private", "http://a.test/1", noindex=True)
     case.contents("/sealed", "http://a.test/2", nofollow=True)
@@ -319,6 +321,7 @@ def test_a_page_may_ask_not_to_be_kept_or_followed(tmp_path: Path, ignored: bool
     case.intake.step()
     kept, found = {href for _, href in case.plug.given}, owed(case.frontier)
     assert kept == {"/sealed", "/mixed"} | ({"/private"} if ignored else set())
+    assert feeder.withheld_pages == ([] if ignored else ["http://a.test/private"])
     numbers = "1234" if ignored else "14"
     assert found == [f"http://a.test/{number}" for number in numbers]
     assert case.stats.links == 4

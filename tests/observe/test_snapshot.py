@@ -15,6 +15,7 @@ from larbinpy.page import Fate, Page
 from larbinpy.stats.counters import Stats
 from larbinpy.stats.histogram import NAME, Histogram
 from larbinpy.url import Url
+from tests.support.fakefeeder import FakeFeeder
 from tests.support.frontiers import lifecycle_of, make_frontier
 
 DNS = {"asked": 5, "sent": 4, "answered": 3, "cached": 2, "failed": 1, "queued": 0}
@@ -26,6 +27,7 @@ class Crawl:
 
     def __init__(self, folder: Path) -> None:
         self.stats = Stats(100.0, 1000.0)
+        self.feeder = FakeFeeder()
         self.frontier = make_frontier(folder)
         resolver: Any = SimpleNamespace(stats=lambda: dict(DNS), times=Histogram(NAME))
         fetcher: Any = SimpleNamespace(busy=3, free=7)
@@ -35,6 +37,7 @@ class Crawl:
             *(self.stats, totals, self.frontier.view, resolver, fetcher, output),
             clock=lambda: 140.0,
             wall=lambda: 1040.5,
+            feeder=self.feeder,
         )
 
     def decide(self, outcome: Outcome, path: str = "/") -> None:
@@ -139,3 +142,15 @@ def test_the_report_says_how_the_crawl_ended(crawl: Crawl) -> None:
         key: DNS[key] for key in ("asked", "sent", "answered", "cached", "failed")
     }
     assert report["urls_queued"] == 0
+
+
+def test_an_output_that_cannot_take_pages_closes_the_gate(crawl: Crawl) -> None:
+    assert crawl.take()["gate"]["open"]
+    crawl.feeder.holds = "900 pages wait for the database (spoolMax)"
+    shown = crawl.take()
+    assert shown["gate"] == {"open": False, "reason": crawl.feeder.holds}
+    assert shown["waits_for"] == crawl.feeder.holds
+
+
+def test_the_end_of_a_crawl_says_that_pages_wait(crawl: Crawl) -> None:
+    assert crawl.take("stopping")["waits_for"] == "the database has yet to take 7 pages"

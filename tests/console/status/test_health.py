@@ -108,3 +108,17 @@ def test_the_most_urgent_comes_first() -> None:
     levels = [finding.level for finding in findings(data)]
     assert levels == [Level.TROUBLE, Level.WARNING]
     assert [f.level for f in findings({**data, "state": "running"})] == [Level.WARNING, Level.NOTE]
+
+
+def test_a_database_that_takes_no_pages() -> None:
+    trouble = {"database": {"trouble": "server down; tried again in 8 s"}}
+    finding = only(crawl(output=trouble))
+    assert finding.level is Level.WARNING
+    assert "server down; tried again in 8 s" in finding.text
+
+
+def test_a_full_spool() -> None:
+    gate = {"open": False, "reason": "900 pages wait for the database (spoolMax)"}
+    finding = only(crawl(output={"database": {"trouble": ""}}, gate=gate))
+    assert finding.level is Level.NOTE
+    assert "900 pages wait" in finding.text

@@ -103,3 +103,12 @@ def test_plugs_within_a_plug_are_plugs_and_groups_beside_counts_no_series() -> N
         ("save", "pages"): 1,
         ("stats", "pages"): 2,
     }
+
+
+def test_the_spool_of_a_database() -> None:
+    figures = {"spool_bytes": 4096, "waiting": 7, "indexed": 90, "oldest_s": 2.5, "state": "idle"}
+    samples = read(metrics.render(snapshot(output={"database": figures})))
+    assert samples["larbinpy_spool_bytes", ()] == 4096
+    assert samples["larbinpy_spool_pages", ()] == 7
+    assert samples["larbinpy_indexed_pages_total", ()] == 90
+    assert samples["larbinpy_spool_age_seconds", ()] == 2.5
