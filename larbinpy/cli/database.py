@@ -1,5 +1,6 @@
 """Shared by the commands that ask the content database: which one it is, errors, exit status."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -40,6 +41,8 @@ def database_of(database: str | None, config_file: str | None) -> str:
     Raises ConfigError.
     """
     if database is not None:
+        if os.path.isdir(database):
+            raise ConfigError(f"{database}: a folder; name the file in it, such as larbinpy.db")
         return database
     return load_config(config_file, ()).content_database
 

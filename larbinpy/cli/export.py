@@ -52,15 +52,20 @@ def export(database: str | None, config_file: str | None, form: str, file: str |
 
 @contextmanager
 def _opened(file: str | None) -> Iterator[TextIO]:
-    """Standard output, or `file`, which is replaced once all is written."""
+    """Standard output, or `file`, which is replaced once all is written, unless it is a device."""
     if file is None:
         yield sys.stdout
         return
-    part = Path(f"{file}.part")
+    path = Path(file).resolve()
+    if path.exists() and not path.is_file():
+        with path.open("w", encoding="utf-8", newline="") as out:
+            yield out
+        return
+    part = Path(f"{path}.part")
     try:
         with part.open("w", encoding="utf-8", newline="") as out:
             yield out
-        os.replace(part, file)
+        os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)
 

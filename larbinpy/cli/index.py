@@ -9,7 +9,7 @@ from typing import TextIO
 import click
 
 from larbinpy.cli.common import complain, files, load_config
-from larbinpy.cli.database import database_errors, database_options
+from larbinpy.cli.database import database_errors, database_of, database_options
 from larbinpy.config import Config, ConfigError
 from larbinpy.console.terminal.progress import PagesBar
 from larbinpy.console.text import counted, printable
@@ -56,7 +56,7 @@ def index(
     """
     with database_errors():
         config = load_config(config_file, ())
-        where = database or config.content_database
+        where = database_of(database, config_file)
         if care is not None:
             if paths:
                 raise ConfigError(f"--{care} takes no files; run one after the other")

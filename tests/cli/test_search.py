@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -136,6 +137,7 @@ def test_words_may_begin_with_a_dash(
         ("x", "--site", "not a host"),
         ("x", "--since", "soon"),
         ("x", "-c", "missing.conf"),
+        ("x", "-d", "."),
     ],
 )
 def test_wrong_usage(ask: Ask, arguments: tuple[str, ...]) -> None:
@@ -241,6 +243,16 @@ def test_pages_are_exported(ask: Ask, finder: FakeFinder, tmp_path: Path) -> Non
     assert ask("export", "-o", "pages.jsonl").stdout == ""
     assert (tmp_path / "pages.jsonl").read_text() == f"{line}\n"
     assert [path.name for path in tmp_path.iterdir()] == ["pages.jsonl"]
+
+    (tmp_path / "link").symlink_to("pages.jsonl")
+    assert ask("export", "-o", "link").exit_code == 0
+    assert (tmp_path / "link").is_symlink()
+    os.mkfifo(tmp_path / "pipe")
+    pipe = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    assert ask("export", "-o", "pipe").exit_code == 0
+    assert os.read(pipe, 10) == line[:10].encode()
+    os.close(pipe)
+    assert (tmp_path / "pipe").is_fifo(), "a device is not replaced by a file"
 
     rows = [*csv.DictReader(io.StringIO(ask("export", "--format", "csv").stdout))]
     assert [(row["url"], row["size"], row["author"]) for row in rows] == [(HIT.url, "12", "")]
