@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from larbinpy.database.base import Change, Stored
+from larbinpy.database.base import Change, DatabaseError, Stored
 from larbinpy.database.prepared import Packed, target_of
 from larbinpy.url import canonical, typed
 
@@ -109,14 +109,15 @@ def _stored(row: Sequence[Any]) -> Stored:
     columns = dict(zip(_COLUMNS, row[1:end], strict=True))
     host, original, text, text_size, more, more_size, anchors = row[end:]
     columns |= {"host": host, "same_as": original}
-    return Stored(
-        columns,
-        unpacked(text, text_size),
-        json.loads(unpacked(more, more_size) or "{}"),
-        anchors.splitlines() if anchors else [],
-    )
+    try:
+        plain = unpacked(text, text_size)
+        parts = json.loads(unpacked(more, more_size) or "{}")
+    except ValueError as error:
+        url = columns["url"]
+        raise DatabaseError(f"{url}: its text in the database is damaged ({error})") from None
+    return Stored(columns, plain, parts, anchors.splitlines() if anchors else [])
 
 
 def unpacked(data: bytes | None, size: int | None) -> str:
-    """A text of `content`; "" for a page without one."""
+    """A text of `content`; "" for a page without one. Raises `ValueError` if it is damaged."""
     return Packed(bytes(data), size or 0).text() if data else ""

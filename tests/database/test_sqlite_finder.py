@@ -340,6 +340,20 @@ def test_a_folder_that_cannot_be_written(
     reading.close()
 
 
+def test_a_damaged_text_costs_its_page_the_snippet_only(path: Path, finder: Finder) -> None:
+    base = connect(path, write=True)
+    base.execute("UPDATE content SET text = x'78014b', more = x'00'")
+    base.execute("UPDATE page SET summary = 'About it.'")
+    base.execute("INSERT INTO body VALUES (1, x'00', 9)")
+    base.close()
+    (hit,) = finder.search(query("calm"), Wish()).hits
+    assert (hit.url, hit.snippet) == (HARBOUR, "About it.")
+    with pytest.raises(DatabaseError, match="/sea: its text in the database is damaged"):
+        finder.show(SEA)
+    with pytest.raises(DatabaseError, match="its body in the database is damaged"):
+        finder.body(SEA)
+
+
 def test_a_damaged_file_is_said_in_one_line(path: Path) -> None:
     with open(path, "r+b") as file:
         file.seek(8192)

@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
 from typing import Any
 
 import zstandard
 
-from larbinpy.database.base import Change, Found, Hit, Stored, Wish
+from larbinpy.database.base import Change, DatabaseError, Found, Hit, Stored, Wish
 from larbinpy.database.finding import DEPTH, Late, Matches, Ranked, Scored, find
 from larbinpy.database.records import Records, unpacked
 from larbinpy.database.sqlite.index import FtsIndex, TimeLimit
@@ -97,9 +97,10 @@ class Finder:
             hit = Hit(
                 url, title or url, score, lang, fetched, type_ or "", published, summary or ""
             )
-            # What cannot be read in time is shown by its summary.
+            # A page that cannot be read, or not in time, is shown by its summary.
             if self._clock() < until:
-                hit.snippet, hit.marks = _passage(stored, hit, query)
+                with suppress(ValueError):
+                    hit.snippet, hit.marks = _passage(stored, hit, query)
             hits.append(hit)
         return hits
 
@@ -135,7 +136,10 @@ class Finder:
     def body(self, url: str) -> bytes | None:
         with sqlite_errors(self._path):
             packed = self._records.body(url)
-        return None if packed is None else zstandard.decompress(packed)
+        try:
+            return None if packed is None else zstandard.decompress(packed)
+        except zstandard.ZstdError as error:
+            raise DatabaseError(f"{url}: its body in the database is damaged ({error})") from None
 
     def history(self, url: str) -> list[Change]:
         with sqlite_errors(self._path):
