@@ -32,6 +32,7 @@ _HINT = re.compile(
 _SHEETS = 1 << 20
 _SELECTORS = 300
 _MATCHES = 20_000
+_INNER = 20_000
 
 
 class _Rule(NamedTuple):
@@ -50,7 +51,10 @@ class Sheets:
     def __init__(self, tree: Document) -> None:
         self._sheets: list[Sheet] = []
         #: Whether it has others, which are not known.
-        self.linked = tree.select_one("link[rel~=stylesheet i]") is not None
+        self.linked = any(
+            "stylesheet" in (element.attr("rel") or "").lower()
+            for element in tree.iter_elements("link")
+        )
         left = _SHEETS
         for element in tree.iter_elements("style"):
             css = element.text
@@ -91,6 +95,7 @@ def hidden(tree: Document, sheets: Sheets, names: set[str]) -> Iterator[Element]
     `names` are the classes and ids of the page, with a dot or a hash. What is shown within an
     element that is not, is moved before it.
     """
+    inner = _Inner(sheets, names)
     for element in tree.select("[style]"):
         text = (element.attr("style") or "").lower()
         if _HINT.search(text):
@@ -98,33 +103,49 @@ def hidden(tree: Document, sheets: Sheets, names: set[str]) -> Iterator[Element]
             if visibility.hidden_by(style):
                 yield element
             elif visibility.is_invisible(style):
-                yield from _alone(element, _shown_in(element, sheets, names))
+                inner.move_out(element)
+                yield element
     if sheets:
         for element, rule in _hidden_by_rules(tree, sheets, names):
             if visibility.is_invisible(rule.style):
-                yield from _alone(element, _shown_in(element, sheets, names))
-            else:
-                yield element
+                inner.move_out(element)
+            yield element
 
 
-def _alone(element: Element, shown: Iterable[Element]) -> Iterator[Element]:
-    """Yield `element` without what is shown in it."""
-    if element.parent is not None:
+class _Inner:
+    """What is shown within elements that are not."""
+
+    def __init__(self, sheets: Sheets, names: set[str]) -> None:
+        self._sheets = sheets
+        declared = chain(
+            sheets.declaring("visibility", names), sheets.declaring("font-size", names)
+        )
+        self._rules = (each for each in declared if visibility.is_visible(each.style))
+        self._known: list[_Rule] | None = None
+        self._left = _INNER
+
+    def move_out(self, element: Element) -> None:
+        """Move what is shown in `element`, which is invisible, before it."""
+        if element.parent is None or self._left < 0:
+            return
+        styled = element.select("[style]")
+        self._left -= 1 + len(styled)
+        shown = [
+            each
+            for each in styled
+            if visibility.is_visible(declarations((each.attr("style") or "").lower()))
+        ]
+        if self._known is None:
+            self._known = list(self._rules)
+        for rule in self._known:
+            shown += self._sheets.select(element, rule.selector)
+        own = declarations((element.attr("style") or "").lower())
+        if self._sheets.linked and visibility.font_size(own) == 0:
+            # Lists are often without a size, to close the gaps between items that have one.
+            shown += element.select("[class]")
+        self._left -= len(shown)
         for each in shown:
             element.insert_before(each)
-        yield element
-
-
-def _shown_in(element: Element, sheets: Sheets, names: set[str]) -> Iterator[Element]:
-    for each in element.select("[style]"):
-        if visibility.is_visible(declarations((each.attr("style") or "").lower())):
-            yield each
-    for rule in chain(sheets.declaring("visibility", names), sheets.declaring("font-size", names)):
-        if visibility.is_visible(rule.style):
-            yield from sheets.select(element, rule.selector)
-    if sheets.linked and visibility.font_size(declarations(element.attr("style") or "")) == 0:
-        # Lists are often without a size, to close the gaps between items that have one.
-        yield from element.select("[class]")
 
 
 def _hidden_by_rules(

@@ -96,8 +96,9 @@ def _remove_hidden(tree: Document, sheets: Sheets, named: list[str]) -> set[Node
     """Remove what CSS hides; return the elements in it. `named` are classes and ids."""
     names: set[str] = set()
     if sheets:
-        names = {f".{name}" for name in " ".join(set(named)).split()}
-        names.update(name.replace(".", "#", 1) for name in tuple(names))
+        known = " ".join(set(named)).split()
+        names = {f".{name}" for name in known}
+        names.update([f"#{name}" for name in known])
     gone: set[Node] = set()
     for found in (hidden, unreadable):
         for each in list(found(tree, sheets, names)):
@@ -171,13 +172,8 @@ def _prune(
     for each in tagged + [each for each, role in roles if role in ROLES]:
         if each not in kept and (each.tag != "header" or not each.closest("article,main")):
             _move(each, aside)
-    for each, name in zip(named, names, strict=True):
-        if (
-            name in chosen
-            and each not in kept
-            and each.tag not in _FRAMES
-            and len(each.text) < longest
-        ):
+    for each in [each for each, name in zip(named, names, strict=True) if name in chosen]:
+        if each not in kept and each.tag not in _FRAMES and len(each.text) < longest:
             _move(each, aside)
 
 

@@ -23,6 +23,7 @@ _HIDES = (
     r"|text-indent\s*:\s*-|font-size\s*:\s*0|(?:left|right|top|bottom)\s*:\s*(?:-\d{3}|\d{4})"
     r"|transform\s*:[^;}]*(?:scale\w*\(\s*0|-\d{3})"
     rf"|{_SMALL}[^}}]*overflow|overflow[^}}]*{_SMALL}"
+    r"|[\s;{]color\s*:[^}]*background|background[^}]*[\s;]color\s*:"
 )
 _OPTIONS = re2.Options()
 _OPTIONS.encoding = re2.Options.Encoding.LATIN1
@@ -35,6 +36,8 @@ _END = re.compile(r"\}\s*+\}")
 #: At-rules in which rules apply to every reader with a screen, and those in which to some.
 _ALL_SCREENS = re.compile(r"@media\s*+(?:(?:only\s++)?(?:screen|all)\s*+)?(?:,|\{)")
 _SOME_SCREENS = re.compile(r"@(?:media(?!\s++print\s*+\{)|container)")
+#: Characters of a list of selectors with brackets; splitting takes the square of it.
+_LONGEST = 4000
 #: A list of selectors is split at the commas that stand in no parentheses or brackets.
 _SELECTOR = re.compile(r"(?:[^,()\[\]]++|\((?:[^()]++|\([^()]*+\))*+\)|\[[^\]]*+\])++")
 _GROUPED = re.compile(r"\((?:[^()]++|\([^()]*+\))*+\)|\[[^\]]*+\]")
@@ -144,6 +147,8 @@ def selectors(text: str, names: set[str]) -> Iterator[Selector]:
     the like match none as it is.
     """
     grouped = "(" in text or "[" in text
+    if grouped and len(text) > _LONGEST:
+        return
     for each in _SELECTOR.findall(text) if grouped else text.split(","):
         plain = _GROUPED.sub("", each) if grouped else each
         own = _NAME.findall(plain)

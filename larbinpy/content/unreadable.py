@@ -15,6 +15,8 @@ _WHITE = (255, 255, 255)
 _LEVELS = 64
 #: Elements with a colour that are looked at.
 _COLORED = 2000
+#: Elements within those without a readable colour that are looked at.
+_INNER = 20_000
 
 
 def unreadable(tree: Document, sheets: Sheets, names: set[str]) -> Iterator[Element]:
@@ -28,6 +30,8 @@ def unreadable(tree: Document, sheets: Sheets, names: set[str]) -> Iterator[Elem
     styles = [
         (each, declarations(text)) for each, text in styled if "color" in text or "back" in text
     ]
+    if sheets.linked and not styles:
+        return
     colors = dict(islice(_colors(tree, sheets, names, styles), _COLORED))
     if not colors:
         return
@@ -37,18 +41,24 @@ def unreadable(tree: Document, sheets: Sheets, names: set[str]) -> Iterator[Elem
     suspects = {
         each for each in set(colors.values()) if any(same_color(each, other) for other in known)
     }
+    left = _INNER
     for element, own in colors.items():
         if own in suspects and element.parent is not None:
             ground = _ground(element, behind, canvas)
             if ground is not None and same_color(own, ground):
-                for each in element.iter_elements():
-                    if (
-                        each in colors
-                        or each in behind
-                        or (each.tag == "a" and "href" in each.attrs)
-                    ):
+                inner = list(islice(element.iter_elements(), left + 1))
+                left -= len(inner)
+                if left < 0:
+                    return
+                for each in inner:
+                    if each in colors or each in behind or _is_link(each):
                         element.insert_before(each)
                 yield element
+
+
+def _is_link(element: Element) -> bool:
+    """Whether it has a colour of its own, the one of links."""
+    return element.tag == "a" and "href" in element.attrs
 
 
 def _ground(
@@ -66,8 +76,9 @@ def _colors(
     tree: Document, sheets: Sheets, names: set[str], styles: list[tuple[Element, Declarations]]
 ) -> Iterator[tuple[Element, Color]]:
     """Yield elements with the colour of their text, the one that counts last."""
-    rules = [each for each in sheets.declaring("color", names) if each.always]
-    for rule in sorted(rules, key=lambda each: each.precedence):
+    # Linked sheets may say otherwise.
+    rules = () if sheets.linked else sheets.declaring("color", names)
+    for rule in sorted((each for each in rules if each.always), key=lambda each: each.precedence):
         found = color(rule.style.get("color"))
         if found is not None and not visibility.is_clipped_background(rule.style):
             for element in sheets.select(tree, rule.selector):

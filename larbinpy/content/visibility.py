@@ -94,6 +94,10 @@ def hidden_by(style: Declarations) -> Culprits:
             length = pixels(get(side))
             if length is not None and length <= 1:
                 return (side, "overflow")
+    own = color(get("color")) if "color" in style and has_background(style) else None
+    behind = background(style) if own else None
+    if own and behind and same_color(own, behind) and not is_clipped_background(style):
+        return ("color", "background", "background-color")
     return ()
 
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import click
 
 from larbinpy.content import Content, read
+from larbinpy.content.main_text import split
 from larbinpy.database.preparing import prepare
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
@@ -68,10 +69,10 @@ def words(text: str | None) -> list[str]:
 
 
 def f1(found: str, expected: str) -> float:
-    """The F1 of the words of a text, counted with their repetitions."""
-    ours, theirs = Counter(words(found)), Counter(words(expected))
-    common = (ours & theirs).total()
-    return 2 * common / (ours.total() + theirs.total()) if common else 0.0
+    """The F1 of the words of a text, counted with their repetitions, as WCXB scores it."""
+    ours, theirs = (Counter(_WORD.findall(text.lower())) for text in (found, expected))
+    common, total = (ours & theirs).total(), ours.total() + theirs.total()
+    return 2 * common / total if total else 1.0
 
 
 def score(case: Case, found: Content) -> Score:
@@ -102,14 +103,29 @@ def milliseconds(work: Callable[[Page], object], pages: list[Page]) -> float:
     return min(rounds)
 
 
+def splitting(pages: list[Page]) -> float:
+    """CPU time of the main text and the rest of a parsed page, the best of three rounds."""
+    rounds = []
+    for _ in range(3):
+        spent = 0.0
+        for each in pages:
+            tree = document(each.body, each.http_charset)
+            start = process_time()
+            split(tree)
+            spent += process_time() - start
+        rounds.append(spent / len(pages) * 1000)
+    return min(rounds)
+
+
 def times(pages: list[Page]) -> str:
     """A line with the CPU time that a page takes."""
     size = mean(len(each.body) for each in pages) / 1000
     parsing = milliseconds(lambda each: document(each.body, each.http_charset), pages)
+    texts = splitting(pages)
     reading = milliseconds(lambda each: read(each, AT), pages)
     both = milliseconds(lambda each: prepare(each, FETCHED, read(each, AT)), pages)
     return (
-        f"{len(pages)} pages of {size:.0f} kB: parse {parsing:.2f} ms, "
+        f"{len(pages)} pages of {size:.0f} kB: parse {parsing:.2f} ms, texts {texts:.2f} ms, "
         f"read {reading:.2f} ms, read and prepare {both:.2f} ms"
     )
 

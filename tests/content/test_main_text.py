@@ -1,0 +1,120 @@
+"""`larbinpy.content.main_text`: what is main text, what is the rest, and how both are written."""
+
+import pytest
+import turbohtml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from larbinpy.content.main_text import Texts, split
+
+STORY = "".join(
+    f"<p>Paragraph {name} of the story tells what happened, and to whom, at some length.</p>"
+    for name in ("one", "two", "three", "four", "five", "six")
+)
+MENU = "".join(f"<li><a href=/{n}>Section {n}</a></li>" for n in range(5))
+
+
+def read(markup: str) -> Texts:
+    return split(turbohtml.parse(markup))
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<nav><ul>{}</ul></nav>",
+        "<div class=site-nav><ul>{}</ul></div>",
+        "<div id=mainMenu><ul>{}</ul></div>",
+        "<div role=navigation><ul>{}</ul></div>",
+        "<header><ul>{}</ul></header>",
+        "<footer><ul>{}</ul></footer>",
+        "<aside><ul>{}</ul></aside>",
+        "<div class='widget Sidebar'><ul>{}</ul></div>",
+        "<div class=breadcrumbs><ul>{}</ul></div>",
+        "<form><ul>{}</ul></form>",
+        "<section class='related posts'><ul>{}</ul></section>",
+        "<div class=cookie_notice><ul>{}</ul></div>",
+        "<div class=comments><ul>{}</ul></div>",
+    ],
+)
+@pytest.mark.parametrize("page", ["{menu}{story}", "<main>{story}{menu}</main>", "{story}{menu}"])
+def test_boilerplate_is_the_rest(markup: str, page: str) -> None:
+    menu = markup.format(MENU)
+    story = f"<h1>The story</h1>{STORY}"
+    found = read(page.format(menu=menu, story=f"<article>{story}</article>"))
+    assert "Paragraph one" in found.main and "Paragraph six" in found.main
+    assert "Section" not in found.main
+    assert "Section 0" in found.rest and "Section 4" in found.rest
+    assert "Paragraph" not in found.rest
+
+
+def test_no_visible_word_is_lost_or_twice() -> None:
+    found = read(
+        f"<nav>{MENU}</nav><h1>Title</h1>{STORY}<div class=tags>tag</div><footer>end</footer>"
+    )
+    sections = " ".join(f"Section {n}" for n in range(5))
+    expected = f"{sections} Title {read(STORY).main} tag end"
+    assert sorted(f"{found.main} {found.rest}".split()) == sorted(expected.split())
+
+
+def test_the_node_of_the_main_text_has_its_headings_and_images() -> None:
+    found = read(
+        f"<nav><h2>Menu</h2><img src=m></nav><article><h2>H</h2><img src=i>{STORY}</article>"
+    )
+    assert [each.text for each in found.node.select("h2")] == ["H"]
+    assert [each.attr("src") for each in found.node.select("img")] == ["i"]
+
+
+@pytest.mark.parametrize("name", ["comments", "sidebar", "menu", "ads", "related", "footer"])
+def test_a_name_does_not_take_away_most_of_a_page(name: str) -> None:
+    assert "Paragraph six" in read(f"<p>Short.</p><div class={name}>{STORY}</div>").main
+    assert "Paragraph six" in read(f"<body class=has-{name}><div>{STORY}</div>").main
+
+
+@pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        ("<b>中</b>文", "中文"),
+        ("un<i>believ</i>able", "unbelievable"),
+        ("<p>one<p>two", "one\ntwo"),
+        ("one<br>two", "one\ntwo"),
+        ("<div>one</div>two<div>three</div>", "one\ntwo\nthree"),
+        ("<table><tr><td>a<td>b<tr><td>c<td>d</table>", "a b\nc d"),
+        ("<ul><li>one<li>two</ul>", "one\ntwo"),
+        ("<ol><li>one<li>two</ol>", "one\ntwo"),
+        ("<dl><dt>term<dd>meaning</dl>", "term\nmeaning"),
+        ("<pre>one  two\n\tthree</pre>", "one two\nthree"),
+        ("a  b\n\n\tc", "a b c"),
+        ("a&nbsp;&nbsp;b&emsp;c&#x3000;d", "a b c d"),
+        ("soft&shy;hyphen zero&#x200b;width &#x202e;turned", "softhyphen zerowidth turned"),
+        ("a&#1;b&#x85;c&#xfeff;", "ab…c"),
+        ("<a href=1>one</a><a href=2>two</a>", "one\ntwo"),
+        ("<sup>1</sup>/<sub>2</sub>", "1/2"),
+        ("<details><summary>more</summary>inner</details>", "more\ninner"),
+        ("<p>x</p>\n\n<p> </p><p>y</p>", "x\ny"),
+        ("&amp;lt;b&amp;gt;", "&lt;b&gt;"),
+        ("plain", "plain"),
+        ("", ""),
+    ],
+)
+def test_blocks_and_words(markup: str, expected: str) -> None:
+    assert read(markup).main == expected
+
+
+def test_what_stands_apart_is_apart_in_the_rest() -> None:
+    found = read("<p>x</p><button>buy</button><button>sell</button><nav><a>a</a><a>b</a></nav>")
+    assert set(found.rest.split("\n")) == {"buy", "sell", "a", "b"}
+    assert read("<select><option>one<option>two</select>").rest == "one\ntwo"
+
+
+def test_readings_of_words_are_not_in_the_middle_of_them() -> None:
+    found = read("<p><ruby>漢<rp>(</rp><rt>かん</rt><rp>)</rp>字<rt>じ</rt></ruby>だ")
+    assert found.main == "漢字だ"
+    assert found.rest == "かん\nじ"
+
+
+@given(st.text(alphabet="<>/=\"' abdinopstv!-{}:;#.", max_size=300))
+def test_no_markup_raises(markup: str) -> None:
+    for wrapped in (markup, f"<style>{markup}</style><p class=a>", f'<p style="{markup}">x'):
+        found = read(wrapped)
+        for text in (found.main, found.rest):
+            assert text == "\n".join(" ".join(each.split()) for each in text.split("\n") if each)
