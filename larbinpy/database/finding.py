@@ -30,7 +30,7 @@ from larbinpy.database.matching import (
 from larbinpy.search.query import Item, Query
 
 #: Matches that are scored at most: scoring takes 1 us each, counting 0.03 us.
-CANDIDATES = 10_000
+CANDIDATES = 5_000
 #: Hits that can be paged through.
 DEPTH = 1000
 #: Of longer queries the pages with most words are found by the sum of scores alone.
@@ -40,7 +40,7 @@ _MOST_ITEMS = 5
 _LANGUAGES = 5
 
 #: Shares of the time limit at which the steps end.
-_COUNTED, _TITLES, _RANKED = 0.25, 0.5, 0.8
+_COUNTED, _TITLES, _RANKED = 0.4, 0.6, 0.8
 #: Share for counting if beginnings of words are asked for: too many words begin so, or few.
 _BEGUN = 0.1
 
@@ -79,6 +79,9 @@ class Index(Protocol):
 
     def match(self, condition: Condition, until: float) -> Matches:
         """The pages that match."""
+
+    def best(self, condition: Condition, n: int, until: float) -> Scored:
+        """The best `n` of the newest `CANDIDATES` matches, without counting them."""
 
     def listed(self, until: float) -> Matches:
         """The pages that pass the filters; they have no `best`."""
@@ -192,8 +195,7 @@ class _Search:
         in_titles = titled(items)
         if in_titles is not None:
             with suppress(Late):
-                titles = self._index.match(in_titles, self._ranked)
-                pages = titles.best(None, self._depth, self._ranked)
+                pages = self._index.best(in_titles, self._depth, self._ranked)
         if len(pages) < self._depth:
             known = {page for page, _ in pages}
             others = self._index.some(All(items), self._depth, self._ranked)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any as Value
+from typing import Self
 
 from larbinpy.database.finding import CANDIDATES, Counts, Late, Scored
 from larbinpy.database.matching import All, Any, Condition
@@ -71,6 +72,8 @@ class FtsIndex:
         self.limit = limit
         self.unwanted = query.unwanted
         self.filter, self.arguments = _filter(base, query)
+        #: The index of `page` that a filter is looked up in; None: the table itself.
+        self.by = "page_lang" if query.lang else "page_type" if query.type else None
         #: Whether so few pages pass the filters that a list of them is cheap.
         self.has_few = bool(self.filter) and self._is_few(clock() + _LOOK)
 
@@ -82,7 +85,10 @@ class FtsIndex:
             return False
 
     def match(self, condition: Condition, until: float) -> "FtsMatches":
-        return FtsMatches(self, condition, until)
+        return FtsMatches(self, condition).count(until)
+
+    def best(self, condition: Condition, n: int, until: float) -> Scored:
+        return FtsMatches(self, condition).best(None, n, until)
 
     def listed(self, until: float) -> "Listed":
         return Listed(self, until)
@@ -110,7 +116,9 @@ class FtsIndex:
             # With the plus the list is not given to FTS5, which would search once for each row.
             condition = f"AND +rowid IN (SELECT page.id FROM page WHERE 1{self.filter})"
         else:
-            condition = f"AND EXISTS (SELECT 1 FROM page WHERE page.id = ft.rowid{self.filter})"
+            # An index is smaller than the table: five times as fast for a look at each match.
+            source = f"page INDEXED BY {self.by}" if self.by else "page"
+            condition = f"AND EXISTS (SELECT 1 FROM {source} WHERE page.id = ft.rowid{self.filter})"
         return f"SELECT {columns} FROM ft WHERE ft MATCH ? {condition}"
 
     def rows(self, statement: str, arguments: Sequence[Value], until: float) -> list[Value]:
@@ -135,27 +143,27 @@ class FtsIndex:
 
 
 class FtsMatches:
-    """The `Matches` of a condition."""
+    """The `Matches` of a condition, once they are counted."""
 
-    def __init__(self, index: FtsIndex, condition: Condition, until: float) -> None:
+    def __init__(self, index: FtsIndex, condition: Condition) -> None:
         self._index = index
         self._condition = condition
         #: The newest matches, if there are filters; so the pages are looked at once.
         self._newest: str | None = None
-        self.total = self._count(until)
+        self.total = 0
 
-    def _count(self, until: float) -> int:
+    def count(self, until: float) -> Self:
         index = self._index
         match = expression(self._condition, index.unwanted)
-        if not match:
-            return 0
-        if not index.filter:
+        if match and not index.filter:
             statement = "SELECT count(*) FROM ft WHERE ft MATCH ?"
-            return int(index.rows(statement, (match,), until)[0][0])
-        statement = f"{index.matching('rowid')} ORDER BY rowid DESC LIMIT {CANDIDATES + 1}"
-        rows = index.rows(statement, [match, *index.arguments], until)
-        self._newest = json.dumps([page for (page,) in rows[:CANDIDATES]])
-        return len(rows)
+            self.total = int(index.rows(statement, (match,), until)[0][0])
+        elif match:
+            statement = f"{index.matching('rowid')} ORDER BY rowid DESC LIMIT {CANDIDATES + 1}"
+            rows = index.rows(statement, [match, *index.arguments], until)
+            self._newest = json.dumps([page for (page,) in rows[:CANDIDATES]])
+            self.total = len(rows)
+        return self
 
     def best(self, also: Condition | None, n: int, until: float) -> Scored:
         newest, arguments = self._select(f"rowid, {_SCORE} AS score", also)
@@ -178,7 +186,7 @@ class FtsMatches:
         """A SELECT of the newest matches, and its arguments; none if nothing matches."""
         parts = (self._condition,) if also is None else (self._condition, also)
         match = expression(All(parts), self._index.unwanted)
-        if not match or not self.total:
+        if not match:
             return "", []
         if self._newest is not None and (also is None or self.total <= CANDIDATES):
             statement = (
