@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
@@ -24,8 +25,10 @@ from larbinpy.console.search.results import found_page, snippet
 from larbinpy.console.search.stored import stored_page
 from larbinpy.console.status.frame import SEARCH
 from larbinpy.database.base import Found, Hit, Stored, Unavailable
+from larbinpy.database.opening import open_finder, open_writer
 from larbinpy.search.query import Query
 from larbinpy.search.query import parse as real_parse
+from tests.support.databasepages import prepared
 from tests.support.searchable import PAYLOAD, SearchableFinder, no_database, page, pages, parse
 
 FRAME = Frame("books", "running", with_crawl=True)
@@ -332,3 +335,33 @@ _VALUES = st.recursive(
 def test_any_stored_page_can_be_shown(columns: Any, text: str, more: Any) -> None:
     html = stored_page(FRAME, Asked(), Query(), Stored(columns, text, more), [])
     assert "script" not in {tag for tag, *_ in shape(html)}
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replies]:
+    """Replies from a database file."""
+    path = str(tmp_path_factory.mktemp("base") / "larbinpy.db")
+    writer = open_writer(path)
+    texts = ["Solar energy is free", "\u592a\u9633\u80fd\u662f\u4e00\u79cd\u80fd\u6e90", PAYLOAD]
+    writer.write([prepared(f"http://a.test/{n}", text, title=text) for n, text in enumerate(texts)])
+    writer.close()
+    made = Replies(lambda: open_finder(path), lambda text, known: real_parse(text, known, 1.8e9))
+    yield made
+    made.close()
+
+
+_OPERATORS = 'solar "solar energy" -free free* site: lang:en type:html intitle: inurl:a since:7d'
+_SYNTAX = "OR AND NEAR( NULL' ; -- \u592a\u9633 \u80fd* \u202e \x00 ( ) ^ : * -"
+_WORDS = [*_OPERATORS.split(), *_SYNTAX.split()]
+_TYPED = st.lists(st.text(max_size=20) | st.sampled_from(_WORDS), max_size=8).map(" ".join)
+
+
+@given(_TYPED, st.sampled_from([SEARCH, SEARCH_JSON, PAGE]), st.sampled_from(["rank", "date"]))
+def test_anything_can_be_asked_of_a_database(real: Replies, q: str, path: str, sort: str) -> None:
+    fields = {"q": q, "sort": sort, "url": "http://a.test/2"}
+    reply = real.reply(path, urlencode(fields, errors="replace"), FRAME)
+    assert reply.status == 200
+    if path != SEARCH_JSON:
+        html = reply.body.decode()
+        assert "script" not in {tag for tag, *_ in shape(html)}
+        assert "\u202e" not in html
