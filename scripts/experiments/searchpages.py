@@ -15,8 +15,9 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from larbinpy.database.fields import FIELDS
 from larbinpy.database.prepared import Packed, target_of
-from larbinpy.database.sqlite.schema import FIELDS, connect
+from larbinpy.database.sqlite.schema import connect
 from larbinpy.database.tokens import whole_token
 from larbinpy.search import segment
 

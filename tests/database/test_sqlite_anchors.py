@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from larbinpy.database.prepared import Anchor
-from larbinpy.database.sqlite.anchors import LONGEST, MOST, Anchors
 from larbinpy.database.sqlite.schema import connect
+from larbinpy.database.writing.anchors import LONGEST, MOST, Anchors
 
 TARGETS = [Random(n).getrandbits(64) - (1 << 63) for n in range(500)]
 

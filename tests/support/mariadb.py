@@ -9,7 +9,6 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-
 #: Seconds for the server to start, or to end.
 _PATIENCE = 30.0
 _PATH = f"{os.environ.get('PATH', '')}:/usr/sbin"

@@ -1,57 +1,11 @@
 """The full-text index of a database file: adding pages to it, and removing them."""
 
-import json
 import sqlite3
-from collections.abc import Mapping
 
-from larbinpy.database.prepared import Packed, signed
-from larbinpy.database.sqlite.schema import FIELDS
-from larbinpy.database.tokens import anchor_tokens, page_tokens
-from larbinpy.url import hash64
-
-#: Tokens of a page, a string for each of `FIELDS`.
-Tokens = tuple[str, ...]
+from larbinpy.database.fields import FIELDS, Tokens, fingerprint
+from larbinpy.database.writing.stored import stored_tokens
 
 _MARKS = ", ".join("?" * len(FIELDS))
-
-
-def joined(tokens: Mapping[str, str], anchors: str) -> Tokens:
-    """The tokens of a prepared page, with those of the links to it."""
-    return tuple(anchors if name == "anchor" else tokens.get(name, "") for name in FIELDS)
-
-
-def fingerprint(tokens: Tokens) -> int:
-    """The number that stands for these tokens in `page.indexed`."""
-    return signed(hash64("\0".join(tokens).encode()))
-
-
-def stored_tokens(base: sqlite3.Connection, page: int) -> Tokens | None:
-    """Make the tokens of a page again, from what is stored; None if that is damaged.
-
-    They differ from those in the index if another version of the segmenter made these.
-    """
-    row = base.execute(
-        "SELECT url, title, lang, anchors, text, text_size, more, more_size"
-        " FROM page JOIN content ON content.page = page.id WHERE page.id = ?",
-        (page,),
-    ).fetchone()
-    if row is None:
-        return None
-    url, title, lang, anchors, text, text_size, more, more_size = row
-    try:
-        whole = Packed(text, text_size).text()
-        facts = json.loads(Packed(more, more_size).text() or "{}")
-    except ValueError:
-        return None
-    tokens = page_tokens(
-        url,
-        title or "",
-        facts.get("headings", ()),
-        whole,
-        facts.get("rest", ""),
-        lang,
-    )
-    return joined(tokens, anchor_tokens(anchors.split("\n"), lang) if anchors else "")
 
 
 class Index:

@@ -8,15 +8,13 @@ from contextlib import contextmanager, suppress
 from typing import Any as Value
 from typing import Self
 
+from larbinpy.database.fields import FIELDS, WEIGHTS
 from larbinpy.database.finding import CANDIDATES, Counts, Late, Scored
 from larbinpy.database.matching import All, Any, Condition
 from larbinpy.database.sqlite.match import expression
-from larbinpy.database.sqlite.schema import FIELDS
 from larbinpy.search.query import Query
 from larbinpy.url import split, typed
 
-#: Weights of the columns in the ranking.
-WEIGHTS = {"title": 5.0, "heading": 2.0, "body": 1.0, "anchor": 3.0, "url": 1.0, "rest": 0.1}
 _SCORE = f"-bm25(ft, {', '.join(str(WEIGHTS[field]) for field in FIELDS)})"
 
 #: Seconds that may be spent on finding out whether few pages pass the filters.

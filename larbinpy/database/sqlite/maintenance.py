@@ -11,10 +11,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from random import Random
 
-from larbinpy.database.sqlite.fulltext import Index, fingerprint, stored_tokens
+from larbinpy.database.fields import FIELDS, fingerprint
+from larbinpy.database.sqlite.fulltext import Index
 from larbinpy.database.sqlite.lock import Lock
-from larbinpy.database.sqlite.schema import FIELDS, connect, make_index, sqlite_errors
+from larbinpy.database.sqlite.schema import connect, make_index, sqlite_errors
 from larbinpy.database.sqlite.writer import Writer, prepare_to_write
+from larbinpy.database.writing.stored import stored_tokens
 from larbinpy.search.segment import VERSION
 
 #: Called with what is done now, how much of it is done, and how much there is.

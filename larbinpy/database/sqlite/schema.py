@@ -20,9 +20,6 @@ FORMAT = 1
 #: "larb": marks the file as ours, in its header (PRAGMA application_id).
 APPLICATION = 0x6C617262
 
-#: Columns of the index, and their weights in the ranking.
-FIELDS = ("title", "heading", "body", "anchor", "url", "rest")
-
 TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE host (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from larbinpy.database.base import Position
 from larbinpy.database.prepared import Gone, Prepared
-from larbinpy.database.sqlite.anchors import Anchors
-from larbinpy.database.sqlite.batch import Batch
+from larbinpy.database.sqlite.fulltext import Index
 from larbinpy.database.sqlite.lock import Lock
 from larbinpy.database.sqlite.schema import connect, sqlite_errors
+from larbinpy.database.writing.anchors import Anchors
+from larbinpy.database.writing.batch import Batch
 
 #: kB of the file that are kept in memory.
 _CACHE = 32 << 10
@@ -58,7 +59,7 @@ class Writer:
         durable: bool = False,
     ) -> None:
         with self._transaction(durable=durable) as base:
-            batch = Batch(base, self._hosts, self._anchors)
+            batch = Batch(base, Index(base), self._hosts, self._anchors)
             for page in pages:
                 if isinstance(page, Gone):
                     batch.gone(page)
@@ -78,7 +79,7 @@ class Writer:
         with self._transaction() as base:
             if self._anchors.settle():
                 return True
-            batch = Batch(base, self._hosts, self._anchors)
+            batch = Batch(base, Index(base), self._hosts, self._anchors)
             brought = 0
             targets = list(self._anchors.take(_LOOKS))
             for number, target in enumerate(targets, 1):

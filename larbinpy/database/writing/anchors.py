@@ -5,10 +5,10 @@ memory (and in the table `fresh`, in the order of their arrival) until the next 
 of the targets: then they are sorted, and many of them share a block.
 """
 
-import sqlite3
 from collections.abc import Iterable, Iterator
 
 from larbinpy.database.prepared import Anchor
+from larbinpy.database.writing.tables import Tables
 
 #: Texts that are kept for one target, and the characters of one text.
 MOST = 16
@@ -23,6 +23,8 @@ _CROWDED = 200_000
 A_PAGE, AT_LEAST = 8, 100_000
 #: Ranges of the targets that are looked through for such texts.
 _RANGES = 1 << 12
+#: Targets whose texts are looked up by one statement.
+_ASKED = 500
 #: Targets with new texts that are remembered until `take`. Beyond, all pages are looked at.
 _MOST_LATE = 100_000
 
@@ -33,17 +35,14 @@ class Anchors:
     After a transaction that failed, make a new one: this one counts on what was rolled back.
     """
 
-    def __init__(
-        self, base: sqlite3.Connection, a_page: int = A_PAGE, least: int = AT_LEAST
-    ) -> None:
+    def __init__(self, base: Tables, a_page: int = A_PAGE, least: int = AT_LEAST) -> None:
         self._base = base
         self._a_page, self._least = a_page, least
         self._slices: list[dict[int, list[str]]] = [{} for _ in range(_SLICES)]
         self._count = 0
         self._turn = 0
-        (self._total,) = base.execute(
-            "SELECT coalesce((SELECT value FROM meta WHERE key = 'anchors'), 0)"
-        ).fetchone()
+        row = base.execute("SELECT value FROM meta WHERE key = 'anchors'").fetchone()
+        self._total = int(row[0]) if row else 0
         #: The table may grow to this size before texts are removed.
         self._room = 0
         self._range = self._removed = 0
@@ -112,18 +111,32 @@ class Anchors:
             self._base.execute("DELETE FROM fresh WHERE id <= ?", (self._rows.pop(0),))
 
     def _insert(self, texts: dict[int, list[str]]) -> None:
-        before = self._base.total_changes
-        self._base.executemany(
-            "INSERT OR IGNORE INTO anchor SELECT ?1, ?2"
-            f" WHERE (SELECT count(*) FROM anchor WHERE target = ?1) < {MOST}",
-            [(target, text) for target in sorted(texts) for text in texts[target]],
-        )
-        added = self._base.total_changes - before
+        added = 0
+        targets = sorted(texts)
+        for start in range(0, len(targets), _ASKED):
+            new = self._new(targets[start : start + _ASKED], texts)
+            self._base.executemany("INSERT OR IGNORE INTO anchor VALUES (?, ?)", new)
+            added += len(new)
         self._total += added
         if self._total > self._room:
             self._make_room(added)
         self._base.execute("INSERT OR REPLACE INTO meta VALUES ('anchors', ?)", (self._total,))
         self.note(texts)
+
+    def _new(self, targets: list[int], texts: dict[int, list[str]]) -> list[tuple[int, str]]:
+        """The texts that the table lacks, as far as it has room for them."""
+        known: dict[int, set[str]] = {}
+        for target, text in self._base.execute(
+            f"SELECT target, text FROM anchor WHERE target IN ({', '.join('?' * len(targets))})",
+            targets,
+        ):
+            known.setdefault(target, set()).add(text)
+        new: list[tuple[int, str]] = []
+        for target in targets:
+            old = known.get(target, set())
+            others = [text for text in texts[target] if text not in old]
+            new += ((target, text) for text in others[: max(0, MOST - len(old))])
+        return new
 
     def _make_room(self, added: int) -> None:
         """Remove texts of links to URLs that are no pages: look at twice as many as were added."""

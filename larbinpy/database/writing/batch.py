@@ -1,14 +1,14 @@
 """Pages on their way into the tables, in one transaction: rows, history, copies, index."""
 
-import sqlite3
 from typing import NamedTuple
 
 from larbinpy.config.registered_domain import registered_domain
+from larbinpy.database.fields import FIELDS, fingerprint, joined
 from larbinpy.database.prepared import Gone, Prepared, target_of
-from larbinpy.database.sqlite.anchors import MOST, Anchors
-from larbinpy.database.sqlite.fulltext import Index, fingerprint, joined, stored_tokens
-from larbinpy.database.sqlite.schema import FIELDS
 from larbinpy.database.tokens import anchor_tokens
+from larbinpy.database.writing.anchors import MOST, Anchors
+from larbinpy.database.writing.stored import stored_tokens
+from larbinpy.database.writing.tables import Index, Tables
 from larbinpy.url import host_of
 
 #: Columns of `page` that a prepared page brings.
@@ -56,11 +56,11 @@ _ROW = f"SELECT {', '.join(_Row._fields)} FROM page"
 class Batch:
     """Takes pages into the tables; `apply` ends it, before the commit."""
 
-    def __init__(self, base: sqlite3.Connection, hosts: dict[str, int], anchors: Anchors) -> None:
+    def __init__(self, base: Tables, index: Index, hosts: dict[str, int], anchors: Anchors) -> None:
         self._base = base
+        self._index = index
         self._hosts = hosts
         self._anchors = anchors
-        self._index = Index(base)
 
     def put(self, page: Prepared) -> None:
         """Insert a page, or replace the one of its URL unless that was fetched later."""
@@ -175,8 +175,10 @@ class Batch:
         name = url.split("/", 3)[2]
         number = self._hosts.get(name)
         if number is None:
-            self._base.execute("INSERT OR IGNORE INTO host (name) VALUES (?)", (name,))
             row = self._base.execute("SELECT id FROM host WHERE name = ?", (name,)).fetchone()
+            if row is None:
+                made = self._base.execute("INSERT INTO host (name) VALUES (?)", (name,))
+                row = (made.lastrowid,)
             number = self._hosts[name] = int(row[0])
         return number
 
@@ -227,7 +229,10 @@ class Batch:
     def _adopt(self, original: int, url: str, title: object) -> None:
         """Make copies of the pages that declare `url` as theirs, if they have the same title."""
         rows = self._rows(
-            f"canonical = ? AND title IS ? AND same_as IS NULL LIMIT {_CANDIDATES}", url, title
+            f"canonical = ? AND coalesce(title, '') = coalesce(?, '') AND same_as IS NULL"
+            f" LIMIT {_CANDIDATES}",
+            url,
+            title,
         )
         for row in rows:
             if row.id == original or row.gone is not None or not _same_site(row.url, url):

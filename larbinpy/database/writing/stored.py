@@ -1,0 +1,37 @@
+"""The tokens of pages that are in a database."""
+
+import json
+
+from larbinpy.database.fields import Tokens, joined
+from larbinpy.database.prepared import Packed
+from larbinpy.database.tokens import anchor_tokens, page_tokens
+from larbinpy.database.writing.tables import Tables
+
+
+def stored_tokens(base: Tables, page: int) -> Tokens | None:
+    """Make the tokens of a page again, from what is stored; None if that is damaged.
+
+    They differ from those in the index if another version of the segmenter made these.
+    """
+    row = base.execute(
+        "SELECT url, title, lang, anchors, text, text_size, more, more_size"
+        " FROM page JOIN content ON content.page = page.id WHERE page.id = ?",
+        (page,),
+    ).fetchone()
+    if row is None:
+        return None
+    url, title, lang, anchors, text, text_size, more, more_size = row
+    try:
+        whole = Packed(text, text_size).text()
+        facts = json.loads(Packed(more, more_size).text() or "{}")
+    except ValueError:
+        return None
+    tokens = page_tokens(
+        url,
+        title or "",
+        facts.get("headings", ()),
+        whole,
+        facts.get("rest", ""),
+        lang,
+    )
+    return joined(tokens, anchor_tokens(anchors.split("\n"), lang) if anchors else "")
