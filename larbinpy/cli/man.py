@@ -28,7 +28,8 @@ _SIGNALS = {
 _OTHER_COMMANDS = (
     "1 and 8 take the place of 0 only. seed exits with 2 if no URL was accepted, resolve with 4 if "
     "no name has an address, fetch with 4 if there was no reply. report exits with 0 whatever it "
-    "finds."
+    "finds. search, show and changes exit with 1 if there is nothing, as grep does; index exits "
+    "with 3 if a file was damaged, or if --verify found trouble."
 )
 _CONF = (
     "White space separates words, # starts a comment, and a bare keyword turns a switch on. "
