@@ -5,6 +5,7 @@ pages of several kinds and in both halves of two sets of pages.
 """
 
 import re
+from functools import lru_cache
 
 #: Elements that are never main text, by tag and by role.
 TAGS = frozenset(
@@ -46,7 +47,12 @@ _LONGEST = 300
 
 def is_boilerplate(names: str) -> bool:
     """Whether an element with the classes, or the id, `names` is most likely boilerplate."""
-    names = names[:_LONGEST]
+    return _is_boilerplate(names[:_LONGEST])
+
+
+# The pages of a site have the same names.
+@lru_cache(maxsize=1 << 14)
+def _is_boilerplate(names: str) -> bool:
     if names.islower():
         # Faster than an expression, and true of most names.
         words = names.replace("_", "-").replace(" ", "-").split("-")

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from turbohtml import Document, Element, Node, SelectorSyntaxError
 
 from larbinpy.content import visibility
-from larbinpy.content.styles import Block, Declarations, Sheet, declarations, selectors
+from larbinpy.content.styles import Block, Declarations, Sheet, declarations, selectors, sheet
 
 #: Elements without text, or whose text browsers do not show.
 _NO_TEXT = (
@@ -60,11 +60,11 @@ class Sheets:
             css = element.text
             left -= len(css)
             if left >= 0 and "{" in css:
-                self._sheets.append(Sheet(css, element.attr("media")))
+                self._sheets.append(sheet(css, element.attr("media")))
 
     def hiding(self, names: set[str]) -> Iterator[_Rule]:
         """Yield the rules that may hide elements, if their classes and ids are in `names`."""
-        return _rules((each.hiding() for each in self._sheets), names)
+        return _rules((each.hiding for each in self._sheets), names)
 
     def declaring(self, name: str, names: set[str]) -> Iterator[_Rule]:
         """Yield the rules that declare the property `name`."""
@@ -159,32 +159,31 @@ def _hidden_by_rules(
         found = [element for element in found if not element.text.isspace()]
         if not found:
             continue
+        rivals: list[_Rule] = []
         for name in culprits:
             if name not in others:
                 others[name] = list(sheets.declaring(name, names))
+            rivals += [each for each in others[name] if each.precedence > rule.precedence]
+        rivals.sort(key=lambda each: each.precedence)
         for element in found:
-            matches -= sum(len(others[name]) for name in culprits)
+            matches -= len(rivals)
             if matches < 0:
                 return
-            if _stays(element, rule, culprits, others):
+            if _stays(element, rule, culprits, rivals):
                 yield element, rule
 
 
-def _stays(
-    element: Element, rule: _Rule, culprits: Iterable[str], others: dict[str, list[_Rule]]
-) -> bool:
-    """Whether `rule` hides `element` in spite of all others, on every screen."""
+def _stays(element: Element, rule: _Rule, culprits: Iterable[str], rivals: list[_Rule]) -> bool:
+    """Whether `rule` hides `element` in spite of `rivals`, which count more, on every screen."""
     style = dict(rule.style)
-    own = declarations(element.attr("style") or "")
-    for name in culprits:
-        for other in others[name]:
-            if other.precedence > rule.precedence and _matches(element, other.selector):
-                style[name] = other.style.get(name, "")
-        if name in own:
-            style[name] = own[name]
-        if not visibility.culprits(style):
-            return False
-    return True
+    for other in rivals:
+        if _matches(element, other.selector):
+            style |= {name: other.style[name] for name in culprits if name in other.style}
+            if not visibility.culprits(style):
+                return False
+    own = declarations((element.attr("style") or "").lower())
+    style |= {name: own[name] for name in culprits if name in own}
+    return bool(visibility.culprits(style))
 
 
 def _matches(element: Element, selector: str) -> bool:

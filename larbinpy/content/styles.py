@@ -8,7 +8,7 @@ other things.
 import re
 from bisect import bisect
 from collections.abc import Iterable, Iterator
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import NamedTuple
 
 import re2
@@ -16,6 +16,8 @@ import re2
 #: Values of properties by their names, both in lower case.
 Declarations = dict[str, str]
 
+#: Characters of a sheet that is kept for the next page.
+_SHORT = 1 << 16
 _SMALL = r"(?:height|width)\s*:\s*[01](?:\.0*)?(?:px|em|rem|%)?\s*[;}!]"
 #: Declarations that may hide an element.
 _HIDES = (
@@ -76,6 +78,7 @@ class Sheet:
         self._css = css
         lower = css.lower()
         self._lower = lower if len(lower) == len(css) else css
+        self._declaring: dict[str, list[Block]] = {}
 
     @cached_property
     def _conditions(self) -> list[tuple[int, bool | None]]:
@@ -90,15 +93,19 @@ class Sheet:
                 found.append((end, True))
         return found
 
-    def hiding(self) -> Iterator[Block]:
-        """Yield the rules that may hide elements."""
+    @cached_property
+    def hiding(self) -> list[Block]:
+        """The rules that may hide elements."""
         # One byte a character, so places in it are places in the text.
         found = _HIDING.finditer(self._lower.encode("latin-1", "replace"))
-        return self._blocks(match.start() for match in found)
+        return list(self._blocks(match.start() for match in found))
 
-    def declaring(self, name: str) -> Iterator[Block]:
-        """Yield the rules that declare the property `name`."""
-        return self._blocks(match.start() for match in _declaring(name).finditer(self._lower))
+    def declaring(self, name: str) -> list[Block]:
+        """Return the rules that declare the property `name`, except those that are `none`."""
+        if name not in self._declaring:
+            found = _declaring(name).finditer(self._lower)
+            self._declaring[name] = list(self._blocks(match.start() for match in found))
+        return self._declaring[name]
 
     def _blocks(self, places: Iterable[int]) -> Iterator[Block]:
         """Yield the rules that declare something at `places`, and apply on a screen."""
@@ -120,11 +127,20 @@ class Sheet:
 
 @cache
 def _declaring(name: str) -> re.Pattern[str]:
-    return re.compile(rf"{name}\s*:")
+    return re.compile(rf"{name}\s*+:(?!\s*+none\b)")
 
 
 def _place(condition: tuple[int, bool | None]) -> int:
     return condition[0]
+
+
+def sheet(css: str, media: str | None) -> Sheet:
+    """Return the style sheet `css`; `media` is the attribute of its element."""
+    return _repeated(css, media) if len(css) <= _SHORT else Sheet(css, media)
+
+
+#: The pages of a site have the same sheets.
+_repeated = lru_cache(maxsize=64)(Sheet)
 
 
 def declarations(body: str) -> Declarations:

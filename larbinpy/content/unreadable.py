@@ -1,9 +1,9 @@
 """Finds text in the colour of its background, which a reader cannot see."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 
-from turbohtml import Document, Element
+from turbohtml import Document, Element, Node
 
 from larbinpy.content import visibility
 from larbinpy.content.hidden import Sheets
@@ -30,17 +30,12 @@ def unreadable(tree: Document, sheets: Sheets, names: set[str]) -> Iterator[Elem
     styles = [
         (each, declarations(text)) for each, text in styled if "color" in text or "back" in text
     ]
-    if sheets.linked and not styles:
-        return
     colors = dict(islice(_colors(tree, sheets, names, styles), _COLORED))
-    if not colors:
+    canvas = None if sheets.linked else _WHITE
+    if not colors or (canvas is None and not _suspects(colors, _own_backgrounds(tree, styles))):
         return
     behind = dict(_backgrounds(tree, sheets, names, styles))
-    canvas = None if sheets.linked else _WHITE
-    known = {each for each in behind.values() if each is not None} | {canvas or _WHITE}
-    suspects = {
-        each for each in set(colors.values()) if any(same_color(each, other) for other in known)
-    }
+    suspects = _suspects(colors, chain(behind.items(), ((tree, canvas),)))
     left = _INNER
     for element, own in colors.items():
         if own in suspects and element.parent is not None:
@@ -54,6 +49,14 @@ def unreadable(tree: Document, sheets: Sheets, names: set[str]) -> Iterator[Elem
                     if each in colors or each in behind or _is_link(each):
                         element.insert_before(each)
                 yield element
+
+
+def _suspects(
+    colors: dict[Element, Color], backgrounds: Iterable[tuple[Node, Color | None]]
+) -> set[Color]:
+    """Return the colours of text that some background has."""
+    known = {each for _, each in backgrounds if each is not None}
+    return {each for each in set(colors.values()) if any(same_color(each, one) for one in known)}
 
 
 def _is_link(element: Element) -> bool:
@@ -97,14 +100,20 @@ def _backgrounds(
     tree: Document, sheets: Sheets, names: set[str], styles: list[tuple[Element, Declarations]]
 ) -> Iterator[tuple[Element, Color | None]]:
     """Yield elements with their background, the one that counts last; None: a picture."""
-    for element in tree.select("[bgcolor]"):
-        yield element, color((element.attr("bgcolor") or "").lower())
     rules = sorted(sheets.declaring("background[a-z-]*", names), key=lambda each: each.precedence)
     for rule in rules:
         if visibility.has_background(rule.style):
             found = visibility.background(rule.style) if rule.always else None
             for element in sheets.select(tree, rule.selector):
                 yield element, found
+    yield from _own_backgrounds(tree, styles)
+
+
+def _own_backgrounds(
+    tree: Document, styles: list[tuple[Element, Declarations]]
+) -> Iterator[tuple[Element, Color | None]]:
+    for element in tree.select("[bgcolor]"):
+        yield element, color((element.attr("bgcolor") or "").lower())
     for element, style in styles:
         if visibility.has_background(style):
             yield element, visibility.background(style)
