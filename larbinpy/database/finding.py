@@ -211,7 +211,7 @@ class _Search:
             if split or len(present) > _MOST_ITEMS:
                 self._add_any(ranked, items)
             else:
-                self._add_most(ranked, present)
+                self._add_most(ranked, present, min(len(present), len(items) - 1))
             if self._by_date and ranked.matches is not None:
                 ranked.pages = ranked.matches.newest(self._depth, self._ranked)
         except Late:
@@ -220,9 +220,9 @@ class _Search:
             ranked.missing = self._missing(items, ranked.pages[0][0])
         return ranked
 
-    def _add_most(self, ranked: Ranked, present: list[Item]) -> None:
-        """Add the pages with all but one word, then those with all but two ..."""
-        for size in range(len(present), 0, -1):
+    def _add_most(self, ranked: Ranked, present: list[Item], most: int) -> None:
+        """Add the pages with `most` of the words, then those with one less ..."""
+        for size in range(most, 0, -1):
             groups = tuple(All(group) for group in combinations(present, size))
             matches = self._index.match(Any(groups), self._ranked)
             if not matches.total:

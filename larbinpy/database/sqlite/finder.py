@@ -1,6 +1,7 @@
 """Answers questions from the database file; a connection that reads only."""
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from math import inf
@@ -12,7 +13,7 @@ import zstandard
 from larbinpy.database.base import Change, DatabaseError, Found, Hit, Stored, Wish
 from larbinpy.database.finding import DEPTH, Late, Matches, Ranked, Scored, find
 from larbinpy.database.records import Records, unpacked
-from larbinpy.database.sqlite.index import FtsIndex, TimeLimit
+from larbinpy.database.sqlite.index import FtsIndex, TimeLimit, distinct
 from larbinpy.database.sqlite.schema import connect, sqlite_errors
 from larbinpy.loop.clock import clock as monotonic
 from larbinpy.search.query import Query
@@ -22,6 +23,8 @@ from larbinpy.search.snippet import snippet
 _CACHE = 64 * 1024
 #: Seconds; a crawl may be adding the first pages of a language.
 _LANGUAGES_KEPT = 10.0
+#: Pages whose languages are counted; counting a million takes 0.1 s.
+_DRAWN = 2000
 #: Shares of the time limit at which facets and snippets are given up.
 _FACETS, _SNIPPETS = 0.9, 1.0
 
@@ -48,11 +51,7 @@ class Finder:
         if now >= self._languages_until:
             self._languages_until = now + _LANGUAGES_KEPT
             with sqlite_errors(self._path):
-                rows = self._base.execute(
-                    "SELECT lang FROM page WHERE lang IS NOT NULL GROUP BY lang "
-                    "ORDER BY count(*) DESC, lang"
-                )
-                self._languages = [lang for (lang,) in rows]
+                self._languages = _languages(self._base)
         return self._languages
 
     def search(self, query: Query, wish: Wish) -> Found:
@@ -173,6 +172,19 @@ _COUNTS = {
     "gone": _GONE,
     "hosts": "SELECT count(*) FROM host",
 }
+
+
+def _languages(base: sqlite3.Connection) -> list[str]:
+    """All languages, in the order of their frequency among pages that are drawn evenly."""
+    (last,) = base.execute("SELECT max(id) FROM page").fetchone()
+    drawn = range(last or 0, 0, -max(1, (last or 0) // _DRAWN))
+    rows = base.execute(
+        "SELECT lang, count(*) FROM page WHERE id IN (SELECT value FROM json_each(?)) "
+        "AND lang IS NOT NULL GROUP BY lang",
+        (json.dumps(list(drawn)),),
+    )
+    counts = dict(rows.fetchall())
+    return sorted(distinct(base, "lang"), key=lambda lang: (-counts.get(lang, 0), lang))
 
 
 def _passage(stored: Sequence[Any], hit: Hit, query: Query) -> tuple[str, list[tuple[int, int]]]:
