@@ -65,5 +65,7 @@ def _server(poller: Poller, where: str, host: str, port: int) -> StatusServer:
             poller, lambda: {"name": name}, host, port, finder=finder, with_crawl=False
         )
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else error
+        # The text of a failed bind repeats the address; errors of names have negative numbers.
+        number = error.errno or 0
+        reason = os.strerror(number) if number > 0 else error.strerror
         raise UserError(f"--host {host} --port {port}: {reason}; choose another one") from None

@@ -70,6 +70,13 @@ def test_a_port_that_is_taken(world: World, database: Path) -> None:
     )
 
 
+def test_a_host_that_is_none(world: World, database: Path) -> None:
+    server = world.larbinpy("serve", "-d", database.name, "--host", "no host", "--port", "1")
+    assert server.process.returncode == 2
+    assert server.err.startswith("larbinpy: --host no host --port 1: ")
+    assert server.err.count("\n") == 1 and "Unknown error" not in server.err
+
+
 def test_the_process_does_not_import_from_the_working_directory(
     world: World, database: Path
 ) -> None:

@@ -16,6 +16,10 @@ from larbinpy.search.query import Query
 HTML = "text/html; charset=utf-8"
 JSON = "application/json"
 
+#: Seconds after which a search is cut: snippets and the page must be made in the time that the
+#: server grants, also on a machine that is busy.
+_LIMIT = 0.8
+
 
 class Reply(NamedTuple):
     status: HTTPStatus
@@ -78,7 +82,8 @@ class Replies:
 
     @staticmethod
     def _found(finder: Finder, asked: Asked, query: Query) -> Found:
-        return finder.search(query, Wish(asked.n, asked.page, asked.sort, facets=True))
+        wish = Wish(asked.n, asked.page, asked.sort, facets=True, limit=_LIMIT)
+        return finder.search(query, wish)
 
 
 def _html(page: str, status: HTTPStatus = HTTPStatus.OK) -> Reply:
