@@ -1,14 +1,20 @@
 """The writer of the database file: rows, history, copies, anchors, positions."""
 
+import os
+import resource
+import signal
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from larbinpy.database.base import Position, Unavailable
-from larbinpy.database.opening import open_writer
+from larbinpy.database.opening import open_writer, verify
 from larbinpy.database.prepared import Gone
 from larbinpy.database.sqlite.schema import connect
 from larbinpy.database.sqlite.writer import Writer
@@ -289,3 +295,60 @@ def test_tokens_that_cannot_be_made_again(
     assert find("words") == ["a", "c"]
     assert ask("SELECT at, kind FROM change WHERE page = 4") == [(T1, "new"), (T2, "changed")]
     assert ask("PRAGMA integrity_check") == ["ok"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_without_rights(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(Unavailable, match=r"it\.db"):
+        Writer(str(tmp_path / "it.db"))
+    tmp_path.chmod(0o700)
+
+
+def test_a_file_that_may_not_grow(writer: Writer, ask: Ask) -> None:
+    """An error of the system in mid-write, as of a quota or a disk: nothing is written."""
+    writer.write([prepared(A, "one")], "s", Position(1, 0))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, limits[1]))
+    try:
+        with pytest.raises(Unavailable, match=r"it\.db"):
+            writer.write([prepared(B, "word " * 1000, body=b"x" * 400_000)], "s", Position(2, 0))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, before)
+    assert ask("SELECT url FROM page") == [A]
+    writer.write([prepared(B, "two")], "s", Position(2, 0))
+    assert ask("SELECT url FROM page") == [A, B]
+    assert writer.position("s") == Position(2, 0)
+    assert ask("PRAGMA integrity_check") == ["ok"]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(0, 4)), max_size=25))
+@settings(max_examples=60, deadline=None)
+def test_any_order_of_visits_leaves_a_sound_database(visits: list[tuple[int, int, int]]) -> None:
+    """Pages that change, go, come back, are copies or declare others; late and repeated ones."""
+    with TemporaryDirectory() as folder:
+        where = str(Path(folder) / "it.db")
+        writer = Writer(where)
+        urls = set()
+        for number, (page, text, kind) in enumerate(visits):
+            url = f"http://a.example/{page}"
+            day = number + 1 if kind else max(1, number - 3)
+            at = f"2026-11-{day:02}T00:00:00Z"
+            canonical = f"http://a.example/{text % 4}" if kind == 3 else None
+            words = f"text{text % 3}" if text else ""
+            gone = kind == 4
+            link = (f"http://a.example/{text % 4}", f"way{number}")
+            made = prepared(url, words, at=at, canonical=canonical, links=(link,))
+            writer.write([Gone(url, at, 404) if gone else made])
+            if number % 5 == 4:
+                writer.tend()
+            if not gone:
+                urls.add(url)
+        drain(writer)
+        writer.close()
+        assert verify(where, lambda *_: None) == []
+        base = connect(where)
+        assert {url for (url,) in base.execute("SELECT url FROM page")} == urls
+        base.close()
