@@ -352,3 +352,20 @@ def test_any_order_of_visits_leaves_a_sound_database(visits: list[tuple[int, int
         base = connect(where)
         assert {url for (url,) in base.execute("SELECT url FROM page")} == urls
         base.close()
+
+
+def test_what_left_is_forgotten_when_nothing_waits(writer: Writer, ask: Ask, find: Find) -> None:
+    """The index is joined without the tokens of pages that left, and unused space given back."""
+    pages = [prepared(f"{A}{n}", f"word{n} " + f"other{n} " * 3000) for n in range(100)]
+    writer.write(pages)
+    size = ask("PRAGMA page_count")[0]
+    writer.write([Gone(page.url, "2026-11-24T00:00:00Z", 404) for page in pages[1:]])
+    pieces = 0
+    while writer.tend():
+        pieces += 1
+    assert pieces > 2
+    assert ask("SELECT count(*) FROM ft_docsize") == [1]
+    assert ask("PRAGMA page_count")[0] < size
+    assert find("word0") == ["0"]
+    assert not writer.tend()
+    assert ask("PRAGMA integrity_check") == ["ok"]

@@ -5,6 +5,13 @@ import sqlite3
 from larbinpy.database.fields import FIELDS, Tokens, fingerprint
 from larbinpy.database.writing.stored import stored_tokens
 
+#: Blocks of the index that are joined in one piece.
+_JOINED = 64
+#: Pages that left the index since it was last joined.
+_COUNT = (
+    "INSERT INTO meta VALUES ('dropped', ?)"
+    " ON CONFLICT DO UPDATE SET value = value + excluded.value"
+)
 _MARKS = ", ".join("?" * len(FIELDS))
 
 
@@ -51,6 +58,8 @@ class Index:
         return fingerprint(tokens)
 
     def apply(self) -> None:
+        if self._dropped:
+            self._base.execute(_COUNT, (len(self._dropped),))
         for page in sorted(self._dropped.keys() | self._put.keys()):
             if page in self._dropped:
                 self._base.execute(self._delete, (page, *self._dropped[page]))
@@ -58,3 +67,34 @@ class Index:
                 self._base.execute(self._insert, (page, *self._put[page]))
         self._put.clear()
         self._dropped.clear()
+
+
+class Joining:
+    """Joins the parts of the index to one, a piece at a time.
+
+    FTS5 keeps the tokens of pages that left until the parts with both are joined.
+    """
+
+    def __init__(self, base: sqlite3.Connection) -> None:
+        self._base = base
+        self._begun = False
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it was begun, or a fifth of the pages left the index since the last time."""
+        dropped = self._base.execute("SELECT value FROM meta WHERE key = 'dropped'").fetchone()
+        if dropped is None:
+            return False
+        (pages,) = self._base.execute("SELECT coalesce(max(id), 0) FROM page").fetchone()
+        return self._begun or bool(dropped[0] * 5 > pages)
+
+    def step(self) -> bool:
+        """Join a piece. Returns whether more is left."""
+        before = self._base.total_changes
+        # As documented: a negative number begins, others go on until nothing changes.
+        blocks = _JOINED if self._begun else -_JOINED
+        self._base.execute("INSERT INTO ft(ft, rank) VALUES ('merge', ?)", (blocks,))
+        self._begun = self._base.total_changes - before >= 2
+        if not self._begun:
+            self._base.execute("DELETE FROM meta WHERE key = 'dropped'")
+        return self._begun

@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 
 from larbinpy.database.fields import FIELDS, fingerprint
-from larbinpy.database.sqlite.fulltext import Index
+from larbinpy.database.sqlite.fulltext import Index, Joining
 from larbinpy.database.sqlite.lock import Lock
 from larbinpy.database.sqlite.schema import connect, make_index, sqlite_errors
 from larbinpy.database.sqlite.writer import Writer, prepare_to_write
@@ -26,8 +26,6 @@ Progress = Callable[[str, int, int], None]
 PIECE = 500
 #: Lines of one kind of trouble that are told one by one.
 _MOST_LINES = 20
-#: Blocks of the index that are merged in one transaction.
-_MERGED = 64
 #: Share of unused blocks from which VACUUM is worth its time.
 _LOOSE = 0.1
 
@@ -104,14 +102,9 @@ def optimize(where: str, progress: Progress) -> None:
     with _alone(where) as base:
         _forget_new(base)
         progress("joining the index", 0, 1)
-        # As documented: one call with a negative number, then others until nothing changes.
-        size = -_MERGED
-        while True:
-            before = base.total_changes
-            base.execute("INSERT INTO ft(ft, rank) VALUES ('merge', ?)", (size,))
-            if base.total_changes - before < 2:
-                break
-            size = _MERGED
+        joining = Joining(base)
+        while joining.step():
+            pass
         progress("statistics", 0, 1)
         base.execute("PRAGMA analysis_limit=1000")
         base.execute("ANALYZE")

@@ -200,9 +200,11 @@ def _check(base: sqlite3.Connection, path: str | Path, *, make: bool) -> None:
 
 
 def _make(base: sqlite3.Connection) -> None:
-    # Before the first table: the file keeps both. Contents of 2 to 5 kB fill blocks of 2 kB to
+    # Before the first table: the file keeps them. Contents of 2 to 5 kB fill blocks of 2 kB to
     # nine tenths, blocks of 4 kB to three quarters.
     base.execute("PRAGMA page_size=2048")
+    # `Writer.tend` gives unused blocks back, a few at a time.
+    base.execute("PRAGMA auto_vacuum=INCREMENTAL")
     base.execute("PRAGMA journal_mode=WAL")
     base.executescript(
         f"BEGIN IMMEDIATE; PRAGMA application_id={APPLICATION}; PRAGMA user_version={FORMAT};"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from larbinpy.database.base import Position
 from larbinpy.database.prepared import Gone, Prepared
-from larbinpy.database.sqlite.fulltext import Index
+from larbinpy.database.sqlite.fulltext import Index, Joining
 from larbinpy.database.sqlite.lock import Lock
 from larbinpy.database.sqlite.schema import connect, sqlite_errors
 from larbinpy.database.writing.anchors import Anchors
@@ -24,6 +24,8 @@ _LONG_LOG = 64 << 20
 _HOSTS = 100_000
 #: Targets that `tend` looks at in one piece, and pages that it indexes again: 50 ms.
 _LOOKS, _TENDED = 250, 12
+#: Shares of unused blocks from which the file is made shorter, and until which; blocks at a time.
+_MANY, _FEW, _GIVEN = 0.05, 0.01, 500
 
 
 class Writer:
@@ -34,6 +36,7 @@ class Writer:
         self._lock = Lock(self._path)
         self._base: sqlite3.Connection | None = None
         self._hosts: dict[str, int] = {}
+        self._shrinking = False
         try:
             self._open()
         except BaseException:
@@ -74,21 +77,37 @@ class Writer:
             self._hosts.clear()
 
     def tend(self) -> bool:
-        if self._base is not None and self._anchors.is_done:
-            return False
         with self._transaction() as base:
             if self._anchors.settle():
                 return True
-            batch = Batch(base, Index(base), self._hosts, self._anchors)
-            brought = 0
-            targets = list(self._anchors.take(_LOOKS))
-            for number, target in enumerate(targets, 1):
-                brought += batch.bring_in(target)
-                if brought >= _TENDED:
-                    self._anchors.note(targets[number:])
-                    break
-            batch.apply()
-        return not self._anchors.is_done
+            if not self._anchors.is_done:
+                self._bring_in(base)
+                return True
+            if self._joining.is_due:
+                self._joining.step()
+                return True
+            return self._give_back(base)
+
+    def _bring_in(self, base: sqlite3.Connection) -> None:
+        """Index some pages again that links found later have texts for."""
+        batch = Batch(base, Index(base), self._hosts, self._anchors)
+        brought = 0
+        targets = list(self._anchors.take(_LOOKS))
+        for number, target in enumerate(targets, 1):
+            brought += batch.bring_in(target)
+            if brought >= _TENDED:
+                self._anchors.note(targets[number:])
+                break
+        batch.apply()
+
+    def _give_back(self, base: sqlite3.Connection) -> bool:
+        """Make the file shorter by some unused blocks, if it has many."""
+        (unused,) = base.execute("PRAGMA freelist_count").fetchone()
+        (blocks,) = base.execute("PRAGMA page_count").fetchone()
+        self._shrinking = unused > blocks * (_FEW if self._shrinking else _MANY)
+        if self._shrinking:
+            base.execute(f"PRAGMA incremental_vacuum({_GIVEN})").fetchall()
+        return self._shrinking
 
     def close(self) -> None:
         try:
@@ -103,6 +122,7 @@ class Writer:
                 with sqlite_errors(self._path):
                     prepare_to_write(base)
                     self._anchors = Anchors(base)
+                    self._joining = Joining(base)
             except BaseException:
                 base.close()
                 raise

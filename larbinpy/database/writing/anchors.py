@@ -52,11 +52,14 @@ class Anchors:
         self._late: dict[int, None] = {}
         #: All pages up to this row have been looked at; None: no need to.
         self._swept: int | None = None
+        #: The database says that pages may lack texts.
+        self._noted = False
         for row, target, text in base.execute("SELECT id, target, text FROM fresh ORDER BY id"):
             self._remember(target, text)
             self._last = row
         if base.execute("SELECT 1 FROM meta WHERE key = 'late'").fetchone():
             self._swept = 0
+            self._noted = True
 
     def known(self, target: int) -> list[str]:
         """The texts of links to a page, at most `MOST`."""
@@ -163,8 +166,9 @@ class Anchors:
 
     def note(self, targets: Iterable[int]) -> None:
         """Have the pages of these targets looked at."""
-        if self._swept is None and not self._late:
+        if not self._noted:
             self._base.execute("INSERT OR REPLACE INTO meta VALUES ('late', 1)")
+            self._noted = True
         self._late.update(dict.fromkeys(targets))
         if len(self._late) > _MOST_LATE:
             self._late.clear()
@@ -193,8 +197,9 @@ class Anchors:
             yield from (key for _, key in rows)
         else:
             self._base.execute("DELETE FROM meta WHERE key = 'late'")
+            self._noted = False
 
     @property
     def is_done(self) -> bool:
         """Whether no page lacks texts."""
-        return not self._late and self._swept is None and not self._count
+        return not self._noted and not self._count
