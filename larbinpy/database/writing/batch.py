@@ -212,12 +212,14 @@ class Batch:
     ) -> int | None:
         """The page that this one is a copy of: it has the same title, and the same text or the
         canonical URL that this one declares on its site."""
-        if canonical is not None and _same_site(url, canonical):
+        if canonical is not None and canonical != url and _same_site(url, canonical):
             row = self._row("key = ?", target_of(canonical))
-            if row is not None and row.gone is None and row.title == title:
-                original = row.id if row.same_as is None else row.same_as
-                if original != page:
-                    return original
+            if row is not None and row.same_as is not None and row.title == title:
+                row = self._row("id = ?", row.same_as)
+            # An original may have become a copy in this batch: then it is none of either.
+            is_original = row is not None and row.gone is None and row.same_as is None
+            if row is not None and is_original and row.id != page and row.title == title:
+                return row.id
         if text_hash is None:
             return None
         for row in self._rows(f"text_hash = ? ORDER BY id LIMIT {_CANDIDATES}", text_hash):
