@@ -26,7 +26,8 @@ _NO_TEXT = (
 _HIDDEN = "[hidden]:not([hidden=until-found]),dialog:not([open]),[popover]"
 #: A part of every `style` attribute that may hide.
 _HINT = re.compile(
-    r":\s*+(?:none|hidden|collapse|-\d{3}|\d{4}|rect|inset|circle|polygon|scale|translate|[01](?!\d))"
+    r":\s*+(?:none|hidden|collapse|-\d{3}|\d{4}|rect|inset|circle|polygon|scale|translate)"
+    r"|clip|font(?:-size)?\s*:\s*0"
 )
 #: Bounds of the work for a page. What is beyond them hides nothing, or is not shown again.
 _SHEETS = 1 << 20
