@@ -21,7 +21,8 @@ class Indexer:
     `say` gets a `Report` whenever something has changed. Pages that are to be read are in
     `window.to_read`; whoever reads them calls `read`, `fatal` or `lost`.
 
-    Invariant: `_position` is that of the database, and the window has the records after it.
+    Invariant: `_position` is that of the database, as far as this process knows, and the window has
+    the records after it.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Indexer:
         # Where the next record begins that is not in the window; None for the first there is.
         self._next: Position | None = None
         self._begun = False
+        self._position: Position | None = None
         #: The first segment that is still needed.
         self.kept = 0
         self._untended = True
@@ -116,8 +118,9 @@ class Indexer:
     def _work(self, now: float) -> None:
         if self._writer is None:
             self._writer = self._open_writer()
-            self._trouble = ""
             self._begun = False
+            if not self.window:
+                self._trouble = ""
         writer, covered = self._writer, self._covered
         if covered is not None:
             if not self._begun:
@@ -134,15 +137,16 @@ class Indexer:
     def _begin(self, writer: Writer, covered: Covered, now: float) -> None:
         """Go on after the position of the database."""
         position = writer.position(covered.spool)
-        self._backoff.succeeded()
         if position is not None and position > covered.until:
             # The crawl goes on from a copy of its state that is older than the database.
             position = None
-        if position is None:
+        if not self._is_expected(position):
+            # This is the start, or the database has lost its last pages, as a server may do.
             self.window.clear()
-        else:
-            # The connection was lost after the database took a batch, perhaps.
+        elif position is not None:
+            # It took a batch, perhaps, and the connection was lost before it said so.
             self.window.written(position, now)
+        self._position = position
         first = min(spool.segments(self._folder), default=covered.until.segment + 1)
         if position is not None and position.segment + 1 < first:
             self._loss = f"pages are missing in {self._folder}, so the database lacks them"
@@ -154,6 +158,11 @@ class Indexer:
         self._fill()
         if self._taken is None and not self.window:
             self._taken = covered.records
+
+    def _is_expected(self, position: Position | None) -> bool:
+        """Whether the window goes on at `position`, or after a batch that it still has."""
+        ends = (job.place.end for job in self.window.ready)
+        return position == self._position or position in ends
 
     def _walk(self, start: Position | None) -> Iterator[Place]:
         assert self._covered is not None
@@ -191,6 +200,7 @@ class Indexer:
         self._backoff.succeeded()
         self._trouble = ""
         self.window.written(last.end, now)
+        self._position = last.end
         self._taken = last.number + 1
         self._untended = True
         gone = sum(isinstance(result, Gone) for result in results)

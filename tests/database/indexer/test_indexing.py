@@ -191,6 +191,40 @@ def test_a_write_whose_answer_is_lost_is_not_repeated(desk: Desk) -> None:
     assert sum(desk.database.batches) == 2
 
 
+def test_a_disk_that_stays_full_is_tried_less_and_less_often(desk: Desk) -> None:
+    desk.fetch(1, 2)
+    desk.cover()
+    for _ in range(4):
+        # The database opens, and refuses the pages.
+        desk.database.refusals += [None, Unavailable("no room")]
+    for wait in (1, 2, 4):
+        desk.run()
+        assert desk.reports[-1].trouble == f"no room; tried again in {wait} s"
+        desk.run(wait)
+    # Not once was it said that all is well.
+    assert "" not in [report.trouble for report in desk.reports[1:]]
+    desk.run(8)
+    assert desk.rows == [1, 2]
+    assert desk.reports[-1].trouble == ""
+
+
+def test_a_server_that_loses_its_last_pages_gets_them_again(desk: Desk) -> None:
+    desk.fetch(*range(3))
+    desk.cover()
+    desk.run()
+    desk.database.made_durable()
+    desk.fetch(*range(3, 6))
+    desk.cover()
+    desk.run()
+    desk.database.power_cut()
+    # Noticed at the next write.
+    desk.database.refusals = [Unavailable("connection lost")]
+    desk.fetch(*range(6, 9))
+    desk.cover()
+    desk.run(2.0)
+    assert desk.rows == list(range(9))
+
+
 def test_a_database_that_was_deleted_is_filled_from_what_is_left(desk: Desk) -> None:
     desk.fetch(*range(40))
     desk.cover()
