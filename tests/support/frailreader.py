@@ -14,8 +14,9 @@ def frail(spooled: Spooled) -> Prepared | Gone:
     word, _, mark = spooled.page.body.decode().partition(" ")
     if word == "crash":
         os.kill(os.getpid(), signal.SIGSEGV)
-    if word == "once" and not Path(mark).exists():
-        Path(mark).touch()
+    if word == "kills" and len(Path(mark).read_bytes()) < 4:
+        with Path(mark).open("ab") as file:
+            file.write(b"x")
         os.kill(os.getpid(), signal.SIGKILL)
     if word == "stall":
         signal.setitimer(signal.ITIMER_REAL, 0.01)

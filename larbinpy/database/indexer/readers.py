@@ -18,8 +18,10 @@ from larbinpy.loop.poller import READ, Poller
 _AHEAD = 128
 #: Bytes of results that wait in its pipe meanwhile: as many as the system allows everybody.
 _PIPE = 1 << 20
-#: Readers of one page that end before it gets no content.
+#: Readers of one page that end before it gets no content; that are killed, as somebody else may
+#: have done it.
 _MOST_DEATHS = 2
+_MOST_KILLS = 5
 #: Readers that end before they are ready: then none will work.
 _MOST_FAILURES = 3
 
@@ -120,7 +122,7 @@ class Readers:
         elif jobs:
             self.deaths += 1
             jobs[0].deaths += 1
-            if jobs[0].deaths >= _MOST_DEATHS:
+            if jobs[0].deaths >= (_MOST_KILLS if status == -signal.SIGKILL else _MOST_DEATHS):
                 self._fatal(jobs.pop(0), _cause(status))
         self._lost(jobs)
 
