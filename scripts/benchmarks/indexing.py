@@ -1,6 +1,7 @@
 """The scenario "database": the broad crawl into a content database, and without one."""
 
 import json
+import resource
 import sqlite3
 import subprocess
 import time
@@ -60,6 +61,8 @@ class Run:
     turn: float
     #: From the last page to the end of the crawl (s).
     rest: float
+    #: CPU seconds of all its processes a page.
+    all_cpu: float
 
     @classmethod
     def of(cls, found: dict[str, Any]) -> "Run":
@@ -72,6 +75,7 @@ class Run:
             (last[2] - first[2]) / (last[0] - first[0]),
             turns[int(len(turns) * 0.99)],
             found["ended"] - last[1],
+            found["all_cpu"] / found["pages"],
         )
 
 
@@ -95,7 +99,14 @@ def indexing(size: Size, source: Source, _scrapy: Path | None, folder: Path) -> 
 
 def _outcome(title: str, runs: dict[str, list[Run]], delays: list[float]) -> Outcome:
     outcome = Outcome(title)
-    columns = ("pages/s", "second half", "loop's CPU us/page", "p99 of turns ms", "rest s")
+    columns = (
+        "pages/s",
+        "second half",
+        "loop's CPU us/page",
+        "all CPU us/page",
+        "p99 of turns ms",
+        "rest s",
+    )
     table = Table(title, "output", "pages", *columns)
     for name, values in runs.items():
         table.add(
@@ -104,6 +115,7 @@ def _outcome(title: str, runs: dict[str, list[Run]], delays: list[float]) -> Out
             Spread.of([run.rate for run in values]),
             Spread.of([run.late_rate for run in values]),
             Spread.of([run.cpu * 1e6 for run in values]),
+            Spread.of([run.all_cpu * 1e6 for run in values]),
             Spread.of([run.turn * 1000 for run in values]),
             Spread.of([run.rest for run in values]),
         )
@@ -127,10 +139,17 @@ def _outcome(title: str, runs: dict[str, list[Run]], delays: list[float]) -> Out
 
 def _crawl(job: Job, way: Way) -> dict[str, Any]:
     command, result = _command(job, way)
+    before = _cpu_of_children()
     with (job.folder / "out").open("wb") as out:
         subprocess.run(command, stdout=out, check=True)
     found: dict[str, Any] = json.loads(result.read_text())
-    return found
+    return {**found, "all_cpu": _cpu_of_children() - before}
+
+
+def _cpu_of_children() -> float:
+    """CPU seconds of the processes that have ended, and of those that they waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _command(job: Job, way: Way) -> tuple[list[str | Path], Path]:
