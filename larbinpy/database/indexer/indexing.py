@@ -161,8 +161,9 @@ class Indexer:
 
     def _is_expected(self, position: Position | None) -> bool:
         """Whether the window goes on at `position`, or after a batch that it still has."""
-        ends = (job.place.end for job in self.window.ready)
-        return position == self._position or position in ends
+        if position == self._position:
+            return True
+        return any(job.place.end == position for job in self.window.ready)
 
     def _walk(self, start: Position | None) -> Iterator[Place]:
         assert self._covered is not None
