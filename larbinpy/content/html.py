@@ -116,7 +116,7 @@ def read_tree(tree: Document, url: str, latest: str) -> Content:
     titles.site = out.site_name
     titles.headings = list(filter(None, map(heading, first_headings)))
     out.title = chosen(titles)
-    texts = split(tree, declared.objects)
+    texts = split(tree)
     _cut(out, texts.main, texts.rest)
     spoken = out.text if len(out.text) >= 400 else "\n".join((out.title, out.text, out.rest))
     out.lang = language(spoken, (lang, declared.language))

@@ -1,8 +1,7 @@
 """Main text and the rest of the visible text of an HTML page, from its tree."""
 
-from collections.abc import Iterable
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from turbohtml import Document, Element, Node, PlainText
 
@@ -45,10 +44,11 @@ class Texts(NamedTuple):
     node: Node
 
 
-def split(tree: Document, facts: Iterable[Any] = ()) -> Texts:
+def split(tree: Document) -> Texts:
     """Return the texts of an HTML page. Changes the tree: what else it says is read before.
 
-    `facts` are the objects of its JSON-LD. Never raises.
+    Texts in JSON-LD are not asked: where they are longer than what a reader sees, they are no
+    better (WCXB, AEB). Never raises.
     """
     sheets = Sheets(tree)
     unscripted = list(tree.iter_elements("noscript"))
