@@ -25,8 +25,8 @@ from larbinpy.loop.poller import READ, Poller
 
 #: Seconds in which the child must answer; the search itself is cut after one.
 ANSWER = 1.5
-#: Seconds in which the child must be ready, on a machine that is busy.
-START = 15.0
+#: Seconds in which the child must be ready; it takes one on a machine that is busy.
+START = 6.0
 #: Seconds from a request to its reply, below the life of a connection.
 PATIENCE = 8.0
 #: Searches that wait while the child answers one.
@@ -41,6 +41,7 @@ _READ = 256 * 1024
 
 _SLOW = "The search took too long and was stopped. Try fewer or rarer words."
 _DIED = "The process that searches ended unexpectedly; the next search starts another one."
+_LATE = "The process that searches did not start in time. Try again in a few seconds."
 _BUSY = "Too many searches at once. Try again in a few seconds."
 
 
@@ -129,7 +130,7 @@ class FinderProcess:
         self._now = now
         self._ended = [process for process in self._ended if process.poll() is None]
         if now >= self._limit:
-            self._end(_SLOW)
+            self._end(_LATE if self._asked is None else _SLOW)
         while self._waiting and self._waiting[0].until <= now:
             self._waiting.popleft().fail(_BUSY)
         if self._asked is not None or not self._waiting:
