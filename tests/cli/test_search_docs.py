@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from larbinpy.database.base import Wish
-from larbinpy.database.opening import open_finder, open_writer
+from larbinpy.database.opening import open_finder, open_writer, optimize, rebuild, verify
 from larbinpy.search.query import parse
 from tests.support.checkout import ROOT
 from tests.support.databasepages import prepared
@@ -32,7 +32,7 @@ def base(tmp_path: Path) -> Path:
         writer.write(
             [
                 prepared("http://www.example.org/", "The main text.", title="One", lang="en"),
-                prepared("http://b.test/", "Other words.", title="Two", lang="en", links=links),
+                prepared("http://b.test/", "Zebra words.", title="Two", lang="en", links=links),
             ]
         )
         while writer.tend():
@@ -87,6 +87,21 @@ def test_the_sqlite3_tool_reads_the_file(base: Path) -> None:
     assert "|new|http://b.test/" in changes
 
 
+def test_pages_are_deleted_for_good(base: Path) -> None:
+    (commands,) = re.findall(r"```sql\n(.*?)```", section("Repeats, copies and deletion"), re.S)
+    with closing(sqlite3.connect(base)) as opened:
+        opened.executescript(commands.replace("private.example.org", "b.test"))
+    rebuild(str(base), lambda name, done, total: None)
+    optimize(str(base), lambda name, done, total: None)
+    assert verify(str(base), lambda name, done, total: None) == []
+    with closing(open_finder(str(base))) as finder:
+        assert finder.counts()["pages"] == 1
+        assert finder.search(parse("zebra", ["en"], 0), Wish()).hits == []
+    whole = b"".join(path.read_bytes() for path in base.parent.iterdir())
+    assert b"main" in whole
+    assert b"Two" not in whole and b"zebra" not in whole
+
+
 def test_the_queries_find_what_is_said() -> None:
     rows = re.findall(r"^\| (`.*`) \| .* \|$", section("The query language"), re.M)
     assert len(rows) > 7
@@ -101,5 +116,5 @@ def test_the_queries_find_what_is_said() -> None:
 
 def test_a_search_finds_the_page(base: Path) -> None:
     with closing(open_finder(str(base))) as finder:
-        found = finder.search(parse('"main text" -other', ["en"], 0), Wish())
+        found = finder.search(parse('"main text" -zebra', ["en"], 0), Wish())
     assert [hit.url for hit in found.hits] == ["http://www.example.org/"]
