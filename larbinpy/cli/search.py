@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import click
 
 from larbinpy.cli.database import asked, database_options, exit_nothing, filtered
+from larbinpy.config import ConfigError
 from larbinpy.console.text import counted, json_line, printable
 from larbinpy.database.base import Finder, Found, Hit, Wish
 from larbinpy.loop.clock import wall
@@ -41,7 +42,7 @@ def _unmarked(
 
 
 @click.command(cls=_Search)
-@click.argument("words", nargs=-1, required=True, callback=_unmarked)
+@click.argument("words", nargs=-1, metavar="WORDS...", callback=_unmarked)
 @database_options
 @click.option("-n", "most", type=click.IntRange(1, _MOST_HITS), default=10, help="Hits [10].")
 @click.option(
@@ -86,6 +87,8 @@ def search(
         now = wall()
         query = parse(" ".join(words), finder.languages(), now)
         query = filtered(query, now, site=site, lang=lang, type=type_, since=since)
+        if not words and query.is_empty:
+            raise ConfigError("nothing to search for; give some words")
         if not answer(finder, query, Wish(n=most, page=page, sort=sort), as_json=as_json):
             exit_nothing()
 

@@ -96,7 +96,8 @@ def test_options_are_the_filters_of_the_query(ask: Ask, finder: FakeFinder) -> N
     options = ("--site", "https://A.test/", "--lang", "German", "--type", "pdf", "--since", "2026")
     assert ask("search", "x", "site:b.test", *options).exit_code == 0
     ask("search", "-n", "5", "--page", "3", "--sort", "date", "lang:zh", "y")
-    (first, _), (second, wish) = finder.asked
+    assert ask("search", "--site", "a.test").exit_code == 0
+    (first, _), (second, wish), _ = finder.asked
     assert (first.site, first.lang, first.type) == ("a.test", "de", "pdf")
     assert first.since == "2026-01-01T00:00:00Z"
     assert second.lang == "zh"
