@@ -235,14 +235,19 @@ class AppendFile:
     def _mend(self) -> None:
         """Cut off a last piece that a kill has torn, if the format allows it to be recognised."""
 
-    def write(self, piece: bytes) -> None:
-        """Append `piece`, all of it or, with an `OSError`, nothing."""
+    def write(self, *pieces: bytes) -> None:
+        """Append `pieces`, all of them or, with an `OSError`, nothing."""
         if self._torn_at is not None:
             os.ftruncate(self._fd, self._torn_at)
             self._torn_at = None
         size = os.fstat(self._fd).st_size
         try:
-            _write_all(self._fd, piece)
+            if len(pieces) == 1:
+                _write_all(self._fd, pieces[0])
+            else:
+                written = os.writev(self._fd, pieces)
+                if written < sum(map(len, pieces)):
+                    _write_all(self._fd, b"".join(pieces)[written:])
         except OSError:
             self._torn_at = size
             with suppress(OSError):

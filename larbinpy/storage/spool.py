@@ -109,11 +109,12 @@ class SpoolWriter(SavedPart):
         file = self._file
         if file is None or self.end.offset >= self._segment_size:
             file = self._next()
-        file.write(record)
+        file.write(*record)
         number, offset = self.end
-        self.end = Position(number, offset + len(record))
+        size = len(record[0]) + len(record[1])
+        self.end = Position(number, offset + size)
         self.sizes[number] = self.end.offset
-        self.size += len(record)
+        self.size += size
         self.records += 1
 
     def _next(self) -> AppendFile:
@@ -297,7 +298,8 @@ def _path(folder: Path, number: int) -> Path:
     return folder / f"{number:08}.pages"
 
 
-def _record(page: Page, at: float, number: int) -> bytes:
+def _record(page: Page, at: float, number: int) -> tuple[bytes, bytes]:
+    """A record in two pieces; joining them would copy the body."""
     url = page.url
     meta = _encode(
         {
@@ -315,7 +317,7 @@ def _record(page: Page, at: float, number: int) -> bytes:
     ).encode()
     head = (0, len(meta), len(page.body), number, at)
     checksum = _checksum(head, meta)
-    return b"".join((_HEAD.pack(checksum, *head[1:]), meta, page.body))
+    return _HEAD.pack(checksum, *head[1:]) + meta, page.body
 
 
 def _page(meta: dict[str, Any], body: bytes) -> Page:
