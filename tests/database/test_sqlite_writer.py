@@ -364,7 +364,7 @@ def test_what_left_is_forgotten_when_nothing_waits(writer: Writer, ask: Ask, fin
     pieces = 0
     while writer.tend():
         pieces += 1
-    assert pieces > 2
+    assert 2 < pieces < 20
     assert ask("SELECT count(*) FROM ft_docsize") == [1]
     assert ask("PRAGMA page_count")[0] < size
     assert find("word0") == ["0"]

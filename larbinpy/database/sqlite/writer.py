@@ -86,7 +86,10 @@ class Writer:
             if self._joining.is_due:
                 self._joining.step()
                 return True
-            return self._give_back(base)
+            self._shrinking = self._is_loose(base)
+        if self._shrinking:
+            self._give_back()
+        return self._shrinking
 
     def _bring_in(self, base: sqlite3.Connection) -> None:
         """Index some pages again that links found later have texts for."""
@@ -100,14 +103,17 @@ class Writer:
                 break
         batch.apply()
 
-    def _give_back(self, base: sqlite3.Connection) -> bool:
-        """Make the file shorter by some unused blocks, if it has many."""
+    def _is_loose(self, base: sqlite3.Connection) -> bool:
+        """Whether the file has many unused blocks; while they are given back, some."""
         (unused,) = base.execute("PRAGMA freelist_count").fetchone()
         (blocks,) = base.execute("PRAGMA page_count").fetchone()
-        self._shrinking = unused > blocks * (_FEW if self._shrinking else _MANY)
-        if self._shrinking:
-            base.execute(f"PRAGMA incremental_vacuum({_GIVEN})").fetchall()
-        return self._shrinking
+        return bool(unused > blocks * (_FEW if self._shrinking else _MANY))
+
+    def _give_back(self) -> None:
+        """Make the file shorter by some unused blocks."""
+        with sqlite_errors(self._path):
+            # Not by `execute`: that does one step of a statement without rows, here one block.
+            self._open().executescript(f"PRAGMA incremental_vacuum({_GIVEN})")
 
     def close(self) -> None:
         try:
