@@ -8,7 +8,7 @@ import click
 
 from larbinpy.cli.common import plain_errors
 from larbinpy.cli.database import asked, database_of, database_options
-from larbinpy.console.ports.finder_process import FinderProcess, command_for
+from larbinpy.console.ports.finder_process import FinderProcess, finder_command
 from larbinpy.console.ports.http import StatusServer, bracketed
 from larbinpy.errors import UserError
 from larbinpy.loop.clock import clock
@@ -59,7 +59,7 @@ def serve(database: str | None, config_file: str | None, host: str, port: int) -
 
 def _server(poller: Poller, where: str, host: str, port: int) -> StatusServer:
     name = where.rstrip("/").rpartition("/")[2]
-    finder = FinderProcess(poller, command_for(where))
+    finder = FinderProcess(poller, finder_command(where))
     try:
         return StatusServer(
             poller, lambda: {"name": name}, host, port, finder=finder, with_crawl=False

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from larbinpy.config import Config, ConfigError
 from larbinpy.console.ports import token
-from larbinpy.console.ports.finder_process import FinderProcess, command_for
+from larbinpy.console.ports.finder_process import FinderProcess, finder_command
 from larbinpy.console.ports.http import StatusServer
 from larbinpy.console.ports.input_port import InputPort
 from larbinpy.console.ports.posting import Posting
@@ -45,7 +45,7 @@ def _open_status_server(
     where = config.http_host, config.http_port
     finder = None
     if "database" in config.output_mode:
-        finder = FinderProcess(poller, command_for(config.content_database))
+        finder = FinderProcess(poller, finder_command(config.content_database))
     with _naming("httpPort", config.http_port):
         server = StatusServer(poller, control.status, *where, config.histograms, posting, finder)
     closing.callback(server.close)

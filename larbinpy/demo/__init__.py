@@ -5,9 +5,7 @@ the expected result of a crawl. `demo_conf` writes the larbin.conf for it.
 """
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +18,7 @@ from larbinpy.config.kinds import quote
 from larbinpy.demo.expectation import Expected, Truth, truth
 from larbinpy.demo.hosts import build
 from larbinpy.demo.site import Location, Web
+from larbinpy.loop.child import command, environment
 
 __all__ = [
     "FIRST_LINE",
@@ -116,14 +115,12 @@ def serve(*, drop: float = 0.0, flaky: float = 0.0, seed: int = 0) -> Iterator[S
     Raises OSError if it cannot start.
     """
     options = [f"--drop={drop}", f"--flaky={flaky}", f"--seed={seed}"]
-    home = str(Path(__file__).resolve().parents[2])
-    path = os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))
     process = subprocess.Popen(
-        [sys.executable, "-m", "larbinpy.demo", *options],
+        command("larbinpy.demo", *options),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": path},
+        env=environment(),
         # Ctrl-C at the terminal must not stop it: the crawler needs its web to stop cleanly.
         start_new_session=True,
     )

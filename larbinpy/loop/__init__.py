@@ -1,1 +1,2 @@
-"""The poll loop's own parts: poller, clocks, signals, long work in steps, and slices of a turn."""
+"""The poll loop's own parts: poller, clocks, signals, long work in steps, slices of a turn,
+and child processes."""

@@ -8,7 +8,6 @@ or does not answer in time, its search gets a message, and the next search start
 import json
 import socket
 import subprocess
-import sys
 from collections import deque
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
@@ -21,6 +20,7 @@ from larbinpy.console.search import asked as asked_values
 from larbinpy.console.search.asked import SEARCH_JSON
 from larbinpy.console.search.form import Frame, message_page
 from larbinpy.console.text import json_line
+from larbinpy.loop.child import command, environment
 from larbinpy.loop.poller import READ, Poller
 
 #: Seconds in which the child must answer; the search itself is cut after one.
@@ -79,10 +79,9 @@ class Question:
             self.reply = HttpReply(status, page, HTML, _RETRY, SEARCH_POLICY)
 
 
-def command_for(database: str) -> tuple[str, ...]:
+def finder_command(database: str) -> list[str]:
     """The command of the child that searches `database`."""
-    # Without -P it would import from the working directory, where a crawl may put its files.
-    return (sys.executable, "-P", "-m", "larbinpy.console.search.process", database)
+    return command("larbinpy.console.search.process", database)
 
 
 class FinderProcess:
@@ -197,7 +196,7 @@ class _Child:
             failing.callback(self._sock.close)
             with theirs:
                 end = theirs.fileno()
-                self._process = subprocess.Popen(command, stdin=end, stdout=end)
+                self._process = subprocess.Popen(command, stdin=end, stdout=end, env=environment())
             failing.pop_all()
         self._sock.setblocking(False)
         self._heard = bytearray()

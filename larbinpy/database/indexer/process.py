@@ -1,7 +1,6 @@
 """The loop of the indexer: messages of the crawl, readers, and the indexer's work."""
 
 import os
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -10,6 +9,7 @@ from larbinpy.database.base import Writer
 from larbinpy.database.indexer.indexing import Indexer
 from larbinpy.database.indexer.messages import Lines, Report, covered_of
 from larbinpy.database.indexer.readers import Readers
+from larbinpy.loop.child import command
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import READ, Poller
 
@@ -41,10 +41,10 @@ class Process:
         self.indexer = indexer = Indexer(
             folder, open_writer, say, keep_bodies=keep_bodies, clock=clock
         )
-        command = [sys.executable, "-m", "larbinpy.database.indexer.reader", str(folder)]
-        command += ["--keep-bodies"] * keep_bodies + ["--obey-noindex"] * obey_noindex
+        options = ["--keep-bodies"] * keep_bodies + ["--obey-noindex"] * obey_noindex
+        reader = command("larbinpy.database.indexer.reader", str(folder), *options)
         most = min(len(os.sched_getaffinity(0)), _MOST_READERS)
-        self._readers = Readers(poller, command, most, indexer.read, indexer.fatal, indexer.lost)
+        self._readers = Readers(poller, reader, most, indexer.read, indexer.fatal, indexer.lost)
 
     def __repr__(self) -> str:
         return f"<Process {self.indexer!r} {self._readers!r}>"

@@ -12,6 +12,7 @@ from contextlib import suppress
 from larbinpy.database.indexer.frames import DAMAGED, FRAME, GONE, PATIENCE, READY
 from larbinpy.database.indexer.window import Job
 from larbinpy.database.prepared import Gone, Prepared
+from larbinpy.loop.child import collect, environment
 from larbinpy.loop.poller import READ, Poller
 
 #: Pages that a reader is given ahead. It has something to do while the database is written.
@@ -22,6 +23,8 @@ _PIPE = 1 << 20
 #: have done it.
 _MOST_DEATHS = 2
 _MOST_KILLS = 5
+#: Seconds for the end of a reader that has closed its output.
+_END = 1.0
 #: Readers that end before they are ready: then none will work.
 _MOST_FAILURES = 3
 
@@ -150,6 +153,7 @@ class _Reader:
             stdout=subprocess.PIPE,
             # Libraries print there about pages.
             stderr=subprocess.DEVNULL,
+            env=environment(),
             bufsize=0,
         )
         assert self._process.stdin is not None and self._process.stdout is not None
@@ -199,11 +203,7 @@ class _Reader:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.close()
         self._process.stdout.close()
-        try:
-            return self._process.wait(1.0)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            return self._process.wait()
+        return collect(self._process, _END)
 
     def kill(self) -> None:
         self._process.kill()

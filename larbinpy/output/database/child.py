@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from larbinpy.database.indexer.messages import Covered, Lines, Report, covered_line, encoded
 from larbinpy.errors import UserError
 from larbinpy.loop.backoff import Backoff
+from larbinpy.loop.child import collect, command, environment
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import READ, Poller
 
@@ -22,8 +22,6 @@ _END = 5.0
 _STARTS = 5
 #: Ends in a row, without a page written, after which a crawl that ends does not wait for it.
 _HOPELESS = 5
-
-_ROOT = str(Path(__file__).resolve().parents[3])
 
 
 class Child:
@@ -135,14 +133,13 @@ class Child:
                 self._send(encoded({"finish": True}))
 
     def _start(self) -> None:
-        path = os.pathsep.join(filter(None, [_ROOT, os.environ.get("PYTHONPATH")]))
         self._lines, self._to_send, self._error = Lines(), b"", ""
         try:
             self._process = process = subprocess.Popen(
                 self._command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                env={**os.environ, "PYTHONPATH": path},
+                env=environment(),
                 # Ctrl-C is for the crawl, which says what is to be done.
                 start_new_session=True,
                 bufsize=0,
@@ -207,11 +204,7 @@ class Child:
         assert process is not None and process.stdin is not None and process.stdout is not None
         self._poller.unregister(process.stdout.fileno())
         process.stdin.close()
-        try:
-            status = process.wait(patience)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            status = process.wait()
+        status = collect(process, patience)
         process.stdout.close()
         return status
 
@@ -223,5 +216,5 @@ class Child:
 
 def indexer_command(database: str, folder: Path, *, keep_bodies: bool) -> list[str]:
     """The command of the indexer of `database`, whose spool is in `folder`."""
-    command = [sys.executable, "-m", "larbinpy.database.indexer", database, str(folder)]
-    return command + ["--keep-bodies"] * keep_bodies
+    options = ["--keep-bodies"] * keep_bodies
+    return command("larbinpy.database.indexer", database, str(folder), *options)
