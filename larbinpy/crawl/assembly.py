@@ -316,6 +316,7 @@ class Assembly:
             self._on_disk.journals,
             self.display,
             self._output.feeder,
+            self.saving.request,
             debug=self.engine if config.debug else None,
         )
 

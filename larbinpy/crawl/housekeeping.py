@@ -1,5 +1,7 @@
 """The work of each second of a crawl: Larbin's cron."""
 
+from collections.abc import Callable
+
 from larbinpy.crawl.resources.display import Display
 from larbinpy.crawl.resources.network import Network
 from larbinpy.crawl.resources.on_disk import Journals
@@ -20,16 +22,18 @@ class Housekeeping:
         journals: Journals,
         display: Display,
         feeder: Feeder = NO_FEEDER,
+        save: Callable[[], None] = lambda: None,
         *,
         debug: object = None,
     ) -> None:
-        """The repr of `debug`, unless it is None, is printed each second."""
+        """`save` requests a checkpoint; the repr of `debug` is printed, unless it is None."""
         self._stats = stats
         self._network = network
         self._frontier = frontier
         self._journals = journals
         self._display = display
         self._feeder = feeder
+        self._save = save
         self._debug = debug
         self._next = 0.0
         self._outage = Outage()
@@ -51,5 +55,8 @@ class Housekeeping:
             self._display.say(change)
         for line in self._feeder.second(now):
             self._display.say(line)
+        if self._feeder.holds:
+            # It takes pages only that a checkpoint covers.
+            self._save()
         if self._debug is not None:
             self._display.say_plainly(repr(self._debug))

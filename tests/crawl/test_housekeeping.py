@@ -1,0 +1,26 @@
+"""The work of each second."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from larbinpy.crawl.housekeeping import Housekeeping
+from larbinpy.stats.counters import Stats
+from tests.support.fakefeeder import FakeFeeder
+
+
+def test_a_full_spool_asks_for_a_checkpoint_each_second() -> None:
+    """The indexer takes only what one covers, and the crawl waits for the indexer."""
+    feeder, requests = FakeFeeder(), []
+    resolver = SimpleNamespace(answered=0, stats=lambda: {"servers": []})
+    network: Any = SimpleNamespace(resolver=resolver, fetcher=SimpleNamespace(busy=0))
+    frontier: Any = SimpleNamespace(owed=1)
+    journals: Any = SimpleNamespace(flush=lambda: None)
+    display: Any = SimpleNamespace(show=lambda: None, say=lambda line: None)
+    parts = (Stats(0.0, 0.0), network, frontier, journals, display, feeder)
+    housekeeping = Housekeeping(*parts, lambda: requests.append("save"))
+    housekeeping.step(10.0)
+    assert requests == []
+    feeder.holds = "900 pages wait for the database (spoolMax)"
+    for now in (10.5, 11.0, 11.5, 12.0):
+        housekeeping.step(now)
+    assert requests == ["save", "save"]
