@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from larbinpy.cli.database import asked, database_options, exit_nothing, time_since
+from larbinpy.cli.database import database_options, exit_nothing, finder_of, time_since
 from larbinpy.console.text import json_line, printable
 from larbinpy.loop.clock import wall
 
@@ -19,7 +19,7 @@ def changes(database: str | None, config_file: str | None, since: str, as_json: 
     A page has changed if its main text has. The exit status is 0 if there are changes, 1 if not, 3
     if the database cannot be read.
     """
-    with asked(database, config_file) as finder:
+    with finder_of(database, config_file) as finder:
         change = None
         for change in finder.changes(time_since(since, wall())):
             if as_json:

@@ -63,7 +63,7 @@ def database_errors() -> Iterator[None]:
 
 
 @contextmanager
-def asked(database: str | None, config_file: str | None) -> Iterator[Finder]:
+def finder_of(database: str | None, config_file: str | None) -> Iterator[Finder]:
     """The finder of the database, and `database_errors`."""
     with database_errors(), closing(open_finder(database_of(database, config_file))) as finder:
         yield finder

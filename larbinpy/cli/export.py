@@ -12,7 +12,7 @@ from typing import TextIO
 import click
 
 from larbinpy.cli.common import files
-from larbinpy.cli.database import asked, database_options
+from larbinpy.cli.database import database_options, finder_of
 from larbinpy.cli.show import as_dict
 from larbinpy.console.text import json_line
 from larbinpy.database.base import Finder
@@ -46,7 +46,7 @@ def export(database: str | None, config_file: str | None, form: str, file: str |
     opensearch is the input of the _bulk request of OpenSearch and Elasticsearch, in which each
     page keeps its _id, and pages that are gone are deleted.
     """
-    with asked(database, config_file) as finder, _opened(file) as out:
+    with finder_of(database, config_file) as finder, _opened(file) as out:
         _FORMS[form](finder, out)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import click
 
-from larbinpy.cli.database import asked, database_options, exit_nothing, filtered
+from larbinpy.cli.database import database_options, exit_nothing, filtered, finder_of
 from larbinpy.config import ConfigError
 from larbinpy.console.text import counted, json_line, printable
 from larbinpy.database.base import Finder, Found, Hit, Wish
@@ -83,7 +83,7 @@ def search(
 
     The exit status is 0 if something was found, 1 if not, 3 if the database cannot be read.
     """
-    with asked(database, config_file) as finder:
+    with finder_of(database, config_file) as finder:
         now = wall()
         query = parse(" ".join(words), finder.languages(), now)
         query = filtered(query, now, site=site, lang=lang, type=type_, since=since)

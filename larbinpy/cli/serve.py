@@ -7,7 +7,7 @@ from contextlib import closing, suppress
 import click
 
 from larbinpy.cli.common import plain_errors
-from larbinpy.cli.database import asked, database_of, database_options
+from larbinpy.cli.database import database_of, database_options, finder_of
 from larbinpy.console.ports.finder_process import FinderProcess, finder_command
 from larbinpy.console.ports.http import StatusServer, bracketed
 from larbinpy.errors import UserError
@@ -40,7 +40,7 @@ def serve(database: str | None, config_file: str | None, host: str, port: int) -
 
     The status page of a crawl has the same page (httpPort, outputMode database).
     """
-    with asked(database, config_file):
+    with finder_of(database, config_file):
         where = database_of(database, config_file)  # and it can be read
     with (
         plain_errors(),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import click
 
-from larbinpy.cli.database import asked, database_options, exit_nothing, stored_url
+from larbinpy.cli.database import database_options, exit_nothing, finder_of, stored_url
 from larbinpy.config import ConfigError
 from larbinpy.console.text import counted, json_line, printable
 from larbinpy.database.base import Finder, Stored
@@ -31,7 +31,7 @@ def show(url: str, database: str | None, config_file: str | None, what: str | No
 
     The exit status is 0, 1 if the page is not in the database, or 3 if that cannot be read.
     """
-    with asked(database, config_file) as finder:
+    with finder_of(database, config_file) as finder:
         there = stored_url(finder, url)
         if there is None:
             click.echo(f"larbinpy: {printable(url)}: not in the database", err=True)

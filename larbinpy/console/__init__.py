@@ -20,9 +20,9 @@ status/         the status pages and metrics: functions of the snapshot
   frame         head and navigation of all pages
   metrics       the text of /metrics
 search/         the search pages: functions of what a finder answers
-  asked         query strings of addresses
+  request       query strings of addresses
   form, results, stored    the pages
-  replies       the reply to a request
+  reply, replies    the reply to a request
   process       the child process that makes the replies
 terminal/       output and clients for terminals
   progress      the bar or lines of a crawl

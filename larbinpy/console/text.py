@@ -16,6 +16,11 @@ _UNSAFE = re.compile(
     r"\ud800-\udfff\ufeff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f]"
 )
 
+#: Media types of replies to clients.
+TEXT = "text/plain; charset=utf-8"
+HTML = "text/html; charset=utf-8"
+JSON = "application/json"
+
 #: The unsafe characters that separate words, and all but the joiners, which spell words of
 #: Persian and of Indic languages, and emoji.
 _BREAKS = re.compile(r"[\t-\r\x85\u2028\u2029]+")

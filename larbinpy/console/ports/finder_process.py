@@ -15,11 +15,10 @@ from http import HTTPStatus
 from math import inf
 from typing import Any
 
-from larbinpy.console.ports.reply import HTML, JSON, SEARCH_POLICY, HttpReply
-from larbinpy.console.search import asked as asked_values
-from larbinpy.console.search.asked import SEARCH_JSON
-from larbinpy.console.search.form import Frame, message_page
-from larbinpy.console.text import json_line
+from larbinpy.console.ports.reply import SEARCH_POLICY, HttpReply
+from larbinpy.console.search.form import Frame
+from larbinpy.console.search.reply import failure
+from larbinpy.console.search.request import SearchRequest
 from larbinpy.loop.child import command, environment
 from larbinpy.loop.poller import READ, Poller
 
@@ -44,7 +43,7 @@ _DIED = "The process that searches ended unexpectedly; the next search starts an
 _LATE = "The process that searches did not start in time. Try again in a few seconds."
 _BUSY = "Too many searches at once. Try again in a few seconds."
 
-
+#: Header of the replies with these messages.
 _RETRY = (("Retry-After", "5"),)
 
 
@@ -70,13 +69,9 @@ class Question:
 
     def fail(self, message: str) -> None:
         """Reply with a message."""
-        status = HTTPStatus.SERVICE_UNAVAILABLE
-        if self._path == SEARCH_JSON:
-            body = json_line({"error": message}).decode()
-            self.reply = HttpReply(status, body, JSON, _RETRY, SEARCH_POLICY)
-        else:
-            page = message_page(self._frame, asked_values.read(self._query), message)
-            self.reply = HttpReply(status, page, HTML, _RETRY, SEARCH_POLICY)
+        request = SearchRequest.of(self._query)
+        status, kind, body = failure(self._path, self._frame, request, message)
+        self.reply = HttpReply(status, body, kind, _RETRY, SEARCH_POLICY)
 
 
 def finder_command(database: str) -> list[str]:

@@ -17,17 +17,16 @@ import h11
 
 from larbinpy.console.ports.finder_process import FinderProcess, Question
 from larbinpy.console.ports.posting import PATH, Post, Posting
-from larbinpy.console.ports.reply import HTML, JSON, SEARCH_POLICY, HttpReply
+from larbinpy.console.ports.reply import SEARCH_POLICY, HttpReply
 from larbinpy.console.ports.reply import refusal as _refusal
 from larbinpy.console.ports.tcp import Limits, TcpServer
-from larbinpy.console.search import asked as asked_values
-from larbinpy.console.search.asked import PAGE, SEARCH_JSON
 from larbinpy.console.search.form import Frame, message_page
+from larbinpy.console.search.request import PAGE, SEARCH_JSON, SearchRequest
 from larbinpy.console.status import metrics, pages
 from larbinpy.console.status.frame import OPENSEARCH, OPENSEARCH_TYPE, SEARCH
 from larbinpy.console.status.overview import SINCE
 from larbinpy.console.status.script import ICON
-from larbinpy.console.text import json_line, printable
+from larbinpy.console.text import HTML, JSON, json_line, printable
 from larbinpy.loop.poller import Poller
 
 #: Seconds from accept to close; a page takes a few milliseconds.
@@ -144,7 +143,7 @@ class Site:
             return None
         frame = self._shown_frame()
         if is_foreign:
-            page = message_page(frame, asked_values.read(query), _FOREIGN)
+            page = message_page(frame, SearchRequest.of(query), _FOREIGN)
             return HttpReply(HTTPStatus.OK, page, HTML, policy=SEARCH_POLICY)
         return self._finder.ask(path, query, frame)
 

@@ -18,8 +18,8 @@ from urllib.parse import parse_qs
 import h11
 
 from larbinpy.console.ports.commands import CommandSteps, Result, Verbs, Wait, begin
-from larbinpy.console.ports.reply import JSON, HttpReply, refusal
-from larbinpy.console.text import json_line
+from larbinpy.console.ports.reply import HttpReply, refusal
+from larbinpy.console.text import JSON, json_line
 
 PATH = "/control"
 

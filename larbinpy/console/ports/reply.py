@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from larbinpy.console.status.script import SCRIPT_HASH
 from larbinpy.console.status.style import STYLE_HASH
+from larbinpy.console.text import TEXT
 
 _ALWAYS = f"default-src 'none'; style-src {STYLE_HASH}; img-src 'self'; "
 _ALWAYS += "base-uri 'none'; frame-ancestors 'none'; "
@@ -13,10 +14,6 @@ _ALWAYS += "base-uri 'none'; frame-ancestors 'none'; "
 POLICY = f"{_ALWAYS}script-src {SCRIPT_HASH}; connect-src 'self'; form-action 'none'"
 #: Of the search pages: a form, and no script at all.
 SEARCH_POLICY = f"{_ALWAYS}form-action 'self'"
-
-TEXT = "text/plain; charset=utf-8"
-HTML = "text/html; charset=utf-8"
-JSON = "application/json"
 
 
 class HttpReply(NamedTuple):

@@ -3,14 +3,15 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from larbinpy.console.search.asked import SORTS, Asked
+from larbinpy.console.search.request import SORTS, SearchRequest
 from larbinpy.console.status.format import section
 from larbinpy.console.status.frame import SEARCH, TABS, TABS_OF_SEARCH, document, header
 from larbinpy.console.status.markup import Child, Html, el, join, prose
 
 #: Longest query that the form takes (characters): percent-encoded it fits into an address.
 LONGEST_QUERY = 2000
-_IN_TITLE = 80
+#: Characters of a query, or of a page's title, in the title of the browser's window.
+IN_TITLE = 80
 
 
 class Frame(NamedTuple):
@@ -27,39 +28,39 @@ class Frame(NamedTuple):
         return TABS if self.with_crawl else TABS_OF_SEARCH
 
 
-def page(frame: Frame, title: Html, current: str, *content: Child) -> str:
+def page(frame: Frame, title: str, current: str, *content: Child) -> str:
     """An HTML document; `current` is its address if it is in the navigation."""
     name = el("b", frame.name) if frame.name else None
     kind = "state running" if frame.state == "running" else "state"
     state = el("span", frame.state, class_=kind) if frame.state else None
     return document(
-        join([title, f" - larbinpy {frame.name}".rstrip()]),
+        join([prose(title), f" - larbinpy {frame.name}".rstrip()]),
         header(frame.tabs, current, name, state),
         el("main", *content),
         with_search=True,
     )
 
 
-def search_page(frame: Frame, asked: Asked, *content: Child) -> str:
+def search_page(frame: Frame, request: SearchRequest, *content: Child) -> str:
     """The Search page: the form, filled in, and below it `content`."""
-    title = f"{asked.q[:_IN_TITLE]} - Search" if asked.q else "Search"
-    return page(frame, prose(title), SEARCH, form(asked), *content)
+    title = f"{request.q[:IN_TITLE]} - Search" if request.q else "Search"
+    return page(frame, title, SEARCH, form(request), *content)
 
 
-def form(asked: Asked) -> Html:
+def form(request: SearchRequest) -> Html:
     """The form; it works without a script. A query that was asked fills it in."""
     field = el(
-        "input", type="search", name="q", value=prose(asked.q), aria_label="Search for", dir="auto",
-        maxlength=LONGEST_QUERY, autocomplete="off", autocapitalize="none", spellcheck="false",
-        autofocus=None if asked.q or asked.url else "",
+        "input", type="search", name="q", value=prose(request.q), aria_label="Search for",
+        dir="auto", maxlength=LONGEST_QUERY, autocomplete="off", autocapitalize="none",
+        spellcheck="false", autofocus=None if request.q or request.url else "",
     )  # fmt: skip
-    sort = el("input", type="hidden", name="sort", value=asked.sort)
+    sort = el("input", type="hidden", name="sort", value=request.sort)
     return el(
         "section",
         el(
             "form",
             field,
-            sort if asked.sort != SORTS[0] else None,
+            sort if request.sort != SORTS[0] else None,
             el("button", "Search"),
             action=SEARCH,
             method="get",
@@ -69,6 +70,6 @@ def form(asked: Asked) -> Html:
     )
 
 
-def message_page(frame: Frame, asked: Asked, message: str) -> str:
+def message_page(frame: Frame, request: SearchRequest, message: str) -> str:
     """A page that says why there is no answer, with the form to try again."""
-    return search_page(frame, asked, section("No answer", el("p", prose(message))))
+    return search_page(frame, request, section("No answer", el("p", prose(message))))

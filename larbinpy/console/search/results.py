@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from larbinpy.console.search.asked import Asked, with_filter, without_filter
 from larbinpy.console.search.form import Frame, search_page
+from larbinpy.console.search.request import SearchRequest, with_filter, without_filter
 from larbinpy.console.status.format import section
 from larbinpy.console.status.markup import Child, Html, el, join, prose
 from larbinpy.console.text import counted, grouped, roughly, size
@@ -32,18 +32,18 @@ _EXAMPLES = (
 )
 
 
-def found_page(frame: Frame, asked: Asked, query: Query, found: Found) -> str:
+def found_page(frame: Frame, request: SearchRequest, query: Query, found: Found) -> str:
     """The Search page with the answer to `query`."""
     answer = el(
         "div",
-        el("div", _summary(asked, query, found), _hits(asked, found), _pages(asked, found)),
-        _facets(asked, query, found),
+        el("div", _summary(request, query, found), _hits(request, found), _pages(request, found)),
+        _facets(request, query, found),
         class_="found",
     )
-    return search_page(frame, asked, answer)
+    return search_page(frame, request, answer)
 
 
-def empty_page(frame: Frame, asked: Asked, counts: Mapping[str, int]) -> str:
+def empty_page(frame: Frame, request: SearchRequest, counts: Mapping[str, int]) -> str:
     """The Search page before a query: the size of the database and the query language."""
     examples = el(
         "dl",
@@ -54,7 +54,7 @@ def empty_page(frame: Frame, asked: Asked, counts: Mapping[str, int]) -> str:
         class_="examples",
     )
     about = el("p", _size(counts), class_="none")
-    return search_page(frame, asked, section("What can be asked", about, examples))
+    return search_page(frame, request, section("What can be asked", about, examples))
 
 
 def _size(counts: Mapping[str, int]) -> str:
@@ -69,7 +69,7 @@ def _size(counts: Mapping[str, int]) -> str:
     return f"The database has {whole}."
 
 
-def _summary(asked: Asked, query: Query, found: Found) -> Html:
+def _summary(request: SearchRequest, query: Query, found: Found) -> Html:
     """The number of pages, the time, the order, and what the user should know."""
     least = "At least " if found.cut else ""
     number = f"{least}{counted(found.total, 'page')}" if found.total else "No page"
@@ -77,8 +77,8 @@ def _summary(asked: Asked, query: Query, found: Found) -> Html:
         number = f"No page has all words; {least.lower()}{counted(found.total, 'page')} come near"
     sorts = [
         el(
-            "a", name, href=_address(asked, sort=sort, page=1),
-            aria_current="true" if asked.sort == sort else None,
+            "a", name, href=_address(request, sort=sort, page=1),
+            aria_current="true" if request.sort == sort else None,
         )
         for sort, name in (("rank", "best first"), ("date", "newest first"))
     ]  # fmt: skip
@@ -116,14 +116,14 @@ def _between(separator: str, parts: Iterable[Html]) -> Sequence[Child]:
     return [piece for part in parts for piece in (separator, part)][1:]
 
 
-def _hits(asked: Asked, found: Found) -> Html | None:
+def _hits(request: SearchRequest, found: Found) -> Html | None:
     if not found.hits:
         return None
-    first = (asked.page - 1) * asked.n + 1
-    return el("ol", *(_hit(asked, hit) for hit in found.hits), start=first, class_="hits")
+    first = (request.page - 1) * request.n + 1
+    return el("ol", *(_hit(request, hit) for hit in found.hits), start=first, class_="hits")
 
 
-def _hit(asked: Asked, hit: Hit) -> Html:
+def _hit(request: SearchRequest, hit: Hit) -> Html:
     details = [f"fetched {hit.fetched[:10]}"]
     if hit.published:
         details.insert(0, f"published {hit.published[:10]}")
@@ -137,7 +137,7 @@ def _hit(asked: Asked, hit: Hit) -> Html:
             el(
                 "a",
                 prose(hit.title) if hit.title.strip() else "(no title)",
-                href=_stored(asked, hit.url),
+                href=_stored(request, hit.url),
             ),
             dir="auto",
         ),
@@ -178,32 +178,32 @@ def is_web(url: str) -> bool:
     return is_plain and url.lower().startswith(("http://", "https://"))
 
 
-def _stored(asked: Asked, url: str) -> Html:
-    return prose(asked.address_of(url))
+def _stored(request: SearchRequest, url: str) -> Html:
+    return prose(request.address_of(url))
 
 
-def _address(asked: Asked, **changes: str | int) -> Html:
-    return prose(asked.address(**changes))
+def _address(request: SearchRequest, **changes: str | int) -> Html:
+    return prose(request.address(**changes))
 
 
-def _pages(asked: Asked, found: Found) -> Html | None:
+def _pages(request: SearchRequest, found: Found) -> Html | None:
     """Links to the pages of results; None if there is one only."""
-    last = -(-found.total // asked.n)
+    last = -(-found.total // request.n)
     if last < 2:
         return None
-    numbers = range(max(asked.page - _NEAR, 1), min(asked.page + _NEAR, last) + 1)
+    numbers = range(max(request.page - _NEAR, 1), min(request.page + _NEAR, last) + 1)
     links = [
         el(
-            "a", grouped(number), href=_address(asked, page=number),
-            aria_current="page" if number == asked.page else None,
+            "a", grouped(number), href=_address(request, page=number),
+            aria_current="page" if number == request.page else None,
         )
         for number in numbers
     ]  # fmt: skip
-    if asked.page > 1:
-        before = min(asked.page - 1, last)
-        links.insert(0, el("a", "Previous", href=_address(asked, page=before), rel="prev"))
-    if asked.page < last:
-        links.append(el("a", "Next", href=_address(asked, page=asked.page + 1), rel="next"))
+    if request.page > 1:
+        before = min(request.page - 1, last)
+        links.insert(0, el("a", "Previous", href=_address(request, page=before), rel="prev"))
+    if request.page < last:
+        links.append(el("a", "Next", href=_address(request, page=request.page + 1), rel="next"))
     return el("nav", *links, class_="pages", aria_label="Pages of results")
 
 
@@ -215,31 +215,31 @@ class _Facet(NamedTuple):
     counts: list[tuple[str, int]]
 
 
-def _facets(asked: Asked, query: Query, found: Found) -> Html | None:
+def _facets(request: SearchRequest, query: Query, found: Found) -> Html | None:
     """Links that narrow the query to a site or a language, or take that back."""
     kinds = (
         _Facet("Sites", "site", query.site, found.sites),
         _Facet("Languages", "lang", query.lang, found.langs),
     )
-    parts = [part for kind in kinds for part in _facet(asked, kind)]
+    parts = [part for kind in kinds for part in _facet(request, kind)]
     return el("section", *parts, class_="facets") if parts else None
 
 
-def _facet(asked: Asked, facet: _Facet) -> Iterable[Html]:
+def _facet(request: SearchRequest, facet: _Facet) -> Iterable[Html]:
     if not facet.chosen and len(facet.counts) < 2:
         return
     yield el("h2", facet.title)
     items = []
     if facet.chosen:
-        back = _address(asked, q=without_filter(asked.q, facet.name), page=1)
+        back = _address(request, q=without_filter(request.q, facet.name), page=1)
         items.append(el("li", el("a", f"all {facet.title.lower()}", href=back)))
     for value, count in facet.counts[:_FACETS]:
-        narrowed = with_filter(asked.q, facet.name, value)
+        narrowed = with_filter(request.q, facet.name, value)
         name = el("bdi", prose(value))
         shown = (
             name
             if value == facet.chosen
-            else el("a", name, href=_address(asked, q=narrowed, page=1))
+            else el("a", name, href=_address(request, q=narrowed, page=1))
         )
         items.append(el("li", shown, el("small", f" {grouped(count)}")))
     yield el("ul", *items)

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from larbinpy.console.search.asked import Asked
-from larbinpy.console.search.form import Frame, form, page
+from larbinpy.console.search.form import IN_TITLE, Frame, form, page
+from larbinpy.console.search.request import SearchRequest
 from larbinpy.console.search.results import is_web, link, snippet
 from larbinpy.console.status.format import figure, section
 from larbinpy.console.status.markup import Child, Html, el, join, prose, table
-from larbinpy.console.text import counted
+from larbinpy.console.text import grouped
 from larbinpy.database.base import Change, Stored
 from larbinpy.search import hits
 from larbinpy.search.query import Query
@@ -20,7 +20,7 @@ _ITEMS = 500
 _MARKED = 50_000
 
 #: Column -> label, in the order of the page.
-_FACTS = {
+_COLUMNS = {
     "site_name": "Site",
     "author": "Author",
     "published": "Published",
@@ -47,15 +47,15 @@ _FACTS = {
 
 
 def stored_page(
-    frame: Frame, asked: Asked, query: Query, stored: Stored, history: Sequence[Change]
+    frame: Frame, request: SearchRequest, query: Query, stored: Stored, history: Sequence[Change]
 ) -> str:
     """The page of `stored`, with the words of `query` marked in its text."""
     columns = stored.columns
-    url = str(columns.get("url") or asked.url)
+    url = str(columns.get("url") or request.url)
     title = str(columns.get("title") or "").strip() or url
     content = [
-        form(asked),
-        _head(asked, url, title, columns),
+        form(request),
+        _head(request, url, title, columns),
         section("Text", *_text(stored.text, _marks(stored, query))),
         _rest(stored.more.get("rest")),
         _headings(stored.more.get("headings")),
@@ -63,21 +63,21 @@ def stored_page(
         _links(stored.more.get("links")),
         _history(history),
     ]
-    return page(frame, prose(title[:80]), "", *content)
+    return page(frame, title[:IN_TITLE], "", *content)
 
 
-def _head(asked: Asked, url: str, title: str, columns: Mapping[str, Any]) -> Html:
+def _head(request: SearchRequest, url: str, title: str, columns: Mapping[str, Any]) -> Html:
     back = None
-    if asked.q:
-        back = el("p", el("a", "Back to the results", href=prose(asked.address())), class_="back")
+    if request.q:
+        back = el("p", el("a", "Back to the results", href=prose(request.address())), class_="back")
     gone = columns.get("gone")
     notice = el(
         "p", prose(f"This page is gone since {gone}; this is the last copy."), class_="warning"
     )
     summary = str(columns.get("summary") or "")
     facts = [
-        el("div", el("dt", label), el("dd", el("bdi", _value(name, columns[name]))))
-        for name, label in _FACTS.items()
+        el("div", el("dt", label), el("dd", el("bdi", _shown(name, columns[name]))))
+        for name, label in _COLUMNS.items()
         if columns.get(name) not in (None, "")
     ]
     return el(
@@ -91,7 +91,7 @@ def _head(asked: Asked, url: str, title: str, columns: Mapping[str, Any]) -> Htm
     )
 
 
-def _value(name: str, value: object) -> Html:
+def _shown(name: str, value: object) -> Html:
     text = str(value)
     if is_web(text):
         return link(text)
@@ -149,7 +149,7 @@ def _items(title: str, items: Sequence[Html]) -> Html | None:
     return _folded(
         f"{title} ({len(items)})",
         el("ul", *(el("li", item, dir="auto") for item in items[:_ITEMS])),
-        el("p", f"And {counted(more, 'more')[:-1]}.", class_="none") if more > 0 else None,
+        el("p", f"And {grouped(more)} more.", class_="none") if more > 0 else None,
     )
 
 

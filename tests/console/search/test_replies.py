@@ -11,16 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larbinpy.console.search.asked import (
+from larbinpy.console.search.form import Frame, message_page
+from larbinpy.console.search.replies import Replies
+from larbinpy.console.search.request import (
     PAGE,
     SEARCH_JSON,
-    Asked,
-    read,
+    SearchRequest,
     with_filter,
     without_filter,
 )
-from larbinpy.console.search.form import Frame, message_page
-from larbinpy.console.search.replies import Replies
 from larbinpy.console.search.results import found_page, snippet
 from larbinpy.console.search.stored import stored_page
 from larbinpy.console.status.frame import SEARCH
@@ -158,7 +157,7 @@ def test_what_the_user_should_know_is_said() -> None:
         [], 7, cut=True, missing=["<b>", "foo"], notes=["The word <i> is left out."], seconds=1.0
     )
     query = Query(notes=("The word <i> is left out.", "AND is taken as a word."))
-    shown = words(found_page(FRAME, Asked("x"), query, found))
+    shown = words(found_page(FRAME, SearchRequest("x"), query, found))
     assert "No page has all words; at least 7 pages come near" in shown
     assert "Not in all of these: <b> , foo" in shown
     assert "The search was cut" in shown
@@ -193,7 +192,7 @@ def test_a_stored_page_has_all_that_is_known() -> None:
 def test_the_words_of_the_query_are_marked_in_the_stored_text() -> None:
     text = "Solar power,\n\nfree <energy>\nand more power"
     query = real_parse('power "free <energy>" and', ["en"], 1.8e9)
-    html = stored_page(FRAME, Asked("x"), query, page("http://h/", "", text), [])
+    html = stored_page(FRAME, SearchRequest("x"), query, page("http://h/", "", text), [])
     lines = tree(html).findall("body/main//div[@class='text']/p")
     assert ["".join(line.itertext()) for line in lines] == text.replace("\n\n", "\n").split("\n")
     marked = [[mark.text for mark in line.iter("mark")] for line in lines]
@@ -206,7 +205,7 @@ def test_a_stored_page_is_bounded() -> None:
     assert len(html) < 1_500_000
     assert "The text goes on" in words(html)
     many = page("http://m.example/", "", "", links=[[f"http://m/{n}", "", ""] for n in range(9000)])
-    html = stored_page(FRAME, Asked(), Query(), many, [])
+    html = stored_page(FRAME, SearchRequest(), Query(), many, [])
     assert "Links of the page (9000)" in words(html) and "And 8,500 more." in words(html)
     assert len(html) < 100_000
 
@@ -247,7 +246,7 @@ def test_a_query_stays_text() -> None:
 def test_joiners_stay_and_controls_of_direction_go() -> None:
     text = "\u0645\u06cc\u200c\u062e\u0648 \u202eabc\u202c\u2066x\u2069"
     found = Found([Hit("http://h/", text, 1, "fa", "2026", snippet=text)], 1)
-    html = found_page(FRAME, Asked("x"), Query(), found)
+    html = found_page(FRAME, SearchRequest("x"), Query(), found)
     assert html.count("\u0645\u06cc\u200c\u062e\u0648 abcx") == 2
     assert not re.search("[\u202a-\u202e\u2066-\u2069]", html)
     assert 'dir="auto"' in html
@@ -298,7 +297,7 @@ def test_the_navigation() -> None:
     assert len(with_crawl) == 10
     [current] = [a for a in with_crawl if "aria-current" in a.attrib]
     assert current.text == "Search"
-    alone = tree(message_page(Frame("larbinpy.db"), Asked(), "no")).find("body/header/nav")
+    alone = tree(message_page(Frame("larbinpy.db"), SearchRequest(), "no")).find("body/header/nav")
     assert [a.text for a in alone] == ["Search"]
 
 
@@ -309,17 +308,19 @@ def test_any_query_gets_a_page(q: str, path: str) -> None:
     assert reply.status in (200, 404)
     if path != SEARCH_JSON:
         assert "script" not in {tag for tag, *_ in shape(reply.body.decode())}
-        q = read(f"q={text}").q
+        q = SearchRequest.of(f"q={text}").q
         value = tree(reply.body.decode()).find(".//input[@name='q']")
         assert path == PAGE or len(value.attrib["value"]) <= len(q)
 
 
 @given(st.text(alphabet=st.characters(min_codepoint=33, max_codepoint=126), max_size=300))
 def test_any_query_string_can_be_read(text: str) -> None:
-    asked = read(text)
-    assert 1 <= asked.page <= 1000 and 1 <= asked.n <= 100 and asked.sort in ("rank", "date")
-    assert read(urlsplit(asked.address()).query) == Asked(asked.q, asked.page, asked.sort)
-    assert read(urlsplit(asked.address_of(asked.url)).query) == Asked(asked.q, url=asked.url)
+    request = SearchRequest.of(text)
+    assert 1 <= request.page <= 1000 and 1 <= request.n <= 100 and request.sort in ("rank", "date")
+    again = SearchRequest.of(urlsplit(request.address()).query)
+    assert again == SearchRequest(request.q, request.page, request.sort)
+    stored = SearchRequest.of(urlsplit(request.address_of(request.url)).query)
+    assert stored == SearchRequest(request.q, url=request.url)
 
 
 _VALUES = st.recursive(
@@ -333,7 +334,7 @@ _VALUES = st.recursive(
     st.dictionaries(st.sampled_from(["rest", "headings", "links"]), _VALUES),
 )
 def test_any_stored_page_can_be_shown(columns: Any, text: str, more: Any) -> None:
-    html = stored_page(FRAME, Asked(), Query(), Stored(columns, text, more), [])
+    html = stored_page(FRAME, SearchRequest(), Query(), Stored(columns, text, more), [])
     assert "script" not in {tag for tag, *_ in shape(html)}
 
 

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, replace
+from typing import Self
 from urllib.parse import parse_qs, quote, urlencode
 
 from larbinpy.console.status.frame import SEARCH
@@ -24,7 +25,7 @@ _IN_URLS = "/:?@!$'()*,;=~"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SearchRequest:
     """A request: for the hits of a query, or for the stored page of `url`."""
 
     q: str = ""
@@ -32,6 +33,23 @@ class Asked:
     sort: str = SORTS[0]
     n: int = _HITS
     url: str = ""
+
+    @classmethod
+    def of(cls, query: str) -> Self:
+        """The values of a query string; those that make no sense are as if they were not there."""
+        try:
+            fields = parse_qs(query, max_num_fields=_MOST_FIELDS)
+        except ValueError:
+            return cls()
+        given = {name: values[-1] for name, values in fields.items()}
+        sort = given.get("sort", "")
+        return cls(
+            q=" ".join(given.get("q", "").split()),
+            page=_number(given.get("page", ""), 1, _LAST),
+            sort=sort if sort in SORTS else SORTS[0],
+            n=_number(given.get("n", ""), _HITS, _MOST_HITS),
+            url=given.get("url", ""),
+        )
 
     def address(self, **changes: str | int) -> str:
         """The address of the Search page that asks this, with `changes`."""
@@ -46,23 +64,6 @@ class Asked:
     def address_of(self, url: str) -> str:
         """The address of the stored page of `url`, from which a link leads back to the hits."""
         return f"{PAGE}?{urlencode({'q': self.q}, errors='replace')}&url={quote(url, _IN_URLS)}"
-
-
-def read(query: str) -> Asked:
-    """The values of a query string; those that make no sense are as if they were not there."""
-    try:
-        fields = parse_qs(query, max_num_fields=_MOST_FIELDS)
-    except ValueError:
-        return Asked()
-    given = {name: values[-1] for name, values in fields.items()}
-    sort = given.get("sort", "")
-    return Asked(
-        q=" ".join(given.get("q", "").split()),
-        page=_number(given.get("page", ""), 1, _LAST),
-        sort=sort if sort in SORTS else SORTS[0],
-        n=_number(given.get("n", ""), _HITS, _MOST_HITS),
-        url=given.get("url", ""),
-    )
 
 
 def _number(text: str, default: int, most: int) -> int:
