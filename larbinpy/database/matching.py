@@ -1,5 +1,6 @@
 """Conditions on the words of a page, as each kind of database compiles them."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -9,6 +10,10 @@ from larbinpy.search.segment import tokens
 
 #: Columns whose words say best what a page is about: its own title, and the links to it.
 TITLES = ("title", "anchor")
+
+#: Characters that are in no token. FTS5's tokenizer separates words at them; NUL would end its
+#: expression, and databases take no text with half a surrogate pair.
+_FOREIGN = re.compile(r"[\0-/:-@[-`{-\x7f\ud800-\udfff]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,11 @@ def essential(items: Iterable[Item]) -> tuple[Item, ...]:
     """The items that decide, each once: those that are frequent everywhere only if all are."""
     usable = tuple(dict.fromkeys(item for item in items if item.forms))
     return tuple(item for item in usable if not item.common) or usable
+
+
+def plain(form: Form) -> str:
+    """The tokens of `form` between blanks, without what no segmenter gives."""
+    return _FOREIGN.sub(" ", " ".join(form.tokens)).strip()
 
 
 def has_prefix(items: Iterable[Item]) -> bool:

@@ -1,4 +1,4 @@
-"""The writer of the database file: rows, history, copies, anchors, positions."""
+"""The writer of the database file: what is about the file."""
 
 import os
 import resource
@@ -6,15 +6,12 @@ import signal
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from larbinpy.database.base import Position, Unavailable
-from larbinpy.database.opening import open_writer, verify
+from larbinpy.database.opening import open_writer
 from larbinpy.database.prepared import Gone
 from larbinpy.database.sqlite.schema import connect
 from larbinpy.database.sqlite.writer import Writer
@@ -64,188 +61,6 @@ def find(ask: Ask) -> Callable[[str], list[str]]:
 
 
 Find = Callable[[str], list[str]]
-
-
-def drain(writer: Writer) -> None:
-    while writer.tend():
-        pass
-
-
-def test_a_page_is_a_row_its_content_and_its_words(writer: Writer, ask: Ask, find: Find) -> None:
-    writer.write([prepared(A, "Some text.", title="A title", rest="menu", headings=("Top",))])
-    assert ask("SELECT url, title, visits, changes, first_seen FROM page") == [
-        (A, "A title", 1, 0, "2026-11-23T08:00:00Z")
-    ]
-    assert ask("SELECT name FROM host") == ["a.example"]
-    assert ask("SELECT kind FROM change") == ["new"]
-    for query in ("some text", "title:title", "heading:top", "rest:menu", "url:example"):
-        assert find(query) == ["a"], query
-    assert find("title:menu") == []
-
-
-def test_a_page_crawled_again_replaces_itself(writer: Writer, ask: Ask, find: Find) -> None:
-    writer.write([prepared(A, "old words", at=T1)])
-    writer.write([prepared(A, "new words", at=T2)])
-    assert find("words") == ["a"]
-    assert (find("old"), find("new")) == ([], ["a"])
-    assert ask("SELECT visits, changes, first_seen, changed, fetched FROM page") == [
-        (2, 1, T1, T2, T2)
-    ]
-    writer.write([prepared(A, "new words", at=T3)])
-    assert ask("SELECT visits, changes, changed, fetched FROM page") == [(3, 1, T2, T3)]
-    assert ask("SELECT at, kind FROM change") == [(T1, "new"), (T2, "changed")]
-
-
-def test_an_older_page_replaces_nothing(writer: Writer, ask: Ask, find: Find) -> None:
-    writer.write([prepared(A, "new", at=T2)])
-    writer.write([prepared(A, "old", at=T1), Gone(A, T1, 404)])
-    assert (find("old"), find("new")) == ([], ["a"])
-    assert ask("SELECT visits, gone FROM page") == [(1, None)]
-
-
-def test_the_same_batch_twice_changes_nothing(writer: Writer, ask: Ask) -> None:
-    batch = [prepared(A, "one", at=T1, links=((B, "to b"),)), prepared(B, "two", at=T1)]
-    writer.write(batch)
-    dump = "SELECT * FROM page", "SELECT * FROM change", "SELECT * FROM ft_docsize"
-    before = [ask(query) for query in dump]
-    writer.write(batch)
-    assert [ask(query) for query in dump] == before
-
-
-def test_a_batch_may_have_a_page_many_times(writer: Writer, ask: Ask, find: Find) -> None:
-    writer.write(
-        [
-            *(prepared(A, "one", at=T1), prepared(B, "other", at=T1), prepared(A, "two", at=T2)),
-            *(Gone(A, T2, 404), prepared(A, "three", at=T3)),
-        ]
-    )
-    assert [find(word) for word in ("one", "two", "three", "other")] == [[], [], ["a"], ["b"]]
-    assert ask("SELECT kind FROM change WHERE page = 1") == ["new", "changed", "gone", "back"]
-    writer.write([prepared(A, "four", at=T3), prepared(A, "five", at=T3)])
-    assert [find(word) for word in ("three", "four", "five")] == [[], [], ["a"]]
-
-
-def test_a_gone_page_leaves_the_index_and_comes_back(writer: Writer, ask: Ask, find: Find) -> None:
-    writer.write([prepared(A, "words", at=T1), Gone(B, T1, 404)])
-    writer.write([Gone(A, T2, 410)])
-    assert find("words") == []
-    assert ask("SELECT gone, status, fetched FROM page") == [(T2, 410, T2)]
-    writer.write([Gone(A, T3, 404)])
-    assert ask("SELECT gone, status, visits FROM page") == [(T2, 404, 3)]
-    writer.write([prepared(A, "words", at=T3)])
-    assert find("words") == ["a"]
-    assert ask("SELECT gone FROM page") == [None]
-    assert ask("SELECT kind FROM change") == ["new", "gone", "back"]
-
-
-def test_a_copy_is_not_indexed_and_takes_the_place_of_the_first(
-    writer: Writer, ask: Ask, find: Find
-) -> None:
-    writer.write([prepared(url, "same words", at=T1) for url in (A, B, C)])
-    assert ask("SELECT same_as FROM page") == [None, 1, 1]
-    assert find("words") == ["a"]
-    writer.write([Gone(A, T2, 404)])
-    assert ask("SELECT same_as FROM page") == [None, None, 2]
-    assert find("words") == ["b"]
-    writer.write([prepared(B, "other words", at=T3)])
-    assert find("same") == ["c"]
-    assert find("words") == ["b", "c"]
-    writer.write([prepared(A, "same words", at=T3)])
-    assert ask("SELECT same_as FROM page") == [3, None, None]
-
-
-def test_pages_of_another_title_are_no_copies(writer: Writer, find: Find) -> None:
-    writer.write([prepared(A, "same", title="One"), prepared(B, "same", title="Two")])
-    assert find("same") == ["a", "b"]
-
-
-def test_pages_without_text_are_no_copies(writer: Writer, find: Find) -> None:
-    writer.write([prepared(A, rest="menu"), prepared(B, rest="menu")])
-    assert find("menu") == ["a", "b"]
-
-
-@pytest.mark.parametrize("first", [A, B])
-def test_a_declared_canonical_url_makes_a_copy(
-    writer: Writer, ask: Ask, find: Find, first: str
-) -> None:
-    pages = [prepared(A, "long", title="T"), prepared(B, "part", title="T", canonical=A)]
-    writer.write(pages if first == A else pages[::-1])
-    assert find("long OR part") == ["a"]
-    writer.write([Gone(A, "2026-11-24T00:00:00Z", 404)])
-    assert find("long OR part") == ["b"]
-
-
-def test_a_canonical_url_of_another_site_or_title_does_not_count(
-    writer: Writer, find: Find
-) -> None:
-    other = "http://b.example.org/b"
-    writer.write([prepared(A, "long", title="T"), prepared(other, "x", title="T", canonical=A)])
-    writer.write([prepared(C, "y", title="Other", canonical=A)])
-    assert find("long OR x OR y") == ["a", "b", "c"]
-
-
-def test_anchors_known_before_the_page_are_indexed_with_it(writer: Writer, find: Find) -> None:
-    writer.write([prepared(A, "one", links=((B, "way to b"), (B, "exit")))])
-    writer.write([prepared(B, "two")])
-    assert find("anchor:way") == ["b"]
-    assert find("exit two") == ["b"]
-
-
-def test_anchors_found_later_are_brought_in(writer: Writer, ask: Ask, find: Find) -> None:
-    writer.write([prepared(B, "two", title="Title of b")])
-    writer.write([prepared(A, "one", links=((B, "way to b"), (B, "title OF b"), (C, "none")))])
-    assert find("way") == []
-    drain(writer)
-    assert find("way two") == ["b"]
-    assert ask("SELECT anchors FROM content WHERE page = 1") == ["way to b"]
-    assert not writer.tend()
-    # Replaced, it keeps them.
-    writer.write([prepared(B, "three", at="2026-11-24T00:00:00Z")])
-    assert (find("way three"), find("two")) == (["b"], [])
-
-
-def test_anchors_are_brought_in_after_a_restart(path: Path) -> None:
-    writer = Writer(str(path))
-    writer.write([prepared(B, "two")])
-    writer.write([prepared(A, "one", links=((B, "way"),))])
-    writer.close()
-    writer = Writer(str(path))
-    drain(writer)
-    writer.close()
-    base = connect(path)
-    assert base.execute("SELECT rowid FROM ft WHERE ft MATCH 'anchor:way'").fetchall() == [(1,)]
-    assert base.execute("SELECT count(*) FROM fresh").fetchone() == (0,)
-    base.close()
-
-
-def test_anchors_to_a_copy_lead_to_the_page_that_is_found(writer: Writer, find: Find) -> None:
-    writer.write([prepared(A, "same"), prepared(B, "same")])
-    writer.write([prepared(C, "c", links=((B, "way"),))])
-    drain(writer)
-    assert find("way") == ["a"]
-
-
-def test_the_position_is_part_of_the_transaction(path: Path, writer: Writer) -> None:
-    assert writer.position("s") is None
-    writer.write([prepared(A, "one")], "s", Position(1, 200))
-    writer.write([], "s", Position(2, 30), durable=True)
-    writer.write([], durable=True)
-    assert writer.position("s") == Position(2, 30)
-    assert writer.position("other") is None
-    bad = prepared(B, "two")
-    bad.columns["status"] = 1 << 70
-    with pytest.raises(OverflowError):
-        writer.write([prepared(C, "three"), bad], "s", Position(9, 9))
-    assert writer.position("s") == Position(2, 30)
-    writer.write([prepared(C, "three")], "s", Position(3, 0))
-    assert writer.position("s") == Position(3, 0)
-
-
-def test_bodies(writer: Writer, ask: Ask) -> None:
-    writer.write([prepared(A, "one", at=T1, body=b"zstd"), prepared(B, "two")])
-    assert ask("SELECT page, zstd, size FROM body") == [(1, b"zstd", 3)]
-    writer.write([prepared(A, "one", at=T2)])
-    assert ask("SELECT * FROM body") == []
 
 
 def test_one_process_writes(path: Path, writer: Writer, ask: Ask) -> None:
@@ -322,37 +137,6 @@ def test_a_file_that_may_not_grow(writer: Writer, ask: Ask) -> None:
     assert ask("SELECT url FROM page") == [A, B]
     assert writer.position("s") == Position(2, 0)
     assert ask("PRAGMA integrity_check") == ["ok"]
-
-
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(0, 4)), max_size=25))
-@example([(0, 0, 0), (1, 3, 0), (3, 3, 3), (1, 0, 3)])
-@settings(max_examples=40, deadline=None)
-def test_any_order_of_visits_leaves_a_sound_database(visits: list[tuple[int, int, int]]) -> None:
-    """Pages that change, go, come back, are copies or declare others; late and repeated ones."""
-    with TemporaryDirectory() as folder:
-        where = str(Path(folder) / "it.db")
-        writer = Writer(where)
-        urls = set()
-        for number, (page, text, kind) in enumerate(visits):
-            url = f"http://a.example/{page}"
-            day = number + 1 if kind else max(1, number - 3)
-            at = f"2026-11-{day:02}T00:00:00Z"
-            canonical = f"http://a.example/{text % 4}" if kind == 3 else None
-            words = f"text{text % 3}" if text else ""
-            gone = kind == 4
-            link = (f"http://a.example/{text % 4}", f"way{number}")
-            made = prepared(url, words, at=at, canonical=canonical, links=(link,))
-            writer.write([Gone(url, at, 404) if gone else made])
-            if number % 5 == 4:
-                writer.tend()
-            if not gone:
-                urls.add(url)
-        drain(writer)
-        writer.close()
-        assert verify(where, lambda *_: None) == []
-        base = connect(where)
-        assert {url for (url,) in base.execute("SELECT url FROM page")} == urls
-        base.close()
 
 
 def test_what_left_is_forgotten_when_nothing_waits(writer: Writer, ask: Ask, find: Find) -> None:

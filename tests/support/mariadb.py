@@ -35,7 +35,11 @@ class MariaDb:
             *("--auth-root-authentication-method=normal", "--skip-test-db"),
             *_as_root(),
         ]
-        subprocess.run(command, check=True, capture_output=True, env={**os.environ, "PATH": _PATH})
+        made = subprocess.run(
+            command, capture_output=True, text=True, env={**os.environ, "PATH": _PATH}
+        )
+        if made.returncode:
+            raise RuntimeError(made.stdout[-2000:] + made.stderr[-2000:])
 
     def start(self) -> None:
         """Start it, and return when it accepts connections."""

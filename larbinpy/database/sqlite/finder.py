@@ -3,21 +3,21 @@
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from math import inf
 from pathlib import Path
 from typing import Any
 
 import zstandard
 
-from larbinpy.database.base import Change, DatabaseError, Found, Hit, Stored, Wish
-from larbinpy.database.finding import DEPTH, Late, Matches, Ranked, Scored, find
-from larbinpy.database.records import Records, unpacked
+from larbinpy.database.base import Change, DatabaseError, Found, Stored, Wish
+from larbinpy.database.finding import find
+from larbinpy.database.records import Records
+from larbinpy.database.showing import Showing
 from larbinpy.database.sqlite.index import FtsIndex, TimeLimit, distinct
 from larbinpy.database.sqlite.schema import connect, sqlite_errors
 from larbinpy.loop.clock import clock as monotonic
 from larbinpy.search.query import Query
-from larbinpy.search.snippet import snippet
 
 #: KiB of the file that a finder keeps in memory.
 _CACHE = 64 * 1024
@@ -38,6 +38,7 @@ class Finder:
         self._base = connect(path)
         self._limit = TimeLimit(self._base, clock)
         self._records = Records(self._rows)
+        self._showing = Showing(self._rows, clock)
         self._languages: list[str] = []
         self._languages_until = -inf
         with sqlite_errors(path):
@@ -60,10 +61,10 @@ class Finder:
             index = FtsIndex(self._base, self._limit, query, self._clock)
             ranked = find(index, query, wish, self.languages(), self._clock)
             found = Found(cut=ranked.cut, missing=ranked.missing, notes=list(query.notes))
-            found.hits = self._hits(ranked, query, wish, start + _SNIPPETS * wish.limit)
+            found.hits = self._showing.hits(ranked, query, wish, start + _SNIPPETS * wish.limit)
             found.total = ranked.total
             if wish.facets and ranked.matches is not None:
-                self._count_facets(ranked.matches, found, start + _FACETS * wish.limit)
+                self._showing.count_facets(ranked.matches, found, start + _FACETS * wish.limit)
         found.seconds = self._clock() - start
         return found
 
@@ -75,54 +76,6 @@ class Finder:
             yield
         finally:
             self._base.execute("ROLLBACK")
-
-    def _hits(self, ranked: Ranked, query: Query, wish: Wish, until: float) -> list[Hit]:
-        pages = self._alive(ranked.pages)
-        if len(pages) < len(ranked.pages) == ranked.total:
-            ranked.total = len(pages)
-        first = (max(1, wish.page) - 1) * wish.n
-        shown = dict(pages[:DEPTH][first : first + wish.n])
-        columns = "url, title, lang, fetched, type, published"
-        rows = self._base.execute(
-            f"SELECT page.id, text, text_size, more, more_size, summary, {columns} FROM page "
-            "LEFT JOIN content ON content.page = page.id "
-            "WHERE page.id IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(shown)),),
-        )
-        by_page = {row[0]: row[1:] for row in rows}
-        hits = []
-        for page, score in shown.items():
-            *stored, summary, url, title, lang, fetched, type_, published = by_page[page]
-            hit = Hit(
-                url, title or url, score, lang, fetched, type_ or "", published, summary or ""
-            )
-            # A page that cannot be read, or not in time, is shown by its summary.
-            if self._clock() < until:
-                with suppress(ValueError):
-                    hit.snippet, hit.marks = _passage(stored, hit, query)
-            hits.append(hit)
-        return hits
-
-    def _alive(self, pages: Scored) -> Scored:
-        """Those that have a row: the index may know pages that are gone."""
-        rows = self._base.execute(
-            "SELECT id FROM page WHERE id IN (SELECT value FROM json_each(?)) AND gone IS NULL",
-            (json.dumps([page for page, _ in pages]),),
-        )
-        alive = {page for (page,) in rows}
-        return [(page, score) for page, score in pages if page in alive]
-
-    def _count_facets(self, matches: Matches, found: Found, until: float) -> None:
-        try:
-            hosts, found.langs = matches.facets(until)
-        except Late:
-            return
-        rows = self._base.execute(
-            "SELECT id, name FROM host WHERE id IN (SELECT value FROM json_each(?))",
-            (json.dumps([host for host, _ in hosts]),),
-        )
-        names = dict(rows.fetchall())
-        found.sites = [(names[host], n) for host, n in hosts if host in names]
 
     def show(self, url: str) -> Stored | None:
         with sqlite_errors(self._path):
@@ -185,14 +138,3 @@ def _languages(base: sqlite3.Connection) -> list[str]:
     )
     counts = dict(rows.fetchall())
     return sorted(distinct(base, "lang"), key=lambda lang: (-counts.get(lang, 0), lang))
-
-
-def _passage(stored: Sequence[Any], hit: Hit, query: Query) -> tuple[str, list[tuple[int, int]]]:
-    """The passage with the hits: of the main text, or else of the rest of the page."""
-    text, text_size, more, more_size = stored
-    passage, marks = snippet(unpacked(text, text_size) or hit.snippet, query, hit.lang)
-    if marks or not more:
-        return passage, marks
-    rest = json.loads(unpacked(more, more_size)).get("rest") or ""
-    other, other_marks = snippet(rest, query, hit.lang)
-    return (other, other_marks) if other_marks or not passage else (passage, marks)

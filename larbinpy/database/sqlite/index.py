@@ -5,15 +5,16 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any as Value
 from typing import Self
 
 from larbinpy.database.fields import FIELDS, WEIGHTS
+from larbinpy.database.filtering import DATE, filters
 from larbinpy.database.finding import CANDIDATES, Counts, Late, Scored
 from larbinpy.database.matching import All, Any, Condition
 from larbinpy.database.sqlite.match import expression
 from larbinpy.search.query import Query
-from larbinpy.url import split, typed
 
 _SCORE = f"-bm25(ft, {', '.join(str(WEIGHTS[field]) for field in FIELDS)})"
 
@@ -23,8 +24,6 @@ _LOOK = 0.03
 #: reads a page of the index by three of them.
 _INSTRUCTIONS = 500
 
-#: When a page is from: its own word, unless that is later than it was fetched.
-_DATE = "CASE WHEN page.published <= page.fetched THEN page.published ELSE page.first_seen END"
 #: Hosts and languages that are counted in the answer.
 _FACETS = 20
 
@@ -69,7 +68,9 @@ class FtsIndex:
         self.base = base
         self.limit = limit
         self.unwanted = query.unwanted
-        self.filter, self.arguments = _filter(base, query)
+        self.filter, self.arguments = filters(
+            query, base.execute, partial(distinct, base, "type"), _among
+        )
         #: The index of `page` that a filter is looked up in; None: the table itself.
         self.by = "page_lang" if query.lang else "page_type" if query.type else None
         #: Whether so few pages pass the filters that a list of them is cheap.
@@ -172,7 +173,7 @@ class FtsMatches:
         newest, arguments = self._select("rowid AS id", None)
         statement = (
             f"SELECT page.id, 0.0 FROM ({newest}) AS found CROSS JOIN page ON page.id = found.id "
-            f"ORDER BY {_DATE} DESC, page.id DESC LIMIT {n}"
+            f"ORDER BY {DATE} DESC, page.id DESC LIMIT {n}"
         )
         return self._index.rows(statement, arguments, until) if arguments else []
 
@@ -206,7 +207,7 @@ class Listed:
         without = expression(Any(index.unwanted))
         condition = " AND page.id NOT IN (SELECT rowid FROM ft WHERE ft MATCH ?)" if without else ""
         self._pages = (
-            f"SELECT page.id AS id, {_DATE} AS date FROM page WHERE "
+            f"SELECT page.id AS id, {DATE} AS date FROM page WHERE "
             f"page.gone IS NULL AND page.same_as IS NULL{index.filter}{condition} {order}"
         )
         self._arguments = [*index.arguments, *([without] if without else [])]
@@ -226,46 +227,9 @@ class Listed:
         return self._index.facets(self._pages, self._arguments, until)
 
 
-def _filter(base: sqlite3.Connection, query: Query) -> tuple[str, list[Value]]:
-    """Conditions on the table `page`, each after " AND ", and their arguments."""
-    parts: list[str] = []
-    arguments: list[Value] = []
-    if query.site:
-        parts.append("page.host IN (SELECT value FROM json_each(?))")
-        arguments.append(json.dumps(_hosts(base, query.site)))
-    if query.lang:
-        parts.append("page.lang = ?")
-        arguments.append(query.lang)
-    if query.type:
-        if "/" in query.type:
-            parts.append("page.type = ?")
-            arguments.append(query.type)
-        else:
-            parts.append("page.type IN (SELECT value FROM json_each(?))")
-            arguments.append(json.dumps(_types(base, query.type)))
-    if query.since:
-        parts.append("page.fetched >= ?")
-        arguments.append(query.since)
-    return "".join(f" AND {part}" for part in parts), arguments
-
-
-def _hosts(base: sqlite3.Connection, site: str) -> list[int]:
-    """The hosts of a site: itself on any port, and those below it."""
-    address = typed(site)
-    if address is not None:
-        # Names in other scripts, as they stand in URLs.
-        parts = split(address)
-        site = parts.host + (f":{parts.port}" if site.endswith(f":{parts.port}") else "")
-    rows = base.execute("SELECT id, name FROM host WHERE instr(name, ?)", (site,))
-    return [
-        number
-        for number, name in rows
-        if f".{name}".endswith(f".{site}") or f".{name.rpartition(':')[0]}".endswith(f".{site}")
-    ]
-
-
-def _types(base: sqlite3.Connection, name: str) -> list[str]:
-    return [found for found in distinct(base, "type") if found.endswith(f"/{name}")]
+def _among(column: str, values: Sequence[Value]) -> tuple[str, list[Value]]:
+    """All in one argument: there may be very many."""
+    return f"{column} IN (SELECT value FROM json_each(?))", [json.dumps(values)]
 
 
 def distinct(base: sqlite3.Connection, column: str) -> list[str]:

@@ -1,14 +1,9 @@
 """Conditions as expressions of FTS5's MATCH. Only tokens in quotes come from the query's text."""
 
-import re
 from collections.abc import Iterable
 
-from larbinpy.database.matching import All, Any, Condition, Within
+from larbinpy.database.matching import All, Any, Condition, Within, plain
 from larbinpy.search.query import Form, Item
-
-#: Characters that are in no token. FTS5's tokenizer separates words at them; NUL would end the
-#: expression, and SQLite takes no text with half a surrogate pair.
-_FOREIGN = re.compile(r"[\0-/:-@[-`{-\x7f\ud800-\udfff]+")
 
 
 def expression(condition: Condition, unwanted: Iterable[Item] = ()) -> str:
@@ -43,5 +38,5 @@ def _item(item: Item) -> str:
 
 
 def _form(form: Form) -> str:
-    text = _FOREIGN.sub(" ", " ".join(form.tokens)).strip()
+    text = plain(form)
     return f'"{text}"' + (" *" if form.prefix else "") if text else ""

@@ -10,8 +10,7 @@ from larbinpy.database.prepared import Gone, Prepared
 from larbinpy.database.sqlite.fulltext import Index, Joining
 from larbinpy.database.sqlite.lock import Lock
 from larbinpy.database.sqlite.schema import connect, sqlite_errors
-from larbinpy.database.writing.anchors import Anchors
-from larbinpy.database.writing.batch import Batch
+from larbinpy.database.writing.filling import Filling
 
 #: kB of the file that are kept in memory.
 _CACHE = 32 << 10
@@ -20,10 +19,6 @@ _CACHE = 32 << 10
 _CHECKPOINT = 8192
 #: Bytes of the log's file that are kept after it was moved. While readers read it grows.
 _LONG_LOG = 64 << 20
-#: Names of hosts whose numbers are remembered.
-_HOSTS = 100_000
-#: Targets that `tend` looks at in one piece, and pages that it indexes again: 50 ms.
-_LOOKS, _TENDED = 250, 12
 #: Shares of unused blocks from which the file is made shorter, and until which; blocks at a time.
 _MANY, _FEW, _GIVEN = 0.05, 0.01, 500
 
@@ -35,7 +30,6 @@ class Writer:
         self._path = Path(where)
         self._lock = Lock(self._path)
         self._base: sqlite3.Connection | None = None
-        self._hosts: dict[str, int] = {}
         self._shrinking = False
         try:
             self._open()
@@ -47,11 +41,9 @@ class Writer:
         return f"<Writer {self._path}>"
 
     def position(self, spool: str) -> Position | None:
-        base = self._open()
+        self._open()
         with sqlite_errors(self._path):
-            key = (f"spool:{spool}",)
-            row = base.execute("SELECT value FROM meta WHERE key = ?", key).fetchone()
-        return None if row is None else Position(*map(int, row[0].split()))
+            return self._filling.position(spool)
 
     def write(
         self,
@@ -61,27 +53,12 @@ class Writer:
         *,
         durable: bool = False,
     ) -> None:
-        with self._transaction(durable=durable) as base:
-            batch = Batch(base, Index(base), self._hosts, self._anchors)
-            for page in pages:
-                if isinstance(page, Gone):
-                    batch.gone(page)
-                else:
-                    batch.put(page)
-            batch.apply()
-            self._anchors.merge()
-            if spool is not None and position is not None:
-                at = f"{position.segment} {position.offset}"
-                base.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (f"spool:{spool}", at))
-        if len(self._hosts) > _HOSTS:
-            self._hosts.clear()
+        with self._transaction(durable=durable):
+            self._filling.write(pages, spool, position)
 
     def tend(self) -> bool:
         with self._transaction() as base:
-            if self._anchors.settle():
-                return True
-            if not self._anchors.is_done:
-                self._bring_in(base)
+            if self._filling.tend():
                 return True
             if self._joining.is_due:
                 self._joining.step()
@@ -90,18 +67,6 @@ class Writer:
         if self._shrinking:
             self._give_back()
         return self._shrinking
-
-    def _bring_in(self, base: sqlite3.Connection) -> None:
-        """Index some pages again that links found later have texts for."""
-        batch = Batch(base, Index(base), self._hosts, self._anchors)
-        brought = 0
-        targets = list(self._anchors.take(_LOOKS))
-        for number, target in enumerate(targets, 1):
-            brought += batch.bring_in(target)
-            if brought >= _TENDED:
-                self._anchors.note(targets[number:])
-                break
-        batch.apply()
 
     def _is_loose(self, base: sqlite3.Connection) -> bool:
         """Whether the file has many unused blocks; while they are given back, some."""
@@ -127,13 +92,12 @@ class Writer:
             try:
                 with sqlite_errors(self._path):
                     prepare_to_write(base)
-                    self._anchors = Anchors(base)
+                    self._filling = Filling(base, Index(base))
                     self._joining = Joining(base)
             except BaseException:
                 base.close()
                 raise
             self._base = base
-            self._hosts.clear()
         return self._base
 
     def _disconnect(self) -> None:

@@ -9,8 +9,8 @@ import pytest
 from larbinpy.database.base import DatabaseError, Unavailable
 from larbinpy.database.opening import open_writer, optimize, rebuild, verify
 from larbinpy.database.prepared import Gone
-from larbinpy.database.sqlite.maintenance import PIECE
 from larbinpy.database.sqlite.schema import connect
+from larbinpy.database.writing.checking import PIECE
 from tests.support.databasepages import prepared
 
 PAGES = [

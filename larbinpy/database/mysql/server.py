@@ -1,0 +1,192 @@
+"""A connection to a MariaDB or MySQL server."""
+
+import configparser
+import getpass
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from typing import Any
+
+import pymysql
+from pymysql.constants import CR, ER
+from pymysql.optionfile import Parser
+
+from larbinpy.database.base import DatabaseError, Unavailable
+from larbinpy.database.mysql.address import PORT, Address
+from larbinpy.database.writing.tables import Cursor
+
+#: Where user and password stand, as for the server's own client.
+OPTION_FILE = "~/.my.cnf"
+#: The server's socket on this machine, as Debian has it.
+_SOCKET = "/run/mysqld/mysqld.sock"
+#: Seconds to connect.
+_CONNECT = 5
+#: Seconds after which the server forgets a connection without statements, and the lock it has.
+_IDLE = 600
+#: The server's own time limit was over (MariaDB, MySQL, the full-text index).
+_TOO_LATE = (1969, 3024, 188, ER.QUERY_INTERRUPTED)
+_DISK_FULL = (ER.DISK_FULL, ER.RECORD_FILE_FULL, 1030)
+#: What a session sets: too long texts of pages are cut instead of refused, and each word counts.
+_SETTINGS = (
+    "sql_mode = 'NO_ENGINE_SUBSTITUTION'",
+    "innodb_ft_enable_stopword = 0",
+    "innodb_lock_wait_timeout = 10",
+    f"wait_timeout = {_IDLE}",
+)
+#: Reserved words that are names of ours.
+_RESERVED = re.compile(r"\b(key|change)\b")
+
+
+class TooLate(Unavailable):
+    """The server gave a statement up at its time limit."""
+
+
+class Lost(Unavailable):
+    """The connection to the server is lost, or there is none to be had."""
+
+
+class Server:
+    """A connection; it commits each statement, unless BEGIN was said.
+
+    Statements are those of `writing.tables.Tables`. Raises `DatabaseError`.
+    """
+
+    def __init__(self, where: str, patience: float) -> None:
+        self.address = Address.of(where)
+        with mysql_errors(self.address):
+            self._connection: Any = pymysql.connect(
+                **_options(self.address),
+                charset="utf8mb4",
+                autocommit=True,
+                connect_timeout=_CONNECT,
+                read_timeout=patience,
+                init_command=f"SET SESSION {', SESSION '.join(_SETTINGS)}",
+            )
+        version, packet = self.rows("SELECT version(), @@max_allowed_packet")[0]
+        self._is_mariadb = "mariadb" in version.lower()
+        #: Bytes that a statement or a row can have.
+        self.packet = int(packet)
+
+    def __repr__(self) -> str:
+        return f"<Server {self.address}>"
+
+    def execute(self, statement: str, arguments: Sequence[Any] = (), /) -> Cursor:
+        cursor: Any = self._connection.cursor()
+        with mysql_errors(self.address):
+            cursor.execute(translated(statement), tuple(arguments))
+        answer: Cursor = cursor
+        return answer
+
+    def executemany(self, statement: str, rows: Iterable[Sequence[Any]], /) -> None:
+        cursor: Any = self._connection.cursor()
+        with mysql_errors(self.address):
+            cursor.executemany(translated(statement), list(rows))
+
+    def rows(self, statement: str, arguments: Sequence[Any] = ()) -> list[Any]:
+        return list(self.execute(statement, arguments).fetchall())
+
+    def limited(self, statement: str, arguments: Sequence[Any], seconds: float) -> list[Any]:
+        """The rows of a SELECT, which the server gives up after `seconds`."""
+        if self._is_mariadb:
+            limited = f"SET STATEMENT max_statement_time={max(seconds, 0.001):.3f} FOR {statement}"
+        else:
+            hint = f"SELECT /*+ MAX_EXECUTION_TIME({max(1, int(seconds * 1000))}) */"
+            limited = statement.replace("SELECT", hint, 1)
+        return self.rows(limited, arguments)
+
+    @property
+    def patience(self) -> float:
+        """Seconds after which a server that does not answer counts as `Lost`."""
+        seconds: float = self._connection._read_timeout
+        return seconds
+
+    @patience.setter
+    def patience(self, seconds: float) -> None:
+        # PyMySQL looks at it before each reading; it has no other way to change it.
+        self._connection._read_timeout = seconds
+
+    def is_alive(self) -> bool:
+        try:
+            self._connection.ping(reconnect=False)
+        except (pymysql.MySQLError, OSError):
+            return False
+        return True
+
+    def close(self) -> None:
+        with suppress(pymysql.MySQLError, OSError):
+            self._connection.close()
+
+
+@lru_cache(maxsize=500)
+def translated(statement: str) -> str:
+    """A statement of SQLite as PyMySQL and the server take it."""
+    statement = statement.replace("%", "%%").replace("?", "%s")
+    statement = statement.replace("INSERT OR REPLACE", "REPLACE")
+    statement = statement.replace("INSERT OR IGNORE", "INSERT IGNORE")
+    return _RESERVED.sub(r"`\1`", statement)
+
+
+def _options(address: Address) -> dict[str, Any]:
+    """How to connect: user, password and socket from the option file, the rest from the URL."""
+    file = Parser(interpolation=None, strict=False)
+    try:
+        file.read(os.path.expanduser(OPTION_FILE))
+    except (OSError, UnicodeDecodeError, configparser.Error) as error:
+        # Its lines are not shown: one of them is the password.
+        raise DatabaseError(f"{OPTION_FILE}: cannot be read ({type(error).__name__})") from None
+
+    def option(name: str) -> str | None:
+        found = file.get("client", name) if file.has_option("client", name) else None
+        return found or None
+
+    options: dict[str, Any] = {
+        "host": address.host,
+        "port": address.port or PORT,
+        "user": address.user or option("user") or getpass.getuser(),
+        "password": option("password") or "",
+        "database": address.name,
+    }
+    if address.host == "localhost" and address.port is None:
+        socket = option("socket") or _SOCKET
+        if os.path.exists(socket):
+            options["unix_socket"] = socket
+    for name in ("ssl-ca", "ssl-cert", "ssl-key"):
+        if option(name):
+            options[name.replace("-", "_")] = option(name)
+    return options
+
+
+@contextmanager
+def mysql_errors(address: Address) -> Iterator[None]:
+    """Raise errors of the server as `DatabaseError`, those that may pass as `Unavailable`."""
+    try:
+        yield
+    except pymysql.MySQLError as error:
+        raise _said(address, error) from error
+    except OSError as error:
+        raise Lost(f"{address}: {error}") from error
+
+
+def _said(address: Address, error: pymysql.MySQLError) -> DatabaseError:
+    code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
+    text = " ".join(str(error.args[-1] if error.args else error).split())
+    if code in (ER.BAD_DB_ERROR, ER.DBACCESS_DENIED_ERROR, ER.TABLEACCESS_DENIED_ERROR):
+        hint = (
+            f"CREATE DATABASE `{address.name}` CHARACTER SET utf8mb4; GRANT SELECT, INSERT, UPDATE,"
+            f" DELETE, CREATE, ALTER, DROP, INDEX ON `{address.name}`.* TO 'USER'@'HOST'"
+        )
+        return DatabaseError(f"{address}: {text}; as root of the server: {hint}")
+    if code == ER.ACCESS_DENIED_ERROR:
+        hint = f"put user and password into {OPTION_FILE}, under [client]"
+        return DatabaseError(f"{address}: {text}; {hint}")
+    if code in (ER.NO_SUCH_TABLE, ER.BAD_FIELD_ERROR, ER.PARSE_ERROR):
+        return DatabaseError(f"{address}: {text}")
+    if code in _DISK_FULL:
+        return Unavailable(f"{address}: the disk of the server is full; make room ({text})")
+    if code in _TOO_LATE:
+        return TooLate(f"{address}: {text}")
+    if isinstance(error, pymysql.InterfaceError) or code >= CR.CR_ERROR_FIRST:
+        return Lost(f"{address}: {text or 'the connection is closed'}")
+    return Unavailable(f"{address}: {text}")

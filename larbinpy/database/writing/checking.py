@@ -1,0 +1,113 @@
+"""Trouble in a database, as far as it shows in tables that all kinds have."""
+
+from collections.abc import Callable, Iterator
+from random import Random
+
+from larbinpy.database.fields import fingerprint
+from larbinpy.database.writing.stored import stored_tokens
+from larbinpy.database.writing.tables import Tables
+from larbinpy.search.segment import VERSION
+
+#: Called with what is done now, how much of it is done, and how much there is.
+Progress = Callable[[str, int, int], None]
+#: Whether the index finds a page by a word; else what is wrong, in words.
+Finds = Callable[[int, str], bool | str]
+
+#: Pages that are indexed, or checked, in one piece.
+PIECE = 500
+#: Lines of one kind of trouble that are told one by one.
+MOST_LINES = 20
+
+#: The pages that should be in the index.
+INDEXED = "FROM page WHERE gone IS NULL AND same_as IS NULL"
+
+
+def count(base: Tables, query: str) -> int:
+    """The number that a SELECT has in its first row; 0 without a row."""
+    row = base.execute(query).fetchone()
+    return int(row[0]) if row else 0
+
+
+def pieces(base: Tables, pages: str) -> Iterator[list[int]]:
+    """The numbers of the rows of `pages`, some hundred at a time, with no query left open."""
+    last = -1
+    while True:
+        rows = base.execute(
+            f"SELECT id {pages} AND id > ? ORDER BY id LIMIT {PIECE}",
+            (last,),
+        ).fetchall()
+        if not rows:
+            return
+        yield [number for (number,) in rows]
+        last = rows[-1][0]
+
+
+def counted(base: Tables, table: str, column: str) -> Iterator[str]:
+    """Trouble that shows in numbers of rows; `column` of `table` has the pages of the index."""
+    version = count(base, "SELECT value FROM meta WHERE key = 'segmenter'")
+    if version != VERSION:
+        yield f"index: words of version {version}, not {VERSION}; --rebuild renews it"
+    for query, trouble in (
+        ("page WHERE id NOT IN (SELECT page FROM content)", "pages have no content"),
+        ("content WHERE page NOT IN (SELECT id FROM page)", "contents have no page"),
+        ("page WHERE host NOT IN (SELECT id FROM host)", "pages have no host"),
+        (
+            f"(SELECT id {INDEXED} AND indexed IS NULL) AS lost",
+            "pages are not in the index; --rebuild adds them",
+        ),
+        (
+            "page WHERE indexed IS NOT NULL AND (gone IS NOT NULL OR same_as IS NOT NULL)",
+            "pages are in the index that should not be; --rebuild removes them",
+        ),
+        (
+            f"page WHERE indexed IS NOT NULL AND id NOT IN (SELECT {column} FROM {table})",
+            "pages are missing in the index; --rebuild adds them",
+        ),
+        (
+            f"{table} WHERE {column} NOT IN (SELECT id FROM page WHERE indexed IS NOT NULL)",
+            "entries of the index have no page; --rebuild removes them",
+        ),
+        (
+            "page WHERE same_as NOT IN (SELECT id FROM page WHERE same_as IS NULL)",
+            "copies have no original",
+        ),
+    ):
+        number = count(base, f"SELECT count(*) FROM {query}")
+        if number:
+            yield f"{number} {trouble}"
+
+
+def lost_pages(base: Tables, finds: Finds, progress: Progress) -> Iterator[str]:
+    """Pages that the index does not find by one of their words, or whose words it had changed."""
+    total = count(base, "SELECT count(*) FROM page WHERE indexed IS NOT NULL")
+    random = Random(17)
+    done = lost = 0
+    for pages in pieces(base, "FROM page WHERE indexed IS NOT NULL"):
+        progress("looking for each page", done, total)
+        for page in pages:
+            trouble = _lost(base, page, finds, random)
+            lost += bool(trouble)
+            if trouble and lost <= MOST_LINES:
+                yield trouble
+        done += len(pages)
+    progress("looking for each page", done, total)
+    if lost > MOST_LINES:
+        yield f"{lost - MOST_LINES} other pages of that kind; --rebuild indexes all again"
+
+
+def _lost(base: Tables, page: int, finds: Finds, random: Random) -> str:
+    url, indexed = base.execute("SELECT url, indexed FROM page WHERE id = ?", (page,)).fetchone()
+    tokens = stored_tokens(base, page)
+    if tokens is None:
+        return f"{url}: what is stored is damaged"
+    if fingerprint(tokens) != indexed:
+        return f"{url}: the index has other words than the page; --rebuild"
+    words = list(dict.fromkeys(" ".join(tokens).split()))
+    if not words:
+        return ""
+    # Of a few words the longest is a rare one, so that it is found fast.
+    word = max(random.sample(words, min(len(words), 5)), key=len)
+    found = finds(page, word)
+    if isinstance(found, str):
+        return f"{url}: {found}; --rebuild"
+    return "" if found else f"{url}: not found by its word '{word}'; --rebuild"

@@ -1,0 +1,67 @@
+"""Pages on their way into the tables, with the position of the spool that they come from."""
+
+from collections.abc import Sequence
+
+from larbinpy.database.base import Position
+from larbinpy.database.prepared import Gone, Prepared
+from larbinpy.database.writing.anchors import Anchors
+from larbinpy.database.writing.batch import Batch
+from larbinpy.database.writing.tables import Index, Tables
+
+#: Names of hosts whose numbers are remembered.
+_HOSTS = 100_000
+#: Targets that `tend` looks at in one piece, and pages that it indexes again: 50 ms.
+_LOOKS, _TENDED = 250, 12
+
+
+class Filling:
+    """What a `Writer` does within its transactions; after one that failed, make a new one."""
+
+    def __init__(self, base: Tables, index: Index) -> None:
+        self._base = base
+        self._index = index
+        self._hosts: dict[str, int] = {}
+        self._anchors = Anchors(base)
+
+    def position(self, spool: str) -> Position | None:
+        """How far the spool of this name has been taken."""
+        key = (f"spool:{spool}",)
+        row = self._base.execute("SELECT value FROM meta WHERE key = ?", key).fetchone()
+        return None if row is None else Position(*map(int, row[0].split()))
+
+    def write(
+        self, pages: Sequence[Prepared | Gone], spool: str | None, position: Position | None
+    ) -> None:
+        batch = Batch(self._base, self._index, self._hosts, self._anchors)
+        for page in pages:
+            if isinstance(page, Gone):
+                batch.gone(page)
+            else:
+                batch.put(page)
+        batch.apply()
+        self._anchors.merge()
+        if spool is not None and position is not None:
+            at = f"{position.segment} {position.offset}"
+            self._base.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (f"spool:{spool}", at))
+        if len(self._hosts) > _HOSTS:
+            self._hosts.clear()
+
+    def tend(self) -> bool:
+        """Merge texts of links, or index some pages again that links found later have texts for.
+
+        Returns whether more is left.
+        """
+        if self._anchors.is_done:
+            return False
+        if self._anchors.settle():
+            return True
+        batch = Batch(self._base, self._index, self._hosts, self._anchors)
+        brought = 0
+        targets = list(self._anchors.take(_LOOKS))
+        for number, target in enumerate(targets, 1):
+            brought += batch.bring_in(target)
+            if brought >= _TENDED:
+                self._anchors.note(targets[number:])
+                break
+        batch.apply()
+        return not self._anchors.is_done

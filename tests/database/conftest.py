@@ -1,0 +1,41 @@
+"""The databases that tests of both kinds use: a file, and one on a MariaDB server."""
+
+import os
+import socket
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from tests.support.databases import Database, File, OnServer
+from tests.support.mariadb import MariaDb, is_installed
+
+_NUMBERS = count(1)
+
+
+@pytest.fixture(scope="session")
+def mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariaDb]:
+    """A server of this process of the tests."""
+    if not is_installed():
+        pytest.skip("mariadb-server is not installed")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = MariaDb(tmp_path_factory.mktemp("mariadb"), port)
+    server.install()
+    server.start()
+    yield server
+    server.end()
+
+
+@pytest.fixture(params=["sqlite", "mysql"])
+def database(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Database:
+    """A new database of each kind."""
+    if request.param == "sqlite":
+        return File(tmp_path / "it.db")
+    # The option file of whoever runs the tests is not theirs.
+    monkeypatch.setitem(os.environ, "HOME", str(tmp_path))
+    return OnServer(request.getfixturevalue("mariadb"), f"it{next(_NUMBERS)}")

@@ -1,0 +1,111 @@
+"""Content databases of each kind for tests: their tables, and what their index finds."""
+
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Protocol
+
+import pymysql
+
+from larbinpy.database.matching import All, Condition
+from larbinpy.database.matching import Any as Either
+from larbinpy.database.mysql.match import match
+from larbinpy.database.mysql.ranking import matches
+from larbinpy.database.mysql.server import translated
+from larbinpy.database.mysql.words import columns_of
+from larbinpy.database.sqlite.match import expression
+from larbinpy.database.sqlite.schema import connect
+from larbinpy.search.query import Form, Item
+from tests.support.mariadb import MariaDb
+
+
+class Database(Protocol):
+    """An empty database, until a writer is opened."""
+
+    #: As the keyword `database` has it.
+    where: str
+
+    def empty(self) -> None:
+        """Make it anew."""
+
+    def rows(self, statement: str, *values: object) -> list[Any]:
+        """The rows of a SELECT; of one column, its values."""
+
+    def execute(self, statement: str, *values: object) -> None:
+        """Change the tables behind the writer's back."""
+
+    def pages(self, words: str) -> list[int]:
+        """The pages that the index finds: all words, or those between "OR"; "title:word"."""
+
+
+class File:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.where = str(path)
+
+    def empty(self) -> None:
+        for end in ("", "-wal", "-shm"):
+            Path(f"{self._path}{end}").unlink(missing_ok=True)
+
+    def rows(self, statement: str, *values: object) -> list[Any]:
+        with closing(connect(self.where)) as base:
+            return _flat(base.execute(statement, values))
+
+    def execute(self, statement: str, *values: object) -> None:
+        with closing(connect(self.where, write=True)) as base:
+            base.execute(statement, values)
+
+    def pages(self, words: str) -> list[int]:
+        asked = expression(condition(words))
+        return self.rows("SELECT rowid FROM ft WHERE ft MATCH ? ORDER BY rowid", asked)
+
+
+class OnServer:
+    def __init__(self, server: MariaDb, name: str) -> None:
+        self._port = server.port
+        self._name = name
+        self.where = f"mysql://root@127.0.0.1:{server.port}/{name}"
+        self.empty()
+
+    def empty(self) -> None:
+        self._ask(f"DROP DATABASE IF EXISTS {self._name}", (), None)
+        self._ask(f"CREATE DATABASE {self._name} CHARACTER SET utf8mb4", (), None)
+
+    def rows(self, statement: str, *values: object) -> list[Any]:
+        return _flat(self._ask(translated(statement), values, self._name))
+
+    def execute(self, statement: str, *values: object) -> None:
+        self._ask(translated(statement), values, self._name)
+
+    def _ask(self, statement: str, values: tuple[object, ...], name: str | None) -> Iterable[Any]:
+        connection = pymysql.connect(
+            host="127.0.0.1", port=self._port, user="root", database=name, autocommit=True
+        )
+        with closing(connection), connection.cursor() as cursor:
+            cursor.execute(statement, values)
+            return cursor.fetchall()
+
+    def pages(self, words: str) -> list[int]:
+        asked = condition(words)
+        if ":" in words:
+            # The index has some columns only together.
+            rows = self.rows("SELECT page, words FROM ft ORDER BY page")
+            return [page for page, text in rows if matches(asked, columns_of(text))]
+        found = match(asked)
+        assert found is not None
+        return self.rows(f"SELECT page FROM ft WHERE {found.sql} ORDER BY page", *found.arguments)
+
+
+def condition(words: str) -> Condition:
+    """What `Database.pages` asks for."""
+    alternatives = words.split(" OR ")
+    return Either(tuple(All(tuple(map(_item, part.split()))) for part in alternatives))
+
+
+def _item(word: str) -> Item:
+    field, _, token = word.rpartition(":")
+    return Item(word, (Form((token,)),), field or None)
+
+
+def _flat(rows: Iterable[Any]) -> list[Any]:
+    return [row[0] if len(row) == 1 else tuple(row) for row in rows]
