@@ -32,7 +32,7 @@ _LIST = """
     disclaimer copyright
     related recommend recommended recommendations recirc trending popular
     comment comments respond reviews customerreview productreview feedback ratings
-    bio author byline timestamp meta metadata avatar flair badge badges signature sig tag tags
+    bio author byline timestamp meta metadata avatar flair badge badges signature tag tags
     caption credit credits attribution gallery
     filters facet sort actions buttons button btn
     visuallyhidden visually sr screenreader

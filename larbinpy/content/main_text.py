@@ -1,5 +1,6 @@
 """Main text and the rest of the visible text of an HTML page, from its tree."""
 
+import re
 from itertools import chain, islice
 from typing import NamedTuple
 
@@ -26,8 +27,13 @@ _INSTEAD = 4
 _PARAGRAPH = 40
 _PARAGRAPHS = ("p", "pre", "blockquote")
 _LEVELS = 12
-#: Their names are about the layout of the whole, not about what they are.
-_FRAMES = frozenset(("body", "main", "article", "h1", "h2", "h3"))
+#: Names of these are about the layout of the whole, or about a term, not about what they are.
+_NOT_BY_NAME = frozenset(("body", "main", "article", "h1", "h2", "h3", "dt"))
+_PROGRAMS = frozenset(("pre", "code", "dt"))
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+#: Words of an id for layout: more are those of a heading.
+_LAYOUT = 2
+_SLUG = re.compile(r"[\W_]+")
 
 
 class Texts(NamedTuple):
@@ -167,13 +173,56 @@ def _prune(
         kept.add(each)
         kept.update(each.ancestors)
     longest = _LARGEST * len(body.text)
-    chosen = {each for each in set(names) if is_boilerplate(each)}
     tagged = list(body.iter_elements(TAGS))
-    for each in tagged + [each for each, role in roles if role in ROLES]:
-        if each not in kept and (each.tag != "header" or not each.closest("article,main")):
-            _move(each, aside)
-    for each in [each for each, name in zip(named, names, strict=True) if name in chosen]:
-        if each not in kept and each.tag not in _FRAMES and len(each.text) < longest:
+    tagged += [each for each, role in roles if role in ROLES]
+    apart = [
+        each
+        for each in tagged
+        if each not in kept and (each.tag != "header" or not each.closest("article,main"))
+    ]
+    _move_all(apart, aside)
+    chosen = {each for each in set(names) if is_boilerplate(each)}
+    apart = [
+        each
+        for each, name in zip(named, names, strict=True)
+        if name in chosen
+        and each not in kept
+        and each.tag not in _NOT_BY_NAME
+        and len(each.text) < longest
+        and not _is_text(each, name)
+    ]
+    _move_all(apart, aside)
+
+
+def _is_text(element: Element, name: str) -> bool:
+    """Whether an element has its class or id `name` from its text, or is a part of a program.
+
+    Highlighters call parts of a program comment, tag or meta. Tools for documentation make the
+    ids of sections of their headings: "file-menu", with a link in the heading to itself.
+    """
+    for each in islice(chain((element,), element.ancestors), _LEVELS):
+        if isinstance(each, Element) and each.tag in _PROGRAMS:
+            return True
+    if name != element.attr("id"):
+        return False
+    if element.tag in _HEADINGS:
+        return True
+    if element.tag not in ("section", "div"):
+        return False
+    heading = next(element.iter_elements(_HEADINGS), None)
+    if heading is None:
+        return False
+    if any(link.attr("href") == f"#{name}" for link in heading.iter_elements("a")):
+        return True
+    slug = set(_SLUG.split(name.lower()))
+    return len(slug) > _LAYOUT and slug <= set(_SLUG.split(heading.text.lower()))
+
+
+def _move_all(elements: list[Element], aside: Element) -> None:
+    """Move elements, each with those within it: their text stays in one piece."""
+    chosen: set[Node] = set(elements)
+    for each in elements:
+        if chosen.isdisjoint(islice(each.ancestors, _LEVELS)):
             _move(each, aside)
 
 

@@ -118,3 +118,38 @@ def test_no_markup_raises(markup: str) -> None:
         found = read(wrapped)
         for text in (found.main, found.rest):
             assert text == "\n".join(" ".join(each.split()) for each in text.split("\n") if each)
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        # Sphinx: signatures, constants, and sections with the words of their headings.
+        "<dl class='py function'><dt class='sig sig-object py' id=json.dumps><span class=sig-name>"
+        "dumps</span><em class=sig-param>obj</em></dt><dd><p>Writes.</p></dd></dl>",
+        "<section id=menus><section id=file-menu-shell-and-editor><h3>File menu (Shell and Editor)"
+        "</h3><dl><dt>New File</dt><dd>Create a window.</dd></dl></section></section>",
+        "<section id=navigation><h3>Navigation<a href=#navigation>¶</a></h3><p>Keys.</p></section>",
+        # Programs as highlighters write them.
+        "<pre><code class=language-rust>let x = 1; <span class=comment>// one</span></code></pre>",
+        "<pre class=language-text>plain</pre>",
+        "<pre><span class=hljs-tag>a</span> <span class='token comment'># b</span></pre>",
+        "<h4 id=_code_author_code>author</h4>",
+    ],
+)
+def test_documentation_keeps_its_definitions_and_programs(markup: str) -> None:
+    found = read(f"<div role=main><h1>Title</h1>{STORY}{markup}</div>")
+    assert found.rest == ""
+    letters = "".join(turbohtml.parse(markup).text.split())
+    assert letters in "".join(found.main.split())
+
+
+def test_a_section_with_a_name_of_layout_is_not_text_because_it_has_a_heading() -> None:
+    comments = "<div id=comments><h3>Comments</h3><p>First!</p></div>"
+    assert "First" not in read(f"<main><h1>Title</h1>{STORY}{comments}</main>").main
+
+
+def test_the_rest_is_not_torn_apart() -> None:
+    menu = "<div class=menu><p>See <span class=tag>one</span>, <em class=badge>two</em>.</p></div>"
+    assert read(f"<main>{STORY}</main>{menu}").rest == "See one, two."
+    menu = "<ul id=menu><li>a <b class=button>b</b></ul>"
+    assert read(f"<main>{STORY}</main><nav>{menu}</nav>").rest == "a b"
