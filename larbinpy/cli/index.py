@@ -14,8 +14,9 @@ from larbinpy.config import Config, ConfigError
 from larbinpy.console.terminal.progress import PagesBar
 from larbinpy.console.text import counted, printable
 from larbinpy.database.base import Finder
-from larbinpy.database.indexer.draining import drain, fill
 from larbinpy.database.indexer.messages import Report
+from larbinpy.database.indexer.offline import drain, fill
+from larbinpy.database.indexer.options import ReadOptions
 from larbinpy.database.opening import open_finder, open_writer, optimize, rebuild, verify
 from larbinpy.database.sources.found import find
 from larbinpy.database.sources.payloads import Payloads
@@ -116,7 +117,8 @@ def _take_rest(config: Config, where: str) -> None:
     if not Path(config.state_dir).is_dir():
         raise ConfigError(f"{config.state_dir}: no saved crawl here; or name files to index")
     troubles = _Troubles()
-    report = drain(Path(config.state_dir), where, troubles.report, keep_bodies=config.keep_bodies)
+    options = ReadOptions(config.keep_bodies)
+    report = drain(Path(config.state_dir), where, troubles.report, options)
     click.echo(f"{where}: {counted(report.pages, 'page')} written")
 
 
@@ -131,8 +133,7 @@ def _take_files(paths: Sequence[str], config: Config, where: str) -> bool:
                 reading.pages(finder),
                 where,
                 reading.written,
-                keep_bodies=config.keep_bodies,
-                ignore_robots=config.ignore_robots,
+                ReadOptions(config.keep_bodies, obey_noindex=not config.ignore_robots),
             )
         click.echo(f"{where}: {counted(report.pages, 'page')} written")
         return not reading.is_damaged

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from larbinpy.database.indexer.draining import drain
+from larbinpy.database.indexer.offline import drain
+from larbinpy.database.indexer.options import ReadOptions
 from larbinpy.storage import spool
 from tests.support.crawling import Asked, Web, World, html, missing, moved, ok, one_line
 from tests.support.processes import indexer_of, kill, readers_of
@@ -141,7 +142,7 @@ def test_the_rest_of_a_stopped_crawl_is_taken_without_it(world: World, site: Sit
     crawler.signal(signal.SIGINT)
     crawler.signal(signal.SIGTERM)
     assert world.finish(crawler) == 13
-    report = drain(world.state, str(world.out / "larbinpy.db"), lambda report: None)
+    report = drain(world.state, str(world.out / "larbinpy.db"), lambda report: None, ReadOptions())
     assert report.done
     covered = json.loads((world.state / "state.json").read_bytes())["log"]["length"]
     log = (world.state / "crawl.jsonl").read_bytes()[:covered].splitlines()

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from larbinpy.database.indexer import reader
+from larbinpy.database.indexer.options import ReadOptions
 from larbinpy.database.prepared import Gone, Prepared
 from larbinpy.storage.spool import Spooled
 
@@ -22,7 +23,7 @@ def frail(spooled: Spooled) -> Prepared | Gone:
         signal.setitimer(signal.ITIMER_REAL, 0.01)
         while True:
             signal.pause()
-    return reader.read_page(spooled, reader.Wanted())
+    return reader.read_page(spooled, ReadOptions())
 
 
 if __name__ == "__main__":

@@ -12,8 +12,9 @@ from functools import partial
 from pathlib import Path
 
 from larbinpy.database.base import DatabaseError
+from larbinpy.database.indexer.loop import CrawlPipe, IndexerLoop
 from larbinpy.database.indexer.messages import Report, encoded
-from larbinpy.database.indexer.process import Crawl, Process
+from larbinpy.database.indexer.options import ReadOptions
 from larbinpy.database.indexer.readers import ReadersError
 from larbinpy.database.opening import open_writer
 from larbinpy.loop.clock import clock
@@ -31,20 +32,20 @@ def main(arguments: list[str]) -> int:
         signal.signal(number, signal.SIG_IGN)
     os.nice(_NICE)
     poller = Poller()
-    process = Process(
+    loop = IndexerLoop(
         Path(folder),
         partial(open_writer, database),
         _send,
         poller,
-        keep_bodies="--keep-bodies" in arguments[2:],
-        clock=clock,
+        ReadOptions.of(arguments[2:]),
+        clock,
     )
-    crawl = Crawl(poller, sys.stdin.fileno(), process.indexer)
+    crawl = CrawlPipe(poller, sys.stdin.fileno(), loop.indexer)
     try:
-        while not process.indexer.done and not crawl.gone:
-            process.turn()
-        process.close()
-        process.indexer.leave()
+        while not loop.indexer.done and not crawl.gone:
+            loop.turn()
+        loop.close()
+        loop.indexer.leave()
     except BrokenPipeError:
         # The crawl was killed; its successor takes the rest.
         return _FAILED
@@ -53,7 +54,7 @@ def main(arguments: list[str]) -> int:
     except Exception as error:
         return _fail(_in_a_line(error))
     finally:
-        process.close()
+        loop.close()
     return 0
 
 

@@ -7,9 +7,9 @@ whenever something has changed, or ``{"error": "..."}`` before it ends because i
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
-from larbinpy.storage.spool import Position
+from larbinpy.storage.spool import Position, SpoolMark
 
 
 class Covered(NamedTuple):
@@ -19,6 +19,18 @@ class Covered(NamedTuple):
     until: Position
     #: Number of records up to there.
     records: int
+
+    @classmethod
+    def before(cls, mark: SpoolMark) -> Self:
+        """The part of a spool before `mark`."""
+        return cls(mark["spool"], Position(mark["segment"], mark["offset"]), mark["records"])
+
+    @classmethod
+    def of(cls, message: dict[str, Any]) -> Self:
+        return cls(message["spool"], Position(*message["until"]), message["records"])
+
+    def line(self) -> bytes:
+        return encoded(self._asdict())
 
 
 @dataclass(slots=True, frozen=True)
@@ -46,14 +58,6 @@ class Report:
 def encoded(message: dict[str, Any]) -> bytes:
     """A message as a line."""
     return json.dumps(message).encode() + b"\n"
-
-
-def covered_line(covered: Covered) -> bytes:
-    return encoded(covered._asdict())
-
-
-def covered_of(message: dict[str, Any]) -> Covered:
-    return Covered(message["spool"], Position(*message["until"]), message["records"])
 
 
 class Lines:

@@ -13,13 +13,13 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
 from larbinpy.content import Content, read
 from larbinpy.database.indexer.frames import DAMAGED, GONE, PAGE, PATIENCE, READY, framed
+from larbinpy.database.indexer.options import ReadOptions
 from larbinpy.database.prepared import Gone, Prepared
 from larbinpy.database.preparing import prepare
 from larbinpy.errors import what_failed
@@ -36,16 +36,7 @@ _MEMORY = 3 << 30
 ReadPage = Callable[[Spooled], Prepared | Gone]
 
 
-@dataclass(slots=True, frozen=True)
-class Wanted:
-    """What is made of a page."""
-
-    keep_bodies: bool = False
-    #: A page that wants no index is gone.
-    obey_noindex: bool = False
-
-
-def read_page(spooled: Spooled, wanted: Wanted) -> Prepared | Gone:
+def read_page(spooled: Spooled, options: ReadOptions) -> Prepared | Gone:
     """Turn a page into what the writer takes; never raises."""
     page = spooled.page
     gone = Gone(page.url.href, timestamp(spooled.at), page.status)
@@ -53,13 +44,13 @@ def read_page(spooled: Spooled, wanted: Wanted) -> Prepared | Gone:
         return gone
     try:
         content = read(page, spooled.at)
-        if content.noindex and wanted.obey_noindex:
+        if content.noindex and options.obey_noindex:
             return gone
-        return prepare(page, gone.fetched, content, wanted.keep_bodies)
+        return prepare(page, gone.fetched, content, options.keep_bodies)
     except MemoryError:
-        return unreadable(spooled, wanted.keep_bodies, "reading it takes too much memory")
+        return unreadable(spooled, options.keep_bodies, "reading it takes too much memory")
     except Exception as error:
-        return unreadable(spooled, wanted.keep_bodies, f"cannot be read: {type(error).__name__}")
+        return unreadable(spooled, options.keep_bodies, f"cannot be read: {type(error).__name__}")
 
 
 def unreadable(spooled: Spooled, keep_bodies: bool, trouble: str) -> Prepared:
@@ -93,8 +84,7 @@ def serve(folder: Path, read_page: ReadPage, requests: BinaryIO, answers: Binary
 
 
 def main() -> None:
-    folder, options = Path(sys.argv[1]), sys.argv[2:]
-    wanted = Wanted("--keep-bodies" in options, "--obey-noindex" in options)
+    folder, options = Path(sys.argv[1]), ReadOptions.of(sys.argv[2:])
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -102,7 +92,7 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with suppress(BrokenPipeError):
-        serve(folder, partial(read_page, wanted=wanted), sys.stdin.buffer, sys.stdout.buffer)
+        serve(folder, partial(read_page, options=options), sys.stdin.buffer, sys.stdout.buffer)
     # The indexer may be gone, so what is left in the buffer has no reader.
     with suppress(BrokenPipeError):
         sys.stdout.close()

@@ -2,5 +2,6 @@
 
 database   the output itself: what goes to the spool, and when the crawl must wait for it
 child      the child process: started, watched, and started again
-figures    what the status page says of both
+ages       the age of the oldest page that waits
+notes      lines for the terminal
 """

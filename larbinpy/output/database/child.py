@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from larbinpy.database.indexer.messages import Covered, Lines, Report, covered_line, encoded
+from larbinpy.database.indexer.messages import Covered, Lines, Report, encoded
+from larbinpy.database.indexer.options import ReadOptions
 from larbinpy.errors import UserError
 from larbinpy.loop.backoff import Backoff
 from larbinpy.loop.child import collect, command, environment
@@ -113,7 +114,7 @@ class Child:
     def cover(self, covered: Covered) -> None:
         """A checkpoint that covers so much of the spool is on the disk."""
         self._covered = covered
-        self._send(covered_line(covered))
+        self._send(covered.line())
 
     def finish(self) -> None:
         """Nothing more comes."""
@@ -216,5 +217,5 @@ class Child:
 
 def indexer_command(database: str, folder: Path, *, keep_bodies: bool) -> list[str]:
     """The command of the indexer of `database`, whose spool is in `folder`."""
-    options = ["--keep-bodies"] * keep_bodies
-    return command("larbinpy.database.indexer", database, str(folder), *options)
+    options = ReadOptions(keep_bodies)
+    return command("larbinpy.database.indexer", database, str(folder), *options.arguments())

@@ -12,10 +12,11 @@ from typing import Any
 
 from larbinpy.database.indexer.messages import Covered, Report
 from larbinpy.outcome import Outcome
+from larbinpy.output.database.ages import Ages
 from larbinpy.output.database.child import Child
-from larbinpy.output.database.figures import Ages, Notes
+from larbinpy.output.database.notes import Notes
 from larbinpy.page import Page
-from larbinpy.storage.spool import SEGMENT, Position, SpoolMark, SpoolWriter
+from larbinpy.storage.spool import SEGMENT, SpoolMark, SpoolWriter
 from larbinpy.storage.state import SavedPart
 from larbinpy.url import Url
 
@@ -151,8 +152,7 @@ class DatabaseOutput(SavedPart):
     def tidy(self, mark: SpoolMark) -> None:
         """The indexer may take what a checkpoint covers that is on the disk."""
         self._covered = mark["records"]
-        until = Position(mark["segment"], mark["offset"])
-        self._child.cover(Covered(mark["spool"], until, mark["records"]))
+        self._child.cover(Covered.before(mark))
 
     def clear(self) -> None:
         self._spool.clear()

@@ -14,9 +14,10 @@ from random import Random
 
 import pytest
 
-from larbinpy.database.indexer.indexing import Indexer
+from larbinpy.database.indexer.indexer import Indexer
 from larbinpy.database.indexer.messages import Covered, Report
-from larbinpy.database.indexer.reader import Wanted, read_page
+from larbinpy.database.indexer.options import ReadOptions
+from larbinpy.database.indexer.reader import read_page
 from larbinpy.database.opening import open_writer
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
@@ -100,7 +101,7 @@ class Machine:
             if jobs:
                 job = jobs.popleft()
                 spooled = spool.read(self.spool.folder, job.place.start)
-                self._indexer.read(job, read_page(spooled, Wanted()), 100)
+                self._indexer.read(job, read_page(spooled, ReadOptions()), 100)
 
     def cut_power(self) -> None:
         """Go on with what is left."""

@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+from larbinpy.database.indexer.loop import IndexerLoop
 from larbinpy.database.indexer.messages import Covered, Report
-from larbinpy.database.indexer.process import Process
+from larbinpy.database.indexer.options import ReadOptions
 from larbinpy.database.opening import open_writer
 from larbinpy.loop.clock import clock
 from larbinpy.loop.poller import Poller
-from larbinpy.storage.spool import FOLDER, Position, Spooled, SpoolMark, SpoolWriter
+from larbinpy.storage.spool import FOLDER, Spooled, SpoolMark, SpoolWriter
 from larbinpy.storage.state import State
 
 #: Takes a report whenever something has changed.
@@ -24,9 +25,7 @@ Progress = Callable[[Report], None]
 _MOST_WAITING = 64 << 20
 
 
-def drain(
-    state_dir: Path, database: str, progress: Progress, *, keep_bodies: bool = False
-) -> Report:
+def drain(state_dir: Path, database: str, progress: Progress, options: ReadOptions) -> Report:
     """Take the rest of the spool of a stopped crawl in `state_dir`; return the last report.
 
     Waits, and says so in reports, while the database cannot be used. Raises `StateError` if there
@@ -37,73 +36,57 @@ def drain(
         mark: SpoolMark | None = manifest.get("outputs", {}).get("database")
         if mark is None:
             return Report(taken=0, done=True)
-        with _process(state_dir / FOLDER, database, progress, keep_bodies, False) as process:
-            process.indexer.cover(covered_by(mark))
-            return _finish(process)
+        with _opened(state_dir / FOLDER, database, progress, options) as loop:
+            loop.indexer.cover(Covered.before(mark))
+            return _finish(loop)
 
 
 def fill(
     pages: Iterable[Spooled],
     database: str,
     progress: Progress,
+    options: ReadOptions,
     *,
-    keep_bodies: bool = False,
-    ignore_robots: bool = False,
     most_waiting: int = _MOST_WAITING,
 ) -> Report:
     """Put `pages` into a database; return the last report.
-
-    A page that wants no index is gone, unless `ignore_robots`.
 
     They wait in a temporary spool beside it. Raises as `drain`, and what `pages` raises; the
     database then has some of the pages.
     """
     with tempfile.TemporaryDirectory(prefix="larbinpy-index-") as folder:
         spool = SpoolWriter(Path(folder) / FOLDER)
-        obey = not ignore_robots
-        with _process(spool.folder, database, progress, keep_bodies, obey) as process:
+        with _opened(spool.folder, database, progress, options) as loop:
             for spooled in pages:
                 spool.append(spooled.page, spooled.at)
                 if spool.size > most_waiting / 2:
-                    process.indexer.cover(covered_by(spool.cut()))
+                    loop.indexer.cover(Covered.before(spool.cut()))
                 while spool.size > most_waiting:
-                    process.turn()
-                    spool.removed(process.indexer.kept)
-            process.indexer.cover(covered_by(spool.cut()))
-            report = _finish(process)
+                    loop.turn()
+                    spool.removed(loop.indexer.kept)
+            loop.indexer.cover(Covered.before(spool.cut()))
+            report = _finish(loop)
         spool.close()
         return report
 
 
-def covered_by(mark: SpoolMark) -> Covered:
-    """The part of the spool before a mark."""
-    return Covered(mark["spool"], Position(mark["segment"], mark["offset"]), mark["records"])
-
-
 @contextmanager
-def _process(
-    folder: Path, database: str, progress: Progress, keep_bodies: bool, obey_noindex: bool
-) -> Iterator[Process]:
+def _opened(
+    folder: Path, database: str, progress: Progress, options: ReadOptions
+) -> Iterator[IndexerLoop]:
     poller = Poller()
-    process = Process(
-        folder,
-        partial(open_writer, database),
-        progress,
-        poller,
-        keep_bodies=keep_bodies,
-        obey_noindex=obey_noindex,
-        clock=clock,
-    )
+    opened = partial(open_writer, database)
+    loop = IndexerLoop(folder, opened, progress, poller, options, clock)
     try:
-        yield process
+        yield loop
     finally:
-        process.close()
-        process.indexer.leave()
+        loop.close()
+        loop.indexer.leave()
         poller.close()
 
 
-def _finish(process: Process) -> Report:
-    process.indexer.finish()
-    while not process.indexer.done:
-        process.turn()
-    return process.indexer.report
+def _finish(loop: IndexerLoop) -> Report:
+    loop.indexer.finish()
+    while not loop.indexer.done:
+        loop.turn()
+    return loop.indexer.report

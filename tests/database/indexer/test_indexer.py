@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from larbinpy.database.base import DatabaseError, Unavailable
-from larbinpy.database.indexer.indexing import Indexer
+from larbinpy.database.indexer.indexer import Indexer
 from larbinpy.database.indexer.messages import Covered, Report
-from larbinpy.database.indexer.reader import Wanted, read_page
+from larbinpy.database.indexer.options import ReadOptions
+from larbinpy.database.indexer.reader import read_page
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.storage import spool
@@ -62,7 +63,7 @@ class Desk:
                 except OSError:
                     self.indexer.read(job, None, 0)
                     continue
-                self.indexer.read(job, read_page(spooled, Wanted()), 100)
+                self.indexer.read(job, read_page(spooled, ReadOptions()), 100)
             self.now = min(max(self.now, self.indexer.deadline), until)
         raise AssertionError(f"never at rest: {self.indexer!r}")
 
@@ -326,7 +327,7 @@ def test_the_crawl_is_gone(desk: Desk) -> None:
     for _ in range(2):
         job = jobs.popleft()
         desk.indexer.read(
-            job, read_page(spool.read(desk.spool.folder, job.place.start), Wanted()), 1
+            job, read_page(spool.read(desk.spool.folder, job.place.start), ReadOptions()), 1
         )
     desk.indexer.leave()
     assert desk.rows == [0, 1]

@@ -1,7 +1,6 @@
-"""The figures of spool and indexer for the status page, and the lines for the terminal."""
+"""The age of the oldest page that waits for the database."""
 
 from collections import deque
-from collections.abc import Iterator
 from typing import NamedTuple
 
 #: Seconds between two samples of the spool; ages are right to this.
@@ -35,19 +34,3 @@ class Ages:
 class _Sample(NamedTuple):
     record: int
     at: float
-
-
-class Notes:
-    """Lines for the terminal: when trouble begins, and when it is over."""
-
-    def __init__(self) -> None:
-        self._troubled = False
-
-    def __repr__(self) -> str:
-        return f"<Notes {'troubled' if self._troubled else 'well'}>"
-
-    def look(self, trouble: str) -> Iterator[str]:
-        """The line to print now, if there is one."""
-        if bool(trouble) is not self._troubled:
-            self._troubled = not self._troubled
-            yield f"database: {trouble or 'pages are taken again'}"

@@ -1,4 +1,4 @@
-"""The loop of the indexer: messages of the crawl, readers, and the indexer's work."""
+"""The indexer's loop: messages of the crawl, readers, and the indexer's work."""
 
 import os
 from collections.abc import Callable
@@ -6,8 +6,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from larbinpy.database.base import Writer
-from larbinpy.database.indexer.indexing import Indexer
-from larbinpy.database.indexer.messages import Lines, Report, covered_of
+from larbinpy.database.indexer.indexer import Indexer
+from larbinpy.database.indexer.messages import Covered, Lines, Report
+from larbinpy.database.indexer.options import ReadOptions
 from larbinpy.database.indexer.readers import Readers
 from larbinpy.loop.child import command
 from larbinpy.loop.clock import Clock
@@ -19,11 +20,8 @@ _MOST_READERS = 8
 _LONGEST_WAIT = 3600.0
 
 
-class Process:
-    """An indexer with its readers.
-
-    A crawl has decided already which pages may be indexed; elsewhere readers `obey_noindex`.
-    """
+class IndexerLoop:
+    """An indexer with its readers."""
 
     def __init__(
         self,
@@ -31,23 +29,20 @@ class Process:
         open_writer: Callable[[], Writer],
         say: Callable[[Report], None],
         poller: Poller,
-        *,
-        keep_bodies: bool,
-        obey_noindex: bool = False,
+        options: ReadOptions,
         clock: Clock,
     ) -> None:
         self._poller = poller
         self._clock = clock
         self.indexer = indexer = Indexer(
-            folder, open_writer, say, keep_bodies=keep_bodies, clock=clock
+            folder, open_writer, say, keep_bodies=options.keep_bodies, clock=clock
         )
-        options = ["--keep-bodies"] * keep_bodies + ["--obey-noindex"] * obey_noindex
-        reader = command("larbinpy.database.indexer.reader", str(folder), *options)
+        reader = command("larbinpy.database.indexer.reader", str(folder), *options.arguments())
         most = min(len(os.sched_getaffinity(0)), _MOST_READERS)
         self._readers = Readers(poller, reader, most, indexer.read, indexer.fatal, indexer.lost)
 
     def __repr__(self) -> str:
-        return f"<Process {self.indexer!r} {self._readers!r}>"
+        return f"<IndexerLoop {self.indexer!r} {self._readers!r}>"
 
     def turn(self) -> None:
         """Do a piece of work, then wait for the next. Raises DatabaseError, ReadersError."""
@@ -63,8 +58,8 @@ class Process:
         self._readers.close()
 
 
-class Crawl:
-    """The other end: lines come from the descriptor `fd`, until the crawl is gone."""
+class CrawlPipe:
+    """The messages of the crawl, from the descriptor `fd`, until the crawl is gone."""
 
     def __init__(self, poller: Poller, fd: int, indexer: Indexer) -> None:
         self._poller = poller
@@ -76,7 +71,7 @@ class Crawl:
         poller.register(fd, READ, self._readable)
 
     def __repr__(self) -> str:
-        return f"<Crawl {'gone' if self.gone else 'there'}>"
+        return f"<CrawlPipe {'gone' if self.gone else 'there'}>"
 
     def _readable(self, fd: int, _events: int) -> None:
         with suppress(BlockingIOError):
@@ -85,7 +80,7 @@ class Crawl:
                 if "finish" in message:
                     self._indexer.finish()
                 else:
-                    self._indexer.cover(covered_of(message))
+                    self._indexer.cover(Covered.of(message))
             if not data:
                 self._poller.unregister(fd)
                 self.gone = True
