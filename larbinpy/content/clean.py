@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterable
 
 #: Control characters that are no blanks, halves of surrogate pairs, which UTF-8 cannot spell, soft
-#: hyphens, blanks of no width, and marks that change the direction of text.
+#: hyphens, blanks of no width, marks that change the direction of text, and characters for private
+#: use, which are icons of fonts.
 _INVISIBLE = re.compile(
     r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff"
-    r"\ud800-\udfff]"
+    r"\ud800-\udfff\ue000-\uf8ff\U000f0000-\U0010ffff]"
 )
 
 

@@ -33,6 +33,8 @@ _SELECTOR = (
 _AUTHOR = '[itemprop="author" i],[rel="author" i]'
 _HEADINGS = "h1,h2,h3,h4,h5,h6"
 _PERMALINKS = "¶§🔗\ufe0e "
+#: Whole texts of links from a heading or a post to itself.
+_SIGNS = frozenset(("¶", "§", "#", "🔗", "🔗\ufe0e", "🔗\ufe0f"))
 #: The head of most pages is in their first elements; a title after more is one of a drawing.
 _MOST_FIRST_HEADINGS = 10
 
@@ -71,6 +73,7 @@ def read_tree(tree: Document, url: str, latest: str) -> Content:
     links: dict[Outlink, None] = {}
     # Titles and descriptions of drawings: texts of links without other text, else not seen.
     unseen: list[Element] = []
+    signs: list[Element] = []
     found = tree.select(_SELECTOR)
     base = next((e.attr("href") for e in found if e.tag == "base"), None)
     resolver = Resolver(url, base, tree.encoding)
@@ -78,7 +81,10 @@ def read_tree(tree: Document, url: str, latest: str) -> Content:
     for element in found:
         tag, get = element.tag, element.attr
         if tag in ("a", "area"):
-            resolver.link(element, links)
+            if tag == "a" and element.text.strip() in _SIGNS:
+                signs.append(element)
+            else:
+                resolver.link(element, links)
         elif tag == "meta":
             declared.meta(get)
             directives.from_meta(get("name") or "", get("content") or "", robots)
@@ -104,6 +110,8 @@ def read_tree(tree: Document, url: str, latest: str) -> Content:
         unseen += element.select("[hidden]")
     for element in unseen:
         element.extract()
+    for element in signs:
+        element.clear()  # the link tells that its section has a heading
     image = declared.fill(out, latest) or image
     if not out.author:
         out.author = _author(tree)

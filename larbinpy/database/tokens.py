@@ -7,6 +7,7 @@ without contents forgets a page only if it is given exactly the tokens that it h
 from base64 import b32encode
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
+from urllib.parse import unquote
 
 from larbinpy.search.segment import tokens
 
@@ -22,7 +23,7 @@ def page_tokens(
         "title": _named([title], lang),
         "heading": tokens("\n".join(headings), lang),
         "body": tokens(text, lang),
-        "url": tokens(url, None),
+        "url": tokens(unquote(url), None),
         "rest": tokens(rest, lang),
     }
 

@@ -20,9 +20,9 @@ from larbinpy.search.characters import CJK, INVISIBLE, MARKS, SYMBOL, TRIGRAM
 from larbinpy.search.simplified import simplify
 from larbinpy.search.stems import Vocabulary, normal, plain, vocabulary
 
-#: Changes with every change of the tokens that a text has: an index of another version must be
+#: Changes with every change of the tokens that a page has: an index of another version must be
 #: rebuilt.
-VERSION = 1
+VERSION = 2
 
 #: Marks a bigram that begins with a letter or digit of another script.
 LETTER = "ǀ"

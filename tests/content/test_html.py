@@ -95,3 +95,22 @@ def test_pages_that_were_cut_say_so() -> None:
 def test_hidden_words_are_no_title() -> None:
     found = content("<title>Font</title><h1><span hidden>Characters</span><span>Font</span></h1>")
     assert found.title == "Font"
+
+
+def test_signs_of_permalinks_are_no_text() -> None:
+    found = content(
+        """<title>json</title><main role=main><h1>json: a format<a class=headerlink href=#json>¶</a>
+        </h1><h2 id=b><a class=anchor href=#b>§</a>Basic</h2><p>Use <a href=#x>#</a> it.</p>
+        <section id=navigation><h3>Navigation<a href=#navigation> # </a></h3><p>Keys of C#.</p>
+        </section><p><a href=/post>¶</a> <a href=/csharp>C#</a>"""
+    )
+    assert found.title == "json: a format"
+    assert found.headings == ["json: a format", "Basic", "Navigation"]
+    expected = "json: a format\nBasic\nUse it.\nNavigation\nKeys of C#.\nC#"
+    assert (found.text, found.rest) == (expected, "")
+    assert [link.anchor for link in found.links] == ["C#"]
+
+
+def test_icons_of_fonts_are_no_text() -> None:
+    found = content("<title>\ue001 Home</title><p><i>\uf015</i> One \U000f0001two</p><nav>\ue002 M")
+    assert (found.title, found.text, found.rest) == ("Home", "One two", "M")
