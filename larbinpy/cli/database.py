@@ -15,7 +15,7 @@ from larbinpy.console.text import printable
 from larbinpy.database.base import DatabaseError, Finder
 from larbinpy.database.opening import open_finder
 from larbinpy.exit_status import NOTHING_FOUND, Ending
-from larbinpy.search.operators import host_of, language_of, since_of, type_of
+from larbinpy.search.operators import FILTERS
 from larbinpy.search.query import Query
 from larbinpy.url import fault, typed
 
@@ -83,21 +83,19 @@ def filtered(query: Query, now: float, **options: str | None) -> Query:
     filters: dict[str, Any] = {}
     for name, text in options.items():
         if text is not None:
-            wanted, read = _FILTERS[name]
-            filters[name] = read(text.strip(), now)
+            filters[name] = FILTERS[name](text.strip(), now)
             if filters[name] is None:
                 wrong = printable(text[:60])
-                raise ConfigError(f"command line, --{name}: '{wrong}': expected {wanted}")
+                raise ConfigError(f"command line, --{name}: '{wrong}': expected {_EXPECTED[name]}")
     return replace(query, **filters)
 
 
-_TIME = "a time such as 7d or 12h, or a date such as 2026-11-23"
-#: Name of an option, what its value is, and the function that reads it.
-_FILTERS: dict[str, tuple[str, Callable[[str, float], str | None]]] = {
-    "site": ("a host, such as www.example.org", lambda text, now: host_of(text)),
-    "lang": ("a language, such as zh", lambda text, now: language_of(text)),
-    "type": ("a media type or its end, such as pdf", lambda text, now: type_of(text)),
-    "since": (_TIME, since_of),
+#: The value that each of the options takes, in words.
+_EXPECTED = {
+    "site": "a host, such as www.example.org",
+    "lang": "a language, such as zh",
+    "type": "a media type or its end, such as pdf",
+    "since": "a time such as 7d or 12h, or a date such as 2026-11-23",
 }
 
 

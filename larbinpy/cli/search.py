@@ -12,13 +12,14 @@ from larbinpy.console.text import counted, json_line, printable
 from larbinpy.database.base import Finder, Found, Hit, Wish
 from larbinpy.loop.clock import wall
 from larbinpy.search.query import Query, parse
+from larbinpy.search.snippet import pieces
 
 #: Put before an argument that click must not take for options; no argument can hold it.
 _WORD = "\0"
 _MOST_HITS, _MOST_PAGES = 1000, 1000
 
 
-class _Search(click.Command):
+class _SearchCommand(click.Command):
     """A command whose arguments may begin with a dash: ``-word`` is a word to leave out.
 
     Options of one letter stand alone (``-n 5``, not ``-n5``), so that ``-news`` is no option.
@@ -41,7 +42,7 @@ def _unmarked(
     return tuple(word.removeprefix(_WORD) for word in words)
 
 
-@click.command(cls=_Search)
+@click.command(cls=_SearchCommand)
 @click.argument("words", nargs=-1, metavar="WORDS...", callback=_unmarked)
 @database_options
 @click.option("-n", "most", type=click.IntRange(1, _MOST_HITS), default=10, help="Hits [10].")
@@ -110,7 +111,7 @@ def answer(finder: Finder, query: Query, wish: Wish, *, as_json: bool = False) -
 
 
 class _Style:
-    """How the parts of a hit are shown; each method gets and returns a text."""
+    """The look of the parts of a hit; each method gets and returns a text."""
 
     def __init__(self, *, coloured: bool) -> None:
         self._coloured = coloured
@@ -154,12 +155,9 @@ def _lines(found: Found, first: int, style: _Style) -> Iterator[str]:
 def _marked(hit: Hit, mark: Callable[[str], str]) -> str:
     """The snippet with its marks; characters that a terminal acts on are escaped."""
     parts = []
-    end = 0
-    for begin, stop in hit.marks:
-        parts.append(printable(_in_line(hit.snippet[end:begin])))
-        parts.append(mark(printable(_in_line(hit.snippet[begin:stop]))))
-        end = stop
-    parts.append(printable(_in_line(hit.snippet[end:])))
+    for piece, is_hit in pieces(hit.snippet, hit.marks):
+        shown = printable(_in_line(piece))
+        parts.append(mark(shown) if is_hit else shown)
     return "".join(parts)
 
 

@@ -10,11 +10,10 @@ from larbinpy.config import ConfigError
 from larbinpy.console.text import counted, json_line, printable
 from larbinpy.database.base import Finder, Stored
 
-#: Columns that are of use to programs only, or are shown apart.
-_HIDDEN = {"id", "url", "title", "text_hash", "version"}
-#: Of the main text, in the summary.
+#: Columns that are shown apart.
+_APART = {"url", "title"}
+#: Characters of the main text, and headings and texts of links to the page, in the summary.
 _SHOWN_TEXT = 300
-#: Headings and texts of links to the page, there.
 _SHOWN = 10
 
 
@@ -83,7 +82,7 @@ def _summary(stored: Stored) -> Iterator[str]:
     yield str(columns.get("title") or "(no title)")
     yield str(columns["url"])
     for name, value in columns.items():
-        if name not in _HIDDEN and value not in (None, ""):
+        if name not in _APART and value not in (None, ""):
             yield f"{name + ':':<15}{value}"
     links, images = len(more.get("links") or ()), len(more.get("images") or ())
     yield f"{'has:':<15}{counted(links, 'link')}, {counted(images, 'image')}"

@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from larbinpy.database.prepared import signed
-from larbinpy.url import hash64
+from larbinpy.database.prepared import signed_hash
 
 #: Columns of the index, and their weights in the ranking.
 WEIGHTS = {"title": 5.0, "heading": 2.0, "body": 1.0, "anchor": 3.0, "url": 1.0, "rest": 0.1}
@@ -20,4 +19,4 @@ def joined(tokens: Mapping[str, str], anchors: str) -> Tokens:
 
 def fingerprint(tokens: Tokens) -> int:
     """The number that stands for these tokens in `page.indexed`."""
-    return signed(hash64("\0".join(tokens).encode()))
+    return signed_hash("\0".join(tokens))

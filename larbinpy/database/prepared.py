@@ -120,9 +120,10 @@ class Gone(NamedTuple):
 
 def target_of(url: str) -> int:
     """The number that an anchor has for a canonical URL."""
-    return signed(hash64(url.encode()))
+    return signed_hash(url)
 
 
-def signed(number: int) -> int:
-    """A 64-bit number as databases have it."""
+def signed_hash(text: str) -> int:
+    """The 64-bit hash of a text, as an integer of databases, which have a sign."""
+    number = hash64(text.encode())
     return number - (1 << 64) if number >> 63 else number

@@ -5,10 +5,9 @@ import json
 import zstandard
 
 from larbinpy.content import Content
-from larbinpy.database.prepared import Anchor, Packed, Prepared, signed, target_of
+from larbinpy.database.prepared import Anchor, Packed, Prepared, signed_hash, target_of
 from larbinpy.database.tokens import page_tokens
 from larbinpy.page import Page
-from larbinpy.url import hash64
 
 _BODY_LEVEL = 3
 #: Anchor texts that say nothing of the page they lead to, in lower case.
@@ -81,7 +80,7 @@ def prepare(page: Page, fetched: str, content: Content, keep_bodies: bool = Fals
         Packed.of(json.dumps(more, ensure_ascii=False, separators=(",", ":"))),
         anchors(url, content),
         zstandard.compress(page.body, _BODY_LEVEL) if keep_bodies else None,
-        signed(hash64(content.text.encode())) if content.text else 0,
+        signed_hash(content.text) if content.text else 0,
     )
 
 

@@ -1,6 +1,7 @@
 """Values of the query's operators: site:, lang:, type: and since:."""
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 #: Languages by their English and their own names.
@@ -127,3 +128,13 @@ def since_of(text: str, now: float) -> str | None:
     except (ValueError, OverflowError):
         return None
     return when.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+#: Operators that filter pages, and the functions that read their values: of the text and the time
+#: now, Unix time, they make the value of the field of `Query`, or None if the text makes no sense.
+FILTERS: dict[str, Callable[[str, float], str | None]] = {
+    "site": lambda text, now: host_of(text),
+    "lang": lambda text, now: language_of(text),
+    "type": lambda text, now: type_of(text),
+    "since": since_of,
+}

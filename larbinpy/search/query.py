@@ -1,11 +1,11 @@
 """The query language: what a user typed, as values that each database compiles to its own."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from larbinpy.search.forms import Form, forms, parts
-from larbinpy.search.operators import host_of, language_of, since_of, type_of
+from larbinpy.search.operators import FILTERS
 from larbinpy.search.segment import Kind, kind_of
 from larbinpy.search.simplified import simplify
 from larbinpy.search.stop_words import QUESTION_BIGRAMS, stop_words
@@ -64,19 +64,13 @@ _TERM = re.compile(
     r"""|(?P<word>[^\s"“”„«»＂]+))""",
     re.IGNORECASE,
 )
-_FILTERS: dict[str, Callable[[str, float], str | None]] = {
-    "site": lambda text, now: host_of(text),
-    "lang": lambda text, now: language_of(text),
-    "type": lambda text, now: type_of(text),
-    "since": since_of,
-}
 #: Between words that are looked for separately; other punctuation within a word, as in
 #: os.path.join and C/C++, makes a phrase of it.
 _BETWEEN = re.compile(
     r"[,;!?()\[\]{}<>|=、。，．；：？！（）［］｛｝「」『』《》〈〉【】〔〕…\x00-\x1f]+"
 )
 _FIELDS = {"intitle": "title", "inurl": "url"}
-_OPERATORS = _FILTERS.keys() | _FIELDS.keys()
+_OPERATORS = FILTERS.keys() | _FIELDS.keys()
 #: Operators of other engines.
 _FOREIGN = re.compile(r"(?<!\S)(?:AND|OR|NOT|NEAR)(?!\S)")
 
@@ -89,7 +83,7 @@ class _Draft:
     unwanted: list[Item] = field(default_factory=list)
     filters: dict[str, str] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
-    #: What was read already: minus, operator and text.
+    #: Terms that were read already: minus, operator and text.
     seen: set[tuple[bool, str, str]] = field(default_factory=set)
 
     #: Words that are no phrases, beginnings or words of a field.
@@ -141,7 +135,7 @@ def _read(term: re.Match[str], draft: _Draft) -> None:
     if (minus, name, value) in draft.seen:
         return
     draft.seen.add((minus, name, value))
-    if name in _FILTERS:
+    if name in FILTERS:
         _filter(name, value, minus, draft)
         return
     if value[:-1].lower() in _OPERATORS and value[-1] in ":：":
@@ -180,7 +174,7 @@ def _add(items: list[Item], item: Item) -> None:
 
 def _filter(name: str, value: str, minus: bool, draft: _Draft) -> None:
     shown = f"{'-' * minus}{name}:{value[:40]}"
-    read = _FILTERS[name](value, draft.now)
+    read = FILTERS[name](value, draft.now)
     if read is None:
         draft.note(f"{shown} is not known: it was left out")
     elif minus and name == "site":

@@ -1,10 +1,10 @@
 """The passage of a stored text that shows the hits of a query."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from larbinpy.search.characters import CJK, MARKS
-from larbinpy.search.hits import Found, find
+from larbinpy.search.occurrences import Occurrence, find
 from larbinpy.search.query import Query
 
 #: A range of characters.
@@ -31,7 +31,7 @@ def snippet(
     `lang` is the page's, in whose way `text` was made tokens. Without hits, the passage is the
     beginning of `text`. Line breaks and control characters are blanks in it.
     """
-    hits: list[Found] = []
+    hits: list[Occurrence] = []
     at = 0
     for piece in range(_PIECES):
         start = piece * _PIECE
@@ -52,11 +52,25 @@ def snippet(
     return _passage(text, start, end, hits)
 
 
-def _keys(hits: Sequence[Found]) -> set[tuple[int, str]]:
+def pieces(text: str, marks: Iterable[Mark]) -> Iterator[tuple[str, bool]]:
+    """The pieces of `text`, each with whether it is marked.
+
+    Marks that overlap others, or are no ranges of `text`, are left out.
+    """
+    at = 0
+    for start, end in sorted(tuple(mark) for mark in marks):
+        if at <= start < end <= len(text):
+            yield text[at:start], False
+            yield text[start:end], True
+            at = end
+    yield text[at:], False
+
+
+def _keys(hits: Sequence[Occurrence]) -> set[tuple[int, str]]:
     return {hit.key for hit in hits}
 
 
-def _best(hits: Sequence[Found], length: int) -> Sequence[Found]:
+def _best(hits: Sequence[Occurrence], length: int) -> Sequence[Occurrence]:
     """The neighbours within `length` characters that have most of the query; the first such."""
     best: tuple[float, int, int] = (0.0, 0, 0)
     counts: dict[tuple[int, str], int] = {}
@@ -78,8 +92,8 @@ def _best(hits: Sequence[Found], length: int) -> Sequence[Found]:
 
 
 def _beginning(text: str, first: int, least: int, length: int) -> int:
-    """Where a passage begins whose first hit is at `first`: with its sentence if that is near,
-    else with a clause or word; not before `least`."""
+    """The beginning of a passage whose first hit is at `first`: that of its sentence if it is near,
+    else of a clause or word; not before `least`."""
     least = max(least, first - length // 2)
     if least <= 0:
         return 0
@@ -92,7 +106,7 @@ def _beginning(text: str, first: int, least: int, length: int) -> int:
 
 
 def _end(text: str, least: int, most: int) -> int:
-    """Where a passage ends that goes on to `most` at the most: with a sentence or a word."""
+    """The end of a passage that goes on to `most` at the most: that of a sentence or a word."""
     if most >= len(text):
         return len(text)
     ends = [match.end() for match in _SENTENCE.finditer(text, least, most)]
@@ -104,7 +118,7 @@ def _end(text: str, least: int, most: int) -> int:
     return min(marks.end(), end + 8) if marks else end
 
 
-def _passage(text: str, start: int, end: int, hits: Sequence[Found]) -> tuple[str, list[Mark]]:
+def _passage(text: str, start: int, end: int, hits: Sequence[Occurrence]) -> tuple[str, list[Mark]]:
     shown = text[start:end]
     start += len(shown) - len(shown.lstrip())
     shown = _CONTROL.sub(" ", shown.strip())

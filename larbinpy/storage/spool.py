@@ -59,7 +59,7 @@ class Spooled(NamedTuple):
     page: Page
 
 
-class Place(NamedTuple):
+class RecordPlace(NamedTuple):
     """A record of a spool: where it begins and ends, its number, from 0, and its time."""
 
     start: Position
@@ -229,7 +229,7 @@ def remove_all(folder: Path, until: Position) -> int:
     return remove_below(folder, Position(until.segment + (last == until.offset), 0))
 
 
-def walk(folder: Path, start: Position | None, until: Position) -> Iterator[Place]:
+def walk(folder: Path, start: Position | None, until: Position) -> Iterator[RecordPlace]:
     """The places of the records from `start` on, or from the first segment there is.
 
     Segments that are missing are passed over. Raises `DamagedError` where there is no record.
@@ -243,7 +243,7 @@ def walk(folder: Path, start: Position | None, until: Position) -> Iterator[Plac
         yield from _walk_segment(_path(folder, number), number, begin, end)
 
 
-def _walk_segment(path: Path, number: int, offset: int, end: int | None) -> Iterator[Place]:
+def _walk_segment(path: Path, number: int, offset: int, end: int | None) -> Iterator[RecordPlace]:
     try:
         file = path.open("rb", buffering=0)
     except FileNotFoundError:
@@ -255,12 +255,12 @@ def _walk_segment(path: Path, number: int, offset: int, end: int | None) -> Iter
             after = offset + _HEAD.size + meta + body
             if after > size:
                 raise DamagedError(0, f"no whole record at {offset}", str(path))
-            yield Place(Position(number, offset), Position(number, after), record, at)
+            yield RecordPlace(Position(number, offset), Position(number, after), record, at)
             offset = after
 
 
 def read(folder: Path, position: Position) -> Spooled:
-    """The page at `position`, a `Place.start`. Raises `OSError`; `DamagedError` for no page."""
+    """The page at `position`, a `RecordPlace.start`. Raises `OSError`, `DamagedError`."""
     path = _path(folder, position.segment)
     with path.open("rb", buffering=0) as file:
         fd, offset = file.fileno(), position.offset

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.search.query import parse
-from larbinpy.search.snippet import snippet
+from larbinpy.search.snippet import pieces, snippet
 
 TEXT = (
     "Spiders spin webs. A web crawler fetches pages and follows their links.\n"
@@ -114,3 +114,15 @@ def test_texts_of_megabytes_take_bounded_time(piece: str) -> None:
         start = time.process_time()
         snippet(text, query, "zh" if "的" in typed else "en")
         assert time.process_time() - start < 0.4
+
+
+@given(st.text(max_size=20), st.lists(st.tuples(st.integers(-3, 25), st.integers(-3, 25))))
+def test_the_pieces_are_the_text(text: str, marks: list[tuple[int, int]]) -> None:
+    found = list(pieces(text, marks))
+    assert "".join(piece for piece, _ in found) == text
+    assert all(piece for piece, is_hit in found if is_hit)
+
+
+def test_marks_that_overlap_are_left_out() -> None:
+    found = list(pieces("abcdef", [(3, 5), (1, 4), (4, 9)]))
+    assert found == [("a", False), ("bcd", True), ("ef", False)]

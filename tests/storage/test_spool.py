@@ -12,7 +12,7 @@ from larbinpy.errors import DamagedError
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.storage import spool
-from larbinpy.storage.spool import Place, Position, SpoolMark, SpoolWriter, walk
+from larbinpy.storage.spool import Position, RecordPlace, SpoolMark, SpoolWriter, walk
 from larbinpy.url import Url
 
 
@@ -22,7 +22,7 @@ def page(number: int, body: bytes = b"<p>text") -> Page:
     return Page(url, Outcome.SUCCESS, 200, headers, body, charset="utf-8", ip="192.0.2.1", ms=7)
 
 
-def places(folder: Path, end: Position, start: Position | None = None) -> list[Place]:
+def places(folder: Path, end: Position, start: Position | None = None) -> list[RecordPlace]:
     return list(walk(folder, start, end))
 
 

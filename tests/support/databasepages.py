@@ -2,9 +2,8 @@
 
 import json
 
-from larbinpy.database.prepared import Anchor, Packed, Prepared, signed, target_of
+from larbinpy.database.prepared import Anchor, Packed, Prepared, signed_hash, target_of
 from larbinpy.database.tokens import page_tokens
-from larbinpy.url import hash64
 
 
 def prepared(
@@ -41,5 +40,5 @@ def prepared(
         more=Packed.of(json.dumps(more)),
         anchors=[Anchor(target_of(target), anchor) for target, anchor in links],
         body=body,
-        text_hash=signed(hash64(text.encode())) if text else 0,
+        text_hash=signed_hash(text) if text else 0,
     )

@@ -10,6 +10,7 @@ from larbinpy.console.status.markup import Child, Html, el, join, prose
 from larbinpy.console.text import counted, grouped, roughly, size
 from larbinpy.database.base import Found, Hit
 from larbinpy.search.query import Query
+from larbinpy.search.snippet import pieces
 
 #: Facets that are shown of each kind.
 _FACETS = 10
@@ -157,12 +158,8 @@ def _code(lang: str | None) -> Html | None:
 
 def snippet(text: str, marks: Iterable[tuple[int, int]]) -> list[Html]:
     """The passage with its hits marked; ranges that overlap or lie outside are left out."""
-    parts, at = [], 0
-    for start, end in sorted(tuple(mark) for mark in marks):
-        if at <= start < end <= len(text):
-            parts += [prose(text[at:start]), el("mark", prose(text[start:end]))]
-            at = end
-    return [*parts, prose(text[at:])]
+    found = pieces(text, marks)
+    return [el("mark", prose(piece)) if is_hit else prose(piece) for piece, is_hit in found]
 
 
 def link(url: str) -> Html:

@@ -10,7 +10,7 @@ from larbinpy.console.status.format import figure, section
 from larbinpy.console.status.markup import Child, Html, el, join, prose, table
 from larbinpy.console.text import grouped
 from larbinpy.database.base import Change, Stored
-from larbinpy.search import hits
+from larbinpy.search.occurrences import find
 from larbinpy.search.query import Query
 
 #: Characters of a text, and items of a list, that are shown; `larbinpy show` prints all.
@@ -100,7 +100,7 @@ def _shown(name: str, value: object) -> Html:
 
 def _marks(stored: Stored, query: Query) -> list[tuple[int, int]]:
     """The ranges of the text's beginning that are hits, without those that overlap others."""
-    found = hits.find(stored.text[:_MARKED], query, stored.columns.get("lang"))
+    found = find(stored.text[:_MARKED], query, stored.columns.get("lang"))
     marks: list[tuple[int, int]] = []
     for start, end, *_ in found:
         if not marks or start >= marks[-1][1]:

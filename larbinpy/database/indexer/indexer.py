@@ -12,7 +12,7 @@ from larbinpy.errors import DamagedError, what_failed
 from larbinpy.loop.backoff import Backoff
 from larbinpy.loop.clock import Clock
 from larbinpy.storage import spool
-from larbinpy.storage.spool import Place, Position
+from larbinpy.storage.spool import Position, RecordPlace
 
 
 class Indexer:
@@ -43,7 +43,7 @@ class Indexer:
         self._writer: Writer | None = None
         self._backoff = Backoff()
         self._covered: Covered | None = None
-        self._places: Iterator[Place] = iter(())
+        self._places: Iterator[RecordPlace] = iter(())
         # Where the next record begins that is not in the window; None for the first there is.
         self._next: Position | None = None
         self._begun = False
@@ -165,7 +165,7 @@ class Indexer:
             return True
         return any(job.place.end == position for job in self.window.ready)
 
-    def _walk(self, start: Position | None) -> Iterator[Place]:
+    def _walk(self, start: Position | None) -> Iterator[RecordPlace]:
         assert self._covered is not None
         return spool.walk(self._folder, start, self._covered.until)
 

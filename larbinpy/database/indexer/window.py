@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import inf
 
 from larbinpy.database.prepared import Gone, Prepared
-from larbinpy.storage.spool import Place, Position
+from larbinpy.storage.spool import Position, RecordPlace
 
 #: A batch is written if it has so many pages, so many packed bytes, or is so old (s).
 _PAGES = 500
@@ -18,7 +18,7 @@ _AGE = 0.5
 class Job:
     """A page that is to be read and written."""
 
-    place: Place
+    place: RecordPlace
     #: Readers that ended while they read it.
     deaths: int = 0
     #: None before it is read; and then, if the spool is damaged there.
@@ -59,12 +59,12 @@ class Window:
         return len(self) < self._most and self._bytes < self._most_bytes
 
     @property
-    def oldest(self) -> Place | None:
+    def oldest(self) -> RecordPlace | None:
         """The first record that is not written."""
         first = self.ready or self._open
         return first[0].place if first else None
 
-    def add(self, place: Place) -> None:
+    def add(self, place: RecordPlace) -> None:
         """Take the next record of the spool."""
         job = Job(place)
         self._open.append(job)

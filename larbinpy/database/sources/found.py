@@ -7,7 +7,7 @@ from pathlib import Path
 from larbinpy.database.sources.browsable import Browsable
 from larbinpy.database.sources.mirror import NAMES, Mirror
 from larbinpy.database.sources.payloads import Payloads
-from larbinpy.database.sources.saved import Saved, indexes
+from larbinpy.database.sources.saved import SavedFiles, indexes
 from larbinpy.database.sources.source import Source
 from larbinpy.database.sources.warc import WarcFile
 from larbinpy.errors import UserError
@@ -56,4 +56,4 @@ def _in_folder(folder: Path, most: int) -> Iterator[Source]:
     elif (folder / NAMES).is_file():
         yield Mirror(folder, most)
     if indexes(folder):
-        yield Saved(folder, most)
+        yield SavedFiles(folder, most)

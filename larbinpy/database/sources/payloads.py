@@ -1,10 +1,10 @@
-"""Where the payloads of WARC files are, for records that refer to one."""
+"""The places of payloads in WARC files, for records that refer to one."""
 
 import sqlite3
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from larbinpy.url import hash64
+from larbinpy.database.prepared import signed_hash
 
 
 class At(NamedTuple):
@@ -35,14 +35,14 @@ class Payloads:
         """Note that the payload that `names` name is in the record at `at`, the latest so far."""
         self._base.executemany(
             "INSERT OR REPLACE INTO payload VALUES (?, ?, ?)",
-            [(_key(name), at.file, at.offset) for name in names],
+            [(signed_hash(name), at.file, at.offset) for name in names],
         )
 
     def find(self, names: Iterable[str]) -> At | None:
         """The place of the payload that the first of `names` that is known names."""
         for name in names:
             row = self._base.execute(
-                "SELECT file, start FROM payload WHERE name = ?", (_key(name),)
+                "SELECT file, start FROM payload WHERE name = ?", (signed_hash(name),)
             ).fetchone()
             if row is not None:
                 return At(*row)
@@ -50,8 +50,3 @@ class Payloads:
 
     def close(self) -> None:
         self._base.close()
-
-
-def _key(name: str) -> int:
-    # SQLite has signed integers.
-    return hash64(name.encode()) - (1 << 63)

@@ -13,7 +13,7 @@ _FOLDER = re.compile(r"d[0-9]{5,9}")
 _LINE = re.compile(rb"([0-9]{1,5}) (\S+)\s*")
 
 
-class Saved:
+class SavedFiles:
     """The pages that save mode wrote into `folder`, at most `most` bytes of each."""
 
     def __init__(self, folder: Path, most: int) -> None:
@@ -24,7 +24,7 @@ class Saved:
         self.size = sum(path.read_bytes().count(b"\n") for path in self._indexes)
 
     def __repr__(self) -> str:
-        return f"<Saved {self.name}>"
+        return f"<SavedFiles {self.name}>"
 
     def pages(self) -> Iterator[Taken]:
         done = 0

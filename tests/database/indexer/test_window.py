@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from larbinpy.database.indexer.window import Job, Window
 from larbinpy.database.prepared import Gone
-from larbinpy.storage.spool import Place, Position
+from larbinpy.storage.spool import Position, RecordPlace
 
 GONE = Gone("http://a.test/", "2026-11-23T08:00:00Z", 404)
 
 
-def place(number: int) -> Place:
-    return Place(Position(0, 10 * number), Position(0, 10 * number + 10), number, 0.0)
+def place(number: int) -> RecordPlace:
+    return RecordPlace(Position(0, 10 * number), Position(0, 10 * number + 10), number, 0.0)
 
 
 def filled(count: int) -> tuple[Window, list[Job]]:

@@ -1,4 +1,4 @@
-"""Where a text has the items of a query."""
+"""The places of a text at which it has the items of a query."""
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -10,12 +10,12 @@ from larbinpy.search.segment import BIGRAM_LANGUAGES, LETTER, Kind, grams, kind_
 from larbinpy.search.simplified import simplify
 from larbinpy.search.stems import Vocabulary, vocabulary
 
-#: Hits of one word or bigram that are looked for.
+#: Occurrences of one word or bigram that are looked for.
 _MOST = 100
 
 
-class Found(NamedTuple):
-    """A range of characters that is a hit."""
+class Occurrence(NamedTuple):
+    """A range of characters that an item of the query has found."""
 
     start: int
     end: int
@@ -35,8 +35,8 @@ class _Literal(NamedTuple):
     words: tuple[str, ...]
 
 
-def find(text: str, query: Query, lang: str | None) -> list[Found]:
-    """The hits of `query` in `text`, a page's in `lang`, sorted; some overlap."""
+def find(text: str, query: Query, lang: str | None) -> list[Occurrence]:
+    """The occurrences of `query` in `text`, a page's in `lang`, sorted; some overlap."""
     return sorted(_Text(text, lang).find(query.wanted))
 
 
@@ -48,7 +48,7 @@ class _Text:
         self._is_dense = lang in BIGRAM_LANGUAGES
         self._distinct: dict[str, tuple[str, ...]] | None = None
 
-    def find(self, items: Iterable[Item]) -> Iterator[Found]:
+    def find(self, items: Iterable[Item]) -> Iterator[Occurrence]:
         for number, item in enumerate(items):
             if item.field == "url":
                 continue
@@ -58,12 +58,12 @@ class _Text:
                 literal = literal or _Literal(tuple(runs(item.text)), (), ())
                 hits = self._whole(literal.runs)
             if hits:
-                yield from (Found(start, end, (number, ""), 1.0) for start, end in hits)
+                yield from (Occurrence(start, end, (number, ""), 1.0) for start, end in hits)
             elif literal:
                 yield from self._parts(number, literal)
 
     def _whole(self, found: tuple[str, ...]) -> list[tuple[int, int]]:
-        """Where the runs stand one after the other, with little between them."""
+        """The places where the runs stand one after the other, with little between them."""
         hits = self._places(found[0]) if found else []
         for run in found[1:]:
             next_hits = []
@@ -74,14 +74,14 @@ class _Text:
             hits = next_hits
         return hits
 
-    def _parts(self, number: int, literal: _Literal) -> Iterator[Found]:
+    def _parts(self, number: int, literal: _Literal) -> Iterator[Occurrence]:
         weight = 1 / max(1, len(literal.grams) + len(literal.words))
         for gram in literal.grams:
             for start, end in self._places(gram):
-                yield Found(start, end, (number, gram), weight)
+                yield Occurrence(start, end, (number, gram), weight)
         for word in literal.words:
             for start, end in self._phrases((Form(tuple(self._words[word].split())),)):
-                yield Found(start, end, (number, word), weight)
+                yield Occurrence(start, end, (number, word), weight)
 
     def _places(self, part: str) -> list[tuple[int, int]]:
         places: list[tuple[int, int]] = []
@@ -92,7 +92,7 @@ class _Text:
         return places
 
     def _phrases(self, forms: Iterable[Form]) -> list[tuple[int, int]]:
-        """Where the tokens of one of `forms` stand one after the other."""
+        """The places where the tokens of one of `forms` stand one after the other."""
         hits = {
             (start, last)
             for form in forms
@@ -157,7 +157,7 @@ def _lower(text: str) -> str:
 
 @lru_cache(64)
 def _literal(text: str) -> _Literal | None:
-    """How an item is found by its characters; None if it is words."""
+    """The item as it is found by its characters; None if it is words."""
     found = tuple(runs(text))
     kinds = list(map(kind_of, found))
     if all(kind is Kind.WORD for kind in kinds):
