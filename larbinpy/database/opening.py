@@ -52,6 +52,10 @@ def is_server(where: str) -> bool:
 
 
 def _kind(where: str, side: str) -> Any:
+    scheme, colon, _ = where.partition("://")
+    if colon and scheme.isalnum() and not is_server(where):
+        hint = "expected a file or mysql://[USER@]HOST[:PORT]/NAME"
+        raise DatabaseError(f"{where}: there is no such kind of database; {hint}")
     # Loaded when used: whoever has a file needs no client of a server.
     if not is_server(where):
         return import_module(f"larbinpy.database.sqlite.{side}")

@@ -25,7 +25,7 @@ def test_a_writer_makes_the_tables_and_a_reader_opens_them(tmp_path: Path) -> No
 
 
 def test_a_missing_database_is_not_made_by_a_reader(tmp_path: Path) -> None:
-    with pytest.raises(DatabaseError, match="there is no database; a crawl"):
+    with pytest.raises(DatabaseError, match="there is no database; name another one with -d"):
         connect(tmp_path / "missing.db")
     assert not list(tmp_path.iterdir())
 

@@ -1,6 +1,5 @@
 """The writer of the database file: what is about the file."""
 
-import os
 import resource
 import signal
 import sqlite3
@@ -110,14 +109,6 @@ def test_tokens_that_cannot_be_made_again(
     assert find("words") == ["a", "c"]
     assert ask("SELECT at, kind FROM change WHERE page = 4") == [(T1, "new"), (T2, "changed")]
     assert ask("PRAGMA integrity_check") == ["ok"]
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_without_rights(tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
-    with pytest.raises(Unavailable, match=r"it\.db"):
-        Writer(str(tmp_path / "it.db"))
-    tmp_path.chmod(0o700)
 
 
 def test_a_file_that_may_not_grow(writer: Writer, ask: Ask) -> None:

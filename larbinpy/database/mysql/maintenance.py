@@ -20,6 +20,7 @@ from larbinpy.database.writing.checking import (
     lost_pages,
     pieces,
 )
+from larbinpy.database.writing.deleted import forget_deleted
 from larbinpy.database.writing.stored import stored_tokens
 from larbinpy.search.query import Form, Item
 from larbinpy.search.segment import VERSION
@@ -35,6 +36,9 @@ def rebuild(where: str, progress: Progress) -> int:
     """
     with _alone(where) as server:
         _forget_new(server)
+        server.execute("START TRANSACTION")
+        forget_deleted(server)
+        server.execute("COMMIT")
         make(server, "ft_new", WORDS)
         make(server, "made", "page BIGINT PRIMARY KEY, indexed BIGINT")
         total = count(server, f"SELECT count(*) {INDEXED}")

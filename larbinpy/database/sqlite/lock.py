@@ -1,18 +1,25 @@
 """The lock of the one process that writes a database."""
 
+import errno
 import fcntl
 import os
 from contextlib import suppress
 from pathlib import Path
 
-from larbinpy.database.base import Unavailable
+from larbinpy.database.base import DatabaseError, Unavailable
+
+#: Errors that do not pass by waiting: the path or the rights are wrong.
+_LASTING = {
+    *(errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG),
+    *(errno.EISDIR, errno.ELOOP),
+}
 
 
 class Lock:
     """Held from its making until `release` or the end of the process, however it ends.
 
     A file of its own: closing a second descriptor of the database would drop SQLite's own locks.
-    Raises `Unavailable` if another holds it.
+    Raises `Unavailable` if another holds it, `DatabaseError` if there can be no such file.
     """
 
     def __init__(self, database: Path) -> None:
@@ -20,6 +27,11 @@ class Lock:
         try:
             self._fd = self._take(database)
         except OSError as error:
+            if error.errno in _LASTING:
+                hint = "its folder must exist, and this user have the right to write there"
+                raise DatabaseError(
+                    f"{database}: cannot be written ({error.strerror}); {hint}"
+                ) from error
             raise Unavailable(f"{self._path}: {error.strerror}") from error
 
     def __repr__(self) -> str:

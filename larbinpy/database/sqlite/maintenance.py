@@ -15,7 +15,7 @@ from larbinpy.database.fields import FIELDS, fingerprint
 from larbinpy.database.sqlite.fulltext import Index, Joining
 from larbinpy.database.sqlite.lock import Lock
 from larbinpy.database.sqlite.schema import connect, make_index, sqlite_errors
-from larbinpy.database.sqlite.writer import Writer, prepare_to_write
+from larbinpy.database.sqlite.writer import Writer, complete, prepare_to_write
 from larbinpy.database.writing.checking import (
     INDEXED,
     MOST_LINES,
@@ -25,6 +25,7 @@ from larbinpy.database.writing.checking import (
     lost_pages,
     pieces,
 )
+from larbinpy.database.writing.deleted import forget_deleted
 from larbinpy.database.writing.stored import stored_tokens
 from larbinpy.search.segment import VERSION
 
@@ -36,10 +37,17 @@ def rebuild(where: str, progress: Progress) -> int:
     """Index all pages again, from what is stored; return their number.
 
     Searches go on in the old index until the new one takes its place, in one transaction. The
-    database grows by the size of the index.
+    database grows by the size of the index. What belongs to rows of `page` that were deleted is
+    removed.
     """
     with _alone(where) as base:
         _forget_new(base)
+        # The text of such pages is overwritten, in the index, too.
+        base.execute("PRAGMA secure_delete=ON")
+        base.execute("BEGIN IMMEDIATE")
+        if not forget_deleted(base):
+            base.execute("PRAGMA secure_delete=OFF")
+        base.execute("COMMIT")
         make_index(base, "ft_new")
         base.execute("CREATE TABLE made (page INTEGER PRIMARY KEY, indexed INTEGER)")
         total = count(base, f"SELECT count(*) {INDEXED}")
@@ -106,7 +114,6 @@ def optimize(where: str, progress: Progress) -> None:
         base.execute("PRAGMA analysis_limit=1000")
         base.execute("ANALYZE")
         _shrink(base, Path(where), progress)
-        base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def _forget_new(base: sqlite3.Connection) -> None:
@@ -125,6 +132,7 @@ def _alone(where: str) -> Iterator[sqlite3.Connection]:
         with closing(connect(path, write=True)) as base, sqlite_errors(path):
             prepare_to_write(base)
             yield base
+            complete(base)
     finally:
         lock.release()
 

@@ -145,10 +145,12 @@ def connect(path: str | Path, *, write: bool = False) -> sqlite3.Connection:
     untouched. Raises `DatabaseError` (`NotOurs`, `Unavailable`).
     """
     if not write and not os.path.exists(path):
-        hint = "a crawl with 'outputMode database' makes one, or 'larbinpy index FILES'"
+        hint = "name another one with -d, or make it: a crawl with 'outputMode database' does"
         raise DatabaseError(f"{path}: there is no database; {hint}")
     if write and (os.path.islink(path) or os.path.isdir(path)):
         raise DatabaseError(f"{path}: not a file of its own; name another one")
+    if write and os.path.exists(path) and not os.access(path, os.W_OK):
+        raise DatabaseError(f"{path}: cannot be written; give this user the right to")
     # A reader that may not write never moves the log into the file: one process does that.
     mode = "rwc" if write else "ro&immutable=1" if _is_still(path) else "ro"
     uri = f"file:{quote(os.path.abspath(path))}?mode={mode}"

@@ -1,11 +1,12 @@
 """Writes pages into the database file."""
 
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from larbinpy.database.base import Position
+from larbinpy.database.base import Position, Unavailable
 from larbinpy.database.prepared import Gone, Prepared
 from larbinpy.database.sqlite.fulltext import Index, Joining
 from larbinpy.database.sqlite.lock import Lock
@@ -19,6 +20,8 @@ _CACHE = 32 << 10
 _CHECKPOINT = 8192
 #: Bytes of the log's file that are kept after it was moved. While readers read it grows.
 _LONG_LOG = 64 << 20
+#: Milliseconds to wait, at the end, for searches that read the log.
+_PATIENCE = 2000
 #: Shares of unused blocks from which the file is made shorter, and until which; blocks at a time.
 _MANY, _FEW, _GIVEN = 0.05, 0.01, 500
 
@@ -30,6 +33,8 @@ class Writer:
         self._path = Path(where)
         self._lock = Lock(self._path)
         self._base: sqlite3.Connection | None = None
+        # The file that is open, which need not be that of this name any more.
+        self._file: os.stat_result | None = None
         self._shrinking = False
         try:
             self._open()
@@ -82,11 +87,18 @@ class Writer:
 
     def close(self) -> None:
         try:
+            if self._base is not None:
+                complete(self._base)
             self._disconnect()
         finally:
             self._lock.release()
 
     def _open(self) -> sqlite3.Connection:
+        if self._base is not None and not self._is_there():
+            # The log that has the old file's name would be taken for the new one's.
+            complete(self._base)
+            self._disconnect()
+            raise Unavailable(f"{self._path}: was deleted or replaced while it was written")
         if self._base is None:
             base = connect(self._path, write=True)
             try:
@@ -98,7 +110,15 @@ class Writer:
                 base.close()
                 raise
             self._base = base
+            self._file = os.stat(self._path)
         return self._base
+
+    def _is_there(self) -> bool:
+        """Whether the open file still has its name."""
+        try:
+            return self._file is not None and os.path.samestat(self._file, os.stat(self._path))
+        except OSError:
+            return False
 
     def _disconnect(self) -> None:
         if self._base is not None:
@@ -130,6 +150,16 @@ class Writer:
                 base.execute("ROLLBACK")
             self._disconnect()
             raise
+
+
+def complete(base: sqlite3.Connection) -> None:
+    """Move the log into the file, so that the file can be copied, also while others read it.
+
+    The last connection that closes does so, too, but not if that one only reads.
+    """
+    with suppress(sqlite3.Error):
+        base.execute(f"PRAGMA busy_timeout={_PATIENCE}")
+        base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def prepare_to_write(base: sqlite3.Connection) -> None:

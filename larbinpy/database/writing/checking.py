@@ -49,7 +49,10 @@ def counted(base: Tables, table: str, column: str) -> Iterator[str]:
         yield f"index: words of version {version}, not {VERSION}; --rebuild renews it"
     for query, trouble in (
         ("page WHERE id NOT IN (SELECT page FROM content)", "pages have no content"),
-        ("content WHERE page NOT IN (SELECT id FROM page)", "contents have no page"),
+        (
+            "content WHERE page NOT IN (SELECT id FROM page)",
+            "contents have no page; --rebuild removes them",
+        ),
         ("page WHERE host NOT IN (SELECT id FROM host)", "pages have no host"),
         (
             f"(SELECT id {INDEXED} AND indexed IS NULL) AS lost",
@@ -69,7 +72,7 @@ def counted(base: Tables, table: str, column: str) -> Iterator[str]:
         ),
         (
             "page WHERE same_as NOT IN (SELECT id FROM page WHERE same_as IS NULL)",
-            "copies have no original",
+            "copies have no original; --rebuild finds them one",
         ),
     ):
         number = count(base, f"SELECT count(*) FROM {query}")

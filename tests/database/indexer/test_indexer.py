@@ -14,7 +14,7 @@ from larbinpy.page import Page
 from larbinpy.storage import spool
 from larbinpy.storage.spool import Position, SpoolWriter
 from larbinpy.url import Url
-from tests.support.fakewriter import FakeDatabase
+from tests.support.fakewriter import FakeDatabase, FakeWriter
 
 
 class Desk:
@@ -238,6 +238,23 @@ def test_a_database_that_was_deleted_is_filled_from_what_is_left(desk: Desk) -> 
     left = desk.rows
     assert left == list(range(left[0], 41)) and 0 < left[0] < 40
     assert desk.reports[-1].trouble == ""
+
+
+def test_a_database_that_is_replaced_while_it_is_filled(desk: Desk) -> None:
+    desk.fetch(*range(40))
+    desk.cover()
+    desk.run()
+    desk.database = FakeDatabase()
+    desk.indexer._writer = FakeWriter(desk.database)
+    desk.database.refusals = [Unavailable("it.db: was deleted or replaced while it was written")]
+    desk.fetch(40)
+    desk.cover()
+    desk.run()
+    assert "it.db: was deleted or replaced" in desk.reports[-1].trouble
+    desk.indexer._open_writer = desk.database.open
+    desk.run(seconds=10.0)
+    assert desk.rows[0] > 0 and desk.rows[-1] == 40
+    assert "lacks earlier pages" in desk.reports[-1].trouble
 
 
 def test_a_spool_that_is_older_than_the_database_is_taken_again(desk: Desk) -> None:

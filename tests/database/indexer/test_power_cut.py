@@ -50,6 +50,7 @@ class Machine:
         return self._disk / "x.db"
 
     def _boot(self) -> None:
+        self._disk.mkdir(parents=True, exist_ok=True)
         self.spool = SpoolWriter(self._disk / "spool", segment_size=6000)
         self._indexer = Indexer(
             self._disk / "spool",

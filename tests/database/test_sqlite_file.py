@@ -1,0 +1,90 @@
+"""The database as a file that others copy, delete or replace, or that cannot be made."""
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from larbinpy.database.base import DatabaseError, Position, Unavailable
+from larbinpy.database.opening import open_finder, open_writer, rebuild, verify
+from tests.support.databasepages import prepared
+
+PAGES = [prepared(f"http://a.test/{n}", f"Text number {n}.", title=f"T{n}") for n in range(3)]
+
+
+def quiet(what: str, done: int, total: int) -> None:
+    pass
+
+
+def rows(path: Path, query: str) -> list[tuple[object, ...]]:
+    """Rows of the file alone, without a log beside it."""
+    with closing(sqlite3.connect(f"file:{path}?immutable=1", uri=True)) as base:
+        return base.execute(query).fetchall()
+
+
+@pytest.fixture(name="path")
+def _path(tmp_path: Path) -> Path:
+    path = tmp_path / "it.db"
+    with closing(open_writer(str(path))) as writer:
+        writer.write(PAGES)
+    return path
+
+
+def test_a_closed_database_is_one_file(path: Path) -> None:
+    assert os.listdir(path.parent) == ["it.db"]
+    assert rows(path, "SELECT count(*) FROM page") == [(3,)]
+
+
+def test_the_file_is_complete_also_if_readers_stay(path: Path) -> None:
+    with closing(open_finder(str(path))) as finder:
+        with closing(open_writer(str(path))) as writer:
+            writer.write([prepared("http://a.test/new", "Some text.")])
+        assert finder.fetched("http://a.test/new")
+        assert rows(path, "SELECT count(*) FROM page") == [(4,)]
+        rebuild(str(path), quiet)
+        assert rows(path, "SELECT count(*) FROM page") == [(4,)]
+
+
+def test_a_database_that_is_replaced_while_it_is_written(path: Path) -> None:
+    """What is written goes into the new file, and the writer says so."""
+    with closing(open_writer(str(path))) as writer:
+        writer.write(PAGES, "spool", Position(0, 9))
+        path.rename(path.with_name("old.db"))
+        with pytest.raises(Unavailable, match="deleted or replaced"):
+            writer.write(PAGES[1:], "spool", Position(0, 19))
+    with closing(open_writer(str(path))) as writer:
+        assert writer.position("spool") is None
+        writer.write(PAGES[1:], "spool", Position(0, 19))
+    assert verify(str(path), quiet) == []
+    assert rows(path, "SELECT count(*) FROM page") == [(2,)]
+    assert rows(path.with_name("old.db"), "SELECT count(*) FROM page") == [(3,)]
+
+
+@pytest.mark.parametrize(
+    "name", ["missing/it.db", "it.db/other.db", "/proc/it.db", f"{'n' * 300}.db", "."]
+)
+def test_a_database_that_can_never_be_made(path: Path, name: str) -> None:
+    with pytest.raises(DatabaseError, match=r"cannot|not a file") as raised:
+        open_writer(str(path.parent / name))
+    assert not isinstance(raised.value, Unavailable)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write all files")
+def test_files_and_folders_without_rights(path: Path, tmp_path: Path) -> None:
+    path.chmod(0o444)
+    with pytest.raises(DatabaseError, match="cannot be written") as raised:
+        open_writer(str(path))
+    assert not isinstance(raised.value, Unavailable)
+    tmp_path.chmod(0o555)
+    with pytest.raises(DatabaseError, match="cannot be written") as raised:
+        open_writer(str(tmp_path / "new.db"))
+    assert not isinstance(raised.value, Unavailable)
+
+
+@pytest.mark.parametrize("where", ["postgres://a.test/b", "sqlite:///x.db", "redis://x"])
+def test_a_database_of_no_kind_that_is_known(where: str) -> None:
+    for opened in (open_writer, open_finder):
+        with pytest.raises(DatabaseError, match=r"expected a file or mysql://"):
+            opened(where)
