@@ -20,7 +20,7 @@ from larbinpy.database.indexer.options import ReadOptions
 from larbinpy.database.opening import open_finder, open_writer, optimize, rebuild, verify
 from larbinpy.database.sources.found import find
 from larbinpy.database.sources.payloads import Payloads
-from larbinpy.database.sources.source import Source, SourceError
+from larbinpy.database.sources.source import DAMAGED, Source, SourceError
 from larbinpy.exit_status import Ending
 from larbinpy.outcome import Outcome
 from larbinpy.page import timestamp
@@ -128,9 +128,9 @@ def _take_files(paths: Sequence[str], config: Config, where: str) -> bool:
         reading = _Reading(find(paths, payloads, config.max_page_size), where)
         # Makes the database if it is missing, and says at once if another process writes.
         open_writer(where).close()
-        with closing(open_finder(where)) as finder, closing(reading):
+        with closing(reading):
             report = fill(
-                reading.pages(finder),
+                reading.pages(),
                 where,
                 reading.written,
                 ReadOptions(config.keep_bodies, obey_noindex=not config.ignore_robots),
@@ -175,25 +175,30 @@ class _Reading:
         if self._bar is not None:
             self._bar.close()
 
-    def pages(self, finder: Finder) -> Iterator[Spooled]:
+    def pages(self) -> Iterator[Spooled]:
         """The pages that the database does not have as new or newer."""
-        for source in self._sources:
-            count = 0
-            with closing(PagesBar(sys.stderr, source.name, source.size)) as bar:
-                try:
-                    for done, spooled in source.pages():
-                        bar.update(done, count)
-                        known = finder.fetched(spooled.page.url.href)
-                        if known is not None and known >= timestamp(spooled.at):
-                            source.left_out["in the database already, as new or newer"] += 1
-                            continue
-                        count += spooled.page.outcome is Outcome.SUCCESS
-                        self._given += 1
-                        yield spooled
-                except SourceError as error:
-                    complain(f"{source.name}: {error}")
-                    self.is_damaged = True
-            click.echo(f"{source.name}: {counted(count, 'page')}")
-            for reason, number in source.left_out.items():
-                click.echo(f"  {number} left out: {reason}")
+        with closing(open_finder(self._where)) as finder:
+            for source in self._sources:
+                yield from self._pages_of(source, finder)
         self._bar = PagesBar(sys.stderr, self._where, self._given)
+
+    def _pages_of(self, source: Source, finder: Finder) -> Iterator[Spooled]:
+        count = 0
+        with closing(PagesBar(sys.stderr, source.name, source.size)) as bar:
+            try:
+                for done, spooled in source.pages():
+                    bar.update(done, count)
+                    known = finder.fetched(spooled.page.url.href)
+                    if known is not None and known >= timestamp(spooled.at):
+                        source.left_out["in the database already, as new or newer"] += 1
+                        continue
+                    count += spooled.page.outcome is Outcome.SUCCESS
+                    self._given += 1
+                    yield spooled
+            except SourceError as error:
+                complain(f"{source.name}: {error}")
+                self.is_damaged = True
+        self.is_damaged |= DAMAGED in source.left_out
+        click.echo(f"{source.name}: {counted(count, 'page')}")
+        for reason, number in source.left_out.items():
+            click.echo(f"  {number} left out: {reason}")

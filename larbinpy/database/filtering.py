@@ -21,19 +21,22 @@ def filters(
 
     `types` gives the media types of the pages.
     """
-    parts: list[tuple[str, list[Any]]] = []
-    if query.site:
-        parts.append(among("page.host", _hosts(rows, query.site)))
-    if query.lang:
-        parts.append(("page.lang = ?", [query.lang]))
-    if query.type:
-        if "/" in query.type:
-            parts.append(("page.type = ?", [query.type]))
-        else:
-            found = [name for name in types() if name.endswith(f"/{query.type}")]
-            parts.append(among("page.type", found))
-    if query.since:
-        parts.append(("page.fetched >= ?", [query.since]))
+
+    def condition(name: str, value: str) -> tuple[str, list[Any]]:
+        if name == "site":
+            return among("page.host", _hosts(rows, value))
+        if name == "since":
+            return "page.fetched >= ?", [value]
+        if name == "lang" or "/" in value:
+            return f"page.{name} = ?", [value]
+        return among("page.type", [type_ for type_ in types() if type_.endswith(f"/{value}")])
+
+    wanted = ("site", query.site), ("lang", query.lang), ("type", query.type)
+    parts = [condition(name, value) for name, value in (*wanted, ("since", query.since)) if value]
+    for name, value in query.excluded:
+        # Pages whose language or type is not known do not pass the filter, so they stay.
+        passed, given = condition(name, value)
+        parts.append((f"NOT coalesce({passed}, 0)", given))
     arguments = [argument for _, given in parts for argument in given]
     return "".join(f" AND {part}" for part, _ in parts), arguments
 

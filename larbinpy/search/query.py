@@ -37,7 +37,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query: a page is found if it has all `wanted` and none of `unwanted`."""
+    """A query: a page is found if it has all `wanted`, no `unwanted`, and passes the filters."""
 
     wanted: tuple[Item, ...] = ()
     unwanted: tuple[Item, ...] = ()
@@ -48,13 +48,16 @@ class Query:
     type: str | None = None
     #: Fetched at or after this time, ISO 8601.
     since: str | None = None
+    #: Filters that a page must not pass: "site", "lang", "type" or "since", and its value.
+    excluded: tuple[tuple[str, str], ...] = ()
     #: Hints for the user: operators that were taken as words, text that was cut.
     notes: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
         """Whether it asks for nothing."""
-        return not (self.wanted or self.site or self.lang or self.type or self.since)
+        filters = self.site, self.lang, self.type, self.since
+        return not (self.wanted or self.excluded or any(filters))
 
 
 #: An optional minus, an optional operator, and a phrase in quotes (the last may lack its end) or
@@ -82,6 +85,7 @@ class _Draft:
     wanted: list[Item] = field(default_factory=list)
     unwanted: list[Item] = field(default_factory=list)
     filters: dict[str, str] = field(default_factory=dict)
+    excluded: dict[tuple[str, str], None] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
     #: Terms that were read already: minus, operator and text.
     seen: set[tuple[bool, str, str]] = field(default_factory=set)
@@ -93,13 +97,14 @@ class _Draft:
         self.notes[text] = None
 
     def query(self) -> Query:
-        if self.unwanted and not self.wanted and not self.filters:
+        if self.unwanted and not (self.wanted or self.filters or self.excluded):
             self.note("nothing to leave the words with a minus out of: they are searched for")
             self.wanted, self.unwanted = self.unwanted, []
         get = self.filters.get
         filters = get("site"), get("lang"), get("type"), get("since")
         wanted = tuple(self._marked(self.wanted))
-        return Query(wanted, tuple(self.unwanted), *filters, notes=tuple(self.notes))
+        excluded, notes = tuple(self.excluded), tuple(self.notes)
+        return Query(wanted, tuple(self.unwanted), *filters, excluded=excluded, notes=notes)
 
     def _marked(self, items: list[Item]) -> Iterator[Item]:
         """The items, with those marked that are common."""
@@ -177,10 +182,8 @@ def _filter(name: str, value: str, minus: bool, draft: _Draft) -> None:
     read = FILTERS[name](value, draft.now)
     if read is None:
         draft.note(f"{shown} is not known: it was left out")
-    elif minus and name == "site":
-        _add(draft.unwanted, Item(shown, forms(read, ()), "url"))
     elif minus:
-        draft.note(f"{shown}: only words and sites can be left out")
+        draft.excluded[name, read] = None
     else:
         if draft.filters.get(name, read) != read:
             draft.note(f"only the last {name}: counts")

@@ -1,6 +1,7 @@
 """`larbinpy index`: archives and mirrors become a database that can be searched."""
 
 import json
+import os
 import shutil
 import signal
 import sqlite3
@@ -103,6 +104,33 @@ def test_damaged_and_odd_files_are_reported(ask: Ask) -> None:
     assert found(ask, "zebra") == ["http://h/1"]
     shown = ask("index", "missing")
     assert (shown.exit_code, shown.stderr.count("\n")) == (2, 1)
+
+
+def test_an_archive_that_ends_in_a_page(ask: Ask) -> None:
+    archive = Archive(Path("a.warc"), plain=True)
+    archive.add("response", "http://h/1", html("Zebra"))
+    archive.add("response", "http://h/2", html("Okapi", "text " * 1000))
+    archive.close()
+    os.truncate("a.warc", os.path.getsize("a.warc") - 1000)
+    shown = ask("index", "a.warc")
+    assert (shown.exit_code, found(ask, "zebra")) == (3, ["http://h/1"])
+    assert shown.stdout.startswith("a.warc: 1 page\n  1 left out: damaged in the archive\n")
+
+
+def test_a_message_shows_no_bytes_of_an_archive(ask: Ask) -> None:
+    Path("a.warc").write_bytes(bytes(range(256)) * 40)
+    shown = ask("index", "a.warc")
+    assert shown.exit_code == 3
+    assert len(shown.stderr) < 200 and shown.stderr.isascii()
+    assert shown.stderr.removesuffix("\n").isprintable()
+
+
+def test_the_file_is_complete_when_all_is_indexed(ask: Ask) -> None:
+    archive = Archive(Path("a.warc"), plain=True)
+    archive.add("response", "http://h/1", html("Zebra"))
+    archive.close()
+    ask("index", "a.warc")
+    assert os.listdir("save") == ["larbinpy.db"]
 
 
 def test_a_folder_of_saved_pages(ask: Ask, tmp_path: Path) -> None:

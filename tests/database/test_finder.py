@@ -3,6 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,19 @@ def test_filters_by_language_type_and_time(finder: Finder) -> None:
     assert ask(finder, query("water", type="pdf")) == [PDF]
     assert ask(finder, query("water", type="application/pdf")) == [PDF]
     assert set(ask(finder, query("water", since="2026-11-21"))) == {SEA, PDF}
+
+
+def test_pages_that_pass_a_filter_can_be_left_out(path: Path) -> None:
+    fill(path, [prepared("http://d.test/", "Blue.", type=None, lang=None)])
+    with closing(Finder(path)) as finder:
+        assert ask(finder, query("blue", excluded=(("site", "a.test"),))) == ["http://d.test/"]
+        unfit = (("type", "pdf"), ("site", "www.a.test"), ("site", "b.test"))
+        assert ask(finder, query("water", excluded=unfit)) == [SEA]
+        assert "http://d.test/" in ask(finder, query(excluded=(("lang", "en"), ("lang", "de"))))
+        assert set(ask(finder, query(excluded=(("lang", "en"),)))) == {BERG, "http://d.test/"}
+        since = (("since", "2026-11-21"),)
+        assert ask(finder, query("water", excluded=since)) == [HARBOUR]
+        assert ask(finder, query("water", excluded=(("site", "nowhere.test"),), lang="en"))
 
 
 def test_newest_first(finder: Finder) -> None:

@@ -100,7 +100,7 @@ def test_filters(text: str, expected: Query) -> None:
         ("lang:klingon cats", "lang:klingon is not known: it was left out"),
         ("since:2026-13-40 cats", "since:2026-13-40 is not known: it was left out"),
         ("site: cats", "site: is a word here: nothing follows it"),
-        ("-lang:en cats", "-lang:en: only words and sites can be left out"),
+        ("-lang:klingon cats", "-lang:klingon is not known: it was left out"),
         ("site:a.b site:c.d", "only the last site: counts"),
         ("x" * 2000, f"only the first {LONGEST} characters were read"),
         (" ".join(map(str, range(100))), f"only the first {MOST} words were read"),
@@ -112,9 +112,14 @@ def test_oddities_are_said(text: str, note: str) -> None:
     assert note in parse(text, ["en"], NOW).notes
 
 
-def test_a_site_can_be_left_out() -> None:
-    query = parse("cats -site:example.com -intitle:dogs", ["en"], NOW)
-    assert shown(query.unwanted) == ["url:example com", "title:dogs|dog"]
+def test_pages_that_pass_a_filter_can_be_left_out() -> None:
+    query = parse("cats -site:example.com -lang:German -intitle:dogs -site:b.com", ["en"], NOW)
+    assert shown(query.unwanted) == ["title:dogs|dog"]
+    assert query.excluded == (("site", "example.com"), ("lang", "de"), ("site", "b.com"))
+    assert (query.site, query.lang, query.notes) == (None, None, ())
+    alone = parse("-type:pdf -cats", ["en"], NOW)
+    assert alone.excluded == (("type", "pdf"),) and shown(alone.unwanted) == ["cats|cat"]
+    assert not alone.is_empty and not alone.notes
 
 
 @pytest.mark.parametrize(

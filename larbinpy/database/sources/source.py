@@ -6,6 +6,9 @@ from typing import NamedTuple, Protocol
 
 from larbinpy.storage.spool import Spooled
 
+#: Reason for which a page is left out that cannot be read.
+DAMAGED = "damaged in the archive"
+
 
 class Taken(NamedTuple):
     """A page of a source."""

@@ -18,7 +18,7 @@ from typing import Any
 from warcio.archiveiterator import ArchiveIterator
 
 from larbinpy.database.sources.payloads import At, Payloads
-from larbinpy.database.sources.source import SourceError, Taken
+from larbinpy.database.sources.source import DAMAGED, SourceError, Taken
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.storage.spool import Spooled
@@ -29,6 +29,8 @@ _CODINGS = {"", "identity", "gzip", "x-gzip", "deflate"}
 _REDIRECTS = {301, 302, 303, 307, 308}
 _GONE = {HTTPStatus.NOT_FOUND.value, HTTPStatus.GONE.value}
 _READ = 1 << 16
+#: Characters.
+_LONGEST_REASON = 80
 
 
 class WarcFile:
@@ -94,7 +96,7 @@ class WarcFile:
             return None
         body, cut = self._body(record)
         if body is None:
-            self.left_out["damaged in the archive"] += 1
+            self.left_out[DAMAGED] += 1
             return None
         truncated = "length" if cut else record.rec_headers.get_header("WARC-Truncated")
         return Page(Url(url, 0), outcome, status, headers, body, truncated)
@@ -157,10 +159,16 @@ def _records(file: Any) -> Iterator[tuple[int, Any]]:
             reason = str(error).strip().partition("\n")[0]
             if "non-chunked gzip" in reason:
                 reason = "not compressed by records; `warcio recompress` repairs that"
-            raise SourceError(f"damaged after byte {iterator.offset}: {reason}") from None
+            raise SourceError(f"damaged after byte {iterator.offset}: {_shown(reason)}") from None
         if record is None:
             return
         yield iterator.offset, record
+
+
+def _shown(reason: str) -> str:
+    """A message of warcio, which may quote the archive."""
+    text = "".join(char if char.isascii() and char.isprintable() else "." for char in reason)
+    return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}..."
 
 
 def _target(record: Any, field: str) -> str | None:
