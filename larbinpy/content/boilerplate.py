@@ -5,7 +5,6 @@ pages of several kinds and in both halves of two sets of pages.
 """
 
 import re
-from functools import lru_cache
 
 #: Elements that are never main text, by tag and by role.
 TAGS = frozenset(
@@ -41,21 +40,28 @@ _WORDS = frozenset(
     form for word in _LIST.split() for form in (word, word.capitalize(), word.upper())
 )
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
-#: Characters of classes that are looked at.
+#: Characters of classes that are looked at, and names that are remembered: the pages of a site
+#: have the same.
 _LONGEST = 300
+_MOST = 1 << 14
 
 
-def is_boilerplate(names: str) -> bool:
-    """Whether an element with the classes, or the id, `names` is most likely boilerplate."""
-    return _is_boilerplate(names[:_LONGEST])
+class _Boilerplate(dict[str, bool]):
+    """Whether an element with the classes, or the id, is most likely boilerplate, by these."""
+
+    def __missing__(self, names: str) -> bool:
+        known = names[:_LONGEST]
+        if known.islower():
+            # Faster than an expression, and true of most names.
+            words = known.replace("_", "-").replace(" ", "-").split("-")
+        else:
+            words = _WORD.findall(known)
+        found = not _WORDS.isdisjoint(words)
+        if len(names) <= _LONGEST:
+            if len(self) >= _MOST:
+                self.clear()
+            self[names] = found
+        return found
 
 
-# The pages of a site have the same names.
-@lru_cache(maxsize=1 << 14)
-def _is_boilerplate(names: str) -> bool:
-    if names.islower():
-        # Faster than an expression, and true of most names.
-        words = names.replace("_", "-").replace(" ", "-").split("-")
-    else:
-        words = _WORD.findall(names)
-    return not _WORDS.isdisjoint(words)
+BOILERPLATE = _Boilerplate()

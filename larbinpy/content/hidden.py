@@ -8,13 +8,13 @@ where the page hides them; `<details>` opens without a script and is shown.
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from functools import cached_property
 from typing import NamedTuple
 
 from turbohtml import Document, Element, Node, SelectorSyntaxError
 
 from larbinpy.content import visibility
-from larbinpy.content.styles import Block, Declarations, Sheet, declarations, selectors, sheet
+from larbinpy.content.styles import Block, Declarations, Sheet, declarations, sheet
 
 #: Elements without text, or whose text browsers do not show.
 _NO_TEXT = (
@@ -30,7 +30,7 @@ _HINT = re.compile(
     r"|clip|font(?:-size)?\s*:\s*0"
 )
 #: Bounds of the work for a page. What is beyond them hides nothing, or is not shown again.
-_SHEETS = 1 << 20
+_SHEETS = 1 << 17
 _SELECTORS = 300
 _MATCHES = 20_000
 _INNER = 20_000
@@ -56,6 +56,7 @@ class Sheets:
             "stylesheet" in (element.attr("rel") or "").lower()
             for element in tree.iter_elements("link")
         )
+        self._tree = tree
         left = _SHEETS
         for element in tree.iter_elements("style"):
             css = element.text
@@ -63,13 +64,39 @@ class Sheets:
             if left >= 0 and "{" in css:
                 self._sheets.append(sheet(css, element.attr("media")))
 
-    def hiding(self, names: set[str]) -> Iterator[_Rule]:
-        """Yield the rules that may hide elements, if their classes and ids are in `names`."""
-        return _rules((each.hiding for each in self._sheets), names)
+    @cached_property
+    def _names(self) -> set[str]:
+        """The classes and ids of the page, with a dot or a hash."""
+        names: set[str] = set()
+        # Those of <html> and <body> change when a script runs.
+        for body in self._tree.iter_elements("body"):
+            classes = {each.attr("class") or "" for each in body.select("[class]")}
+            names.update([f".{name}" for name in set(" ".join(classes).split())])
+            names.update([f"#{each.attr('id') or ''}" for each in body.select("[id]")])
+        return names
 
-    def declaring(self, name: str, names: set[str]) -> Iterator[_Rule]:
-        """Yield the rules that declare the property `name`."""
-        return _rules((each.declaring(name) for each in self._sheets), names)
+    def hiding(self) -> Iterator[_Rule]:
+        """Yield the rules that may hide elements of the page."""
+        return self._rules(each.hiding for each in self._sheets)
+
+    def declaring(self, name: str) -> Iterator[_Rule]:
+        """Yield the rules that declare the property `name` and may match elements of the page."""
+        return self._rules(each.declaring(name) for each in self._sheets)
+
+    def _rules(self, found: Iterable[list[Block]]) -> Iterator[_Rule]:
+        left = _SELECTORS
+        for number, blocks in enumerate(found):
+            for block in blocks:
+                some = [each for each in block.selectors if self._names.issuperset(each.names)]
+                always = self._sheets[number].applies(block) if some else None
+                if always is None:
+                    continue
+                left -= len(some)
+                if left < 0:
+                    return
+                for each in some:
+                    precedence = (block.is_important, each.specificity, number, block.at)
+                    yield _Rule(each.text, precedence, block.style, always)
 
     @staticmethod
     def select(node: Node, selector: str) -> list[Element]:
@@ -79,9 +106,6 @@ class Sheets:
         except SelectorSyntaxError:
             return []
 
-    def __bool__(self) -> bool:
-        return bool(self._sheets)
-
 
 def remove_unseen(tree: Document) -> None:
     """Remove the elements that HTML hides, and those whose text is none: scripts, styles."""
@@ -90,13 +114,12 @@ def remove_unseen(tree: Document) -> None:
     tree.remove(_HIDDEN)
 
 
-def hidden(tree: Document, sheets: Sheets, names: set[str]) -> Iterator[Element]:
+def hidden(tree: Document, sheets: Sheets) -> Iterator[Element]:
     """Yield the elements that CSS hides, some of them within others.
 
-    `names` are the classes and ids of the page, with a dot or a hash. What is shown within an
-    element that is not, is moved before it.
+    What is shown within an element that is not, is moved before it.
     """
-    inner = _Inner(sheets, names)
+    inner = _Inner(sheets)
     for element in tree.select("[style]"):
         text = (element.attr("style") or "").lower()
         if _HINT.search(text):
@@ -104,29 +127,24 @@ def hidden(tree: Document, sheets: Sheets, names: set[str]) -> Iterator[Element]
             if visibility.hidden_by(style):
                 yield element
             elif visibility.is_invisible(style):
-                inner.move_out(element)
+                inner.move_out(element, style)
                 yield element
-    if sheets:
-        for element, rule in _hidden_by_rules(tree, sheets, names):
-            if visibility.is_invisible(rule.style):
-                inner.move_out(element)
-            yield element
+    for element, rule in _hidden_by_rules(tree, sheets):
+        if visibility.is_invisible(rule.style):
+            inner.move_out(element, rule.style)
+        yield element
 
 
 class _Inner:
     """What is shown within elements that are not."""
 
-    def __init__(self, sheets: Sheets, names: set[str]) -> None:
+    def __init__(self, sheets: Sheets) -> None:
         self._sheets = sheets
-        declared = chain(
-            sheets.declaring("visibility", names), sheets.declaring("font-size", names)
-        )
-        self._rules = (each for each in declared if visibility.is_visible(each.style))
-        self._known: list[_Rule] | None = None
+        self._rules: dict[str, list[_Rule]] = {}
         self._left = _INNER
 
-    def move_out(self, element: Element) -> None:
-        """Move what is shown in `element`, which is invisible, before it."""
+    def move_out(self, element: Element, style: Declarations) -> None:
+        """Move what is shown in `element`, which `style` makes invisible, before it."""
         if element.parent is None or self._left < 0:
             return
         styled = element.select("[style]")
@@ -136,9 +154,8 @@ class _Inner:
             for each in styled
             if visibility.is_visible(declarations((each.attr("style") or "").lower()))
         ]
-        if self._known is None:
-            self._known = list(self._rules)
-        for rule in self._known:
+        name = "font-size" if visibility.font_size(style) == 0 else "visibility"
+        for rule in self._showing(name):
             shown += self._sheets.select(element, rule.selector)
         own = declarations((element.attr("style") or "").lower())
         if self._sheets.linked and visibility.font_size(own) == 0:
@@ -148,22 +165,26 @@ class _Inner:
         for each in shown:
             element.insert_before(each)
 
+    def _showing(self, name: str) -> list[_Rule]:
+        if name not in self._rules:
+            found = self._sheets.declaring(name)
+            self._rules[name] = [each for each in found if visibility.is_visible(each.style)]
+        return self._rules[name]
 
-def _hidden_by_rules(
-    tree: Document, sheets: Sheets, names: set[str]
-) -> Iterator[tuple[Element, _Rule]]:
+
+def _hidden_by_rules(tree: Document, sheets: Sheets) -> Iterator[tuple[Element, _Rule]]:
     matches = _MATCHES
     others: dict[str, list[_Rule]] = {}
-    for rule in sheets.hiding(names):
+    for rule in sheets.hiding():
         culprits = visibility.culprits(rule.style) if rule.always else ()
         found = sheets.select(tree, rule.selector) if culprits else ()
-        found = [element for element in found if not element.text.isspace()]
+        found = [element for element in found if element.text.strip()]
         if not found:
             continue
         rivals: list[_Rule] = []
         for name in culprits:
             if name not in others:
-                others[name] = list(sheets.declaring(name, names))
+                others[name] = list(sheets.declaring(name))
             rivals += [each for each in others[name] if each.precedence > rule.precedence]
         rivals.sort(key=lambda each: each.precedence)
         for element in found:
@@ -192,18 +213,3 @@ def _matches(element: Element, selector: str) -> bool:
         return element.matches(selector)
     except SelectorSyntaxError:
         return False
-
-
-def _rules(sheets: Iterable[Iterable[Block]], names: set[str]) -> Iterator[_Rule]:
-    left = _SELECTORS
-    for number, blocks in enumerate(sheets):
-        for block in blocks:
-            style: Declarations = {}
-            for selector in selectors(block.selectors, names):
-                left -= 1
-                if left < 0:
-                    return
-                style = style or declarations(block.body)
-                important = "!important" in block.body
-                precedence = (important, selector.specificity, number, block.at)
-                yield _Rule(selector.text, precedence, style, block.always)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from turbohtml import Document, Element, Node, PlainText
 
-from larbinpy.content.boilerplate import ROLES, TAGS, is_boilerplate
+from larbinpy.content.boilerplate import BOILERPLATE, ROLES, TAGS
 from larbinpy.content.clean import lines
 from larbinpy.content.hidden import Sheets, hidden, remove_unseen
 from larbinpy.content.unreadable import unreadable
@@ -62,17 +62,12 @@ def split(tree: Document) -> Texts:
     body = next(tree.iter_elements("body"), None)
     if body is None:
         return Texts(lines(tree.to_text(_PLAIN), LONGEST), "", tree)
-    named = body.select("[class]")
-    names = [each.attr("class") or "" for each in named]
-    identified = body.select("[id]")
-    named += identified
-    names += [each.attr("id") or "" for each in identified]
-    gone = _remove_hidden(tree, sheets, names)
+    _remove_hidden(tree, sheets)
     aside = Element("div")
     body.append(aside)
+    aside.extract()  # an element that was in the tree takes others faster
     _part(body, aside)
-    _prune(body, aside, named, names, gone)
-    aside.extract()
+    _prune(body, aside)
     node, main = _main(body)
     rest = aside.to_text(_PLAIN)
     if node is not body:
@@ -88,31 +83,23 @@ def split(tree: Document) -> Texts:
 
 def _part(body: Element, aside: Element) -> None:
     """Part what a reader sees apart, but `to_text` does not."""
-    for each in list(body.iter_elements(("ol", "rt", "a", "option"))):
+    for each in list(body.iter_elements(("ul", "ol", "rt", "a", "option"))):
         tag, before = each.tag, each.previous_sibling
-        if tag == "ol":
-            each.tag = "ul"  # numbers of items are no text
+        if tag in ("ul", "ol"):
+            each.tag = "div"  # numbers of items are no text, and what is between items is
         elif tag == "rt":
             _move(each, aside)  # how to read a word, in the middle of it
         elif tag == "option" or (isinstance(before, Element) and before.tag in ("a", "div")):
             each.tag = "div"
 
 
-def _remove_hidden(tree: Document, sheets: Sheets, named: list[str]) -> set[Node]:
-    """Remove what CSS hides; return the elements in it. `named` are classes and ids."""
-    names: set[str] = set()
-    if sheets:
-        known = " ".join(set(named)).split()
-        names = {f".{name}" for name in known}
-        names.update([f"#{name}" for name in known])
-    gone: set[Node] = set()
+def _remove_hidden(tree: Document, sheets: Sheets) -> None:
+    """Remove what CSS hides."""
     for found in (hidden, unreadable):
-        for each in list(found(tree, sheets, names)):
+        for each in list(found(tree, sheets)):
             # Many a page hides all of itself until its script has run.
-            if each not in gone and each.tag not in ("html", "body"):
-                gone.update(each.iter_elements(include_self=True))
+            if each.tag not in ("html", "body", "main"):
                 each.extract()
-    return gone
 
 
 def _main(body: Element) -> tuple[Element, str]:
@@ -161,11 +148,9 @@ def _around_paragraphs(node: Element) -> Element:
     return node
 
 
-def _prune(
-    body: Element, aside: Element, named: list[Element], names: list[str], gone: set[Node]
-) -> None:
-    """Move boilerplate of `body` to `aside`: by tags and roles, and by names, of `named`."""
-    kept: set[Node] = gone | {aside}
+def _prune(body: Element, aside: Element) -> None:
+    """Move boilerplate of `body` to `aside`: by tags and roles, and then by names."""
+    kept: set[Node] = set()
     main = [*body.iter_elements(("h1", "main")), *body.select("[itemprop=articleBody]")]
     roles = [(each, each.attr("role")) for each in body.select("[role]")]
     main += [each for each, role in roles if role == "main"]
@@ -181,17 +166,18 @@ def _prune(
         if each not in kept and (each.tag != "header" or not each.closest("article,main"))
     ]
     _move_all(apart, aside)
-    chosen = {each for each in set(names) if is_boilerplate(each)}
-    apart = [
-        each
-        for each, name in zip(named, names, strict=True)
-        if name in chosen
-        and each not in kept
-        and each.tag not in _NOT_BY_NAME
-        and len(each.text) < longest
-        and not _is_text(each, name)
-    ]
-    _move_all(apart, aside)
+    for kind in ("class", "id"):
+        found = [(each, each.attr(kind) or "") for each in body.select(f"[{kind}]")]
+        apart = [
+            each
+            for each, name in found
+            if BOILERPLATE[name]
+            and each not in kept
+            and each.tag not in _NOT_BY_NAME
+            and len(each.text) < longest
+            and not _is_text(each, name)
+        ]
+        _move_all(apart, aside)
 
 
 def _is_text(element: Element, name: str) -> bool:

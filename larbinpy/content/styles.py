@@ -7,9 +7,9 @@ other things.
 
 import re
 from bisect import bisect
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache, cached_property, lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import re2
 
@@ -29,15 +29,16 @@ _HIDES = (
 )
 _OPTIONS = re2.Options()
 _OPTIONS.encoding = re2.Options.Encoding.LATIN1
+_OPTIONS.case_sensitive = False
 _HIDING = re2.compile(_HIDES.encode(), _OPTIONS)
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 #: At-rules around other rules. Those that do not end with `_END` are rare, and make rules in the
 #: rest of the sheet conditional.
-_AT_RULE = re.compile(r"@(?:media|container|(?:-\w+-)?keyframes)\b[^{};]*+\{")
+_AT_RULE = re.compile(r"@(?:media|container|(?:-\w+-)?keyframes)\b[^{};]*+\{", re.IGNORECASE)
 _END = re.compile(r"\}\s*+\}")
 #: At-rules in which rules apply to every reader with a screen, and those in which to some.
-_ALL_SCREENS = re.compile(r"@media\s*+(?:(?:only\s++)?(?:screen|all)\s*+)?(?:,|\{)")
-_SOME_SCREENS = re.compile(r"@(?:media(?!\s++print\s*+\{)|container)")
+_ALL_SCREENS = re.compile(r"@media\s*+(?:(?:only\s++)?(?:screen|all)\s*+)?(?:,|\{)", re.IGNORECASE)
+_SOME_SCREENS = re.compile(r"@(?:media(?!\s++print\s*+\{)|container)", re.IGNORECASE)
 #: Characters of a list of selectors with brackets; splitting takes the square of it.
 _LONGEST = 4000
 #: A list of selectors is split at the commas that stand in no parentheses or brackets.
@@ -48,22 +49,47 @@ _NAME = re.compile(r"[.#][\w-]+")
 _TYPE = re.compile(r"(?:^|[\s>+~])[a-zA-Z]")
 
 
-class Block(NamedTuple):
-    """A rule of a style sheet: its selectors and declarations, the latter in lower case."""
-
-    selectors: str
-    body: str
-    #: Whether every reader with a screen gets it: no condition on the width of the window.
-    always: bool
-    #: Where it stands in the sheet.
-    at: int
-
-
 class Selector(NamedTuple):
     """One selector of a list."""
 
     text: str
-    specificity: tuple[int, int, int]
+    #: Without what stands in brackets.
+    plain: str
+    #: Classes and ids, with a dot or a hash.
+    names: list[str]
+
+    @property
+    def specificity(self) -> tuple[int, int, int]:
+        """Its weight against other selectors: the greater one counts."""
+        ids = sum(name[0] == "#" for name in self.names)
+        classes = len(self.names) - ids + self.text.count("[") + self.plain.count(":")
+        return ids, classes, len(_TYPE.findall(self.plain))
+
+
+class Block:
+    """A rule of a style sheet."""
+
+    __slots__ = ("_body", "_style", "at", "selectors")
+
+    def __init__(self, prelude: str, body: str, at: int) -> None:
+        self._body = body
+        self._style: Declarations | None = None
+        #: Where it stands in the sheet.
+        self.at = at
+        #: The selectors that may match an element of a page as it is.
+        self.selectors = selectors(prelude)
+
+    @property
+    def style(self) -> Declarations:
+        """What it declares."""
+        if self._style is None:
+            self._style = declarations(self._body.lower())
+        return self._style
+
+    @property
+    def is_important(self) -> bool:
+        """Whether a declaration of it counts more than those of other rules."""
+        return "!important" in self._body
 
 
 class Sheet:
@@ -76,62 +102,71 @@ class Sheet:
         if media:
             css = f"@media {media}{{{css}}}"
         self._css = css
-        lower = css.lower()
-        self._lower = lower if len(lower) == len(css) else css
+        # One byte a character, so places in it are places in the text.
+        self._bytes = css.encode("latin-1", "replace")
         self._declaring: dict[str, list[Block]] = {}
+        self._blocks: dict[int, Block | None] = {}
 
     @cached_property
-    def _conditions(self) -> list[tuple[int, bool | None]]:
+    def _conditions(self) -> tuple[list[int], list[bool | None]]:
         """Where conditions begin and end: whether rules apply always; None: not on a screen."""
-        found: list[tuple[int, bool | None]] = [(0, True)]
+        places: list[int] = [0]
+        found: list[bool | None] = [True]
         end = 0
-        while opening := _AT_RULE.search(self._lower, end):
-            close = _END.search(self._lower, opening.end())
-            end = close.end() if close else len(self._lower)
+        while opening := _AT_RULE.search(self._css, end):
+            close = _END.search(self._css, opening.end())
+            end = close.end() if close else len(self._css)
             if not _ALL_SCREENS.match(opening[0]):
-                found.append((opening.end(), False if _SOME_SCREENS.match(opening[0]) else None))
-                found.append((end, True))
-        return found
+                places += (opening.end(), end)
+                found += (False if _SOME_SCREENS.match(opening[0]) else None, True)
+        return places, found
+
+    def applies(self, block: Block) -> bool | None:
+        """Whether every reader with a screen gets a rule; None if none of them does."""
+        places, found = self._conditions
+        return found[bisect(places, block.at) - 1]
 
     @cached_property
     def hiding(self) -> list[Block]:
         """The rules that may hide elements."""
-        # One byte a character, so places in it are places in the text.
-        found = _HIDING.finditer(self._lower.encode("latin-1", "replace"))
-        return list(self._blocks(match.start() for match in found))
+        return list(self._found(_HIDING))
 
     def declaring(self, name: str) -> list[Block]:
         """Return the rules that declare the property `name`, except those that are `none`."""
         if name not in self._declaring:
-            found = _declaring(name).finditer(self._lower)
-            self._declaring[name] = list(self._blocks(match.start() for match in found))
+            self._declaring[name] = list(self._found(_declaring(name)))
         return self._declaring[name]
 
-    def _blocks(self, places: Iterable[int]) -> Iterator[Block]:
-        """Yield the rules that declare something at `places`, and apply on a screen."""
-        css, closed = self._lower, 0
-        for at in places:
+    def _found(self, pattern: Any) -> Iterator[Block]:
+        """Yield the rules in whose bodies `pattern` is found."""
+        css, closed = self._css, 0
+        for match in pattern.finditer(self._bytes):
+            at = match.end() - 1
             if at < closed:
                 continue
             open_ = css.rfind("{", closed, at)
             closed = css.find("}", at) + 1
             if open_ < 0 or not closed:
                 continue
-            begin = css.rfind("}", 0, open_) + 1
-            begin = max(begin, css.rfind("{", begin, open_) + 1, css.rfind(";", begin, open_) + 1)
-            always = self._conditions[bisect(self._conditions, begin, key=_place) - 1][1]
-            prelude = self._css[begin:open_].strip()
-            if always is not None and prelude and prelude[0] != "@":
-                yield Block(prelude, css[open_ + 1 : closed - 1], always, open_)
+            if open_ not in self._blocks:
+                self._blocks[open_] = self._block(open_, closed - 1)
+            block = self._blocks[open_]
+            if block is not None:
+                yield block
+
+    def _block(self, open_: int, close: int) -> Block | None:
+        css = self._css
+        begin = css.rfind("}", 0, open_) + 1
+        begin = max(begin, css.rfind("{", begin, open_) + 1, css.rfind(";", begin, open_) + 1)
+        prelude = css[begin:open_].strip()
+        if not prelude or prelude[0] == "@":
+            return None
+        return Block(prelude, css[open_ + 1 : close], open_)
 
 
 @cache
-def _declaring(name: str) -> re.Pattern[str]:
-    return re.compile(rf"{name}\s*+:(?!\s*+none\b)")
-
-
-def _place(condition: tuple[int, bool | None]) -> int:
-    return condition[0]
+def _declaring(name: str) -> Any:
+    return re2.compile(rf"[\s;{{]{name}\s*:\s*(?:[^n\s]|n[^o])".encode(), _OPTIONS)
 
 
 def sheet(css: str, media: str | None) -> Sheet:
@@ -156,21 +191,17 @@ def declarations(body: str) -> Declarations:
     return found
 
 
-def selectors(text: str, names: set[str]) -> Iterator[Selector]:
-    """Yield the selectors of a list that may match an element of a page as it is.
+def selectors(text: str) -> list[Selector]:
+    """Return the selectors of a list that may match an element of a page as it is.
 
-    `names` are the classes and ids of the page, with a dot or a hash. Selectors with `:hover` and
-    the like match none as it is.
+    Those with `:hover` and the like match none.
     """
     grouped = "(" in text or "[" in text
     if grouped and len(text) > _LONGEST:
-        return
+        return []
+    found = []
     for each in _SELECTOR.findall(text) if grouped else text.split(","):
         plain = _GROUPED.sub("", each) if grouped else each
-        own = _NAME.findall(plain)
-        if not names.issuperset(own) or (":" in plain and _PSEUDO.search(plain)):
-            continue
-        if each := each.strip():
-            ids = sum(name[0] == "#" for name in own)
-            classes = len(own) - ids + each.count("[") + plain.count(":")
-            yield Selector(each, (ids, classes, len(_TYPE.findall(plain))))
+        if (":" not in plain or not _PSEUDO.search(plain)) and (each := each.strip()):
+            found.append(Selector(each, plain, _NAME.findall(plain)))
+    return found

@@ -19,22 +19,22 @@ _COLORED = 2000
 _INNER = 20_000
 
 
-def unreadable(tree: Document, sheets: Sheets, names: set[str]) -> Iterator[Element]:
+def unreadable(tree: Document, sheets: Sheets) -> Iterator[Element]:
     """Yield elements whose text has the colour of what is behind it.
 
-    What has a colour of its own in them is moved before them. `names` are the classes and ids of
-    the page. Where the background is a picture, or is declared in a linked sheet, or not declared
-    at all on a page with linked sheets, text is taken as readable.
+    What has a colour of its own in them is moved before them. Where the background is a picture,
+    or is declared in a linked sheet, or not declared at all on a page with linked sheets, text is
+    taken as readable.
     """
     styled = [(each, (each.attr("style") or "").lower()) for each in tree.select("[style]")]
     styles = [
         (each, declarations(text)) for each, text in styled if "color" in text or "back" in text
     ]
-    colors = dict(islice(_colors(tree, sheets, names, styles), _COLORED))
+    colors = dict(islice(_colors(tree, sheets, styles), _COLORED))
     canvas = None if sheets.linked else _WHITE
     if not colors or (canvas is None and not _suspects(colors, _own_backgrounds(tree, styles))):
         return
-    behind = dict(_backgrounds(tree, sheets, names, styles))
+    behind = dict(_backgrounds(tree, sheets, styles))
     suspects = _suspects(colors, chain(behind.items(), ((tree, canvas),)))
     left = _INNER
     for element, own in colors.items():
@@ -76,11 +76,11 @@ def _ground(
 
 
 def _colors(
-    tree: Document, sheets: Sheets, names: set[str], styles: list[tuple[Element, Declarations]]
+    tree: Document, sheets: Sheets, styles: list[tuple[Element, Declarations]]
 ) -> Iterator[tuple[Element, Color]]:
     """Yield elements with the colour of their text, the one that counts last."""
     # Linked sheets may say otherwise.
-    rules = () if sheets.linked else sheets.declaring("color", names)
+    rules = () if sheets.linked else sheets.declaring("color")
     for rule in sorted((each for each in rules if each.always), key=lambda each: each.precedence):
         found = color(rule.style.get("color"))
         if found is not None and not visibility.is_clipped_background(rule.style):
@@ -97,10 +97,10 @@ def _colors(
 
 
 def _backgrounds(
-    tree: Document, sheets: Sheets, names: set[str], styles: list[tuple[Element, Declarations]]
+    tree: Document, sheets: Sheets, styles: list[tuple[Element, Declarations]]
 ) -> Iterator[tuple[Element, Color | None]]:
     """Yield elements with their background, the one that counts last; None: a picture."""
-    rules = sorted(sheets.declaring("background[a-z-]*", names), key=lambda each: each.precedence)
+    rules = sorted(sheets.declaring("background[a-z-]*"), key=lambda each: each.precedence)
     for rule in rules:
         if visibility.has_background(rule.style):
             found = visibility.background(rule.style) if rule.always else None

@@ -110,12 +110,13 @@ def test_a_rule_of_the_page_does_not_hide(style: str) -> None:
         ".js .x{display:none}",
         "body{display:none}",
         "html{visibility:hidden}",
+        "main{visibility:hidden} .x{font-size:1em}",
         "}}} .x{display:block}",
         ".x{display:none",
     ],
 )
 def test_what_is_shown_on_some_screen_is_text(sheet: str) -> None:
-    page = PAGE.format(f"<style>{sheet}</style>", "<p class=x id=i>overt words</p>")
+    page = PAGE.format(f"<style>{sheet}</style>", "<main><p class=x id=i>overt words</p></main>")
     assert "overt words" in words(page)
 
 

@@ -153,3 +153,9 @@ def test_the_rest_is_not_torn_apart() -> None:
     assert read(f"<main>{STORY}</main>{menu}").rest == "See one, two."
     menu = "<ul id=menu><li>a <b class=button>b</b></ul>"
     assert read(f"<main>{STORY}</main><nav>{menu}</nav>").rest == "a b"
+
+
+@pytest.mark.parametrize("tag", ["ul", "ol", "menu"])
+def test_what_stands_between_the_items_of_a_list_is_text(tag: str) -> None:
+    found = read(f"<{tag}>Before<div><li>one</li><li>two</li></div><p>after</{tag}>")
+    assert f"{found.main} {found.rest}".split() == ["Before", "one", "two", "after"]
