@@ -3,8 +3,11 @@
 import re
 from collections.abc import Callable
 from email.utils import parsedate_to_datetime
+from itertools import islice
 
-from turbohtml import Document
+from turbohtml import Document, Element
+
+from larbinpy.url import split
 
 _ISO = re.compile(
     r"(\d{4})-(\d\d?)-(\d\d?)(?:(?:T|\s+)(\d\d):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?"
@@ -50,10 +53,31 @@ _SPELLINGS: tuple[
 )
 #: Characters in which a date is looked for; no honest spelling is longer.
 _LONGEST = 100
+#: Characters of an element that is about a date.
+_SHORT = 150
 #: htmldate's bound: the date of a page does not precede the web.
 _EARLIEST = "1995-01-01"
-#: turbohtml's number for the date of publication, not of modification.
-_ORIGINAL = 1
+#: Elements that may show the date of the page: a selector, then what a class must have.
+_SELECTOR = "time,[itemprop=datePublished]," + ",".join(
+    f"[class*={word} i]" for word in ("date", "time", "publish", "posted", "byline")
+)
+_NAME = re.compile(
+    r"(?:(?<![a-z])|(?<=pub)|(?<=post)|(?<=relative)|(?<=create)|(?-i:(?<=[a-z])(?=[DTPB])))"
+    r"(?:date|dateline|datetime|time|timestamp|published|posted|byline)(?![a-z])",
+    re.IGNORECASE,
+)
+#: "This page was last modified on".
+_BEGINNING = 30
+_CHANGE = re.compile(r"updated|modified|edited|revised|reviewed|changed", re.IGNORECASE)
+#: Dates in these are about something else.
+_PARTS = "pre,code,dt,nav,aside,select,h2,h3,h4"
+_IN_URL = re.compile(r"/((?:199|20[0-4])\d)[/-](\d\d?)[/-](\d\d?)(?=[/-]|$)")
+_MOST = 100
+#: Nodes after the heading, among which a byline stands, and the elements and texts of one.
+_NEAR = 150
+_INNER = 3
+_BLOCKS = frozenset(("div", "p", "span", "li", "small", "em", "i"))
+_ONLY = re.compile(r"(?:(?:published|posted|date|on)\W*){0,2}[\w., /-]{6,30}", re.IGNORECASE)
 
 
 def iso(text: str, latest: str) -> str | None:
@@ -84,18 +108,57 @@ def from_mail(text: str, latest: str) -> str | None:
     return _checked(moment.isoformat(timespec="seconds").replace("+00:00", "Z"), latest)
 
 
-def in_tree(tree: Document, latest: str) -> str | None:
-    """The date of publication that the URL, `<time>` and similar elements of a page show.
+def in_tree(tree: Document, url: str, latest: str) -> str | None:
+    """The date of publication that the URL shows, or `<time>` or an element with such a class.
 
-    The text is not searched: on pages without a date it finds one that is not theirs.
+    Other text is not searched but for elements after the heading that are a date and no more: in
+    running text, in programs, and on pages without a date stand those of something else.
     """
-    year, month, day = (int(part) for part in latest.split("-"))
-    try:
-        # The public `turbohtml.extract.dates` would parse the page again.
-        found = tree._dates(_ORIGINAL, year, 1995, 1, 1, year, month, day, False)
-    except (AttributeError, TypeError):
-        return None  # a version without it
-    return _checked(_day(*found[:3]), latest) if found is not None else None
+    found = _IN_URL.search(url)
+    date = _checked(_day(*map(int, found.groups())), latest) if found is not None else None
+    if date is not None:
+        return date
+    if split(url).path.partition("?")[0] == "/":
+        return None  # dates of a home page are those of its stories
+    elements = tree.select(_SELECTOR)[:_MOST]
+    for element in elements:
+        if element.tag == "time" or element.attr("itemprop") or _NAME.search(_class(element)):
+            date = _shown(element, latest)
+            if date is not None and not _is_other(element):
+                return date
+    heading = next(tree.iter_elements("h1"), None)
+    if heading is None:
+        return None
+    for each in islice(heading.following, _NEAR):
+        if isinstance(each, Element) and each.tag in _BLOCKS and len(each) <= _INNER:
+            text = " ".join(each.text[:_LONGEST].split())
+            date = iso(text, latest) if _ONLY.fullmatch(text) else None
+            if date is not None and not _is_other(each):
+                return date
+    return None
+
+
+def _shown(element: Element, latest: str) -> str | None:
+    """The date of an element: that which is meant for machines, or that of a short text."""
+    for name in ("datetime", "content"):
+        date = iso(element.attr(name) or "", latest)
+        if date is not None:
+            return date
+    text = " ".join(element.text[: 4 * _LONGEST].split())
+    return iso(text, latest) if len(text) <= _SHORT else None
+
+
+def _is_other(element: Element) -> bool:
+    """Whether the date of an element is one of a change, or of something on the page."""
+    about = str(element.attr("itemprop"))
+    for each in (element, element.parent):
+        if isinstance(each, Element):
+            about += f" {_class(each)} {each.text.lstrip()[:_BEGINNING]}"
+    return bool(_CHANGE.search(about)) or element.closest(_PARTS) is not None
+
+
+def _class(element: Element) -> str:
+    return element.attr("class") or ""
 
 
 def _from_iso(found: re.Match[str]) -> str | None:

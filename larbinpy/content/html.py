@@ -116,7 +116,7 @@ def read_tree(tree: Document, url: str, latest: str) -> Content:
     if not out.author:
         out.author = _author(tree)
     if out.published is None:
-        out.published = dates.in_tree(tree, latest)
+        out.published = dates.in_tree(tree, url, latest)
     out.image = resolver.resolve(image) if image else None
     out.noindex = robots.noindex
     out.links = list(links)
