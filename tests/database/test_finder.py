@@ -1,24 +1,21 @@
-"""Questions to a database file: words, filters, order, what is shown of a page."""
+"""Questions to a database: words, filters, order, what is shown of a page."""
 
-import os
-import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from larbinpy.database.base import DatabaseError, Found, Wish
+from larbinpy.database.base import Finder, Found, Wish
 from larbinpy.database.opening import open_writer
 from larbinpy.database.prepared import Prepared
-from larbinpy.database.sqlite.finder import Finder
-from larbinpy.database.sqlite.schema import connect
+from larbinpy.loop.clock import clock
 from larbinpy.search.query import Form, Item, Query, parse
 from tests.support.databasepages import prepared
+from tests.support.databases import Database
 from tests.support.questions import item, query
 
 page = partial(prepared, lang="en")
@@ -41,24 +38,23 @@ PAGES = [
 ]
 
 
-def fill(path: Path, pages: Sequence[Prepared]) -> None:
-    writer = open_writer(str(path))
+def fill(database: Database, pages: Sequence[Prepared]) -> None:
+    writer = open_writer(database.where)
     writer.write(pages)
     while writer.tend():
         pass
     writer.close()
 
 
-@pytest.fixture(name="path")
-def _path(tmp_path: Path) -> Path:
-    path = tmp_path / "larbinpy.db"
-    fill(path, PAGES)
-    return path
+@pytest.fixture(name="filled")
+def _filled(database: Database) -> Database:
+    fill(database, PAGES)
+    return database
 
 
 @pytest.fixture(name="finder")
-def _finder(path: Path) -> Iterator[Finder]:
-    finder = Finder(path)
+def _finder(filled: Database) -> Iterator[Finder]:
+    finder = filled.finder(clock)
     yield finder
     finder.close()
 
@@ -103,9 +99,9 @@ def test_the_text_of_a_link_finds_the_page_that_it_leads_to(finder: Finder) -> N
     assert ask(finder, query("ships", "night")) == [HARBOUR]
 
 
-def test_pages_that_are_named_as_the_query_come_first(path: Path) -> None:
+def test_pages_that_are_named_as_the_query_come_first(filled: Database) -> None:
     """However long they are, and however often others have the words."""
-    path.unlink()
+    filled.empty()
     long = "Many words about other things. " * 50
     settings = page("http://a.test/", long, title="Settings")
     printing = page("http://b.test/", "Settings of settings.", title="Print settings")
@@ -114,8 +110,8 @@ def test_pages_that_are_named_as_the_query_come_first(path: Path) -> None:
     others = [
         page(f"http://d.test/{number}", f"Text {number}.", links=links) for number in range(9)
     ]
-    fill(path, [settings, printing, linked, *others])
-    finder = Finder(path)
+    fill(filled, [settings, printing, linked, *others])
+    finder = filled.finder(clock)
     assert urls(finder.search(query("settings"), Wish()))[0] == settings.url
     assert urls(finder.search(query("all settings"), Wish()))[0] == linked.url
     finder.close()
@@ -138,9 +134,9 @@ def test_filters_by_language_type_and_time(finder: Finder) -> None:
     assert set(ask(finder, query("water", since="2026-11-21"))) == {SEA, PDF}
 
 
-def test_pages_that_pass_a_filter_can_be_left_out(path: Path) -> None:
-    fill(path, [prepared("http://d.test/", "Blue.", type=None, lang=None)])
-    with closing(Finder(path)) as finder:
+def test_pages_that_pass_a_filter_can_be_left_out(filled: Database) -> None:
+    fill(filled, [prepared("http://d.test/", "Blue.", type=None, lang=None)])
+    with closing(filled.finder(clock)) as finder:
         assert ask(finder, query("blue", excluded=(("site", "a.test"),))) == ["http://d.test/"]
         unfit = (("type", "pdf"), ("site", "www.a.test"), ("site", "b.test"))
         assert ask(finder, query("water", excluded=unfit)) == [SEA]
@@ -214,11 +210,9 @@ def test_a_hit_in_the_rest_of_a_page_is_shown(finder: Finder) -> None:
     assert {hit.url: hit.snippet for hit in hits} == {SEA: "Blue water and salt.", BOATS: "salt"}
 
 
-def test_rows_of_the_index_without_a_page_are_not_shown(path: Path, finder: Finder) -> None:
-    base = connect(path, write=True)
-    base.execute("UPDATE page SET gone = '2026-11-23' WHERE url = ?", (SEA,))
-    base.execute("DELETE FROM page WHERE url = ?", (PDF,))
-    base.close()
+def test_rows_of_the_index_without_a_page_are_not_shown(filled: Database, finder: Finder) -> None:
+    filled.execute("UPDATE page SET gone = '2026-11-23' WHERE url = ?", SEA)
+    filled.execute("DELETE FROM page WHERE url = ?", PDF)
     assert ask(finder, query("water")) == [HARBOUR]
 
 
@@ -256,24 +250,15 @@ def test_all_pages_languages_and_counts(finder: Finder) -> None:
     assert finder.body(SEA) is None
 
 
-def test_languages_of_pages_that_come_later(path: Path) -> None:
-    clock = Ticks(10**6)
-    finder = Finder(path, clock)
+def test_languages_of_pages_that_come_later(filled: Database) -> None:
+    ticks = Ticks(10**6)
+    finder = filled.finder(ticks)
     assert finder.languages() == ["en", "de"]
-    fill(path, [page("http://d.test/", "Bonjour.", lang="fr")])
+    fill(filled, [page("http://d.test/", "Bonjour.", lang="fr")])
     assert finder.languages() == ["en", "de"]
-    clock.looks += 10**6 + 20
+    ticks.looks += 10**6 + 20
     assert finder.languages() == ["en", "de", "fr"]
     finder.close()
-
-
-def test_a_question_does_not_keep_the_log_from_being_emptied(path: Path, finder: Finder) -> None:
-    finder.search(query("water"), Wish())
-    pages = finder.pages()
-    next(pages)
-    writer = sqlite3.connect(path)
-    assert writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
-    writer.close()
 
 
 class Ticks:
@@ -288,7 +273,6 @@ class Ticks:
         return float(max(0, self.looks - self._late))
 
 
-@pytest.mark.parametrize("late", range(30))
 @pytest.mark.parametrize(
     "asked",
     [
@@ -300,11 +284,12 @@ class Ticks:
     ],
     ids=str,
 )
-def test_without_time_an_answer_is_cut_and_says_so(path: Path, late: int, asked: Query) -> None:
-    finder = Finder(path, Ticks(late))
-    found = finder.search(asked, Wish(facets=True))
-    assert found.cut or found.hits
-    finder.close()
+def test_without_time_an_answer_is_cut_and_says_so(filled: Database, asked: Query) -> None:
+    for late in range(30):
+        finder = filled.finder(Ticks(late))
+        found = finder.search(asked, Wish(facets=True))
+        assert found.cut or found.hits
+        finder.close()
 
 
 ODD = [
@@ -338,40 +323,3 @@ def test_long_queries_are_answered_soon(finder: Finder, text: str) -> None:
 )
 def test_tokens_that_no_segmenter_makes_are_no_syntax(finder: Finder, tokens: Any) -> None:
     finder.search(query(Item("odd", (Form(tokens), Form(tokens, True)))), Wish())
-
-
-def test_a_folder_that_cannot_be_written(
-    path: Path, finder: Finder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As that of a medium for reading only: the log's files cannot be made there."""
-    finder.close()
-    for made in path.parent.glob("*-shm"):
-        made.unlink()
-    monkeypatch.setattr(os, "access", lambda folder, mode: mode != os.W_OK)
-    reading = Finder(path)
-    assert ask(reading, query("salt"))
-    assert list(path.parent.glob("*-shm")) == []
-    reading.close()
-
-
-def test_a_damaged_text_costs_its_page_the_snippet_only(path: Path, finder: Finder) -> None:
-    base = connect(path, write=True)
-    base.execute("UPDATE content SET text = x'78014b', more = x'00'")
-    base.execute("UPDATE page SET summary = 'About it.'")
-    base.execute("INSERT INTO body VALUES (1, x'00', 9)")
-    base.close()
-    (hit,) = finder.search(query("calm"), Wish()).hits
-    assert (hit.url, hit.snippet) == (HARBOUR, "About it.")
-    with pytest.raises(DatabaseError, match="/sea: its text in the database is damaged"):
-        finder.show(SEA)
-    with pytest.raises(DatabaseError, match="its body in the database is damaged"):
-        finder.body(SEA)
-
-
-def test_a_damaged_file_is_said_in_one_line(path: Path) -> None:
-    with open(path, "r+b") as file:
-        file.seek(8192)
-        file.write(os.urandom(40_000))
-    with pytest.raises(DatabaseError, match="damaged"):
-        finder = Finder(path)
-        finder.search(query("water"), Wish())

@@ -1,18 +1,21 @@
 """Content databases of each kind for tests: their tables, and what their index finds."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Protocol
 
 import pymysql
 
+from larbinpy.database.base import Finder
 from larbinpy.database.matching import All, Condition
 from larbinpy.database.matching import Any as Either
+from larbinpy.database.mysql import finder as mysql
 from larbinpy.database.mysql.match import match
-from larbinpy.database.mysql.ranking import matches
+from larbinpy.database.mysql.ranking import found
 from larbinpy.database.mysql.server import translated
 from larbinpy.database.mysql.words import columns_of
+from larbinpy.database.sqlite import finder as sqlite
 from larbinpy.database.sqlite.match import expression
 from larbinpy.database.sqlite.schema import connect
 from larbinpy.search.query import Form, Item
@@ -27,6 +30,9 @@ class Database(Protocol):
 
     def empty(self) -> None:
         """Make it anew."""
+
+    def finder(self, clock: Callable[[], float]) -> Finder:
+        """A finder with a clock of the test."""
 
     def rows(self, statement: str, *values: object) -> list[Any]:
         """The rows of a SELECT; of one column, its values."""
@@ -46,6 +52,9 @@ class File:
     def empty(self) -> None:
         for end in ("", "-wal", "-shm"):
             Path(f"{self._path}{end}").unlink(missing_ok=True)
+
+    def finder(self, clock: Callable[[], float]) -> Finder:
+        return sqlite.Finder(self._path, clock)
 
     def rows(self, statement: str, *values: object) -> list[Any]:
         with closing(connect(self.where)) as base:
@@ -71,6 +80,9 @@ class OnServer:
         self._ask(f"DROP DATABASE IF EXISTS {self._name}", (), None)
         self._ask(f"CREATE DATABASE {self._name} CHARACTER SET utf8mb4", (), None)
 
+    def finder(self, clock: Callable[[], float]) -> Finder:
+        return mysql.Finder(self.where, clock)
+
     def rows(self, statement: str, *values: object) -> list[Any]:
         return _flat(self._ask(translated(statement), values, self._name))
 
@@ -90,10 +102,10 @@ class OnServer:
         if ":" in words:
             # The index has some columns only together.
             rows = self.rows("SELECT page, words FROM ft ORDER BY page")
-            return [page for page, text in rows if matches(asked, columns_of(text))]
-        found = match(asked)
-        assert found is not None
-        return self.rows(f"SELECT page FROM ft WHERE {found.sql} ORDER BY page", *found.arguments)
+            return [page for page, text in rows if found(asked, columns_of(text))]
+        made = match(asked)
+        assert made is not None
+        return self.rows(f"SELECT page FROM ft WHERE {made.sql} ORDER BY page", *made.arguments)
 
 
 def condition(words: str) -> Condition:

@@ -13,7 +13,7 @@ from larbinpy.database.filtering import DATE, filters, one_of
 from larbinpy.database.finding import CANDIDATES, Counts, Late, Scored
 from larbinpy.database.matching import All, Any, Condition
 from larbinpy.database.mysql.match import Match, match, relevance
-from larbinpy.database.mysql.ranking import Term, matches, score, terms, weight
+from larbinpy.database.mysql.ranking import Term, found, score, terms, weight
 from larbinpy.database.mysql.words import columns_of
 from larbinpy.search.query import Query
 
@@ -89,11 +89,10 @@ class ServerIndex:
 
     def has(self, page: int, condition: Condition, until: float) -> bool:
         rows = self.ask("SELECT words FROM ft WHERE page = ?", (page,), until)
-        return bool(rows) and matches(condition, columns_of(rows[0][0]))
+        return bool(rows and found(condition, columns_of(rows[0][0])))
 
     def best(self, condition: Condition, n: int, until: float) -> Scored:
-        found = self._pre_ranked(condition, n, until)
-        sizes = dict(found)
+        sizes = dict(self._pre_ranked(condition, n, until))
         taken: list[int] = []
         words = 0
         for page, size in list(sizes.items())[:_SCORED]:
@@ -124,16 +123,16 @@ class ServerIndex:
     def _scores(
         self, condition: Condition, pages: list[int], sizes: dict[int, int], until: float
     ) -> dict[int, float]:
-        wanted = list(terms(condition))
-        weights = [weight(self.pages, self.frequency(term, until)) for term in wanted]
+        weights = {
+            term: weight(self.pages, self.frequency(term, until)) for term in set(terms(condition))
+        }
         where, arguments = one_of("page", pages)
         rows = self.ask(
             f"SELECT page, LEFT(words, {_LENGTH}) FROM ft WHERE {where}", arguments, until
         )
         scores = {}
         for page, words in rows:
-            columns = columns_of(words)
-            often = [term.frequency(columns) for term in wanted]
+            often = found(condition, columns_of(words))
             scores[page] = score(often, weights, sizes[page] / self.mean)
         return scores
 

@@ -20,16 +20,19 @@ class Match(NamedTuple):
 
 def match(condition: Condition, unwanted: Iterable[Item] = ()) -> Match | None:
     """The pages that match `condition` without the `unwanted`; None: no page does."""
-    wanted = _compile(condition, ())
+    without = [item for item in unwanted if _compile(item, (), True)]
+    # After a phrase InnoDB does not add the pages with the beginning of a word: "a b" c* lacks
+    # some. Then phrases are looked for in the pages that have their words.
+    phrases = not any(map(_has_beginning, (condition, *without)))
+    wanted = _compile(condition, (), phrases)
     if not wanted:
         return None
-    without = [item for item in unwanted if _compile(item, ())]
-    expression = " ".join(
-        [f"+{wanted}", *(f"-{_compile(item, ())}" for item in without if not _needs_look(item))]
-    )
-    parts, arguments = ["MATCH(ft.words) AGAINST(? IN BOOLEAN MODE)"], [expression]
-    looks = [(condition, "{}")] if _needs_look(condition) else []
-    looks += [(item, "NOT ({})") for item in without if _needs_look(item)]
+    excluded = [item for item in without if not _needs_look(item, phrases)]
+    expression = [f"+{wanted}", *(f"-{_compile(item, (), phrases)}" for item in excluded)]
+    parts = ["MATCH(ft.words) AGAINST(? IN BOOLEAN MODE)"]
+    arguments = [" ".join(expression)]
+    looks = [(condition, "({})")] if _needs_look(condition, phrases) else []
+    looks += [(item, "NOT ({})") for item in without if item not in excluded]
     for looked, form in looks:
         sql, found = _look(looked, ())
         parts.append(form.format(sql))
@@ -39,8 +42,8 @@ def match(condition: Condition, unwanted: Iterable[Item] = ()) -> Match | None:
 
 def relevance(condition: Condition) -> str:
     """An expression whose relevance is larger for pages with the words in title and links."""
-    wanted = _compile(condition, ())
-    return f"+{wanted} >{_compile(condition, tuple(MARKS))}" if wanted else ""
+    wanted = _compile(condition, (), False)
+    return f"+{wanted} >{_compile(condition, tuple(MARKS), False)}" if wanted else ""
 
 
 def words_of(form: Form, columns: Sequence[str]) -> list[list[str]]:
@@ -59,22 +62,23 @@ def columns_of(item: Item, columns: Sequence[str]) -> Sequence[str]:
     return (item.field,) if item.field else columns
 
 
-def _compile(condition: Condition, columns: Sequence[str]) -> str:
-    """A word, a phrase or a group; "" if no page can match."""
+def _compile(condition: Condition, columns: Sequence[str], phrases: bool) -> str:
+    """A word, a phrase or a group; "" if no page can match. Without `phrases` these are all of
+    their words, which more pages have."""
     match condition:
         case Item():
             within = columns_of(condition, columns)
             return _any(
-                _words(words, is_prefix=form.prefix)
+                _words(words, phrases, form.prefix)
                 for form in condition.forms
                 for words in words_of(form, within)
             )
         case Within(within, part):
-            return _compile(part, within)
+            return _compile(part, within, phrases)
         case All(parts):
-            return _all([_compile(part, columns) for part in parts])
+            return _all([_compile(part, columns, phrases) for part in parts])
         case Any(parts):
-            return _any(_compile(part, columns) for part in parts)
+            return _any(_compile(part, columns, phrases) for part in parts)
 
 
 def _any(parts: Iterable[str]) -> str:
@@ -89,27 +93,37 @@ def _all(parts: Sequence[str]) -> str:
     return used[0] if len(used) == 1 else f"({' '.join(f'+{part}' for part in used)})"
 
 
-def _words(words: list[str], *, is_prefix: bool) -> str:
+def _words(words: list[str], phrases: bool, is_prefix: bool) -> str:
     if is_prefix:
         return _all([*words[:-1], f"{words[-1]}*"])
-    if len(words) == 1:
-        return words[0]
-    pieces = [words[start : start + _PHRASE] for start in range(0, len(words), _PHRASE)]
-    return _all([f'"{" ".join(piece)}"' for piece in pieces])
+    if len(words) == 1 or not phrases:
+        return _all(words)
+    return f'"{" ".join(words[:_PHRASE])}"'
 
 
-def _needs_look(condition: Condition) -> bool:
+def _has_beginning(condition: Condition) -> bool:
+    match condition:
+        case Item():
+            return any(form.prefix for form in condition.forms)
+        case Within(_, part):
+            return _has_beginning(part)
+        case All(parts) | Any(parts):
+            return any(map(_has_beginning, parts))
+
+
+def _needs_look(condition: Condition, phrases: bool) -> bool:
     """Whether the words of pages have to be looked at: the expression lets others pass, too."""
     match condition:
         case Item():
             return any(
-                len(form.tokens) > 1 and (form.prefix or len(form.tokens) > _PHRASE)
+                len(words) > 1 and (form.prefix or not phrases or len(words) > _PHRASE)
                 for form in condition.forms
+                for words in words_of(form, ())
             )
         case Within(_, part):
-            return _needs_look(part)
+            return _needs_look(part, phrases)
         case All(parts) | Any(parts):
-            return any(map(_needs_look, parts))
+            return any(_needs_look(part, phrases) for part in parts)
 
 
 def _look(condition: Condition, columns: Sequence[str]) -> tuple[str, list[str]]:
@@ -126,9 +140,7 @@ def _look(condition: Condition, columns: Sequence[str]) -> tuple[str, list[str]]
         case Within(within, part):
             return _look(part, within)
         case All(parts):
-            # The expression knows the others.
-            looked = [_look(part, columns) for part in parts if _needs_look(part)]
-            return _joined(" AND ", looked)
+            return _joined(" AND ", [_look(part, columns) for part in parts])
         case Any(parts):
             return _joined(" OR ", [_look(part, columns) for part in parts])
 

@@ -1,6 +1,6 @@
 """The score of a page, from its words: BM25 as FTS5 computes it, over weighted columns."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import log
 from typing import NamedTuple
 
@@ -13,6 +13,8 @@ _K1, _B = 1.2, 0.75
 #: The weight of words that most pages have.
 _LEAST = 1e-6
 
+#: The weights of terms.
+Weights = Mapping["Term", float]
 #: The words of a page by column.
 Columns = Mapping[str, Sequence[str]]
 
@@ -73,13 +75,32 @@ def occurrences(words: Sequence[str], column: Sequence[str], *, is_prefix: bool)
     return found
 
 
-def score(frequencies: Sequence[float], weights: Sequence[float], length: float) -> float:
+def found(
+    condition: Condition, page: Columns, columns: tuple[str, ...] = ()
+) -> list[tuple[Term, float]]:
+    """The terms by which a page matches, and how often it has them; none if it does not match.
+
+    A term in two alternatives counts for each of them that the page matches.
+    """
+    match condition:
+        case Item():
+            often = [(term, term.frequency(page)) for term in terms(condition, columns)]
+            return [pair for pair in often if pair[1]]
+        case Within(within, part):
+            return found(part, page, within)
+        case All(parts):
+            each = [found(part, page, columns) for part in parts]
+            return [pair for pairs in each for pair in pairs] if all(each) else []
+        case Any(parts):
+            return [pair for part in parts for pair in found(part, page, columns)]
+
+
+def score(frequencies: Iterable[tuple[Term, float]], weights: Weights, length: float) -> float:
     """The score of a page: how often it has each term, the terms' weights, and the number of its
     words as a share of that of a mean page."""
     return sum(
-        weight * often * (_K1 + 1) / (often + _K1 * (1 - _B + _B * length))
-        for often, weight in zip(frequencies, weights, strict=True)
-        if often
+        weights[term] * often * (_K1 + 1) / (often + _K1 * (1 - _B + _B * length))
+        for term, often in frequencies
     )
 
 
@@ -87,16 +108,3 @@ def weight(pages: int, having: int) -> float:
     """The weight of a term that `having` of all `pages` have."""
     value = log((pages - having + 0.5) / (having + 0.5)) if having <= pages else 0.0
     return value if value > 0 else _LEAST
-
-
-def matches(condition: Condition, page: Columns, columns: tuple[str, ...] = ()) -> bool:
-    """Whether a page matches, by its words."""
-    match condition:
-        case Item():
-            return any(term.frequency(page) for term in terms(condition, columns))
-        case Within(within, part):
-            return matches(part, page, within)
-        case All(parts):
-            return all(matches(part, page, columns) for part in parts)
-        case Any(parts):
-            return any(matches(part, page, columns) for part in parts)

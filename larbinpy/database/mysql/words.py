@@ -2,12 +2,12 @@
 
 InnoDB's own parser separates words at all characters that it does not know as letters; those of
 some scripts and all beyond U+FFFF are among these. So each character that is not surely a letter
-to it becomes ``_HEX_``: words that begin with the same token begin the same. Words have three
+to it becomes ``_hex_``: words that begin with the same token begin the same. Words have three
 characters at least (`innodb_ft_min_token_size`) and 84 at most.
 
 The words of a page are one text: the tokens of the columns, then those of title, anchor and url
-once more with a capital letter before them, for searches in these columns. A lone "Z", too short
-to be indexed, keeps phrases within their column.
+once more with a mark before them, for searches in these columns. A lone "_", too short to be
+indexed, keeps phrases within their column. All is in lower case: InnoDB folds the words of phrases.
 """
 
 import re
@@ -16,11 +16,11 @@ from hashlib import blake2b
 
 from larbinpy.database.fields import FIELDS, Tokens
 
-#: Letters before the tokens of a column; tokens have none of A-Z.
-MARKS = {"title": "T", "anchor": "A", "url": "U"}
+#: Before the words of a column; no other word begins with two of these.
+MARKS = {"title": "__t", "anchor": "__a", "url": "__u"}
 #: The columns in the order of the words: short ones first, so that the beginning has them.
 _ORDER = ("title", "anchor", "url", "heading", "body", "rest")
-_END = " Z "
+_END = " _ "
 
 #: Ranges of which MariaDB's parser takes each character for a letter (tried one by one).
 _LETTERS = (
@@ -45,13 +45,13 @@ def beginning(token: str) -> str:
 
 
 def _escaped(match: re.Match[str]) -> str:
-    return f"_{ord(match[0]):X}_"
+    return f"_{ord(match[0]):x}_"
 
 
 def _fitted(word: str) -> str:
     if len(word) < _LEAST:
         return word.ljust(_LEAST, "_")
-    return f"{word[:_KEPT]}Z{blake2b(word.encode(), digest_size=8).hexdigest()}"
+    return f"{word[:_KEPT]}__{blake2b(word.encode(), digest_size=8).hexdigest()}"
 
 
 def words_of(tokens: Tokens, most: int) -> tuple[str, int]:

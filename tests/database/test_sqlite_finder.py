@@ -1,0 +1,116 @@
+"""Questions to a database file: what is about the file."""
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from larbinpy.database.base import DatabaseError, Found, Wish
+from larbinpy.database.opening import open_writer
+from larbinpy.database.prepared import Prepared
+from larbinpy.database.sqlite.finder import Finder
+from larbinpy.database.sqlite.schema import connect
+from larbinpy.search.query import Query
+from tests.support.databasepages import prepared
+from tests.support.questions import query
+
+page = partial(prepared, lang="en")
+
+SEA = "http://a.test/sea"
+BOATS = "http://www.a.test/boats"
+HARBOUR = "http://b.test:8080/harbour"
+BERG = "http://c.test/berg"
+PDF = "http://b.test:8080/old.pdf"
+COPY = "http://c.test/copy"
+NIGHT = "http://c.test/night"
+PAGES = [
+    page(SEA, "Blue water and salt.", title="The sea", published="2026-01-01"),
+    page(BOATS, "A boat is on the blue sea.", title="Boats", rest="salt", published="2026-03-01"),
+    page(HARBOUR, "Boats rest. The water is calm.", title="Harbour", at="2026-11-20T08:00:00Z"),
+    page(BERG, "Blaue Berge und das Meer.", title="Berge", lang="de", published="2999-01-01"),
+    page(PDF, "Water levels.", title="Report", type="application/pdf", published="2020-05-05"),
+    page(COPY, "A boat is on the blue sea.", title="Boats", rest="salt"),
+    page(NIGHT, "Quiet.", links=((HARBOUR, "Where ships are at night"),), published="2000-01-01"),
+]
+
+
+def fill(path: Path, pages: Sequence[Prepared]) -> None:
+    writer = open_writer(str(path))
+    writer.write(pages)
+    while writer.tend():
+        pass
+    writer.close()
+
+
+@pytest.fixture(name="path")
+def _path(tmp_path: Path) -> Path:
+    path = tmp_path / "larbinpy.db"
+    fill(path, PAGES)
+    return path
+
+
+@pytest.fixture(name="finder")
+def _finder(path: Path) -> Iterator[Finder]:
+    finder = Finder(path)
+    yield finder
+    finder.close()
+
+
+def urls(found: Found) -> list[str]:
+    return [hit.url for hit in found.hits]
+
+
+def ask(finder: Finder, asked: Query, sort: str = "rank") -> list[str]:
+    found = finder.search(asked, Wish(sort=sort))
+    assert not found.cut and not found.missing
+    assert found.total == len(found.hits)
+    return urls(found)
+
+
+def test_a_question_does_not_keep_the_log_from_being_emptied(path: Path, finder: Finder) -> None:
+    finder.search(query("water"), Wish())
+    pages = finder.pages()
+    next(pages)
+    writer = sqlite3.connect(path)
+    assert writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
+    writer.close()
+
+
+def test_a_folder_that_cannot_be_written(
+    path: Path, finder: Finder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As that of a medium for reading only: the log's files cannot be made there."""
+    finder.close()
+    for made in path.parent.glob("*-shm"):
+        made.unlink()
+    monkeypatch.setattr(os, "access", lambda folder, mode: mode != os.W_OK)
+    reading = Finder(path)
+    assert ask(reading, query("salt"))
+    assert list(path.parent.glob("*-shm")) == []
+    reading.close()
+
+
+def test_a_damaged_text_costs_its_page_the_snippet_only(path: Path, finder: Finder) -> None:
+    base = connect(path, write=True)
+    base.execute("UPDATE content SET text = x'78014b', more = x'00'")
+    base.execute("UPDATE page SET summary = 'About it.'")
+    base.execute("INSERT INTO body VALUES (1, x'00', 9)")
+    base.close()
+    (hit,) = finder.search(query("calm"), Wish()).hits
+    assert (hit.url, hit.snippet) == (HARBOUR, "About it.")
+    with pytest.raises(DatabaseError, match="/sea: its text in the database is damaged"):
+        finder.show(SEA)
+    with pytest.raises(DatabaseError, match="its body in the database is damaged"):
+        finder.body(SEA)
+
+
+def test_a_damaged_file_is_said_in_one_line(path: Path) -> None:
+    with open(path, "r+b") as file:
+        file.seek(8192)
+        file.write(os.urandom(40_000))
+    with pytest.raises(DatabaseError, match="damaged"):
+        finder = Finder(path)
+        finder.search(query("water"), Wish())
