@@ -37,6 +37,8 @@ _PERMALINKS = "¶§🔗\ufe0e "
 _SIGNS = frozenset(("¶", "§", "#", "🔗", "🔗\ufe0e", "🔗\ufe0f"))
 #: The head of most pages is in their first elements; a title after more is one of a drawing.
 _MOST_FIRST_HEADINGS = 10
+#: Characters of main text that are enough to tell its language.
+_ENOUGH = 400
 
 
 def read_html(body: bytes, http_charset: str | None, url: str, latest: str) -> Content:
@@ -65,69 +67,26 @@ def read_xhtml(markup: str, url: str, latest: str) -> Content:
 
 def read_tree(tree: Document, url: str, latest: str) -> Content:
     """Return what the page of a tree says, without its headers. Changes the tree."""
-    out = Content(charset=tree.encoding)
-    declared = Declared()
-    robots = Collector(url)
-    titles = Titles(url)
-    first_headings: list[Element] = []
-    links: dict[Outlink, None] = {}
-    # Titles and descriptions of drawings: texts of links without other text, else not seen.
-    unseen: list[Element] = []
-    signs: list[Element] = []
-    found = tree.select(_SELECTOR)
-    base = next((e.attr("href") for e in found if e.tag == "base"), None)
-    resolver = Resolver(url, base, tree.encoding)
-    lang = image = None
-    for element in found:
-        tag, get = element.tag, element.attr
-        if tag in ("a", "area"):
-            if tag == "a" and element.text.strip() in _SIGNS:
-                signs.append(element)
-            else:
-                resolver.link(element, links)
-        elif tag == "meta":
-            declared.meta(get)
-            directives.from_meta(get("name") or "", get("content") or "", robots)
-        elif tag in ("title", "desc"):
-            if tag == "title" and element.namespace is Namespace.HTML:
-                titles.title = titles.title or line(element.text, LONGEST_TITLE)
-            else:
-                unseen.append(element)
-        elif tag == "h1":
-            if len(first_headings) < _MOST_FIRST_HEADINGS:
-                first_headings.append(element)
-        elif tag == "html":
-            lang = get("lang")
-        elif tag == "link":
-            rel = (get("rel") or "").lower().split()
-            if "canonical" in rel:
-                out.canonical = out.canonical or resolver.resolve(get("href") or "")
-            elif "image_src" in rel:
-                image = get("href")
-        elif tag == "script":
-            declared.script(element.text)
-    for element in first_headings:
-        unseen += element.select("[hidden]")
-    for element in unseen:
-        element.extract()
-    for element in signs:
-        element.clear()  # the link tells that its section has a heading
-    image = declared.fill(out, latest) or image
+    found = _Elements(tree, url)
+    found.remove_unread()
+    declared, resolver, titles = found.declared, found.resolver, found.titles
+    out = Content(charset=tree.encoding, canonical=found.canonical)
+    out.noindex = found.robots.noindex
+    out.links = list(found.links)
+    image = declared.fill(out, latest) or found.image
     if not out.author:
         out.author = _author(tree)
     if out.published is None:
         out.published = dates.in_tree(tree, url, latest)
     out.image = resolver.resolve(image) if image else None
-    out.noindex = robots.noindex
-    out.links = list(links)
     titles.card = line(declared.card, LONGEST_TITLE)
     titles.site = out.site_name
-    titles.headings = list(filter(None, map(heading, first_headings)))
+    titles.headings = list(filter(None, map(heading, found.first_headings)))
     out.title = chosen(titles)
     texts = split(tree)
     _cut(out, texts.main, texts.rest)
-    spoken = out.text if len(out.text) >= 400 else "\n".join((out.title, out.text, out.rest))
-    out.lang = language(spoken, (lang, declared.language))
+    spoken = out.text if len(out.text) >= _ENOUGH else "\n".join((out.title, out.text, out.rest))
+    out.lang = language(spoken, (found.lang, declared.language))
     shown = texts.node.select(f":is({_HEADINGS},img)")
     headings = [heading(each) for each in shown if each.tag != "img"]
     if not words_of(titles.title) <= words_of(out.title):
@@ -135,6 +94,86 @@ def read_tree(tree: Document, url: str, latest: str) -> Content:
     out.headings = list(dict.fromkeys(filter(None, headings)))[:MOST_HEADINGS]
     out.images = resolver.images([each for each in shown if each.tag == "img"])
     return out
+
+
+class _Elements:
+    """The elements of a page that say something beside its texts, gathered in one pass."""
+
+    def __init__(self, tree: Document, url: str) -> None:
+        found = tree.select(_SELECTOR)
+        base = next((each.attr("href") for each in found if each.tag == "base"), None)
+        self.resolver = Resolver(url, base, tree.encoding)
+        self.declared = Declared()
+        self.robots = Collector(url)
+        self.titles = Titles(url)
+        self.first_headings: list[Element] = []
+        self.links: dict[Outlink, None] = {}
+        self.lang: str | None = None
+        self.image: str | None = None
+        self.canonical: str | None = None
+        # Titles and descriptions of drawings: texts of links without other text, else not seen.
+        self._unseen: list[Element] = []
+        self._signs: list[Element] = []
+        take = {
+            "a": self._anchor,
+            "area": self._area,
+            "meta": self._meta,
+            "title": self._title,
+            "desc": self._unseen.append,
+            "h1": self._heading,
+            "html": self._html,
+            "link": self._link,
+            "script": self._script,
+        }
+        for element in found:
+            if element.tag in take:
+                take[element.tag](element)
+
+    def _anchor(self, element: Element) -> None:
+        if element.text.strip() in _SIGNS:
+            self._signs.append(element)
+        else:
+            self.resolver.link(element, self.links)
+
+    def _area(self, element: Element) -> None:
+        self.resolver.link(element, self.links)
+
+    def _meta(self, element: Element) -> None:
+        get = element.attr
+        self.declared.meta(get)
+        directives.from_meta(get("name") or "", get("content") or "", self.robots)
+
+    def _title(self, element: Element) -> None:
+        if element.namespace is Namespace.HTML:
+            self.titles.title = self.titles.title or line(element.text, LONGEST_TITLE)
+        else:
+            self._unseen.append(element)
+
+    def _heading(self, element: Element) -> None:
+        if len(self.first_headings) < _MOST_FIRST_HEADINGS:
+            self.first_headings.append(element)
+
+    def _html(self, element: Element) -> None:
+        self.lang = element.attr("lang")
+
+    def _link(self, element: Element) -> None:
+        rel = (element.attr("rel") or "").lower().split()
+        if "canonical" in rel:
+            self.canonical = self.canonical or self.resolver.resolve(element.attr("href") or "")
+        elif "image_src" in rel:
+            self.image = element.attr("href")
+
+    def _script(self, element: Element) -> None:
+        self.declared.script(element.text)
+
+    def remove_unread(self) -> None:
+        """Remove elements that are no text of the page from the tree."""
+        for element in self.first_headings:
+            self._unseen += element.select("[hidden]")
+        for element in self._unseen:
+            element.extract()
+        for element in self._signs:
+            element.clear()  # the link tells that its section has a heading
 
 
 def heading(element: Element) -> str:
