@@ -166,7 +166,7 @@ def _in_line(text: str) -> str:
 
 
 def _remarks(found: Found, page: int) -> Iterator[str]:
-    """What the user should know about the answer."""
+    """Notes about the answer for the user."""
     if found.missing:
         missing = ", ".join(found.missing)
         yield f"no page has all words; these have most of them, without: {missing}"

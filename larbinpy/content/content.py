@@ -1,4 +1,4 @@
-"""What a page says: the value that `larbinpy.content.read` returns."""
+"""The content of a page: the value that `larbinpy.content.read` returns."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -31,7 +31,7 @@ class Outlink(NamedTuple):
 
 @dataclass(slots=True)
 class Content:
-    """What a page says to a reader. Empty or None where the page does not say it.
+    """The content of a page for a reader. Empty or None where the page does not say it.
 
     Texts have no control characters and no runs of blanks; a line break separates blocks.
     Dates are in ISO 8601, "2026-11-23" or "2026-11-23T08:00:00+01:00", in the page's own zone.

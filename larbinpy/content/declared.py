@@ -1,4 +1,4 @@
-"""What a page declares of itself in `<meta>` and JSON-LD."""
+"""The declarations of a page about itself, in `<meta>` and JSON-LD."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

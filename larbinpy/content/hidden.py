@@ -136,7 +136,7 @@ def hidden(tree: Document, sheets: Sheets) -> Iterator[Element]:
 
 
 class _Inner:
-    """What is shown within elements that are not."""
+    """The elements that are shown within those that are not."""
 
     def __init__(self, sheets: Sheets) -> None:
         self._sheets = sheets

@@ -37,7 +37,7 @@ _SLUG = re.compile(r"[\W_]+")
 
 
 class Texts(NamedTuple):
-    """What a reader sees of a page, in two parts.
+    """The text that a reader sees of a page, in two parts.
 
     Both are normalised: no control characters, no runs of blanks, one block a line.
     """
@@ -46,7 +46,7 @@ class Texts(NamedTuple):
     main: str
     #: The rest of the visible text: menus, footers, sidebars, forms.
     rest: str
-    #: Where the main text stands, without the rest: its headings and images are those of the text.
+    #: The element of the main text, without the rest; its headings and images are those of it.
     node: Node
 
 

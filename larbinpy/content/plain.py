@@ -13,7 +13,7 @@ TYPES = frozenset({"text/plain", "text/x-rst"})
 MARKDOWN = frozenset({"text/markdown", "text/x-markdown"})
 #: Lines in which a title is looked for.
 _FIRST_LINES = 20
-#: What stands around a title: signs of Markdown, frames, and comments.
+#: Characters around a title: signs of Markdown, frames, and comments.
 _AROUND = " \t#*=-_~/;%|+"
 _WORD = re.compile(r"[^\W_]")
 _HEADING = re.compile(r"^ {0,3}#{1,6} +(.*)", re.MULTILINE)

@@ -74,7 +74,7 @@ class Block:
     def __init__(self, prelude: str, body: str, at: int) -> None:
         self._body = body
         self._style: Declarations | None = None
-        #: Where it stands in the sheet.
+        #: Its place in the sheet.
         self.at = at
         #: The selectors that may match an element of a page as it is.
         self.selectors = selectors(prelude)

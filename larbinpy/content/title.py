@@ -15,7 +15,7 @@ _SEPARATOR = re.compile(
 )
 #: Fewer characters of a host's name are found in too many titles.
 _SHORTEST_NAME = 3
-#: What `viewtopic.php` of many forums writes before the title.
+#: Labels that `viewtopic.php` of many forums writes before the title.
 _LABELS = frozenset({"viewtopic", "viewforum", "thread", "topic"})
 
 

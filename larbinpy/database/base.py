@@ -22,7 +22,7 @@ class Writer(Protocol):
     """Writes pages. One process at a time; another that opens it gets `Unavailable`."""
 
     def position(self, spool: str) -> Position | None:
-        """How far the spool of this name has been taken; None if nothing of it was."""
+        """The end of the last page of the spool of this name; None if it has none of it."""
 
     def write(
         self,
@@ -49,7 +49,7 @@ class Writer(Protocol):
 
 @dataclass(slots=True, frozen=True)
 class Wish:
-    """How the hits of a query are wanted."""
+    """The hits of a query that are wanted, and their order."""
 
     #: Hits on a page, and the number of the page, from 1.
     n: int = 10

@@ -33,7 +33,7 @@ from larbinpy.search.query import Item, Query
 CANDIDATES = 5_000
 #: Hits that can be paged through.
 DEPTH = 1000
-#: Of longer queries the pages with most words are found by the sum of scores alone.
+#: Longer queries find the pages with most words by the sum of scores alone.
 _MOST_ITEMS = 5
 
 #: Languages in which titles that are the whole query are looked for.
@@ -103,7 +103,7 @@ class Ranked:
     cut: bool = False
     #: Words that the best page does not have.
     missing: list[str] = field(default_factory=list)
-    #: What the pages are of, for facets.
+    #: The matches that the pages are of, for facets.
     matches: Matches | None = None
 
 

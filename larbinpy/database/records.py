@@ -1,4 +1,4 @@
-"""What a database has of single pages; the same SQL for all kinds of database."""
+"""Reads single pages and their changes; the same SQL for all kinds of database."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -37,7 +37,8 @@ _SYMBOL = re.compile(f"[{SYMBOL}]")
 _END = r"(?:\+\+(?![a-z0-9+])|\#(?![a-z0-9#]))?"
 _ASCII_WORDS = re.compile(rf"[a-z0-9]+{_END}")
 _WORDS = re.compile(rf"[\w{MARKS}{INVISIBLE}]+{_END}|[{SYMBOL}]")
-#: Of a normal text: words, with the CJK characters that touch them; texts of `TRIGRAM`; symbols.
+#: Runs of a normal text: words, with the CJK characters that touch them; texts of `TRIGRAM`;
+#: symbols.
 #: Marks and radicals of Chinese characters are no characters of words for `re`.
 _RUNS = re.compile(rf"(?:[^\W_{TRIGRAM}]+|[\u2e80-\u2fdf{MARKS}]+)+{_END}|[{TRIGRAM}]+|[{SYMBOL}]")
 _LETTER = rf"[^\W_{TRIGRAM}{CJK}]"

@@ -22,8 +22,10 @@ def simple_forms() -> dict[str, str]:
 
 @cache
 def _table() -> tuple[re.Pattern[str], str]:
-    """What finds a traditional character, and the Basic Multilingual Plane with them replaced: as
-    a table for `str.translate` a string is faster than a dict."""
+    """The pattern of traditional characters, and the Basic Multilingual Plane with them replaced.
+
+    As a table for `str.translate` a string is faster than a dict.
+    """
     forms = simple_forms()
     plane = "".join(forms.get(char, char) for char in map(chr, range(0x10000)))
     return re.compile(f"[{''.join(forms)}]"), plane

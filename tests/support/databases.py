@@ -109,7 +109,7 @@ class OnServer:
 
 
 def condition(words: str) -> Condition:
-    """What `Database.pages` asks for."""
+    """The condition that `words` spell, for `Database.pages`."""
     alternatives = words.split(" OR ")
     return Either(tuple(All(tuple(map(_item, part.split()))) for part in alternatives))
 

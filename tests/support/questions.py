@@ -5,7 +5,7 @@ from typing import Any
 from larbinpy.search.forms import forms, parts
 from larbinpy.search.query import Item, Query
 
-#: Of the pages in the database.
+#: Languages of the pages in the database.
 LANGUAGES = ("en", "de")
 
 

@@ -16,7 +16,7 @@ from larbinpy.search.query import Form, Item, Query
 
 ROOT = Path(__file__).parents[2]
 
-#: What `FinderProcess` starts.
+#: The command that `FinderProcess` starts.
 COMMAND = (
     sys.executable,
     "-c",

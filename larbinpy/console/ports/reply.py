@@ -12,7 +12,7 @@ _ALWAYS += "base-uri 'none'; frame-ancestors 'none'; "
 
 #: Content-Security-Policy of the status pages: their one script, and no form.
 POLICY = f"{_ALWAYS}script-src {SCRIPT_HASH}; connect-src 'self'; form-action 'none'"
-#: Of the search pages: a form, and no script at all.
+#: The policy of the search pages: a form, and no script at all.
 SEARCH_POLICY = f"{_ALWAYS}form-action 'self'"
 
 

@@ -15,7 +15,7 @@ IN_TITLE = 80
 
 
 class Frame(NamedTuple):
-    """What the pages show of the server that they are from."""
+    """The server that the pages are from, as they show it."""
 
     #: The crawl, or the database.
     name: str = ""

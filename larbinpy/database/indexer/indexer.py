@@ -44,7 +44,7 @@ class Indexer:
         self._backoff = Backoff()
         self._covered: Covered | None = None
         self._places: Iterator[RecordPlace] = iter(())
-        # Where the next record begins that is not in the window; None for the first there is.
+        # The beginning of the next record that is not in the window; None for the first there is.
         self._next: Position | None = None
         self._begun = False
         self._position: Position | None = None
@@ -66,7 +66,7 @@ class Indexer:
     def __repr__(self) -> str:
         return f"<Indexer {self.window!r} {self._trouble or 'well'}>"
 
-    # What the crawl says.
+    # Messages of the crawl.
 
     def cover(self, covered: Covered) -> None:
         """A checkpoint covers the spool up to there."""
@@ -78,7 +78,7 @@ class Indexer:
         """Nothing more comes: end when all is done."""
         self._finishing = True
 
-    # What readers say.
+    # Results of readers.
 
     def read(self, job: Job, result: Prepared | Gone | None, size: int) -> None:
         """`job` was read; without a result the spool is damaged there."""

@@ -13,7 +13,7 @@ from larbinpy.storage.spool import Position, SpoolMark
 
 
 class Covered(NamedTuple):
-    """How far a checkpoint covers the spool of this name."""
+    """The part of the spool of this name that a checkpoint covers."""
 
     spool: str
     until: Position

@@ -1,4 +1,4 @@
-"""How pages are read for a database, as a value and as the arguments of a process."""
+"""The options of reading pages for a database, as a value and as arguments of a process."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

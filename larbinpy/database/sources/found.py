@@ -50,7 +50,7 @@ def _archives(folder: Path) -> list[Path]:
 
 
 def _in_folder(folder: Path, most: int) -> Iterator[Source]:
-    """What the outputs of a crawl left in `folder`."""
+    """The sources that the outputs of a crawl left in `folder`."""
     if (folder / CATALOG).is_file():
         yield Browsable(folder, most)
     elif (folder / NAMES).is_file():

@@ -7,7 +7,7 @@ from larbinpy.output.mirror.paths import INDEX, locate
 from larbinpy.url import resolve
 
 _MARKED = re.compile(r"#([0-9A-F]{2})")
-#: Of a name that was too long, the digest has taken the place of the URL.
+#: In a name that was too long, the digest has taken the place of the URL.
 _HASHED = re.compile(r"#h[0-9a-f]{32}(?:#|\Z)")
 
 
@@ -38,7 +38,7 @@ def url_at(path: str, owners: Container[str]) -> str | None:
     if url is None:
         return None
     place = locate(url)
-    # Whatever was undone wrongly, or is no file of a mirror, has another path.
+    # A name that was undone wrongly, or is no file of a mirror, has another path.
     sites = (place.site, place.own_site)
     names = (place.name, place.own_name)
     ways = {f"{each}/{'/'.join((*place.folders, last))}" for each in sites for last in names}

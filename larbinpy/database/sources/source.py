@@ -13,7 +13,7 @@ DAMAGED = "damaged in the archive"
 class Taken(NamedTuple):
     """A page of a source."""
 
-    #: How much of the source is read, in units of its `size`.
+    #: The part of the source that is read, in units of its `size`.
     done: int
     #: A page with another outcome than success says that its URL no longer has a page.
     spooled: Spooled
@@ -24,9 +24,9 @@ class Source(Protocol):
 
     #: As the user knows it.
     name: str
-    #: What can be read of it: bytes, or files.
+    #: The amount that can be read of it: bytes, or files.
     size: int
-    #: How many pages were left out, by the reason; counted by `pages`.
+    #: Numbers of pages that were left out, by the reason; counted by `pages`.
     left_out: Counter[str]
 
     def pages(self) -> Iterator[Taken]:

@@ -205,7 +205,7 @@ def _is_robots(url: str, record: Any) -> bool:
 
 
 def _outcome(status: int) -> Outcome | None:
-    """How the URL of a reply with `status` ended; None if the reply says nothing of a page."""
+    """The outcome of a reply with `status`; None if the reply says nothing of a page."""
     if 200 <= status < 300 and status != HTTPStatus.PARTIAL_CONTENT:
         return Outcome.SUCCESS
     if status in _REDIRECTS:

@@ -36,7 +36,7 @@ _CANDIDATES = 50
 
 
 class _Row(NamedTuple):
-    """What the rules need of a page that is in the database."""
+    """The columns that the rules need of a page in the database."""
 
     id: int
     url: str

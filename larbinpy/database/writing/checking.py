@@ -108,7 +108,7 @@ def _lost(base: Tables, page: int, finds: Finds, random: Random) -> str:
     words = list(dict.fromkeys(" ".join(tokens).split()))
     if not words:
         return ""
-    # Of a few words the longest is a rare one, so that it is found fast.
+    # The longest of a few words is a rare one, so that it is found fast.
     word = max(random.sample(words, min(len(words), 5)), key=len)
     found = finds(page, word)
     if isinstance(found, str):

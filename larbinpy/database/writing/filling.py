@@ -15,7 +15,7 @@ _LOOKS, _TENDED = 250, 12
 
 
 class Filling:
-    """What a `Writer` does within its transactions; after one that failed, make a new one."""
+    """The work of a `Writer` within its transactions; after one that failed, make a new one."""
 
     def __init__(self, base: Tables, index: Index) -> None:
         self._base = base
@@ -24,7 +24,7 @@ class Filling:
         self._anchors = Anchors(base)
 
     def position(self, spool: str) -> Position | None:
-        """How far the spool of this name has been taken."""
+        """As `Writer.position`."""
         key = (f"spool:{spool}",)
         row = self._base.execute("SELECT value FROM meta WHERE key = ?", key).fetchone()
         return None if row is None else Position(*map(int, row[0].split()))

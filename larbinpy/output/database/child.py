@@ -54,7 +54,7 @@ class Child:
         self._killed = False
         #: Ends in a row without a page written.
         self._failures = 0
-        # Of the processes before this one.
+        # Pages of the processes before this one.
         self._pages = self._gone = 0
         self.report = Report()
         #: Why there is no process; empty if there is one.
