@@ -112,7 +112,7 @@ def _sequence(pieces: Sequence[str]) -> Form:
     tokens = [token for piece in pieces[:-1] for token in grams(piece)]
     for piece in pieces[-1:]:
         kind, last = kind_of(piece), grams(piece)
-        if kind is Kind.SYMBOL:
+        if kind is Kind.SYMBOL or not last:
             return Form((*tokens, *last))
         ends = 2 if kind is Kind.TRIGRAM else 1
         if len(last) <= ends:

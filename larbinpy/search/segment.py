@@ -116,8 +116,10 @@ def grams(run: str) -> list[str]:
     if kind is Kind.SYMBOL:
         return [run]
     run = _bare(run)
-    pairs = [*map(add, run, run[1:]), run[-1:]]
-    return [pair if not pair or _CJK.match(pair) else LETTER + pair for pair in pairs]
+    if not run:
+        return []
+    pairs = [*map(add, run, run[1:]), run[-1]]
+    return [pair if _CJK.match(pair) else LETTER + pair for pair in pairs]
 
 
 def _bare(run: str) -> str:

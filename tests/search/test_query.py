@@ -4,7 +4,7 @@ import json
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from larbinpy.search.forms import forms
@@ -180,6 +180,7 @@ _TYPED = st.lists(
 ).map("".join)
 
 
+@example("\u1920", ["zh"])  # a mark alone, which is no character of a bigram
 @given(_TYPED, st.lists(st.sampled_from(["en", "zh", "de", "vi", "th", "xx"]), max_size=3))
 def test_whatever_is_typed_is_a_query(text: str, languages: list[str]) -> None:
     query = parse(text, languages, NOW)
