@@ -1,5 +1,6 @@
 """``larbinpy crawl``."""
 
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -152,6 +153,8 @@ def crawl(
         code = _run(crawl, report)
         if progress != "none" and sys.stderr.isatty() and code not in _REPORTED:
             complain(summary(crawl.report))
+            if "database" in config.output_mode:
+                complain(search_command(config.content_database))
         if check_links and code != Ending.DISK.code:
             broken = _report_links(config.state_dir, crawl.report)
             code = BROKEN_LINKS if broken and code == 0 else code
@@ -213,6 +216,11 @@ def _run(crawl: Crawl, report: str | None) -> int:
     if report is not None:
         write_report(report, crawl.report)
     return code
+
+
+def search_command(database: str) -> str:
+    """One line that names the database, and the command that searches it."""
+    return f"{database}: larbinpy search -d {shlex.quote(database)} WORDS"
 
 
 def summary(report: Mapping[str, Any]) -> str:

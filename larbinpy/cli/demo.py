@@ -40,7 +40,9 @@ def demo(directory: str | None, progress: str) -> None:
         web = closing.enter_context(serve())
         folder.mkdir(parents=True, exist_ok=True)
         conf = folder / "larbin.conf"
-        conf.write_text(web.conf(folder / "mirror", folder / "state", modes="mirror,database"))
+        # So that commands find the database from any working directory.
+        there = folder.resolve()
+        conf.write_text(web.conf(there / "mirror", there / "state", modes="mirror,database"))
         click.echo(f"larbinpy crawl -c {conf}")
         config = load(str(conf), {}, ())
         crawl = Crawl(config, start=Start.SCRATCH, progress=progress)

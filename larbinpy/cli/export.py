@@ -21,7 +21,8 @@ from larbinpy.database.base import Finder
 _COLUMNS = (
     *("url", "title", "lang", "type", "status", "published", "modified", "fetched", "first_seen"),
     *("changed", "visits", "changes", "author", "site_name", "summary", "image", "comments"),
-    *("clicks", "size", "depth", "via", "host", "same_as"),
+    *("clicks", "size", "charset", "etag", "last_modified", "canonical", "depth", "via", "host"),
+    "same_as",
 )
 #: A spreadsheet takes a cell that begins so for a formula (OWASP, CSV Injection).
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")

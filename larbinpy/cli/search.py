@@ -88,7 +88,7 @@ def search(
         now = wall()
         query = parse(" ".join(words), finder.languages(), now)
         query = filtered(query, now, site=site, lang=lang, type=type_, since=since)
-        if not words and query.is_empty:
+        if query.is_empty and not "".join(words).strip():
             raise ConfigError("nothing to search for; give some words")
         if not answer(finder, query, Wish(n=most, page=page, sort=sort), as_json=as_json):
             exit_nothing()
@@ -105,7 +105,9 @@ def answer(finder: Finder, query: Query, wish: Wish, *, as_json: bool = False) -
         for line in _lines(found, first, _Style.of_terminal()):
             sys.stdout.write(f"{line}\n")
     notes = dict.fromkeys((*query.notes, *found.notes))
-    for line in (*notes, *_remarks(found, wish.page)):
+    is_empty = not (found.hits or finder.counts()["pages"])
+    remarks = ["the database has no pages yet"] if is_empty else _remarks(found, wish.page)
+    for line in (*notes, *remarks):
         click.echo(printable(line), err=True)
     return bool(found.hits)
 

@@ -36,8 +36,16 @@ class _Literal(NamedTuple):
 
 
 def find(text: str, query: Query, lang: str | None) -> list[Occurrence]:
-    """The occurrences of `query` in `text`, a page's in `lang`, sorted; some overlap."""
-    return sorted(_Text(text, lang).find(query.wanted))
+    """The occurrences of `query` in `text`, a page's in `lang`, sorted; some overlap.
+
+    Frequent words are none, unless there are no others.
+    """
+    return sorted(_Text(text, lang).find(telling(query)))
+
+
+def telling(query: Query) -> tuple[Item, ...]:
+    """The items whose occurrences are shown."""
+    return tuple(item for item in query.wanted if not item.common) or query.wanted
 
 
 class _Text:

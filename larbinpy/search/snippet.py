@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from larbinpy.search.characters import CJK, MARKS
-from larbinpy.search.occurrences import Occurrence, find
+from larbinpy.search.occurrences import Occurrence, find, telling
 from larbinpy.search.query import Query
 
 #: A range of characters.
@@ -32,6 +32,7 @@ def snippet(
     beginning of `text`. Line breaks and control characters are blanks in it.
     """
     hits: list[Occurrence] = []
+    number = len(telling(query))
     at = 0
     for piece in range(_PIECES):
         start = piece * _PIECE
@@ -40,7 +41,7 @@ def snippet(
         found = find(text[start : start + _PIECE + length], query, lang)
         if len(_keys(found)) > len(_keys(hits)):
             hits, at = found, start
-        if len({key[0] for key in _keys(hits)}) >= len(query.wanted):
+        if len({key[0] for key in _keys(hits)}) >= number:
             break
     text = text[at : at + _PIECE + length]
     if len(_CJK.findall(text[:200])) > 60:

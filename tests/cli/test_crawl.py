@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from larbinpy.cli.crawl import summary
+from larbinpy.cli.crawl import search_command, summary
 from larbinpy.outcome import Outcome
 
 
@@ -20,6 +20,11 @@ def report(**values: Any) -> dict[str, Any]:
         "robots": {"fetched": 3, "denied": 2},
         **values,
     }
+
+
+def test_the_command_that_searches_the_database() -> None:
+    line = search_command("my save/larbinpy.db")
+    assert line == "my save/larbinpy.db: larbinpy search -d 'my save/larbinpy.db' WORDS"
 
 
 def test_the_summary_of_a_crawl_is_one_line() -> None:

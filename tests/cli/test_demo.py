@@ -57,14 +57,17 @@ def test_the_demo_overwrites_only_its_own_files(
 @pytest.mark.slow
 def test_the_demo_ends_by_searching_what_it_crawled(tmp_path: Path) -> None:
     folder = tmp_path / "demo"
-    command = [sys.executable, "-m", "larbinpy", "demo", "--progress", "none", "-o", str(folder)]
+    command = [sys.executable, "-m", "larbinpy", "demo", "--progress", "none", "-o", "demo"]
     environ = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, env=environ, timeout=60)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environ, timeout=60, cwd=tmp_path
+    )
     assert (done.returncode, done.stderr) == (0, "")
-    asked = f"larbinpy search -c {folder / 'larbin.conf'}"
+    asked = "larbinpy search -c demo/larbin.conf"
     _, english, chinese = done.stdout.split(f"\n{asked} -n 2 ")
     assert english.startswith("spider web\n1. ")
     assert "http://letters.demo:" in chinese
     assert done.stdout.endswith(f"search: {asked} WORDS\n")
-    again = [sys.executable, "-m", "larbinpy", *asked.split()[1:], "spider"]
-    assert subprocess.run(again, stdout=subprocess.DEVNULL, env=environ).returncode == 0
+    conf = str(folder / "larbin.conf")
+    again = [sys.executable, "-m", "larbinpy", "search", "-c", conf, "spider"]
+    assert subprocess.run(again, stdout=subprocess.DEVNULL, env=environ, cwd="/").returncode == 0

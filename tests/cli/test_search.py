@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from click.testing import CliRunner, Result
 from larbinpy.cli import main
 from larbinpy.cli.database import database_of
 from larbinpy.database.base import Change, DatabaseError, Found, Hit, Stored
+from larbinpy.database.sqlite.schema import TABLES
 from tests.support.fakefinder import FakeFinder
 
 HIT = Hit(
@@ -131,6 +133,7 @@ def test_words_may_begin_with_a_dash(
     "arguments",
     [
         (),
+        ("",),
         ("x", "--jsn"),
         ("x", "-n", "0"),
         ("x", "--page", "0"),
@@ -158,7 +161,10 @@ def test_the_answer_is_explained(ask: Ask, finder: FakeFinder) -> None:
     for options in ((), ("--json",)):
         shown = ask("search", "x", *options)
         assert (shown.exit_code, shown.stdout, shown.stderr) == (1, "", "nothing found\n")
+    finder.stored = {}
+    assert ask("search", "x").stderr == "the database has no pages yet\n"
     finder.found = Found(total=20)
+    finder.stored = {HIT.url: STORED}
     assert ask("search", "x", "--page", "9").stderr == "no more pages\n"
 
 
@@ -257,6 +263,10 @@ def test_pages_are_exported(ask: Ask, finder: FakeFinder, tmp_path: Path) -> Non
 
     rows = [*csv.DictReader(io.StringIO(ask("export", "--format", "csv").stdout))]
     assert [(row["url"], row["size"], row["author"]) for row in rows] == [(HIT.url, "12", "")]
+    columns = set(
+        re.findall(r"^    (\w+) ", TABLES.partition("TABLE page (")[2].partition("\n);")[0], re.M)
+    )
+    assert set(rows[0]) == columns - {"id", "key", "text_hash", "gone", "indexed"}
     assert (rows[0]["title"], rows[0]["summary"]) == ("'=A", "'-1+1")
 
     finder.changed = [

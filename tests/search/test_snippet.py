@@ -38,6 +38,8 @@ def marked(text: str, typed: str, lang: str | None = "en", length: int = 200) ->
         ("C++ mueller", "At its end [Müller] says that [C++] is fast,"),
         ("naive", "the [naïve] crawling of the [naive] is slow: a …"),
         ("NAIVE -web", "the [naïve] crawling of the [naive] is slow: a …"),
+        ("the crawlers", "A web [crawler] fetches pages and follows their links."),
+        ("the", "[the] naïve crawling of [the] naive is slow: a …"),
         ("absent", "Spiders spin webs. A web crawler fetches pages"),
         ("inurl:web", "Spiders spin webs. A web crawler fetches pages"),
     ],
