@@ -173,6 +173,6 @@ def _remarks(found: Found, page: int) -> Iterator[str]:
         missing = ", ".join(found.missing)
         yield f"no page has all words; these have most of them, without: {missing}"
     if found.cut:
-        yield "the search was cut as it took too long; more words, or site:, make it faster"
+        yield "only a part of the pages was compared; more words, or site:, narrow the search"
     if not found.hits:
         yield "no more pages" if page > 1 and found.total else "nothing found"

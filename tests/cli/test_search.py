@@ -155,7 +155,7 @@ def test_the_answer_is_explained(ask: Ask, finder: FakeFinder) -> None:
     assert shown.stderr.splitlines() == [
         "AND is a word",
         "no page has all words; these have most of them, without: rare, \\x1b",
-        "the search was cut as it took too long; more words, or site:, make it faster",
+        "only a part of the pages was compared; more words, or site:, narrow the search",
     ]
     finder.found = Found()
     for options in ((), ("--json",)):

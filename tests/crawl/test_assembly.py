@@ -115,7 +115,7 @@ def test_seeds_are_queued(assemble: Assembler) -> None:
 
 def test_an_earlier_crawl_is_not_touched_unless_that_is_wanted(assemble: Assembler) -> None:
     assemble.crawl_once(*SEEDS)
-    with pytest.raises(StateError, match="--resume continues it, --scratch deletes its state"):
+    with pytest.raises(StateError, match="--resume continues it, --scratch crawls anew"):
         assemble()
     assemble.close()
     assert assemble.owed() == [*SEEDS]

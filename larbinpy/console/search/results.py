@@ -106,7 +106,7 @@ def _hints(found: Found) -> Iterable[Html]:
             ]
         )
     if found.cut:
-        yield Html("The search was cut to keep it short: only a part of the pages was compared.")
+        yield Html("Only a part of the pages was compared: there are many, or it took too long.")
     if not found.hits and found.total:
         yield Html("There are not so many pages of results.")
     elif not found.hits:

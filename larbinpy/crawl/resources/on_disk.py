@@ -193,8 +193,8 @@ def locked(folder: Path, start: Start, closing: ExitStack) -> tuple[State, Start
         if _came_to_nothing(state):
             return state, Start.SCRATCH
         raise StateError(
-            f"{folder}: holds a crawl already; --resume continues it, --scratch deletes its"
-            " state and log (never outputDir) and starts anew"
+            f"{folder}: holds a crawl already; --resume continues it, --scratch crawls anew"
+            " (what was fetched stays; the state and the log are replaced)"
         )
     return state, start
 
