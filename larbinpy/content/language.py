@@ -33,6 +33,9 @@ _ENOUGH = 200
 #: Confidence from which the detector is right nearly always. Pages with less are mixtures, such as
 #: listings of products and programs.
 _SURE = 0.5
+#: Four words of a sentence and its end, and the most characters for each in a text that is no list.
+_SENTENCE = re.compile(r"(?:[^\W\d_]{1,30},? ){3}[^\W\d_]{1,30}[.!?\u2026\u061f\u06d4\u0964]")
+_LONGEST = 400
 #: Letters of other scripts than Latin. A text with a fifth of them is in another script: the rest
 #: are names, programs and paths. If it was declared so, a twentieth is enough.
 _OTHER = re.compile("[\u0370-\u1dff\u2e80-\ud7ff\uf900-\ufdff]+")
@@ -65,6 +68,8 @@ def language(text: str, declared: Iterable[str | None]) -> str | None:
         return code if sure or len(sample) >= _ENOUGH else None
     if named == code or not sure:
         return named
+    if found.script in _SHARED and len(sample) > _LONGEST * len(_SENTENCE.findall(sample)):
+        return named  # a list of names, which the detector is sure of, too
     if code == "zh" and named == "ja" and len(sample) < _ENOUGH:
         return named  # short Japanese titles may have no kana
     # The detector takes a language that it does not know for a similar one.

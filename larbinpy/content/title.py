@@ -42,6 +42,13 @@ def chosen(titles: Titles) -> str:
     site = _Site(titles.url, titles.site)
     whole = site.cut(titles.title)
     card = site.cut(titles.card)
+    first, *more = _parts(titles.title) or [""]
+    if (
+        more
+        and _key(first) != _key(titles.site)
+        and {_key(first)} == set(map(_key, titles.headings))
+    ):
+        return first  # even if its host is named so
     if site.is_home and titles.title:
         return site.cut_end(titles.title, 2)
     headings = [site.cut_end(heading, 1) for heading in titles.headings]
@@ -66,6 +73,11 @@ def chosen(titles: Titles) -> str:
 def words_of(text: str) -> set[str]:
     """The words of a text, in lower case."""
     return set(_WORDS.findall(text.casefold()))
+
+
+def _parts(title: str) -> list[str]:
+    """The parts of a title between separators."""
+    return [part.strip() for part in _SEPARATOR.split(title) if part.strip()]
 
 
 def _key(text: str) -> str:
@@ -99,8 +111,9 @@ class _Site:
 
     def cut(self, title: str) -> str:
         """The title without the names of the site: its first part that is left."""
-        parts = [part.strip() for part in _SEPARATOR.split(title) if part.strip()]
-        own = [part for part in parts if not self.is_named(part) and _key(part) not in _LABELS]
+        own = [
+            part for part in _parts(title) if not self.is_named(part) and _key(part) not in _LABELS
+        ]
         return own[0] if own else title
 
     def cut_end(self, title: str, least: int) -> str:

@@ -19,6 +19,9 @@ URL = "http://www.example.test/a/page"
         # A heading whose words are in <title>, but not the name of the site.
         (Titles(URL, "A - B - Example", headings=["Example", "A - B"]), "A - B"),
         (Titles(URL, "Thing | Example", headings=["Thing | Example"]), "Thing"),
+        # The name of the host, which is the page's, too.
+        (Titles("http://xtra.test/p", "Xtra | My Site", headings=["Xtra"]), "Xtra"),
+        (Titles("http://a.test/", "Xtra | My Site", headings=["Xtra"]), "Xtra"),
         # The same letters: the heading lost a blank.
         (Titles(URL, "Full Stack Jobs", headings=["FullStack Jobs"]), "Full Stack Jobs"),
         # The only heading, unless two others agree.
