@@ -220,7 +220,7 @@ def _run(crawl: Crawl, report: str | None) -> int:
 
 def search_command(database: str) -> str:
     """One line that names the database, and the command that searches it."""
-    return f"{database}: larbinpy search -d {shlex.quote(database)} WORDS"
+    return f"to search the pages: larbinpy search -d {shlex.quote(database)} WORDS"
 
 
 def summary(report: Mapping[str, Any]) -> str:

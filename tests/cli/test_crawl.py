@@ -24,7 +24,7 @@ def report(**values: Any) -> dict[str, Any]:
 
 def test_the_command_that_searches_the_database() -> None:
     line = search_command("my save/larbinpy.db")
-    assert line == "my save/larbinpy.db: larbinpy search -d 'my save/larbinpy.db' WORDS"
+    assert line == "to search the pages: larbinpy search -d 'my save/larbinpy.db' WORDS"
 
 
 def test_the_summary_of_a_crawl_is_one_line() -> None:
