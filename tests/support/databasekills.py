@@ -4,6 +4,7 @@ For `KillTest`: rows are at any time those of the last checkpoint at most, and i
 the log, each once.
 """
 
+import signal
 import sqlite3
 import subprocess
 import time
@@ -14,8 +15,10 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+from tests.support.databases import OnServer
 from tests.support.killcheck import Checker, Life
 from tests.support.killweb import KnownWeb
+from tests.support.mariadb import MariaDb
 from tests.support.processes import indexer_of, kill, readers_of
 
 #: Seconds between two kills of children, and the most of them in the life of a crawl: then the
@@ -52,6 +55,14 @@ def in_sqlite(path: Path) -> Found:
         rows = base.execute("SELECT url, title, visits FROM page WHERE gone IS NULL").fetchall()
         checks = base.execute("PRAGMA integrity_check").fetchall()
     return Found([Row(*row) for row in rows], [fault for (fault,) in checks if fault != "ok"])
+
+
+def in_mysql(database: OnServer) -> Found:
+    """The content of a database on a server; nothing if there is none yet."""
+    if not database.rows("SHOW TABLES LIKE 'page'"):
+        return Found([], [])
+    rows = database.rows("SELECT url, title, visits FROM page WHERE gone IS NULL")
+    return Found([Row(*row) for row in rows], [])
 
 
 class DatabaseKills:
@@ -114,3 +125,23 @@ class DatabaseKills:
         ):
             if urls:
                 self.findings.append(f"{len(urls)} pages {what}: {sorted(urls)[:5]}")
+
+
+class ServerKills(DatabaseKills):
+    """Also stops or kills the server of the database, and starts it again."""
+
+    def __init__(self, server: MariaDb, database: OnServer, seed: int) -> None:
+        super().__init__(lambda: in_mysql(database), seed)
+        self._server = server
+        self._begun = 0
+
+    def meanwhile(self, process: "subprocess.Popen[bytes]") -> None:
+        super().meanwhile(process)
+        if process.pid == self._begun or self._next > time.time() + 1:
+            return
+        # Once in the life of a crawl, some time after a kill of its children.
+        self._begun = process.pid
+        number = self._random.choice((signal.SIGTERM, signal.SIGKILL))
+        self._server.end(number)
+        self._server.start()
+        self.kills[f"server {number.name}"] += 1

@@ -49,6 +49,7 @@ class Finder:
         now = self._clock()
         if now >= self._languages_until:
             self._languages_until = now + _LANGUAGES_KEPT
+            self._connected()
             rows = self._rows(
                 "SELECT lang FROM page WHERE lang IS NOT NULL GROUP BY lang "
                 "ORDER BY count(*) DESC, lang"
@@ -58,6 +59,7 @@ class Finder:
 
     def search(self, query: Query, wish: Wish) -> Found:
         start = self._clock()
+        self._connected()
         languages = self.languages()
         with self._snapshot():
             found = Found(notes=list(query.notes))

@@ -1,0 +1,281 @@
+"""The database on a server: what is about the server, its loss, its rights, and the commands."""
+
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pymysql
+import pytest
+from click.testing import CliRunner
+
+from larbinpy.cli import main
+from larbinpy.database.base import DatabaseError, Position, Unavailable, Wish
+from larbinpy.database.mysql.address import Address
+from larbinpy.database.mysql.finder import Finder
+from larbinpy.database.mysql.server import Server
+from larbinpy.database.mysql.words import columns_of, encoded, words_of
+from larbinpy.database.opening import open_finder, open_writer
+from tests.support.databasepages import prepared
+from tests.support.databases import OnServer
+from tests.support.mariadb import MariaDb
+from tests.support.questions import query
+
+A, B, C = (f"http://a.example/{name}" for name in "abc")
+
+
+@pytest.fixture(name="home", autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Without the option file of whoever runs the tests."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture(name="database")
+def _database(mariadb: MariaDb) -> OnServer:
+    return OnServer(mariadb, "server")
+
+
+@pytest.fixture(name="user")
+def _user(mariadb: MariaDb, database: OnServer) -> Iterator[str]:
+    """The database as a user with a password has it."""
+    database.execute("CREATE USER larbin@'127.0.0.1' IDENTIFIED BY 'swordfish'")
+    yield f"mysql://larbin@127.0.0.1:{mariadb.port}/server"
+    database.execute("DROP USER larbin@'127.0.0.1'")
+
+
+def found(where: str, word: str) -> list[str]:
+    finder = open_finder(where)
+    try:
+        return [hit.url for hit in finder.search(query(word), Wish()).hits]
+    finally:
+        finder.close()
+
+
+def test_addresses() -> None:
+    assert Address.of("mysql://host/name") == (None, "host", None, "name")
+    assert Address.of("MariaDB://me@h.example:3307/n") == ("me", "h.example", 3307, "n")
+    assert Address.of("mysql://[::1]/n").host == "::1"
+    for text in ("mysql://host", "mysql:///n", "mysql://h/n/m", "mysql://h:x/n"):
+        with pytest.raises(DatabaseError, match="is not mysql://"):
+            Address.of(text)
+
+
+def test_a_password_in_the_url_is_refused_and_not_shown() -> None:
+    for opening in (open_finder, open_writer):
+        with pytest.raises(
+            DatabaseError, match=r"could be seen; put it into ~/\.my\.cnf"
+        ) as caught:
+            opening("mysql://me:swordfish@host/name")
+        assert "swordfish" not in str(caught.value)
+
+
+def test_user_and_password_come_from_the_option_file(
+    database: OnServer, user: str, home: Path
+) -> None:
+    database.execute("GRANT ALL ON server.* TO larbin@'127.0.0.1'")
+    with pytest.raises(DatabaseError, match=r"put user and password into ~/\.my\.cnf"):
+        open_writer(user)
+    (home / ".my.cnf").write_text("[client]\npassword = 'swordfish'\nuser=larbin\nloose\n")
+    for where in (user, user.replace("larbin@", "")):
+        writer = open_writer(where)
+        assert "swordfish" not in repr(writer)
+        writer.close()
+    (home / ".my.cnf").write_text("no section\npassword = swordfish\n")
+    with pytest.raises(DatabaseError, match="cannot be read") as caught:
+        open_writer(user)
+    assert "swordfish" not in str(caught.value)
+
+
+def test_a_missing_database_is_said_with_what_makes_it(
+    database: OnServer, user: str, home: Path
+) -> None:
+    (home / ".my.cnf").write_text("[client]\npassword=swordfish\n")
+    with pytest.raises(
+        DatabaseError, match=r"CREATE DATABASE `server`.*GRANT SELECT, INSERT"
+    ) as no:
+        open_writer(user)
+    assert "\n" not in str(no.value)
+    (home / ".my.cnf").unlink()
+    with pytest.raises(DatabaseError, match="CREATE DATABASE `none`"):
+        open_writer(database.where.replace("/server", "/none"))
+
+
+def test_the_rights_that_are_named_suffice(database: OnServer, user: str, home: Path) -> None:
+    (home / ".my.cnf").write_text("[client]\npassword=swordfish\n")
+    rights = "SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP, INDEX"
+    database.execute(f"GRANT {rights} ON server.* TO larbin@'127.0.0.1'")
+    writer = open_writer(user)
+    writer.write([prepared(A, "one")])
+    writer.close()
+    database.execute("REVOKE ALL ON server.* FROM larbin@'127.0.0.1'")
+    database.execute("GRANT SELECT ON server.* TO larbin@'127.0.0.1'")
+    assert found(user, "one") == [A]
+    with pytest.raises(DatabaseError, match="denied"):
+        open_writer(user).write([prepared(B, "two")])
+
+
+def test_other_tables_are_refused_untouched(database: OnServer) -> None:
+    database.execute("CREATE TABLE page (id INT)")
+    for opening in (open_finder, open_writer):
+        with pytest.raises(DatabaseError, match="another program"):
+            opening(database.where)
+    assert database.rows("SHOW TABLES") == ["page"]
+    database.empty()
+    with pytest.raises(DatabaseError, match="an empty database; crawl first"):
+        open_finder(database.where)
+    open_writer(database.where).close()
+    database.execute("UPDATE meta SET value = 99 WHERE key = 'format'")
+    with pytest.raises(DatabaseError, match="newer larbinpy"):
+        open_finder(database.where)
+
+
+def test_one_writes(database: OnServer) -> None:
+    writer = open_writer(database.where)
+    with pytest.raises(Unavailable, match=r"in use: connection \d+ of the server writes to it"):
+        open_writer(database.where)
+    writer.close()
+    open_writer(database.where).close()
+
+
+def test_a_connection_that_the_server_closed_is_made_anew(database: OnServer) -> None:
+    writer = open_writer(database.where)
+    writer.write([prepared(A, "one")], "s", Position(1, 0))
+    finder = open_finder(database.where)
+    for number in database.rows(
+        "SELECT id FROM information_schema.processlist WHERE db = 'server' AND command = 'Sleep'"
+    ):
+        database.execute(f"KILL {number}")
+    writer.write([prepared(B, "one too")], "s", Position(2, 0))
+    assert writer.position("s") == Position(2, 0)
+    assert len(finder.search(query("one"), Wish()).hits) == 2
+    finder.close()
+    writer.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_server_that_is_away_for_a_while(
+    mariadb: MariaDb, database: OnServer, number: signal.Signals
+) -> None:
+    writer, finder = open_writer(database.where), open_finder(database.where)
+    writer.write([prepared(A, "one")], "s", Position(1, 0))
+    mariadb.end(number)
+    for _ in range(2):
+        with pytest.raises(Unavailable, match=r"mysql://127\.0\.0\.1"):
+            writer.write([prepared(B, "two")], "s", Position(2, 0))
+        with pytest.raises(Unavailable, match=r"mysql://127\.0\.0\.1"):
+            finder.search(query("one"), Wish())
+    mariadb.start()
+    assert writer.position("s") == Position(1, 0)
+    writer.write([prepared(B, "two")], "s", Position(2, 0))
+    assert [hit.url for hit in finder.search(query("one"), Wish()).hits] == [A]
+    assert [hit.url for hit in finder.search(query("two"), Wish()).hits] == [B]
+    writer.close()
+    finder.close()
+
+
+def test_a_connection_that_is_lost_in_mid_commit(
+    database: OnServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The position says whether the batch was committed."""
+    writer = open_writer(database.where)
+    whole = pymysql.connections.Connection.query
+
+    def query_and_lose(self: "pymysql.Connection[pymysql.cursors.Cursor]", sql: str) -> int:
+        answer = whole(self, sql)
+        if sql == "COMMIT":
+            raise pymysql.OperationalError(2013, "Lost connection to MySQL server during query")
+        return answer
+
+    monkeypatch.setattr(pymysql.connections.Connection, "query", query_and_lose)
+    with pytest.raises(Unavailable, match="Lost connection"):
+        writer.write([prepared(A, "one")], "s", Position(1, 0))
+    monkeypatch.undo()
+    writer.close()
+    writer = open_writer(database.where)
+    assert writer.position("s") == Position(1, 0)
+    assert database.rows("SELECT url, visits FROM page") == [(A, 1)]
+    writer.close()
+
+
+def test_rows_that_another_program_locks(database: OnServer) -> None:
+    writer = open_writer(database.where)
+    writer.write([prepared(A, "one")])
+    address = Address.of(database.where)
+    other = pymysql.connect(
+        host=address.host, port=address.port or 0, user="root", database=address.name
+    )
+    with other, other.cursor() as cursor:
+        cursor.execute("SELECT * FROM page FOR UPDATE")
+        writer._open().execute("SET SESSION innodb_lock_wait_timeout = 1")  # type: ignore[attr-defined]
+        with pytest.raises(Unavailable, match="Lock wait timeout"):
+            writer.write([prepared(A, "two", at="2027-01-01T00:00:00Z")])
+    writer.write([prepared(A, "two", at="2027-01-01T00:00:00Z")])
+    assert found(database.where, "two") == [A]
+    writer.close()
+
+
+def test_texts_of_any_length(database: OnServer) -> None:
+    """What the columns or the server cannot take is cut, and never an error for ever."""
+    long = "é" * 100_000
+    page = prepared(
+        A, f"{'网络' * 400_000} end", title=long, lang="x" * 99, type=long, author=long,
+        published=long, body=b"x" * 20_000_000, comments=1 << 70,
+    )  # fmt: skip
+    writer = open_writer(database.where)
+    writer.write([page, prepared(B, "two")])
+    writer.close()
+    assert found(database.where, "two") == [B]
+    assert found(database.where, "网络") == [A]
+    (size,) = database.rows("SELECT length(title) FROM page WHERE id = 1")
+    assert size == 200_000
+
+
+def test_a_search_ends_in_time(database: OnServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The full-text index does not look at the server's own limit: then the client leaves."""
+    writer = open_writer(database.where)
+    writer.write([prepared(f"{A}{n}", f"word{n} common") for n in range(50)])
+    writer.close()
+    finder = Finder(database.where)
+
+    def unlimited(server: Server, statement: str, arguments: Any, seconds: float) -> list[Any]:
+        return server.rows("SELECT SLEEP(3)")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Server, "limited", unlimited)
+        found = finder.search(query("common"), Wish(limit=0.3))
+    assert found.cut
+    assert found.seconds < 0.5
+    assert len(finder.search(query("common"), Wish()).hits) == 10
+    finder.close()
+
+
+def test_words_of_a_page_and_back() -> None:
+    tokens = ("the sea", "", "网 c＋＋ a\u0300", "link", "http a", "rest")  # noqa: RUF001
+    words, size = words_of(tokens, 10**6)
+    assert size == 9
+    assert columns_of(words)["body"] == ["网__", "c_ff0b__ff0b_", "a_300_"]
+    assert columns_of(words)["heading"] == []
+    cut, _ = words_of(tokens, 60)
+    assert columns_of(cut)["title"] == ["the", "sea"]
+    assert encoded("w" * 90) != encoded("w" * 91)
+    assert len(encoded("w" * 90)[0]) < 84
+
+
+def test_the_commands(database: OnServer) -> None:
+    writer = open_writer(database.where)
+    writer.write([prepared(A, "Blue water.", title="The sea", lang="en"), prepared(B, "Boats.")])
+    writer.close()
+
+    def run(*arguments: str) -> str:
+        result = CliRunner().invoke(main, [*arguments, "-d", database.where])
+        assert (result.exit_code, "Traceback" in result.output) == (0, False), result.output
+        return result.stdout
+
+    assert json.loads(run("search", "--json", "water"))["url"] == A
+    assert "The sea" in run("show", A)
+    assert A in run("changes")
+    for option in ("--verify", "--rebuild", "--optimize", "--verify"):
+        run("index", option)
+    assert json.loads(run("search", "--json", "boats"))["url"] == B
