@@ -6,7 +6,7 @@ The packages; each imports only from those above it:
     errors, exit_status          errors that end a command; states and endings of a crawl
     native/                      compiled code, in C; optional
     config/                      all settings: file, environment, command line
-    loop/                        the one epoll, the two clocks, signals, long work in steps
+    loop/                        the one epoll, the two clocks, signals, steps, child processes
     stats/                       counters, histories, histograms, the process's own usage
     storage/                     queues and fingerprints on disk; the saved state
     dns/                         names to addresses, without blocking
@@ -16,7 +16,7 @@ The packages; each imports only from those above it:
     content/                     what a page says: title, text, language, dates, links
     search/                      words of pages and of queries, snippets
     database/                    the content database, its indexer and its search
-    output/                      the output modes (save, mirror, WARC, stats), the crawl log
+    output/                      output modes (save, mirror, WARC, stats, database), crawl log
     observe/                     snapshot and report of a crawl, the status of one URL
     console/                     input port, status page, metrics, progress
     crawl/                       assembly of a crawl, the engine's turn, its control and end

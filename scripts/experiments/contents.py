@@ -19,7 +19,7 @@ import click
 
 from larbinpy.content import Content, read
 from larbinpy.content.main_text import split
-from larbinpy.database.preparing import prepare
+from larbinpy.database.preparation import prepare
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.parse.charset import document

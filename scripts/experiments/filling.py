@@ -23,8 +23,8 @@ from tempfile import TemporaryDirectory
 from larbinpy.content import Content, Outlink
 from larbinpy.content.content import Image
 from larbinpy.database.base import Position
+from larbinpy.database.preparation import prepare
 from larbinpy.database.prepared import Prepared
-from larbinpy.database.preparing import prepare
 from larbinpy.database.sqlite import writer as writing
 from larbinpy.database.sqlite.schema import connect
 from larbinpy.outcome import Outcome

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from larbinpy.content import read
 from larbinpy.database.base import Stored, Wish
 from larbinpy.database.opening import open_finder, open_writer
-from larbinpy.database.preparing import prepare
+from larbinpy.database.preparation import prepare
 from larbinpy.loop.clock import wall
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page, timestamp

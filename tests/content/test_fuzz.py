@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from larbinpy.content import read
 from larbinpy.content.content import LONGEST_REST, LONGEST_TEXT, LONGEST_TITLE, Content
-from larbinpy.database.preparing import prepare
+from larbinpy.database.preparation import prepare
 from tests.support.contents import AT, page, pdf
 
 TYPES = ["text/html", "application/xhtml+xml", "application/rss+xml", "text/plain", ""]

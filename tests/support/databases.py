@@ -8,11 +8,10 @@ from typing import Any, Protocol
 import pymysql
 
 from larbinpy.database.base import Finder
-from larbinpy.database.matching import All, Condition
-from larbinpy.database.matching import Any as Either
+from larbinpy.database.conditions import AllOf, AnyOf, Condition
 from larbinpy.database.mysql import finder as mysql
+from larbinpy.database.mysql.bm25 import found
 from larbinpy.database.mysql.match import match
-from larbinpy.database.mysql.ranking import found
 from larbinpy.database.mysql.server import translated
 from larbinpy.database.mysql.words import columns_of
 from larbinpy.database.sqlite import finder as sqlite
@@ -111,7 +110,7 @@ class OnServer:
 def condition(words: str) -> Condition:
     """The condition that `words` spell, for `Database.pages`."""
     alternatives = words.split(" OR ")
-    return Either(tuple(All(tuple(map(_item, part.split()))) for part in alternatives))
+    return AnyOf(tuple(AllOf(tuple(map(_item, part.split()))) for part in alternatives))
 
 
 def _item(word: str) -> Item:

@@ -20,8 +20,8 @@ from typing import BinaryIO
 from larbinpy.content import Content, read
 from larbinpy.database.indexer.frames import DAMAGED, GONE, PAGE, PATIENCE, READY, framed
 from larbinpy.database.indexer.options import ReadOptions
+from larbinpy.database.preparation import prepare
 from larbinpy.database.prepared import Gone, Prepared
-from larbinpy.database.preparing import prepare
 from larbinpy.errors import what_failed
 from larbinpy.outcome import Outcome
 from larbinpy.page import timestamp

@@ -8,12 +8,12 @@ from typing import Any
 import zstandard
 
 from larbinpy.database.base import Change, DatabaseError, Found, Stored, Wish
-from larbinpy.database.finding import Late, find
+from larbinpy.database.hits import HitReader
 from larbinpy.database.mysql.index import Frequencies, ServerIndex
 from larbinpy.database.mysql.schema import check
 from larbinpy.database.mysql.server import Lost, Server, TooLate
+from larbinpy.database.ranking import Late, find
 from larbinpy.database.records import Records
-from larbinpy.database.showing import Showing
 from larbinpy.loop.clock import clock as monotonic
 from larbinpy.search.query import Query
 
@@ -35,7 +35,7 @@ class Finder:
         self._server: Server | None = None
         self._frequencies = Frequencies(clock)
         self._records = Records(self._rows)
-        self._showing = Showing(self._rows, clock)
+        self._hits = HitReader(self._rows, clock)
         self._languages: list[str] = []
         self._languages_until = -inf
         self._connected()
@@ -69,10 +69,10 @@ class Finder:
                 index = ServerIndex(self._ask, query, self._frequencies, until)
                 ranked = find(index, query, wish, languages, self._clock)
                 found.cut, found.missing = ranked.cut, ranked.missing
-                found.hits = self._showing.hits(ranked, query, wish, start + _SNIPPETS * wish.limit)
+                found.hits = self._hits.read(ranked, query, wish, start + _SNIPPETS * wish.limit)
                 found.total = ranked.total
                 if wish.facets and ranked.matches is not None:
-                    self._showing.count_facets(ranked.matches, found, start + _FACETS * wish.limit)
+                    self._hits.count_facets(ranked.matches, found, start + _FACETS * wish.limit)
         found.seconds = self._clock() - start
         return found
 

@@ -1,7 +1,7 @@
 """The full-text index on a server: adding pages to it, and removing them."""
 
 from larbinpy.database.fields import FIELDS, Tokens, fingerprint
-from larbinpy.database.filtering import one_of
+from larbinpy.database.filters import one_of
 from larbinpy.database.mysql.server import Server
 from larbinpy.database.mysql.words import words_of
 from larbinpy.database.writing.stored import stored_tokens

@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any as Value
 
-from larbinpy.database.filtering import DATE, filters, one_of
-from larbinpy.database.finding import CANDIDATES, Counts, Late, Scored
-from larbinpy.database.matching import All, Any, Condition
+from larbinpy.database.conditions import AllOf, AnyOf, Condition
+from larbinpy.database.filters import DATE, filters, one_of
+from larbinpy.database.mysql.bm25 import Term, found, score, terms, weight
 from larbinpy.database.mysql.match import Match, match, relevance
-from larbinpy.database.mysql.ranking import Term, found, score, terms, weight
 from larbinpy.database.mysql.words import columns_of
+from larbinpy.database.ranking import CANDIDATES, Counts, Late, Scored
 from larbinpy.search.query import Query
 
 #: Pages that get their score from their words, and words that are read for that.
@@ -50,7 +50,7 @@ class Frequencies:
 
 
 class ServerIndex:
-    """An `Index`: the pages that match conditions and pass the filters of `query`."""
+    """A `SearchIndex`: the pages that match conditions and pass the filters of `query`."""
 
     def __init__(self, ask: Ask, query: Query, frequencies: Frequencies, limit: float) -> None:
         """`limit` is for reading hosts and types, a time of the clock."""
@@ -188,7 +188,7 @@ class ServerMatches:
         return int(self._index.ask(statement, arguments, until)[0][0])
 
     def best(self, also: Condition | None, n: int, until: float) -> Scored:
-        condition = self._condition if also is None else All((self._condition, also))
+        condition = self._condition if also is None else AllOf((self._condition, also))
         return self._index.best(condition, n, until) if self.total else []
 
     def newest(self, n: int, until: float) -> Scored:
@@ -218,7 +218,7 @@ class Listed:
 
     def __init__(self, index: ServerIndex, until: float) -> None:
         self._index = index
-        without = match(Any(index.unwanted))
+        without = match(AnyOf(index.unwanted))
         join = ""
         self._arguments: list[Value] = []
         if without is not None:

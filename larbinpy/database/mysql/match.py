@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from larbinpy.database.matching import All, Any, Condition, Within, plain
+from larbinpy.database.conditions import AllOf, AnyOf, Condition, Within, plain
 from larbinpy.database.mysql.words import MARKS, beginning, encoded
 from larbinpy.search.query import Form, Item
 
@@ -75,9 +75,9 @@ def _compile(condition: Condition, columns: Sequence[str], phrases: bool) -> str
             )
         case Within(within, part):
             return _compile(part, within, phrases)
-        case All(parts):
+        case AllOf(parts):
             return _all([_compile(part, columns, phrases) for part in parts])
-        case Any(parts):
+        case AnyOf(parts):
             return _any(_compile(part, columns, phrases) for part in parts)
 
 
@@ -107,7 +107,7 @@ def _has_beginning(condition: Condition) -> bool:
             return any(form.prefix for form in condition.forms)
         case Within(_, part):
             return _has_beginning(part)
-        case All(parts) | Any(parts):
+        case AllOf(parts) | AnyOf(parts):
             return any(map(_has_beginning, parts))
 
 
@@ -122,7 +122,7 @@ def _needs_look(condition: Condition, phrases: bool) -> bool:
             )
         case Within(_, part):
             return _needs_look(part, phrases)
-        case All(parts) | Any(parts):
+        case AllOf(parts) | AnyOf(parts):
             return any(_needs_look(part, phrases) for part in parts)
 
 
@@ -139,9 +139,9 @@ def _look(condition: Condition, columns: Sequence[str]) -> tuple[str, list[str]]
             return " OR ".join(["LOCATE(?, ft.words) > 0"] * len(needles)) or "FALSE", needles
         case Within(within, part):
             return _look(part, within)
-        case All(parts):
+        case AllOf(parts):
             return _joined(" AND ", [_look(part, columns) for part in parts])
-        case Any(parts):
+        case AnyOf(parts):
             return _joined(" OR ", [_look(part, columns) for part in parts])
 
 

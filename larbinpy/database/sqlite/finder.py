@@ -11,9 +11,9 @@ from typing import Any
 import zstandard
 
 from larbinpy.database.base import Change, DatabaseError, Found, Stored, Wish
-from larbinpy.database.finding import find
+from larbinpy.database.hits import HitReader
+from larbinpy.database.ranking import find
 from larbinpy.database.records import Records
-from larbinpy.database.showing import Showing
 from larbinpy.database.sqlite.index import FtsIndex, TimeLimit, distinct
 from larbinpy.database.sqlite.schema import connect, sqlite_errors
 from larbinpy.loop.clock import clock as monotonic
@@ -38,7 +38,7 @@ class Finder:
         self._base = connect(path)
         self._limit = TimeLimit(self._base, clock)
         self._records = Records(self._rows)
-        self._showing = Showing(self._rows, clock)
+        self._hits = HitReader(self._rows, clock)
         self._languages: list[str] = []
         self._languages_until = -inf
         with sqlite_errors(path):
@@ -61,10 +61,10 @@ class Finder:
             index = FtsIndex(self._base, self._limit, query, self._clock)
             ranked = find(index, query, wish, self.languages(), self._clock)
             found = Found(cut=ranked.cut, missing=ranked.missing, notes=list(query.notes))
-            found.hits = self._showing.hits(ranked, query, wish, start + _SNIPPETS * wish.limit)
+            found.hits = self._hits.read(ranked, query, wish, start + _SNIPPETS * wish.limit)
             found.total = ranked.total
             if wish.facets and ranked.matches is not None:
-                self._showing.count_facets(ranked.matches, found, start + _FACETS * wish.limit)
+                self._hits.count_facets(ranked.matches, found, start + _FACETS * wish.limit)
         found.seconds = self._clock() - start
         return found
 

@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any as Value
 from typing import Self
 
+from larbinpy.database.conditions import AllOf, AnyOf, Condition
 from larbinpy.database.fields import FIELDS, WEIGHTS
-from larbinpy.database.filtering import DATE, filters
-from larbinpy.database.finding import CANDIDATES, Counts, Late, Scored
-from larbinpy.database.matching import All, Any, Condition
+from larbinpy.database.filters import DATE, filters
+from larbinpy.database.ranking import CANDIDATES, Counts, Late, Scored
 from larbinpy.database.sqlite.match import expression
 from larbinpy.search.query import Query
 
@@ -56,7 +56,7 @@ class TimeLimit:
 
 
 class FtsIndex:
-    """An `Index`: the pages that match conditions and pass the filters of `query`."""
+    """A `SearchIndex`: the pages that match conditions and pass the filters of `query`."""
 
     def __init__(
         self,
@@ -184,7 +184,7 @@ class FtsMatches:
     def _select(self, columns: str, also: Condition | None) -> tuple[str, list[Value]]:
         """A SELECT of the newest matches, and its arguments; none if nothing matches."""
         parts = (self._condition,) if also is None else (self._condition, also)
-        match = expression(All(parts), self._index.unwanted)
+        match = expression(AllOf(parts), self._index.unwanted)
         if not match:
             return "", []
         if self._newest is not None and (also is None or self.total <= CANDIDATES):
@@ -204,7 +204,7 @@ class Listed:
         self._index = index
         # The list of few pages comes from an index; many are found by looking at the last ones.
         order = "" if index.has_few else f"ORDER BY page.id DESC LIMIT {CANDIDATES}"
-        without = expression(Any(index.unwanted))
+        without = expression(AnyOf(index.unwanted))
         condition = " AND page.id NOT IN (SELECT rowid FROM ft WHERE ft MATCH ?)" if without else ""
         self._pages = (
             f"SELECT page.id AS id, {DATE} AS date FROM page WHERE "

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from larbinpy.database.matching import All, Any, Condition, Within, plain
+from larbinpy.database.conditions import AllOf, AnyOf, Condition, Within, plain
 from larbinpy.search.query import Form, Item
 
 
@@ -20,10 +20,10 @@ def _compile(condition: Condition) -> str:
         case Within(columns, part):
             inner = _compile(part)
             return f"({{{' '.join(columns)}}} : {inner})" if inner else ""
-        case All(parts):
+        case AllOf(parts):
             compiled = [_compile(part) for part in parts]
             return _join(" AND ", compiled) if all(compiled) else ""
-        case Any(parts):
+        case AnyOf(parts):
             return _join(" OR ", [_compile(part) for part in parts])
 
 

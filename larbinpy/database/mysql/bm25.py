@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import log
 from typing import NamedTuple
 
+from larbinpy.database.conditions import AllOf, AnyOf, Condition, Within
 from larbinpy.database.fields import WEIGHTS
-from larbinpy.database.matching import All, Any, Condition, Within
 from larbinpy.database.mysql.match import columns_of, words_of
 from larbinpy.search.query import Form, Item
 
@@ -50,7 +50,7 @@ def terms(condition: Condition, columns: tuple[str, ...] = ()) -> Iterator[Term]
             yield from (Term(form, within) for form in condition.forms)
         case Within(within, part):
             yield from terms(part, within)
-        case All(parts) | Any(parts):
+        case AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from terms(part, columns)
 
@@ -88,10 +88,10 @@ def found(
             return [pair for pair in often if pair[1]]
         case Within(within, part):
             return found(part, page, within)
-        case All(parts):
+        case AllOf(parts):
             each = [found(part, page, columns) for part in parts]
             return [pair for pairs in each for pair in pairs] if all(each) else []
-        case Any(parts):
+        case AnyOf(parts):
             return [pair for part in parts for pair in found(part, page, columns)]
 
 

@@ -1,12 +1,12 @@
-"""`larbinpy.database.preparing`: pages as the writer takes them."""
+"""`larbinpy.database.preparation`: pages as the writer takes them."""
 
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
 from larbinpy.content import read
+from larbinpy.database.preparation import prepare
 from larbinpy.database.prepared import Anchor, Packed, Prepared, target_of
-from larbinpy.database.preparing import prepare
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page, timestamp
 from larbinpy.url import Url, fingerprint

@@ -6,21 +6,21 @@ from contextlib import suppress
 from typing import Any
 
 from larbinpy.database.base import Found, Hit, Wish
-from larbinpy.database.filtering import one_of
-from larbinpy.database.finding import DEPTH, Late, Matches, Ranked, Scored
+from larbinpy.database.filters import one_of
+from larbinpy.database.ranking import DEPTH, Late, Matches, Ranked, Scored
 from larbinpy.database.records import Rows, unpacked
 from larbinpy.search.query import Query
 from larbinpy.search.snippet import snippet
 
 
-class Showing:
-    """Reads what is shown of the pages that were found, through `rows`."""
+class HitReader:
+    """Reads the columns and texts of pages that were found, through `rows`."""
 
     def __init__(self, rows: Rows, clock: Callable[[], float]) -> None:
         self._rows = rows
         self._clock = clock
 
-    def hits(self, ranked: Ranked, query: Query, wish: Wish, until: float) -> list[Hit]:
+    def read(self, ranked: Ranked, query: Query, wish: Wish, until: float) -> list[Hit]:
         pages = self._alive(ranked.pages)
         if len(pages) < len(ranked.pages) == ranked.total:
             ranked.total = len(pages)

@@ -9,17 +9,16 @@ count in titles and links only: all the words with them are read each time. If n
 words, those with most of them are ranked.
 """
 
-import typing
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Protocol
+from typing import Any, Protocol
 
 from larbinpy.database.base import Wish
-from larbinpy.database.matching import (
-    All,
-    Any,
+from larbinpy.database.conditions import (
+    AllOf,
+    AnyOf,
     Condition,
     essential,
     has_prefix,
@@ -47,7 +46,7 @@ _BEGUN = 0.1
 #: Page ids with their scores, the best first.
 Scored = list[tuple[int, float]]
 #: Values of a column with their numbers of pages.
-Counts = list[tuple[typing.Any, int]]
+Counts = list[tuple[Any, int]]
 
 
 class Late(Exception):
@@ -71,7 +70,7 @@ class Matches(Protocol):
         """Numbers of the newest `CANDIDATES` by host and by language, the largest first."""
 
 
-class Index(Protocol):
+class SearchIndex(Protocol):
     """The index of a database, seen through the filters and unwanted words of one query.
 
     What is asked raises `Late` after `until`, a time of the clock.
@@ -108,7 +107,7 @@ class Ranked:
 
 
 def find(
-    index: Index,
+    index: SearchIndex,
     query: Query,
     wish: Wish,
     languages: Sequence[str],
@@ -123,7 +122,9 @@ def find(
 
 
 class _Search:
-    def __init__(self, index: Index, wish: Wish, names: Condition | None, start: float) -> None:
+    def __init__(
+        self, index: SearchIndex, wish: Wish, names: Condition | None, start: float
+    ) -> None:
         self._begun = start + _BEGUN * wish.limit
         self._index = index
         self._names = names
@@ -140,7 +141,7 @@ class _Search:
             return Ranked() if query.wanted or query.is_empty else self._list()
         try:
             until = self._begun if has_prefix(items) else self._counted
-            matches = self._index.match(All(items), until)
+            matches = self._index.match(AllOf(items), until)
             return self._rank(matches, items) if matches.total else self._relax(items)
         except Late:
             return self._hurry(items)
@@ -181,7 +182,7 @@ class _Search:
         if others and len(others) < len(items):
             # Beginnings of words take longest: all words with them are read first.
             with suppress(Late):
-                matches = self._index.match(All(others), self._titles)
+                matches = self._index.match(AllOf(others), self._titles)
                 ranked = self._ranking(matches, matches.best(None, self._depth, self._ranked))
                 ranked.cut = True
             return ranked
@@ -198,7 +199,7 @@ class _Search:
                 pages = self._index.best(in_titles, self._depth, self._ranked)
         if len(pages) < self._depth:
             known = {page for page, _ in pages}
-            others = self._index.some(All(items), self._depth, self._ranked)
+            others = self._index.some(AllOf(items), self._depth, self._ranked)
             pages += [(page, 0.0) for page, _ in others if page not in known]
         return pages
 
@@ -223,8 +224,8 @@ class _Search:
     def _add_most(self, ranked: Ranked, present: list[Item], most: int) -> None:
         """Add the pages with `most` of the words, then those with one less ..."""
         for size in range(most, 0, -1):
-            groups = tuple(All(group) for group in combinations(present, size))
-            matches = self._index.match(Any(groups), self._ranked)
+            groups = tuple(AllOf(group) for group in combinations(present, size))
+            matches = self._index.match(AnyOf(groups), self._ranked)
             if not matches.total:
                 continue
             known = {page for page, _ in ranked.pages}
@@ -250,7 +251,7 @@ class _Search:
                 number += count
                 taken.append(word)
         if taken:
-            ranked.matches = self._index.match(Any(tuple(taken)), self._ranked)
+            ranked.matches = self._index.match(AnyOf(tuple(taken)), self._ranked)
             ranked.total = ranked.matches.total
             ranked.cut |= ranked.total > CANDIDATES
             ranked.pages = ranked.matches.best(None, self._depth, self._ranked)

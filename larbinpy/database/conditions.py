@@ -17,14 +17,14 @@ _FOREIGN = re.compile(r"[\0-/:-@[-`{-\x7f\ud800-\udfff]+")
 
 
 @dataclass(frozen=True, slots=True)
-class All:
+class AllOf:
     """All of the parts."""
 
     parts: tuple["Condition", ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Any:
+class AnyOf:
     """At least one of the parts."""
 
     parts: tuple["Condition", ...]
@@ -38,7 +38,7 @@ class Within:
     part: "Condition"
 
 
-Condition = All | Any | Within | Item
+Condition = AllOf | AnyOf | Within | Item
 
 
 def essential(items: Iterable[Item]) -> tuple[Item, ...]:
@@ -72,7 +72,7 @@ def words(items: Iterable[Item]) -> tuple[Item, ...]:
 def titled(items: Iterable[Item]) -> Within | None:
     """All the items that may stand anywhere, in the title or the links to the page."""
     free = tuple(item for item in items if item.field is None)
-    return Within(TITLES, All(free)) if free else None
+    return Within(TITLES, AllOf(free)) if free else None
 
 
 def named(items: Iterable[Item], languages: Iterable[str]) -> Within | None:
