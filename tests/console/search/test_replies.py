@@ -160,7 +160,7 @@ def test_what_the_user_should_know_is_said() -> None:
     shown = words(found_page(FRAME, SearchRequest("x"), query, found))
     assert "No page has all words; at least 7 pages come near" in shown
     assert "Not in all of these: <b> , foo" in shown
-    assert "The search was cut" in shown
+    assert "Only a part of the pages was compared" in shown
     assert shown.count("The word <i> is left out.") == 1
     assert "AND is taken as a word." in shown
     assert "No page" in words(search("nothinghasthis"))
