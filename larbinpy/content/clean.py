@@ -23,8 +23,9 @@ def line(text: str, longest: int) -> str:
 
 def lines(text: str, longest: int) -> str:
     """The lines of `text` that are not empty, at most `longest` characters in all."""
-    text = text[: 8 * longest]
-    found: Iterable[str] = text.split("\n")
+    # Most of what is not printable are these blanks.
+    text = text[: 8 * longest].replace("\xa0", " ")
+    found: Iterable[str] = filter(None, text.split("\n"))
     # Most texts are clean, and finding that out is several times as fast as making them so.
     if not text.replace("\n", "").isprintable():
         found = [each if each.isprintable() else _clean(each) for each in found]

@@ -14,9 +14,8 @@ from larbinpy.content.unreadable import unreadable
 #: Characters of each text; a page keeps less.
 LONGEST = 1 << 21
 _PLAIN = PlainText(bullet="", table_cell_separator=" ", layout="strict")
-#: Shares of the text: a single <main> holds most of it, or it is not believed; an element with
-#: the name of boilerplate is none if it is larger; nearly all paragraphs are the main text.
-_MOST = 0.5
+#: Shares of the text: an element with the name of boilerplate is none if it is larger; nearly all
+#: paragraphs are the main text.
 _LARGEST = 0.3
 _NEARLY_ALL = 0.8
 #: A page that is empty without scripts has its text in <noscript>, if at all: these are the
@@ -29,7 +28,8 @@ _PARAGRAPHS = ("p", "pre", "blockquote")
 _LEVELS = 12
 #: Names of these are about the layout of the whole, or about a term, not about what they are.
 _NOT_BY_NAME = frozenset(("body", "main", "article", "h1", "h2", "h3", "dt"))
-_PROGRAMS = frozenset(("pre", "code", "dt"))
+#: Highlighters call parts of a program comment, tag or meta.
+_PROGRAMS = "pre,code,dt,body"
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 #: Words of an id for layout: more are those of a heading.
 _LAYOUT = 2
@@ -68,11 +68,8 @@ def split(tree: Document) -> Texts:
     aside.extract()  # an element that was in the tree takes others faster
     _part(body, aside)
     _prune(body, aside)
-    node, main = _main(body)
-    rest = aside.to_text(_PLAIN)
-    if node is not body:
-        node.extract()
-        rest = f"{body.to_text(_PLAIN)}\n{rest}"
+    node, main, rest = _main(body)
+    rest = f"{rest}\n{aside.to_text(_PLAIN)}"
     main, rest = lines(main, LONGEST), lines(rest, LONGEST)
     if unscripted:
         instead = "\n".join(each.to_text(_PLAIN) for each in unscripted)
@@ -102,24 +99,42 @@ def _remove_hidden(tree: Document, sheets: Sheets) -> None:
                 each.extract()
 
 
-def _main(body: Element) -> tuple[Element, str]:
-    """Return the element that the main text stands in, and its text."""
-    node, text = body, body.to_text(_PLAIN)
+def _main(body: Element) -> tuple[Element, str, str]:
+    """Return the element that the main text stands in, its text, and that of the rest of `body`.
+
+    Takes the element out of `body`, if it is another one.
+    """
+    node, text, rest = body, "", ""
     for found in (
         [*body.iter_elements("main"), *body.select("[role=main]")],
         list(body.iter_elements("article")),
     ):
         if len(found) == 1:
-            inner = found[0].to_text(_PLAIN)
-            if len(inner) > _MOST * len(text):
-                node, text = found[0], inner
+            text, rest = _take_out(found[0], body)
+            if text:
+                node = found[0]
                 break
     smallest = _around_paragraphs(node)
     if smallest is not node:
-        inner = smallest.to_text(_PLAIN)
-        if len(inner) > _MOST * len(text):
-            return smallest, inner
-    return node, text
+        inner, more = _take_out(smallest, node)
+        if inner:
+            return smallest, inner, f"{rest}\n{more}"
+    return node, text or node.to_text(_PLAIN), rest
+
+
+def _take_out(element: Element, whole: Element) -> tuple[str, str]:
+    """Take `element` out of `whole`, if most of the text is in it; return both texts, or none."""
+    text = element.to_text(_PLAIN)
+    parent, behind = element.parent, element.next_sibling
+    element.extract()
+    rest = whole.to_text(_PLAIN)
+    if len(text) > len(rest):
+        return text, rest
+    if behind is not None:
+        behind.insert_before(element)
+    elif isinstance(parent, Element):
+        parent.append(element)
+    return "", ""
 
 
 def _around_paragraphs(node: Element) -> Element:
@@ -158,39 +173,39 @@ def _prune(body: Element, aside: Element) -> None:
         kept.add(each)
         kept.update(each.ancestors)
     longest = _LARGEST * len(body.text)
-    tagged = list(body.iter_elements(TAGS))
-    tagged += [each for each, role in roles if role in ROLES]
-    apart = [
-        each
-        for each in tagged
-        if each not in kept and (each.tag != "header" or not each.closest("article,main"))
-    ]
-    _move_all(apart, aside)
-    for kind in ("class", "id"):
-        found = [(each, each.attr(kind) or "") for each in body.select(f"[{kind}]")]
-        apart = [
+    apart = [each for each, role in roles if role in ROLES]
+    for each in chain(apart, list(body.iter_elements(TAGS))):
+        # What is within an element that has been moved is not torn from it.
+        if (
+            each not in kept
+            and each.closest("body")
+            and (each.tag != "header" or not each.closest("article,main"))
+        ):
+            _move(each, aside)
+    for kind in ("id", "class"):
+        names = BOILERPLATE
+        for each in [
             each
-            for each, name in found
-            if BOILERPLATE[name]
-            and each not in kept
-            and each.tag not in _NOT_BY_NAME
-            and len(each.text) < longest
-            and not _is_text(each, name)
-        ]
-        _move_all(apart, aside)
+            for each in body.select(f":not(pre,code,dt)>[{kind}]")
+            if names[each.attr(kind) or ""]
+        ]:
+            if (
+                each not in kept
+                and each.tag not in _NOT_BY_NAME
+                and each.closest(_PROGRAMS) == body
+                and len(each.text) < longest
+                and not (kind == "id" and _is_slug(each))
+            ):
+                _move(each, aside)
 
 
-def _is_text(element: Element, name: str) -> bool:
-    """Whether an element has its class or id `name` from its text, or is a part of a program.
+def _is_slug(element: Element) -> bool:
+    """Whether an element has its id from its text.
 
-    Highlighters call parts of a program comment, tag or meta. Tools for documentation make the
-    ids of sections of their headings: "file-menu", with a link in the heading to itself.
+    Tools for documentation make the ids of sections of their headings: "file-menu", with a link in
+    the heading to itself.
     """
-    for each in islice(chain((element,), element.ancestors), _LEVELS):
-        if isinstance(each, Element) and each.tag in _PROGRAMS:
-            return True
-    if name != element.attr("id"):
-        return False
+    name = element.attr("id") or ""
     if element.tag in _HEADINGS:
         return True
     if element.tag not in ("section", "div"):
@@ -202,14 +217,6 @@ def _is_text(element: Element, name: str) -> bool:
         return True
     slug = set(_SLUG.split(name.lower()))
     return len(slug) > _LAYOUT and slug <= set(_SLUG.split(heading.text.lower()))
-
-
-def _move_all(elements: list[Element], aside: Element) -> None:
-    """Move elements, each with those within it: their text stays in one piece."""
-    chosen: set[Node] = set(elements)
-    for each in elements:
-        if chosen.isdisjoint(islice(each.ancestors, _LEVELS)):
-            _move(each, aside)
 
 
 def _move(element: Element, aside: Element) -> None:
