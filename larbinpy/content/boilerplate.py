@@ -40,23 +40,27 @@ _WORDS = frozenset(
     form for word in _LIST.split() for form in (word, word.capitalize(), word.upper())
 )
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
-#: Characters of classes that are looked at, and names that are remembered: the pages of a site
-#: have the same.
+#: Characters of names that are looked at, and classes that are remembered.
 _LONGEST = 300
 _MOST = 1 << 14
 
 
-class _Boilerplate(dict[str, bool]):
-    """Whether an element with the classes, or the id, is most likely boilerplate, by these."""
+def is_boilerplate(names: str) -> bool:
+    """Whether an element with the classes, or the id, `names` is most likely boilerplate."""
+    names = names[:_LONGEST]
+    if names.islower():
+        # Faster than an expression, and true of most names.
+        words = names.replace("_", "-").replace(" ", "-").split("-")
+    else:
+        words = _WORD.findall(names)
+    return not _WORDS.isdisjoint(words)
+
+
+class _Classes(dict[str, bool]):
+    """`is_boilerplate` of classes, which the pages of a site share; most ids are of one page."""
 
     def __missing__(self, names: str) -> bool:
-        known = names[:_LONGEST]
-        if known.islower():
-            # Faster than an expression, and true of most names.
-            words = known.replace("_", "-").replace(" ", "-").split("-")
-        else:
-            words = _WORD.findall(known)
-        found = not _WORDS.isdisjoint(words)
+        found = is_boilerplate(names)
         if len(names) <= _LONGEST:
             if len(self) >= _MOST:
                 self.clear()
@@ -64,4 +68,4 @@ class _Boilerplate(dict[str, bool]):
         return found
 
 
-BOILERPLATE = _Boilerplate()
+CLASSES = _Classes()

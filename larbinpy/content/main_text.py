@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from turbohtml import Document, Element, Node, PlainText
 
-from larbinpy.content.boilerplate import BOILERPLATE, ROLES, TAGS
+from larbinpy.content.boilerplate import CLASSES, ROLES, TAGS, is_boilerplate
 from larbinpy.content.clean import lines
-from larbinpy.content.hidden import Sheets, hidden, remove_unseen
+from larbinpy.content.hidden import Sheets, hidden, remove_unseen, styled
 from larbinpy.content.unreadable import unreadable
 
 #: Characters of each text; a page keeps less.
@@ -30,6 +30,7 @@ _LEVELS = 12
 _NOT_BY_NAME = frozenset(("body", "main", "article", "h1", "h2", "h3", "dt"))
 #: Highlighters call parts of a program comment, tag or meta.
 _PROGRAMS = "pre,code,dt,body"
+_NO_PROGRAM = ":not(pre,code,dt)>"
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 #: Words of an id for layout: more are those of a heading.
 _LAYOUT = 2
@@ -92,8 +93,9 @@ def _part(body: Element, aside: Element) -> None:
 
 def _remove_hidden(tree: Document, sheets: Sheets) -> None:
     """Remove what CSS hides."""
+    inline = styled(tree)
     for found in (hidden, unreadable):
-        for each in list(found(tree, sheets)):
+        for each in list(found(tree, sheets, inline)):
             # Many a page hides all of itself until its script has run.
             if each.tag not in ("html", "body", "main"):
                 each.extract()
@@ -182,21 +184,20 @@ def _prune(body: Element, aside: Element) -> None:
             and (each.tag != "header" or not each.closest("article,main"))
         ):
             _move(each, aside)
-    for kind in ("id", "class"):
-        names = BOILERPLATE
-        for each in [
-            each
-            for each in body.select(f":not(pre,code,dt)>[{kind}]")
-            if names[each.attr(kind) or ""]
-        ]:
-            if (
-                each not in kept
-                and each.tag not in _NOT_BY_NAME
-                and each.closest(_PROGRAMS) == body
-                and len(each.text) < longest
-                and not (kind == "id" and _is_slug(each))
-            ):
-                _move(each, aside)
+    identified = body.select(f"{_NO_PROGRAM}[id]")
+    named = [each for each in identified if is_boilerplate(each.attr("id") or "")]
+    named = [each for each in named if not _is_slug(each)]
+    named += [
+        each for each in body.select(f"{_NO_PROGRAM}[class]") if CLASSES[each.attr("class") or ""]
+    ]
+    for each in named:
+        if (
+            each not in kept
+            and each.tag not in _NOT_BY_NAME
+            and each.closest(_PROGRAMS) == body
+            and len(each.text) < longest
+        ):
+            _move(each, aside)
 
 
 def _is_slug(element: Element) -> bool:

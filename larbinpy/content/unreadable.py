@@ -6,7 +6,7 @@ from itertools import chain, islice
 from turbohtml import Document, Element, Node
 
 from larbinpy.content import visibility
-from larbinpy.content.hidden import Sheets
+from larbinpy.content.hidden import Sheets, Styled
 from larbinpy.content.styles import Declarations, declarations
 from larbinpy.content.visibility import Color, color, same_color
 
@@ -19,14 +19,13 @@ _COLORED = 2000
 _INNER = 20_000
 
 
-def unreadable(tree: Document, sheets: Sheets) -> Iterator[Element]:
+def unreadable(tree: Document, sheets: Sheets, styled: list[Styled]) -> Iterator[Element]:
     """Yield elements whose text has the colour of what is behind it.
 
     What has a colour of its own in them is moved before them. Where the background is a picture,
     or is declared in a linked sheet, or not declared at all on a page with linked sheets, text is
     taken as readable.
     """
-    styled = [(each, (each.attr("style") or "").lower()) for each in tree.select("[style]")]
     styles = [
         (each, declarations(text)) for each, text in styled if "color" in text or "back" in text
     ]
@@ -100,7 +99,11 @@ def _backgrounds(
     tree: Document, sheets: Sheets, styles: list[tuple[Element, Declarations]]
 ) -> Iterator[tuple[Element, Color | None]]:
     """Yield elements with their background, the one that counts last; None: a picture."""
-    rules = sorted(sheets.declaring("background[a-z-]*"), key=lambda each: each.precedence)
+    names = ("background", "background-color", "background-image")
+    rules = sorted(
+        chain.from_iterable(sheets.declaring(name) for name in names),
+        key=lambda each: each.precedence,
+    )
     for rule in rules:
         if visibility.has_background(rule.style):
             found = visibility.background(rule.style) if rule.always else None
