@@ -36,6 +36,13 @@ _CLITICS = re.compile(
     r"^(?:[cdjlmnst]|qu|jusqu|lorsqu|un|all|dall|dell|nell|sull)['’](?=\w{2})|(?<=\w\w)['’]s$",
     re.IGNORECASE,
 )
+#: English verbs with "not" whose apostrophe is left out.
+_NOT = re.compile(
+    r"^(ai|are|ca|could|did|do|does|had|has|have|is|must|need|should|was|were|wo|would)nt$",
+    re.IGNORECASE,
+)
+#: The number of a version, which pages write with and without a "v".
+_VERSION = re.compile(r"^([vV]?)(\d+(?:\.\d+)+)$")
 _HYPHENATED = re.compile(r"^([^\W\d_]+)-([^\W\d_]+)$")
 
 
@@ -83,9 +90,11 @@ def _is_plain(form: Form) -> bool:
 
 def _spellings(text: str) -> list[str]:
     """`text`, and other ways to write it: e-mail as email, Müller as Mueller and back, l'hôtel
-    without its article."""
+    without its article, dont as don't, 2.4.1 as v2.4.1 and back."""
     found = [text, text.translate(_UMLAUTS), _HYPHENATED.sub(r"\1\2", text)]
-    found.append(_CLITICS.sub("", text))
+    found += [_CLITICS.sub("", text), _NOT.sub(r"\1n't", text)]
+    if version := _VERSION.match(text):
+        found.append(version[2] if version[1] else f"v{text}")
     if text[:1].isupper() and len(text) > 4 and " " not in text:
         found.append(_NAME.sub(lambda name: name[0][:-1], text, count=1))
     return list(dict.fromkeys(found))
