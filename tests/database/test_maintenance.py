@@ -1,17 +1,15 @@
-"""Care of the database file: rebuild, verify, optimize."""
+"""Care of a database: rebuild, verify, optimize."""
 
-import sqlite3
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
 from larbinpy.database.base import DatabaseError, Unavailable
 from larbinpy.database.opening import open_writer, optimize, rebuild, verify
 from larbinpy.database.prepared import Gone
-from larbinpy.database.sqlite.schema import connect
 from larbinpy.database.writing.checking import PIECE
 from tests.support.databasepages import prepared
+from tests.support.databases import Database
 
 PAGES = [
     prepared(
@@ -28,156 +26,100 @@ def quiet(what: str, done: int, total: int) -> None:
     assert what and 0 <= done <= total
 
 
-@pytest.fixture(name="path")
-def _path(tmp_path: Path) -> Path:
-    path = tmp_path / "it.db"
-    writer = open_writer(str(path))
+@pytest.fixture(name="filled")
+def _filled(database: Database) -> Database:
+    writer = open_writer(database.where)
     writer.write(PAGES)
     copy = prepared("http://a.example/copy", "text number1 of a page", title="Title 1")
     writer.write([copy, Gone(PAGES[5].url, PAGES[5].fetched, 404)])
     while writer.tend():
         pass
     writer.close()
-    return path
+    return database
 
 
-@pytest.fixture(name="base")
-def _base(path: Path) -> Iterator[sqlite3.Connection]:
-    """Another program, which may do damage."""
-    base = sqlite3.connect(path, isolation_level=None)
-    yield base
-    base.close()
+def test_a_sound_database_has_no_trouble(filled: Database) -> None:
+    assert verify(filled.where, quiet) == []
 
 
-def found(path: Path, word: str) -> list[int]:
-    base = connect(path)
-    rows = base.execute("SELECT rowid FROM ft WHERE ft MATCH ?", (word,)).fetchall()
-    base.close()
-    return [row for (row,) in rows]
-
-
-def test_a_sound_database_has_no_trouble(path: Path) -> None:
-    assert verify(str(path), quiet) == []
-
-
-def test_rebuild_makes_the_same_index(path: Path) -> None:
-    before = [found(path, word) for word in ("number7", "way7", "text", "title")]
-    assert rebuild(str(path), quiet) == 39
-    assert [found(path, word) for word in ("number7", "way7", "text", "title")] == before
-    assert verify(str(path), quiet) == []
-    writer = open_writer(str(path))
+def test_rebuild_makes_the_same_index(filled: Database) -> None:
+    words = ("number7", "way7", "text", "title")
+    before = [filled.pages(word) for word in words]
+    assert rebuild(filled.where, quiet) == 39
+    assert [filled.pages(word) for word in words] == before
+    assert verify(filled.where, quiet) == []
+    writer = open_writer(filled.where)
     writer.write([prepared(PAGES[7].url, "other", at="2027-01-01T00:00:00Z")])
     writer.close()
-    assert found(path, "number7") == []
-    assert verify(str(path), quiet) == []
-
-
-def _lose_words(base: sqlite3.Connection) -> None:
-    base.execute("DELETE FROM ft_docsize WHERE id = 3")
-    base.execute("INSERT INTO ft(ft) VALUES ('delete-all')")
-
-
-def _lose_blocks(base: sqlite3.Connection) -> None:
-    base.execute("DELETE FROM ft_data WHERE id > 10")
-
-
-def _other_words(base: sqlite3.Connection) -> None:
-    base.execute("UPDATE page SET title = 'Quite another' WHERE id = 3")
-
-
-def _older_version(base: sqlite3.Connection) -> None:
-    base.execute("UPDATE meta SET value = 0 WHERE key = 'segmenter'")
-
-
-def _not_indexed(base: sqlite3.Connection) -> None:
-    base.execute("UPDATE page SET indexed = NULL WHERE id = 3")
+    assert filled.pages("number7") == []
+    assert verify(filled.where, quiet) == []
 
 
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
-        (_lose_words, "39 pages are missing in the index"),
-        (_lose_blocks, "index: "),
-        (_other_words, "http://a.example/2: the index has other words than the page"),
-        (_older_version, "words of version 0"),
-        (_not_indexed, "1 pages are not in the index"),
+        (
+            "UPDATE page SET title = 'Quite another' WHERE id = 3",
+            "http://a.example/2: the index has other words than the page",
+        ),
+        ("UPDATE meta SET value = 0 WHERE key = 'segmenter'", "words of version 0"),
+        ("UPDATE page SET indexed = NULL WHERE id = 3", "1 pages are not in the index"),
     ],
 )
 def test_verify_sees_damage_and_rebuild_repairs_it(
-    path: Path, base: sqlite3.Connection, damage: Callable[[sqlite3.Connection], None], says: str
+    filled: Database, damage: str, says: str
 ) -> None:
-    damage(base)
-    lines = verify(str(path), quiet)
+    filled.execute(damage)
+    lines = verify(filled.where, quiet)
     assert any(says in line for line in lines), lines
     assert not any("\n" in line for line in lines)
-    rebuild(str(path), quiet)
-    assert verify(str(path), quiet) == []
+    rebuild(filled.where, quiet)
+    assert verify(filled.where, quiet) == []
 
 
-def test_verify_sees_lost_contents(path: Path, base: sqlite3.Connection) -> None:
-    base.execute("DELETE FROM content WHERE page = 3")
-    base.execute("UPDATE content SET text = x'00' WHERE page = 4")
-    lines = verify(str(path), quiet)
+def test_verify_sees_lost_contents(filled: Database) -> None:
+    filled.execute("DELETE FROM content WHERE page = 3")
+    filled.execute("UPDATE content SET text = x'00' WHERE page = 4")
+    lines = verify(filled.where, quiet)
     assert "1 pages have no content" in lines
     assert "http://a.example/3: what is stored is damaged" in lines
-    assert rebuild(str(path), quiet) == 39
-    writer = open_writer(str(path))
-    again = [prepared(page.url, page.url, at="2027-01-01T00:00:00Z") for page in PAGES[2:4]]
-    writer.write(again)
-    writer.close()
-    assert rebuild(str(path), quiet) == 39
-    assert verify(str(path), quiet) == []
+    assert rebuild(filled.where, quiet) == 39
 
 
-def test_a_rebuild_that_is_stopped_leaves_the_old_index(path: Path) -> None:
-    writer = open_writer(str(path))
+def test_a_rebuild_that_is_stopped_leaves_the_old_index(filled: Database) -> None:
+    writer = open_writer(filled.where)
     writer.write([prepared(f"http://b.example/{n}", f"b{n}", title=f"{n}") for n in range(PIECE)])
     writer.close()
 
     def stop(what: str, done: int, total: int) -> None:
-        assert found(path, "number7") == [8]  # searches go on
+        assert filled.pages("number7") == [8]  # searches go on
         if done == PIECE:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        rebuild(str(path), stop)
-    assert verify(str(path), quiet) == []
-    optimize(str(path), quiet)
-    assert verify(str(path), quiet) == []
-    base = connect(path)
-    assert not base.execute("SELECT 1 FROM sqlite_schema WHERE name LIKE 'ft_new%'").fetchall()
-    base.close()
+        rebuild(filled.where, stop)
+    assert verify(filled.where, quiet) == []
+    optimize(filled.where, quiet)
+    assert verify(filled.where, quiet) == []
+    assert rebuild(filled.where, quiet) == 39 + PIECE
 
 
-def test_optimize_brings_in_anchors_and_gives_space_back(path: Path) -> None:
-    writer = open_writer(str(path))
-    writer.write([prepared(page.url, "word " * 9000, title=page.url, at="2027-01-01T00:00:00Z")
-                  for page in PAGES])  # fmt: skip
+def test_optimize_brings_in_anchors(filled: Database) -> None:
+    writer = open_writer(filled.where)
     writer.write([prepared("http://a.example/last", links=((PAGES[1].url, "late"),))])
-    writer.write([Gone(page.url, "2027-01-02T00:00:00Z", 404) for page in PAGES[2:]])
     writer.close()
-    base = sqlite3.connect(path)
-    base.executescript(
-        "CREATE TABLE large AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
-        " WHERE i < 900) SELECT randomblob(1000) FROM n; DROP TABLE large;"
-    )
-    base.close()
-    size = path.stat().st_size
-    optimize(str(path), quiet)
-    assert path.stat().st_size < size / 2
-    assert found(path, "late") == [2]
-    assert verify(str(path), quiet) == []
-    assert sorted(it.name for it in path.parent.iterdir()) == ["it.db"]
+    optimize(filled.where, quiet)
+    assert filled.pages("late") == [2]
+    assert verify(filled.where, quiet) == []
 
 
 @pytest.mark.parametrize("work", [rebuild, verify, optimize])
 def test_care_needs_a_database_that_nobody_fills(
-    path: Path, tmp_path: Path, work: Callable[..., object]
+    database: Database, work: Callable[..., object]
 ) -> None:
-    writer = open_writer(str(path))
+    with pytest.raises(DatabaseError, match=r"there is no database|an empty database"):
+        work(database.where, quiet)
+    writer = open_writer(database.where)
     with pytest.raises(Unavailable, match="in use"):
-        work(str(path), quiet)
+        work(database.where, quiet)
     writer.close()
-    with pytest.raises(DatabaseError, match="there is no database"):
-        work(str(tmp_path / "none.db"), quiet)
-    assert not (tmp_path / "none.db").exists()

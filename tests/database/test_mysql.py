@@ -16,7 +16,7 @@ from larbinpy.database.mysql.address import Address
 from larbinpy.database.mysql.finder import Finder
 from larbinpy.database.mysql.server import Server
 from larbinpy.database.mysql.words import columns_of, encoded, words_of
-from larbinpy.database.opening import open_finder, open_writer
+from larbinpy.database.opening import open_finder, open_writer, rebuild, verify
 from tests.support.databasepages import prepared
 from tests.support.databases import OnServer
 from tests.support.mariadb import MariaDb
@@ -249,6 +249,27 @@ def test_a_search_ends_in_time(database: OnServer, monkeypatch: pytest.MonkeyPat
     assert found.seconds < 0.5
     assert len(finder.search(query("common"), Wish()).hits) == 10
     finder.close()
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        ("DELETE FROM ft WHERE page = 3", "1 pages are missing in the index"),
+        ("UPDATE ft SET words = 'xyz' WHERE page = 3", "http://a.example/c: not found by its word"),
+        ("INSERT INTO ft VALUES (999, 1, 'xyz')", "1 entries of the index have no page"),
+    ],
+)
+def test_verify_sees_damage_of_the_index(database: OnServer, damage: str, says: str) -> None:
+    def quiet(what: str, done: int, total: int) -> None:
+        assert what and 0 <= done <= total
+
+    writer = open_writer(database.where)
+    writer.write([prepared(url, f"text of {url}") for url in (A, B, C)])
+    writer.close()
+    database.execute(damage)
+    assert any(says in line for line in verify(database.where, quiet))
+    assert rebuild(database.where, quiet) == 3
+    assert verify(database.where, quiet) == []
 
 
 def test_words_of_a_page_and_back() -> None:
