@@ -33,7 +33,8 @@ class Outlink(NamedTuple):
 class Content:
     """The content of a page for a reader. Empty or None where the page does not say it.
 
-    Texts have no control characters and no runs of blanks; a line break separates blocks.
+    Texts have no control characters; a line break separates blocks, and lines of programs. There
+    are no runs of blanks and no empty lines, but the indentation of programs and of plain texts.
     Dates are in ISO 8601, "2026-11-23" or "2026-11-23T08:00:00+01:00", in the page's own zone.
     """
 

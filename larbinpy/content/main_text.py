@@ -7,13 +7,13 @@ from typing import NamedTuple
 from turbohtml import Document, Element, Node, PlainText
 
 from larbinpy.content.boilerplate import CLASSES, ROLES, TAGS, is_boilerplate
-from larbinpy.content.clean import lines
+from larbinpy.content.clean import CELL, lines
 from larbinpy.content.hidden import Sheets, hidden, remove_unseen, styled
 from larbinpy.content.unreadable import unreadable
 
 #: Characters of each text; a page keeps less.
 LONGEST = 1 << 21
-_PLAIN = PlainText(bullet="", table_cell_separator=" ", layout="strict")
+_PLAIN = PlainText(bullet="", table_cell_separator=CELL, layout="strict")
 #: Shares of the text: an element with the name of boilerplate is none if it is larger; nearly all
 #: paragraphs are the main text.
 _LARGEST = 0.3
@@ -40,7 +40,8 @@ _SLUG = re.compile(r"[\W_]+")
 class Texts(NamedTuple):
     """The text that a reader sees of a page, in two parts.
 
-    Both are normalised: no control characters, no runs of blanks, one block a line.
+    Both are normalised: no control characters, no runs of blanks but the indentation of programs,
+    one block a line.
     """
 
     #: The main text: article, description, list, thread with its posts.
@@ -81,10 +82,12 @@ def split(tree: Document) -> Texts:
 
 def _part(body: Element, aside: Element) -> None:
     """Part what a reader sees apart, but `to_text` does not."""
-    for each in list(body.iter_elements(("ul", "ol", "rt", "a", "option"))):
+    for each in list(body.iter_elements(("ul", "ol", "rt", "a", "option", "blockquote"))):
         tag, before = each.tag, each.previous_sibling
         if tag in ("ul", "ol"):
             each.tag = "div"  # numbers of items are no text, and what is between items is
+        elif tag == "blockquote":
+            each.tag = "p"  # a quotation is indented as if it were a program
         elif tag == "rt":
             _move(each, aside)  # how to read a word, in the middle of it
         elif tag == "option" or (isinstance(before, Element) and before.tag in ("a", "div")):

@@ -19,6 +19,7 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 #: A sentence or a block begins after it.
 _SENTENCE = re.compile(r"[.!?…][\"'”’)\]]*\s+|[。！？；][”’」』）]*|\n\s*")
 _CLAUSE = re.compile(r"[，、：,;:]\s*|\s+")
+_INDENT = re.compile(r"\n +")
 _COMBINING = re.compile(f"[{MARKS}\u200d\ufe0f]+")
 
 
@@ -31,6 +32,7 @@ def snippet(
     `lang` is the page's, in whose way `text` was made tokens. Without hits, the passage is the
     beginning of `text`. Line breaks and control characters are blanks in it.
     """
+    text = _INDENT.sub("\n", text[: _PIECE * _PIECES + length]).lstrip()
     hits: list[Occurrence] = []
     number = len(telling(query))
     at = 0

@@ -82,7 +82,7 @@ def test_a_name_does_not_take_away_most_of_a_page(name: str) -> None:
         ("<ul><li>one<li>two</ul>", "one\ntwo"),
         ("<ol><li>one<li>two</ol>", "one\ntwo"),
         ("<dl><dt>term<dd>meaning</dl>", "term\nmeaning"),
-        ("<pre>one  two\n\tthree</pre>", "one two\nthree"),
+        ("<pre>one  two\n\tthree</pre>", "one two\n    three"),
         ("a  b\n\n\tc", "a b c"),
         ("a&nbsp;&nbsp;b&emsp;c&#x3000;d", "a b c d"),
         ("soft&shy;hyphen zero&#x200b;width &#x202e;turned", "softhyphen zerowidth turned"),
@@ -159,3 +159,13 @@ def test_the_rest_is_not_torn_apart() -> None:
 def test_what_stands_between_the_items_of_a_list_is_text(tag: str) -> None:
     found = read(f"<{tag}>Before<div><li>one</li><li>two</li></div><p>after</{tag}>")
     assert f"{found.main} {found.rest}".split() == ["Before", "one", "two", "after"]
+
+
+def test_programs_keep_their_lines_and_indentation() -> None:
+    program = "<pre>def spam(eggs):\n    if eggs:\n\n\treturn  1\n</pre>"
+    found = read(
+        f"<main>{STORY}<p>  Some   prose:{program}<blockquote>Quoted<p>text.</blockquote>"
+        "<table><tr><td><td><td>cell<td>b</table></main>"
+    )
+    end = "Some prose:\ndef spam(eggs):\n    if eggs:\n    return 1\nQuoted\ntext.\ncell b"
+    assert found.main.endswith(end)

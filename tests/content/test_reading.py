@@ -73,7 +73,7 @@ def test_atom_is_read() -> None:
 
 def test_plain_text_is_read() -> None:
     found = content("\n=====\n\n  The title\nA line.\x07\n\nAnother\n", "text/plain")
-    assert (found.title, found.text) == ("The title", "=====\nThe title\nA line.\nAnother")
+    assert (found.title, found.text) == ("The title", "=====\n  The title\nA line.\nAnother")
 
 
 def test_markdown_is_read() -> None:

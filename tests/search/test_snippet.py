@@ -128,3 +128,10 @@ def test_the_pieces_are_the_text(text: str, marks: list[tuple[int, int]]) -> Non
 def test_marks_that_overlap_are_left_out() -> None:
     found = list(pieces("abcdef", [(3, 5), (1, 4), (4, 9)]))
     assert found == [("a", False), ("bcd", True), ("ef", False)]
+
+
+def test_the_indentation_of_programs_is_one_blank_in_a_passage() -> None:
+    text = "The program:\ndef spam(eggs):\n    if eggs:\n        return toast"
+    found, marks = snippet(text, parse("toast", ["en"], 0), "en")
+    assert found == "The program: def spam(eggs): if eggs: return toast"
+    assert [found[start:end] for start, end in marks] == ["toast"]

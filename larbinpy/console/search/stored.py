@@ -127,7 +127,8 @@ def _lines(text: str, marks: Sequence[tuple[int, int]]) -> Iterator[Html]:
             inside.append((marks[number][0] - at, marks[number][1] - at))
             number += 1
         if line.strip():
-            yield el("p", *snippet(line, inside), dir="auto")
+            indented = "code" if line[0] == " " else None
+            yield el("p", *snippet(line, inside), dir="auto", class_=indented)
         at = end + 1
 
 

@@ -208,6 +208,7 @@ border-top:1px solid var(--line)}
 code{font:.9em ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
 .text{max-width:46rem}
 .text p{margin:0 0 .8rem}
+.text .code{margin-top:-.8rem;white-space:pre-wrap}
 details ul{padding-left:1.2rem;margin:.6rem 0 0;font-size:.9rem}
 details li small{display:block;color:var(--soft)}
 footer{color:var(--soft);font-size:.85rem;padding-bottom:2rem}
