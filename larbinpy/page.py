@@ -13,10 +13,15 @@ from larbinpy.url import Url
 _NOT_MODIFIED = HTTPStatus.NOT_MODIFIED.value
 #: RFC 6838, 4.2: names of at most 127 characters before and after the slash.
 _LONGEST_TYPE = 255
+#: 9999-12-31T23:59:59Z, the last one that has four digits of a year.
+_LAST_SECOND = 253_402_300_799
 
 
 def timestamp(wall: float, timespec: str = "seconds") -> str:
-    """Return the Unix time `wall` in ISO 8601, in UTC, to "seconds" or "milliseconds"."""
+    """Return the Unix time `wall` in ISO 8601, in UTC, to "seconds" or "milliseconds".
+
+    Archives and files may have any time: those before 1970 and after 9999 become the nearest one.
+    """
     second, microseconds = divmod(round(wall * 1e6), 10**6)
     fraction = f".{microseconds // 1000:03d}" if timespec == "milliseconds" else ""
     return f"{_second(second)}{fraction}Z"
@@ -25,6 +30,7 @@ def timestamp(wall: float, timespec: str = "seconds") -> str:
 @lru_cache(1)
 def _second(unix: int) -> str:
     """A time that many pages have in common, to the second."""
+    unix = min(max(unix, 0), _LAST_SECOND)
     return datetime.fromtimestamp(unix, UTC).replace(tzinfo=None).isoformat()
 
 

@@ -10,6 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from larbinpy.database.indexer.options import ReadOptions
+from larbinpy.database.indexer.reader import read_page
+from larbinpy.database.prepared import Prepared
 from larbinpy.database.sources.found import find
 from larbinpy.database.sources.payloads import Payloads
 from larbinpy.database.sources.source import SourceError
@@ -181,3 +184,22 @@ def test_paths_without_pages_are_named(tmp_path: Path, payloads: Payloads) -> No
     for name in ("empty", "a.txt", "missing.warc"):
         with pytest.raises(UserError, match=f"{name}: no"):
             find([str(tmp_path / name)], payloads, 1)
+
+
+@pytest.mark.parametrize(
+    ("date", "fetched"),
+    [
+        ("9999-12-31T23:59:59-12:00", "9999-12-31T23:59:59Z"),
+        ("0001-01-01T00:00:00+14:00", "1970-01-01T00:00:00Z"),
+    ],
+)
+def test_dates_at_the_ends_of_time(
+    tmp_path: Path, payloads: Payloads, date: str, fetched: str
+) -> None:
+    archive = Archive(tmp_path / "a.warc", plain=True)
+    archive.add("response", "http://h/x", b"<p>Some words", WARC_Date=date)
+    archive.close()
+    (spooled,) = taken(payloads, str(tmp_path))
+    read = read_page(spooled, ReadOptions())
+    assert isinstance(read, Prepared)
+    assert (read.fetched, read.text.text()) == (fetched, "Some words")
