@@ -9,9 +9,10 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
-from larbinpy.database.sources.file import page_in, read_file
-from larbinpy.database.sources.source import SourceError, Taken
+from larbinpy.database.sources.file import page_in, read_below
+from larbinpy.database.sources.source import DAMAGED, SourceError, Taken
 from larbinpy.output.mirror.paths import CATALOG, original_beside, original_of
+from larbinpy.url import resolve
 
 
 class Browsable:
@@ -38,13 +39,16 @@ class Browsable:
             try:
                 rows = base.execute("SELECT url, path, headers, form FROM page ORDER BY id")
                 for done, (url, path, headers, form) in enumerate(rows, 1):
+                    pairs = _headers(headers)
+                    if pairs is None or not (_is_url(url) and isinstance(path, str)):
+                        self.left_out[DAMAGED] += 1
+                        continue
                     body = self._body(url, path, is_rewritten=form is not None)
                     if body is None:
                         self.left_out["no file"] += 1
                         continue
-                    pairs = [(name, value) for name, value in json.loads(headers)]
                     yield Taken(done, page_in(url, body, at, pairs))
-            except (sqlite3.Error, ValueError) as error:
+            except sqlite3.Error as error:
                 raise SourceError(f"the catalog is damaged: {error}") from None
 
     def _opened(self) -> "closing[sqlite3.Connection]":
@@ -54,6 +58,8 @@ class Browsable:
         mode = "mode=ro" if is_used else "mode=ro&immutable=1"
         try:
             base = sqlite3.connect(f"file:{quote(str(path))}?{mode}", uri=True)
+            # Text that is not UTF-8 damages its row only.
+            base.text_factory = lambda data: data.decode("utf-8", "replace")
             base.execute("SELECT 1 FROM page LIMIT 1")
         except sqlite3.Error as error:
             raise OSError(None, f"the catalog cannot be read: {error}", str(path)) from None
@@ -75,6 +81,23 @@ class Browsable:
 
     def _read(self, path: str, most: int) -> bytes | None:
         try:
-            return read_file(self._folder / path, most)
-        except OSError:
+            return read_below(self._folder, path, most)
+        except (OSError, UnicodeEncodeError):
             return None
+
+
+def _is_url(url: object) -> bool:
+    return isinstance(url, str) and resolve(url) == url
+
+
+def _headers(text: object) -> list[tuple[str, str]] | None:
+    """The headers in a row; None if it is damaged."""
+    try:
+        pairs = [(name, value) for name, value in json.loads(text)]  # type: ignore[arg-type]
+        # As they come from the network, decoded as Latin-1.
+        for pair in pairs:
+            for part in pair:
+                part.encode("latin-1")
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return None
+    return pairs

@@ -1,12 +1,15 @@
 """A page in a file of its own, without the headers that it came with."""
 
+import errno
 import os
 import re
+import stat
 from mimetypes import MimeTypes
 from pathlib import Path
 
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
+from larbinpy.storage.files import find_folder
 from larbinpy.storage.spool import Spooled
 from larbinpy.url import Url, split
 
@@ -22,14 +25,38 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def read_file(path: Path, most: int) -> bytes:
-    """At most `most` bytes of the file `path`. Raises `OSError`, also if it is a link."""
-    with open(path, "rb", opener=_open) as file:
+    """At most `most` bytes of the file `path`. Raises `OSError`, also if it is a link or a pipe."""
+    return _read(path, most)
+
+
+def read_below(folder: Path, path: str, most: int) -> bytes:
+    """At most `most` bytes of the file `path` below `folder`; somebody else wrote `path`.
+
+    Raises `OSError`, also if `path` leads out of `folder`, or if a part of it is a link.
+    """
+    above, _, name = path.rpartition("/")
+    if path.startswith("/") or "\0" in path or ".." in path.split("/"):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+    top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        parent = find_folder(top, above)
+    finally:
+        os.close(top)
+    try:
+        return _read(name, most, parent)
+    finally:
+        os.close(parent)
+
+
+def _read(path: str | Path, most: int, parent: int | None = None) -> bytes:
+    def opener(path: str, flags: int) -> int:
+        # A pipe is not waited for.
+        return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=parent)
+
+    with open(path, "rb", opener=opener) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), str(path))
         return file.read(most)
-
-
-def _open(path: str, flags: int) -> int:
-    # A pipe is not waited for.
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def page_in(

@@ -49,6 +49,7 @@ class SavedFiles:
 
 def indexes(folder: Path) -> list[Path]:
     """The indexes of save mode in `folder`, in their order."""
-    numbered = [path for path in folder.iterdir() if _FOLDER.fullmatch(path.name)]
+    names = [path for path in folder.iterdir() if _FOLDER.fullmatch(path.name)]
+    numbered = [path for path in names if not path.is_symlink()]
     found = [path / "index" for path in sorted(numbered, key=lambda each: int(each.name[1:]))]
     return [path for path in found if path.is_file() and not path.is_symlink()]

@@ -1,20 +1,26 @@
 """Mirrors and saved pages as sources."""
 
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from larbinpy.database.sources.file import media_type
+from larbinpy.database.indexer.options import ReadOptions
+from larbinpy.database.indexer.reader import read_page
+from larbinpy.database.prepared import Prepared
+from larbinpy.database.sources.file import media_type, page_in
 from larbinpy.database.sources.found import find
 from larbinpy.database.sources.names import url_at
 from larbinpy.database.sources.payloads import Payloads
+from larbinpy.database.sources.source import DAMAGED
 from larbinpy.outcome import Outcome
 from larbinpy.output.mirror.browsable import BrowsableMirror, MirrorSettings
 from larbinpy.output.mirror.mirror import MirrorOutput
-from larbinpy.output.mirror.paths import locate
+from larbinpy.output.mirror.paths import CATALOG, locate, original_beside
 from larbinpy.output.save import SaveOutput
 from larbinpy.page import Page
 from larbinpy.storage.spool import Spooled
@@ -81,7 +87,7 @@ def test_what_is_no_page_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "loose").touch()
     pages, left_out = taken(tmp_path)
     assert [each.page.url.href for each in pages if each.page.body] == ["http://h/a"]
-    assert left_out == {"its path does not show a URL": 2, "cannot be read": 1}
+    assert left_out == {"its path does not show a URL": 2, "cannot be read": 2}
 
 
 @pytest.mark.parametrize("keep", [False, True])
@@ -101,6 +107,68 @@ def test_a_mirror_that_browses_offline(tmp_path: Path, keep: bool) -> None:
     assert got == {url: ("text/html", body) for url, body in bodies.items()}
     assert left_out == {}
     assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def catalog(folder: Path, *rows: tuple[object, ...]) -> None:
+    """Make a mirror with a catalog of `rows`: url, path, headers, form."""
+    folder.mkdir()
+    with closing(sqlite3.connect(folder / CATALOG)) as base, base:
+        base.execute("CREATE TABLE page (id INTEGER PRIMARY KEY, url, path, headers, form)")
+        statement = "INSERT INTO page (url, path, headers, form) VALUES (?, ?, ?, ?)"
+        base.executemany(statement, rows)
+
+
+def test_a_catalog_cannot_name_files_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret")
+    (tmp_path / original_beside("secret")).write_text("secret")
+    inside = tmp_path / "it"
+    paths = (
+        *("", ".", "..", "/", "../secret", str(tmp_path / "secret"), "h/../../secret", "folder"),
+        *("link", "up/secret", "h/../h/page", "pipe", "nul\0", "\ud83d", "n" * 300),
+    )
+    rows = [
+        (f"http://h/{number}", path.encode("utf-8", "replace").decode(), "[]", form)
+        for number, path in enumerate(paths)
+        for form in (None, "f")
+    ]
+    catalog(inside, *rows, ("http://h/good", "h/page", "[]", None))
+    for folder in (inside / "h", inside / "folder"):
+        folder.mkdir()
+    (inside / "h" / "page").write_text("<p>good")
+    (inside / "link").symlink_to("../secret")
+    (inside / "up").symlink_to("..")
+    os.mkfifo(inside / "pipe")
+    pages, left_out = taken(inside)
+    assert [each.page.body for each in pages] == [b"<p>good"]
+    assert left_out == {"no file": len(rows)}
+
+
+def test_a_damaged_row_of_a_catalog_costs_its_page(tmp_path: Path) -> None:
+    good = ("http://h/", "page", '[["etag", "\\u00e9"]]', None)
+    damaged = [
+        *((good[0], good[1], headers, None) for headers in (None, 5, "null", "5", '"ab"', "[5]")),
+        *((good[0], good[1], headers, None) for headers in ('[["a"]]', '[["a", 1]]', '{"a": 1}')),
+        *((good[0], good[1], headers, None) for headers in ('[["a", "\\ud83d"]]', "[" * 99999)),
+        *((url, good[1], "[]", None) for url in (None, 5, "", "not a url", b"\xff", "ftp://h/")),
+        *((good[0], path, "[]", None) for path in (None, 5, b"page")),
+    ]
+    folder = tmp_path / "it"
+    catalog(folder, *damaged, good)
+    (folder / "page").write_text("<p>good")
+    with closing(sqlite3.connect(folder / CATALOG)) as base, base:
+        base.execute("UPDATE page SET url = CAST(url AS TEXT) WHERE typeof(url) = 'blob'")
+    pages, left_out = taken(folder)
+    assert [each.page.header("etag") for each in pages] == ["\xe9"]
+    assert left_out == {DAMAGED: len(damaged)}
+
+
+@pytest.mark.parametrize(
+    ("at", "fetched"), [(-1e12, "1970-01-01T00:00:00Z"), (1e13, "9999-12-31T23:59:59Z")]
+)
+def test_files_of_any_time(at: float, fetched: str) -> None:
+    read = read_page(page_in("http://h/a", b"<p>Some words", at), ReadOptions())
+    assert isinstance(read, Prepared)
+    assert (read.fetched, read.text.text()) == (fetched, "Some words")
 
 
 def test_saved_pages(tmp_path: Path) -> None:
