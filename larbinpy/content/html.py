@@ -26,10 +26,8 @@ from larbinpy.parse import directives
 from larbinpy.parse.charset import document, shortened
 from larbinpy.parse.link import Collector
 
-_SELECTOR = (
-    ":is(a[href],area[href],meta[content],title,desc,h1,html[lang],base[href],link[rel][href],"
-    'script[type="application/ld+json" i])'
-)
+#: `iter_elements` takes a third of the time of a selector.
+_TAGS = ("a", "area", "meta", "title", "desc", "h1", "html", "link", "script")
 _AUTHOR = '[itemprop="author" i],[rel="author" i]'
 _HEADINGS = "h1,h2,h3,h4,h5,h6"
 _PERMALINKS = "¶§🔗\ufe0e "
@@ -100,8 +98,8 @@ class _Elements:
     """The elements of a page that say something beside its texts, gathered in one pass."""
 
     def __init__(self, tree: Document, url: str) -> None:
-        found = tree.select(_SELECTOR)
-        base = next((each.attr("href") for each in found if each.tag == "base"), None)
+        bases = (each.attr("href") for each in tree.iter_elements("base"))
+        base = next((each for each in bases if each is not None), None)
         self.resolver = Resolver(url, base, tree.encoding)
         self.declared = Declared()
         self.robots = Collector(url)
@@ -125,18 +123,18 @@ class _Elements:
             "link": self._link,
             "script": self._script,
         }
-        for element in found:
-            if element.tag in take:
-                take[element.tag](element)
+        for element in tree.iter_elements(_TAGS):
+            take[element.tag](element)
 
     def _anchor(self, element: Element) -> None:
-        if element.text.strip() in _SIGNS:
+        text = element.text
+        if text.strip() in _SIGNS:
             self._signs.append(element)
         else:
-            self.resolver.link(element, self.links)
+            self.resolver.link(element, text, self.links)
 
     def _area(self, element: Element) -> None:
-        self.resolver.link(element, self.links)
+        self.resolver.link(element, "", self.links)
 
     def _meta(self, element: Element) -> None:
         get = element.attr
@@ -154,7 +152,7 @@ class _Elements:
             self.first_headings.append(element)
 
     def _html(self, element: Element) -> None:
-        self.lang = element.attr("lang")
+        self.lang = self.lang or element.attr("lang")
 
     def _link(self, element: Element) -> None:
         rel = (element.attr("rel") or "").lower().split()
@@ -164,7 +162,8 @@ class _Elements:
             self.image = element.attr("href")
 
     def _script(self, element: Element) -> None:
-        self.declared.script(element.text)
+        if (element.attr("type") or "").lower() == "application/ld+json":
+            self.declared.script(element.text)
 
     def remove_unread(self) -> None:
         """Remove elements that are no text of the page from the tree."""

@@ -45,15 +45,15 @@ class Resolver:
         self._room -= len(url or "")
         return url
 
-    def link(self, element: Element, out: dict[Outlink, None]) -> None:
-        """Add the link of an `<a>` or `<area>` to `out`, unless it leads to this page."""
+    def link(self, element: Element, text: str, out: dict[Outlink, None]) -> None:
+        """Add the link of an element with `text` to `out`, unless it leads to this page."""
         get = element.attr
         if len(out) >= _MOST_LINKS:
             return
         url = self.resolve(get("href") or "")
         if url is None or url == self.url:
             return
-        text = line(element.text, LONGEST_ANCHOR) or _described(element)
+        text = line(text, LONGEST_ANCHOR) or _described(element)
         rel = get("rel")
         out[Outlink(url, text, line(rel, _LONGEST_REL).lower() if rel else "")] = None
 
