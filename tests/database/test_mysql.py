@@ -17,6 +17,7 @@ from larbinpy.database.mysql.finder import Finder
 from larbinpy.database.mysql.server import Server
 from larbinpy.database.mysql.words import columns_of, encoded, words_of
 from larbinpy.database.opening import open_finder, open_writer, rebuild, verify
+from tests.support.checkout import ROOT
 from tests.support.databasepages import prepared
 from tests.support.databases import OnServer
 from tests.support.mariadb import MariaDb
@@ -230,6 +231,16 @@ def test_texts_of_any_length(database: OnServer) -> None:
     assert found(database.where, "网络") == [A]
     (size,) = database.rows("SELECT length(title) FROM page WHERE id = 1")
     assert size == 200_000
+
+
+def test_the_statement_of_the_docs_reads_a_text(database: OnServer) -> None:
+    guide = (ROOT / "docs" / "search.md").read_text()
+    statement = guide[guide.index("SELECT CONVERT(") :].partition(";")[0]
+    writer = open_writer(database.where)
+    text = "Wörter und 网络. " * 5000
+    writer.write([prepared("http://www.example.org/", text)])
+    writer.close()
+    assert database.rows(statement) == [text]
 
 
 def test_a_search_ends_in_time(database: OnServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,7 @@
 """The tables on a server: those of sqlite/schema.py, which says what their columns are.
 
-`content.text` and `content.more` are in the zlib format; MariaDB and MySQL read them by
-``UNCOMPRESS(CONCAT(CHAR(text_size & 255, text_size >> 8 & 255, ...), text))``. The table `ft` has
-the words of a page in one column (see words.py), and their number.
+`content.text` and `content.more` are in the zlib format; docs/search.md says how to read them.
+The table `ft` has the words of a page in one column (see words.py), and their number.
 """
 
 from larbinpy.database.base import DatabaseError
