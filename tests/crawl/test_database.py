@@ -202,6 +202,37 @@ def test_a_foreign_file_stops_the_crawl_before_it_begins(
     assert not (world.state / "state.json").exists()
 
 
+def test_a_path_that_can_be_no_file_stops_the_crawl_before_it_begins(
+    world: World, site: Site
+) -> None:
+    configured(world, site)
+    crawler = world.run("--set", "database=/proc/larbinpy.db")
+    assert crawler.process.returncode == 2
+    assert "/proc/larbinpy.db: cannot be written" in one_line(crawler)
+
+
+def test_a_database_that_is_deleted_meanwhile_is_begun_anew(world: World, site: Site) -> None:
+    configured(world, site)
+    site.budget = 20
+    crawler = world.crawl()
+
+    def has_pages() -> bool:
+        try:
+            return len(rows(world)) > 5
+        except sqlite3.OperationalError:
+            return False  # no file or no tables yet
+
+    world.until(has_pages)
+    for path in Path(world.out).glob("larbinpy.db*"):
+        path.unlink()
+    site.budget = inf
+    assert world.finish(crawler) == 0
+    assert "deleted or replaced" in crawler.err
+    # The spool had all pages still.
+    assert rows(world) == successes(world)
+    assert [path.name for path in world.out.glob("larbinpy.db*")] == ["larbinpy.db"]
+
+
 def test_two_crawls_share_a_database(world: World, site: Site) -> None:
     """The second waits until the first has ended."""
     configured(world, site)

@@ -146,10 +146,10 @@ class Indexer:
         elif position is not None:
             # It took a batch, perhaps, and the connection was lost before it said so.
             self.window.written(position, now)
-        if position is None and self._position is not None:
+        first = min(spool.segments(self._folder), default=covered.until.segment + 1)
+        if position is None and self._position is not None and first > 0:
             self._loss = "the database was deleted or replaced: the new one lacks earlier pages"
         self._position = position
-        first = min(spool.segments(self._folder), default=covered.until.segment + 1)
         if position is not None and position.segment + 1 < first:
             self._loss = f"pages are missing in {self._folder}, so the database lacks them"
         self.kept = min(first, covered.until.segment)
