@@ -7,7 +7,7 @@ from typing import Any
 
 from larbinpy.database.base import Found, Hit, Wish
 from larbinpy.database.filters import one_of
-from larbinpy.database.ranking import DEPTH, Late, Matches, Ranked, Scored
+from larbinpy.database.ranking import DEPTH, Late, Listing, Ranked, Scored
 from larbinpy.database.records import Rows, unpacked
 from larbinpy.search.query import Query
 from larbinpy.search.snippet import snippet
@@ -55,7 +55,7 @@ class HitReader:
         alive = {page for (page,) in rows}
         return [(page, score) for page, score in pages if page in alive]
 
-    def count_facets(self, matches: Matches, found: Found, until: float) -> None:
+    def count_facets(self, matches: Listing, found: Found, until: float) -> None:
         try:
             hosts, found.langs = matches.facets(until)
         except Late:

@@ -53,21 +53,25 @@ class Late(Exception):
     """The index has not answered in time."""
 
 
-class Matches(Protocol):
-    """The pages that match a condition. What is asked raises `Late` after `until`."""
+class Listing(Protocol):
+    """Pages that pass the filters. What is asked raises `Late` after `until`."""
 
     #: Their number; if they are filtered, at most ``CANDIDATES + 1``.
     total: int
-
-    def best(self, also: Condition | None, n: int, until: float) -> Scored:
-        """The best `n` of the newest `CANDIDATES`, of those that match `also`, which adds to
-        the score."""
 
     def newest(self, n: int, until: float) -> Scored:
         """The newest `n` by date."""
 
     def facets(self, until: float) -> tuple[Counts, Counts]:
         """Numbers of the newest `CANDIDATES` by host and by language, the largest first."""
+
+
+class Matches(Listing, Protocol):
+    """Pages that match a condition and pass the filters."""
+
+    def best(self, also: Condition | None, n: int, until: float) -> Scored:
+        """The best `n` of the newest `CANDIDATES`, of those that match `also`, which adds to
+        the score."""
 
 
 class SearchIndex(Protocol):
@@ -82,8 +86,8 @@ class SearchIndex(Protocol):
     def best(self, condition: Condition, n: int, until: float) -> Scored:
         """The best `n` of the newest `CANDIDATES` matches, without counting them."""
 
-    def listed(self, until: float) -> Matches:
-        """The pages that pass the filters; they have no `best`."""
+    def listed(self, until: float) -> Listing:
+        """The pages that pass the filters."""
 
     def some(self, condition: Condition, n: int, until: float) -> Scored:
         """Up to `n` matches, fewer if time runs out. Never `Late`."""
@@ -103,7 +107,7 @@ class Ranked:
     #: Words that the best page does not have.
     missing: list[str] = field(default_factory=list)
     #: The matches that the pages are of, for facets.
-    matches: Matches | None = None
+    matches: Listing | None = None
 
 
 def find(
@@ -154,7 +158,7 @@ class _Search:
         except Late:
             return Ranked(cut=True)
 
-    def _ranking(self, matches: Matches, pages: Scored) -> Ranked:
+    def _ranking(self, matches: Listing, pages: Scored) -> Ranked:
         return Ranked(pages, matches.total, matches.total > CANDIDATES, matches=matches)
 
     def _rank(self, matches: Matches, items: tuple[Item, ...]) -> Ranked:

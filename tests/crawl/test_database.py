@@ -19,6 +19,7 @@ from larbinpy.database.indexer.options import ReadOptions
 from larbinpy.storage import spool
 from tests.support.crawling import Asked, Web, World, html, missing, moved, ok, one_line
 from tests.support.processes import indexer_of, kill, readers_of
+from tests.support.smalldisk import small_disk
 from tests.support.webserver import Until
 
 pytest_plugins = ["tests.support.crawlworld"]
@@ -276,17 +277,11 @@ def test_a_database_that_was_deleted_is_begun_anew(world: World, site: Site) -> 
     assert set(successes(world)) - set(before) <= set(rows(world))
 
 
-@pytest.fixture
-def small_disk(world: World) -> Iterator[Path]:
-    """A file system with room for two megabytes."""
-    disk = world.folder / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "larbinpy-test", str(disk)]
-    if os.geteuid() or subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("only root may mount a small disk here")
-    yield disk
-    world.end_crawlers()
-    subprocess.run(["umount", "--lazy", str(disk)], check=True)
+@pytest.fixture(name="small_disk")
+def _small_disk(world: World) -> Iterator[Path]:
+    with small_disk(world.folder / "disk", megabytes=2) as disk:
+        yield disk
+        world.end_crawlers()
 
 
 def test_a_full_disk_under_the_database_stops_the_indexer_alone(

@@ -1,7 +1,6 @@
 """Whole crawls of webs that mean harm: each URL has one fate, and nothing else happens."""
 
 import json
-import os
 import re
 import shutil
 import signal
@@ -27,6 +26,7 @@ from tests.support.crawling import (
     one_line,
 )
 from tests.support.hostileweb import HOSTS, MAX_SIZE, RETRIES, TIMEOUT, answer, pause
+from tests.support.smalldisk import small_disk
 from tests.support.webserver import Step, Until, reply
 
 pytest_plugins = ["tests.support.crawlworld"]
@@ -263,17 +263,11 @@ def test_private_addresses_are_not_asked(world: World) -> None:
 # Machines that are full.
 
 
-@pytest.fixture
-def small_disk(world: World) -> Iterator[Path]:
-    """A file system with room for some megabytes."""
-    disk = world.folder / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "larbinpy-test", str(disk)]
-    if os.geteuid() or subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("only root may mount a small disk here")
-    yield disk
-    world.end_crawlers()
-    subprocess.run(["umount", str(disk)], check=True)
+@pytest.fixture(name="small_disk")
+def _small_disk(world: World) -> Iterator[Path]:
+    with small_disk(world.folder / "disk", megabytes=8) as disk:
+        yield disk
+        world.end_crawlers()
 
 
 class Library:

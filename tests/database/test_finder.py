@@ -1,54 +1,38 @@
 """Questions to a database: words, filters, order, what is shown of a page."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
-from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from larbinpy.database.base import Finder, Found, Wish
-from larbinpy.database.opening import open_writer
-from larbinpy.database.prepared import Prepared
+from larbinpy.database.base import Finder, Wish
 from larbinpy.loop.clock import clock
 from larbinpy.search.query import Form, Item, Query, parse
 from tests.support.databasepages import prepared
 from tests.support.databases import Database
+from tests.support.finderpages import (
+    BERG,
+    BOATS,
+    COPY,
+    HARBOUR,
+    NIGHT,
+    PAGES,
+    PDF,
+    SEA,
+    ask,
+    fill,
+    page,
+    urls,
+)
 from tests.support.questions import item, query
-
-page = partial(prepared, lang="en")
-
-SEA = "http://a.test/sea"
-BOATS = "http://www.a.test/boats"
-HARBOUR = "http://b.test:8080/harbour"
-BERG = "http://c.test/berg"
-PDF = "http://b.test:8080/old.pdf"
-COPY = "http://c.test/copy"
-NIGHT = "http://c.test/night"
-PAGES = [
-    page(SEA, "Blue water and salt.", title="The sea", published="2026-01-01"),
-    page(BOATS, "A boat is on the blue sea.", title="Boats", rest="salt", published="2026-03-01"),
-    page(HARBOUR, "Boats rest. The water is calm.", title="Harbour", at="2026-11-20T08:00:00Z"),
-    page(BERG, "Blaue Berge und das Meer.", title="Berge", lang="de", published="2999-01-01"),
-    page(PDF, "Water levels.", title="Report", type="application/pdf", published="2020-05-05"),
-    page(COPY, "A boat is on the blue sea.", title="Boats", rest="salt"),
-    page(NIGHT, "Quiet.", links=((HARBOUR, "Where ships are at night"),), published="2000-01-01"),
-]
-
-
-def fill(database: Database, pages: Sequence[Prepared]) -> None:
-    writer = open_writer(database.where)
-    writer.write(pages)
-    while writer.tend():
-        pass
-    writer.close()
 
 
 @pytest.fixture(name="filled")
 def _filled(database: Database) -> Database:
-    fill(database, PAGES)
+    fill(database.where, PAGES)
     return database
 
 
@@ -57,17 +41,6 @@ def _finder(filled: Database) -> Iterator[Finder]:
     finder = filled.finder(clock)
     yield finder
     finder.close()
-
-
-def urls(found: Found) -> list[str]:
-    return [hit.url for hit in found.hits]
-
-
-def ask(finder: Finder, asked: Query, sort: str = "rank") -> list[str]:
-    found = finder.search(asked, Wish(sort=sort))
-    assert not found.cut and not found.missing
-    assert found.total == len(found.hits)
-    return urls(found)
 
 
 def test_words_are_anded_and_titles_come_first(finder: Finder) -> None:
@@ -110,7 +83,7 @@ def test_pages_that_are_named_as_the_query_come_first(filled: Database) -> None:
     others = [
         page(f"http://d.test/{number}", f"Text {number}.", links=links) for number in range(9)
     ]
-    fill(filled, [settings, printing, linked, *others])
+    fill(filled.where, [settings, printing, linked, *others])
     finder = filled.finder(clock)
     assert urls(finder.search(query("settings"), Wish()))[0] == settings.url
     assert urls(finder.search(query("all settings"), Wish()))[0] == linked.url
@@ -135,7 +108,7 @@ def test_filters_by_language_type_and_time(finder: Finder) -> None:
 
 
 def test_pages_that_pass_a_filter_can_be_left_out(filled: Database) -> None:
-    fill(filled, [prepared("http://d.test/", "Blue.", type=None, lang=None)])
+    fill(filled.where, [prepared("http://d.test/", "Blue.", type=None, lang=None)])
     with closing(filled.finder(clock)) as finder:
         assert ask(finder, query("blue", excluded=(("site", "a.test"),))) == ["http://d.test/"]
         unfit = (("type", "pdf"), ("site", "www.a.test"), ("site", "b.test"))
@@ -254,7 +227,7 @@ def test_languages_of_pages_that_come_later(filled: Database) -> None:
     ticks = Ticks(10**6)
     finder = filled.finder(ticks)
     assert finder.languages() == ["en", "de"]
-    fill(filled, [page("http://d.test/", "Bonjour.", lang="fr")])
+    fill(filled.where, [page("http://d.test/", "Bonjour.", lang="fr")])
     assert finder.languages() == ["en", "de"]
     ticks.looks += 10**6 + 20
     assert finder.languages() == ["en", "de", "fr"]

@@ -2,53 +2,22 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from larbinpy.database.base import DatabaseError, Found, Wish
-from larbinpy.database.opening import open_writer
-from larbinpy.database.prepared import Prepared
+from larbinpy.database.base import DatabaseError, Wish
 from larbinpy.database.sqlite.finder import Finder
 from larbinpy.database.sqlite.schema import connect
-from larbinpy.search.query import Query
-from tests.support.databasepages import prepared
+from tests.support.finderpages import HARBOUR, PAGES, SEA, ask, fill
 from tests.support.questions import query
-
-page = partial(prepared, lang="en")
-
-SEA = "http://a.test/sea"
-BOATS = "http://www.a.test/boats"
-HARBOUR = "http://b.test:8080/harbour"
-BERG = "http://c.test/berg"
-PDF = "http://b.test:8080/old.pdf"
-COPY = "http://c.test/copy"
-NIGHT = "http://c.test/night"
-PAGES = [
-    page(SEA, "Blue water and salt.", title="The sea", published="2026-01-01"),
-    page(BOATS, "A boat is on the blue sea.", title="Boats", rest="salt", published="2026-03-01"),
-    page(HARBOUR, "Boats rest. The water is calm.", title="Harbour", at="2026-11-20T08:00:00Z"),
-    page(BERG, "Blaue Berge und das Meer.", title="Berge", lang="de", published="2999-01-01"),
-    page(PDF, "Water levels.", title="Report", type="application/pdf", published="2020-05-05"),
-    page(COPY, "A boat is on the blue sea.", title="Boats", rest="salt"),
-    page(NIGHT, "Quiet.", links=((HARBOUR, "Where ships are at night"),), published="2000-01-01"),
-]
-
-
-def fill(path: Path, pages: Sequence[Prepared]) -> None:
-    writer = open_writer(str(path))
-    writer.write(pages)
-    while writer.tend():
-        pass
-    writer.close()
 
 
 @pytest.fixture(name="path")
 def _path(tmp_path: Path) -> Path:
     path = tmp_path / "larbinpy.db"
-    fill(path, PAGES)
+    fill(str(path), PAGES)
     return path
 
 
@@ -57,17 +26,6 @@ def _finder(path: Path) -> Iterator[Finder]:
     finder = Finder(path)
     yield finder
     finder.close()
-
-
-def urls(found: Found) -> list[str]:
-    return [hit.url for hit in found.hits]
-
-
-def ask(finder: Finder, asked: Query, sort: str = "rank") -> list[str]:
-    found = finder.search(asked, Wish(sort=sort))
-    assert not found.cut and not found.missing
-    assert found.total == len(found.hits)
-    return urls(found)
 
 
 def test_a_question_does_not_keep_the_log_from_being_emptied(path: Path, finder: Finder) -> None:

@@ -214,7 +214,7 @@ class ServerMatches:
 
 
 class Listed:
-    """The `Matches` of filters alone."""
+    """The `Listing` of the pages that pass the filters."""
 
     def __init__(self, index: ServerIndex, until: float) -> None:
         self._index = index
@@ -235,9 +235,6 @@ class Listed:
         )
         count = f"SELECT count(*) FROM ({self._pages}) AS found"
         self.total = int(index.ask(count, self._arguments, until)[0][0])
-
-    def best(self, also: Condition | None, n: int, until: float) -> Scored:
-        raise NotImplementedError
 
     def newest(self, n: int, until: float) -> Scored:
         statement = f"SELECT id FROM ({self._pages}) AS found ORDER BY date DESC, id DESC LIMIT {n}"

@@ -198,7 +198,7 @@ class FtsMatches:
 
 
 class Listed:
-    """The `Matches` of filters alone."""
+    """The `Listing` of the pages that pass the filters."""
 
     def __init__(self, index: FtsIndex, until: float) -> None:
         self._index = index
@@ -215,9 +215,6 @@ class Listed:
         if index.has_few:
             statement = f"SELECT count(*) FROM ({self._pages})"
             self.total = int(index.rows(statement, self._arguments, until)[0][0])
-
-    def best(self, also: Condition | None, n: int, until: float) -> Scored:
-        raise NotImplementedError
 
     def newest(self, n: int, until: float) -> Scored:
         statement = f"SELECT id, 0.0 FROM ({self._pages}) ORDER BY date DESC, id DESC LIMIT {n}"
