@@ -25,6 +25,8 @@ TEXT = (
 WORDS = (*TEXT.split(), "w" * 90, "w" * 90 + "x", "爬虫 网络")
 #: What a term can be.
 FORMS = ("{}", "{}", "{}", '"{} {}"', "-{}", "{}*", "intitle:{}", "inurl:{}")
+#: Seconds for a search: on a busy machine, too, none is cut.
+LIMIT = 60.0
 LANGUAGES = ("en", "de", "zh", "ja", None)
 
 
@@ -69,8 +71,7 @@ def _finders(
 
 def check(finders: tuple[Finder, Finder], asked: Query, wish: Wish) -> None:
     one, other = (finder.search(asked, wish) for finder in finders)
-    if one.cut or other.cut:
-        return  # a busy machine
+    assert not one.cut and not other.cut, asked
     assert one.total == other.total, asked
     assert set(one.sites) == set(other.sites), asked
     assert set(one.langs) == set(other.langs), asked
@@ -101,7 +102,7 @@ def test_typed_queries(finders: tuple[Finder, Finder], seed: int) -> None:
         )
         asked = parse(" ".join(terms), finders[0].languages(), 1.8e9)
         sort = random.choice(("rank", "rank", "date"))
-        check(finders, asked, Wish(n=300, sort=sort, facets=True))
+        check(finders, asked, Wish(n=300, sort=sort, facets=True, limit=LIMIT))
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -116,4 +117,4 @@ def test_phrases_of_any_words_and_beginnings(finders: tuple[Finder, Finder], see
     for _ in range(5):
         wanted = tuple(phrase() for _ in range(random.choice((1, 2, 4))))
         unwanted = tuple(phrase() for _ in range(random.choice((0, 0, 1, 2))))
-        check(finders, Query(wanted, unwanted), Wish(n=300))
+        check(finders, Query(wanted, unwanted), Wish(n=300, limit=LIMIT))
