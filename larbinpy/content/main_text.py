@@ -217,7 +217,7 @@ def _is_slug(element: Element) -> bool:
     heading = next(element.iter_elements(_HEADINGS), None)
     if heading is None:
         return False
-    if any(link.attr("href") == f"#{name}" for link in heading.iter_elements("a")):
+    if any(link.attr("href") == f"#{name}" for link in heading.select("[href]")):
         return True
     slug = set(_SLUG.split(name.lower()))
     return len(slug) > _LAYOUT and slug <= set(_SLUG.split(heading.text.lower()))

@@ -129,6 +129,8 @@ def test_no_markup_raises(markup: str) -> None:
         "<section id=menus><section id=file-menu-shell-and-editor><h3>File menu (Shell and Editor)"
         "</h3><dl><dt>New File</dt><dd>Create a window.</dd></dl></section></section>",
         "<section id=navigation><h3>Navigation<a href=#navigation>¶</a></h3><p>Keys.</p></section>",
+        "<section id=core-language><h2><a href=#id8>Core Language</a><a href=#core-language>¶</a>"
+        "</h2><p>Variables.</p></section>",
         # Programs as highlighters write them.
         "<pre><code class=language-rust>let x = 1; <span class=comment>// one</span></code></pre>",
         "<pre class=language-text>plain</pre>",
