@@ -1,6 +1,5 @@
 """The hits of a search as they are shown; the same SQL for all kinds of database."""
 
-import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 from larbinpy.database.base import Found, Hit, Wish
 from larbinpy.database.filters import one_of
 from larbinpy.database.ranking import DEPTH, Late, Listing, Ranked, Scored
-from larbinpy.database.records import Rows, unpacked
+from larbinpy.database.records import Rows, parts_of, unpacked
 from larbinpy.search.query import Query
 from larbinpy.search.snippet import snippet
 
@@ -74,6 +73,8 @@ def _passage(stored: Sequence[Any], hit: Hit, query: Query) -> tuple[str, list[t
     passage, marks = snippet(unpacked(text, text_size) or hit.snippet, query, hit.lang)
     if marks or not more:
         return passage, marks
-    rest = json.loads(unpacked(more, more_size)).get("rest") or ""
+    rest = parts_of(more, more_size).get("rest")
+    if not isinstance(rest, str) or not rest:
+        return passage, marks
     other, other_marks = snippet(rest, query, hit.lang)
     return (other, other_marks) if other_marks or not passage else (passage, marks)

@@ -36,13 +36,17 @@ class Packed(NamedTuple):
         return cls(data, len(plain))
 
     def text(self) -> str:
-        """The text again. Raises ValueError if the data are damaged."""
+        """The text again. Raises ValueError if the data are damaged, or not of this size."""
         if not self.data:
             return ""
         try:
-            return isal_zlib.decompress(self.data, bufsize=self.size).decode()
+            # A file of somebody else may have data that would fill the memory.
+            plain = isal_zlib.decompressobj().decompress(self.data, self.size + 1)
         except IsalError as error:  # type: ignore[misc]  # a class, whatever its stub says
             raise ValueError(str(error)) from error
+        if len(plain) != self.size:
+            raise ValueError(f"not {self.size} bytes")
+        return plain.decode()
 
 
 class Anchor(NamedTuple):

@@ -111,13 +111,29 @@ def _stored(row: Sequence[Any]) -> Stored:
     columns |= {"host": host, "same_as": original}
     try:
         plain = unpacked(text, text_size)
-        parts = json.loads(unpacked(more, more_size) or "{}")
+        parts = parts_of(more, more_size)
     except ValueError as error:
         url = columns["url"]
         raise DatabaseError(f"{url}: its text in the database is damaged ({error})") from None
     return Stored(columns, plain, parts, anchors.splitlines() if anchors else [])
 
 
+def parts_of(more: bytes | None, size: int | None) -> dict[str, Any]:
+    """The parts of a page beside its text, by name. Raises `ValueError` if they are damaged."""
+    try:
+        parts = json.loads(unpacked(more, size) or "{}")
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if not isinstance(parts, dict):
+        raise ValueError("no object")
+    return parts
+
+
 def unpacked(data: bytes | None, size: int | None) -> str:
     """A text of `content`; "" for a page without one. Raises `ValueError` if it is damaged."""
-    return Packed(bytes(data), size or 0).text() if data else ""
+    if not data:
+        return ""
+    # SQLite keeps anything in any column.
+    if not isinstance(data, bytes) or not isinstance(size, int) or size < 0:
+        raise ValueError("no compressed text")
+    return Packed(data, size).text()

@@ -1,17 +1,24 @@
 """Questions to a database file: what is about the file."""
 
 import os
+import resource
 import sqlite3
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from larbinpy.database.base import DatabaseError, Wish
+from larbinpy.database.prepared import Packed
 from larbinpy.database.sqlite.finder import Finder
 from larbinpy.database.sqlite.schema import connect
 from tests.support.finderpages import HARBOUR, PAGES, SEA, ask, fill
 from tests.support.questions import query
+
+#: 300 MB that are said to be 10 bytes, and an array in 50,000 others.
+BOMB = Packed(zlib.compress(bytes(300 << 20)), 10)
+DEEP = Packed.of("[" * 50_000)
 
 
 @pytest.fixture(name="path")
@@ -63,6 +70,25 @@ def test_a_damaged_text_costs_its_page_the_snippet_only(path: Path, finder: Find
         finder.show(SEA)
     with pytest.raises(DatabaseError, match="its body in the database is damaged"):
         finder.body(SEA)
+
+
+@pytest.mark.parametrize("column", ["text", "more"])
+@pytest.mark.parametrize("value", [5, -1, "text", b"\0", 1 << 50, Packed.of("[5]"), BOMB, DEEP])
+def test_texts_that_a_stranger_made_up(
+    path: Path, finder: Finder, column: str, value: object
+) -> None:
+    data, size = value if isinstance(value, Packed) else (value, 10)
+    base = connect(path, write=True)
+    base.execute(f"UPDATE content SET {column} = ?, {column}_size = ?", (data, size))
+    base.execute("UPDATE page SET summary = 'About it.'")
+    base.close()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    (hit,) = finder.search(query("ships"), Wish()).hits  # of an anchor: not in the text
+    assert hit.url == HARBOUR
+    assert hit.snippet
+    with suppress(DatabaseError):
+        finder.show(SEA)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
 
 
 def test_a_damaged_file_is_said_in_one_line(path: Path) -> None:

@@ -1,9 +1,7 @@
 """The tokens of pages that are in a database."""
 
-import json
-
 from larbinpy.database.fields import Tokens, joined
-from larbinpy.database.prepared import Packed
+from larbinpy.database.records import parts_of, unpacked
 from larbinpy.database.tokens import anchor_tokens, page_tokens
 from larbinpy.database.writing.tables import Tables
 
@@ -22,8 +20,8 @@ def stored_tokens(base: Tables, page: int) -> Tokens | None:
         return None
     url, title, lang, anchors, text, text_size, more, more_size = row
     try:
-        whole = Packed(text, text_size).text()
-        facts = json.loads(Packed(more, more_size).text() or "{}")
+        whole = unpacked(text, text_size)
+        facts = parts_of(more, more_size)
     except ValueError:
         return None
     tokens = page_tokens(
