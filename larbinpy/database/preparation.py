@@ -8,6 +8,7 @@ from larbinpy.content import Content
 from larbinpy.database.prepared import Anchor, Packed, Prepared, signed_hash, target_of
 from larbinpy.database.tokens import page_tokens
 from larbinpy.page import Page
+from larbinpy.url import SECRET_HEADER
 
 _BODY_LEVEL = 3
 #: Anchor texts that say nothing of the page they lead to, in lower case.
@@ -67,7 +68,7 @@ def prepare(page: Page, fetched: str, content: Content, keep_bodies: bool = Fals
         "headings": content.headings,
         "images": content.images,
         "links": content.links,
-        "headers": page.headers,
+        "headers": [each for each in page.headers if not SECRET_HEADER.search(each[0])],
         "facts": content.facts,
         "trouble": content.trouble,
     }

@@ -1,5 +1,7 @@
 """`larbinpy.database.preparation`: pages as the writer takes them."""
 
+import json
+
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,6 +44,13 @@ def test_a_page_is_prepared() -> None:
     assert found.anchors == [Anchor(target_of("http://a.test/b"), "the other")]
     assert found.body is None
     assert -(2**63) <= found.text_hash < 2**63 and found.text_hash != 0
+
+
+def test_headers_with_secrets_are_left_out() -> None:
+    sent = [("server", "x"), ("set-cookie", "id=7"), ("proxy-authorization", "y"), ("age", "1")]
+    found = prepared("<p>x", *sent)
+    kept = [name for name, _ in json.loads(found.more.text())["headers"]]
+    assert kept == ["content-type", "server", "age"]
 
 
 def test_anchors_say_something() -> None:

@@ -5,6 +5,7 @@ import resource
 import sqlite3
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
