@@ -22,7 +22,11 @@ class Writer(Protocol):
     """Writes pages. One process at a time; another that opens it gets `Unavailable`."""
 
     def position(self, spool: str) -> Position | None:
-        """The end of the last page of the spool of this name; None if it has none of it."""
+        """The end of the last page of the spool of this name; None if it has none of it.
+
+        The name may be that of a spool and, after a "-", of a run: if the last page came in another
+        run, the position is (0, 0).
+        """
 
     def write(
         self,

@@ -2,7 +2,8 @@
 
 The crawl only appends, so that it never waits for the database. The files, *segments*, have the
 numbers 0, 1, 2 ... and grow one after another; nobody changes a complete one. The indexer reads
-them from a position on and removes those that the database has.
+them from a position on and removes those that the database has. They are in a folder of the spool's
+name, so that the indexer of a killed crawl never takes those of a later spool for its own.
 
 A record is a fixed head, a JSON object and the body. The checksum covers the head and the JSON
 object: it finds records that are no records, without the cost of reading each body twice. No
@@ -23,7 +24,7 @@ from zlib import crc32
 from larbinpy.errors import DamagedError
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
-from larbinpy.storage.files import AppendFile, make_folder, write_atomic
+from larbinpy.storage.files import AppendFile, make_folder
 from larbinpy.storage.state import SavedPart
 from larbinpy.url import Url
 
@@ -32,7 +33,7 @@ FOLDER = "spool"
 #: Bytes after which the next segment is begun. A segment is removed as a whole.
 SEGMENT = 16 << 20
 
-_NAME = "name"
+_SPOOL = re.compile(r"[0-9a-f]{16}").fullmatch
 _SEGMENT = re.compile(r"(\d{8,})\.pages").fullmatch
 #: Checksum, lengths of the JSON object and of the body, number of the record, Unix time.
 _HEAD = struct.Struct("<IIIQd")
@@ -69,7 +70,11 @@ class RecordPlace(NamedTuple):
 
 
 class SpoolMark(TypedDict):
-    """The name of the spool, the position of its end, and the number of its records."""
+    """The name of the spool, the position of its end, and the number of its records.
+
+    The name is that of the spool's folder, and after a "-" that of the run: a resumed crawl may go
+    on from a copy of its state, so a position counts in its own run alone.
+    """
 
     spool: str
     segment: int
@@ -82,14 +87,15 @@ class SpoolWriter(SavedPart):
 
     Invariants: records go to the segment `end.segment`, which ends at `end.offset`; `sizes` has
     all segments that are in the folder. Opening changes nothing: `load` continues the spool that
-    is there, the first `cut` or `append` without it deletes that and begins another one.
+    is there, the first `cut` or `append` without it deletes that and begins another one. The
+    folder of the segments is that of the spool's name in `base`.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], *, segment_size: int = SEGMENT) -> None:
-        self.folder = Path(folder)
+    def __init__(self, base: str | os.PathLike[str], *, segment_size: int = SEGMENT) -> None:
+        self.base = Path(base)
         self._segment_size = segment_size
         self._file: AppendFile | None = None
-        #: Which spool this is; another crawl in the same folder has another name.
+        #: Name of the spool, and of the run, as in a mark; empty before there is one.
         self.name = ""
         self.end = Position(0, 0)
         #: Number of records since the spool was begun.
@@ -100,6 +106,11 @@ class SpoolWriter(SavedPart):
 
     def __repr__(self) -> str:
         return f"SpoolWriter({self.records} records, {self.size} bytes)"
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the segments."""
+        return folder_of(self.base, self.name)
 
     def append(self, page: Page, at: float) -> None:
         """Add `page`, fetched at the Unix time `at`. After an `OSError` nothing was added."""
@@ -132,9 +143,8 @@ class SpoolWriter(SavedPart):
 
     def _begin(self) -> None:
         self.clear()
-        make_folder(self.folder)
-        name = os.urandom(8).hex()
-        write_atomic(self.folder / _NAME, [name.encode()])
+        name = f"{_random_name()}-{_random_name()}"
+        make_folder(folder_of(self.base, name))
         self.name = name
 
     def removed(self, below: int) -> None:
@@ -158,35 +168,40 @@ class SpoolWriter(SavedPart):
         """Do nothing: the crawl flushes the folder, with the files of its outputs."""
 
     def load(self, mark: SpoolMark) -> None:
-        """Cut off the records after a mark: their pages will be fetched again.
+        """Cut off the records after a mark, as their pages will be fetched again; begin a run.
 
         The segment of the mark may be missing: the indexer removes it when the database has all.
         """
-        name = name_of(self.folder)
-        if name != mark["spool"]:
-            raise ValueError(f"{self.folder} is not the spool of this crawl")
+        folder = folder_of(self.base, mark["spool"])
+        if not folder.is_dir():
+            raise ValueError(f"{self.base} is not the spool of this crawl")
         number, offset = mark["segment"], mark["offset"]
-        kept = segments(self.folder)
+        kept = segments(folder)
         for later in [each for each in kept if each > number]:
-            _path(self.folder, later).unlink()
+            _path(folder, later).unlink()
             del kept[later]
         if number in kept:
-            self._file = AppendFile(_path(self.folder, number), follow=False)
+            self._file = AppendFile(_path(folder, number), follow=False)
             if self._file.size < offset:
                 raise ValueError(f"{self._file.name} is shorter than it was")
             self._file.cut_to(offset)
             kept[number] = offset
-        self.name, self.records = name, mark["records"]
+        self.name, self.records = f"{folder.name}-{_random_name()}", mark["records"]
         self.end, self.sizes, self.size = Position(number, offset), kept, sum(kept.values())
 
     def clear(self) -> None:
         self.close()
-        for number in segments(self.folder):
-            _path(self.folder, number).unlink(missing_ok=True)
-        with suppress(FileNotFoundError):
-            (self.folder / _NAME).unlink()
+        for folder in self._spools():
+            for number in segments(folder):
+                _path(folder, number).unlink(missing_ok=True)
+            folder.rmdir()
         self.name, self.end, self.records, self.sizes = "", Position(0, 0), 0, {}
         self.size = 0
+
+    def _spools(self) -> list[Path]:
+        """The folders of this spool and earlier ones."""
+        names = os.listdir(self.base) if self.base.is_dir() else []
+        return [self.base / name for name in names if _SPOOL(name)]
 
     def close(self) -> None:
         """Release the file; may be called again."""
@@ -195,12 +210,13 @@ class SpoolWriter(SavedPart):
             file.close()
 
 
-def name_of(folder: Path) -> str:
-    """The name of the spool in `folder`; "" if there is none."""
-    try:
-        return (folder / _NAME).read_text("ascii").strip()
-    except (FileNotFoundError, UnicodeDecodeError):
-        return ""
+def _random_name() -> str:
+    return os.urandom(8).hex()
+
+
+def folder_of(base: Path, name: str) -> Path:
+    """The folder of the segments of the spool with the `name` of a mark."""
+    return base / name.partition("-")[0]
 
 
 def segments(folder: Path) -> dict[int, int]:

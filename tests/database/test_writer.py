@@ -218,6 +218,16 @@ def test_the_position_is_part_of_the_transaction(writer: Writer) -> None:
     assert writer.position("s") == Position(3, 0)
 
 
+def test_a_position_counts_in_its_own_run_of_the_spool(writer: Writer) -> None:
+    writer.write([prepared(A, "one")], "s-1", Position(1, 200))
+    assert writer.position("s-1") == Position(1, 200)
+    assert writer.position("s-2") == Position(0, 0)
+    assert writer.position("t-1") is None
+    writer.write([], "s-2", Position(0, 7))
+    assert writer.position("s-2") == Position(0, 7)
+    assert writer.position("s-1") == Position(0, 0)
+
+
 def test_bodies(writer: Writer, ask: Ask) -> None:
     writer.write([prepared(A, "one", at=T1, body=b"zstd"), prepared(B, "two")])
     assert ask("SELECT page, zstd, size FROM body") == [(1, b"zstd", 3)]

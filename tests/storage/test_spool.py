@@ -40,12 +40,12 @@ def filled(folder: Path, count: int = 3, size: int = spool.SEGMENT) -> SpoolWrit
 
 def test_pages_come_back_as_they_were(tmp_path: Path) -> None:
     writer = filled(tmp_path)
-    found = places(tmp_path, writer.end)
+    found = places(writer.folder, writer.end)
     assert [place.number for place in found] == [0, 1, 2]
     assert [place.at for place in found] == [1000.0, 1001.0, 1002.0]
-    read = [spool.read(tmp_path, place.start) for place in found]
+    read = [spool.read(writer.folder, place.start) for place in found]
     assert [(each.at, each.page) for each in read] == [(1000.0 + n, page(n)) for n in range(3)]
-    assert writer.size == sum(spool.segments(tmp_path).values())
+    assert writer.size == sum(spool.segments(writer.folder).values())
 
 
 @given(st.lists(st.binary(max_size=300), max_size=20), st.integers(1, 2000))
@@ -56,6 +56,10 @@ def test_any_bodies_in_segments_of_any_size(
     writer = SpoolWriter(folder, segment_size=size)
     for number, body in enumerate(bodies):
         writer.append(page(number, body), 0.0)
+    if not bodies:
+        assert writer.name == ""
+        return
+    folder = writer.folder
     found = places(folder, writer.end)
     assert [spool.read(folder, place.start).page.body for place in found] == bodies
     for place in found:
@@ -74,8 +78,8 @@ def test_a_resumed_crawl_cuts_off_what_came_after_the_mark(tmp_path: Path) -> No
     resumed.load(mark)
     resumed.append(page(100), 0.0)
     assert resumed.records == 6
-    assert resumed.sizes == spool.segments(tmp_path)
-    assert urls(tmp_path, resumed.end) == [f"http://a.test/{n}" for n in (0, 1, 2, 3, 4, 100)]
+    assert resumed.sizes == spool.segments(writer.folder)
+    assert urls(writer.folder, resumed.end) == [f"http://a.test/{n}" for n in (0, 1, 2, 3, 4, 100)]
 
 
 def test_a_crawl_that_is_not_resumed_begins_another_spool(tmp_path: Path) -> None:
@@ -85,7 +89,8 @@ def test_a_crawl_that_is_not_resumed_begins_another_spool(tmp_path: Path) -> Non
     mark = second.cut()
     assert mark == {"spool": second.name, "segment": 0, "offset": 0, "records": 0}
     assert second.name not in ("", first.name)
-    assert spool.segments(tmp_path) == {}
+    assert os.listdir(tmp_path) == [second.folder.name]
+    assert spool.segments(second.folder) == {}
 
 
 def test_clear_deletes_all(tmp_path: Path) -> None:
@@ -97,40 +102,56 @@ def test_clear_deletes_all(tmp_path: Path) -> None:
 
 def test_removed_segments_are_missing_when_it_is_resumed(tmp_path: Path) -> None:
     writer = filled(tmp_path, 9, 300)
-    middle = places(tmp_path, writer.end)[5].end
-    left = urls(tmp_path, writer.end, middle)
-    kept = spool.remove_below(tmp_path, middle)
+    middle = places(writer.folder, writer.end)[5].end
+    left = urls(writer.folder, writer.end, middle)
+    kept = spool.remove_below(writer.folder, middle)
     writer.removed(kept)
-    assert writer.sizes == spool.segments(tmp_path)
-    assert urls(tmp_path, writer.end, middle) == left
+    assert writer.sizes == spool.segments(writer.folder)
+    assert urls(writer.folder, writer.end, middle) == left
     mark = writer.cut()
-    writer.removed(spool.remove_all(tmp_path, writer.end))
+    writer.removed(spool.remove_all(writer.folder, writer.end))
     assert writer.size == 0
     writer.close()
-    assert spool.segments(tmp_path) == {}
+    assert spool.segments(writer.folder) == {}
     resumed = SpoolWriter(tmp_path, segment_size=300)
     resumed.load(mark)
     resumed.append(page(9), 0.0)
     assert resumed.end.segment == mark["segment"] + 1
-    assert urls(tmp_path, resumed.end, Position(mark["segment"], mark["offset"])) == [
+    assert urls(writer.folder, resumed.end, Position(mark["segment"], mark["offset"])) == [
         "http://a.test/9"
     ]
 
 
+def test_each_run_of_a_spool_has_a_name_of_its_own(tmp_path: Path) -> None:
+    writer = filled(tmp_path, 3)
+    mark = writer.cut()
+    writer.close()
+    resumed = SpoolWriter(tmp_path)
+    resumed.load(mark)
+    again = resumed.cut()
+    assert again["spool"] != mark["spool"]
+    assert again == {**mark, "spool": again["spool"]}
+    assert resumed.folder == writer.folder == spool.folder_of(tmp_path, mark["spool"])
+    resumed.close()
+    # The crawl was killed before a checkpoint had the new name.
+    SpoolWriter(tmp_path).load(mark)
+
+
 def test_not_all_is_removed_unless_the_last_segment_ends_there(tmp_path: Path) -> None:
     writer = filled(tmp_path, 3)
-    first = places(tmp_path, writer.end)[0].end
-    assert spool.remove_all(tmp_path, first) == 0
-    assert writer.sizes == spool.segments(tmp_path)
+    first = places(writer.folder, writer.end)[0].end
+    assert spool.remove_all(writer.folder, first) == 0
+    assert writer.sizes == spool.segments(writer.folder)
 
 
 def test_the_spool_of_another_crawl_is_refused(tmp_path: Path) -> None:
-    mark = filled(tmp_path).cut()
+    writer = filled(tmp_path)
+    mark = writer.cut()
     other: SpoolMark = {**mark, "spool": "0123"}
     with pytest.raises(ValueError, match="not the spool of this crawl"):
         SpoolWriter(tmp_path).load(other)
     short: SpoolMark = {**mark, "offset": 10**6}
-    (tmp_path / "00000000.pages").write_bytes(b"")
+    (writer.folder / "00000000.pages").write_bytes(b"")
     with pytest.raises(BlockingIOError):  # the first writer still holds it
         SpoolWriter(tmp_path).load(short)
 
@@ -139,22 +160,23 @@ def test_a_segment_that_is_too_short_is_damage(tmp_path: Path) -> None:
     writer = filled(tmp_path)
     mark = writer.cut()
     writer.close()
-    os.truncate(tmp_path / "00000000.pages", mark["offset"] - 1)
+    os.truncate(writer.folder / "00000000.pages", mark["offset"] - 1)
     with pytest.raises(ValueError, match="shorter"):
         SpoolWriter(tmp_path).load(mark)
     with pytest.raises(DamagedError, match="no whole record"):
-        places(tmp_path, Position(0, mark["offset"] - 1))
+        places(writer.folder, Position(0, mark["offset"] - 1))
 
 
 def test_a_damaged_record_is_not_read(tmp_path: Path) -> None:
-    end = filled(tmp_path).end
-    path = tmp_path / "00000000.pages"
+    writer = filled(tmp_path)
+    end = writer.end
+    path = writer.folder / "00000000.pages"
     data = bytearray(path.read_bytes())
     data[40] ^= 1
     path.write_bytes(data)
     with pytest.raises(DamagedError, match="no record at 0"):
-        spool.read(tmp_path, Position(0, 0))
-    assert len(places(tmp_path, end)) == 3
+        spool.read(writer.folder, Position(0, 0))
+    assert len(places(writer.folder, end)) == 3
 
 
 def test_a_full_disk_adds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,4 +200,4 @@ def test_a_full_disk_adds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         # What the system did not take at once is written next.
         patched.setattr(os, "writev", begin)
         writer.append(page(2), 0.0)
-    assert len(urls(tmp_path, writer.end)) == 3
+    assert len(urls(writer.folder, writer.end)) == 3

@@ -13,9 +13,13 @@ class FakeDatabase:
     def __init__(self) -> None:
         #: URL -> fetched; None for a page that is gone.
         self.rows: dict[str, str | None] = {}
-        self.positions: dict[str, Position] = {}
+        #: Name of a spool -> the run, and the position.
+        self.positions: dict[str, tuple[str, Position]] = {}
         #: Rows and positions that a power cut leaves.
-        self._durable: tuple[dict[str, str | None], dict[str, Position]] = ({}, {})
+        self._durable: tuple[dict[str, str | None], dict[str, tuple[str, Position]]] = (
+            {},
+            {},
+        )
         #: Pages of each transaction.
         self.batches: list[int] = []
         #: Raised by the next calls, the first one first; None for a call that works.
@@ -54,7 +58,9 @@ class FakeWriter:
         self._database = database
 
     def position(self, spool: str) -> Position | None:
-        return self._database.positions.get(spool)
+        name, _, run = spool.partition("-")
+        known, position = self._database.positions.get(name, ("", None))
+        return position if position is None or known == run else Position(0, 0)
 
     def write(
         self,
@@ -74,7 +80,8 @@ class FakeWriter:
         if pages:
             database.batches.append(len(pages))
         if spool is not None and position is not None:
-            database.positions[spool] = position
+            name, _, run = spool.partition("-")
+            database.positions[name] = run, position
         if durable:
             database.made_durable()
         if database.answer_lost:

@@ -14,9 +14,12 @@ from larbinpy.loop.clock import Clock
 from larbinpy.storage import spool
 from larbinpy.storage.spool import Position, RecordPlace
 
+#: The position of a database that has pages of the spool, but none of this run.
+_FIRST = Position(0, 0)
+
 
 class Indexer:
-    """Moves pages from the spool in `folder` to the database that `open_writer` opens.
+    """Moves pages from the spool in `base` to the database that `open_writer` opens.
 
     `say` gets a `Report` whenever something has changed. Pages that are to be read are in
     `window.to_read`; whoever reads them calls `read`, `fatal` or `lost`.
@@ -27,14 +30,16 @@ class Indexer:
 
     def __init__(
         self,
-        folder: Path,
+        base: Path,
         open_writer: Callable[[], Writer],
         say: Callable[[Report], None],
         *,
         keep_bodies: bool,
         clock: Clock,
     ) -> None:
-        self._folder = folder
+        self._base = base
+        #: The folder of the segments, once a checkpoint covers some.
+        self.folder = base
         self._open_writer = open_writer
         self._say = say
         self._keep_bodies = keep_bodies
@@ -71,6 +76,7 @@ class Indexer:
     def cover(self, covered: Covered) -> None:
         """A checkpoint covers the spool up to there."""
         self._covered = covered
+        self.folder = spool.folder_of(self._base, covered.spool)
         if self._begun:
             self._places = self._walk(self._next)
 
@@ -92,7 +98,7 @@ class Indexer:
         from larbinpy.database.indexer.reader import unreadable
 
         try:
-            spooled = spool.read(self._folder, job.place.start)
+            spooled = spool.read(self.folder, job.place.start)
         except OSError:
             self.read(job, None, 0)
             return
@@ -139,22 +145,23 @@ class Indexer:
         position = writer.position(covered.spool)
         if position is not None and position > covered.until:
             # The crawl goes on from a copy of its state that is older than the database.
-            position = None
+            position = _FIRST
         if not self._is_expected(position):
             # This is the start, or the database has lost its last pages, as a server may do.
             self.window.clear()
         elif position is not None:
             # It took a batch, perhaps, and the connection was lost before it said so.
             self.window.written(position, now)
-        first = min(spool.segments(self._folder), default=covered.until.segment + 1)
-        if position is None and self._position is not None and first > 0:
+        end = covered.until.segment + bool(covered.until.offset)
+        first = min(spool.segments(self.folder), default=end)
+        if position is None and first > 0:
             self._loss = "the database was deleted or replaced: the new one lacks earlier pages"
+        elif position not in (None, _FIRST) and position.segment + 1 < first:
+            self._missing()
         self._position = position
-        if position is not None and position.segment + 1 < first:
-            self._loss = f"pages are missing in {self._folder}, so the database lacks them"
         self.kept = min(first, covered.until.segment)
         if not self.window:
-            self._next = position
+            self._next = None if position == _FIRST else position
         self._places = self._walk(self._next)
         self._begun = True
         self._fill()
@@ -169,7 +176,7 @@ class Indexer:
 
     def _walk(self, start: Position | None) -> Iterator[RecordPlace]:
         assert self._covered is not None
-        return spool.walk(self._folder, start, self._covered.until)
+        return spool.walk(self.folder, start, self._covered.until)
 
     def _fill(self) -> None:
         """Fill the window from the spool."""
@@ -184,13 +191,18 @@ class Indexer:
                 break
             if self._taken is None:
                 self._taken = place.number
+            if self._next is not None and place.start.segment > self._next.segment + 1:
+                self._missing()
             self._next = place.end
             window.add(place)
+
+    def _missing(self) -> None:
+        self._loss = f"pages are missing in {self.folder}, so the database lacks them"
 
     def _skip(self, why: str) -> None:
         """Go on with the next segment, as no other record can be found in this one."""
         self._loss = f"{why}: the pages after it are lost"
-        first = min(spool.segments(self._folder), default=0)
+        first = min(spool.segments(self.folder), default=0)
         damaged = first if self._next is None else max(first, self._next.segment)
         self._next = Position(damaged + 1, 0)
         self._places = self._walk(self._next)
@@ -210,13 +222,13 @@ class Indexer:
         self._gone += gone
         self._pages += len(results) - gone
         if durable:
-            self.kept = spool.remove_below(self._folder, last.end)
+            self.kept = spool.remove_below(self.folder, last.end)
 
     def _end(self, writer: Writer) -> None:
         if self._covered is not None:
             name, until, self._taken = self._covered
             writer.write([], name, until, durable=True)
-            self.kept = spool.remove_all(self._folder, until)
+            self.kept = spool.remove_all(self.folder, until)
         writer.close()
         self._writer = None
         self.done = True

@@ -25,7 +25,7 @@ class IndexerLoop:
 
     def __init__(
         self,
-        folder: Path,
+        base: Path,
         open_writer: Callable[[], Writer],
         say: Callable[[Report], None],
         poller: Poller,
@@ -34,28 +34,36 @@ class IndexerLoop:
     ) -> None:
         self._poller = poller
         self._clock = clock
-        self.indexer = indexer = Indexer(
-            folder, open_writer, say, keep_bodies=options.keep_bodies, clock=clock
-        )
-        reader = command("larbinpy.database.indexer.reader", str(folder), *options.arguments())
-        most = min(len(os.sched_getaffinity(0)), _MOST_READERS)
-        self._readers = Readers(poller, reader, most, indexer.read, indexer.fatal, indexer.lost)
+        self.indexer = Indexer(base, open_writer, say, keep_bodies=options.keep_bodies, clock=clock)
+        self._options = options
+        # They need the spool's folder, which is known with the first pages.
+        self._readers: Readers | None = None
 
     def __repr__(self) -> str:
         return f"<IndexerLoop {self.indexer!r} {self._readers!r}>"
+
+    def _made_readers(self) -> Readers:
+        indexer = self.indexer
+        arguments = [str(indexer.folder), *self._options.arguments()]
+        reader = command("larbinpy.database.indexer.reader", *arguments)
+        most = min(len(os.sched_getaffinity(0)), _MOST_READERS)
+        return Readers(self._poller, reader, most, indexer.read, indexer.fatal, indexer.lost)
 
     def turn(self) -> None:
         """Do a piece of work, then wait for the next. Raises DatabaseError, ReadersError."""
         indexer = self.indexer
         indexer.step(self._clock())
-        self._readers.feed(indexer.window.to_read)
+        if indexer.window.to_read:
+            self._readers = self._readers or self._made_readers()
+            self._readers.feed(indexer.window.to_read)
         if not indexer.done:
             wait = indexer.deadline - self._clock()
             self._poller.wait(min(max(wait, 0.0), _LONGEST_WAIT))
 
     def close(self) -> None:
         """End the readers."""
-        self._readers.close()
+        if self._readers is not None:
+            self._readers.close()
 
 
 class CrawlPipe:

@@ -56,7 +56,7 @@ def fill(
     """
     with tempfile.TemporaryDirectory(prefix="larbinpy-index-") as folder:
         spool = SpoolWriter(Path(folder) / FOLDER)
-        with _opened(spool.folder, database, progress, options) as loop:
+        with _opened(spool.base, database, progress, options) as loop:
             for spooled in pages:
                 spool.append(spooled.page, spooled.at)
                 if spool.size > most_waiting / 2:

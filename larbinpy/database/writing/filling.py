@@ -25,9 +25,13 @@ class Filling:
 
     def position(self, spool: str) -> Position | None:
         """As `Writer.position`."""
-        key = (f"spool:{spool}",)
+        name, _, run = spool.partition("-")
+        key = (f"spool:{name}",)
         row = self._base.execute("SELECT value FROM meta WHERE key = ?", key).fetchone()
-        return None if row is None else Position(*map(int, row[0].split()))
+        if row is None:
+            return None
+        segment, offset, *known = row[0].split()
+        return Position(int(segment), int(offset)) if known == run.split() else Position(0, 0)
 
     def write(
         self, pages: Sequence[Prepared | Gone], spool: str | None, position: Position | None
@@ -41,8 +45,9 @@ class Filling:
         batch.apply()
         self._anchors.merge()
         if spool is not None and position is not None:
-            at = f"{position.segment} {position.offset}"
-            self._base.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (f"spool:{spool}", at))
+            name, _, run = spool.partition("-")
+            at = f"{position.segment} {position.offset} {run}".rstrip()
+            self._base.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (f"spool:{name}", at))
         if len(self._hosts) > _HOSTS:
             self._hosts.clear()
 

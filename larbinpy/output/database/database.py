@@ -147,7 +147,8 @@ class DatabaseOutput(SavedPart):
     def load(self, mark: Any) -> None:
         """Cut off the pages after a mark: they will be fetched again."""
         self._spool.load(mark)
-        self.tidy(mark)
+        # Not `mark`: this run has a name of its own.
+        self.tidy(self._spool.cut())
 
     def tidy(self, mark: SpoolMark) -> None:
         """The indexer may take what a checkpoint covers that is on the disk."""

@@ -1,5 +1,6 @@
 """The indexer between a spool and a database that refuses, is lost, or is not there."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ class Desk:
     def start(self) -> None:
         """Start the indexer, or start it again after a kill."""
         self.indexer = Indexer(
-            self.spool.folder,
+            self.spool.base,
             self.database.open,
             self.reports.append,
             keep_bodies=False,
@@ -237,7 +238,7 @@ def test_a_database_that_was_deleted_is_filled_from_what_is_left(desk: Desk) -> 
     desk.run()
     left = desk.rows
     assert left == list(range(left[0], 41)) and 0 < left[0] < 40
-    assert desk.reports[-1].trouble == ""
+    assert "lacks earlier pages" in desk.reports[-1].trouble
 
 
 def test_a_database_that_is_replaced_while_it_is_filled(desk: Desk) -> None:
@@ -260,10 +261,65 @@ def test_a_database_that_is_replaced_while_it_is_filled(desk: Desk) -> None:
 def test_a_spool_that_is_older_than_the_database_is_taken_again(desk: Desk) -> None:
     """Somebody went back to a copy of stateDir."""
     desk.fetch(1, 2)
-    desk.database.positions[desk.spool.cut()["spool"]] = Position(9, 9)
+    name, _, run = desk.spool.cut()["spool"].partition("-")
+    desk.database.positions[name] = run, Position(9, 9)
     desk.cover()
     desk.run()
     assert desk.rows == [1, 2]
+
+
+def test_a_run_from_an_old_copy_of_the_state_while_the_database_is_busy(
+    desk: Desk, tmp_path: Path
+) -> None:
+    """The position of the other run is beyond the copy, then before the end of this run."""
+    desk.fetch(*range(5))
+    desk.cover()
+    mark = desk.spool.cut()
+    shutil.copytree(desk.spool.base, tmp_path / "copy")
+    desk.fetch(*range(5, 15))
+    desk.cover()
+    desk.run()
+    desk.spool.close()
+    desk.spool = SpoolWriter(tmp_path / "copy", segment_size=1000)
+    desk.start()
+    desk.spool.load(mark)
+    desk.database.refusals = [Unavailable("in use")]
+    desk.cover()
+    desk.indexer.step(desk.now)
+    desk.fetch(*range(100, 120))
+    desk.cover()
+    desk.run(10.0)
+    assert set(range(100, 120)) <= set(desk.rows)
+    assert desk.reports[-1].trouble == ""
+
+
+def test_an_indexer_that_outlives_its_crawl_leaves_a_later_spool_alone(desk: Desk) -> None:
+    desk.fetch(*range(40))
+    desk.cover()
+    old = desk.indexer
+    old.step(desk.now)
+    while old.window.to_read:
+        job = old.window.to_read.popleft()
+        old.read(job, read_page(spool.read(old.folder, job.place.start), ReadOptions()), 100)
+    desk.spool.clear()
+    desk.start()
+    desk.fetch(*range(100, 140))
+    desk.cover()
+    segments = spool.segments(desk.spool.folder)
+    old.leave()
+    assert spool.segments(desk.spool.folder) == segments
+    desk.run()
+    assert set(range(100, 140)) <= set(desk.rows)
+    assert desk.reports[-1].trouble == ""
+
+
+def test_a_segment_that_is_missing_in_the_middle_is_said(desk: Desk) -> None:
+    desk.fetch(*range(40))
+    desk.cover()
+    (desk.spool.folder / "00000001.pages").unlink()
+    desk.run()
+    assert desk.rows[0] == 0 and desk.rows[-1] == 39
+    assert "missing" in desk.reports[-1].trouble
 
 
 def test_missing_segments_are_said(desk: Desk) -> None:

@@ -61,7 +61,7 @@ class Machine:
         )
         if self.mark is not None:
             self.spool.load(self.mark)
-            self._cover(self.mark)
+            self._cover(self.spool.cut())
 
     def _hear(self, report: Report) -> None:
         # A segment is removed after a durable write alone.
@@ -117,12 +117,13 @@ class Machine:
         if log.exists():
             with log.open("r+b") as file:
                 file.truncate(random.choice([floor, random.randint(floor, length), length]))
-        for number, size in spool.segments(self._disk / "spool").items():
-            mark = self.mark or SpoolMark(spool="", segment=0, offset=0, records=0)
+        mark = self.mark or SpoolMark(spool="", segment=0, offset=0, records=0)
+        folder = spool.folder_of(self._disk / "spool", self.spool.name)
+        for number, size in spool.segments(folder).items():
             kept = size if number < mark["segment"] else mark["offset"]
             if number > mark["segment"]:
                 kept = 0
-            with (self._disk / "spool" / f"{number:08}.pages").open("r+b") as file:
+            with (folder / f"{number:08}.pages").open("r+b") as file:
                 file.truncate(random.randint(kept, size) if size > kept else size)
         self._synced = self._log()
         self._boot()

@@ -25,11 +25,13 @@ class Hall:
 
     def __init__(self, folder: Path, most: int = 2, ahead: int = 8) -> None:
         self.spool = SpoolWriter(folder, segment_size=2000)
+        # It has a name, and so a folder.
+        self.spool.cut()
         self.poller = Poller()
         self.results: dict[int, Prepared | Gone | None] = {}
         self.fatal: dict[int, str] = {}
         self.to_read: deque[Job] = deque()
-        self.readers = self.make(str(folder), most, ahead)
+        self.readers = self.make(str(self.spool.folder), most, ahead)
 
     def make(self, folder: str, most: int, ahead: int) -> Readers:
         command = [sys.executable, "-m", "tests.support.frailreader", folder]

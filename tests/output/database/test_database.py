@@ -79,8 +79,8 @@ class Desk:
         """The spool's pages: URL, outcome, status, size of the body."""
         mark = self.output.cut()
         end = spool.Position(mark["segment"], mark["offset"])
-        places = walk(self.folder, None, end)
-        pages = [spool.read(self.folder, place.start).page for place in places]
+        folder = spool.folder_of(self.folder, mark["spool"])
+        pages = [spool.read(folder, place.start).page for place in walk(folder, None, end)]
         return [(p.url.href, p.outcome.value, p.status, len(p.body)) for p in pages]
 
 
@@ -164,9 +164,10 @@ def test_a_full_spool_holds_the_crawl_until_there_is_room(tmp_path: Path) -> Non
     assert desk.output.holds == ""
     size = desk.output.stats()["spool_bytes"]
     desk.output.close()
+    (folder,) = (tmp_path / "spool").iterdir()
     for number in range(6):
-        (tmp_path / "spool" / f"{number:08}.pages").unlink()
-    assert size == sum(spool.segments(tmp_path / "spool").values())
+        (folder / f"{number:08}.pages").unlink()
+    assert size == sum(spool.segments(folder).values())
 
 
 def test_a_tiny_spool_does_not_hold_for_ever(tmp_path: Path) -> None:
