@@ -14,6 +14,7 @@ from larbinpy.database.base import DatabaseError, Wish
 from larbinpy.database.prepared import Packed
 from larbinpy.database.sqlite.finder import Finder
 from larbinpy.database.sqlite.schema import connect
+from tests.support.databasepages import prepared
 from tests.support.finderpages import HARBOUR, PAGES, SEA, ask, fill
 from tests.support.questions import query
 
@@ -56,6 +57,36 @@ def test_a_folder_that_cannot_be_written(
     reading = Finder(path)
     assert ask(reading, query("salt"))
     assert list(path.parent.glob("*-shm")) == []
+    reading.close()
+
+
+def test_a_file_that_cannot_be_followed_is_written(
+    path: Path, finder: Finder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite does not notice, so the finder must."""
+    finder.close()
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda folder, mode: mode != os.W_OK)
+    reading = Finder(path)
+    assert reading.search(query("water"), Wish()).total
+    for n in range(3):
+        monkeypatch.setattr(os, "access", access)
+        pages = [prepared(page.url, "Dry land.") for page in PAGES]
+        for number in range(100):
+            text = f"Fresh water {n} {number}. {'word ' * 400}"
+            pages.append(prepared(f"http://n{n}.test/{number}", text))
+        fill(str(path), pages)
+        monkeypatch.setattr(os, "access", lambda folder, mode: mode != os.W_OK)
+        found = reading.search(query("fresh"), Wish())
+        assert found.total == 100 * (n + 1)
+        assert reading.counts()["pages"] == len(PAGES) + found.total
+        assert all(hit.marks for hit in found.hits)
+        stored = reading.show(PAGES[0].url)
+        assert stored is not None and stored.text == "Dry land."
+    path.unlink()
+    for _ in range(2):
+        with pytest.raises(DatabaseError, match="there is no database"):
+            reading.show(SEA)
     reading.close()
 
 

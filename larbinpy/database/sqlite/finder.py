@@ -15,7 +15,7 @@ from larbinpy.database.hits import HitReader
 from larbinpy.database.ranking import find
 from larbinpy.database.records import Records
 from larbinpy.database.sqlite.index import FtsIndex, TimeLimit, distinct
-from larbinpy.database.sqlite.schema import connect, sqlite_errors
+from larbinpy.database.sqlite.schema import connect, sqlite_errors, still_state
 from larbinpy.loop.clock import clock as monotonic
 from larbinpy.search.query import Query
 
@@ -35,14 +35,32 @@ class Finder:
     def __init__(self, path: str | Path, clock: Callable[[], float] = monotonic) -> None:
         self._path = path
         self._clock = clock
-        self._base = connect(path)
-        self._limit = TimeLimit(self._base, clock)
+        self._open()
         self._records = Records(self._rows)
         self._hits = HitReader(self._rows, clock)
         self._languages: list[str] = []
         self._languages_until = -inf
-        with sqlite_errors(path):
-            self._base.execute(f"PRAGMA cache_size=-{_CACHE}")
+
+    def _open(self) -> None:
+        still = still_state(self._path)
+        base = connect(self._path)
+        with sqlite_errors(self._path):
+            base.execute(f"PRAGMA cache_size=-{_CACHE}")
+        self._base = base
+        self._limit = TimeLimit(base, self._clock)
+        # A writer may have left meanwhile.
+        self._still = still or still_state(self._path)
+
+    @contextmanager
+    def _asked(self) -> Iterator[None]:
+        """Within, a question is answered: by the file as it is now."""
+        with sqlite_errors(self._path):
+            is_other = self._still is not None and self._still != still_state(self._path)
+            if is_other and not self._base.in_transaction:
+                old = self._base
+                self._open()
+                old.close()
+            yield
 
     def close(self) -> None:
         self._base.close()
@@ -51,13 +69,13 @@ class Finder:
         now = self._clock()
         if now >= self._languages_until:
             self._languages_until = now + _LANGUAGES_KEPT
-            with sqlite_errors(self._path):
+            with self._asked():
                 self._languages = _languages(self._base)
         return self._languages
 
     def search(self, query: Query, wish: Wish) -> Found:
         start = self._clock()
-        with sqlite_errors(self._path), self._snapshot():
+        with self._asked(), self._snapshot():
             index = FtsIndex(self._base, self._limit, query, self._clock)
             ranked = find(index, query, wish, self.languages(), self._clock)
             found = Found(cut=ranked.cut, missing=ranked.missing, notes=list(query.notes))
@@ -78,15 +96,15 @@ class Finder:
             self._base.execute("ROLLBACK")
 
     def show(self, url: str) -> Stored | None:
-        with sqlite_errors(self._path):
+        with self._asked():
             return self._records.show(url)
 
     def fetched(self, url: str) -> str | None:
-        with sqlite_errors(self._path):
+        with self._asked():
             return self._records.fetched(url)
 
     def body(self, url: str) -> bytes | None:
-        with sqlite_errors(self._path):
+        with self._asked():
             packed = self._records.body(url)
         try:
             return None if packed is None else zstandard.decompress(packed)
@@ -94,19 +112,19 @@ class Finder:
             raise DatabaseError(f"{url}: its body in the database is damaged ({error})") from None
 
     def history(self, url: str) -> list[Change]:
-        with sqlite_errors(self._path):
+        with self._asked():
             return self._records.history(url)
 
     def changes(self, since: str) -> Iterator[Change]:
-        with sqlite_errors(self._path):
+        with self._asked():
             yield from self._records.changes(since)
 
     def pages(self) -> Iterator[Stored]:
-        with sqlite_errors(self._path):
+        with self._asked():
             yield from self._records.pages()
 
     def counts(self) -> dict[str, int]:
-        with sqlite_errors(self._path):
+        with self._asked():
             counts = {
                 name: int(self._base.execute(statement).fetchone()[0])
                 for name, statement in _COUNTS.items()

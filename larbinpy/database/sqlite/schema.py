@@ -180,6 +180,18 @@ def _is_still(path: str | Path) -> bool:
     return is_whole and not os.access(os.path.dirname(os.path.abspath(path)), os.W_OK)
 
 
+def still_state(path: str | Path) -> tuple[int, ...] | None:
+    """Differs when a file that nobody wrote when it was opened has been written; else None.
+
+    SQLite looks for no changes in such a file: what it keeps in memory no longer fits the rest.
+    """
+    try:
+        file = os.stat(path)
+        return (file.st_ino, file.st_size, file.st_mtime_ns) if _is_still(path) else None
+    except OSError:
+        return None
+
+
 def _check(base: sqlite3.Connection, path: str | Path, *, make: bool) -> None:
     try:
         (application,) = base.execute("PRAGMA application_id").fetchone()
