@@ -46,7 +46,8 @@ def find(paths: Sequence[str], payloads: Payloads, most: int) -> list[Source]:
 
 def _archives(folder: Path) -> list[Path]:
     """WARC files in `folder`, the oldest first, as far as their names say so."""
-    return sorted(path for path in folder.iterdir() if path.name.endswith(_ARCHIVES))
+    named = (path for path in folder.iterdir() if path.name.endswith(_ARCHIVES))
+    return sorted(path for path in named if path.is_file())
 
 
 def _in_folder(folder: Path, most: int) -> Iterator[Source]:

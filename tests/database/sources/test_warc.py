@@ -1,6 +1,7 @@
 """WARC files as a source of pages: those of a crawl, of other programs, and damaged ones."""
 
 import gzip
+import os
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -184,6 +185,13 @@ def test_paths_without_pages_are_named(tmp_path: Path, payloads: Payloads) -> No
     for name in ("empty", "a.txt", "missing.warc"):
         with pytest.raises(UserError, match=f"{name}: no"):
             find([str(tmp_path / name)], payloads, 1)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path, payloads: Payloads) -> None:
+    os.mkfifo(tmp_path / "a.warc")
+    (tmp_path / "b.warc.gz").mkdir()
+    with pytest.raises(UserError, match="no pages in this folder"):
+        taken(payloads, str(tmp_path))
 
 
 @pytest.mark.parametrize(
