@@ -206,10 +206,11 @@ class Outputs(Durable, ReplyListener, FailureListener, SavedPart, Protocol):
 
 
 class NullOutput(SavedPart):
-    """No output mode: keeps nothing."""
+    """No output mode: keeps nothing but the marks of outputs that an earlier run had."""
 
     refresher: Refresher = NO_REFRESH
     feeder: Feeder = NO_FEEDER
+    _absent: Mapping[str, Any] = {}
 
     def loaded(self, page: Page) -> None:
         pass
@@ -230,13 +231,13 @@ class NullOutput(SavedPart):
         return {}
 
     def cut(self) -> dict[str, object]:
-        return {}
+        return dict(self._absent)
 
     def sync(self) -> None:
         pass
 
     def load(self, mark: dict[str, Any]) -> None:
-        pass
+        self._absent = mark
 
     def close(self) -> None:
         pass
@@ -290,6 +291,8 @@ class SeveralOutputs(SavedPart):
         self._pages = _Delivery()
         # Kept apart, because pages may be passed before a refused failure is repeated.
         self._failures = _Delivery()
+        # Marks of durable outputs that an earlier run of the crawl had and this one has not.
+        self._absent: dict[str, Any] = {}
 
     def loaded(self, page: Page) -> None:
         self._pages.run([output.loaded for output in self._outputs.values()], page)
@@ -311,14 +314,18 @@ class SeveralOutputs(SavedPart):
         return {name: output.stats() for name, output in self._outputs.items()}
 
     def cut(self) -> dict[str, object]:
-        return {name: output.cut() for name, output in self._durable.items()}
+        return {**self._absent, **{name: output.cut() for name, output in self._durable.items()}}
 
     def sync(self) -> None:
         for output in self._durable.values():
             output.sync()
 
     def load(self, mark: dict[str, Any]) -> None:
-        """Each output continues from its part of `mark`, if it has one."""
+        """Each output continues from its part of `mark`, if it has one.
+
+        The other parts stay in the state: the database may still lack pages of its spool.
+        """
+        self._absent = {name: of for name, of in mark.items() if name not in self._durable}
         for name, output in self._durable.items():
             if name in mark:
                 output.load(mark[name])

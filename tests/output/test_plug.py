@@ -165,6 +165,17 @@ def test_none_is_a_part_of_the_state() -> None:
     assert several.cut() == {}
 
 
+def test_the_marks_of_outputs_that_are_not_there_stay(tmp_path: Path) -> None:
+    """A crawl that goes on without the database may still have pages for it in its spool."""
+    mark = {"database": {"spool": "5p001"}, "refresher": 0}
+    without = SeveralOutputs({"refresher": Refresher([])})
+    without.load(mark)
+    assert without.cut() == {"refresher": 1, "database": {"spool": "5p001"}}
+    none: Outputs = open_output((), "/nowhere")
+    none.load(mark)
+    assert none.cut() == mark
+
+
 def test_null_keeps_nothing() -> None:
     null: Outputs = open_output((), "/nowhere")
     assert isinstance(null, NullOutput)
