@@ -28,7 +28,7 @@ def main() -> int:
     """Take all that is covered at once.
 
     "foreign" cannot use its database, "broken" ends without a word, "lame" ends at the first
-    message, "killed" is so twice, "down" reports trouble.
+    message, "killed" is so twice, "down" reports trouble, "mute" ends its output but not itself.
     """
     kind = sys.argv[1]
     if kind == "foreign":
@@ -40,6 +40,9 @@ def main() -> int:
         note("killed\n")
         os.kill(os.getpid(), signal.SIGKILL)
     say(Report(trouble="server down" if kind == "down" else "").line())
+    if kind == "mute":
+        os.close(1)
+        signal.pause()
     taken = 0
     for line in sys.stdin:
         note(line)

@@ -19,6 +19,8 @@ from larbinpy.loop.poller import READ, Poller
 _START = 20.0
 #: Seconds for its end, once it knows that the crawl ends. Then it is killed, which costs nothing.
 _END = 5.0
+#: Seconds for its end once its output has ended, which comes with it; the crawl stands still.
+_LAST = 0.2
 #: Starts at the beginning of the crawl, as long as a signal ends it.
 _STARTS = 5
 #: Ends in a row, without a page written, after which a crawl that ends does not wait for it.
@@ -185,7 +187,7 @@ class Child:
 
     def _collect(self) -> None:
         """Collect the process, whose output has ended."""
-        status = self._close(_END)
+        status = self._close(_LAST)
         self._killed = status < 0
         if not self.report.done:
             end = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"

@@ -11,6 +11,7 @@ import pytest
 
 from larbinpy.database.indexer.messages import Covered, Report
 from larbinpy.errors import UserError
+from larbinpy.loop.clock import clock
 from larbinpy.loop.poller import Poller
 from larbinpy.output.database.child import Child
 from larbinpy.storage.spool import Position
@@ -83,6 +84,15 @@ def test_the_end(nursery: Nursery) -> None:
     child.second(nursery.now + 100)
     assert (child.pid, child.trouble) == (None, "")
     assert nursery.heard[1:] == ['{"finish": true}']
+
+
+def test_one_that_ends_its_output_only_does_not_stop_the_crawl(nursery: Nursery) -> None:
+    child = nursery.child("mute")
+    child.open()
+    begun = clock()
+    nursery.until(lambda: child.pid is None)
+    assert clock() - begun < 3.0
+    assert "killed by signal 9" in child.trouble
 
 
 def test_it_hears_of_the_end_of_the_crawl(nursery: Nursery) -> None:
