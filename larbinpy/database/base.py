@@ -38,8 +38,9 @@ class Writer(Protocol):
     ) -> None:
         """Write `pages` and `position` in one transaction.
 
-        A page replaces the one of its URL unless that was fetched later. With `durable`,
-        all that was written is on the disk afterwards. Raises `Unavailable`; nothing is written.
+        A page replaces the one of its URL unless that was fetched later, though not in the future.
+        With `durable`, all that was written is on the disk afterwards. Raises `Unavailable`;
+        nothing is written.
         """
 
     def tend(self) -> bool:

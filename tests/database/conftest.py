@@ -3,6 +3,7 @@
 import os
 import socket
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 
@@ -12,6 +13,13 @@ from tests.support.databases import Database, File, OnServer
 from tests.support.mariadb import MariaDb, is_installed
 
 _NUMBERS = count(1)
+
+
+@pytest.fixture(autouse=True)
+def wall(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time is after that of all pages of these tests."""
+    later = datetime(2026, 11, 30, tzinfo=UTC).timestamp()
+    monkeypatch.setattr("larbinpy.database.writing.filling.wall", lambda: later)
 
 
 @pytest.fixture(scope="session")

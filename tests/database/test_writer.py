@@ -202,6 +202,16 @@ def test_anchors_to_a_copy_lead_to_the_page_that_is_found(writer: Writer, find: 
     assert find("way") == ["a"]
 
 
+def test_a_row_from_the_future_does_not_stay_for_ever(writer: Writer, ask: Ask) -> None:
+    """The clock was wrong, and was set back."""
+    writer.write([prepared(A, "old words", at="2030-01-01T00:00:00Z")])
+    writer.write([prepared(A, "new words", at=T1)])
+    assert ask("SELECT fetched, gone FROM page") == [(T1, None)]
+    writer.write([prepared(A, "newer words", at="2030-01-01T00:00:00Z")])
+    writer.write([Gone(A, T2, 404)])
+    assert ask("SELECT fetched, gone FROM page") == [(T2, T2)]
+
+
 def test_the_position_is_part_of_the_transaction(writer: Writer) -> None:
     assert writer.position("s") is None
     writer.write([prepared(A, "one")], "s", Position(1, 200))

@@ -56,7 +56,10 @@ _ROW = f"SELECT {', '.join(_Row._fields)} FROM page"
 class Batch:
     """Takes pages into the tables; `apply` ends it, before the commit."""
 
-    def __init__(self, base: Tables, index: Index, hosts: dict[str, int], anchors: Anchors) -> None:
+    def __init__(
+        self, base: Tables, index: Index, hosts: dict[str, int], anchors: Anchors, now: str
+    ) -> None:
+        self._now = now
         self._base = base
         self._index = index
         self._hosts = hosts
@@ -66,7 +69,7 @@ class Batch:
         """Insert a page, or replace the one of its URL unless that was fetched later."""
         key = target_of(page.url)
         old = self._row("key = ?", key)
-        if old is not None and old.fetched > page.fetched:
+        if old is not None and self._is_later(old, page.fetched):
             return
         title, canonical, lang = (_text(page, name) for name in ("title", "canonical", "lang"))
         text_hash = page.text_hash or None
@@ -110,7 +113,7 @@ class Batch:
     def gone(self, gone: Gone) -> None:
         """Take a page from the index; its row stays. A URL without a row gets none."""
         old = self._row("key = ?", target_of(gone.url))
-        if old is None or old.fetched > gone.fetched:
+        if old is None or self._is_later(old, gone.fetched):
             return
         number = old.id
         if old.indexed is not None:
@@ -123,6 +126,10 @@ class Batch:
         if old.gone is None:
             self._note(gone.fetched, number, "gone")
             self._release(number)
+
+    def _is_later(self, old: _Row, fetched: str) -> bool:
+        """Whether a row is newer; one from the future was written by a clock that was wrong."""
+        return fetched < old.fetched <= self._now
 
     def bring_in(self, target: int) -> bool:
         """Index the page of `target` again if links to it have texts with words it lacks.

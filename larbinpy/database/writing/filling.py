@@ -7,6 +7,8 @@ from larbinpy.database.prepared import Gone, Prepared
 from larbinpy.database.writing.anchors import Anchors
 from larbinpy.database.writing.batch import Batch
 from larbinpy.database.writing.tables import Index, Tables
+from larbinpy.loop.clock import wall
+from larbinpy.page import timestamp
 
 #: Names of hosts whose numbers are remembered.
 _HOSTS = 100_000
@@ -36,7 +38,7 @@ class Filling:
     def write(
         self, pages: Sequence[Prepared | Gone], spool: str | None, position: Position | None
     ) -> None:
-        batch = Batch(self._base, self._index, self._hosts, self._anchors)
+        batch = self._batch()
         for page in pages:
             if isinstance(page, Gone):
                 batch.gone(page)
@@ -51,6 +53,10 @@ class Filling:
         if len(self._hosts) > _HOSTS:
             self._hosts.clear()
 
+    def _batch(self) -> Batch:
+        now = timestamp(wall())
+        return Batch(self._base, self._index, self._hosts, self._anchors, now)
+
     def tend(self) -> bool:
         """Merge texts of links, or index some pages again that links found later have texts for.
 
@@ -60,7 +66,7 @@ class Filling:
             return False
         if self._anchors.settle():
             return True
-        batch = Batch(self._base, self._index, self._hosts, self._anchors)
+        batch = self._batch()
         brought = 0
         targets = list(self._anchors.take(_LOOKS))
         for number, target in enumerate(targets, 1):
