@@ -7,6 +7,9 @@ FRAME = struct.Struct("<BI")
 #: Contents: none; a packed page; a URL that is gone, as JSON; the reason in UTF-8.
 READY, PAGE, GONE, DAMAGED = range(4)
 
+#: Exit status of a reader that the system refuses memory, files or the disk.
+REFUSED = 3
+
 #: Seconds that a reader has for one page.
 PATIENCE = 10.0
 

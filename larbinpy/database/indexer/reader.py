@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from larbinpy.content import Content, read
-from larbinpy.database.indexer.frames import DAMAGED, GONE, PAGE, PATIENCE, READY, framed
+from larbinpy.database.indexer.frames import DAMAGED, GONE, PAGE, PATIENCE, READY, REFUSED, framed
 from larbinpy.database.indexer.options import ReadOptions
 from larbinpy.database.preparation import prepare
 from larbinpy.database.prepared import Gone, Prepared
-from larbinpy.errors import what_failed
+from larbinpy.errors import DamagedError, what_failed
 from larbinpy.outcome import Outcome
 from larbinpy.page import timestamp
 from larbinpy.storage import spool
@@ -60,10 +60,10 @@ def unreadable(spooled: Spooled, keep_bodies: bool, trouble: str) -> Prepared:
 
 
 def frame(folder: Path, position: Position, read_page: ReadPage) -> bytes:
-    """The answer for the page at `position`."""
+    """The answer for the page at `position`. Raises `OSError` if it cannot be read now."""
     try:
         result = read_page(spool.read(folder, position))
-    except OSError as error:
+    except (DamagedError, FileNotFoundError) as error:
         return framed(DAMAGED, what_failed(error).encode())
     if isinstance(result, Gone):
         return framed(GONE, json.dumps(result).encode())
@@ -83,7 +83,7 @@ def serve(folder: Path, read_page: ReadPage, requests: BinaryIO, answers: Binary
         answers.flush()
 
 
-def main() -> None:
+def main() -> int:
     folder, options = Path(sys.argv[1]), ReadOptions.of(sys.argv[2:])
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -91,12 +91,18 @@ def main() -> None:
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with suppress(BrokenPipeError):
+    status = 0
+    try:
         serve(folder, partial(read_page, options=options), sys.stdin.buffer, sys.stdout.buffer)
+    except BrokenPipeError:
+        pass
+    except OSError:
+        status = REFUSED
     # The indexer may be gone, so what is left in the buffer has no reader.
     with suppress(BrokenPipeError):
         sys.stdout.close()
+    return status
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from larbinpy.database.indexer.frames import DAMAGED, FRAME, GONE, PATIENCE, READY
+from larbinpy.database.indexer.frames import DAMAGED, FRAME, GONE, PATIENCE, READY, REFUSED
 from larbinpy.database.indexer.window import Job
 from larbinpy.database.prepared import Gone, Prepared
 from larbinpy.loop.child import collect, environment
@@ -19,10 +19,11 @@ from larbinpy.loop.poller import READ, Poller
 _AHEAD = 128
 #: Bytes of results that wait in its pipe meanwhile: as many as the system allows everybody.
 _PIPE = 1 << 20
-#: Readers of one page that end before it gets no content; that are killed, as somebody else may
-#: have done it.
+#: Readers of one page that end before it gets no content; for ends that may have nothing to do
+#: with the page: somebody killed the reader, or the system refused it something.
 _MOST_DEATHS = 2
 _MOST_KILLS = 5
+_OTHER_ENDS = (-signal.SIGKILL, REFUSED)
 #: Seconds for the end of a reader that has closed its output.
 _END = 1.0
 #: Readers that end before they are ready: then none will work.
@@ -125,7 +126,7 @@ class Readers:
         elif jobs:
             self.deaths += 1
             jobs[0].deaths += 1
-            if jobs[0].deaths >= (_MOST_KILLS if status == -signal.SIGKILL else _MOST_DEATHS):
+            if jobs[0].deaths >= (_MOST_KILLS if status in _OTHER_ENDS else _MOST_DEATHS):
                 self._fatal(jobs.pop(0), _cause(status))
         self._lost(jobs)
 
@@ -140,6 +141,8 @@ class Readers:
 def _cause(status: int) -> str:
     if status == -signal.SIGALRM:
         return f"reading it takes more than {PATIENCE:g} s"
+    if status == REFUSED:
+        return "the system refuses to read it"
     return "reading it crashes" + (f" (signal {-status})" if status < 0 else "")
 
 

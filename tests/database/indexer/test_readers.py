@@ -1,5 +1,6 @@
 """Reader processes: pages that crash or stall them, and readers that cannot start."""
 
+import errno
 import sys
 from collections import deque
 from collections.abc import Iterator
@@ -7,15 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from larbinpy.database.indexer import reader
+from larbinpy.database.indexer.frames import DAMAGED, FRAME
 from larbinpy.database.indexer.readers import Readers, ReadersError
 from larbinpy.database.indexer.window import Job
 from larbinpy.database.prepared import Gone, Prepared
 from larbinpy.loop.poller import Poller
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
-from larbinpy.storage.spool import SpoolWriter, walk
+from larbinpy.storage import spool
+from larbinpy.storage.spool import Position, Spooled, SpoolWriter, walk
 from larbinpy.url import Url
 from tests.support.checkout import ROOT
+from tests.support.frailreader import frail
 
 PATIENCE = 30.0
 
@@ -104,6 +109,22 @@ def test_readers_that_are_killed_cost_nothing(hall: Hall, tmp_path: Path) -> Non
     assert hall.fatal == {}
     assert len(hall.results) == 3
     assert hall.readers.deaths == 4
+
+
+def test_what_the_system_refuses_is_not_damage(hall: Hall, monkeypatch: pytest.MonkeyPatch) -> None:
+    hall.add("one")
+
+    def refuse(_folder: Path, _position: Position) -> Spooled:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(spool, "read", refuse)
+    with pytest.raises(OSError, match="Too many"):
+        reader.frame(hall.spool.folder, Position(0, 0), frail)
+
+
+def test_a_segment_that_is_missing_is_damage(hall: Hall) -> None:
+    answer = reader.frame(hall.spool.folder, Position(7, 0), frail)
+    assert FRAME.unpack_from(answer)[0] == DAMAGED
 
 
 def test_readers_that_cannot_start(tmp_path: Path, hall: Hall) -> None:
