@@ -37,7 +37,8 @@ _SPOOL = re.compile(r"[0-9a-f]{16}").fullmatch
 _SEGMENT = re.compile(r"(\d{8,})\.pages").fullmatch
 #: Checksum, lengths of the JSON object and of the body, number of the record, Unix time.
 _HEAD = struct.Struct("<IIIQd")
-#: The JSON object holds the headers of a reply, of which the fetcher takes some 100 kB.
+#: The JSON object holds the headers of a reply, of which the fetcher takes some 100 kB. Replies in
+#: WARC files may have more: the rest is left out.
 _MOST_META = 16 << 20
 _OUTCOMES = {outcome.value: outcome for outcome in Outcome}
 _encode = json.JSONEncoder(separators=(",", ":")).encode
@@ -317,23 +318,34 @@ def _path(folder: Path, number: int) -> Path:
 def _record(page: Page, at: float, number: int) -> tuple[bytes, bytes]:
     """A record in two pieces; joining them would copy the body."""
     url = page.url
-    meta = _encode(
-        {
-            "url": url.href,
-            "outcome": page.outcome.value,
-            "status": page.status,
-            "depth": url.depth,
-            "via": url.via,
-            "charset": page.charset,
-            "truncated": page.truncated,
-            "ip": page.ip,
-            "ms": page.ms,
-            "headers": page.headers,
-        }
-    ).encode()
+    fields = {
+        "url": url.href,
+        "outcome": page.outcome.value,
+        "status": page.status,
+        "depth": url.depth,
+        "via": url.via,
+        "charset": page.charset,
+        "truncated": page.truncated,
+        "ip": page.ip,
+        "ms": page.ms,
+        "headers": page.headers,
+    }
+    meta = _encode(fields).encode()
+    if len(meta) > _MOST_META:
+        fields["headers"] = list(_first(page.headers, _MOST_META // 2))
+        meta = _encode(fields).encode()
     head = (0, len(meta), len(page.body), number, at)
     checksum = _checksum(head, meta)
     return _HEAD.pack(checksum, *head[1:]) + meta, page.body
+
+
+def _first(headers: list[tuple[str, str]], most: int) -> Iterator[tuple[str, str]]:
+    """The headers that take at most so many bytes as JSON."""
+    for header in headers:
+        most -= len(_encode(header)) + 1
+        if most < 0:
+            return
+        yield header
 
 
 def _page(meta: dict[str, Any], body: bytes) -> Page:

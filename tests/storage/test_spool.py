@@ -179,6 +179,17 @@ def test_a_damaged_record_is_not_read(tmp_path: Path) -> None:
     assert len(places(writer.folder, end)) == 3
 
 
+def test_a_reply_with_more_headers_than_a_record_has_room_for(tmp_path: Path) -> None:
+    writer = SpoolWriter(tmp_path)
+    odd = page(0)
+    odd.headers = [(f"x-{number}", "\xe9" * 60_000) for number in range(300)]
+    writer.append(odd, 0.0)
+    writer.append(page(1), 0.0)
+    assert urls(writer.folder, writer.end) == ["http://a.test/0", "http://a.test/1"]
+    kept = spool.read(writer.folder, Position(0, 0)).page.headers
+    assert kept and kept == odd.headers[: len(kept)]
+
+
 def test_a_full_disk_adds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = filled(tmp_path, 2)
     end, sizes = writer.end, dict(writer.sizes)
