@@ -29,6 +29,8 @@ class FakeDatabase:
         self.tends = 0
         self.troubles: dict[str, str] = {}
         self.open_writers = 0
+        #: URLs whose pages no writer survives, unless they have no content.
+        self.poison: set[str] = set()
 
     def open(self) -> "FakeWriter":
         self.refuse()
@@ -53,6 +55,10 @@ class FakeDatabase:
             raise refusal
 
 
+def is_whole(page: Prepared | Gone) -> bool:
+    return isinstance(page, Prepared) and "cannot be written" not in page.more.text()
+
+
 class FakeWriter:
     def __init__(self, database: FakeDatabase) -> None:
         self._database = database
@@ -73,6 +79,8 @@ class FakeWriter:
         database = self._database
         if not database.answer_lost:
             database.refuse()
+        if any(page.url in database.poison and is_whole(page) for page in pages):
+            raise OverflowError("too large")
         for page in pages:
             database.rows[page.url] = None if isinstance(page, Gone) else page.fetched
             if isinstance(page, Prepared):

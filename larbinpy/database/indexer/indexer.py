@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from math import inf
 from pathlib import Path
 
-from larbinpy.database.base import Unavailable, Writer
+from larbinpy.database.base import DatabaseError, Unavailable, Writer
 from larbinpy.database.indexer.messages import Covered, Report
 from larbinpy.database.indexer.window import Job, Window
 from larbinpy.database.prepared import Gone, Prepared
@@ -55,6 +55,8 @@ class Indexer:
         self._position: Position | None = None
         #: The first segment that is still needed.
         self.kept = 0
+        # Up to there each page is written alone, as one of them cannot be written.
+        self._alone: Position | None = None
         self._untended = True
         self._finishing = False
         self._taken: int | None = None
@@ -94,15 +96,18 @@ class Indexer:
 
     def fatal(self, job: Job, why: str) -> None:
         """No reader survives `job`: its page gets no content."""
+        self.read(job, self._unreadable(job, why), 0)
+
+    def _unreadable(self, job: Job, why: str) -> Prepared | None:
+        """The page of `job` without content; None if the spool is damaged there."""
         # Here, since it comes with all parsers, which this process does not need.
         from larbinpy.database.indexer.reader import unreadable
 
         try:
             spooled = spool.read(self.folder, job.place.start)
         except OSError:
-            self.read(job, None, 0)
-            return
-        self.read(job, unreadable(spooled, self._keep_bodies, why), 0)
+            return None
+        return unreadable(spooled, self._keep_bodies, why)
 
     def lost(self, jobs: list[Job]) -> None:
         """`jobs` must be read by another reader."""
@@ -208,10 +213,23 @@ class Indexer:
         self._places = self._walk(self._next)
 
     def _write(self, writer: Writer, name: str, batch: list[Job], now: float) -> None:
+        pieces = [batch] if self._alone is None else [[job] for job in batch]
+        for piece in pieces:
+            try:
+                self._write_piece(writer, name, piece, now)
+            except (DatabaseError, OSError):
+                raise
+            except Exception as error:
+                self._refused(piece, error)
+                return
+
+    def _write_piece(self, writer: Writer, name: str, batch: list[Job], now: float) -> None:
         last = batch[-1].place
         results = [job.result for job in batch if job.result is not None]
         durable = last.end.segment > self.kept
         writer.write(results, name, last.end, durable=durable)
+        if self._alone is not None and last.end >= self._alone:
+            self._alone = None
         self._backoff.succeeded()
         self._trouble = ""
         self.window.written(last.end, now)
@@ -223,6 +241,21 @@ class Indexer:
         self._pages += len(results) - gone
         if durable:
             self.kept = spool.remove_below(self.folder, last.end)
+
+    def _refused(self, batch: list[Job], error: Exception) -> None:
+        """The writer has a bug that some page of `batch` brings out: find that page."""
+        self._close()
+        job, why = batch[0], f"cannot be written: {type(error).__name__}"
+        if len(batch) > 1:
+            self._alone = batch[-1].place.end
+        elif job.result is None:
+            raise error
+        elif job.refused:
+            job.result = None
+            self._loss = f"a page {why}"
+        else:
+            job.refused = True
+            job.result = self._unreadable(job, why)
 
     def _end(self, writer: Writer) -> None:
         if self._covered is not None:
@@ -248,7 +281,7 @@ class Indexer:
         """The crawl is gone: write what is read, and end. Raises `DatabaseError`."""
         writer = self._writer
         if writer is not None and self._covered is not None and self._begun:
-            while batch := self.window.batch(inf):
+            while self._writer is not None and (batch := self.window.batch(inf)):
                 self._write(writer, self._covered.spool, batch, inf)
         self._close()
 

@@ -26,6 +26,8 @@ class Job:
     #: Bytes of the result, packed.
     size: int = 0
     done: bool = False
+    #: The database could not take the result: it has another one now.
+    refused: bool = False
     #: The window was cleared, so its result is not wanted any more.
     dropped: bool = False
 

@@ -371,6 +371,34 @@ def test_a_page_that_no_reader_survives_has_a_row(desk: Desk) -> None:
     assert "reading it crashes" in desk.database.troubles["http://a.test/1"]
 
 
+def test_a_page_that_no_writer_survives_has_a_row(desk: Desk) -> None:
+    desk.fetch(*range(20))
+    desk.cover()
+    desk.database.poison = {"http://a.test/7"}
+    desk.run()
+    assert desk.rows == list(range(20))
+    assert "cannot be written: OverflowError" in desk.database.troubles["http://a.test/7"]
+    assert "cannot" not in desk.database.troubles["http://a.test/8"]
+    # Afterwards pages come together again.
+    desk.fetch(*range(20, 30))
+    desk.cover()
+    desk.run()
+    assert desk.database.batches == [1] * 20 + [10]
+    assert desk.database.open_writers == 1
+
+
+def test_a_crawl_that_is_gone_does_not_wait_for_a_page_that_cannot_be_written(desk: Desk) -> None:
+    desk.fetch(0)
+    desk.cover()
+    desk.database.poison = {"http://a.test/0"}
+    desk.indexer.step(desk.now)
+    job = desk.indexer.window.to_read.popleft()
+    spooled = spool.read(desk.spool.folder, job.place.start)
+    desk.indexer.read(job, read_page(spooled, ReadOptions()), 1)
+    desk.indexer.leave()
+    assert desk.database.open_writers == 0
+
+
 def test_the_end(desk: Desk) -> None:
     desk.fetch(*range(40))
     desk.cover()
