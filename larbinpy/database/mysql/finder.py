@@ -35,7 +35,6 @@ class Finder:
         self._server: Server | None = None
         self._frequencies = Frequencies(clock)
         self._records = Records(self._rows)
-        self._hits = HitReader(self._rows, clock)
         self._languages: list[str] = []
         self._languages_until = -inf
         self._connected()
@@ -69,10 +68,11 @@ class Finder:
                 index = ServerIndex(self._ask, query, self._frequencies, until)
                 ranked = find(index, query, wish, languages, self._clock)
                 found.cut, found.missing = ranked.cut, ranked.missing
-                found.hits = self._hits.read(ranked, query, wish, start + _SNIPPETS * wish.limit)
+                hits = HitReader(lambda ask, values: self._ask(ask, values, until), self._clock)
+                found.hits = hits.read(ranked, query, wish, start + _SNIPPETS * wish.limit)
                 found.total = ranked.total
                 if wish.facets and ranked.matches is not None:
-                    self._hits.count_facets(ranked.matches, found, start + _FACETS * wish.limit)
+                    hits.count_facets(ranked.matches, found, start + _FACETS * wish.limit)
         found.seconds = self._clock() - start
         return found
 
