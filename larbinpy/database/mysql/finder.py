@@ -67,9 +67,9 @@ class Finder:
                 until = start + wish.limit
                 index = ServerIndex(self._ask, query, self._frequencies, until)
                 ranked = find(index, query, wish, languages, self._clock)
-                found.cut, found.missing = ranked.cut, ranked.missing
                 hits = HitReader(lambda ask, values: self._ask(ask, values, until), self._clock)
                 found.hits = hits.read(ranked, query, wish, start + _SNIPPETS * wish.limit)
+                found.cut, found.missing = ranked.cut, ranked.missing
                 found.total = ranked.total
                 if wish.facets and ranked.matches is not None:
                     hits.count_facets(ranked.matches, found, start + _FACETS * wish.limit)
