@@ -20,6 +20,7 @@ from tests.support.finderpages import (
     HARBOUR,
     NIGHT,
     PAGES,
+    PATIENT,
     PDF,
     SEA,
     ask,
@@ -85,8 +86,8 @@ def test_pages_that_are_named_as_the_query_come_first(filled: Database) -> None:
     ]
     fill(filled.where, [settings, printing, linked, *others])
     finder = filled.finder(clock)
-    assert urls(finder.search(query("settings"), Wish()))[0] == settings.url
-    assert urls(finder.search(query("all settings"), Wish()))[0] == linked.url
+    assert urls(finder.search(query("settings"), Wish(limit=PATIENT)))[0] == settings.url
+    assert urls(finder.search(query("all settings"), Wish(limit=PATIENT)))[0] == linked.url
     finder.close()
 
 
@@ -140,7 +141,8 @@ def test_frequent_words_decide_only_if_there_are_no_others(finder: Finder) -> No
 
 def test_pages_of_hits(finder: Finder) -> None:
     everything = [
-        finder.search(query(site="test"), Wish(n=2, page=number)) for number in (1, 2, 3, 4)
+        finder.search(query(site="test"), Wish(n=2, page=number, limit=PATIENT))
+        for number in (1, 2, 3, 4)
     ]
     assert [urls(found) for found in everything] == [
         [BERG, HARBOUR],
@@ -152,26 +154,26 @@ def test_pages_of_hits(finder: Finder) -> None:
 
 
 def test_facets(finder: Finder) -> None:
-    found = finder.search(query("water"), Wish(facets=True))
+    found = finder.search(query("water"), Wish(facets=True, limit=PATIENT))
     assert found.sites == [("b.test:8080", 2), ("a.test", 1)]
     assert found.langs == [("en", 3)]
-    found = finder.search(query(site="test"), Wish(facets=True))
+    found = finder.search(query(site="test"), Wish(facets=True, limit=PATIENT))
     assert found.langs == [("en", 5), ("de", 1)]
 
 
 def test_without_a_page_that_has_all_words_those_with_most(finder: Finder) -> None:
-    found = finder.search(query("blue", "salt", "calm"), Wish())
+    found = finder.search(query("blue", "salt", "calm"), Wish(limit=PATIENT))
     assert urls(found) == [SEA, BOATS, HARBOUR]
     assert found.missing == ["calm"]
-    found = finder.search(query("calm", "volcano"), Wish())
+    found = finder.search(query("calm", "volcano"), Wish(limit=PATIENT))
     assert (urls(found), found.missing) == ([HARBOUR], ["volcano"])
-    found = finder.search(query("volcano", "salt water lake"), Wish())
+    found = finder.search(query("volcano", "salt water lake"), Wish(limit=PATIENT))
     assert urls(found)[0] == SEA
     assert found.missing == ["volcano", "salt water lake"]
 
 
 def test_a_hit_shows_its_page(finder: Finder) -> None:
-    (hit,) = finder.search(query("calm"), Wish()).hits
+    (hit,) = finder.search(query("calm"), Wish(limit=PATIENT)).hits
     assert (hit.title, hit.lang, hit.type) == ("Harbour", "en", "text/html")
     assert hit.snippet == "Boats rest. The water is calm."
     assert [hit.snippet[start:end] for start, end in hit.marks] == ["calm"]
@@ -179,7 +181,7 @@ def test_a_hit_shows_its_page(finder: Finder) -> None:
 
 
 def test_a_hit_in_the_rest_of_a_page_is_shown(finder: Finder) -> None:
-    hits = finder.search(query("salt"), Wish()).hits
+    hits = finder.search(query("salt"), Wish(limit=PATIENT)).hits
     assert {hit.url: hit.snippet for hit in hits} == {SEA: "Blue water and salt.", BOATS: "salt"}
 
 
