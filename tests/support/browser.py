@@ -165,7 +165,7 @@ class Tab:
             self.complaints.append(str(params["exceptionDetails"]))
         elif method == "Runtime.consoleAPICalled":
             self.complaints.append(str(params["args"]))
-        elif method == "Log.entryAdded":
+        elif method == "Log.entryAdded" and params["entry"]["level"] != "info":
             self.complaints.append(str(params["entry"]))
         elif method == "Audits.issueAdded":
             self.complaints.append(str(params["issue"]))

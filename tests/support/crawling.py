@@ -32,8 +32,9 @@ Fate = dict[str, Any]
 
 
 def read_log(path: Path) -> list[Fate]:
-    """The lines of a crawl.jsonl; empty if there is no file."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    """The whole lines of a crawl.jsonl, which may be growing; empty if there is no file."""
+    text = path.read_text() if path.exists() else ""
+    return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
 
 
 class Asked(NamedTuple):
