@@ -18,7 +18,7 @@ CELL = "\x1f"
 #: Blanks of a line of a program, and how many of them are kept.
 _INDENT = re.compile(r"[ \t]+")
 _DEEPEST = 40
-#: What stands before lines of prose.
+#: Blanks before lines of prose.
 _LEADING = re.compile(r"\n {0,40}\xa0[ \xa0]*")
 
 

@@ -127,7 +127,7 @@ def styled(tree: Document) -> list[Styled]:
 def hidden(tree: Document, sheets: Sheets, styled: list[Styled]) -> Iterator[Element]:
     """Yield the elements that CSS hides, some of them within others.
 
-    What is shown within an element that is not, is moved before it.
+    Elements within them that CSS shows are moved before them.
     """
     inner = _Inner(sheets)
     for element, text in styled:

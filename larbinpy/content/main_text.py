@@ -180,7 +180,7 @@ def _prune(body: Element, aside: Element) -> None:
     longest = _LARGEST * len(body.text)
     apart = [each for each, role in roles if role in ROLES]
     for each in chain(apart, list(body.iter_elements(TAGS))):
-        # What is within an element that has been moved is not torn from it.
+        # An element that was moved keeps the elements within it.
         if (
             each not in kept
             and each.closest("body")

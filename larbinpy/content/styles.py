@@ -68,7 +68,7 @@ class Block:
 
     @property
     def style(self) -> Declarations:
-        """What it declares."""
+        """Its declarations."""
         if self._style is None:
             self._style = declarations(self._body.lower())
         return self._style
@@ -94,7 +94,7 @@ class Sheet:
 
     @cached_property
     def _conditions(self) -> tuple[list[int], list[bool | None]]:
-        """Where conditions begin and end: whether rules apply always; None: not on a screen."""
+        """The ends of conditions; whether rules after each apply always, None: on no screen."""
         places: list[int] = [0]
         found: list[bool | None] = [True]
         end = 0

@@ -22,9 +22,9 @@ _INNER = 20_000
 def unreadable(tree: Document, sheets: Sheets, styled: list[Styled]) -> Iterator[Element]:
     """Yield elements whose text has the colour of what is behind it.
 
-    What has a colour of its own in them is moved before them. Where the background is a picture,
-    or is declared in a linked sheet, or not declared at all on a page with linked sheets, text is
-    taken as readable.
+    Elements in them that have a colour of their own are moved before them. Text is taken as
+    readable if the background is a picture, is declared in a linked sheet, or is not declared at
+    all on a page with linked sheets.
     """
     styles = [
         (each, declarations(text)) for each, text in styled if "color" in text or "back" in text

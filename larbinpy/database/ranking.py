@@ -54,7 +54,7 @@ class Late(Exception):
 
 
 class Listing(Protocol):
-    """Pages that pass the filters. What is asked raises `Late` after `until`."""
+    """Pages that pass the filters. Its methods raise `Late` after `until`."""
 
     #: Their number; if they are filtered, at most ``CANDIDATES + 1``.
     total: int
@@ -77,7 +77,7 @@ class Matches(Listing, Protocol):
 class SearchIndex(Protocol):
     """The index of a database, seen through the filters and unwanted words of one query.
 
-    What is asked raises `Late` after `until`, a time of the clock.
+    Its methods raise `Late` after `until`, a time of the clock.
     """
 
     def match(self, condition: Condition, until: float) -> Matches:

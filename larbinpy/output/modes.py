@@ -46,10 +46,7 @@ def open_output(
     outputs: dict[str, Output] = {}
     with ExitStack() as undo:
         for mode in modes:
-            if mode == "database" and database is not None:
-                outputs[mode] = database()
-            else:
-                outputs[mode] = _open(mode, directory, browsable, archive)
+            outputs[mode] = _open(mode, directory, browsable, archive, database)
             undo.callback(outputs[mode].close)
         undo.pop_all()
     outputs.update(more or {})
@@ -61,7 +58,11 @@ def open_output(
 
 
 def _open(
-    mode: str, directory: str, browsable: "MirrorSettings | None", archive: ArchiveSettings | None
+    mode: str,
+    directory: str,
+    browsable: "MirrorSettings | None",
+    archive: ArchiveSettings | None,
+    database: "Callable[[], DatabaseOutput] | None",
 ) -> Output:
     # The modules of a mirror are many, and the libraries of an archive large: each is loaded only
     # for its mode.
@@ -83,6 +84,8 @@ def _open(
             return MirrorOutput(directory)
         case "stats":
             return StatsOutput()
+        case "database" if database is not None:
+            return database()
         case "warc" if archive is not None:
             from larbinpy.output.warc.warc import WarcOutput
 

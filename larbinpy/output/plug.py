@@ -159,7 +159,7 @@ class Feeder(Protocol):
 
     @property
     def awaits(self) -> str:
-        """What the end of the crawl waits for, in words."""
+        """The reason why the end of the crawl waits, in words."""
 
     def withheld(self, page: Page) -> None:
         """Take a page that asks not to be indexed. An `OSError` means the same as in `loaded`."""

@@ -194,7 +194,7 @@ def test_a_stopped_command_leaves_a_whole_database(tmp_path: Path) -> None:
 
 
 def contents(base: Path) -> dict[str, tuple[object, ...]]:
-    """What a database has of each page."""
+    """The columns of each page, by its URL."""
     query = "SELECT url, title, lang, text_hash, size FROM page WHERE gone IS NULL"
     with closing(sqlite3.connect(base)) as opened:
         return {row[0]: row[1:] for row in opened.execute(query)}

@@ -275,7 +275,7 @@ def test_a_database_that_was_deleted_is_begun_anew(world: World, site: Site) -> 
         path.unlink()
     site.budget = inf
     assert world.run("--resume").process.returncode == 0
-    # What the spool still had is there again, and all that was fetched since.
+    # Pages that the spool still had are there again, and all that were fetched since.
     assert set(successes(world)) - set(before) <= set(rows(world))
 
 

@@ -218,7 +218,7 @@ def test_rows_that_another_program_locks(database: OnServer) -> None:
 
 
 def test_texts_of_any_length(database: OnServer) -> None:
-    """What the columns or the server cannot take is cut, and never an error for ever."""
+    """Text that the columns or the server cannot take is cut, and never an error for ever."""
     long = "é" * 100_000
     page = prepared(
         A, f"{'网络' * 400_000} end", title=long, lang="x" * 99, type=long, author=long,

@@ -23,7 +23,7 @@ TEXT = (
     "\u2c65\u2c65 \u0180\u0180\u0180 ß\u1e9e \u02bbokina \ufb01ne \uff11\uff12"
 )
 WORDS = (*TEXT.split(), "w" * 90, "w" * 90 + "x", "爬虫 网络")
-#: What a term can be.
+#: The kinds of terms.
 FORMS = ("{}", "{}", "{}", '"{} {}"', "-{}", "{}*", "intitle:{}", "inurl:{}")
 #: Seconds for a search: on a busy machine, too, none is cut.
 LIMIT = 60.0
@@ -79,7 +79,7 @@ def check(finders: tuple[Finder, Finder], asked: Query, wish: Wish) -> None:
     scores = [{hit.url: hit.score for hit in found.hits} for found in (one, other)]
     assert scores[0].keys() == scores[1].keys(), asked
     if one.missing or asked.unwanted:
-        # Of pages with some of the words; FTS5 loses words of pages before unwanted ones.
+        # Pages have some of the words; FTS5 loses words of pages before unwanted ones.
         return
     assert scores[0] == pytest.approx(scores[1], rel=1e-6, abs=1e-9), asked
     if wish.sort == "date" or len(set(scores[0].values())) == len(scores[0]):

@@ -48,7 +48,7 @@ def test_the_file_is_complete_also_if_readers_stay(path: Path) -> None:
 
 
 def test_a_database_that_is_replaced_while_it_is_written(path: Path) -> None:
-    """What is written goes into the new file, and the writer says so."""
+    """Later pages go into the new file, and the writer says so."""
     with closing(open_writer(str(path))) as writer:
         writer.write(PAGES, "spool", Position(0, 9))
         path.rename(path.with_name("old.db"))

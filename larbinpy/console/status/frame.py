@@ -25,7 +25,7 @@ TABS: Mapping[str, str] = {
     "/all.html": "All",
 }
 TABS_WITHOUT_SEARCH: Mapping[str, str] = {at: TABS[at] for at in TABS if at != SEARCH}
-#: Of a database that is shown without a crawl.
+#: The tabs where a database is shown without a crawl.
 TABS_OF_SEARCH: Mapping[str, str] = {SEARCH: TABS[SEARCH]}
 
 

@@ -1,4 +1,4 @@
-"""Where a database is: mysql://[USER@]HOST[:PORT]/NAME."""
+"""The address of a database on a server: mysql://[USER@]HOST[:PORT]/NAME."""
 
 import re
 from typing import NamedTuple, Self

@@ -34,7 +34,7 @@ class Term(NamedTuple):
         return Within(self.columns, Item("", (self.form,))) if self.columns else self.item()
 
     def frequency(self, page: Columns) -> float:
-        """How often a page has it, by the weights of the columns."""
+        """Its frequency in a page, by the weights of the columns."""
         words = next(iter(words_of(self.form, ())), [])
         return sum(
             WEIGHTS[name] * occurrences(words, page[name], is_prefix=self.form.prefix)
@@ -56,7 +56,7 @@ def terms(condition: Condition, columns: tuple[str, ...] = ()) -> Iterator[Term]
 
 
 def occurrences(words: Sequence[str], column: Sequence[str], *, is_prefix: bool) -> int:
-    """How often the phrase `words` stands in a column."""
+    """The number of times that the phrase `words` stands in a column."""
     if not words:
         return 0
     if len(words) == 1:

@@ -32,7 +32,7 @@ Ask = Callable[[str, Sequence[Value], float], list[Value]]
 
 
 class Frequencies:
-    """How many pages have a word, for some time."""
+    """The numbers of pages that have a word, remembered for some time."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock

@@ -17,7 +17,7 @@ from larbinpy.database.base import DatabaseError, Unavailable
 from larbinpy.database.mysql.address import PORT, Address
 from larbinpy.database.writing.tables import Cursor
 
-#: Where user and password stand, as for the server's own client.
+#: The option file with user and password, as for the server's own client.
 OPTION_FILE = "~/.my.cnf"
 #: The server's socket on this machine, as Debian has it.
 _SOCKET = "/run/mysqld/mysqld.sock"
@@ -28,7 +28,7 @@ _IDLE = 600
 #: The server's own time limit was over (MariaDB, MySQL, the full-text index).
 _TOO_LATE = (1969, 3024, 188, ER.QUERY_INTERRUPTED)
 _DISK_FULL = (ER.DISK_FULL, ER.RECORD_FILE_FULL, 1030)
-#: What a session sets: too long texts of pages are cut instead of refused, and each word counts.
+#: Settings of a session: too long texts of pages are cut, not refused, and each word counts.
 _SETTINGS = (
     "sql_mode = 'NO_ENGINE_SUBSTITUTION'",
     "innodb_ft_enable_stopword = 0",
@@ -129,7 +129,7 @@ def translated(statement: str) -> str:
 
 
 def _options(address: Address) -> dict[str, Any]:
-    """How to connect: user, password and socket from the option file, the rest from the URL."""
+    """Arguments to connect: user, password, socket of the option file, the rest of the URL."""
     file = Parser(interpolation=None, strict=False)
     try:
         file.read(os.path.expanduser(OPTION_FILE))

@@ -141,8 +141,7 @@ class DatabaseOutput(SavedPart):
         return self._spool.cut()
 
     def sync(self) -> None:
-        """Do nothing: the crawl flushes the folder."""
-        self._spool.sync()
+        """Do nothing: the crawl flushes the folder of the spool."""
 
     def load(self, mark: Any) -> None:
         """Cut off the pages after a mark: they will be fetched again."""

@@ -36,7 +36,7 @@ class World(Loop):
         )
 
     def wait(self, *peers: socket.socket) -> list[bytes]:  # type: ignore[override]
-        """What each of `peers` receives until the server closes the connection."""
+        """The bytes that each of `peers` receives until the server closes the connection."""
         heard = {peer: bytearray() for peer in peers}
         waiting = set(peers)
         late = time.monotonic() + PATIENCE

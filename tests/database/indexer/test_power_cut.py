@@ -1,6 +1,6 @@
 """Power cuts while a crawl fills SQLite: afterwards the rows are those of the crawl, each once.
 
-What is not synced is lost, or kept up to any byte: the end of the spool beyond the last checkpoint,
+Unsynced bytes are lost, or kept up to any of them: the end of the spool beyond the last checkpoint,
 and the end of SQLite's log beyond its last sync. (The log is short enough that SQLite never copies
 it into the database meanwhile.)
 """
