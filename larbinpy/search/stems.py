@@ -161,6 +161,8 @@ class Vocabulary(dict[str, str]):
         return token
 
     def _token(self, word: str) -> str:
+        if word.isascii() and word.isalnum():
+            return self.stem(word[:LONGEST].lower())
         name = word.rstrip("+#")
         whole = normal(name[:LONGEST])
         parts = [whole] if name.isascii() else _WORDS.findall(whole)
@@ -193,9 +195,14 @@ class Vocabulary(dict[str, str]):
 _KNOWN = ALGORITHMS.keys() | _NOT_LATIN | {"vi"}
 
 
+def known(lang: str | None) -> str | None:
+    """`lang`, ISO 639-1, if it has a vocabulary of its own, else None."""
+    return lang if lang in _KNOWN else None
+
+
 def vocabulary(lang: str | None) -> Vocabulary:
     """The vocabulary of a language, ISO 639-1; of a text whose language is not known: no stems."""
-    return _vocabulary(lang if lang in _KNOWN else None)
+    return _vocabulary(known(lang))
 
 
 @cache
