@@ -35,6 +35,7 @@ def filled(folder: Path, count: int = 3, size: int = spool.SEGMENT) -> SpoolWrit
     writer = SpoolWriter(folder, segment_size=size)
     for number in range(count):
         writer.append(page(number), 1000.0 + number)
+    writer.cut()
     return writer
 
 
@@ -59,6 +60,7 @@ def test_any_bodies_in_segments_of_any_size(
     if not bodies:
         assert writer.name == ""
         return
+    writer.cut()
     folder = writer.folder
     found = places(folder, writer.end)
     assert [spool.read(folder, place.start).page.body for place in found] == bodies
@@ -77,6 +79,7 @@ def test_a_resumed_crawl_cuts_off_what_came_after_the_mark(tmp_path: Path) -> No
     resumed = SpoolWriter(tmp_path, segment_size=300)
     resumed.load(mark)
     resumed.append(page(100), 0.0)
+    resumed.cut()
     assert resumed.records == 6
     assert resumed.sizes == spool.segments(writer.folder)
     assert urls(writer.folder, resumed.end) == [f"http://a.test/{n}" for n in (0, 1, 2, 3, 4, 100)]
@@ -116,6 +119,7 @@ def test_removed_segments_are_missing_when_it_is_resumed(tmp_path: Path) -> None
     resumed = SpoolWriter(tmp_path, segment_size=300)
     resumed.load(mark)
     resumed.append(page(9), 0.0)
+    resumed.cut()
     assert resumed.end.segment == mark["segment"] + 1
     assert urls(writer.folder, resumed.end, Position(mark["segment"], mark["offset"])) == [
         "http://a.test/9"
@@ -185,13 +189,31 @@ def test_a_reply_with_more_headers_than_a_record_has_room_for(tmp_path: Path) ->
     odd.headers = [(f"x-{number}", "\xe9" * 60_000) for number in range(300)]
     writer.append(odd, 0.0)
     writer.append(page(1), 0.0)
+    writer.cut()
     assert urls(writer.folder, writer.end) == ["http://a.test/0", "http://a.test/1"]
     kept = spool.read(writer.folder, Position(0, 0)).page.headers
     assert kept and kept == odd.headers[: len(kept)]
 
 
+def test_many_small_pages_are_held_back_as_few_are(tmp_path: Path) -> None:
+    writer = filled(tmp_path, 3000)
+    assert len(places(writer.folder, writer.end)) == 3000
+
+
+def test_pages_are_written_before_too_many_are_held_back(tmp_path: Path) -> None:
+    writer = SpoolWriter(tmp_path)
+    body = bytes(100_000)
+    for number in range(20):
+        writer.append(page(number, body), 0.0)
+        (written,) = spool.segments(writer.folder).values()
+        assert 0 <= writer.size - written < (1 << 19) + 2 * len(body)
+    assert written > 0
+
+
 def test_a_full_disk_adds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = filled(tmp_path, 2)
+    # It is held back, and more than that is not.
+    writer.append(page(2, bytes(1 << 20)), 0.0)
     end, sizes = writer.end, dict(writer.sizes)
     write = os.write
 
@@ -205,10 +227,13 @@ def test_a_full_disk_adds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         patched.setattr(os, "writev", begin)
         patched.setattr(os, "write", full)
         with pytest.raises(OSError, match="full"):
-            writer.append(page(2), 0.0)
-    assert (writer.end, writer.sizes, writer.records) == (end, sizes, 2)
+            writer.cut()
+        with pytest.raises(OSError, match="full"):
+            writer.append(page(3), 0.0)
+    assert (writer.end, writer.sizes, writer.records) == (end, sizes, 3)
+    writer.append(page(3), 0.0)
     with monkeypatch.context() as patched:
         # What the system did not take at once is written next.
         patched.setattr(os, "writev", begin)
-        writer.append(page(2), 0.0)
-    assert len(urls(writer.folder, writer.end)) == 3
+        writer.cut()
+    assert len(urls(writer.folder, writer.end)) == 4

@@ -56,6 +56,7 @@ class Hall:
             url = Url(f"http://a.test/{self.spool.records}", 1)
             page = Page(url, outcome, 200, [("content-type", "text/html")], body.encode())
             self.spool.append(page, 0.0)
+        self.spool.cut()
         places = walk(self.spool.folder, start, self.spool.end)
         self.to_read.extend(Job(place) for place in places)
 

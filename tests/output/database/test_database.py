@@ -159,6 +159,7 @@ def test_a_full_spool_holds_the_crawl_until_there_is_room(tmp_path: Path) -> Non
     desk = Desk(tmp_path / "spool", spool_max=4000)
     for number in range(30):
         desk.output.loaded(page(str(number)))
+    desk.checkpoint()
     assert "pages wait for the database (spoolMax)" in desk.output.holds
     desk.child.take(taken=20, kept=6)
     assert desk.output.holds == ""
