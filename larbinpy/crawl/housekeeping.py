@@ -1,6 +1,7 @@
 """The work of each second of a crawl: Larbin's cron."""
 
 from collections.abc import Callable
+from math import inf
 
 from larbinpy.crawl.resources.display import Display
 from larbinpy.crawl.resources.network import Network
@@ -40,6 +41,11 @@ class Housekeeping:
 
     def __repr__(self) -> str:
         return f"<Housekeeping next at {self._next}>"
+
+    @property
+    def deadline(self) -> float:
+        """When `step` must be called although nothing happens: inf while the loop may sleep."""
+        return self._next if self._feeder.holds else inf
 
     def step(self, now: float) -> None:
         """Do the work if a second has passed. Raises OSError if that fails."""

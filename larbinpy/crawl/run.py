@@ -78,7 +78,8 @@ class Run:
         try:
             if self._is_to_stop:
                 self._disk_pause.cancel()
-            now = self._engine.turn(min(self._stopping.deadline, self._saving.deadline))
+            between = (self._stopping, self._saving, self._housekeeping)
+            now = self._engine.turn(min(work.deadline for work in between))
             self._housekeeping.step(now)
             self._answer_signals()
             stop, at_once = self._is_to_stop, self._signals.stops > 1

@@ -1,5 +1,6 @@
 """The work of each second."""
 
+from math import inf
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,7 +21,10 @@ def test_a_full_spool_asks_for_a_checkpoint_each_second() -> None:
     housekeeping = Housekeeping(*parts, lambda: requests.append("save"))
     housekeeping.step(10.0)
     assert requests == []
+    assert housekeeping.deadline == inf
     feeder.holds = "900 pages wait for the database (spoolMax)"
     for now in (10.5, 11.0, 11.5, 12.0):
         housekeeping.step(now)
+        # The loop must not sleep longer, also if nothing else happens.
+        assert now < housekeeping.deadline <= now + 1.0
     assert requests == ["save", "save"]
