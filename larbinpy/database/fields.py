@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 from larbinpy.database.prepared import signed_hash
 
-#: Columns of the index, and their weights in the ranking.
-WEIGHTS = {"title": 5.0, "heading": 2.0, "body": 1.0, "anchor": 3.0, "url": 1.0, "rest": 0.1}
+#: Columns of the index, and their weights in the ranking. The main text comes first: FTS5 writes
+#: two bytes for each word of a page in any other column.
+WEIGHTS = {"body": 1.0, "title": 5.0, "heading": 2.0, "anchor": 3.0, "url": 1.0, "rest": 0.1}
 FIELDS = tuple(WEIGHTS)
 
 #: Tokens of a page, a string for each of `FIELDS`.

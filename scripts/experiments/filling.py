@@ -49,12 +49,12 @@ _HEADERS = [
 class Pages:
     """Makes pages of about `size` bytes of main text."""
 
-    def __init__(self, size: int, lang: str) -> None:
+    def __init__(self, size: int, lang: str, links: int | None = None) -> None:
         self._size, self._lang = size, lang
         self._paragraphs = _paragraphs(lang)
         words = {word for text in self._paragraphs for word in re.findall(r"\w{4,}", text)}
         self._words = sorted(words)
-        self._links = 10 + size // 110
+        self._links = 10 + size // 110 if links is None else links
 
     def page(self, number: int, version: int = 0) -> Prepared:
         random = Random(number * 7 + version)
@@ -250,6 +250,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--pages", type=int, default=100_000)
     parser.add_argument("--text", type=int, default=5000, help="bytes of main text of a page")
+    parser.add_argument("--links", type=int, help="links of a page; by default more in long ones")
     parser.add_argument("--lang", choices=sorted(_FOLDERS), default="en")
     parser.add_argument("--batch", type=int, default=500)
     parser.add_argument("--again", type=int, default=0)
@@ -257,7 +258,7 @@ def main() -> None:
     parser.add_argument("--option", action="append", default=[], help="of FTS5, NAME=NUMBER")
     parser.add_argument("--keep", type=Path, help="file of the database")
     arguments = parser.parse_args()
-    pages = Pages(arguments.text, arguments.lang)
+    pages = Pages(arguments.text, arguments.lang, arguments.links)
     with TemporaryDirectory(dir="/var/tmp") as folder:
         path = arguments.keep or Path(folder) / "it.db"
         base = connect(path, write=True)

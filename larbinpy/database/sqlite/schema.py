@@ -13,10 +13,11 @@ from pathlib import Path
 from urllib.parse import quote
 
 from larbinpy.database.base import DatabaseError, Unavailable
+from larbinpy.database.fields import FIELDS
 from larbinpy.search.segment import VERSION
 
 #: Version of the tables. A program opens only files of its own version.
-FORMAT = 1
+FORMAT = 2
 #: "larb": marks the file as ours, in its header (PRAGMA application_id).
 APPLICATION = 0x6C617262
 
@@ -95,8 +96,7 @@ CREATE TABLE fresh (                -- the latest of them, on their way into the
 #: Tokens come ready-made, so blanks alone separate them; "ascii" also folds A-Z, which no token
 #: has.
 _INDEX = (
-    "CREATE VIRTUAL TABLE {name} USING fts5(title, heading, body, anchor, url, rest, "
-    "content='', tokenize='ascii')"
+    f"CREATE VIRTUAL TABLE {{name}} USING fts5({', '.join(FIELDS)}, content='', tokenize='ascii')"
 )
 #: Words of one transaction (500 pages) are sorted in memory, and parts of the index are joined
 #: when there are eight of a size, not four: a tenth less CPU, and searches take as long.
