@@ -3,6 +3,7 @@
 import json
 import struct
 from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
 from typing import NamedTuple, Self
 
 from isal import isal_zlib
@@ -78,38 +79,41 @@ class Prepared:
 
     def pack(self) -> bytes:
         """Bytes for a pipe, from which `unpack` makes the same value again."""
+        # Long texts stay out of the JSON, which would take each of their characters in hand.
+        tokens = [each.encode("utf-8", "replace") for each in self.tokens.values()]
         head = json.dumps(
             [
-                *(self.url, self.fetched, self.columns, self.tokens),
-                *(self.text.size, self.more.size, self.anchors, self.text_hash),
-                *(len(self.text.data), len(self.more.data), self.body is not None),
+                *(self.url, self.fetched, self.columns, list(self.tokens), list(map(len, tokens))),
+                *(self.text.size, self.more.size, len(self.text.data), len(self.more.data)),
+                *([each.target for each in self.anchors], [each.text for each in self.anchors]),
+                *(self.text_hash, self.body is not None),
             ],
             ensure_ascii=False,
             separators=(",", ":"),
         ).encode("utf-8", "replace")
-        return b"".join(
-            (_LENGTH.pack(len(head)), head, self.text.data, self.more.data, self.body or b"")
-        )
+        parts = (*tokens, self.text.data, self.more.data, self.body or b"")
+        return b"".join((_LENGTH.pack(len(head)), head, *parts))
 
     @classmethod
     def unpack(cls, data: bytes) -> "Prepared":
         """The value that `pack` made these bytes of."""
         (length,) = _LENGTH.unpack_from(data)
         start = _LENGTH.size + length
-        (url, fetched, columns, tokens, text_size, more_size, anchors, text_hash, *rest) = (
-            json.loads(data[_LENGTH.size : start])
+        (url, fetched, columns, names, sizes, text_size, more_size, *rest) = json.loads(
+            data[_LENGTH.size : start]
         )
-        middle = start + rest[0]
-        end = middle + rest[1]
+        text_length, more_length, targets, texts, text_hash, has_body = rest
+        ends = list(accumulate((*sizes, text_length, more_length), initial=start))
+        parts = [data[begin:end] for begin, end in pairwise(ends)]
         return cls(
             url,
             fetched,
             columns,
-            tokens,
-            Packed(data[start:middle], text_size),
-            Packed(data[middle:end], more_size),
-            [Anchor(target, text) for target, text in anchors],
-            data[end:] if rest[2] else None,
+            {name: part.decode() for name, part in zip(names, parts, strict=False)},
+            Packed(parts[-2], text_size),
+            Packed(parts[-1], more_size),
+            list(map(Anchor, targets, texts)),
+            data[ends[-1] :] if has_body else None,
             text_hash,
         )
 
