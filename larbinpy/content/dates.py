@@ -51,6 +51,8 @@ _SPELLINGS: tuple[
         lambda found: (int(found[2]), int(found[0]), int(found[1])),
     ),
 )
+#: Every date has one; most texts have none.
+_YEAR = re.compile(r"\d{4}")
 #: Characters in which a date is looked for; no honest spelling is longer.
 _LONGEST = 100
 #: Characters of an element that is about a date.
@@ -87,6 +89,8 @@ def iso(text: str, latest: str) -> str | None:
     1995 and after `latest`, an ISO date, are not believed.
     """
     text = text[:_LONGEST].strip()
+    if not _YEAR.search(text):
+        return None
     found = _ISO.match(text)
     if found is not None:
         return _checked(_from_iso(found), latest)
@@ -131,7 +135,10 @@ def in_tree(tree: Document, url: str, latest: str) -> str | None:
         return None
     for each in islice(heading.following, _NEAR):
         if isinstance(each, Element) and each.tag in _BLOCKS and len(each) <= _INNER:
-            text = " ".join(each.text[:_LONGEST].split())
+            text = each.text[:_LONGEST]
+            if not _YEAR.search(text):
+                continue
+            text = " ".join(text.split())
             date = iso(text, latest) if _ONLY.fullmatch(text) else None
             if date is not None and not _is_other(each):
                 return date
