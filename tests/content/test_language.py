@@ -25,6 +25,8 @@ CHINESE = "\u7f51\u7edc\u722c\u866b\u7684\u8bbe\u8ba1\u4e0e\u5b9e\u73b0" * 3
         (ENGLISH, [], "en"),
         (ENGLISH, ["en-GB"], "en"),
         (GERMAN, ["en"], "de"),
+        (GERMAN, ["de-AT"], "de"),
+        (ENGLISH, ["de"], "en"),
         (CHINESE, ["en"], "zh"),
         (CHINESE, [], "zh"),
         # Galician is similar to others, and not known to the detector.
