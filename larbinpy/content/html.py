@@ -19,7 +19,7 @@ from larbinpy.content.content import (
 )
 from larbinpy.content.declared import Declared
 from larbinpy.content.language import language
-from larbinpy.content.links import Resolver
+from larbinpy.content.links import ANCHORS, Resolver
 from larbinpy.content.main_text import split
 from larbinpy.content.title import Titles, chosen, words_of
 from larbinpy.parse import directives
@@ -31,8 +31,6 @@ _TAGS = ("a", "area", "meta", "title", "desc", "h1", "html", "link", "script")
 _AUTHOR = '[itemprop="author" i],[rel="author" i]'
 _HEADINGS = "h1,h2,h3,h4,h5,h6"
 _PERMALINKS = "¶§🔗\ufe0e "
-#: Whole texts of links from a heading or a post to itself.
-_SIGNS = frozenset(("¶", "§", "#", "🔗", "🔗\ufe0e", "🔗\ufe0f"))
 #: The head of most pages is in their first elements; a title after more is one of a drawing.
 _MOST_FIRST_HEADINGS = 10
 #: Characters of main text that are enough to tell its language.
@@ -127,8 +125,8 @@ class _Elements:
             take[element.tag](element)
 
     def _anchor(self, element: Element) -> None:
-        text = element.text
-        if text.strip() in _SIGNS:
+        text = ANCHORS[element.text]
+        if text is None:
             self._signs.append(element)
         else:
             self.resolver.link(element, text, self.links)

@@ -18,7 +18,31 @@ _MOST_IMAGES = 200
 _LONGEST_ALT = 300
 #: Images of this height or width are for counting visitors.
 _TINY = frozenset({"0", "1", "2"})
+#: Texts of links that are remembered, and the characters of one.
+_KEPT = 1 << 13
+_LONGEST_KEPT = 100
 _SOURCES = ("src", "data-src", "data-original", "data-lazy-src")
+
+
+#: Whole texts of links from a heading or a post to itself.
+_SIGNS = frozenset(("¶", "§", "#", "🔗", "🔗\ufe0e", "🔗\ufe0f"))
+#: Faster than the arguments one by one.
+_outlink = Outlink._make
+
+
+class _Anchors(dict[str, str | None]):
+    """The texts of links in one line, which the pages of a site share; None for those of signs."""
+
+    def __missing__(self, text: str) -> str | None:
+        made = None if text.strip() in _SIGNS else line(text, LONGEST_ANCHOR)
+        if len(text) <= _LONGEST_KEPT:
+            if len(self) >= _KEPT:
+                self.clear()
+            self[text] = made
+        return made
+
+
+ANCHORS = _Anchors()
 
 
 class Resolver:
@@ -37,25 +61,31 @@ class Resolver:
 
     def resolve(self, reference: str) -> str | None:
         """The canonical URL of a reference; None if there is none, or no room for it."""
-        reference = reference.partition("#")[0]
-        if reference in self._known:
-            return self._known[reference]
+        if "#" in reference:
+            reference = reference.partition("#")[0]
+        url = self._known.get(reference, "")
+        if url != "":
+            return url
         url = self._collector.resolve(reference) if reference and self._room > 0 else None
         self._known[reference] = url
         self._room -= len(url or "")
         return url
 
     def link(self, element: Element, text: str, out: dict[Outlink, None]) -> None:
-        """Add the link of an element with `text` to `out`, unless it leads to this page."""
+        """Add the link of an element with `text`, in one line, to `out`.
+
+        Links to this page are not added.
+        """
         get = element.attr
-        if len(out) >= _MOST_LINKS:
+        reference = get("href")
+        if not reference or len(out) >= _MOST_LINKS:
             return
-        url = self.resolve(get("href") or "")
+        url = self.resolve(reference)
         if url is None or url == self.url:
             return
-        text = line(text, LONGEST_ANCHOR) or _described(element)
         rel = get("rel")
-        out[Outlink(url, text, line(rel, _LONGEST_REL).lower() if rel else "")] = None
+        rel = line(rel, _LONGEST_REL).lower() if rel else ""
+        out[_outlink((url, text or _described(element), rel))] = None
 
     def image(self, element: Element) -> Image | None:
         """The image of an `<img>`; None if no reader sees it."""

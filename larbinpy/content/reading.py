@@ -27,11 +27,12 @@ def read(page: Page, at: float) -> Content:
     """
     out = _content(page, timestamp(at + _DAY)[:10])
     out.title = out.title or _name(page.url.href)
-    robots = Collector(page.url.href)
-    for name, value in page.headers:
-        if name == "x-robots-tag":
+    directions = [value for name, value in page.headers if name == "x-robots-tag"]
+    if directions:
+        robots = Collector(page.url.href)
+        for value in directions:
             directives.from_header(value, robots)
-    out.noindex = out.noindex or robots.noindex
+        out.noindex = out.noindex or robots.noindex
     if page.truncated and not out.trouble:
         out.trouble = "only its beginning was fetched"
     return out

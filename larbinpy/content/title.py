@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from larbinpy.url import split
 
@@ -42,7 +43,7 @@ def chosen(titles: Titles) -> str:
     site = _Site(titles.url, titles.site)
     whole = site.cut(titles.title)
     card = site.cut(titles.card)
-    first, *more = _parts(titles.title) or [""]
+    first, *more = _parts(titles.title) or ("",)
     if (
         more
         and _key(first) != _key(titles.site)
@@ -75,11 +76,14 @@ def words_of(text: str) -> set[str]:
     return set(_WORDS.findall(text.casefold()))
 
 
-def _parts(title: str) -> list[str]:
+# The same few texts are taken apart several times for a page, and the names of the site for each.
+@lru_cache(64)
+def _parts(title: str) -> tuple[str, ...]:
     """The parts of a title between separators."""
-    return [part.strip() for part in _SEPARATOR.split(title) if part.strip()]
+    return tuple(part.strip() for part in _SEPARATOR.split(title) if part.strip())
 
 
+@lru_cache(256)
 def _key(text: str) -> str:
     return "".join(_WORDS.findall(text.casefold()))
 

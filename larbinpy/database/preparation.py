@@ -1,6 +1,7 @@
 """Prepares pages for the writer of a database: all that costs time."""
 
 import json
+from functools import lru_cache
 
 import zstandard
 
@@ -37,6 +38,8 @@ _GENERIC = frozenset(
     }
 )
 _LONGEST_GENERIC = max(map(len, _GENERIC)) + 3
+#: Characters of a URL whose number is remembered.
+_SHORT = 300
 
 
 def prepare(page: Page, fetched: str, content: Content, keep_bodies: bool = False) -> Prepared:
@@ -92,13 +95,22 @@ def anchors(url: str, content: Content) -> list[Anchor]:
         for link in content.links
         if link.anchor and link.url != url and not _is_generic(link.anchor)
     )
-    targets = {target: target_of(target) for target, _ in found}
-    return [Anchor(targets[target], text) for target, text in found]
+    return [Anchor(_target(target), text) for target, text in found]
+
+
+def _target(url: str) -> int:
+    return _repeated(url) if len(url) <= _SHORT else target_of(url)
+
+
+#: The pages of a site lead to the same ones.
+_repeated = lru_cache(1 << 14)(target_of)
+
+
+@lru_cache(1 << 12)
+def _says_nothing(anchor: str) -> bool:
+    return anchor.casefold().strip(" .:>\xbb\u203a\u2192\u2026") in _GENERIC
 
 
 def _is_generic(anchor: str) -> bool:
     """Whether an anchor says nothing of the page it leads to."""
-    return len(anchor) < 2 or (
-        len(anchor) < _LONGEST_GENERIC
-        and anchor.casefold().strip(" .:>\xbb\u203a\u2192\u2026") in _GENERIC
-    )
+    return len(anchor) < 2 or (len(anchor) < _LONGEST_GENERIC and _says_nothing(anchor))
