@@ -6,14 +6,18 @@ import sqlite3
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 
 import pytest
 
 from larbinpy.database.base import DatabaseError, Wish
+from larbinpy.database.conditions import AllOf
 from larbinpy.database.prepared import Packed
 from larbinpy.database.sqlite.finder import Finder
+from larbinpy.database.sqlite.index import FtsIndex, TimeLimit
 from larbinpy.database.sqlite.schema import connect
+from larbinpy.loop.clock import clock
 from tests.support.databasepages import prepared
 from tests.support.finderpages import HARBOUR, PAGES, SEA, ask, fill
 from tests.support.questions import query
@@ -130,3 +134,21 @@ def test_a_damaged_file_is_said_in_one_line(path: Path) -> None:
     with pytest.raises(DatabaseError, match="damaged"):
         finder = Finder(path)
         finder.search(query("water"), Wish())
+
+
+@pytest.mark.parametrize("filtered", [{"site": "a.test"}, {"lang": "en"}, {"since": "2026-11-21"}])
+@pytest.mark.parametrize("words", [("water",), ("blue", "sea")])
+def test_pages_that_pass_filters_are_listed_or_looked_up(
+    path: Path, filtered: dict[str, str], words: tuple[str, ...]
+) -> None:
+    base = connect(path)
+    asked = query(*words, **filtered)
+    pages, listings = [], []
+    for listed in (100, 0):
+        index = FtsIndex(base, TimeLimit(base, clock), asked, clock, listed)
+        assert index.is_listed == bool(listed)
+        pages.append(index.match(AllOf(asked.wanted), inf).newest(10, inf))
+        listings.append(index.listed(inf).newest(10, inf))
+    base.close()
+    assert pages[0] and pages[0] == pages[1]
+    assert listings[0] and listings[0] == listings[1]

@@ -20,6 +20,9 @@ _SCORE = f"-bm25(ft, {', '.join(str(WEIGHTS[field]) for field in FIELDS)})"
 
 #: Seconds that may be spent on finding out whether few pages pass the filters.
 _LOOK = 0.03
+#: Pages that pass the filters are listed, from indexes, up to this number: 0.2 us each. Above it,
+#: each match is looked up in its row, 1 to 2 us, until enough pass.
+_LISTED = 50_000
 #: Instructions of SQLite between two looks at the clock: at most some 10 ms within FTS5, which
 #: reads a page of the index by three of them.
 _INSTRUCTIONS = 500
@@ -64,7 +67,9 @@ class FtsIndex:
         limit: TimeLimit,
         query: Query,
         clock: Callable[[], float],
+        listed: int = _LISTED,
     ) -> None:
+        """`listed`: the number of pages that pass the filters up to which they are listed."""
         self.base = base
         self.limit = limit
         self.unwanted = query.unwanted
@@ -73,15 +78,20 @@ class FtsIndex:
         )
         #: The index of `page` that a filter is looked up in; None: the table itself.
         self.by = "page_lang" if query.lang else "page_type" if query.type else None
-        #: Whether so few pages pass the filters that a list of them is cheap.
-        self.has_few = bool(self.filter) and self._is_few(clock() + _LOOK)
+        passing = self._passing(listed, clock() + _LOOK) if self.filter else listed + 1
+        #: Whether so few pages pass the filters that matches are looked up in a list of them.
+        self.is_listed = passing <= listed
+        #: Whether so few do that all of them are ranked.
+        self.has_few = passing <= min(listed, CANDIDATES)
 
-    def _is_few(self, until: float) -> bool:
-        statement = f"SELECT 1 FROM page WHERE 1{self.filter} LIMIT {CANDIDATES + 1}"
+    def _passing(self, most: int, until: float) -> int:
+        """The number of pages that pass the filters; above `most`: more, or nobody knows."""
+        some = f"SELECT 1 FROM page WHERE 1{self.filter} LIMIT {most + 1}"
         try:
-            return self.rows(statement, self.arguments, until)[CANDIDATES:] == []
+            rows = self.rows(f"SELECT count(*) FROM ({some})", self.arguments, until)
         except Late:
-            return False
+            return most + 1
+        return int(rows[0][0])
 
     def match(self, condition: Condition, until: float) -> "FtsMatches":
         return FtsMatches(self, condition).count(until)
@@ -111,7 +121,7 @@ class FtsIndex:
         """A SELECT of the matches that pass the filters; the expression is its first argument."""
         if not self.filter:
             condition = ""
-        elif self.has_few:
+        elif self.is_listed:
             # With the plus the list is not given to FTS5, which would search once for each row.
             condition = f"AND +rowid IN (SELECT page.id FROM page WHERE 1{self.filter})"
         else:
