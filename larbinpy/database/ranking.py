@@ -4,9 +4,10 @@ A page matches if it has all words. The score is that of BM25 over all columns. 
 words in its title and the links to it has the score of these columns added. Pages that are named
 as the query, by their title or a link, come first. Each of the three is asked for separately,
 because an index scores each match: of a query with many matches only the newest `CANDIDATES` are
-scored, and those with the words in titles and links. Beginnings of words that many pages have
-count in titles and links only: all the words with them are read each time. If no page has all
-words, those with most of them are ranked.
+scored, and those with the words in titles and links. Beginnings of words that many pages have, and
+words that are frequent everywhere, count in titles and links only: the whole list of pages with
+them is read for each count and for each score. If no page has all words, those with most of them
+are ranked.
 """
 
 from collections.abc import Callable, Sequence
@@ -133,6 +134,7 @@ class _Search:
         self._index = index
         self._names = names
         self._by_date = wish.sort == "date"
+        self._facets = wish.facets
         # Some more than are shown: a few rows of the index may be of pages that are gone.
         self._depth = min(DEPTH, wish.n * wish.page) + 20
         self._counted, self._titles, self._ranked = (
@@ -144,11 +146,22 @@ class _Search:
         if not items:
             return Ranked() if query.wanted or query.is_empty else self._list()
         try:
+            if all(has_prefix((item,)) for item in items) and (many := self._find_in_titles(items)):
+                return many
             until = self._begun if has_prefix(items) else self._counted
             matches = self._index.match(AllOf(items), until)
             return self._rank(matches, items) if matches.total else self._relax(items)
         except Late:
             return self._hurry(items)
+
+    def _find_in_titles(self, items: tuple[Item, ...]) -> Ranked | None:
+        """Rank beginnings of words, not counted, if many pages have them in titles and links."""
+        if self._by_date or self._facets:
+            return None
+        scores = self._score_titles(items, CANDIDATES)
+        if len(scores) < CANDIDATES:
+            return None
+        return Ranked(sort(scores)[: self._depth], len(scores), cut=True)
 
     def _list(self) -> Ranked:
         """The pages that pass the filters."""
@@ -164,7 +177,8 @@ class _Search:
     def _rank(self, matches: Matches, items: tuple[Item, ...]) -> Ranked:
         if self._by_date:
             return self._ranking(matches, matches.newest(self._depth, self._ranked))
-        if matches.total > CANDIDATES and has_prefix(items):
+        is_wide = has_prefix(items) or all(item.common for item in items)
+        if matches.total > CANDIDATES and is_wide:
             return self._ranking(matches, self._rank_titles(items))
         scores = dict(matches.best(None, self._depth, self._ranked))
         in_titles = titled(items)
@@ -196,16 +210,24 @@ class _Search:
 
     def _rank_titles(self, items: tuple[Item, ...]) -> Scored:
         """The pages with the words in titles, ranked, and some others."""
-        pages: Scored = []
-        in_titles = titled(items)
-        if in_titles is not None:
-            with suppress(Late):
-                pages = self._index.best(in_titles, self._depth, self._ranked)
-        if len(pages) < self._depth:
-            known = {page for page, _ in pages}
+        scores: dict[int, float] = {}
+        with suppress(Late):
+            scores = self._score_titles(items, self._depth)
+        if len(scores) < self._depth:
             others = self._index.some(AllOf(items), self._depth, self._ranked)
-            pages += [(page, 0.0) for page, _ in others if page not in known]
-        return pages
+            scores = dict(others) | scores
+        return sort(scores)
+
+    def _score_titles(self, items: tuple[Item, ...], n: int) -> dict[int, float]:
+        """Up to `n` pages with the words in titles and links, and those named as the query."""
+        in_titles = titled(items)
+        if in_titles is None:
+            return {}
+        scores = dict(self._index.best(in_titles, n, self._ranked))
+        if self._names is not None:
+            with suppress(Late):
+                self._lift(scores, self._index.best(self._names, self._depth, self._ranked))
+        return scores
 
     def _relax(self, items: tuple[Item, ...]) -> Ranked:
         """Rank the pages with most of the words: no page has them all."""
