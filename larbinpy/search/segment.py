@@ -170,7 +170,8 @@ def _mixed(found: Iterable[str], words: Vocabulary) -> list[str]:
     out: list[str] = []
     named: list[str] = []
     for run in found:
-        if run in words or kind_of(run) is Kind.WORD:
+        # Not those that `words` has, as that may have symbols from elsewhere.
+        if kind_of(run) is Kind.WORD:
             out.append(words[run])
         else:
             out += grams(run)

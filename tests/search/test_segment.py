@@ -65,6 +65,14 @@ def test_languages_that_are_not_known_share_one_vocabulary() -> None:
     assert vocabulary("xx") is vocabulary("yy") is vocabulary(None)
 
 
+def test_tokens_do_not_depend_on_earlier_texts() -> None:
+    text = "\u2776# \u7f51"
+    before = tokens(text, "af")
+    tokens("\u2776", "af")
+    tokens("\u2776#", "af")
+    assert tokens(text, "af") == before == "\u2776# \u7f51 \u2776 \u2776\uff03"
+
+
 def test_a_vocabulary_is_bounded() -> None:
     tokens(" ".join(map(str, range(120_000))), "en")
     assert len(vocabulary("en")) <= 50_000
