@@ -1,12 +1,9 @@
 """Prepares pages for the writer of a database: all that costs time."""
 
-import json
-from functools import lru_cache
-
 import zstandard
 
 from larbinpy.content import Content
-from larbinpy.database.prepared import Anchor, Packed, Prepared, signed_hash, target_of
+from larbinpy.database.prepared import Anchor, Packed, Prepared, dumped, signed_hash, targets_of
 from larbinpy.database.tokens import page_tokens
 from larbinpy.page import Page
 from larbinpy.url import SECRET_HEADER
@@ -38,8 +35,6 @@ _GENERIC = frozenset(
     }
 )
 _LONGEST_GENERIC = max(map(len, _GENERIC)) + 3
-#: Characters of a URL whose number is remembered.
-_SHORT = 300
 
 
 def prepare(page: Page, fetched: str, content: Content, keep_bodies: bool = False) -> Prepared:
@@ -81,7 +76,7 @@ def prepare(page: Page, fetched: str, content: Content, keep_bodies: bool = Fals
         columns,
         page_tokens(url, content.title, content.headings, content.text, content.rest, content.lang),
         Packed.of(content.text),
-        Packed.of(json.dumps(more, ensure_ascii=False, separators=(",", ":"))),
+        Packed.of(dumped(more)),
         anchors(url, content),
         zstandard.compress(page.body, _BODY_LEVEL) if keep_bodies else None,
         signed_hash(content.text) if content.text else 0,
@@ -91,26 +86,17 @@ def prepare(page: Page, fetched: str, content: Content, keep_bodies: bool = Fals
 def anchors(url: str, content: Content) -> list[Anchor]:
     """The texts of the links to other pages, each once, without those that say nothing."""
     found = dict.fromkeys(
-        (link.url, link.anchor)
-        for link in content.links
-        if link.anchor and link.url != url and not _is_generic(link.anchor)
+        (target, text)
+        for target, text, _ in content.links
+        if text and target != url and not _is_generic(text)
     )
-    return [Anchor(_target(target), text) for target, text in found]
-
-
-def _target(url: str) -> int:
-    return _repeated(url) if len(url) <= _SHORT else target_of(url)
-
-
-#: The pages of a site lead to the same ones.
-_repeated = lru_cache(1 << 14)(target_of)
-
-
-@lru_cache(1 << 12)
-def _says_nothing(anchor: str) -> bool:
-    return anchor.casefold().strip(" .:>\xbb\u203a\u2192\u2026") in _GENERIC
+    targets = targets_of(target for target, _ in found)
+    return [Anchor(target, text) for target, (_, text) in zip(targets, found, strict=True)]
 
 
 def _is_generic(anchor: str) -> bool:
     """Whether an anchor says nothing of the page it leads to."""
-    return len(anchor) < 2 or (len(anchor) < _LONGEST_GENERIC and _says_nothing(anchor))
+    return len(anchor) < 2 or (
+        len(anchor) < _LONGEST_GENERIC
+        and anchor.casefold().strip(" .:>\xbb\u203a\u2192\u2026") in _GENERIC
+    )

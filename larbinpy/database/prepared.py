@@ -2,6 +2,7 @@
 
 import json
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from typing import NamedTuple, Self
@@ -9,12 +10,16 @@ from typing import NamedTuple, Self
 from isal import isal_zlib
 from isal.igzip_lib import IsalError
 
-from larbinpy.url import hash64
+from larbinpy.url import fingerprints, hash64
 
 #: Level of isal's deflate: about as small as zstd's third, and faster.
 _LEVEL = 3
 #: The length of the JSON that a packed page begins with.
 _LENGTH = struct.Struct("<I")
+
+
+#: The JSON of a value without cycles, on one line.
+dumped = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
 
 
 class Packed(NamedTuple):
@@ -81,15 +86,13 @@ class Prepared:
         """Bytes for a pipe, from which `unpack` makes the same value again."""
         # Long texts stay out of the JSON, which would take each of their characters in hand.
         tokens = [each.encode("utf-8", "replace") for each in self.tokens.values()]
-        head = json.dumps(
+        head = dumped(
             [
                 *(self.url, self.fetched, self.columns, list(self.tokens), list(map(len, tokens))),
                 *(self.text.size, self.more.size, len(self.text.data), len(self.more.data)),
                 *([each.target for each in self.anchors], [each.text for each in self.anchors]),
                 *(self.text_hash, self.body is not None),
-            ],
-            ensure_ascii=False,
-            separators=(",", ":"),
+            ]
         ).encode("utf-8", "replace")
         parts = (*tokens, self.text.data, self.more.data, self.body or b"")
         return b"".join((_LENGTH.pack(len(head)), head, *parts))
@@ -131,7 +134,15 @@ def target_of(url: str) -> int:
     return signed_hash(url)
 
 
+def targets_of(urls: Iterable[str]) -> list[int]:
+    """As `target_of`, of several URLs; faster than one by one."""
+    return [_signed(number) for number in fingerprints(urls)]
+
+
 def signed_hash(text: str) -> int:
     """The 64-bit hash of a text, as an integer of databases, which have a sign."""
-    number = hash64(text.encode())
+    return _signed(hash64(text.encode()))
+
+
+def _signed(number: int) -> int:
     return number - (1 << 64) if number >> 63 else number
