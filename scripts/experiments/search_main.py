@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from experiments import searchpages, searchscores, searchtimes
+from experiments import searchcrawled, searchpages, searchscores, searchtimes
 
 file_argument = click.argument("file", type=click.Path(path_type=Path))
 suites_option = click.option(
@@ -60,9 +60,11 @@ def known_command(file: Path, root: Path, folders: tuple[str, ...], count: int, 
     """
     if not file.exists():
         searchscores.fill(file, searchscores.files(root, folders))
-    for name in folders or ("",):
-        for kind, score in searchscores.known(file, name, count, seed):
-            click.echo(f"{name} {kind}: {score}")
+    with searchscores.asking(file) as ask:
+        for name in folders or ("",):
+            start = f"{searchscores.SITE}{name}"
+            for kind, score in searchscores.known(file, start, count, seed, ask):
+                click.echo(f"{name} {kind}: {score}")
 
 
 @main.command("questions")
@@ -71,6 +73,22 @@ def known_command(file: Path, root: Path, folders: tuple[str, ...], count: int, 
 def questions_command(file: Path, suites: Path) -> None:
     """Find the paragraph that answers a question, of the suite chinese-search."""
     click.echo(searchscores.questions(file, suites))
+
+
+@main.command("crawled")
+@click.argument("kept", metavar="FOLDER", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--count", default=1000, show_default=True, help="Titles and texts of links drawn.")
+@click.option("--seed", default=1, show_default=True)
+@suites_option
+def crawled_command(kept: Path, count: int, seed: int, suites: Path) -> None:
+    """Crawl pages from nginx on loopback, and find them by `larbinpy search --json`.
+
+    They are the paragraphs of chinese-search, which are asked for by their questions and by
+    substrings of them, and LibreOffice's help in English and Chinese, by titles and texts of links.
+    The databases are kept in FOLDER; those that are there are not crawled again.
+    """
+    for kind, found in searchcrawled.measure(kept, suites, count, seed):
+        click.echo(f"{kind}: {found}")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 import json
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +19,10 @@ from larbinpy.search.query import parse
 from larbinpy.url import Url
 
 _BATCH = 300
-_SITE = "http://known.test/"
+SITE = "http://known.test/"
+
+#: The URLs of the hits for a text, the best first.
+Ask = Callable[[str], Sequence[str]]
 
 
 class Score(NamedTuple):
@@ -37,7 +41,7 @@ class Score(NamedTuple):
 def html(path: str, body: bytes) -> Page:
     """The page that a server sends for a file."""
     headers = [("content-type", "text/html")]
-    return Page(Url(_SITE + path, 5), Outcome.SUCCESS, 200, headers, body)
+    return Page(Url(SITE + path, 5), Outcome.SUCCESS, 200, headers, body)
 
 
 def files(root: Path, folders: Sequence[str]) -> Iterator[Page]:
@@ -63,15 +67,27 @@ def fill(file: Path, pages: Iterable[Page]) -> None:
     writer.close()
 
 
-def score(file: Path, cases: Sequence[tuple[str, set[str]]]) -> Score:
-    """Ask the queries of `cases`; any of their URLs is right."""
+@contextmanager
+def asking(file: Path) -> Iterator[Ask]:
+    """Asks a finder of the database."""
     finder = open_finder(str(file))
     languages = finder.languages()
+
+    def ask(text: str) -> list[str]:
+        hits = finder.search(parse(text, languages, wall()), Wish()).hits
+        return [hit.url for hit in hits]
+
+    try:
+        yield ask
+    finally:
+        finder.close()
+
+
+def score(ask: Ask, cases: Sequence[tuple[str, set[str]]]) -> Score:
+    """Ask the queries of `cases`; any of their URLs is right."""
     ranks = []
     for text, right in cases:
-        hits = finder.search(parse(text, languages, wall()), Wish()).hits
-        ranks.append(next((at for at, hit in enumerate(hits, 1) if hit.url in right), 0))
-    finder.close()
+        ranks.append(next((at for at, url in enumerate(ask(text), 1) if url in right), 0))
     count = len(ranks) or 1
     return Score(
         len(ranks),
@@ -81,13 +97,13 @@ def score(file: Path, cases: Sequence[tuple[str, set[str]]]) -> Score:
     )
 
 
-def known(file: Path, folder: str, count: int, seed: int) -> Iterator[tuple[str, Score]]:
-    """Scores of `count` unique titles and texts of links of the pages in `folder`."""
+def known(file: Path, start: str, count: int, seed: int, ask: Ask) -> Iterator[tuple[str, Score]]:
+    """Scores of `count` unique titles and texts of links of the pages whose URLs begin so."""
     finder = open_finder(str(file))
     pages = list(finder.pages())
     finder.close()
     rng = random.Random(seed)
-    mine = [page for page in pages if page.columns["url"].startswith(_SITE + folder)]
+    mine = [page for page in pages if page.columns["url"].startswith(start)]
     titles = Counter(page.columns["title"] for page in pages)
     unique = [
         (page.columns["title"], {page.columns["url"]})
@@ -95,9 +111,9 @@ def known(file: Path, folder: str, count: int, seed: int) -> Iterator[tuple[str,
         if page.columns["title"] and titles[page.columns["title"]] == 1
         if not page.columns["same_as"]
     ]
-    yield "titles", score(file, rng.sample(unique, min(count, len(unique))))
+    yield "titles", score(ask, rng.sample(unique, min(count, len(unique))))
     links = list(_links(mine, pages))
-    yield "texts of links", score(file, rng.sample(links, min(count, len(links))))
+    yield "texts of links", score(ask, rng.sample(links, min(count, len(links))))
 
 
 def _links(mine: Sequence[Stored], pages: Sequence[Stored]) -> Iterator[tuple[str, set[str]]]:
@@ -121,4 +137,5 @@ def questions(file: Path, suites: Path) -> Score:
                 for number, paragraph in enumerate(suite["paragraphs"])
             ),
         )
-    return score(file, [(text, {f"{_SITE}{right}.html"}) for text, right in suite["questions"]])
+    with asking(file) as ask:
+        return score(ask, [(text, {f"{SITE}{right}.html"}) for text, right in suite["questions"]])
