@@ -5,7 +5,6 @@ pages of several kinds and in both halves of two sets of pages.
 """
 
 import re
-from collections.abc import Iterable
 
 #: Elements that are never main text, by tag and by role.
 TAGS = frozenset(
@@ -48,19 +47,13 @@ _MOST = 1 << 14
 
 def is_boilerplate(names: str) -> bool:
     """Whether an element with the classes, or the id, `names` is most likely boilerplate."""
-    return not _WORDS.isdisjoint(_words(names[:_LONGEST]))
-
-
-def may_have_boilerplate(ids: Iterable[str]) -> bool:
-    """Whether `is_boilerplate` may be true of some ids; faster than asking for each."""
-    return not _WORDS.isdisjoint(_words(" ".join(ids)))
-
-
-def _words(names: str) -> list[str]:
+    names = names[:_LONGEST]
     if names.islower():
-        # Faster than an expression, which finds these words, too, and true of most names.
-        return names.replace("_", "-").replace(" ", "-").split("-")
-    return _WORD.findall(names)
+        # Faster than an expression, and true of most names.
+        words = names.replace("_", "-").replace(" ", "-").split("-")
+    else:
+        words = _WORD.findall(names)
+    return not _WORDS.isdisjoint(words)
 
 
 class _Classes(dict[str, bool]):

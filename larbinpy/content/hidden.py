@@ -57,13 +57,13 @@ class Sheets:
     def __init__(self, tree: Document) -> None:
         self._sheets: list[Sheet] = []
         #: Whether it has others, which are not known.
-        self.linked = False
+        self.linked = any(
+            "stylesheet" in (element.attr("rel") or "").lower()
+            for element in tree.iter_elements("link")
+        )
         self._tree = tree
         left = _SHEETS
-        for element in tree.iter_elements(("link", "style")):
-            if element.tag == "link":
-                self.linked |= "stylesheet" in (element.attr("rel") or "").lower()
-                continue
+        for element in tree.iter_elements("style"):
             css = element.text
             left -= len(css)
             if left >= 0 and "{" in css:
@@ -112,16 +112,11 @@ class Sheets:
             return []
 
 
-def remove_unseen(tree: Document) -> list[Element]:
-    """Remove the elements that HTML hides, and those whose text is none: scripts, styles.
-
-    Returns those for browsers without scripts.
-    """
-    found = list(tree.iter_elements(_NO_TEXT))
-    for element in found:
+def remove_unseen(tree: Document) -> None:
+    """Remove the elements that HTML hides, and those whose text is none: scripts, styles."""
+    for element in list(tree.iter_elements(_NO_TEXT)):
         element.extract()
     tree.remove(_HIDDEN)
-    return [each for each in found if each.tag == "noscript"]
 
 
 def styled(tree: Document) -> list[Styled]:

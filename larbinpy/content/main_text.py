@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from turbohtml import Document, Element, Node, PlainText
 
-from larbinpy.content.boilerplate import CLASSES, ROLES, TAGS, is_boilerplate, may_have_boilerplate
+from larbinpy.content.boilerplate import CLASSES, ROLES, TAGS, is_boilerplate
 from larbinpy.content.clean import CELL, lines
 from larbinpy.content.hidden import Sheets, hidden, remove_unseen, styled
 from larbinpy.content.unreadable import unreadable
@@ -59,7 +59,8 @@ def split(tree: Document) -> Texts:
     better (WCXB, AEB). Never raises.
     """
     sheets = Sheets(tree)
-    unscripted = remove_unseen(tree)
+    unscripted = list(tree.iter_elements("noscript"))
+    remove_unseen(tree)
     body = next(tree.iter_elements("body"), None)
     if body is None:
         return Texts(lines(tree.to_text(_PLAIN), LONGEST), "", tree)
@@ -109,11 +110,10 @@ def _main(body: Element) -> tuple[Element, str, str]:
     Takes the element out of `body`, if it is another one.
     """
     node, text, rest = body, "", ""
-    named = body.select("main,article,[role=main]")
-    mains = [each for each in named if each.tag == "main"]
-    mains += [each for each in named if each.attr("role") == "main"]
-    articles = [each for each in named if each.tag == "article"]
-    for found in (mains, articles):
+    for found in (
+        [*body.iter_elements("main"), *body.select("[role=main]")],
+        list(body.iter_elements("article")),
+    ):
         if len(found) == 1:
             text, rest = _take_out(found[0], body)
             if text:
@@ -171,18 +171,15 @@ def _around_paragraphs(node: Element) -> Element:
 def _prune(body: Element, aside: Element) -> None:
     """Move boilerplate of `body` to `aside`: by tags and roles, and then by names."""
     kept: set[Node] = set()
-    tagged = list(body.iter_elements(("h1", "main", *TAGS)))
-    main = [each for each in tagged if each.tag in ("h1", "main")]
-    called = body.select("[role],[itemprop=articleBody]")
-    main += [each for each in called if each.attr("itemprop") == "articleBody"]
-    roles = [(each, each.attr("role")) for each in called]
+    main = [*body.iter_elements(("h1", "main")), *body.select("[itemprop=articleBody]")]
+    roles = [(each, each.attr("role")) for each in body.select("[role]")]
     main += [each for each, role in roles if role == "main"]
     for each in main:
         kept.add(each)
         kept.update(each.ancestors)
     longest = _LARGEST * len(body.text)
     apart = [each for each, role in roles if role in ROLES]
-    for each in chain(apart, (each for each in tagged if each.tag in TAGS)):
+    for each in chain(apart, list(body.iter_elements(TAGS))):
         # An element that was moved keeps the elements within it.
         if (
             each not in kept
@@ -191,11 +188,8 @@ def _prune(body: Element, aside: Element) -> None:
         ):
             _move(each, aside)
     identified = body.select(f"{_NO_PROGRAM}[id]")
-    ids = [each.attr("id") or "" for each in identified]
-    named: list[Element] = []
-    if may_have_boilerplate(ids):
-        found = [each for each, name in zip(identified, ids, strict=True) if is_boilerplate(name)]
-        named = [each for each in found if not _is_slug(each)]
+    named = [each for each in identified if is_boilerplate(each.attr("id") or "")]
+    named = [each for each in named if not _is_slug(each)]
     named += [
         each for each in body.select(f"{_NO_PROGRAM}[class]") if CLASSES[each.attr("class") or ""]
     ]
