@@ -3,6 +3,7 @@
 import random
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -75,33 +76,47 @@ def queries(texts: Texts, count: int, seed: int = 4) -> Iterator[Asked]:
         yield Asked("usual with facets", few, Wish(facets=True))
 
 
-def ask(path: Path, texts: Texts, count: int) -> list[tuple[float, Asked, bool]]:
-    """Ask the queries in a mixed order; seconds, the query, and whether it was cut."""
+class Answered(NamedTuple):
+    asked: Asked
+    #: Seconds, and those of CPU, which other programs on the machine do not change.
+    seconds: float
+    cpu: float
+    cut: bool
+
+
+def ask(path: Path, texts: Texts, count: int) -> list[Answered]:
+    """Ask the queries in a mixed order."""
     finder = open_finder(str(path))
     mixed = list(queries(texts, count))
     random.Random(1).shuffle(mixed)
     times = []
     finder.languages()
     for asked in mixed:
-        start = clock()
+        start, used = clock(), time.process_time()
         query = parse(asked.text, finder.languages(), wall())
         found = finder.search(query, asked.wish)
-        times.append((clock() - start, asked, found.cut))
+        times.append(Answered(asked, clock() - start, time.process_time() - used, found.cut))
     finder.close()
     return times
 
 
-def table(times: list[tuple[float, Asked, bool]]) -> str:
+def table(times: list[Answered]) -> str:
     """Milliseconds by kind."""
-    kinds = list(dict.fromkeys(asked.kind for _, asked, _ in times))
-    lines = ["| | p50 | p95 | max ms | cut |", "|-|-:|-:|-:|-:|"]
+    kinds = list(dict.fromkeys(answered.asked.kind for answered in times))
+    lines = ["| | p50 | p95 | max ms | CPU p50 | p95 | max ms | cut |", f"|-{'|-:' * 7}|"]
     for kind in ["all", *sorted(kinds)]:
-        mine = [(seconds, cut) for seconds, asked, cut in times if kind in ("all", asked.kind)]
-        spent = sorted(seconds * 1000 for seconds, _ in mine)
-        cut = sum(cut for _, cut in mine)
-        p50, p95 = (spent[int(len(spent) * share)] for share in (0.5, 0.95))
-        lines.append(f"| {kind} | {p50:.1f} | {p95:.1f} | {spent[-1]:.0f} | {cut} of {len(mine)} |")
+        mine = [each for each in times if kind in ("all", each.asked.kind)]
+        cut = sum(each.cut for each in mine)
+        row = [*_shares([each.seconds for each in mine]), *_shares([each.cpu for each in mine])]
+        lines.append(f"| {kind} | {' | '.join(row)} | {cut} of {len(mine)} |")
     return "\n".join(lines)
+
+
+def _shares(seconds: list[float]) -> list[str]:
+    """The median, the 95th percentile and the longest, in ms."""
+    spent = sorted(each * 1000 for each in seconds)
+    p50, p95 = (spent[int(len(spent) * share)] for share in (0.5, 0.95))
+    return [f"{p50:.1f}", f"{p95:.1f}", f"{spent[-1]:.0f}"]
 
 
 @contextmanager

@@ -24,7 +24,7 @@ def test_generated_pages_are_a_sound_database_that_answers_queries(tmp_path: Pat
     finder.close()
     times = searchtimes.ask(file, texts, 1)
     assert "| all |" in searchtimes.table(times)
-    assert {asked.kind for seconds, asked, cut in times if cut} == set()
+    assert {answered.asked.kind for answered in times if answered.cut} == set()
 
 
 def test_pages_are_found_by_titles_and_texts_of_links(tmp_path: Path) -> None:
