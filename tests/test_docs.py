@@ -11,6 +11,7 @@ import pytest
 from larbinpy import demo
 from larbinpy.cli import main
 from larbinpy.config import SETTINGS, Config, load
+from larbinpy.database.opening import open_writer
 from larbinpy.exit_status import MEANINGS
 from larbinpy.frontier.sites.named_site import TRANSITIONS, Event, State
 from larbinpy.outcome import Outcome
@@ -181,6 +182,8 @@ def web(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, s
     """Serve the demo web with a larbin.conf; gives replacements for the names in examples."""
     monkeypatch.chdir(tmp_path)
     with demo.serve() as served:
+        Path("save").mkdir()
+        open_writer("save/larbinpy.db").close()
         Path("larbin.conf").write_text(served.conf("out", "state", extra="limitPage 5\n"))
         yield {
             "system_servers()": repr([served.dns]),

@@ -7,7 +7,7 @@ from typing import Any
 from larbinpy.database.base import Found, Hit, Wish
 from larbinpy.database.filters import one_of
 from larbinpy.database.ranking import DEPTH, Late, Listing, Ranked, Scored
-from larbinpy.database.records import Rows, parts_of, unpacked
+from larbinpy.database.records import Rows, parts_of, unpacked_text
 from larbinpy.search.query import Query
 from larbinpy.search.snippet import snippet
 
@@ -28,8 +28,9 @@ class HitReader:
         columns = "url, title, lang, fetched, type, published"
         where, arguments = one_of("page.id", shown)
         rows = self._rows(
-            f"SELECT page.id, text, text_size, more, more_size, summary, {columns} FROM page "
-            "LEFT JOIN content ON content.page = page.id "
+            "SELECT page.id, text, text_size, more, more_size, sample, sample_size, summary, "
+            f"{columns} FROM page LEFT JOIN content ON content.page = page.id "
+            "LEFT JOIN host ON host.id = page.host "
             f"WHERE {where}",
             arguments,
         )
@@ -69,11 +70,11 @@ class HitReader:
 
 def _passage(stored: Sequence[Any], hit: Hit, query: Query) -> tuple[str, list[tuple[int, int]]]:
     """The passage with the hits: of the main text, or else of the rest of the page."""
-    text, text_size, more, more_size = stored
-    passage, marks = snippet(unpacked(text, text_size) or hit.snippet, query, hit.lang)
-    if marks or not more:
+    text, text_size, *more = stored
+    passage, marks = snippet(unpacked_text(text, text_size) or hit.snippet, query, hit.lang)
+    if marks or not more[0]:
         return passage, marks
-    rest = parts_of(more, more_size).get("rest")
+    rest = parts_of(*more).get("rest")
     if not isinstance(rest, str) or not rest:
         return passage, marks
     other, other_marks = snippet(rest, query, hit.lang)

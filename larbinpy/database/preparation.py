@@ -76,7 +76,7 @@ def prepare(page: Page, fetched: str, content: Content, keep_bodies: bool = Fals
         columns,
         page_tokens(url, content.title, content.headings, content.text, content.rest, content.lang),
         Packed.of(content.text),
-        Packed.of(dumped(more)),
+        dumped(more).encode("utf-8", "replace"),
         anchors(url, content),
         zstandard.compress(page.body, _BODY_LEVEL) if keep_bodies else None,
         signed_hash(content.text) if content.text else 0,

@@ -23,8 +23,11 @@ dumped = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(
 
 
 class Packed(NamedTuple):
-    """Text or JSON, UTF-8, in the zlib format; the `sqlite3` shell reads it by
-    ``sqlar_uncompress(data, size)``."""
+    """Text or JSON, UTF-8, in the zlib format; without a sample the `sqlite3` shell reads it by
+    ``sqlar_uncompress(data, size)``.
+
+    A sample is a similar text, zlib's "preset dictionary". The second byte says if there was one.
+    """
 
     data: bytes
     size: int
@@ -32,27 +35,41 @@ class Packed(NamedTuple):
     @classmethod
     def of(cls, text: str) -> Self:
         """Compress `text`."""
-        plain = text.encode("utf-8", "replace")
+        return cls.of_bytes(text.encode("utf-8", "replace"))
+
+    @classmethod
+    def of_bytes(cls, plain: bytes, sample: bytes = b"") -> Self:
+        """Compress `plain`, with `sample` if that is not empty."""
         if not plain:
             return cls(b"", 0)  # sqlar_uncompress gives data of size 0 back as they are
+        if sample:
+            packing = isal_zlib.compressobj(_LEVEL, zdict=sample)
+            return cls(packing.compress(plain) + packing.flush(), len(plain))
         data = isal_zlib.compress(plain, _LEVEL)
         if len(data) == len(plain):
             # It takes data of this length for not compressed; without compression they are longer.
             data = isal_zlib.compress(plain, 0)
         return cls(data, len(plain))
 
-    def text(self) -> str:
+    def text(self, sample: bytes = b"") -> str:
         """The text again. Raises ValueError if the data are damaged, or not of this size."""
+        return self.bytes(sample).decode()
+
+    def bytes(self, sample: bytes = b"") -> bytes:
+        """What was compressed. Raises ValueError as `text` does."""
         if not self.data:
-            return ""
+            return b""
         try:
+            unpacking = (
+                isal_zlib.decompressobj(zdict=sample) if sample else isal_zlib.decompressobj()
+            )
             # A file of somebody else may have data that would fill the memory.
-            plain = isal_zlib.decompressobj().decompress(self.data, self.size + 1)
+            plain = unpacking.decompress(self.data, self.size + 1)
         except IsalError as error:  # type: ignore[misc]  # a class, whatever its stub says
             raise ValueError(str(error)) from error
         if len(plain) != self.size:
             raise ValueError(f"not {self.size} bytes")
-        return plain.decode()
+        return plain
 
 
 class Anchor(NamedTuple):
@@ -74,8 +91,9 @@ class Prepared:
     #: Tokens of the index by its columns (title, heading, body, url, rest), separated by blanks.
     tokens: dict[str, str]
     text: Packed
-    #: JSON object: rest, headings, images, links, headers, facts, trouble.
-    more: Packed
+    #: JSON object, in UTF-8: rest, headings, images, links, headers, facts, trouble. The writer
+    #: compresses it, as it knows what the pages of a host have in common.
+    more: bytes
     anchors: list[Anchor] = field(default_factory=list)
     #: The body, compressed with zstd (keepBodies).
     body: bytes | None = None
@@ -89,12 +107,12 @@ class Prepared:
         head = dumped(
             [
                 *(self.url, self.fetched, self.columns, list(self.tokens), list(map(len, tokens))),
-                *(self.text.size, self.more.size, len(self.text.data), len(self.more.data)),
+                *(self.text.size, len(self.text.data), len(self.more)),
                 *([each.target for each in self.anchors], [each.text for each in self.anchors]),
                 *(self.text_hash, self.body is not None),
             ]
         ).encode("utf-8", "replace")
-        parts = (*tokens, self.text.data, self.more.data, self.body or b"")
+        parts = (*tokens, self.text.data, self.more, self.body or b"")
         return b"".join((_LENGTH.pack(len(head)), head, *parts))
 
     @classmethod
@@ -102,7 +120,7 @@ class Prepared:
         """The value that `pack` made these bytes of."""
         (length,) = _LENGTH.unpack_from(data)
         start = _LENGTH.size + length
-        (url, fetched, columns, names, sizes, text_size, more_size, *rest) = json.loads(
+        url, fetched, columns, names, sizes, text_size, *rest = json.loads(
             data[_LENGTH.size : start]
         )
         text_length, more_length, targets, texts, text_hash, has_body = rest
@@ -114,7 +132,7 @@ class Prepared:
             columns,
             {name: part.decode() for name, part in zip(names, parts, strict=False)},
             Packed(parts[-2], text_size),
-            Packed(parts[-1], more_size),
+            parts[-1],
             list(map(Anchor, targets, texts)),
             data[ends[-1] :] if has_body else None,
             text_hash,

@@ -21,10 +21,13 @@ _COLUMNS = (
 _STORED = (
     f"SELECT page.id, {', '.join(f'page.{column}' for column in _COLUMNS)}, host.name, "
     "original.url, content.text, content.text_size, content.more, content.more_size, "
-    "content.anchors FROM page LEFT JOIN host ON host.id = page.host "
+    "host.sample, host.sample_size, content.anchors "
+    "FROM page LEFT JOIN host ON host.id = page.host "
     "LEFT JOIN page AS original ON original.id = page.same_as "
     "LEFT JOIN content ON content.page = page.id "
 )
+#: Bytes of the sample of a host; zlib looks back at most twice as far.
+LONGEST_SAMPLE = 16 << 10
 #: Rows that are read at once: a long reading would keep a writer's log from being emptied.
 _BATCH = 200
 
@@ -107,21 +110,26 @@ class Records:
 def _stored(row: Sequence[Any]) -> Stored:
     end = 1 + len(_COLUMNS)
     columns = dict(zip(_COLUMNS, row[1:end], strict=True))
-    host, original, text, text_size, more, more_size, anchors = row[end:]
+    host, original, text, text_size, *more, anchors = row[end:]
     columns |= {"host": host, "same_as": original}
     try:
-        plain = unpacked(text, text_size)
-        parts = parts_of(more, more_size)
+        plain = unpacked_text(text, text_size)
+        parts = parts_of(*more)
     except ValueError as error:
         url = columns["url"]
         raise DatabaseError(f"{url}: its text in the database is damaged ({error})") from None
     return Stored(columns, plain, parts, anchors.splitlines() if anchors else [])
 
 
-def parts_of(more: bytes | None, size: int | None) -> dict[str, Any]:
-    """The parts of a page beside its text, by name. Raises `ValueError` if they are damaged."""
+def parts_of(
+    more: bytes | None, size: int | None, sample: bytes | None, sample_size: int | None
+) -> dict[str, Any]:
+    """The parts of a page beside its text, by name, with the sample of its host.
+
+    Raises `ValueError` if they are damaged.
+    """
     try:
-        parts = json.loads(unpacked(more, size) or "{}")
+        parts = json.loads(unpacked(more, size, unpacked_sample(sample, sample_size)) or b"{}")
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if not isinstance(parts, dict):
@@ -129,11 +137,23 @@ def parts_of(more: bytes | None, size: int | None) -> dict[str, Any]:
     return parts
 
 
-def unpacked(data: bytes | None, size: int | None) -> str:
-    """A text of `content`; "" for a page without one. Raises `ValueError` if it is damaged."""
+def unpacked_text(data: bytes | None, size: int | None) -> str:
+    """The main text of a page; "" if it has none. Raises `ValueError` if it is damaged."""
+    return unpacked(data, size).decode()
+
+
+def unpacked_sample(sample: bytes | None, size: int | None) -> bytes:
+    """The sample of a host; b"" if it has none. Raises `ValueError` if it is damaged."""
+    if isinstance(size, int) and size > LONGEST_SAMPLE:
+        raise ValueError("a sample that is too long")
+    return unpacked(sample, size)
+
+
+def unpacked(data: bytes | None, size: int | None, sample: bytes = b"") -> bytes:
+    """What is stored as `data`; b"" if nothing is. Raises `ValueError` if it is damaged."""
     if not data:
-        return ""
+        return b""
     # SQLite keeps anything in any column.
     if not isinstance(data, bytes) or not isinstance(size, int) or size < 0:
         raise ValueError("no compressed text")
-    return Packed(data, size).text()
+    return Packed(data, size).bytes(sample)

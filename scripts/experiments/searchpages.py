@@ -80,7 +80,7 @@ def make(path: Path, count: int, texts: Texts, progress: Callable[[int], object]
     hosts = max(10, count // 200)
     base.execute("BEGIN")
     base.executemany(
-        "INSERT INTO host VALUES (?, ?)", ((host, _host(host)) for host in range(hosts))
+        "INSERT INTO host (id, name) VALUES (?, ?)", ((host, _host(host)) for host in range(hosts))
     )
     base.execute("COMMIT")
     for first in range(1, count + 1, BATCH):

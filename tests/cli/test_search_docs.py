@@ -4,14 +4,20 @@ import re
 import shutil
 import sqlite3
 import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from larbinpy.content import Content, Outlink
 from larbinpy.database.base import Wish
 from larbinpy.database.opening import open_finder, open_writer, optimize, rebuild, verify
+from larbinpy.database.preparation import prepare
+from larbinpy.outcome import Outcome
+from larbinpy.page import Page
 from larbinpy.search.query import parse
+from larbinpy.url import Url
 from tests.support.checkout import ROOT
 from tests.support.databasepages import prepared
 
@@ -78,13 +84,30 @@ def test_the_sqlite3_tool_reads_the_file(base: Path) -> None:
         )
         assert done.stderr == "", command
         answers.append(done.stdout)
-    longest, text, anchors, counts, links, changes = answers
+    longest, text, anchors, counts, changes = answers
     assert longest.startswith("http://www.example.org/|14\n")
     assert text == "The main text.\n"
     assert anchors == "The first page\n"
     assert counts == "b.test|en|1\nwww.example.org|en|1\n"
-    assert links == ""
     assert "|new|http://b.test/" in changes
+
+
+def test_python_reads_the_links(tmp_path: Path) -> None:
+    (tmp_path / "save").mkdir()
+    link = Outlink("http://a.test/x", "Text of a link", "")
+    content = Content(rest="menu " * 300, links=[link])
+    with closing(open_writer(str(tmp_path / "save" / "larbinpy.db"))) as writer:
+        for number in range(2):
+            page = Page(Url(f"http://a.test/{number}", 5), Outcome.SUCCESS, 200, [], b"")
+            writer.write([prepare(page, "2026-11-23T08:00:00Z", content)])
+    (program,) = re.findall(
+        r"```python\n(.*?)```", section("Reading the database with sqlite3"), re.S
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=30
+    )
+    rows = [f"http://a.test/{n}\thttp://a.test/x\tText of a link\n" for n in range(2)]
+    assert (done.stdout, done.stderr) == ("".join(rows), "")
 
 
 def test_pages_are_deleted_for_good(base: Path) -> None:

@@ -49,7 +49,7 @@ def test_a_page_is_prepared() -> None:
 def test_headers_with_secrets_are_left_out() -> None:
     sent = [("server", "x"), ("set-cookie", "id=7"), ("proxy-authorization", "y"), ("age", "1")]
     found = prepared("<p>x", *sent)
-    kept = [name for name, _ in json.loads(found.more.text())["headers"]]
+    kept = [name for name, _ in json.loads(found.more)["headers"]]
     assert kept == ["content-type", "server", "age"]
 
 

@@ -37,7 +37,7 @@ def prepared(
         columns=row,
         tokens=page_tokens(url, title, headings, text, rest, lang),
         text=Packed.of(text),
-        more=Packed.of(json.dumps(more)),
+        more=json.dumps(more).encode(),
         anchors=[Anchor(target_of(target), anchor) for target, anchor in links],
         body=body,
         text_hash=signed_hash(text) if text else 0,

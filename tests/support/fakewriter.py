@@ -56,7 +56,7 @@ class FakeDatabase:
 
 
 def is_whole(page: Prepared | Gone) -> bool:
-    return isinstance(page, Prepared) and "cannot be written" not in page.more.text()
+    return isinstance(page, Prepared) and "cannot be written" not in page.more.decode()
 
 
 class FakeWriter:
@@ -84,7 +84,7 @@ class FakeWriter:
         for page in pages:
             database.rows[page.url] = None if isinstance(page, Gone) else page.fetched
             if isinstance(page, Prepared):
-                database.troubles[page.url] = page.more.text()
+                database.troubles[page.url] = page.more.decode()
         if pages:
             database.batches.append(len(pages))
         if spool is not None and position is not None:

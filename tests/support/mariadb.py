@@ -36,7 +36,11 @@ class MariaDb:
             *_as_root(),
         ]
         made = subprocess.run(
-            command, capture_output=True, text=True, env={**os.environ, "PATH": _PATH}
+            command,
+            capture_output=True,
+            text=True,
+            # Two that are made at the same time would remove each other's tables in /tmp.
+            env={**os.environ, "PATH": _PATH, "TMPDIR": str(self._folder)},
         )
         if made.returncode:
             raise RuntimeError(made.stdout[-2000:] + made.stderr[-2000:])

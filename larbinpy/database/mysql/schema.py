@@ -9,13 +9,15 @@ from larbinpy.database.mysql.server import Server
 from larbinpy.search.segment import VERSION
 
 #: Version of the tables. A program opens only those of its own version.
-FORMAT = 1
+FORMAT = 2
 
 _COMMON = "ENGINE=InnoDB ROW_FORMAT=DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 #: Names and columns, indexes included; those of pages may be of any length.
 TABLES = {
     "meta": "key VARCHAR(190) PRIMARY KEY, value MEDIUMTEXT",
-    "host": "id BIGINT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(500) NOT NULL UNIQUE",
+    "host": """
+        id BIGINT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(500) NOT NULL UNIQUE,
+        sample LONGBLOB, sample_size BIGINT, sample_of BIGINT""",
     "page": """
         id BIGINT AUTO_INCREMENT PRIMARY KEY, key BIGINT NOT NULL UNIQUE, url MEDIUMTEXT NOT NULL,
         host BIGINT NOT NULL, status INT, type VARCHAR(190), charset VARCHAR(190),

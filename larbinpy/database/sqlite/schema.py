@@ -1,8 +1,9 @@
 """The tables of the database file, and opening it.
 
-Texts are UTF-8. `content.text` and `content.more` are in the zlib format; the `sqlite3` shell reads
-them by ``sqlar_uncompress(text, text_size)``. Times are ISO 8601 in UTC. The tokens of `ft` come
-from `larbinpy.search`; the table has no contents, so a row is removed by its tokens.
+Texts are UTF-8. `content.text`, `content.more` and `host.sample` are in the zlib format; the
+`sqlite3` shell reads a text by ``sqlar_uncompress(text, text_size)``. Times are ISO 8601 in UTC.
+The tokens of `ft` come from `larbinpy.search`; the table has no contents, so a row is removed by
+its tokens.
 """
 
 import os
@@ -23,7 +24,13 @@ APPLICATION = 0x6C617262
 
 TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
-CREATE TABLE host (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE host (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    sample BLOB,                    -- what content.more of its pages is compressed with
+    sample_size INTEGER,            -- in bytes, when unpacked
+    sample_of INTEGER               -- page.key of the page that it comes from
+);
 CREATE TABLE page (
     id INTEGER PRIMARY KEY,
     key INTEGER NOT NULL UNIQUE,    -- 64-bit hash of url: the target of anchors

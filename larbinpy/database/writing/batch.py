@@ -7,6 +7,7 @@ from larbinpy.database.fields import FIELDS, fingerprint, joined
 from larbinpy.database.prepared import Gone, Prepared, target_of
 from larbinpy.database.tokens import anchor_tokens
 from larbinpy.database.writing.anchors import MOST, Anchors
+from larbinpy.database.writing.samples import Samples
 from larbinpy.database.writing.stored import stored_tokens
 from larbinpy.database.writing.tables import Index, Tables
 from larbinpy.url import host_of
@@ -57,12 +58,19 @@ class Batch:
     """Takes pages into the tables; `apply` ends it, before the commit."""
 
     def __init__(
-        self, base: Tables, index: Index, hosts: dict[str, int], anchors: Anchors, now: str
+        self,
+        base: Tables,
+        index: Index,
+        hosts: dict[str, int],
+        samples: Samples,
+        anchors: Anchors,
+        now: str,
     ) -> None:
         self._now = now
         self._base = base
         self._index = index
         self._hosts = hosts
+        self._samples = samples
         self._anchors = anchors
 
     def put(self, page: Prepared) -> None:
@@ -79,8 +87,8 @@ class Batch:
         indexed = None if same_as is not None else fingerprint(tokens)
         values = [page.columns.get(name) for name in _COLUMNS]
         values += [page.fetched, text_hash, same_as, indexed]
+        host = self._host(page.url)
         if old is None:
-            host = self._host(page.url)
             values += [key, page.url, host, page.fetched, page.fetched]
             number = self._base.execute(_INSERT, values).lastrowid
             assert number is not None
@@ -97,7 +105,8 @@ class Batch:
                 self._note(page.fetched, number, "back")
             elif differs:
                 self._note(page.fetched, number, "changed")
-        self._base.execute(_CONTENT, (number, "\n".join(anchors) or None, *page.text, *page.more))
+        more = self._samples.packed(page.more, host, key)
+        self._base.execute(_CONTENT, (number, "\n".join(anchors) or None, *page.text, *more))
         self._put_body(number, page, is_new=old is None)
         if indexed is not None and (old is None or old.indexed != indexed):
             self._index.put(number, tokens)

@@ -1,5 +1,6 @@
 """Pages whose rows a user has deleted."""
 
+from larbinpy.database.writing.samples import forget_deleted_samples
 from larbinpy.database.writing.tables import Tables
 
 
@@ -21,4 +22,4 @@ def forget_deleted(base: Tables) -> int:
     ).fetchall()
     for original, first in copies:
         base.execute("UPDATE page SET same_as = nullif(?, id) WHERE same_as = ?", (first, original))
-    return removed
+    return removed + forget_deleted_samples(base)

@@ -6,6 +6,7 @@ from larbinpy.database.base import Position
 from larbinpy.database.prepared import Gone, Prepared
 from larbinpy.database.writing.anchors import Anchors
 from larbinpy.database.writing.batch import Batch
+from larbinpy.database.writing.samples import Samples
 from larbinpy.database.writing.tables import Index, Tables
 from larbinpy.loop.clock import wall
 from larbinpy.page import timestamp
@@ -23,6 +24,7 @@ class Filling:
         self._base = base
         self._index = index
         self._hosts: dict[str, int] = {}
+        self._samples = Samples(base)
         self._anchors = Anchors(base)
 
     def position(self, spool: str) -> Position | None:
@@ -55,7 +57,7 @@ class Filling:
 
     def _batch(self) -> Batch:
         now = timestamp(wall())
-        return Batch(self._base, self._index, self._hosts, self._anchors, now)
+        return Batch(self._base, self._index, self._hosts, self._samples, self._anchors, now)
 
     def tend(self) -> bool:
         """Merge texts of links, or index some pages again that links found later have texts for.
