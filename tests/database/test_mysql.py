@@ -284,7 +284,7 @@ def test_verify_sees_damage_of_the_index(database: OnServer, damage: str, says: 
 
 
 def test_words_of_a_page_and_back() -> None:
-    tokens = ("the sea", "", "网 c＋＋ a\u0300", "link", "http a", "rest")  # noqa: RUF001
+    tokens = ("网 c＋＋ a\u0300", "the sea", "", "link", "http a", "rest")  # noqa: RUF001
     words, size = words_of(tokens, 10**6)
     assert size == 9
     assert columns_of(words)["body"] == ["网__", "c_ff0b__ff0b_", "a_300_"]
