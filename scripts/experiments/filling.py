@@ -26,7 +26,7 @@ from larbinpy.database.base import Position
 from larbinpy.database.preparation import prepare
 from larbinpy.database.prepared import Prepared
 from larbinpy.database.sqlite import writer as writing
-from larbinpy.database.sqlite.schema import connect
+from larbinpy.database.sqlite.schema import BLOCK, connect
 from larbinpy.outcome import Outcome
 from larbinpy.page import Page
 from larbinpy.url import Url
@@ -217,7 +217,7 @@ def _sizes(path: Path, text: int) -> dict[str, float]:
     stored = blobs.fetchone()
     found["(text)"], found["(more)"] = (round(size / text, 3) for size in stored[1:])
     blocks = base.execute("PRAGMA freelist_count").fetchone()[0]
-    found["(free)"] = round(blocks * 4096 / text, 3)
+    found["(free)"] = round(blocks * BLOCK / text, 3)
     base.close()
     found["file"] = round(path.stat().st_size / text, 3)
     return found

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from experiments.searchpages import BATCH, Texts, add, rows
 from larbinpy.database.base import DatabaseError, Wish
 from larbinpy.database.opening import open_finder
-from larbinpy.database.sqlite.schema import connect
+from larbinpy.database.sqlite.schema import BLOCK, connect
 from larbinpy.loop.clock import clock, sleep, wall
 from larbinpy.search.query import parse
 
@@ -137,7 +137,7 @@ def write(path: Path, suites: Path) -> None:
     """Write pages for ever, at the pace of a crawl."""
     texts = Texts(suites, seed=5)
     base = connect(path, write=True)
-    base.execute("PRAGMA wal_autocheckpoint=4096")
+    base.execute(f"PRAGMA wal_autocheckpoint={(8 << 20) // BLOCK}")
     (number,) = base.execute("SELECT max(id) FROM page").fetchone()
     print("ready", flush=True)
     due = clock()

@@ -19,6 +19,8 @@ from larbinpy.search.segment import VERSION
 
 #: Version of the tables. A program opens only files of its own version.
 FORMAT = 2
+#: Bytes of a block of the file.
+BLOCK = 16 << 10
 #: "larb": marks the file as ours, in its header (PRAGMA application_id).
 APPLICATION = 0x6C617262
 
@@ -221,9 +223,9 @@ def _check(base: sqlite3.Connection, path: str | Path, *, make: bool) -> None:
 
 
 def _make(base: sqlite3.Connection) -> None:
-    # Before the first table: the file keeps them. Contents of 2 to 5 kB fill blocks of 2 kB to
-    # nine tenths, blocks of 4 kB to three quarters.
-    base.execute("PRAGMA page_size=2048")
+    # Before the first table: the file keeps it. Contents of 1 to 4 kB fill blocks of 16 kB to nine
+    # tenths; in blocks of 2 kB they have a block each, and a part of another.
+    base.execute(f"PRAGMA page_size={BLOCK}")
     # `Writer.tend` gives unused blocks back, a few at a time.
     base.execute("PRAGMA auto_vacuum=INCREMENTAL")
     base.execute("PRAGMA journal_mode=WAL")

@@ -10,20 +10,20 @@ from larbinpy.database.base import Position, Unavailable
 from larbinpy.database.prepared import Gone, Prepared
 from larbinpy.database.sqlite.fulltext import Index, Joining
 from larbinpy.database.sqlite.lock import Lock
-from larbinpy.database.sqlite.schema import connect, sqlite_errors
+from larbinpy.database.sqlite.schema import BLOCK, connect, sqlite_errors
 from larbinpy.database.writing.filling import Filling
 
 #: kB of the file that are kept in memory.
 _CACHE = 32 << 10
-#: Blocks of the log after which they are moved into the file: 16 MB. Blocks that change again and
-#: again are moved once.
-_CHECKPOINT = 8192
+#: Blocks of the log after which they are moved into the file. Blocks that change again and again
+#: are moved once.
+_CHECKPOINT = (16 << 20) // BLOCK
 #: Bytes of the log's file that are kept after it was moved. While readers read it grows.
 _LONG_LOG = 64 << 20
 #: Milliseconds to wait, at the end, for searches that read the log.
 _PATIENCE = 2000
 #: Shares of unused blocks from which the file is made shorter, and until which; blocks at a time.
-_MANY, _FEW, _GIVEN = 0.05, 0.01, 500
+_MANY, _FEW, _GIVEN = 0.05, 0.01, (1 << 20) // BLOCK
 
 
 class Writer:
