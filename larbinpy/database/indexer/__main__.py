@@ -21,7 +21,7 @@ from larbinpy.loop.clock import clock
 from larbinpy.loop.poller import Poller
 
 #: Its work can wait; that of the crawl and of the web server beside it cannot.
-_NICE = 5
+_NICE = 10
 _FAILED = 1
 
 
