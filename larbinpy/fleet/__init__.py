@@ -1,0 +1,6 @@
+"""One crawl on many nodes: who owns which hosts, and what is shared through Redis.
+
+Deciders without socket and clock: `node` conducts `members` (who is alive), `shards` and `holding`
+(who should own what, and does), `journal` and `letters` (what changed), `rounds` (how it is sent)
+and `ending`. They see Redis as a `vault`; `memory` is one for tests.
+"""

@@ -1,0 +1,63 @@
+"""Who is alive, and until when others certainly take this session for alive.
+
+No clock is shared. A session is certain for some seconds after it sent a beat that was answered;
+others bury it only after its counter stood still for longer, by their own unbroken watching.
+"""
+
+from larbinpy.fleet.vault import CrawlState, Present
+
+#: Seconds between two beats.
+BEAT = 1.0
+#: Seconds from the sending of a beat that is answered for which no request need be refused.
+CERTAIN = 5.0
+#: After so many seconds what is in flight is aborted.
+ABORT = 5.5
+#: A session whose counter stood still for so many seconds is buried. Its last beat was sent
+#: before, so it has aborted what was in flight.
+DEAD = 6.0
+#: A gap of so many seconds between two answers breaks the watching.
+_GAP = 2.5
+
+
+class Members:
+    """The members, as seen by one session; `now` is of any clock that does not go back."""
+
+    def __init__(self) -> None:
+        # By session: its counter, and since when it stands still.
+        self._counters: dict[str, tuple[int, float]] = {}
+        self._answered_at = float("-inf")
+        #: When the last beat that was answered was sent.
+        self.seen_at = float("-inf")
+        self.state = CrawlState.NEW
+
+    def __repr__(self) -> str:
+        return f"<Members {', '.join(self.sessions)}, seen at {self.seen_at}>"
+
+    @property
+    def sessions(self) -> list[str]:
+        return list(self._counters)
+
+    def is_certain(self, now: float) -> bool:
+        """Whether no other session can take over what is ours."""
+        return now < self.seen_at + CERTAIN
+
+    def must_abort(self, now: float) -> bool:
+        """Whether others may ask our addresses soon."""
+        return now >= self.seen_at + ABORT
+
+    def answered(self, present: Present, sent: float, now: float) -> dict[str, int]:
+        """Take the answer to a beat of time `sent`; return the dead sessions, with counters."""
+        unbroken = now - self._answered_at <= _GAP
+        self._answered_at = now
+        self.seen_at = max(self.seen_at, sent)
+        self.state = present.state
+        before, self._counters = self._counters, {}
+        for session, counter in present.sessions.items():
+            known, since = before.get(session, (None, now))
+            still = unbroken and counter == known
+            self._counters[session] = counter, since if still else now
+        return {
+            session: counter
+            for session, (counter, since) in self._counters.items()
+            if now - since >= DEAD
+        }

@@ -1,0 +1,216 @@
+"""The vault: what the deciders of a fleet see of Redis, as verbs and values.
+
+No verb waits. Each takes `then`, which is called later, from the loop and exactly once: with the
+answer, or with an `Away` if the connection ended before the answer came. After an `Away` the verb
+may have been executed, may not have been, or may even be executed later: the connection's last
+bytes can be under way. So all writes that matter are fenced by the owner and the number of a shard.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import NamedTuple, Protocol, TypeVar
+
+#: The owner of a shard that has none.
+NOBODY = ""
+
+
+class Away(Exception):
+    """The connection ended before the answer."""
+
+
+T = TypeVar("T")
+Then = Callable[[T | Away], None]
+
+
+class CrawlState(Enum):
+    """The state of a crawl, for all nodes."""
+
+    #: Some of its seeds are not yet in the vault.
+    NEW = "new"
+    RUNNING = "running"
+    PAUSED = "paused"
+    FINISHED = "finished"
+    STOPPED = "stopped"
+
+
+class Crawl(NamedTuple):
+    """A crawl that was opened."""
+
+    id: str
+    settings: dict[str, str]
+    state: CrawlState
+    #: Whether this call made it.
+    created: bool
+
+
+class Verdict(Enum):
+    """Answers without a value."""
+
+    DONE = "done"
+    #: The shard has another owner.
+    FENCED = "fenced"
+    #: The session is not, or no longer, a member; or the crawl itself does not exist.
+    GONE = "gone"
+
+
+class Present(NamedTuple):
+    """The answer to a beat."""
+
+    #: Counter of beats by session.
+    sessions: dict[str, int]
+    state: CrawlState
+    #: Orders of the operator that came since the last answer: id and text.
+    orders: Sequence[tuple[str, str]] = ()
+
+
+class Taken(NamedTuple):
+    """The shard is ours; `n` is its number now."""
+
+    n: int
+
+
+class Owned(NamedTuple):
+    """The shard was not taken: this is its owner and number."""
+
+    own: str
+    n: int
+
+
+class Behind(NamedTuple):
+    """The shard is ours, but has the number `n` instead of the expected one."""
+
+    n: int
+
+
+class Part(NamedTuple):
+    """A part of a shard that is being loaded."""
+
+    #: 64-bit fingerprints in the byte order of this machine, as `array("Q")` has them.
+    fingerprints: bytes
+    #: Number of the block, packed lines, and the owed bits as little-endian bytes; no bytes mean
+    #: that all lines are owed.
+    blocks: Sequence[tuple[int, bytes, bytes]]
+    waits: str
+    #: The argument of the call for the next part; None after the last.
+    cursor: str | None
+
+
+class Commit(NamedTuple):
+    """What changed in a shard since its last commit; it takes effect as a whole."""
+
+    #: To be appended.
+    fingerprints: bytes
+    #: Packed lines of blocks that are new or have grown.
+    blocks: Mapping[int, bytes]
+    #: Owed bits of blocks; a block without has all its lines owed.
+    owed: Mapping[int, bytes]
+    #: Blocks to remove, with their bits.
+    finished: Sequence[int]
+    #: Number of owed lines of the whole shard.
+    count: int
+    #: Number of inbox elements to remove from the head.
+    received: int
+    #: None: unchanged.
+    waits: str | None
+
+
+class Standing(NamedTuple):
+    """A shard, as `look` sees it."""
+
+    own: str
+    n: int
+    #: Number of owed lines.
+    count: int
+    #: Number of inbox elements.
+    inbox: int
+
+
+class Vault(Protocol):
+    """Redis, or a model of it."""
+
+    @property
+    def lost(self) -> str:
+        """Why acknowledged writes may have been forgotten (restart, failover) since `join`.
+
+        Empty as long as that is not known. `join` empties it.
+        """
+
+    @property
+    def up(self) -> float:
+        """Seconds since when no turn can have been forgotten; inf if the crawl is younger."""
+
+    def open(self, settings: Mapping[str, str], then: Then[Crawl]) -> None:
+        """Make the crawl with these settings, or find the one that exists."""
+
+    def declare(self, old: CrawlState, new: CrawlState, then: Then[CrawlState]) -> None:
+        """Change the state if it is `old`; the answer is the state afterwards."""
+
+    # -- members
+
+    def join(self, session: str, then: Then[Present | Verdict]) -> None:
+        """Become a member; GONE if the crawl that was opened does not exist any more."""
+
+    def beat(self, session: str, told: bytes | None, then: Then[Present | Verdict]) -> None:
+        """Count up, unless the session is GONE; `told` is the node's status for others."""
+
+    def bury(self, session: str, counter: int, then: Then[Verdict]) -> None:
+        """Remove a session whose counter is still `counter`."""
+
+    def quit(self, session: str, then: Then[Verdict]) -> None:
+        """Remove the own session."""
+
+    # -- shards
+
+    def look(self, then: Then[Sequence[Standing]]) -> None:
+        """All shards, by their numbers; those of a shard are of one moment."""
+
+    def take(self, shard: int, own: str, n: int, session: str, then: Then[Taken | Owned]) -> None:
+        """Make `session` the owner if owner and number are `own` and `n`, and count up the number.
+
+        If `session` is the owner already, with the number n + 1, this was done before: `Taken`.
+        """
+
+    def load(self, shard: int, cursor: str, then: Then[Part]) -> None:
+        """A part of a shard; the first cursor is empty. The owner alone changes it."""
+
+    def commit(
+        self, shard: int, session: str, n: int, commit: Commit, then: Then[Verdict | Behind]
+    ) -> None:
+        """Apply `commit` if owner and number are these, and count up the number: DONE.
+
+        FENCED for another owner; `Behind` for another number.
+        """
+
+    def leave(self, shard: int, session: str, n: int, then: Then[Verdict | Behind]) -> None:
+        """Make NOBODY the owner if owner and number are these; answers as of `commit`."""
+
+    # -- letters
+
+    def post(self, letters: Mapping[int, bytes], then: Then[Verdict]) -> None:
+        """Append an element to the inboxes of some shards."""
+
+    def collect(
+        self, positions: Mapping[int, int], then: Then[Mapping[int, Sequence[bytes]]]
+    ) -> None:
+        """Some inbox elements from these positions on, by shard; shards without any are left out.
+
+        Nothing is removed.
+        """
+
+    def flush(self, then: Then[Verdict]) -> None:
+        """DONE when all that was answered before is as safe as this Redis makes it.
+
+        With replicas: one of each master has it. A new connection has to write something before
+        it waits (WAIT counts the writes of its own connection alone).
+        """
+
+    # -- turns
+
+    def turn(self, address: str, ms: int, then: Then[int]) -> None:
+        """Reserve `address` for `ms`; the answer is 0, or the ms until it may be free."""
+
+    def renew(self, addresses: Sequence[str], ms: int) -> None:
+        """Reserve granted turns for `ms` from now."""
+
+    def rest(self, address: str, ms: int) -> None:
+        """End a granted turn: the address is free `ms` from now."""
