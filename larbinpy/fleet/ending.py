@@ -22,6 +22,6 @@ class Ending:
     def proven(self, look: Sequence[Standing]) -> bool:
         """Whether this look and the one before prove that the crawl is finished."""
         before, self._numbers = self._numbers, None
-        if not any(shard.count or shard.inbox for shard in look):
+        if not any(shard.owing or shard.inbox for shard in look):
             self._numbers = [shard.n for shard in look]
         return before is not None and before == self._numbers

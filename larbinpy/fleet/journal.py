@@ -135,7 +135,7 @@ class _Shard:
             blocks={block: pack(lines) for block, (lines, _) in blocks.items()},
             owed=bits,
             finished=finished,
-            count=self.count,
+            owing=self.count,
             received=self.received,
             waits=self.waits,
         )
@@ -191,7 +191,8 @@ class Journal(SavedPart):
         entry = self._served[shard]
         number = len(entry.lines)
         if number == self._most:
-            entry.full[entry.block] = entry.lines, entry.sent
+            if entry.sent < number:
+                entry.full[entry.block] = entry.lines, entry.sent
             entry.begin_block(entry.block + 1)
             number = 0
         entry.lines.append(line)

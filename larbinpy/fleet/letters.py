@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from isal import isal_zlib
+from isal.igzip_lib import IsalError
 
 _PLAIN, _DEFLATED = b"=", b"~"
 _RAW = -15  # deflate without header and checksum
@@ -29,7 +30,7 @@ def unpack(packed: bytes) -> list[str]:
         inflating = isal_zlib.decompressobj(_RAW)
         try:
             text = inflating.decompress(text, _LONGEST)
-        except isal_zlib.error as error:
+        except IsalError as error:  # type: ignore[misc]  # a class, whatever its stub says
             raise ValueError(f"damaged lines: {error}") from error
         if not inflating.eof:
             raise ValueError("lines that are cut off or too long")

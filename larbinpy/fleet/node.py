@@ -7,8 +7,9 @@ is sent again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Any, Protocol
 
 from larbinpy.fleet.ending import Ending
 from larbinpy.fleet.holding import Holding, Stage
@@ -33,16 +34,26 @@ from larbinpy.fleet.vault import (
 
 #: Seconds between two looks at all shards, while shards are lacking or the end may be near.
 _LOOK = 1.0
-#: Seconds between the answer of a collection and the next one.
-_COLLECT = 0.1
-#: Seconds after which what was not answered is sent again.
-_AGAIN = 0.1
+#: Seconds between two steps of the work that can wait; letters are collected in each second one.
+_TICK = 0.1
 
-T = TypeVar("T")
+
+class _Seeds(Enum):
+    """The seeds of this node: nothing to do, noted, or in the round under way."""
+
+    NONE = "none"
+    NOTED = "noted"
+    SENT = "sent"
 
 
 class Local(Protocol):
     """The crawl of this node, as the fleet sees it."""
+
+    def seed(self) -> bool:
+        """The crawl has no seeds yet: note those of this node as letters; whether it has any.
+
+        Called in each session that joins before the seeds of a node are safe.
+        """
 
     def loaded(
         self, shard: int, fingerprints: bytes, lines: Sequence[tuple[int, str]], waits: str
@@ -91,8 +102,6 @@ class Node:
         #: Whether the node has left for good.
         self.is_over = False
         self._is_leaving = False
-        self._is_seeded = False
-        self._rest_until = float("inf")
         self._now = float("-inf")
         self._begin()
 
@@ -100,7 +109,7 @@ class Node:
         return f"<Node {self.session or 'outside'} {self._holding!r} {self._journal!r}>"
 
     def _begin(self) -> None:
-        """Begin as one that is no member."""
+        """Begin as a node that is no member."""
         self.session = ""
         # The name of a session whose join is under way.
         self._joining = ""
@@ -108,9 +117,13 @@ class Node:
         self._holding = Holding()
         self._ending = Ending()
         self._sending: Sending | None = None
-        self._is_collecting = self._is_looking = self._is_declaring = False
-        self._beat_at = self._look_at = self._collect_at = self._again_at = float("-inf")
+        self._is_collecting = self._is_looking = False
+        self._is_rounds_turn = False
+        self._beat_at = self._look_at = self._tick_at = float("-inf")
+        # No request is opened before; None before the first step of a session.
+        self._rest_until: float | None = None
         self._is_interrupted = False
+        self._seeds = _Seeds.NONE
         # A look, and when its answer came.
         self._look: tuple[Sequence[Standing], float] = (), float("inf")
         # By leaving shard: the number of URLs that were done when it was idle.
@@ -124,6 +137,7 @@ class Node:
         """Whether requests may be opened: nobody else can have our shards or ask our addresses."""
         return (
             self._members.is_certain(now)
+            and self._rest_until is not None
             and now >= self._rest_until
             and self._members.state in (CrawlState.NEW, CrawlState.RUNNING)
             and not self._vault.lost
@@ -137,11 +151,7 @@ class Node:
     @property
     def deadline(self) -> float:
         """When `step` has something to do, if no answer comes before."""
-        return min(self._beat_at, self._again_at, self._collect_at)
-
-    def seeded(self) -> None:
-        """All seeds of a new crawl are in the journal."""
-        self._is_seeded = True
+        return min(self._beat_at, self._tick_at)
 
     def leave(self) -> None:
         """Leave in order: what is in flight lands, all is written, and others take the shards."""
@@ -163,14 +173,17 @@ class Node:
         if self._sending is not None and self._sending.refused:
             self._lose(self._sending.refused)
             return
+        if self._rest_until is None:
+            self._rest_until = now + max(0.0, ABORT + self._wait - self._vault.up)
         self._beat()
         self._interrupt()
-        if now >= self._again_at:
-            self._again_at = now + _AGAIN
+        if now >= self._tick_at:
+            self._tick_at = now + _TICK
             self._resend()
-        self._hold()
-        self._exchange()
-        self._declare()
+            self._hold()
+            self._look_around()
+            self._exchange()
+            self._end()
 
     def _lose(self, reason: str) -> None:
         """End the session; the next step begins another."""
@@ -181,11 +194,11 @@ class Node:
         self._vault.quit(self.session, _ignore)
         self._begin()
 
-    def _then(self, handler: Callable[[T], None], again: Callable[[], None]) -> Then[T]:
+    def _then(self, handler: Callable[[Any], None], again: Callable[[], None]) -> Then[Any]:
         """Handle an answer if the session is still the same; after an `Away`, ask again."""
         session = self.session
 
-        def then(answer: T | Away) -> None:
+        def then(answer: Any) -> None:
             if self.session != session:
                 return
             if isinstance(answer, Away):
@@ -217,7 +230,8 @@ class Node:
         self._joining = ""
         if isinstance(answer, Present):
             self.session = session
-            self._rest_until = self._now + max(0.0, ABORT + self._wait - self._vault.up)
+            if answer.state is CrawlState.NEW and self._local.seed():
+                self._seeds = _Seeds.NOTED
             self._present(answer, sent)
         elif not isinstance(answer, Away):
             self.lost = "the crawl does not exist any more"
@@ -266,11 +280,13 @@ class Node:
             self._local.withdraw(shard)
         for shard in self._holding.at(Stage.LEAVING):
             self._leave(shard)
-        is_idle = not self._is_looking and self._now >= self._look_at
-        if is_idle and (self._holding.lacking or not self._journal.owes):
-            self._is_looking = True
+
+    def _look_around(self) -> None:
+        if self._now >= self._look_at and not self._is_looking:
             self._look_at = self._now + _LOOK
-            self._ask_look()
+            if self._holding.lacking or not self._journal.owes:
+                self._is_looking = True
+                self._ask_look()
 
     def _ask_look(self) -> None:
         self._vault.look(self._then(self._looked, self._ask_look))
@@ -279,12 +295,12 @@ class Node:
         self._is_looking = False
         self._look = look, self._now
         if self._ending.proven(look) and self._members.state is CrawlState.RUNNING:
-            self._finish()
+            self._ask_declare(CrawlState.RUNNING, CrawlState.FINISHED)
 
     def _take(self) -> None:
         """Take what nobody has. Who is alive must have been asked after the look."""
         look, at = self._look
-        if self._members.seen_at < at:
+        if self._members.seen_at <= at:
             return
         self._look = (), float("inf")
         for shard in self._holding.to_take(look, self._members.sessions):
@@ -321,7 +337,7 @@ class Node:
             return
         done = self._idle.setdefault(shard, self._journal.noted)
         is_written = self._journal.known >= done and not self._journal.has_changes(shard)
-        if is_written and self._sending is None:
+        if is_written and self._sending is None and not self._is_collecting:
             self._holding.move(shard, Stage.LEFT)
             n = self._journal.number(shard)
             self._journal.drop(shard)
@@ -329,8 +345,11 @@ class Node:
             self._ask_leave(shard, n)
 
     def _ask_leave(self, shard: int, n: int) -> None:
-        def left(_: Verdict | Behind) -> None:
-            self._holding.move(shard, None)
+        def left(answer: Verdict | Behind) -> None:
+            if isinstance(answer, Behind):
+                self._lose(f"shard {shard} has number {answer.n} instead of {n}")
+            else:
+                self._holding.move(shard, None)
 
         again = partial(self._ask_leave, shard, n)
         self._vault.leave(shard, self.session, n, self._then(left, again))
@@ -342,22 +361,31 @@ class Node:
         if self._sending is not None and self._sending.is_done:
             self._journal.settle(self._sending.round)
             self._sending = None
+            if self._seeds is _Seeds.SENT:
+                self._seeds = _Seeds.NONE
+                self._ask_declare(CrawlState.NEW, CrawlState.RUNNING)
         if self._sending is not None or self._is_collecting:
             return
-        at = self._journal.inbox_at()
-        if at and self._now >= self._collect_at:
+        # In turn, so that neither waits for ever where answers take long.
+        self._is_rounds_turn = not self._is_rounds_turn
+        if self._is_rounds_turn:
+            if self._journal.is_due and (self._journal.has_news or self._seeds is _Seeds.NOTED):
+                self._begin_round()
+        elif at := self._journal.inbox_at():
             self._is_collecting = True
             self._ask_letters(at)
-        elif self._journal.is_due and self._journal.has_news:
-            self._sending = Sending(self._vault, self.session, self._journal.next_round())
-            self._sending.step()
+
+    def _begin_round(self) -> None:
+        if self._seeds is _Seeds.NOTED:
+            self._seeds = _Seeds.SENT
+        self._sending = Sending(self._vault, self.session, self._journal.next_round())
+        self._sending.step()
 
     def _ask_letters(self, at: Mapping[int, int]) -> None:
         self._vault.collect(at, self._then(self._collected, partial(self._ask_letters, at)))
 
     def _collected(self, letters: Mapping[int, Sequence[bytes]]) -> None:
         self._is_collecting = False
-        self._collect_at = self._now + _COLLECT
         for shard, packed in letters.items():
             if self._journal.serves(shard):
                 self._local.receive(shard, [line for some in packed for line in unpack(some)])
@@ -365,27 +393,18 @@ class Node:
 
     # -- the state of the crawl
 
-    def _declare(self) -> None:
-        """Let a new crawl run when its seeds are safe; leave when all is written."""
-        if self._members.state is CrawlState.NEW and self._is_seeded:
-            if not self._journal.has_news and not self._is_declaring:
-                self._ask_declare(CrawlState.NEW, CrawlState.RUNNING)
-        nothing_held = not self._holding.at(*Stage)
-        if self._is_leaving and nothing_held and not self._journal.has_news and not self._sending:
+    def _end(self) -> None:
+        """Quit when all is left and written."""
+        is_out = self._is_leaving and not self._holding.at(*Stage)
+        if is_out and not self._journal.has_news and self._sending is None:
             self._vault.quit(self.session, _ignore)
             self._begin()
             self.is_over = True
 
-    def _finish(self) -> None:
-        if not self._is_declaring:
-            self._ask_declare(CrawlState.RUNNING, CrawlState.FINISHED)
-
     def _ask_declare(self, old: CrawlState, new: CrawlState) -> None:
         def declared(state: CrawlState) -> None:
-            self._is_declaring = False
             self._members.state = state
 
-        self._is_declaring = True
         again = partial(self._ask_declare, old, new)
         self._vault.declare(old, new, self._then(declared, again))
 

@@ -107,7 +107,7 @@ class Commit(NamedTuple):
     #: Blocks to remove, with their bits.
     finished: Sequence[int]
     #: Number of owed lines of the whole shard.
-    count: int
+    owing: int
     #: Number of inbox elements to remove from the head.
     received: int
     #: None: unchanged.
@@ -120,7 +120,7 @@ class Standing(NamedTuple):
     own: str
     n: int
     #: Number of owed lines.
-    count: int
+    owing: int
     #: Number of inbox elements.
     inbox: int
 

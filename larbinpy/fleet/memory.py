@@ -1,0 +1,482 @@
+"""A vault in memory, for tests and simulations: an engine, and connections that can fail.
+
+Time is told. A verb travels for the latency of its connection, is executed, and its answer travels
+back. The engine can forget its last writes, as Redis does when it is restarted or fails over.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+from zlib import crc32
+
+from larbinpy.fleet.vault import (
+    NOBODY,
+    Away,
+    Behind,
+    Commit,
+    Crawl,
+    CrawlState,
+    Owned,
+    Part,
+    Present,
+    Standing,
+    Taken,
+    Then,
+    Vault,
+    Verdict,
+)
+
+#: Blocks in a part of a load, and inbox elements of a shard in an answer.
+_BLOCKS = 4
+_ELEMENTS = 8
+
+
+@dataclass(slots=True)
+class _Shard:
+    own: str = NOBODY
+    n: int = 0
+    owing: int = 0
+    waits: str = ""
+    fingerprints: bytes = b""
+    blocks: dict[int, bytes] = field(default_factory=dict)
+    owed: dict[int, bytes] = field(default_factory=dict)
+    inbox: list[bytes] = field(default_factory=list)
+
+    def apply(self, commit: Commit) -> None:
+        self.n += 1
+        self.fingerprints += commit.fingerprints
+        self.blocks.update(commit.blocks)
+        self.owed.update(commit.owed)
+        for block in commit.finished:
+            self.blocks.pop(block, None)
+            self.owed.pop(block, None)
+        self.owing = commit.owing
+        del self.inbox[: commit.received]
+        if commit.waits is not None:
+            self.waits = commit.waits
+
+
+@dataclass(slots=True)
+class _Data:
+    """The keys of a master."""
+
+    crawl: Crawl | None = None
+    state: CrawlState = CrawlState.NEW
+    beats: dict[str, int] = field(default_factory=dict)
+    shards: dict[int, _Shard] = field(default_factory=dict)
+    #: By address: who has the turn, and until when.
+    turns: dict[str, tuple[str, float]] = field(default_factory=dict)
+
+    def shard(self, number: int) -> _Shard:
+        return self.shards.setdefault(number, _Shard())
+
+
+#: Changes a master's data, or reads it, at a time; must repeat when it is executed again.
+Command = Callable[[_Data, float], Any]
+
+
+class _Master:
+    """The data of a master, and those of some time ago with all commands since then."""
+
+    def __init__(self, window: float) -> None:
+        self._window = window
+        self.data = _Data()
+        self._base = _Data()
+        self._since: deque[tuple[float, Command]] = deque()
+        #: How many of these commands a replica has.
+        self._safe = 0
+
+    def execute(self, command: Command, now: float) -> Any:
+        self._since.append((now, command))
+        self._settle(now)
+        return command(self.data, now)
+
+    def _settle(self, now: float) -> None:
+        while self._since and self._since[0][0] < now - self._window:
+            at, old = self._since.popleft()
+            old(self._base, at)
+            self._safe = max(0, self._safe - 1)
+
+    def flush(self) -> None:
+        self._safe = len(self._since)
+
+    def forget(self, keep: float, now: float) -> None:
+        """Forget the last commands; of those that may be lost, the part `keep` remains."""
+        self._settle(now)
+        kept = self._safe + int(keep * (len(self._since) - self._safe))
+        for at, command in list(self._since)[:kept]:
+            command(self._base, at)
+        self._since.clear()
+        self._safe = 0
+        self.data = deepcopy(self._base)
+
+
+class Engine:
+    """Redis: one master, or several, each with replicas.
+
+    `window`: seconds of writes that it can forget; none of those flushed, if it has replicas.
+    """
+
+    def __init__(self, shards: int, masters: int = 1, window: float = 1.0) -> None:
+        self.shards = shards
+        self.now = 0.0
+        self._replicated = masters > 1
+        self._masters = [_Master(window) for _ in range(masters)]
+        self._late: list[tuple[float, int, Command]] = []
+        #: Number of times that writes may have been forgotten, and when that was last.
+        self.epoch = 0
+        self.begun_at = float("-inf")
+
+    def __repr__(self) -> str:
+        return f"<Engine {len(self._masters)} masters, at {self.now}>"
+
+    @property
+    def masters(self) -> range:
+        return range(len(self._masters))
+
+    @property
+    def state(self) -> CrawlState:
+        return self._masters[0].data.state
+
+    @property
+    def sessions(self) -> list[str]:
+        return list(self._masters[0].data.beats)
+
+    @property
+    def standings(self) -> list[Standing]:
+        """All shards as they are."""
+        data = [self._masters[self.of_shard(k)].data.shard(k) for k in range(self.shards)]
+        return [Standing(s.own, s.n, s.owing, len(s.inbox)) for s in data]
+
+    def of_shard(self, shard: int) -> int:
+        return shard % len(self._masters)
+
+    def of_address(self, address: str) -> int:
+        return crc32(address.encode()) % len(self._masters)
+
+    def execute(self, master: int, command: Command) -> Any:
+        return self._masters[master].execute(command, self.now)
+
+    def flush(self) -> None:
+        if self._replicated:
+            for master in self._masters:
+                master.flush()
+
+    def later(self, at: float, master: int, command: Command) -> None:
+        """Execute a command of a connection that is closed by then."""
+        self._late.append((at, master, command))
+
+    def step(self, now: float) -> None:
+        self.now = now
+        due = [late for late in self._late if late[0] <= now]
+        self._late = [late for late in self._late if late[0] > now]
+        for _, master, command in due:
+            self.execute(master, command)
+
+    def forget(self, master: int, keep: float) -> None:
+        """Restart `master`, or let a replica take its place; all connections must be cut.
+
+        The part `keep`, 0 to 1, remains of what it may forget.
+        """
+        self._masters[master].forget(keep, self.now)
+        self._late = [late for late in self._late if late[1] != master]
+        self.epoch += 1
+        self.begun_at = self.now
+
+
+@dataclass(slots=True)
+class _Request:
+    """A verb under way: its commands by master, and how their answers become one."""
+
+    commands: Sequence[tuple[int, Command]]
+    combine: Callable[[list[Any]], Any]
+    then: Then[Any]
+    due: float
+    is_executed: bool = False
+    answer: Any = None
+
+
+class MemoryVault(Vault):
+    """A connection to an engine."""
+
+    def __init__(self, engine: Engine, latency: float = 0.0) -> None:
+        self._engine = engine
+        #: Seconds in each direction.
+        self.latency = latency
+        self._requests: deque[_Request] = deque()
+        self._failed: list[Then[Any]] = []
+        self._stalled_until = float("-inf")
+        self._down_until = float("-inf")
+        self._is_up = True
+        self._epoch = engine.epoch
+        self._lost = ""
+        self._session = ""
+        self._turns = 0
+        self._tokens: dict[str, str] = {}
+
+    def __repr__(self) -> str:
+        return f"<MemoryVault {len(self._requests)} under way>"
+
+    # -- what the driver does
+
+    def step(self) -> None:
+        """Let requests and answers travel until the engine's present time."""
+        failed, self._failed = self._failed, []
+        for then in failed:
+            then(Away("the connection was lost"))
+        self.travel()
+        now = self._engine.now
+        if now < self._stalled_until:
+            return
+        while self._requests and self._requests[0].is_executed and self._requests[0].due <= now:
+            request = self._requests.popleft()
+            request.then(request.answer)
+
+    def travel(self) -> None:
+        """Let requests travel, but deliver no answers: the process is stopped."""
+        now = self._engine.now
+        if now < max(self._stalled_until, self._down_until):
+            return
+        if not self._is_up:
+            self._is_up = True
+            if self._epoch != self._engine.epoch:
+                self._epoch = self._engine.epoch
+                self._lost = "Redis was restarted"
+        for request in self._requests:
+            if not request.is_executed and request.due <= now:
+                answers = [self._engine.execute(*command) for command in request.commands]
+                request.answer = request.combine(answers)
+                request.is_executed = True
+                request.due = now + self.latency
+
+    def stall(self, until: float) -> None:
+        """Let nothing travel until then."""
+        self._stalled_until = until
+
+    def cut(self, until: float, fate: Callable[[], float | None]) -> None:
+        """Lose the connection until then.
+
+        `fate` of each command that was not executed: None if it is lost, or when it will be.
+        """
+        for request in self._requests:
+            if not request.is_executed:
+                for master, command in request.commands:
+                    at = fate()
+                    if at is not None:
+                        self._engine.later(at, master, command)
+            self._failed.append(request.then)
+        self._requests.clear()
+        self._down_until = until
+        self._stalled_until = float("-inf")
+        self._is_up = False
+
+    # -- how verbs travel
+
+    def _send(
+        self,
+        commands: Sequence[tuple[int, Command]],
+        then: Then[Any],
+        combine: Callable[[list[Any]], Any] = lambda answers: answers[0],
+    ) -> None:
+        if self._is_up:
+            due = self._engine.now + self.latency
+            self._requests.append(_Request(commands, combine, then, due))
+        else:
+            self._failed.append(then)
+
+    def _send_each(
+        self, shards: Sequence[int], command: Callable[[int], Command], then: Then[Any]
+    ) -> None:
+        """Send a command for each shard; the answer is a list."""
+        sent = [(self._engine.of_shard(shard), command(shard)) for shard in shards]
+        self._send(sent, then, list)
+
+    # -- the vault
+
+    @property
+    def lost(self) -> str:
+        return self._lost
+
+    @property
+    def up(self) -> float:
+        return self._engine.now - self._engine.begun_at
+
+    def open(self, settings: Mapping[str, str], then: Then[Crawl]) -> None:
+        def command(data: _Data, now: float) -> Crawl:
+            created = data.crawl is None
+            if data.crawl is None:
+                data.crawl = Crawl("crawl", dict(settings), CrawlState.NEW, created=False)
+            return data.crawl._replace(state=data.state, created=created)
+
+        self._send([(0, command)], then)
+
+    def declare(self, old: CrawlState, new: CrawlState, then: Then[CrawlState]) -> None:
+        def command(data: _Data, now: float) -> CrawlState:
+            if data.state is old:
+                data.state = new
+            return data.state
+
+        self._send([(0, command)], then)
+
+    def join(self, session: str, then: Then[Present | Verdict]) -> None:
+        def command(data: _Data, now: float) -> Present | Verdict:
+            if data.crawl is None:
+                return Verdict.GONE
+            data.beats.setdefault(session, 0)
+            return Present(dict(data.beats), data.state)
+
+        self._lost = ""
+        self._session = session
+        self._send([(0, command)], then)
+
+    def beat(self, session: str, told: bytes | None, then: Then[Present | Verdict]) -> None:
+        def command(data: _Data, now: float) -> Present | Verdict:
+            if session not in data.beats:
+                return Verdict.GONE
+            data.beats[session] += 1
+            return Present(dict(data.beats), data.state)
+
+        self._send([(0, command)], then)
+
+    def bury(self, session: str, counter: int, then: Then[Verdict]) -> None:
+        def command(data: _Data, now: float) -> Verdict:
+            if data.beats.get(session) == counter:
+                del data.beats[session]
+            return Verdict.DONE
+
+        self._send([(0, command)], then)
+
+    def quit(self, session: str, then: Then[Verdict]) -> None:
+        def command(data: _Data, now: float) -> Verdict:
+            data.beats.pop(session, None)
+            return Verdict.DONE
+
+        self._send([(0, command)], then)
+
+    def look(self, then: Then[Sequence[Standing]]) -> None:
+        def command(number: int) -> Command:
+            def look(data: _Data, now: float) -> Standing:
+                shard = data.shard(number)
+                return Standing(shard.own, shard.n, shard.owing, len(shard.inbox))
+
+            return look
+
+        self._send_each(range(self._engine.shards), command, then)
+
+    def take(self, shard: int, own: str, n: int, session: str, then: Then[Taken | Owned]) -> None:
+        def command(data: _Data, now: float) -> Taken | Owned:
+            entry = data.shard(shard)
+            if (entry.own, entry.n) == (own, n):
+                entry.own, entry.n = session, n + 1
+            elif (entry.own, entry.n) != (session, n + 1):
+                return Owned(entry.own, entry.n)
+            return Taken(entry.n)
+
+        self._send([(self._engine.of_shard(shard), command)], then)
+
+    def load(self, shard: int, cursor: str, then: Then[Part]) -> None:
+        def command(data: _Data, now: float) -> Part:
+            entry = data.shard(shard)
+            numbers = sorted(block for block in entry.blocks if block >= int(cursor or 0))
+            some = [(k, entry.blocks[k], entry.owed.get(k, b"")) for k in numbers[:_BLOCKS]]
+            rest = str(numbers[_BLOCKS]) if len(numbers) > _BLOCKS else None
+            return Part(b"" if cursor else entry.fingerprints, some, entry.waits, rest)
+
+        self._send([(self._engine.of_shard(shard), command)], then)
+
+    def commit(
+        self, shard: int, session: str, n: int, commit: Commit, then: Then[Verdict | Behind]
+    ) -> None:
+        self._fenced(shard, session, n, then, lambda entry: entry.apply(commit))
+
+    def leave(self, shard: int, session: str, n: int, then: Then[Verdict | Behind]) -> None:
+        def leave(entry: _Shard) -> None:
+            entry.own = NOBODY
+
+        self._fenced(shard, session, n, then, leave)
+
+    def _fenced(
+        self,
+        shard: int,
+        session: str,
+        n: int,
+        then: Then[Verdict | Behind],
+        change: Callable[[_Shard], None],
+    ) -> None:
+        def command(data: _Data, now: float) -> Verdict | Behind:
+            entry = data.shard(shard)
+            if entry.own != session:
+                return Verdict.FENCED
+            if entry.n != n:
+                return Behind(entry.n)
+            change(entry)
+            return Verdict.DONE
+
+        self._send([(self._engine.of_shard(shard), command)], then)
+
+    def post(self, letters: Mapping[int, bytes], then: Then[Verdict]) -> None:
+        def command(number: int) -> Command:
+            return lambda data, now: data.shard(number).inbox.append(letters[number])
+
+        def sent(answer: Any) -> None:
+            then(answer if isinstance(answer, Away) else Verdict.DONE)
+
+        self._send_each(list(letters), command, sent)
+
+    def collect(
+        self, positions: Mapping[int, int], then: Then[Mapping[int, Sequence[bytes]]]
+    ) -> None:
+        def command(number: int) -> Command:
+            at = positions[number]
+            return lambda data, now: data.shard(number).inbox[at : at + _ELEMENTS]
+
+        def collected(answer: Any) -> None:
+            if not isinstance(answer, Away):
+                pairs: Iterator[tuple[int, list[bytes]]] = zip(positions, answer, strict=True)
+                answer = {number: found for number, found in pairs if found}
+            then(answer)
+
+        self._send_each(list(positions), command, collected)
+
+    def flush(self, then: Then[Verdict]) -> None:
+        def combine(answers: list[Any]) -> Verdict:
+            self._engine.flush()
+            return Verdict.DONE
+
+        self._send([], then, combine)
+
+    # -- turns
+
+    def turn(self, address: str, ms: int, then: Then[int]) -> None:
+        self._turns += 1
+        token = f"{self._session}:{self._turns}"
+
+        def command(data: _Data, now: float) -> int:
+            _, until = data.turns.get(address, ("", now))
+            if until > now:
+                return max(1, int((until - now) * 1000))
+            data.turns[address] = token, now + ms / 1000
+            return 0
+
+        def granted(answer: int | Away) -> None:
+            if answer == 0:
+                self._tokens[address] = token
+            then(answer)
+
+        self._send([(self._engine.of_address(address), command)], granted)
+
+    def renew(self, addresses: Sequence[str], ms: int) -> None:
+        for address in addresses:
+            self._set_turn(address, self._tokens[address], ms)
+
+    def rest(self, address: str, ms: int) -> None:
+        self._set_turn(address, self._tokens.pop(address), ms)
+
+    def _set_turn(self, address: str, token: str, ms: int) -> None:
+        def command(data: _Data, now: float) -> None:
+            if data.turns.get(address, ("", 0.0))[0] == token:
+                data.turns[address] = token, now + ms / 1000
+
+        self._send([(self._engine.of_address(address), command)], lambda answer: None)

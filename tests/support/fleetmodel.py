@@ -1,0 +1,374 @@
+"""A model of a fleet: a web as a graph, nodes with the real deciders, and faults at any step.
+
+Time goes on in steps. Each node has a connection to one engine, and a small crawl: queues by
+shard, requests that take turns, and local checkpoints. `World.run` asserts what a fleet promises.
+"""
+
+from array import array
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+from zlib import crc32
+
+from larbinpy.fleet.journal import Journal
+from larbinpy.fleet.memory import Engine, MemoryVault
+from larbinpy.fleet.node import Local, Node
+from larbinpy.fleet.shards import shard_of
+from larbinpy.fleet.vault import Away, CrawlState
+
+STEP = 0.05
+SHARDS = 16
+#: waitDuration, and seconds that a turn lasts without being renewed.
+WAIT = 0.4
+TURN = 10.0 + WAIT
+#: Requests in flight by node.
+POOL = 6
+#: Seconds: pages done so long before the engine forgets are known to it for good.
+ROUNDS = 6.0
+
+
+class Web:
+    """Pages on hosts, some of which share an address; `links` by URL."""
+
+    def __init__(self, random: Random, pages: int, hosts: int) -> None:
+        urls = [f"http://h{random.randrange(hosts)}/{page}" for page in range(pages)]
+        self.seeds = urls[:2]
+        self.links: dict[str, list[str]] = {}
+        for k, url in enumerate(urls):
+            # Each page but the seeds is linked from one before it, so all are reachable.
+            self.links[url] = random.choices(urls, k=random.randrange(4))
+            if k >= 2:
+                self.links[urls[random.randrange(k)]].append(url)
+
+    @staticmethod
+    def host(url: str) -> str:
+        return url.split("/")[2]
+
+    def address(self, url: str) -> str:
+        return f"10.0.0.{int(self.host(url)[1:]) // 2}"
+
+
+@dataclass
+class Request:
+    url: str
+    origin: int
+    address: str
+    #: When it was opened; None while its turn is asked for.
+    start: float | None = None
+    end: float = 0.0
+    #: When its turn was renewed.
+    renewed: float = 0.0
+    #: It may have stayed open while its node was stopped: only its start counts.
+    was_stopped: bool = False
+
+
+@dataclass
+class Fetch:
+    """A page that was fetched; `session` is its node's at that time."""
+
+    at: float
+    session: str
+    #: The journal's number of URLs done, with this one.
+    noted: int
+
+
+@dataclass
+class Log:
+    """What all nodes did."""
+
+    fetches: defaultdict[str, list[Fetch]] = field(default_factory=lambda: defaultdict(list))
+    #: Start and end of requests, by address; of stopped nodes only the start counts.
+    requests: defaultdict[str, list[tuple[float, float]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    #: By session that ended otherwise than in order: when, and how many URLs the vault knew as done.
+    ended: dict[str, tuple[float, int]] = field(default_factory=dict)
+    again: int = 0
+
+
+def fingerprint(url: str) -> int:
+    return crc32(url.encode()) << 32 | crc32(url[::-1].encode())
+
+
+class Crawl(Local):
+    """The crawl of one node."""
+
+    def __init__(self, name: str, world: "World") -> None:
+        self.name = name
+        self.world = world
+        self.random = Random(f"{world.seed}{name}")
+        self.vault = MemoryVault(world.engine, self.random.choice((0.0, 0.05, 0.2)))
+        self.journal = Journal(lines=4)
+        self.sessions = 0
+        self.node = Node(self.vault, self, self.journal, self.name_session, SHARDS, WAIT)
+        self.stopped_until = float("-inf")
+        self.seen: dict[int, set[int]] = defaultdict(set)
+        self.posted: set[int] = set()
+        self.queue: dict[int, str] = {}
+        self.flight: list[Request] = []
+        self.checkpoint_at = 0.0
+        self.mark: tuple[int, float] | None = None
+
+    def name_session(self) -> str:
+        self.sessions += 1
+        return f"{self.name}.{self.sessions}"
+
+    # -- what the node asks for
+
+    def seed(self) -> bool:
+        for url in self.world.web.seeds:
+            self.journal.letter(self.shard(url), url)
+        return True
+
+    def loaded(
+        self, shard: int, fingerprints: bytes, lines: Sequence[tuple[int, str]], waits: str
+    ) -> None:
+        self.seen[shard].update(array("Q", fingerprints))
+        self.queue.update(lines)
+
+    def receive(self, shard: int, lines: Sequence[str]) -> None:
+        for url in lines:
+            self.admit(url)
+
+    def withdraw(self, shard: int) -> None:
+        self.queue = {o: url for o, url in self.queue.items() if self.shard(url) != shard}
+        self.seen.pop(shard, None)
+
+    def busy(self, shard: int) -> bool:
+        return any(self.shard(request.url) == shard for request in self.flight)
+
+    def interrupt(self) -> None:
+        for request in self.flight:
+            if request.start is not None:
+                self.ended(request, self.world.now)
+            if self.journal.holds(request.origin):
+                self.queue[request.origin] = request.url
+        self.flight.clear()
+
+    def clear(self) -> None:
+        self.world.log.ended[self.node.session] = self.world.now, self.journal.known
+        self.interrupt()
+        self.queue.clear()
+        self.seen.clear()
+        self.posted.clear()
+
+    # -- the crawl
+
+    @staticmethod
+    def shard(url: str) -> int:
+        return shard_of(Web.host(url), SHARDS)
+
+    def admit(self, url: str) -> None:
+        shard, key = self.shard(url), fingerprint(url)
+        if self.journal.serves(shard):
+            if key not in self.seen[shard]:
+                self.seen[shard].add(key)
+                self.queue[self.journal.put(shard, key, url)] = url
+        elif key not in self.posted:
+            self.posted.add(key)
+            self.journal.letter(shard, url)
+
+    def step(self, now: float) -> None:
+        if now < self.stopped_until:
+            self.vault.travel()
+            return
+        self.vault.step()
+        self.node.step(now)
+        self.vault.step()
+        self.land(now)
+        if self.node.may_open(now):
+            self.open(now)
+        self.save(now)
+
+    def land(self, now: float) -> None:
+        for request in [r for r in self.flight if r.start is not None and now >= r.end]:
+            self.flight.remove(request)
+            self.ended(request, now)
+            self.fetched(request, now)
+        for request in self.flight:
+            if request.start is not None and now >= request.renewed + 3:
+                request.renewed = now
+                self.vault.renew([request.address], int(TURN * 1000))
+
+    def ended(self, request: Request, now: float) -> None:
+        assert request.start is not None
+        end = request.start if request.was_stopped else now
+        self.world.log.requests[request.address].append((request.start, end))
+        self.vault.rest(request.address, int(WAIT * 1000))
+
+    def fetched(self, request: Request, now: float) -> None:
+        for url in self.world.web.links[request.url]:
+            self.admit(url)
+        self.journal.done(request.origin)
+        self.world.fetched(request.url, Fetch(now, self.node.session, self.journal.noted))
+
+    def open(self, now: float) -> None:
+        busy = {request.address for request in self.flight}
+        for origin, url in list(self.queue.items()):
+            if len(self.flight) >= POOL:
+                break
+            address = self.world.web.address(url)
+            if address not in busy:
+                assert self.journal.holds(origin)
+                busy.add(address)
+                del self.queue[origin]
+                request = Request(url, origin, address)
+                self.flight.append(request)
+                self.vault.turn(address, int(TURN * 1000), lambda a, r=request: self.turn(r, a))
+
+    def turn(self, request: Request, answer: int | Away) -> None:
+        if request not in self.flight:
+            if answer == 0:
+                self.vault.rest(request.address, 1)
+            return
+        now = self.world.now
+        if answer == 0 and self.node.may_open(now) and self.journal.holds(request.origin):
+            request.start = request.renewed = now
+            slow = self.random.random() < 0.1
+            request.end = now + self.random.uniform(0.05, 14.0 if slow else 0.3)
+            return
+        self.flight.remove(request)
+        if answer == 0:
+            self.vault.rest(request.address, 1)
+        if self.journal.holds(request.origin):
+            self.queue[request.origin] = request.url
+
+    def save(self, now: float) -> None:
+        if self.mark is not None and now >= self.mark[1]:
+            self.journal.tidy(self.mark[0])
+            self.mark = None
+        elif self.mark is None and now >= self.checkpoint_at:
+            self.checkpoint_at = now + 0.5
+            # One in ten checkpoints fails.
+            mark = self.journal.cut()
+            if self.random.random() < 0.9:
+                self.mark = mark, now + self.random.uniform(0, 0.3)
+
+
+class World:
+    """The engine, the web and the nodes."""
+
+    def __init__(self, seed: int, *, pages: int = 60, hosts: int = 8, masters: int = 1) -> None:
+        self.seed = seed
+        self.random = Random(seed)
+        self.web = Web(self.random, pages, hosts)
+        self.engine = Engine(SHARDS, masters)
+        self.now = 0.0
+        self.log = Log()
+        self.crawls: list[Crawl] = []
+        self.names = 0
+        #: When the engine forgot writes.
+        self.forgot: list[float] = []
+        opening = MemoryVault(self.engine)
+        opening.open({}, lambda answer: None)
+        opening.step()
+
+    # -- events
+
+    def start(self) -> None:
+        self.names += 1
+        self.crawls.append(Crawl(f"n{self.names}", self))
+
+    def kill(self, crawl: Crawl) -> None:
+        self.log.ended[crawl.node.session] = self.now, crawl.journal.known
+        crawl.vault.cut(float("inf"), self.fate)
+        for request in crawl.flight:
+            if request.start is not None:
+                end = request.start if request.was_stopped else self.now
+                self.log.requests[request.address].append((request.start, end))
+        self.crawls.remove(crawl)
+
+    def stop(self, crawl: Crawl, seconds: float) -> None:
+        crawl.stopped_until = self.now + seconds
+        for request in crawl.flight:
+            request.was_stopped = True
+
+    def fate(self) -> float | None:
+        return self.random.choice((None, self.now, self.now + self.random.uniform(0, 12)))
+
+    def cut(self, crawl: Crawl, seconds: float) -> None:
+        crawl.vault.cut(self.now + seconds, self.fate)
+
+    def stall(self, crawl: Crawl, seconds: float) -> None:
+        crawl.vault.stall(self.now + seconds)
+
+    def forget(self, seconds: float) -> None:
+        """Redis is restarted, or one of its masters fails over."""
+        master = self.random.choice(self.engine.masters)
+        for crawl in self.crawls:
+            crawl.vault.cut(self.now + seconds + self.random.uniform(0, 1), lambda: None)
+        self.engine.forget(master, self.random.random())
+        self.forgot.append(self.now)
+
+    # -- promises
+
+    def fetched(self, url: str, fetch: Fetch) -> None:
+        """A page may be fetched again only if the vault did not know it as done."""
+        if earlier := self.log.fetches[url]:
+            last = earlier[-1]
+            forgotten = any(last.at > at - ROUNDS for at in self.forgot)
+            has_ended = last.session not in self.engine.sessions
+            assert has_ended or forgotten, f"{url}: {last}, then {fetch}"
+            ended, known = self.log.ended.get(last.session, (0.0, 0))
+            assert last.noted > known or forgotten, f"{url}: {last} of {known}, then {fetch}"
+            self.log.again += 1
+        earlier.append(fetch)
+
+    def step(self) -> None:
+        self.now += STEP
+        self.engine.step(self.now)
+        for crawl in list(self.crawls):
+            crawl.step(self.now)
+        self.crawls = [crawl for crawl in self.crawls if not crawl.node.is_over]
+        if self.engine.state is CrawlState.FINISHED:
+            missing = set(self.web.links) - set(self.log.fetches)
+            assert not missing, f"finished without {missing}"
+
+    def run(self, events: Sequence[tuple[float, str, int, float]], most: float = 300.0) -> None:
+        """Let the events happen, each some seconds after the one before; then let it end.
+
+        An event is a fault or the coming of a node: its kind, a number of a node, and seconds.
+        """
+        for delay, kind, number, seconds in events:
+            until = self.now + delay
+            while self.now < until and not self.is_over:
+                self.step()
+            self.happen(kind, number, seconds)
+        end = self.now + most
+        while not self.is_over:
+            assert self.now < end, f"no end: {self.crawls}, {self.engine.standings}"
+            if not self.crawls:
+                self.start()
+            self.step()
+        self.check()
+
+    @property
+    def is_over(self) -> bool:
+        return self.engine.state is CrawlState.FINISHED and not self.crawls
+
+    def happen(self, kind: str, number: int, seconds: float) -> None:
+        if kind == "start":
+            if len(self.crawls) < 5:
+                self.start()
+        elif kind == "forget":
+            self.forget(seconds)
+        elif self.crawls:
+            crawl = self.crawls[number % len(self.crawls)]
+            if kind == "kill":
+                self.kill(crawl)
+            elif kind == "leave":
+                crawl.node.leave()
+            elif kind == "stop":
+                self.stop(crawl, seconds)
+            elif kind == "cut":
+                self.cut(crawl, seconds)
+            else:
+                self.stall(crawl, seconds)
+
+    def check(self) -> None:
+        """Never two requests at once at an address, nor closer than the wait."""
+        for address, spans in self.log.requests.items():
+            spans.sort()
+            for (_, end), (start, _) in zip(spans, spans[1:], strict=False):
+                assert start >= end + WAIT - STEP, f"{address}: {end}, then {start}"
