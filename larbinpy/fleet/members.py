@@ -14,7 +14,7 @@ CERTAIN = 5.0
 ABORT = 5.5
 #: A session whose counter stood still for so many seconds is buried. Its last beat was sent
 #: before, so it has aborted what was in flight.
-DEAD = 6.0
+DEAD = 5.8
 #: A gap of so many seconds between two answers breaks the watching.
 _GAP = 2.5
 

@@ -73,6 +73,9 @@ class _Data:
         return self.shards.setdefault(number, _Shard())
 
 
+#: In place of the answer to a command that was not executed.
+_NONE = object()
+
 #: Changes a master's data, or reads it, at a time; must repeat when it is executed again.
 Command = Callable[[_Data, float], Any]
 
@@ -159,10 +162,10 @@ class Engine:
     def execute(self, master: int, command: Command) -> Any:
         return self._masters[master].execute(command, self.now)
 
-    def flush(self) -> None:
-        if self._replicated:
-            for master in self._masters:
-                master.flush()
+    def flush(self, master: int, data: _Data) -> None:
+        # Not when the command is executed again.
+        if self._replicated and data is self._masters[master].data:
+            self._masters[master].flush()
 
     def later(self, at: float, master: int, command: Command) -> None:
         """Execute a command of a connection that is closed by then."""
@@ -188,24 +191,28 @@ class Engine:
 
 @dataclass(slots=True)
 class _Request:
-    """A verb under way: its commands by master, and how their answers become one."""
+    """A verb under way: its commands with their times by master, and their answers."""
 
-    commands: Sequence[tuple[int, Command]]
+    commands: list[tuple[float, int, Command]]
     combine: Callable[[list[Any]], Any]
     then: Then[Any]
-    due: float
-    is_executed: bool = False
-    answer: Any = None
+    answers: list[Any]
+    #: How many commands have no answer.
+    awaited: int
+    #: When the answer arrives, after all commands were executed.
+    due: float = float("inf")
 
 
 class MemoryVault(Vault):
     """A connection to an engine."""
 
-    def __init__(self, engine: Engine, latency: float = 0.0) -> None:
+    def __init__(self, engine: Engine, delay: Callable[[], float] = float) -> None:
+        """`delay` returns the seconds that the next command or answer travels."""
         self._engine = engine
-        #: Seconds in each direction.
-        self.latency = latency
-        self._requests: deque[_Request] = deque()
+        self._delay = delay
+        self._requests: list[_Request] = []
+        # By master: the time when the last command arrives, as none overtakes another.
+        self._arrivals = [float("-inf") for _ in engine.masters]
         self._failed: list[Then[Any]] = []
         self._stalled_until = float("-inf")
         self._down_until = float("-inf")
@@ -230,9 +237,10 @@ class MemoryVault(Vault):
         now = self._engine.now
         if now < self._stalled_until:
             return
-        while self._requests and self._requests[0].is_executed and self._requests[0].due <= now:
-            request = self._requests.popleft()
-            request.then(request.answer)
+        arrived = [request for request in self._requests if request.due <= now]
+        self._requests = [request for request in self._requests if request.due > now]
+        for request in arrived:
+            request.then(request.combine(request.answers))
 
     def travel(self) -> None:
         """Let requests travel, but deliver no answers: the process is stopped."""
@@ -245,11 +253,14 @@ class MemoryVault(Vault):
                 self._epoch = self._engine.epoch
                 self._lost = "Redis was restarted"
         for request in self._requests:
-            if not request.is_executed and request.due <= now:
-                answers = [self._engine.execute(*command) for command in request.commands]
-                request.answer = request.combine(answers)
-                request.is_executed = True
-                request.due = now + self.latency
+            if not request.awaited:
+                continue
+            for k, (due, master, command) in enumerate(request.commands):
+                if request.answers[k] is _NONE and due <= now:
+                    request.answers[k] = self._engine.execute(master, command)
+                    request.awaited -= 1
+            if not request.awaited:
+                request.due = now + self._delay()
 
     def stall(self, until: float) -> None:
         """Let nothing travel until then."""
@@ -261,11 +272,12 @@ class MemoryVault(Vault):
         `fate` of each command that was not executed: None if it is lost, or when it will be.
         """
         for request in self._requests:
-            if not request.is_executed:
-                for master, command in request.commands:
-                    at = fate()
-                    if at is not None:
-                        self._engine.later(at, master, command)
+            for answer, (_, master, command) in zip(
+                request.answers, request.commands, strict=True
+            ):
+                at = fate() if answer is _NONE else None
+                if at is not None:
+                    self._engine.later(at, master, command)
             self._failed.append(request.then)
         self._requests.clear()
         self._down_until = until
@@ -280,11 +292,15 @@ class MemoryVault(Vault):
         then: Then[Any],
         combine: Callable[[list[Any]], Any] = lambda answers: answers[0],
     ) -> None:
-        if self._is_up:
-            due = self._engine.now + self.latency
-            self._requests.append(_Request(commands, combine, then, due))
-        else:
+        if not self._is_up:
             self._failed.append(then)
+            return
+        sent = []
+        for master, command in commands:
+            due = max(self._engine.now + self._delay(), self._arrivals[master])
+            self._arrivals[master] = due
+            sent.append((due, master, command))
+        self._requests.append(_Request(sent, combine, then, [_NONE] * len(sent), len(sent)))
 
     def _send_each(
         self, shards: Sequence[int], command: Callable[[int], Command], then: Then[Any]
@@ -441,11 +457,12 @@ class MemoryVault(Vault):
         self._send_each(list(positions), command, collected)
 
     def flush(self, then: Then[Verdict]) -> None:
-        def combine(answers: list[Any]) -> Verdict:
-            self._engine.flush()
-            return Verdict.DONE
+        # What the connection has sent is safe when a write after it is.
+        def command(master: int) -> Command:
+            return lambda data, now: self._engine.flush(master, data)
 
-        self._send([], then, combine)
+        sent = [(master, command(master)) for master in self._engine.masters]
+        self._send(sent, then, lambda answers: Verdict.DONE)
 
     # -- turns
 

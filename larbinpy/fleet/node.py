@@ -255,9 +255,11 @@ class Node:
         for session, counter in self._members.answered(present, sent, self._now).items():
             if session != self.session:
                 self._vault.bury(session, counter, _ignore)
+                self._beat_at = self._now
         if self._members.sessions != before:
             shares = self._shares.of(present.sessions)
             self._holding.wanted = shares.get(self.session, set())
+            self._look_at = self._now
         if self._members.state in (CrawlState.FINISHED, CrawlState.STOPPED):
             self._is_leaving = True
         self._take()
@@ -294,6 +296,8 @@ class Node:
     def _looked(self, look: Sequence[Standing]) -> None:
         self._is_looking = False
         self._look = look, self._now
+        if self._holding.to_take(look, self._members.sessions):
+            self._beat_at = self._now
         if self._ending.proven(look) and self._members.state is CrawlState.RUNNING:
             self._ask_declare(CrawlState.RUNNING, CrawlState.FINISHED)
 

@@ -5,9 +5,11 @@ shard, requests that take turns, and local checkpoints. `World.run` asserts what
 """
 
 from array import array
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from zlib import crc32
 
@@ -24,8 +26,8 @@ WAIT = 0.4
 TURN = 10.0 + WAIT
 #: Requests in flight by node.
 POOL = 6
-#: Seconds: pages done so long before the engine forgets are known to it for good.
-ROUNDS = 6.0
+#: Seconds of writes that the engine can forget.
+WINDOW = 1.0
 
 
 class Web:
@@ -46,6 +48,7 @@ class Web:
         return url.split("/")[2]
 
     def address(self, url: str) -> str:
+        """Two hosts share an address."""
         return f"10.0.0.{int(self.host(url)[1:]) // 2}"
 
 
@@ -82,6 +85,10 @@ class Log:
     requests: defaultdict[str, list[tuple[float, float]]] = field(
         default_factory=lambda: defaultdict(list)
     )
+    #: By session: when the vault knew how many URLs as done.
+    known: defaultdict[str, list[tuple[float, int]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     #: By session that ended otherwise than in order: when, and how many URLs the vault knew as done.
     ended: dict[str, tuple[float, int]] = field(default_factory=dict)
     again: int = 0
@@ -98,7 +105,8 @@ class Crawl(Local):
         self.name = name
         self.world = world
         self.random = Random(f"{world.seed}{name}")
-        self.vault = MemoryVault(world.engine, self.random.choice((0.0, 0.05, 0.2)))
+        latency = self.random.choice((0.0, 0.1, 0.5))
+        self.vault = MemoryVault(world.engine, lambda: latency * self.random.random())
         self.journal = Journal(lines=4)
         self.sessions = 0
         self.node = Node(self.vault, self, self.journal, self.name_session, SHARDS, WAIT)
@@ -109,6 +117,7 @@ class Crawl(Local):
         self.flight: list[Request] = []
         self.checkpoint_at = 0.0
         self.mark: tuple[int, float] | None = None
+        self.on_disk = 0
 
     def name_session(self) -> str:
         self.sessions += 1
@@ -169,6 +178,10 @@ class Crawl(Local):
             self.posted.add(key)
             self.journal.letter(shard, url)
 
+    def has_lost(self, fetch: Fetch) -> bool:
+        """Whether a kill now loses this page."""
+        return fetch.session.startswith(f"{self.name}.") and fetch.noted > self.on_disk
+
     def step(self, now: float) -> None:
         if now < self.stopped_until:
             self.vault.travel()
@@ -176,6 +189,9 @@ class Crawl(Local):
         self.vault.step()
         self.node.step(now)
         self.vault.step()
+        if self.node.lost and not self.world.has_faults:
+            raise AssertionError(f"{self.name}: {self.node.lost}")
+        self.world.log.known[self.node.session].append((now, self.journal.known))
         self.land(now)
         if self.node.may_open(now):
             self.open(now)
@@ -187,7 +203,7 @@ class Crawl(Local):
             self.ended(request, now)
             self.fetched(request, now)
         for request in self.flight:
-            if request.start is not None and now >= request.renewed + 3:
+            if self.world.turns and request.start is not None and now >= request.renewed + 3:
                 request.renewed = now
                 self.vault.renew([request.address], int(TURN * 1000))
 
@@ -195,7 +211,8 @@ class Crawl(Local):
         assert request.start is not None
         end = request.start if request.was_stopped else now
         self.world.log.requests[request.address].append((request.start, end))
-        self.vault.rest(request.address, int(WAIT * 1000))
+        if self.world.turns:
+            self.vault.rest(request.address, int(WAIT * 1000))
 
     def fetched(self, request: Request, now: float) -> None:
         for url in self.world.web.links[request.url]:
@@ -208,14 +225,17 @@ class Crawl(Local):
         for origin, url in list(self.queue.items()):
             if len(self.flight) >= POOL:
                 break
-            address = self.world.web.address(url)
+            address = self.world.web.address(url) if self.world.turns else Web.host(url)
             if address not in busy:
                 assert self.journal.holds(origin)
                 busy.add(address)
                 del self.queue[origin]
                 request = Request(url, origin, address)
                 self.flight.append(request)
-                self.vault.turn(address, int(TURN * 1000), lambda a, r=request: self.turn(r, a))
+                if self.world.turns:
+                    self.vault.turn(address, int(TURN * 1000), partial(self.turn, request))
+                else:
+                    self.begin(request)
 
     def turn(self, request: Request, answer: int | Away) -> None:
         if request not in self.flight:
@@ -224,9 +244,7 @@ class Crawl(Local):
             return
         now = self.world.now
         if answer == 0 and self.node.may_open(now) and self.journal.holds(request.origin):
-            request.start = request.renewed = now
-            slow = self.random.random() < 0.1
-            request.end = now + self.random.uniform(0.05, 14.0 if slow else 0.3)
+            self.begin(request)
             return
         self.flight.remove(request)
         if answer == 0:
@@ -234,9 +252,15 @@ class Crawl(Local):
         if self.journal.holds(request.origin):
             self.queue[request.origin] = request.url
 
+    def begin(self, request: Request) -> None:
+        request.start = request.renewed = self.world.now
+        slow = self.random.random() < 0.1
+        request.end = request.start + self.random.uniform(0.05, 14.0 if slow else 0.3)
+
     def save(self, now: float) -> None:
         if self.mark is not None and now >= self.mark[1]:
-            self.journal.tidy(self.mark[0])
+            self.on_disk = self.mark[0]
+            self.journal.tidy(self.on_disk)
             self.mark = None
         elif self.mark is None and now >= self.checkpoint_at:
             self.checkpoint_at = now + 0.5
@@ -249,20 +273,34 @@ class Crawl(Local):
 class World:
     """The engine, the web and the nodes."""
 
-    def __init__(self, seed: int, *, pages: int = 60, hosts: int = 8, masters: int = 1) -> None:
+    def __init__(
+        self,
+        seed: int,
+        *,
+        pages: int = 60,
+        hosts: int = 8,
+        masters: int = 1,
+        turns: bool = True,
+    ) -> None:
         self.seed = seed
+        #: Without turns, shards alone keep two nodes from asking one host.
+        self.turns = turns
         self.random = Random(seed)
         self.web = Web(self.random, pages, hosts)
-        self.engine = Engine(SHARDS, masters)
+        self.engine = Engine(SHARDS, masters, WINDOW)
         self.now = 0.0
         self.log = Log()
         self.crawls: list[Crawl] = []
         self.names = 0
+        #: Whether something happened but starts and leaves.
+        self.has_faults = False
         #: When the engine forgot writes.
         self.forgot: list[float] = []
         opening = MemoryVault(self.engine)
         opening.open({}, lambda answer: None)
         opening.step()
+        # Not so lately that the engine may forget the crawl itself.
+        self.now = 2.0
 
     # -- events
 
@@ -273,6 +311,9 @@ class World:
     def kill(self, crawl: Crawl) -> None:
         self.log.ended[crawl.node.session] = self.now, crawl.journal.known
         crawl.vault.cut(float("inf"), self.fate)
+        # Its outputs count as far as they are on the disk.
+        for url, fetches in self.log.fetches.items():
+            self.log.fetches[url] = [f for f in fetches if not crawl.has_lost(f)]
         for request in crawl.flight:
             if request.start is not None:
                 end = request.start if request.was_stopped else self.now
@@ -297,7 +338,7 @@ class World:
         """Redis is restarted, or one of its masters fails over."""
         master = self.random.choice(self.engine.masters)
         for crawl in self.crawls:
-            crawl.vault.cut(self.now + seconds + self.random.uniform(0, 1), lambda: None)
+            crawl.vault.cut(self.now + self.random.uniform(0, seconds + 1), lambda: None)
         self.engine.forget(master, self.random.random())
         self.forgot.append(self.now)
 
@@ -307,13 +348,20 @@ class World:
         """A page may be fetched again only if the vault did not know it as done."""
         if earlier := self.log.fetches[url]:
             last = earlier[-1]
-            forgotten = any(last.at > at - ROUNDS for at in self.forgot)
+            forgotten = any(self.knew(last, at - WINDOW) < last.noted for at in self.forgot)
             has_ended = last.session not in self.engine.sessions
+            assert self.has_faults, f"{url}: twice without a fault"
             assert has_ended or forgotten, f"{url}: {last}, then {fetch}"
             ended, known = self.log.ended.get(last.session, (0.0, 0))
             assert last.noted > known or forgotten, f"{url}: {last} of {known}, then {fetch}"
             self.log.again += 1
         earlier.append(fetch)
+
+    def knew(self, fetch: Fetch, at: float) -> int:
+        """How many URLs the vault knew as done then, of the session of `fetch`."""
+        known = self.log.known[fetch.session]
+        k = bisect_right(known, (at, 1 << 60))
+        return known[k - 1][1] if k else 0
 
     def step(self) -> None:
         self.now += STEP
@@ -322,7 +370,7 @@ class World:
             crawl.step(self.now)
         self.crawls = [crawl for crawl in self.crawls if not crawl.node.is_over]
         if self.engine.state is CrawlState.FINISHED:
-            missing = set(self.web.links) - set(self.log.fetches)
+            missing = [url for url in self.web.links if not self.log.fetches[url]]
             assert not missing, f"finished without {missing}"
 
     def run(self, events: Sequence[tuple[float, str, int, float]], most: float = 300.0) -> None:
@@ -348,6 +396,7 @@ class World:
         return self.engine.state is CrawlState.FINISHED and not self.crawls
 
     def happen(self, kind: str, number: int, seconds: float) -> None:
+        self.has_faults = self.has_faults or kind not in ("start", "leave")
         if kind == "start":
             if len(self.crawls) < 5:
                 self.start()
@@ -367,8 +416,12 @@ class World:
                 self.stall(crawl, seconds)
 
     def check(self) -> None:
-        """Never two requests at once at an address, nor closer than the wait."""
+        """Never two requests at once at an address, nor closer than the wait.
+
+        Without turns: never two at once at a host.
+        """
+        wait = WAIT if self.turns else 0.0
         for address, spans in self.log.requests.items():
             spans.sort()
             for (_, end), (start, _) in zip(spans, spans[1:], strict=False):
-                assert start >= end + WAIT - STEP, f"{address}: {end}, then {start}"
+                assert start >= end + wait - STEP, f"{address}: {end}, then {start}"
