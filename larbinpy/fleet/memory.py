@@ -178,6 +178,11 @@ class Engine:
         for _, master, command in due:
             self.execute(master, command)
 
+    def remove(self) -> None:
+        """Remove the crawl."""
+        for master in self._masters:
+            master.data = _Data()
+
     def forget(self, master: int, keep: float) -> None:
         """Restart `master`, or let a replica take its place; all connections must be cut.
 

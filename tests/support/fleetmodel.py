@@ -26,6 +26,8 @@ WAIT = 0.4
 TURN = 10.0 + WAIT
 #: Requests in flight by node.
 POOL = 6
+#: Connections with less latency (s) lose nothing on the way.
+LOSSLESS = 0.05
 #: Seconds of writes that the engine can forget.
 WINDOW = 1.0
 
@@ -101,12 +103,12 @@ def fingerprint(url: str) -> int:
 class Crawl(Local):
     """The crawl of one node."""
 
-    def __init__(self, name: str, world: "World") -> None:
+    def __init__(self, name: str, world: "World", latency: float) -> None:
         self.name = name
         self.world = world
+        self.latency = latency
         self.random = Random(f"{world.seed}{name}")
-        latency = self.random.choice((0.0, 0.1, 0.5))
-        self.vault = MemoryVault(world.engine, lambda: latency * self.random.random())
+        self.vault = MemoryVault(world.engine, self.delay)
         self.journal = Journal(lines=4)
         self.sessions = 0
         self.node = Node(self.vault, self, self.journal, self.name_session, SHARDS, WAIT)
@@ -118,6 +120,11 @@ class Crawl(Local):
         self.checkpoint_at = 0.0
         self.mark: tuple[int, float] | None = None
         self.on_disk = 0
+
+    def delay(self) -> float:
+        # One verb in a hundred has to be sent again by the kernel.
+        lost = self.latency > LOSSLESS and self.random.random() < 0.01
+        return self.random.uniform(0, self.latency) + 3 * lost
 
     def name_session(self) -> str:
         self.sessions += 1
@@ -304,11 +311,20 @@ class World:
 
     # -- events
 
-    def start(self) -> None:
+    def start(self, latency: float | None = None) -> None:
+        """Start a node; `latency` is the longest time of a verb or an answer (s)."""
         self.names += 1
-        self.crawls.append(Crawl(f"n{self.names}", self))
+        if latency is None:
+            latency = self.random.choice((0.0, 0.1, 0.5))
+        self.crawls.append(Crawl(f"n{self.names}", self, latency))
+
+    def remove(self) -> None:
+        """Remove the crawl from the engine."""
+        self.has_faults = True
+        self.engine.remove()
 
     def kill(self, crawl: Crawl) -> None:
+        self.has_faults = True
         self.log.ended[crawl.node.session] = self.now, crawl.journal.known
         crawl.vault.cut(float("inf"), self.fate)
         # Its outputs count as far as they are on the disk.
@@ -321,6 +337,7 @@ class World:
         self.crawls.remove(crawl)
 
     def stop(self, crawl: Crawl, seconds: float) -> None:
+        self.has_faults = True
         crawl.stopped_until = self.now + seconds
         for request in crawl.flight:
             request.was_stopped = True
@@ -329,13 +346,16 @@ class World:
         return self.random.choice((None, self.now, self.now + self.random.uniform(0, 12)))
 
     def cut(self, crawl: Crawl, seconds: float) -> None:
+        self.has_faults = True
         crawl.vault.cut(self.now + seconds, self.fate)
 
     def stall(self, crawl: Crawl, seconds: float) -> None:
+        self.has_faults = True
         crawl.vault.stall(self.now + seconds)
 
     def forget(self, seconds: float) -> None:
         """Redis is restarted, or one of its masters fails over."""
+        self.has_faults = True
         master = self.random.choice(self.engine.masters)
         for crawl in self.crawls:
             crawl.vault.cut(self.now + self.random.uniform(0, seconds + 1), lambda: None)
@@ -396,7 +416,6 @@ class World:
         return self.engine.state is CrawlState.FINISHED and not self.crawls
 
     def happen(self, kind: str, number: int, seconds: float) -> None:
-        self.has_faults = self.has_faults or kind not in ("start", "leave")
         if kind == "start":
             if len(self.crawls) < 5:
                 self.start()

@@ -1,0 +1,26 @@
+from larbinpy.fleet.ending import Ending
+from larbinpy.fleet.vault import Standing
+
+DONE = Standing("a.1", 7, 0, 0)
+
+
+def test_two_equal_looks_prove_the_end() -> None:
+    ending = Ending()
+    assert not ending.proven([DONE, DONE])
+    assert ending.proven([DONE, DONE])
+
+
+def test_a_commit_between_the_looks_proves_nothing() -> None:
+    ending = Ending()
+    assert not ending.proven([DONE])
+    assert not ending.proven([DONE._replace(n=8)])
+    assert ending.proven([DONE._replace(n=8)])
+
+
+def test_what_is_owed_or_in_an_inbox_begins_anew() -> None:
+    for shard in (DONE._replace(owing=1), DONE._replace(inbox=1)):
+        ending = Ending()
+        assert not ending.proven([DONE, DONE])
+        assert not ending.proven([DONE, shard])
+        assert not ending.proven([DONE, DONE])
+        assert ending.proven([DONE, DONE])

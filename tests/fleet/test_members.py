@@ -1,0 +1,50 @@
+from larbinpy.fleet.members import ABORT, CERTAIN, DEAD, Members
+from larbinpy.fleet.vault import CrawlState, Present
+
+
+def present(**counters: int) -> Present:
+    return Present(counters, CrawlState.RUNNING)
+
+
+def test_a_session_is_certain_from_the_sending_of_a_beat() -> None:
+    members = Members()
+    assert not members.is_certain(0.0)
+    members.answered(present(me=1), 10.0, 13.0)
+    assert members.is_certain(10.0 + CERTAIN - 0.1)
+    assert not members.is_certain(10.0 + CERTAIN)
+    assert not members.must_abort(10.0 + ABORT - 0.1)
+    assert members.must_abort(10.0 + ABORT)
+
+
+def test_an_answer_that_comes_late_makes_nothing_less_certain() -> None:
+    members = Members()
+    members.answered(present(me=2), 11.0, 11.1)
+    members.answered(present(me=1), 10.0, 11.2)
+    assert members.seen_at == 11.0
+
+
+def test_a_counter_that_stands_still_is_buried_after_a_while() -> None:
+    members = Members()
+    found = {now: members.answered(present(me=now, other=5), now, now) for now in range(8)}
+    assert [now for now, dead in found.items() if dead] == [6, 7]
+    assert found[6] == {"other": 5}
+    assert ABORT < DEAD < 6
+
+
+def test_a_counter_that_moves_is_alive() -> None:
+    members = Members()
+    assert not any(members.answered(present(other=now // 3), now, now) for now in range(30))
+
+
+def test_a_gap_in_watching_begins_anew() -> None:
+    members = Members()
+    times = [0, 1, 2, 3, 6, 7, 8, 9, 10, 11]
+    assert not any(members.answered(present(other=5), now, now) for now in times)
+    assert members.answered(present(other=5), 12, 12) == {"other": 5}
+
+
+def test_a_session_that_is_not_named_any_more_is_forgotten() -> None:
+    members = Members()
+    members.answered(present(me=1, other=1), 0, 0)
+    members.answered(present(me=2), 1, 1)
+    assert members.sessions == ["me"]

@@ -1,0 +1,131 @@
+"""One node, or a few, and single faults."""
+
+import pytest
+
+from larbinpy.fleet.vault import CrawlState
+from tests.support.fleetmodel import STEP, Crawl, World
+
+
+def running(nodes: int, seconds: float = 4.0, *, latency: float = 0.0) -> World:
+    """A world whose nodes have joined and crawl."""
+    world = World(7, pages=400, hosts=20)
+    for _ in range(nodes):
+        world.start(latency)
+    go(world, seconds)
+    return world
+
+
+def go(world: World, seconds: float) -> None:
+    until = world.now + seconds
+    while world.now < until:
+        world.step()
+
+
+def owners(world: World) -> set[str]:
+    return {shard.own for shard in world.engine.standings}
+
+
+def is_fetching(crawl: Crawl) -> bool:
+    return any(request.start is not None for request in crawl.flight)
+
+
+def test_shards_are_shared_evenly_without_a_page_fetched_twice() -> None:
+    world = running(3, 8.0)
+    own = [shard.own for shard in world.engine.standings]
+    assert sorted(own.count(name) for name in set(own)) == [4, 6, 6]
+    world.start()
+    world.run([])
+    assert world.log.again == 0
+
+
+def test_a_killed_node_is_replaced_within_8_seconds() -> None:
+    for after in range(10):
+        world = running(2, 6 + after / 10, latency=0.01)
+        dead, other = world.crawls
+        world.kill(dead)
+        go(world, 8.0)
+        assert owners(world) == {other.node.session}
+
+
+def test_a_node_that_leaves_is_replaced_at_once_and_repeats_nothing() -> None:
+    world = running(2, 6.0)
+    leaving, other = world.crawls
+    leaving.flight.clear()
+    leaving.node.leave()
+    while not leaving.node.is_over:
+        world.step()
+    go(world, 2.5)
+    assert owners(world) == {other.node.session}
+    world.run([])
+    assert world.log.again == 0
+
+
+def test_nodes_that_wait_for_redis_open_nothing_and_repeat_nothing() -> None:
+    world = running(2, 6.0)
+    for k, crawl in enumerate(world.crawls):
+        world.cut(crawl, 60 + k)
+    go(world, 5.0 + STEP)
+    assert not any(crawl.node.may_open(world.now) for crawl in world.crawls)
+    go(world, 0.5)
+    assert not any(map(is_fetching, world.crawls))
+    go(world, 54.0)
+    assert not any(map(is_fetching, world.crawls))
+    go(world, 4.0)
+    assert all(map(is_fetching, world.crawls))
+    assert owners(world) == {"n1.1", "n2.1"}
+    world.run([])
+    # What was in flight was aborted, but that was no page yet.
+    assert world.log.again == 0
+
+
+def test_a_restart_of_redis_begins_another_session_which_rests_first() -> None:
+    world = running(1, 6.0)
+    [crawl] = world.crawls
+    world.forget(0.0)
+    go(world, 3.0)
+    assert (crawl.node.session, crawl.node.lost) == ("n1.2", "Redis was restarted")
+    assert not crawl.node.may_open(world.now)
+    go(world, 5.5)
+    assert crawl.node.may_open(world.now)
+    world.run([])
+
+
+def test_a_node_that_was_stopped_joins_under_another_name() -> None:
+    world = running(2, 6.0)
+    world.stop(world.crawls[0], 20.0)
+    go(world, 22.0)
+    assert world.crawls[0].node.session == "n1.2"
+    assert "dead" in world.crawls[0].node.lost
+    world.run([])
+
+
+def test_a_paused_crawl_opens_nothing_and_a_stopped_one_ends() -> None:
+    world = running(2)
+    crawl = world.crawls[0]
+    crawl.vault.declare(CrawlState.RUNNING, CrawlState.PAUSED, lambda answer: None)
+    go(world, 2.0)
+    assert not any(crawl.node.may_open(world.now) for crawl in world.crawls)
+    assert crawl.node.state is CrawlState.PAUSED
+    crawl.vault.declare(CrawlState.PAUSED, CrawlState.STOPPED, lambda answer: None)
+    go(world, 30.0)
+    assert not world.crawls
+    assert owners(world) == {""}
+
+
+def test_a_crawl_that_was_removed_ends_its_nodes() -> None:
+    world = running(1)
+    [crawl] = world.crawls
+    world.remove()
+    go(world, 3.0)
+    assert crawl.node.is_over
+    assert crawl.node.lost == "the crawl does not exist any more"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_small_crawl_ends_within_5_seconds_of_its_last_page(seed: int) -> None:
+    world = World(seed, pages=30)
+    for _ in range(3):
+        world.start(0.01)
+    world.run([(3.0, "kill", 0, 0.0)])
+    last = max(fetch.at for fetches in world.log.fetches.values() for fetch in fetches)
+    assert world.now - last < 5.0

@@ -1,0 +1,65 @@
+from larbinpy.fleet.journal import Round
+from larbinpy.fleet.memory import Engine, MemoryVault
+from larbinpy.fleet.rounds import Sending
+from larbinpy.fleet.vault import Commit
+
+EMPTY = Commit(b"", {}, {}, [], 0, 0, None)
+
+
+def connected() -> tuple[Engine, MemoryVault]:
+    """A connection of session a.1, which has shard 0 with number 1."""
+    engine = Engine(4)
+    vault = MemoryVault(engine)
+    vault.take(0, "", 0, "a.1", lambda answer: None)
+    vault.step()
+    return engine, vault
+
+
+def test_a_round_is_done_when_all_is_answered_and_flushed() -> None:
+    engine, vault = connected()
+    sending = Sending(vault, "a.1", Round({2: b"x"}, {0: (1, EMPTY)}))
+    for _ in range(2):
+        assert not sending.is_done
+        sending.step()
+        vault.step()
+    assert sending.is_done
+    assert engine.standings[0].n == 2
+    assert engine.standings[2].inbox == 1
+
+
+def test_an_empty_round_is_done_at_once() -> None:
+    assert Sending(connected()[1], "a.1", Round({}, {})).is_done
+
+
+def test_what_was_executed_before_the_connection_was_lost_is_recognised() -> None:
+    engine, vault = connected()
+    sending = Sending(vault, "a.1", Round({2: b"x"}, {0: (1, EMPTY)}))
+    sending.step()
+    vault.travel()
+    vault.cut(0.0, lambda: None)
+    for _ in range(5):
+        engine.step(engine.now + 1)
+        vault.step()
+        sending.step()
+    assert sending.is_done
+    assert engine.standings[0].n == 2
+    assert engine.standings[2].inbox == 2
+
+
+def test_a_commit_to_a_shard_of_another_owner_is_refused() -> None:
+    engine, vault = connected()
+    vault.take(0, "a.1", 1, "b.1", lambda answer: None)
+    sending = Sending(vault, "a.1", Round({}, {0: (1, EMPTY)}))
+    for _ in range(5):
+        vault.step()
+        sending.step()
+    assert "another owner" in sending.refused
+    assert not sending.is_done
+
+
+def test_a_commit_with_another_number_is_refused() -> None:
+    engine, vault = connected()
+    sending = Sending(vault, "a.1", Round({}, {0: (3, EMPTY)}))
+    sending.step()
+    vault.step()
+    assert sending.refused == "shard 0 has number 1 instead of 3"

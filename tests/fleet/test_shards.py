@@ -1,0 +1,32 @@
+from larbinpy.fleet.shards import Shares, shard_of
+
+
+def test_a_host_always_has_the_same_shard() -> None:
+    assert shard_of("docs.python.org", 1024) == 831
+    assert 0 <= shard_of("", 7) < 7
+
+
+def test_shares_are_even_and_cover_all_shards() -> None:
+    shares = Shares(1024).of([f"node{k}.x" for k in range(7)])
+    assert sorted(shard for share in shares.values() for shard in share) == list(range(1024))
+    sizes = [len(share) for share in shares.values()]
+    assert max(sizes) == 147  # 1024 / 7, rounded up
+    assert min(sizes) > 140
+
+
+def test_all_nodes_agree_whatever_they_knew_before() -> None:
+    one, other = Shares(64), Shares(64)
+    one.of(["c", "d"])
+    assert one.of(["a", "b", "c"]) == other.of(["c", "b", "a"])
+
+
+def test_a_death_moves_little_more_than_the_share_of_the_dead() -> None:
+    members = [f"node{k}.x" for k in range(8)]
+    shares = Shares(1024)
+    before, after = shares.of(members), shares.of(members[1:])
+    moved = sum(len(after[name] - before[name]) for name in members[1:])
+    assert 128 <= moved <= 128 + 40
+
+
+def test_nobody_shares_nothing() -> None:
+    assert Shares(8).of([]) == {}
