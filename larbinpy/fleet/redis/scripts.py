@@ -1,0 +1,214 @@
+"""The scripts that Redis executes as one step each, and how they are called."""
+
+from collections.abc import Sequence
+from hashlib import sha1
+
+from larbinpy.fleet.redis.wire import Argument, pack
+
+
+class Script:
+    """Lua for EVALSHA, with the number of its keys; it touches no others."""
+
+    def __init__(self, keys: int, text: str) -> None:
+        self.load = pack("SCRIPT", "LOAD", text)
+        # SHA-1 is the name that Redis gives a script.
+        sha = sha1(text.encode(), usedforsecurity=False).hexdigest().encode()
+        self._sha = sha
+        self._head: tuple[Argument, ...] = (b"EVALSHA", sha, keys)
+
+    def call(self, *arguments: Argument) -> bytes:
+        """The command with its keys, then its other arguments."""
+        return pack(*self._head, *arguments)
+
+    def call_with(self, keys: Sequence[bytes], *arguments: Argument) -> bytes:
+        """The command for a script that takes any number of keys."""
+        return pack(b"EVALSHA", self._sha, len(keys), *keys, *arguments)
+
+
+#: Makes the crawl, or finds it: id, settings, state, run ids of its time, whether it was made.
+OPEN = Script(
+    1,
+    """
+local made = 0
+if redis.call('HEXISTS', KEYS[1], 'id') == 0 then
+  redis.call('HSET', KEYS[1], 'id', ARGV[1], 'settings', ARGV[2], 'state', ARGV[3], 'runs', ARGV[4],
+    'format', ARGV[5])
+  made = 1
+end
+local has = redis.call('HMGET', KEYS[1], 'id', 'settings', 'state', 'runs', 'format')
+return {has[1], has[2], has[3], has[4], has[5], made}
+""",
+)
+
+#: crawl: old state, new one, id -> the state afterwards.
+DECLARE = Script(
+    1,
+    """
+local has = redis.call('HMGET', KEYS[1], 'state', 'id')
+if has[1] == ARGV[1] and has[2] == ARGV[3] then
+  redis.call('HSET', KEYS[1], 'state', ARGV[2])
+  return ARGV[2]
+end
+return has[1]
+""",
+)
+
+#: crawl, beats, orders: id, session -> counters, state, id of the last order; or nothing.
+JOIN = Script(
+    3,
+    """
+local has = redis.call('HMGET', KEYS[1], 'id', 'state')
+if has[1] ~= ARGV[1] then return false end
+redis.call('HSETNX', KEYS[2], ARGV[2], 0)
+local last = redis.call('XREVRANGE', KEYS[3], '+', '-', 'COUNT', 1)
+return {redis.call('HGETALL', KEYS[2]), has[2], last[1] and last[1][1] or '0-0'}
+""",
+)
+
+#: crawl, beats, told, orders: id, session, status or "", id of the last order that was read
+#: -> counters, state, orders; or nothing.
+BEAT = Script(
+    4,
+    """
+local has = redis.call('HMGET', KEYS[1], 'id', 'state')
+if has[1] ~= ARGV[1] or redis.call('HEXISTS', KEYS[2], ARGV[2]) == 0 then return false end
+redis.call('HINCRBY', KEYS[2], ARGV[2], 1)
+if ARGV[3] ~= '' then redis.call('HSET', KEYS[3], ARGV[2], ARGV[3]) end
+return {redis.call('HGETALL', KEYS[2]), has[2],
+  redis.call('XRANGE', KEYS[4], '(' .. ARGV[4], '+', 'COUNT', 100)}
+""",
+)
+
+#: beats, told: session, counter; an empty counter stands for any -> 1 if it was removed.
+BURY = Script(
+    2,
+    """
+local counter = redis.call('HGET', KEYS[1], ARGV[1])
+if not counter or (ARGV[2] ~= '' and counter ~= ARGV[2]) then return 0 end
+redis.call('HDEL', KEYS[1], ARGV[1])
+redis.call('HDEL', KEYS[2], ARGV[1])
+return 1
+""",
+)
+
+#: For several shards, h and i of each -> owner, number, owed lines, inbox elements of each.
+LOOK = Script(
+    2,
+    """
+local found = {}
+for k = 1, #KEYS, 2 do
+  local h = redis.call('HMGET', KEYS[k], 'own', 'n', 'owed')
+  found[#found + 1] = h[1] or ''
+  found[#found + 1] = h[2] or 0
+  found[#found + 1] = h[3] or 0
+  found[#found + 1] = redis.call('LLEN', KEYS[k + 1])
+end
+return found
+""",
+)
+
+#: For several shards, i of each: position in each -> places among KEYS and elements of those
+#: that have some.
+COLLECT = Script(
+    1,
+    """
+local found = {}
+for k = 1, #KEYS do
+  local more = redis.call('LRANGE', KEYS[k], ARGV[k], ARGV[k] + 63)
+  if more[1] then
+    found[#found + 1] = k
+    found[#found + 1] = more
+  end
+end
+return found
+""",
+)
+
+#: h: owner, number, session -> 1, new number; or 0, number, owner.
+TAKE = Script(
+    1,
+    """
+local h = redis.call('HMGET', KEYS[1], 'own', 'n')
+local own, n = h[1] or '', tonumber(h[2] or 0)
+local after = tonumber(ARGV[2]) + 1
+if own == ARGV[1] and n + 1 == after then
+  redis.call('HSET', KEYS[1], 'own', ARGV[3], 'n', after)
+  return {1, after}
+end
+if own == ARGV[3] and n == after then return {1, n} end
+return {0, n, own}
+""",
+)
+
+#: What `COMMIT` and `LEAVE` return, instead of the number of a shard that has another one.
+DONE, FENCED = -1, -2
+
+_FENCE = """
+local h = redis.call('HMGET', KEYS[1], 'own', 'n')
+if h[1] ~= ARGV[1] then return -2 end
+local n = tonumber(h[2] or 0)
+if n ~= tonumber(ARGV[2]) then return n end
+"""
+
+#: h, s, b, i: session, number, owed lines, inbox elements to remove, fingerprints, number of
+#: fields to set, fields and values, fields to remove, "=" and the waits, or "" if they are the
+#: same. A full Redis refuses the first write, and once a script has written it refuses no more:
+#: the commit is done as a whole or not at all.
+COMMIT = Script(
+    4,
+    _FENCE
+    + """
+redis.call('HSET', KEYS[1], 'n', n + 1, 'owed', ARGV[3])
+if ARGV[5] ~= '' then redis.call('RPUSH', KEYS[2], ARGV[5]) end
+local last = 6 + 2 * ARGV[6]
+for k = 7, last, 1000 do
+  redis.call('HSET', KEYS[3], unpack(ARGV, k, math.min(k + 999, last)))
+end
+for k = last + 1, #ARGV - 1, 1000 do
+  redis.call('HDEL', KEYS[3], unpack(ARGV, k, math.min(k + 999, #ARGV - 1)))
+end
+if ARGV[4] ~= '0' then redis.call('LTRIM', KEYS[4], ARGV[4], -1) end
+local waits = ARGV[#ARGV]
+if waits ~= '' then redis.call('HSET', KEYS[1], 'waits', string.sub(waits, 2)) end
+return -1
+""",
+)
+
+#: h: session, number.
+LEAVE = Script(
+    1,
+    _FENCE
+    + """
+redis.call('HSET', KEYS[1], 'own', '')
+return -1
+""",
+)
+
+#: Turn: token, ms. Renews it; one that expired, or was forgotten, is granted again.
+RENEW = Script(
+    1,
+    """
+local token = redis.call('GET', KEYS[1])
+if not token or token == ARGV[1] then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) end
+return 1
+""",
+)
+
+#: Turn: token, ms. Ends it; one that expired, or was forgotten, rests all the same.
+REST = Script(
+    1,
+    """
+local token = redis.call('GET', KEYS[1])
+if token and token ~= ARGV[1] then return 0 end
+if ARGV[2] == '0' then
+  redis.call('DEL', KEYS[1])
+else
+  redis.call('SET', KEYS[1], '', 'PX', ARGV[2])
+end
+return 1
+""",
+)
+
+_ALL = (OPEN, DECLARE, JOIN, BEAT, BURY, LOOK, COLLECT, TAKE, COMMIT, LEAVE, RENEW, REST)
+#: The commands that load all of them.
+LOADS = tuple(script.load for script in _ALL)

@@ -1,0 +1,244 @@
+"""Each verb on real servers of each engine."""
+
+import json
+from array import array
+from collections.abc import Callable
+from math import inf
+
+import pytest
+
+from larbinpy.fleet.vault import Away, Behind, CrawlState, Owned, Standing, Taken, Verdict
+from tests.support.redisserver import RedisServer
+from tests.support.redisvault import SETTINGS, Asker, commit_of
+
+Connect = Callable[..., Asker]
+
+
+def test_the_first_makes_the_crawl_and_others_find_it(
+    engine: RedisServer, connect: Connect
+) -> None:
+    first, second = connect(engine.port, "found"), connect(engine.port, "found")
+    made = first.open({"shards": "8", "maxDepth": "3"})
+    found = second.open({"shards": "16"})
+    assert made.created and not found.created
+    assert (found.id, found.settings) == (made.id, {"shards": "8", "maxDepth": "3"})
+    assert found.state is CrawlState.NEW
+    assert first.vault.up == second.vault.up == inf
+    assert first.declare(CrawlState.NEW, CrawlState.RUNNING) is CrawlState.RUNNING
+    assert second.declare(CrawlState.NEW, CrawlState.STOPPED) is CrawlState.RUNNING
+    assert second.vault.warnings == [] and second.vault.trouble == ""
+
+
+def test_members_beat_and_are_buried(engine: RedisServer, connect: Connect) -> None:
+    name = f"members{engine.port}"
+    one, two = connect(engine.port, name), connect(engine.port, name)
+    one.open(SETTINGS)
+    two.open(SETTINGS)
+    assert list(one.join("one.1").sessions) == ["one.1"]
+    assert sorted(two.join("two.1").sessions) == ["one.1", "two.1"]
+    before = two.beat("two.1", None).sessions
+    after = one.beat("one.1", b'{"pages": 3}').sessions
+    assert after["one.1"] == before["one.1"] + 1 and after["two.1"] == before["two.1"]
+    assert engine("HGET", f"lb:{{{name}}}:told", "one.1") == b'{"pages": 3}'
+
+    assert two.bury("one.1", before["one.1"]) is Verdict.GONE, "it has beaten meanwhile"
+    assert two.bury("one.1", after["one.1"]) is Verdict.DONE
+    assert one.beat("one.1", None) is Verdict.GONE
+    assert list(two.beat("two.1", None).sessions) == ["two.1"]
+    assert engine("HLEN", f"lb:{{{name}}}:told") == 0
+    assert two.quit("two.1") is Verdict.DONE
+    assert two.beat("two.1", None) is Verdict.GONE
+
+
+def test_orders_come_once_to_each_member(engine: RedisServer, connect: Connect) -> None:
+    one = connect(engine.port, f"orders{engine.port}")
+    orders = f"lb:{{orders{engine.port}}}:orders"
+    engine("XADD", orders, "*", "text", "of another time")
+    one.begin("one.1")
+    assert one.beat("one.1", None).orders == []
+    engine("XADD", orders, "*", "text", "pause")
+    engine("XADD", orders, "*", "text", "resume")
+    assert [text for _, text in one.beat("one.1", None).orders] == ["pause", "resume"]
+    assert one.beat("one.1", None).orders == []
+
+
+def test_a_crawl_that_was_removed_is_not_made_again(engine: RedisServer, connect: Connect) -> None:
+    name = f"removed{engine.port}"
+    one = connect(engine.port, name)
+    one.begin("one.1")
+    engine("DEL", f"lb:{{{name}}}:crawl")
+    assert one.beat("one.1", None) is Verdict.GONE
+    assert one.join("one.2") is Verdict.GONE
+
+
+def test_a_shard_is_taken_by_owner_and_number(engine: RedisServer, connect: Connect) -> None:
+    one = connect(engine.port)
+    one.begin("one.1")
+    assert one.take(3, "", 0, "one.1") == Taken(1)
+    assert one.take(3, "", 0, "one.1") == Taken(1), "asked again after a lost answer"
+    assert one.take(3, "", 0, "two.1") == Owned("one.1", 1)
+    assert one.take(3, "", 1, "two.1") == Owned("one.1", 1)
+    assert one.take(3, "one.1", 1, "two.1") == Taken(2)
+    assert one.leave(3, "one.1", 2) is Verdict.FENCED
+    assert one.leave(3, "two.1", 1) == Behind(2)
+    assert one.leave(3, "two.1", 2) is Verdict.DONE
+    assert one.leave(3, "two.1", 2) is Verdict.FENCED, "done before"
+    assert one.look()[2:4] == [Standing("", 0, 0, 0), Standing("", 2, 0, 0)]
+
+
+def test_a_commit_is_applied_once(engine: RedisServer, connect: Connect) -> None:
+    one = connect(engine.port)
+    one.begin("one.1")
+    assert one.commit(5, "one.1", 0, commit_of(b"x" * 8, count=1)) is Verdict.FENCED
+    one.take(5, "", 0, "one.1")
+    assert one.commit(5, "two.1", 1, commit_of(b"x" * 8)) is Verdict.FENCED
+    commit = commit_of(b"y" * 16, {1: b"lines"}, count=2, waits="w")
+    assert one.commit(5, "one.1", 1, commit) is Verdict.DONE
+    assert one.commit(5, "one.1", 1, commit) == Behind(2)
+    assert one.look()[5] == Standing("one.1", 2, 2, 0)
+    part = one.load(5, "")
+    assert (part.fingerprints, part.waits) == (b"y" * 16, "w")
+
+
+def test_what_was_committed_is_loaded(engine: RedisServer, connect: Connect) -> None:
+    one = connect(engine.port)
+    one.begin("one.1")
+    one.take(0, "", 0, "one.1")
+    prints = array("Q", range(3000)).tobytes()
+    n = 1
+    # More elements than one part has, and more fields than one call of Lua takes.
+    for start in range(0, len(prints), 32):
+        assert one.commit(0, "one.1", n, commit_of(prints[start : start + 32])) is Verdict.DONE
+        n += 1
+    blocks = {number: b"lines %d" % number for number in range(700)}
+    owed = {number: b"%d" % number for number in range(0, 700, 2)}
+    commit = commit_of(b"", blocks, owed, waits="a 1\nb 2")
+    assert one.commit(0, "one.1", n, commit) is Verdict.DONE
+    finished = tuple(range(1, 660))
+    assert one.commit(0, "one.1", n + 1, commit_of(finished=finished)) is Verdict.DONE
+
+    cursor: str | None = ""
+    found, loaded, waits = b"", [], ""
+    while cursor is not None:
+        part = one.load(0, cursor)
+        found += part.fingerprints
+        loaded += part.blocks
+        waits = waits or part.waits
+        cursor = part.cursor
+    assert found == prints
+    left = [0, *range(660, 700)]
+    assert loaded == [(number, blocks[number], owed.get(number, b"")) for number in left]
+    assert waits == "a 1\nb 2"
+
+
+def test_an_empty_shard_is_loaded_in_one_part(engine: RedisServer, connect: Connect) -> None:
+    one = connect(engine.port)
+    one.begin("one.1")
+    part = one.load(1, "")
+    assert (part.fingerprints, list(part.blocks), part.waits, part.cursor) == (b"", [], "", None)
+
+
+def test_letters_stay_until_a_commit_has_them(engine: RedisServer, connect: Connect) -> None:
+    one = connect(engine.port)
+    one.begin("one.1")
+    assert one.collect({}) == {}
+    assert one.post({}) is Verdict.DONE
+    assert one.post({1: b"a", 6: b"b"}) is Verdict.DONE
+    assert one.post({6: b"c"}) is Verdict.DONE
+    assert one.collect({1: 0, 2: 0, 6: 0}) == {1: [b"a"], 6: [b"b", b"c"]}
+    assert one.collect({1: 1, 6: 1}) == {6: [b"c"]}
+    assert one.look()[6].inbox == 2
+    one.take(6, "", 0, "one.1")
+    assert one.commit(6, "one.1", 1, commit_of(received=1)) is Verdict.DONE
+    assert one.collect({6: 0}) == {6: [b"c"]}
+    assert one.flush() is Verdict.DONE
+
+
+def test_a_turn_has_one_holder(engine: RedisServer, connect: Connect) -> None:
+    name = f"turns{engine.port}"
+    one, two = connect(engine.port, name), connect(engine.port, name)
+    one.begin("one.1")
+    two.begin("two.1")
+    key = f"lb:{name}:a:192.0.2.1"
+    assert one.turn("192.0.2.1", 5000) == 0
+    assert 4000 < two.turn("192.0.2.1", 5000) <= 5000
+    assert two.turn("192.0.2.2", 5000) == 0
+
+    two.vault.renew(["192.0.2.1"], 90000)
+    two.vault.rest("192.0.2.1", 90000)
+    two.turn("192.0.2.1", 1)
+    assert engine("PTTL", key) <= 5000, "another's turn was changed"
+    one.vault.renew(["192.0.2.1"], 9000)
+    assert 5000 < one.turn("192.0.2.1", 1) <= 9000
+    one.vault.rest("192.0.2.1", 700)
+    one.turn("192.0.2.3", 1)
+    assert 0 < two.turn("192.0.2.1", 5000) <= 700
+    two.until(lambda: two.turn("192.0.2.1", 5000) == 0)
+    two.vault.rest("192.0.2.1", 0)
+    two.turn("192.0.2.3", 1)
+    assert one.turn("192.0.2.1", 5000) == 0
+
+
+def test_a_turn_that_was_forgotten_rests_all_the_same(
+    engine: RedisServer, connect: Connect
+) -> None:
+    one = connect(engine.port)
+    one.begin("one.1")
+    assert one.turn("192.0.2.1", 5000) == 0
+    key = next(key for key in engine("KEYS", "lb:*:a:192.0.2.1") if engine("PTTL", key) > 0)
+    engine("DEL", key)
+    one.vault.rest("192.0.2.1", 60000)
+    assert one.turn("192.0.2.1", 5000) > 5000
+
+
+def test_scripts_that_the_server_forgot_are_loaded_again(
+    engine: RedisServer, connect: Connect
+) -> None:
+    one = connect(engine.port)
+    one.begin("one.1")
+    engine("SCRIPT", "FLUSH")
+    answers = [one.start("take", shard, "", 0, "one.1") for shard in range(8)]
+    one.until(lambda: all(answers))
+    assert answers == [[Taken(1)]] * 8
+
+
+def test_a_server_that_is_full_is_waited_for(engine: RedisServer, connect: Connect) -> None:
+    one = connect(engine.port)
+    one.begin("one.1")
+    one.take(0, "", 0, "one.1")
+    engine("CONFIG", "SET", "maxmemory", "1")
+    try:
+        answers = one.start("commit", 0, "one.1", 1, commit_of(b"x" * 8, {0: b"y"}, count=1))
+        one.until(lambda: one.vault.trouble)
+        assert "is full (maxmemory)" in one.vault.trouble
+        one.run(1.2)
+        assert "is full (maxmemory)" in one.vault.trouble and answers == []
+    finally:
+        engine("CONFIG", "SET", "maxmemory", "0")
+    one.until(lambda: answers)
+    assert answers == [Verdict.DONE]
+    one.until(lambda: not one.vault.trouble)
+    part = one.load(0, "")
+    assert part.fingerprints == b"x" * 8
+
+
+def test_a_crawl_of_another_version_is_refused(engine: RedisServer, connect: Connect) -> None:
+    name = f"other{engine.port}"
+    key = f"lb:{{{name}}}:crawl"
+    engine("HSET", key, "id", "x", "settings", json.dumps({}), "state", "new", "runs", "")
+    engine("HSET", key, "format", "99")
+    one = connect(engine.port, name)
+    with pytest.raises(Exception, match="format 99, not 1"):
+        one.open(SETTINGS)
+
+
+def test_an_error_that_nobody_expects_ends_the_crawl_in_one_line(
+    engine: RedisServer, connect: Connect
+) -> None:
+    name = f"foreign{engine.port}"
+    one = connect(engine.port, name)
+    one.begin("one.1")
+    engine("SET", f"lb:{{{name}.2}}:h", "somebody else's")
+    with pytest.raises(Exception, match=r"127\.0\.0\.1:\d+: .*WRONGTYPE"):
+        one.take(2, "", 0, "one.1")
+    assert not isinstance(one.vault.lost, Away)
