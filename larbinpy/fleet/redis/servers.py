@@ -23,6 +23,8 @@ _OLDEST = (6, 2)
 #: Seconds between two looks at the slots of a Cluster, and before a request is sent again.
 _SOON = 0.1
 _LATER = 0.5
+#: Seconds between two looks if nothing has happened: a flush has to know of new replicas.
+_USUALLY = 5.0
 #: Errors that pass by themselves, or by the operator of Redis: what the user reads; "" for
 #: nothing, as they are short.
 _PASSING = {
@@ -343,13 +345,14 @@ class Servers:
         if reply is AWAY or isinstance(reply, hiredis.ReplyError):
             self._look_due = min(self._look_due, self._clock() + _LATER)
             return
+        self._look_due = min(self._look_due, self._clock() + _USUALLY)
         fresh, last = SlotMap.of(reply, asked.server), self._map
         if fresh.uncovered:
             if last is None:
                 self._failure = f"Redis {asked.server} has a Cluster that is down: " + (
                     f"{fresh.uncovered} slots have no master"
                 )
-            self._look_due = self._clock() + _LATER
+            self._look_due = min(self._look_due, self._clock() + _LATER)
             return
         self._map = fresh
         for server in fresh.masters:

@@ -6,19 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.redisserver import ENGINES, Cluster, RedisServer, free_port
+from tests.support.redisserver import ENGINES, Cluster, RedisServer, free_port, program_of
 from tests.support.redisvault import Asker
 
 _NUMBERS = count(1)
 
 Connect = Callable[..., Asker]
-
-
-def program_of(engine: str) -> str:
-    program = ENGINES[engine]()
-    if program is None:
-        pytest.skip(f"the server of {engine} is not installed")
-    return program
 
 
 @pytest.fixture(scope="session")
