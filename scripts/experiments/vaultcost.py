@@ -104,6 +104,9 @@ def pages(node: Node, rounds: int) -> dict[str, float]:
         nonlocal answered
         answered += 1
 
+    def reached(wanted: int) -> bool:
+        return answered >= wanted
+
     at = 0
     for _ in range(rounds):
         changed = set()
@@ -130,10 +133,9 @@ def pages(node: Node, rounds: int) -> dict[str, float]:
             made = Commit(prints.tobytes(), {1: block}, {1: b"x" * 32}, (), LINES, 0, None)
             node.vault.commit(shard, "node.1", numbers[shard], made, answer)
             numbers[shard] += 1
-        answered = 0
         node.vault.flush(answer)
-        wanted = len(changed) + 1
-        node.until(lambda wanted=wanted: answered >= wanted)
+        wanted = answered + len(changed) + 1
+        node.until(partial(reached, wanted))
     us = 1e6 / (rounds * (RATE // TURN * TURN))
     ours = time.process_time() - ours
     after = node.info()

@@ -33,9 +33,10 @@ class CuttingProxy:
         self._clients.add(client)
         self._other |= {client: server, server: client}
         for sock in (client, server):
-            self._poller.register(
-                sock.fileno(), READ, lambda _fd, _events, sock=sock: self._pass(sock)
-            )
+            self._watch(sock)
+
+    def _watch(self, sock: socket.socket) -> None:
+        self._poller.register(sock.fileno(), READ, lambda _fd, _events: self._pass(sock))
 
     def _pass(self, sock: socket.socket) -> None:
         other = self._other[sock]

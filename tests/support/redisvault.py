@@ -77,8 +77,8 @@ def commit_of(
     blocks: Mapping[int, bytes] | None = None,
     owed: Mapping[int, bytes] | None = None,
     finished: tuple[int, ...] = (),
-    count: int = 0,
+    owing: int = 0,
     received: int = 0,
     waits: str | None = None,
 ) -> Commit:
-    return Commit(fingerprints, blocks or {}, owed or {}, finished, count, received, waits)
+    return Commit(fingerprints, blocks or {}, owed or {}, finished, owing, received, waits)

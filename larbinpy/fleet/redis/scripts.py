@@ -79,14 +79,14 @@ return {redis.call('HGETALL', KEYS[2]), has[2],
 """,
 )
 
-#: beats, told: session, counter; an empty counter stands for any -> 1 if it was removed.
+#: beats, told: session, counter; an empty counter stands for any.
 BURY = Script(
     2,
     """
-local counter = redis.call('HGET', KEYS[1], ARGV[1])
-if not counter or (ARGV[2] ~= '' and counter ~= ARGV[2]) then return 0 end
-redis.call('HDEL', KEYS[1], ARGV[1])
-redis.call('HDEL', KEYS[2], ARGV[1])
+if ARGV[2] == '' or redis.call('HGET', KEYS[1], ARGV[1]) == ARGV[2] then
+  redis.call('HDEL', KEYS[1], ARGV[1])
+  redis.call('HDEL', KEYS[2], ARGV[1])
+end
 return 1
 """,
 )

@@ -7,6 +7,7 @@ started anew, or a replica took over. Errors that the user must correct are rais
 
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from math import inf
 
 import hiredis
@@ -291,13 +292,21 @@ class Servers:
             target.send(request)
         elif word == "NOSCRIPT":
             for load in scripts.LOADS:
-                link.send(Request(load, _ignore))
+                link.send(Request(load, partial(self._loaded, link)))
             link.send(request)
         elif word in _PASSING:
             self._put_off(link, request, word)
         else:
-            self._failure = self._failure or f"Redis {link.server}: {text[:200]}"
+            self._give_up(link, text)
             request.then(AWAY)
+
+    def _loaded(self, link: Link, reply: object) -> None:
+        """Without the scripts, requests would be sent again and again."""
+        if isinstance(reply, hiredis.ReplyError):
+            self._give_up(link, str(reply))
+
+    def _give_up(self, link: Link, text: str) -> None:
+        self._failure = self._failure or f"Redis {link.server}: {text[:200]}"
 
     def _moved(self, to: Redirect, request: Request) -> None:
         if self._map is not None and to.server in self._map.masters:

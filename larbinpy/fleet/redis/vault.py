@@ -170,7 +170,7 @@ class RedisVault:
 
     def _remove(self, session: str, counter: str, then: Then[Verdict]) -> None:
         data = scripts.BURY.call(self._keys.beats, self._keys.told, session, counter)
-        self._send(data, then, lambda done: Verdict.DONE if done else Verdict.GONE)
+        self._send(data, then, _done)
 
     # -- shards
 
@@ -252,7 +252,7 @@ class RedisVault:
             fields += (b"o%d" % number, owed)
         data = scripts.COMMIT.call(
             *(keys.h, keys.s, keys.b, keys.i),
-            *(session, n, commit.count, commit.received, commit.fingerprints),
+            *(session, n, commit.owing, commit.received, commit.fingerprints),
             *(len(fields) // 2, *fields),
             *(kind % number for number in commit.finished for kind in (b"b%d", b"o%d")),
             b"" if commit.waits is None else "=" + commit.waits,

@@ -42,14 +42,15 @@ def test_all_verbs_reach_the_right_masters(cluster: Cluster, connect: Connect) -
     one = member(cluster, connect)
     take_all(one)
     commits = [
-        one.start("commit", shard, "one.1", 1, commit_of(b"%08d" % shard, {0: b"x"}, count=1))
+        one.start("commit", shard, "one.1", 1, commit_of(b"%08d" % shard, {0: b"x"}, owing=1))
         for shard in range(SHARDS)
     ]
     one.until(lambda: all(commits))
     assert commits == [[Verdict.DONE]] * SHARDS
-    assert one.post({shard: b"letter" for shard in range(SHARDS)}) is Verdict.DONE
+    assert one.post(dict.fromkeys(range(SHARDS), b"letter")) is Verdict.DONE
     assert one.flush() is Verdict.DONE
-    assert one.collect(dict.fromkeys(range(SHARDS), 0)) == dict.fromkeys(range(SHARDS), [b"letter"])
+    letters = one.collect(dict.fromkeys(range(SHARDS), 0))
+    assert letters == {shard: [b"letter"] for shard in range(SHARDS)}
     assert [tuple(standing) for standing in one.look()] == [("one.1", 2, 1, 1)] * SHARDS
     assert one.load(63, "").fingerprints == b"00000063"
     assert {one.turn(f"192.0.2.{k}", 9000) for k in range(30)} == {0}
@@ -110,10 +111,27 @@ def test_a_failover_is_recognised_and_nothing_that_was_flushed_is_gone(
         assert one.load(shard, "").fingerprints.startswith(b"%08d" % shard)
     assert one.surely("flush") is Verdict.DONE
 
+    two = connect(cluster.nodes[-1].port, "news")
+    assert not two.open({}).created
+    assert two.vault.up < 5, "longer ago it may not have been a master"
+
     killed.start()
     one.run(1.0)
     assert one.vault.lost == "", "the old master came back as a replica"
     assert one.beat("one.2", None).sessions
+
+
+def test_a_master_that_restarts_before_a_replica_takes_over(
+    cluster: Cluster, connect: Connect
+) -> None:
+    one = member(cluster, connect)
+    take_all(one)
+    master = master_of(cluster, KEYS.shard(0).slot)
+    master.end()
+    master.start()
+    one.until(lambda: one.vault.lost)
+    assert one.vault.lost == f"Redis 127.0.0.1:{master.port} was started anew"
+    assert one.join("one.2").sessions and one.take(0, "one.1", 1, "one.2") == Taken(2)
 
 
 def test_an_orderly_failover_is_recognised(cluster: Cluster, connect: Connect) -> None:
@@ -147,7 +165,7 @@ def test_slots_move_while_commits_run(cluster: Cluster, connect: Connect) -> Non
                 numbers[shard] += 1
             one_print = b"%02d%06d" % (shard, numbers[shard])
             prints[shard].append(one_print)
-            commit = commit_of(one_print, {numbers[shard]: one_print}, count=1)
+            commit = commit_of(one_print, {numbers[shard]: one_print}, owing=1)
             waiting[shard] = one.start("commit", shard, "one.1", numbers[shard], commit)
         one.pump()
 
@@ -172,7 +190,7 @@ def test_slots_move_while_commits_run(cluster: Cluster, connect: Connect) -> Non
     assert one.flush() is Verdict.DONE
     assert one.vault.lost == "" and one.vault.trouble == ""
     for shard in range(SHARDS):
-        assert len(prints[shard]) > 50
+        assert len(prints[shard]) > 20
         assert one.load(shard, "").fingerprints == b"".join(prints[shard])
 
 
@@ -183,7 +201,6 @@ def test_letters_reach_a_slot_that_is_moving(cluster: Cluster, connect: Connect)
     target = next(node for node in cluster.nodes[:3] if node is not source)
     begin_move(cluster, slot, source, target)
     assert one.post({5: b"a"}) is Verdict.DONE, "by ASK, since the key is not at the source"
-    assert target("ASKING") == b"OK"
     cluster.move_slot(slot, source, target)
     assert one.post({5: b"b"}) is Verdict.DONE
     assert one.collect({5: 0}) == {5: [b"a", b"b"]}

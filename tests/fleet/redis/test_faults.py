@@ -5,10 +5,11 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import inf
+from pathlib import Path
 
 from larbinpy.fleet.vault import Away, Behind, Taken, Verdict
 from tests.support.cuttingproxy import CuttingProxy
-from tests.support.redisserver import RedisServer
+from tests.support.redisserver import Cluster, RedisServer, free_port, program_of
 from tests.support.redisvault import Asker, commit_of
 
 Connect = Callable[..., Asker]
@@ -33,7 +34,7 @@ def test_a_commit_whose_answer_was_lost_is_recognised(
     engine: RedisServer, connect: Connect
 ) -> None:
     with proxied(connect, engine) as (one, proxy):
-        commit = commit_of(b"x" * 8, count=1)
+        commit = commit_of(b"x" * 8, owing=1)
         proxy.loses_answers = True
         assert isinstance(one.commit(0, "one.1", 1, commit), Away)
         assert one.surely("commit", 0, "one.1", 1, commit) == Behind(2)
@@ -191,3 +192,60 @@ def test_loading_is_waited_for(redis: RedisServer, connect: Connect) -> None:
     one.until(lambda: one.vault.lost)
     late.until(lambda: opened)
     assert one.join("one.2").sessions and one.vault.trouble == ""
+
+
+def test_a_replica_that_is_promoted_by_hand_takes_over(
+    redis: RedisServer, tmp_path: Path, connect: Connect
+) -> None:
+    options = {"replicaof": f"127.0.0.1 {redis.port}"}
+    replica = RedisServer(tmp_path / "replica", program_of("redis"), free_port(), **options)
+    replica.start()
+    try:
+        Cluster.wait(lambda: replica.info("master_link_status") == "up")
+        one = connect(f"127.0.0.1:{redis.port},127.0.0.1:{replica.port}")
+        one.begin("one.1")
+        assert one.take(0, "", 0, "one.1") == Taken(1)
+        assert one.flush() is Verdict.DONE
+        redis.end()
+        one.until(lambda: one.vault.trouble)
+        replica("REPLICAOF", "NO", "ONE")
+        one.until(lambda: one.vault.lost)
+        assert one.vault.lost == f"Redis 127.0.0.1:{replica.port} took over"
+        assert one.join("one.2").sessions and one.vault.up < 5
+        assert one.take(0, "one.1", 1, "one.2") == Taken(2)
+
+        # And back, while it runs: now it refuses to write.
+        redis.start()
+        replica("REPLICAOF", "127.0.0.1", redis.port)
+        answers = one.start("leave", 0, "one.2", 2)
+        one.until(lambda: one.vault.lost)
+        one.until(lambda: answers)
+        assert one.vault.lost == f"Redis 127.0.0.1:{redis.port} was started anew"
+        assert isinstance(answers[0], Away)
+    finally:
+        replica.end()
+
+
+def test_a_flush_waits_for_the_replica_of_a_single_server(
+    redis: RedisServer, tmp_path: Path, connect: Connect
+) -> None:
+    options = {"replicaof": f"127.0.0.1 {redis.port}"}
+    replica = RedisServer(tmp_path / "replica", program_of("redis"), free_port(), **options)
+    replica.start()
+    try:
+        Cluster.wait(lambda: redis.info("connected_slaves") == "1")
+        Cluster.wait(lambda: replica.info("master_link_status") == "up")
+        one = connect(redis.port)
+        one.begin("one.1")
+        one.take(0, "", 0, "one.1")
+        replica.signal(signal.SIGSTOP)
+        flushed = one.start("flush")
+        one.run(0.7)
+        assert flushed == []
+        replica.signal(signal.SIGCONT)
+        one.until(lambda: flushed)
+        one.take(1, "", 0, "one.1")
+        replica.end()
+        assert one.flush() is Verdict.DONE, "there is no replica any more"
+    finally:
+        replica.end()

@@ -114,6 +114,12 @@ def test_a_user_who_may_not(redis: RedisServer, connect: Connect) -> None:
     assert text.startswith("Redis HERE: NOPERM")
 
 
+def test_a_user_who_may_load_no_scripts(redis: RedisServer, connect: Connect) -> None:
+    redis("ACL", "SETUSER", "guest", "on", ">word", "~*", "+@all", "-script")
+    text = refusal(connect(f"guest:word@127.0.0.1:{redis.port}"))
+    assert text.startswith("Redis HERE: NOPERM")
+
+
 def test_an_old_server(connect: Connect) -> None:
     info = b"redis_version:5.0.14\r\nrun_id:x\r\nrole:master\r\n"
     with socket.create_server(("127.0.0.1", 0)) as listener:
