@@ -16,6 +16,7 @@
                   endless: that web
     transfers     one loop against a thread for each transfer; transferring: both of them as
                   processes; latepages: their web server
+    vaultcost     CPU time of a page and bytes of a URL, with the crawl's truth in Redis
     rules         a thousand rules (accept, reject) and a million URLs
     mirrors       mirrors by larbinpy, wget2 and HTTrack
     crawls        crawls as processes; sitesweb and siteserver: their web

@@ -180,6 +180,19 @@ def test_a_turn_has_one_holder(engine: RedisServer, connect: Connect) -> None:
     assert one.turn("192.0.2.1", 5000) == 0
 
 
+def test_a_turn_that_went_to_another_is_left_alone(engine: RedisServer, connect: Connect) -> None:
+    name = f"expired{engine.port}"
+    one, two = connect(engine.port, name), connect(engine.port, name)
+    one.begin("one.1")
+    two.begin("two.1")
+    assert one.turn("192.0.2.1", 20) == 0
+    two.until(lambda: two.turn("192.0.2.1", 5000) == 0)
+    one.vault.renew(["192.0.2.1"], 90000)
+    assert 0 < one.turn("192.0.2.1", 1) <= 5000
+    one.vault.rest("192.0.2.1", 90000)
+    assert 0 < one.turn("192.0.2.1", 1) <= 5000
+
+
 def test_a_turn_that_was_forgotten_rests_all_the_same(
     engine: RedisServer, connect: Connect
 ) -> None:

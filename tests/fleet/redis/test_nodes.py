@@ -1,0 +1,158 @@
+"""Nodes with the real deciders on real servers: a small crawl that goes on through faults."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import count
+from random import Random
+
+import pytest
+
+from larbinpy.fleet.node import Node
+from larbinpy.fleet.redis.vault import RedisVault
+from larbinpy.fleet.redis.wire import Address
+from larbinpy.fleet.vault import CrawlState
+from larbinpy.loop.poller import Poller
+from tests.support.fleetmodel import SHARDS, WAIT, Crawl, World
+from tests.support.redisserver import Cluster, RedisServer
+from tests.support.redisvault import Asker
+
+pytestmark = pytest.mark.slow
+
+_NUMBERS = count(1)
+#: Seconds for all of a crawl.
+_PATIENCE = 120.0
+
+
+class Brisk(Random):
+    """No page takes longer than a second, since it is one of this world."""
+
+    def uniform(self, a: float, b: float) -> float:
+        return super().uniform(a, min(b, 1.0))
+
+
+class RealCrawl(Crawl):
+    """A node of the model on a vault that is real, at the times of a clock."""
+
+    def __init__(self, name: str, world: "RealWorld") -> None:
+        super().__init__(name, world)
+        self.random = Brisk(name)
+        self.poller = Poller()
+        self.real = RedisVault(self.poller, time.monotonic, Address.of(world.address))
+        self.vault = self.real  # type: ignore[assignment]
+        self.node = Node(self.real, self, self.journal, self.name_session, SHARDS, WAIT)
+        self.opened: list[object] = []
+        self.real.open({"shards": str(SHARDS)}, self.opened.append)
+
+    def step(self, now: float) -> None:
+        self.real.step(now)
+        self.poller.wait(0.0)
+        if self.opened:
+            self.node.step(now)
+            self.land(now)
+            if self.node.may_open(now):
+                self.open(now)
+            self.save(now)
+
+    def close(self) -> None:
+        self.real.close()
+        self.poller.close()
+
+
+class RealWorld(World):
+    """The web, and nodes that share the crawl at `address`."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(1, pages=120, hosts=40)
+        self.address = address
+        self.real: list[RealCrawl] = []
+        for name in ("a", "b", "c"):
+            self.add(name)
+
+    def add(self, name: str) -> RealCrawl:
+        self.real.append(RealCrawl(name, self))
+        return self.real[-1]
+
+    def run_until(self, holds: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + _PATIENCE
+        while not holds():
+            self.now = time.monotonic()
+            assert self.now < deadline, [crawl.real.trouble for crawl in self.real]
+            for crawl in self.real:
+                if not crawl.node.is_over:
+                    crawl.step(self.now)
+            time.sleep(0.005)
+
+    def lose(self, crawl: RealCrawl) -> None:
+        """The process of a node ends, with all it has in flight."""
+        for request in crawl.flight:
+            if request.start is not None:
+                self.log.requests[request.address].append((request.start, self.now))
+        self.log.ended[crawl.node.session] = self.now, crawl.journal.known
+        self.real.remove(crawl)
+        crawl.close()
+
+    def has(self, pages: int) -> bool:
+        """Whether so many pages were fetched."""
+        return len(self.log.fetches) >= pages
+
+    def state(self) -> CrawlState:
+        """The state of the crawl, asked by somebody else."""
+        asker = Asker(self.address)
+        found: CrawlState = asker.open({}).state
+        asker.close()
+        return found
+
+    def is_done(self) -> bool:
+        return all(crawl.node.is_over for crawl in self.real)
+
+
+@contextmanager
+def world_at(port: int) -> Iterator[RealWorld]:
+    world = RealWorld(f"redis://127.0.0.1:{port}/it{next(_NUMBERS)}")
+    try:
+        yield world
+        world.run_until(world.is_done)
+        assert set(world.log.fetches) == set(world.web.links)
+        assert world.state() is CrawlState.FINISHED
+        world.check()
+    finally:
+        for crawl in world.real:
+            crawl.close()
+
+
+def test_a_crawl_comes_to_its_end(engine: RedisServer) -> None:
+    with world_at(engine.port) as world:
+        world.run_until(partial(world.has, 20))
+        assert len({crawl.node.session for crawl in world.real} - {""}) == 3
+    assert world.log.again == 0
+
+
+def test_a_node_ends_and_another_comes(redis: RedisServer) -> None:
+    with world_at(redis.port) as world:
+        world.run_until(partial(world.has, 30))
+        world.lose(world.real[0])
+        world.run_until(partial(world.has, 60))
+        world.add("d")
+
+
+def test_a_server_is_killed_and_started_again(redis: RedisServer) -> None:
+    with world_at(redis.port) as world:
+        for pages in (30, 70):
+            world.run_until(partial(world.has, pages))
+            redis.end()
+            world.forgot.append(world.now)
+            world.run_until(lambda: all(crawl.real.trouble for crawl in world.real))
+            redis.start()
+            world.run_until(lambda: all("anew" in crawl.node.lost for crawl in world.real))
+            world.forgot.append(world.now)
+
+
+def test_a_master_of_a_cluster_is_killed(cluster: Cluster) -> None:
+    with world_at(cluster.nodes[0].port) as world:
+        world.run_until(partial(world.has, 40))
+        cluster.nodes[1].end()
+        world.forgot.append(world.now)
+        world.run_until(lambda: all("master" in crawl.node.lost for crawl in world.real))
+        world.forgot.append(world.now)
