@@ -6,15 +6,16 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import count
 from random import Random
+from typing import Any
 
 import pytest
 
 from larbinpy.fleet.node import Node
 from larbinpy.fleet.redis.vault import RedisVault
 from larbinpy.fleet.redis.wire import Address
-from larbinpy.fleet.vault import CrawlState
+from larbinpy.fleet.vault import Away, CrawlState
 from larbinpy.loop.poller import Poller
-from tests.support.fleetmodel import SHARDS, WAIT, Crawl, World
+from tests.support.fleetmodel import SHARDS, WAIT, Crawl, Request, World
 from tests.support.redisserver import Cluster, RedisServer
 from tests.support.redisvault import Asker
 
@@ -32,32 +33,44 @@ class Brisk(Random):
         return super().uniform(a, min(b, 1.0))
 
 
+class DrivenVault(RedisVault):
+    """A vault with a loop of its own, driven as that of the model is."""
+
+    def __init__(self, address: str) -> None:
+        self.poller = Poller()
+        super().__init__(self.poller, time.monotonic, Address.of(address))
+
+    def step(self, now: float | None = None) -> None:
+        super().step(time.monotonic())
+        self.poller.wait(0.0)
+
+    def cut(self, _until: float, _fate: Callable[[], float | None]) -> None:
+        self.close()
+        self.poller.close()
+
+
 class RealCrawl(Crawl):
     """A node of the model on a vault that is real, at the times of a clock."""
 
     def __init__(self, name: str, world: "RealWorld") -> None:
         super().__init__(name, world)
         self.random = Brisk(name)
-        self.poller = Poller()
-        self.real = RedisVault(self.poller, time.monotonic, Address.of(world.address))
-        self.vault = self.real  # type: ignore[assignment]
+        self.real = DrivenVault(world.address)
+        self.vault: Any = self.real
         self.node = Node(self.real, self, self.journal, self.name_session, SHARDS, WAIT)
         self.opened: list[object] = []
         self.real.open({"shards": str(SHARDS)}, self.opened.append)
 
     def step(self, now: float) -> None:
-        self.real.step(now)
-        self.poller.wait(0.0)
         if self.opened:
-            self.node.step(now)
-            self.land(now)
-            if self.node.may_open(now):
-                self.open(now)
-            self.save(now)
+            super().step(now)
+        else:
+            self.real.step()
 
-    def close(self) -> None:
-        self.real.close()
-        self.poller.close()
+    def turn(self, request: Request, answer: int | Away) -> None:
+        # The turn may have been granted since this step of the world began.
+        self.world.now = time.monotonic()
+        super().turn(request, answer)
 
 
 class RealWorld(World):
@@ -66,32 +79,25 @@ class RealWorld(World):
     def __init__(self, address: str) -> None:
         super().__init__(1, pages=120, hosts=40)
         self.address = address
-        self.real: list[RealCrawl] = []
         for name in ("a", "b", "c"):
             self.add(name)
 
-    def add(self, name: str) -> RealCrawl:
-        self.real.append(RealCrawl(name, self))
-        return self.real[-1]
+    def add(self, name: str) -> None:
+        self.crawls.append(RealCrawl(name, self))
+
+    @property
+    def real(self) -> list[RealCrawl]:
+        return [crawl for crawl in self.crawls if isinstance(crawl, RealCrawl)]
 
     def run_until(self, holds: Callable[[], bool]) -> None:
         deadline = time.monotonic() + _PATIENCE
         while not holds():
-            self.now = time.monotonic()
-            assert self.now < deadline, [crawl.real.trouble for crawl in self.real]
             for crawl in self.real:
+                self.now = time.monotonic()
+                assert self.now < deadline, [crawl.real.trouble for crawl in self.real]
                 if not crawl.node.is_over:
                     crawl.step(self.now)
             time.sleep(0.005)
-
-    def lose(self, crawl: RealCrawl) -> None:
-        """The process of a node ends, with all it has in flight."""
-        for request in crawl.flight:
-            if request.start is not None:
-                self.log.requests[request.address].append((request.start, self.now))
-        self.log.ended[crawl.node.session] = self.now, crawl.journal.known
-        self.real.remove(crawl)
-        crawl.close()
 
     def has(self, pages: int) -> bool:
         """Whether so many pages were fetched."""
@@ -107,6 +113,10 @@ class RealWorld(World):
     def is_done(self) -> bool:
         return all(crawl.node.is_over for crawl in self.real)
 
+    def has_lost_sessions(self, why: str) -> bool:
+        """Whether each node has ended a session for this reason."""
+        return all(why in crawl.node.lost for crawl in self.real)
+
 
 @contextmanager
 def world_at(port: int) -> Iterator[RealWorld]:
@@ -114,12 +124,12 @@ def world_at(port: int) -> Iterator[RealWorld]:
     try:
         yield world
         world.run_until(world.is_done)
-        assert set(world.log.fetches) == set(world.web.links)
+        assert all(world.log.fetches[url] for url in world.web.links)
         assert world.state() is CrawlState.FINISHED
         world.check()
     finally:
         for crawl in world.real:
-            crawl.close()
+            crawl.real.cut(0.0, lambda: None)
 
 
 def test_a_crawl_comes_to_its_end(engine: RedisServer) -> None:
@@ -131,28 +141,29 @@ def test_a_crawl_comes_to_its_end(engine: RedisServer) -> None:
 
 def test_a_node_ends_and_another_comes(redis: RedisServer) -> None:
     with world_at(redis.port) as world:
+        world.has_faults = True
         world.run_until(partial(world.has, 30))
-        world.lose(world.real[0])
+        world.kill(world.real[0])
         world.run_until(partial(world.has, 60))
         world.add("d")
 
 
 def test_a_server_is_killed_and_started_again(redis: RedisServer) -> None:
     with world_at(redis.port) as world:
+        world.has_faults = True
         for pages in (30, 70):
             world.run_until(partial(world.has, pages))
             redis.end()
             world.forgot.append(world.now)
             world.run_until(lambda: all(crawl.real.trouble for crawl in world.real))
             redis.start()
-            world.run_until(lambda: all("anew" in crawl.node.lost for crawl in world.real))
-            world.forgot.append(world.now)
+            world.run_until(partial(world.has_lost_sessions, "anew"))
 
 
 def test_a_master_of_a_cluster_is_killed(cluster: Cluster) -> None:
     with world_at(cluster.nodes[0].port) as world:
+        world.has_faults = True
         world.run_until(partial(world.has, 40))
         cluster.nodes[1].end()
         world.forgot.append(world.now)
-        world.run_until(lambda: all("master" in crawl.node.lost for crawl in world.real))
-        world.forgot.append(world.now)
+        world.run_until(partial(world.has_lost_sessions, "master"))
