@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from random import randrange
 from typing import Any
 
 import hiredis
@@ -47,14 +48,16 @@ def program_of(engine: str) -> str:
 
 
 def free_port() -> int:
-    """A port that is free now, as is the one for the bus of a Cluster, 10,000 above."""
+    """A port that is free now, as is the one for the bus of a Cluster, 10,000 above.
+
+    Both are below those that the system gives to clients, which may come before the server.
+    """
     while True:
-        with socket.socket() as free, socket.socket() as bus:
-            free.bind(("127.0.0.1", 0))
-            port: int = free.getsockname()[1]
-            with suppress(OSError, OverflowError):
-                bus.bind(("127.0.0.1", port + 10000))
-                return port
+        port = randrange(10_000, 22_000)
+        with socket.socket() as free, socket.socket() as bus, suppress(OSError):
+            free.bind(("127.0.0.1", port))
+            bus.bind(("127.0.0.1", port + 10_000))
+            return port
 
 
 class Client:

@@ -190,7 +190,7 @@ def test_slots_move_while_commits_run(cluster: Cluster, connect: Connect) -> Non
     assert one.flush() is Verdict.DONE
     assert one.vault.lost == "" and one.vault.trouble == ""
     for shard in range(SHARDS):
-        assert len(prints[shard]) > 20
+        assert len(prints[shard]) > 5
         assert one.load(shard, "").fingerprints == b"".join(prints[shard])
 
 

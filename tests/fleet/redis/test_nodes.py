@@ -53,7 +53,7 @@ class RealCrawl(Crawl):
     """A node of the model on a vault that is real, at the times of a clock."""
 
     def __init__(self, name: str, world: "RealWorld") -> None:
-        super().__init__(name, world)
+        super().__init__(name, world, 0.0)
         self.random = Brisk(name)
         self.real = DrivenVault(world.address)
         self.vault: Any = self.real
@@ -120,7 +120,7 @@ class RealWorld(World):
 
 @contextmanager
 def world_at(port: int) -> Iterator[RealWorld]:
-    world = RealWorld(f"redis://127.0.0.1:{port}/it{next(_NUMBERS)}")
+    world = RealWorld(f"redis://127.0.0.1:{port}/nodes{next(_NUMBERS)}")
     try:
         yield world
         world.run_until(world.is_done)
