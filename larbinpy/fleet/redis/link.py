@@ -134,7 +134,8 @@ class Link:
     @property
     def has_unsent(self) -> bool:
         """Whether `step` has something to send now."""
-        return self.state is State.READY and bool(self._queue) and not self._rest
+        has_room = not self._rest and len(self._sent) < _MOST
+        return self.state is State.READY and has_room and bool(self._queue)
 
     @property
     def unanswered(self) -> int:
