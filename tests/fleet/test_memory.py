@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from larbinpy.fleet.memory import Engine, MemoryVault
+from larbinpy.fleet.memory.connection import MemoryVault
+from larbinpy.fleet.memory.engine import Engine
 from larbinpy.fleet.vault import (
     Away,
     Behind,
@@ -85,7 +86,7 @@ def test_a_commit_is_applied_once() -> None:
 def test_a_shard_is_loaded_in_parts() -> None:
     client = Client(Engine(2))
     client.take(1, "", 0, "a.1")
-    client.commit(1, "a.1", 1, ONE._replace(blocks={k: b"=a" for k in range(6)}))
+    client.commit(1, "a.1", 1, ONE._replace(blocks=dict.fromkeys(range(6), b"=a")))
     first = client.load(1, "")
     second = client.load(1, first.cursor)
     assert second.fingerprints == b""

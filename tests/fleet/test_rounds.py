@@ -1,5 +1,6 @@
 from larbinpy.fleet.journal import Round
-from larbinpy.fleet.memory import Engine, MemoryVault
+from larbinpy.fleet.memory.connection import MemoryVault
+from larbinpy.fleet.memory.engine import Engine
 from larbinpy.fleet.rounds import Sending
 from larbinpy.fleet.vault import Commit
 
@@ -47,7 +48,7 @@ def test_what_was_executed_before_the_connection_was_lost_is_recognised() -> Non
 
 
 def test_a_commit_to_a_shard_of_another_owner_is_refused() -> None:
-    engine, vault = connected()
+    _, vault = connected()
     vault.take(0, "a.1", 1, "b.1", lambda answer: None)
     sending = Sending(vault, "a.1", Round({}, {0: (1, EMPTY)}))
     for _ in range(5):
@@ -58,7 +59,7 @@ def test_a_commit_to_a_shard_of_another_owner_is_refused() -> None:
 
 
 def test_a_commit_with_another_number_is_refused() -> None:
-    engine, vault = connected()
+    _, vault = connected()
     sending = Sending(vault, "a.1", Round({}, {0: (3, EMPTY)}))
     sending.step()
     vault.step()

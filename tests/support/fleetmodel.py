@@ -14,7 +14,8 @@ from random import Random
 from zlib import crc32
 
 from larbinpy.fleet.journal import Journal
-from larbinpy.fleet.memory import Engine, MemoryVault
+from larbinpy.fleet.memory.connection import MemoryVault
+from larbinpy.fleet.memory.engine import Engine
 from larbinpy.fleet.node import Local, Node
 from larbinpy.fleet.shards import shard_of
 from larbinpy.fleet.vault import Away, CrawlState
@@ -91,8 +92,8 @@ class Log:
     known: defaultdict[str, list[tuple[float, int]]] = field(
         default_factory=lambda: defaultdict(list)
     )
-    #: By session that ended otherwise than in order: when, and how many URLs the vault knew as done.
-    ended: dict[str, tuple[float, int]] = field(default_factory=dict)
+    #: By session that was lost: how many URLs the vault knew as done.
+    ended: dict[str, int] = field(default_factory=dict)
     again: int = 0
 
 
@@ -163,7 +164,7 @@ class Crawl(Local):
         self.flight.clear()
 
     def clear(self) -> None:
-        self.world.log.ended[self.node.session] = self.world.now, self.journal.known
+        self.world.log.ended[self.node.session] = self.journal.known
         self.interrupt()
         self.queue.clear()
         self.seen.clear()
@@ -325,7 +326,7 @@ class World:
 
     def kill(self, crawl: Crawl) -> None:
         self.has_faults = True
-        self.log.ended[crawl.node.session] = self.now, crawl.journal.known
+        self.log.ended[crawl.node.session] = crawl.journal.known
         crawl.vault.cut(float("inf"), self.fate)
         # Its outputs count as far as they are on the disk.
         for url, fetches in self.log.fetches.items():
@@ -372,7 +373,7 @@ class World:
             has_ended = last.session not in self.engine.sessions
             assert self.has_faults, f"{url}: twice without a fault"
             assert has_ended or forgotten, f"{url}: {last}, then {fetch}"
-            ended, known = self.log.ended.get(last.session, (0.0, 0))
+            known = self.log.ended.get(last.session, 0)
             assert last.noted > known or forgotten, f"{url}: {last} of {known}, then {fetch}"
             self.log.again += 1
         earlier.append(fetch)
@@ -441,6 +442,7 @@ class World:
         """
         wait = WAIT if self.turns else 0.0
         for address, spans in self.log.requests.items():
-            spans.sort()
-            for (_, end), (start, _) in zip(spans, spans[1:], strict=False):
-                assert start >= end + wait - STEP, f"{address}: {end}, then {start}"
+            free = float("-inf")
+            for start, end in sorted(spans):
+                assert start >= free - STEP, f"{address}: {free - wait}, then {start}"
+                free = max(free, end + wait)

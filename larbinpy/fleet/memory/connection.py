@@ -1,16 +1,13 @@
-"""A vault in memory, for tests and simulations: an engine, and connections that can fail.
+"""A connection to an engine in memory, which can stall and break.
 
-Time is told. A verb travels for the latency of its connection, is executed, and its answer travels
-back. The engine can forget its last writes, as Redis does when it is restarted or fails over.
+A verb travels for some time, is executed, and its answer travels back.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
-from zlib import crc32
 
+from larbinpy.fleet.memory.engine import Command, Data, Engine, StoredShard
 from larbinpy.fleet.vault import (
     NOBODY,
     Away,
@@ -33,165 +30,8 @@ _BLOCKS = 4
 _ELEMENTS = 8
 
 
-@dataclass(slots=True)
-class _Shard:
-    own: str = NOBODY
-    n: int = 0
-    owing: int = 0
-    waits: str = ""
-    fingerprints: bytes = b""
-    blocks: dict[int, bytes] = field(default_factory=dict)
-    owed: dict[int, bytes] = field(default_factory=dict)
-    inbox: list[bytes] = field(default_factory=list)
-
-    def apply(self, commit: Commit) -> None:
-        self.n += 1
-        self.fingerprints += commit.fingerprints
-        self.blocks.update(commit.blocks)
-        self.owed.update(commit.owed)
-        for block in commit.finished:
-            self.blocks.pop(block, None)
-            self.owed.pop(block, None)
-        self.owing = commit.owing
-        del self.inbox[: commit.received]
-        if commit.waits is not None:
-            self.waits = commit.waits
-
-
-@dataclass(slots=True)
-class _Data:
-    """The keys of a master."""
-
-    crawl: Crawl | None = None
-    state: CrawlState = CrawlState.NEW
-    beats: dict[str, int] = field(default_factory=dict)
-    shards: dict[int, _Shard] = field(default_factory=dict)
-    #: By address: who has the turn, and until when.
-    turns: dict[str, tuple[str, float]] = field(default_factory=dict)
-
-    def shard(self, number: int) -> _Shard:
-        return self.shards.setdefault(number, _Shard())
-
-
 #: In place of the answer to a command that was not executed.
 _NONE = object()
-
-#: Changes a master's data, or reads it, at a time; must repeat when it is executed again.
-Command = Callable[[_Data, float], Any]
-
-
-class _Master:
-    """The data of a master, and those of some time ago with all commands since then."""
-
-    def __init__(self, window: float) -> None:
-        self._window = window
-        self.data = _Data()
-        self._base = _Data()
-        self._since: deque[tuple[float, Command]] = deque()
-        #: How many of these commands a replica has.
-        self._safe = 0
-
-    def execute(self, command: Command, now: float) -> Any:
-        self._since.append((now, command))
-        self._settle(now)
-        return command(self.data, now)
-
-    def _settle(self, now: float) -> None:
-        while self._since and self._since[0][0] < now - self._window:
-            at, old = self._since.popleft()
-            old(self._base, at)
-            self._safe = max(0, self._safe - 1)
-
-    def flush(self) -> None:
-        self._safe = len(self._since)
-
-    def forget(self, keep: float, now: float) -> None:
-        """Forget the last commands; of those that may be lost, the part `keep` remains."""
-        self._settle(now)
-        kept = self._safe + int(keep * (len(self._since) - self._safe))
-        for at, command in list(self._since)[:kept]:
-            command(self._base, at)
-        self._since.clear()
-        self._safe = 0
-        self.data = deepcopy(self._base)
-
-
-class Engine:
-    """Redis: one master, or several, each with replicas.
-
-    `window`: seconds of writes that it can forget; none of those flushed, if it has replicas.
-    """
-
-    def __init__(self, shards: int, masters: int = 1, window: float = 1.0) -> None:
-        self.shards = shards
-        self.now = 0.0
-        self._replicated = masters > 1
-        self._masters = [_Master(window) for _ in range(masters)]
-        self._late: list[tuple[float, int, Command]] = []
-        #: Number of times that writes may have been forgotten, and when that was last.
-        self.epoch = 0
-        self.begun_at = float("-inf")
-
-    def __repr__(self) -> str:
-        return f"<Engine {len(self._masters)} masters, at {self.now}>"
-
-    @property
-    def masters(self) -> range:
-        return range(len(self._masters))
-
-    @property
-    def state(self) -> CrawlState:
-        return self._masters[0].data.state
-
-    @property
-    def sessions(self) -> list[str]:
-        return list(self._masters[0].data.beats)
-
-    @property
-    def standings(self) -> list[Standing]:
-        """All shards as they are."""
-        data = [self._masters[self.of_shard(k)].data.shard(k) for k in range(self.shards)]
-        return [Standing(s.own, s.n, s.owing, len(s.inbox)) for s in data]
-
-    def of_shard(self, shard: int) -> int:
-        return shard % len(self._masters)
-
-    def of_address(self, address: str) -> int:
-        return crc32(address.encode()) % len(self._masters)
-
-    def execute(self, master: int, command: Command) -> Any:
-        return self._masters[master].execute(command, self.now)
-
-    def flush(self, master: int, data: _Data) -> None:
-        # Not when the command is executed again.
-        if self._replicated and data is self._masters[master].data:
-            self._masters[master].flush()
-
-    def later(self, at: float, master: int, command: Command) -> None:
-        """Execute a command of a connection that is closed by then."""
-        self._late.append((at, master, command))
-
-    def step(self, now: float) -> None:
-        self.now = now
-        due = [late for late in self._late if late[0] <= now]
-        self._late = [late for late in self._late if late[0] > now]
-        for _, master, command in due:
-            self.execute(master, command)
-
-    def remove(self) -> None:
-        """Remove the crawl."""
-        for master in self._masters:
-            master.data = _Data()
-
-    def forget(self, master: int, keep: float) -> None:
-        """Restart `master`, or let a replica take its place; all connections must be cut.
-
-        The part `keep`, 0 to 1, remains of what it may forget.
-        """
-        self._masters[master].forget(keep, self.now)
-        self._late = [late for late in self._late if late[1] != master]
-        self.epoch += 1
-        self.begun_at = self.now
 
 
 @dataclass(slots=True)
@@ -277,9 +117,7 @@ class MemoryVault(Vault):
         `fate` of each command that was not executed: None if it is lost, or when it will be.
         """
         for request in self._requests:
-            for answer, (_, master, command) in zip(
-                request.answers, request.commands, strict=True
-            ):
+            for answer, (_, master, command) in zip(request.answers, request.commands, strict=True):
                 at = fate() if answer is _NONE else None
                 if at is not None:
                     self._engine.later(at, master, command)
@@ -325,7 +163,7 @@ class MemoryVault(Vault):
         return self._engine.now - self._engine.begun_at
 
     def open(self, settings: Mapping[str, str], then: Then[Crawl]) -> None:
-        def command(data: _Data, now: float) -> Crawl:
+        def command(data: Data, now: float) -> Crawl:
             created = data.crawl is None
             if data.crawl is None:
                 data.crawl = Crawl("crawl", dict(settings), CrawlState.NEW, created=False)
@@ -334,7 +172,7 @@ class MemoryVault(Vault):
         self._send([(0, command)], then)
 
     def declare(self, old: CrawlState, new: CrawlState, then: Then[CrawlState]) -> None:
-        def command(data: _Data, now: float) -> CrawlState:
+        def command(data: Data, now: float) -> CrawlState:
             if data.state is old:
                 data.state = new
             return data.state
@@ -342,7 +180,7 @@ class MemoryVault(Vault):
         self._send([(0, command)], then)
 
     def join(self, session: str, then: Then[Present | Verdict]) -> None:
-        def command(data: _Data, now: float) -> Present | Verdict:
+        def command(data: Data, now: float) -> Present | Verdict:
             if data.crawl is None:
                 return Verdict.GONE
             data.beats.setdefault(session, 0)
@@ -353,7 +191,7 @@ class MemoryVault(Vault):
         self._send([(0, command)], then)
 
     def beat(self, session: str, told: bytes | None, then: Then[Present | Verdict]) -> None:
-        def command(data: _Data, now: float) -> Present | Verdict:
+        def command(data: Data, now: float) -> Present | Verdict:
             if session not in data.beats:
                 return Verdict.GONE
             data.beats[session] += 1
@@ -362,7 +200,7 @@ class MemoryVault(Vault):
         self._send([(0, command)], then)
 
     def bury(self, session: str, counter: int, then: Then[Verdict]) -> None:
-        def command(data: _Data, now: float) -> Verdict:
+        def command(data: Data, now: float) -> Verdict:
             if data.beats.get(session) == counter:
                 del data.beats[session]
             return Verdict.DONE
@@ -370,7 +208,7 @@ class MemoryVault(Vault):
         self._send([(0, command)], then)
 
     def quit(self, session: str, then: Then[Verdict]) -> None:
-        def command(data: _Data, now: float) -> Verdict:
+        def command(data: Data, now: float) -> Verdict:
             data.beats.pop(session, None)
             return Verdict.DONE
 
@@ -378,7 +216,7 @@ class MemoryVault(Vault):
 
     def look(self, then: Then[Sequence[Standing]]) -> None:
         def command(number: int) -> Command:
-            def look(data: _Data, now: float) -> Standing:
+            def look(data: Data, now: float) -> Standing:
                 shard = data.shard(number)
                 return Standing(shard.own, shard.n, shard.owing, len(shard.inbox))
 
@@ -387,7 +225,7 @@ class MemoryVault(Vault):
         self._send_each(range(self._engine.shards), command, then)
 
     def take(self, shard: int, own: str, n: int, session: str, then: Then[Taken | Owned]) -> None:
-        def command(data: _Data, now: float) -> Taken | Owned:
+        def command(data: Data, now: float) -> Taken | Owned:
             entry = data.shard(shard)
             if (entry.own, entry.n) == (own, n):
                 entry.own, entry.n = session, n + 1
@@ -398,7 +236,7 @@ class MemoryVault(Vault):
         self._send([(self._engine.of_shard(shard), command)], then)
 
     def load(self, shard: int, cursor: str, then: Then[Part]) -> None:
-        def command(data: _Data, now: float) -> Part:
+        def command(data: Data, now: float) -> Part:
             entry = data.shard(shard)
             numbers = sorted(block for block in entry.blocks if block >= int(cursor or 0))
             some = [(k, entry.blocks[k], entry.owed.get(k, b"")) for k in numbers[:_BLOCKS]]
@@ -413,7 +251,7 @@ class MemoryVault(Vault):
         self._fenced(shard, session, n, then, lambda entry: entry.apply(commit))
 
     def leave(self, shard: int, session: str, n: int, then: Then[Verdict | Behind]) -> None:
-        def leave(entry: _Shard) -> None:
+        def leave(entry: StoredShard) -> None:
             entry.own = NOBODY
 
         self._fenced(shard, session, n, then, leave)
@@ -424,9 +262,9 @@ class MemoryVault(Vault):
         session: str,
         n: int,
         then: Then[Verdict | Behind],
-        change: Callable[[_Shard], None],
+        change: Callable[[StoredShard], None],
     ) -> None:
-        def command(data: _Data, now: float) -> Verdict | Behind:
+        def command(data: Data, now: float) -> Verdict | Behind:
             entry = data.shard(shard)
             if entry.own != session:
                 return Verdict.FENCED
@@ -475,7 +313,7 @@ class MemoryVault(Vault):
         self._turns += 1
         token = f"{self._session}:{self._turns}"
 
-        def command(data: _Data, now: float) -> int:
+        def command(data: Data, now: float) -> int:
             _, until = data.turns.get(address, ("", now))
             if until > now:
                 return max(1, int((until - now) * 1000))
@@ -497,7 +335,7 @@ class MemoryVault(Vault):
         self._set_turn(address, self._tokens.pop(address), ms)
 
     def _set_turn(self, address: str, token: str, ms: int) -> None:
-        def command(data: _Data, now: float) -> None:
+        def command(data: Data, now: float) -> None:
             if data.turns.get(address, ("", 0.0))[0] == token:
                 data.turns[address] = token, now + ms / 1000
 

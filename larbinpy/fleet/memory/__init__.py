@@ -1,0 +1,1 @@
+"""A vault in memory, for tests and simulations: an engine, and connections that can fail."""
