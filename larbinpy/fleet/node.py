@@ -34,6 +34,8 @@ from larbinpy.fleet.vault import (
 
 #: Seconds between two looks at all shards, while shards are lacking or the end may be near.
 _LOOK = 1.0
+#: Shards that are loaded at once; their parts are in memory.
+_LOADS = 16
 #: Seconds between two steps of the work that can wait; letters are collected in each second one.
 _TICK = 0.1
 
@@ -126,6 +128,8 @@ class Node:
         self._seeds = _Seeds.NONE
         # A look, and when its answer came.
         self._look: tuple[Sequence[Standing], float] = (), float("inf")
+        # Lacking shards that had no living owner, as they were then.
+        self._free: dict[int, Standing] = {}
         # By leaving shard: the number of URLs that were done when it was idle.
         self._idle: dict[int, int] = {}
         # What to send again.
@@ -262,7 +266,7 @@ class Node:
             self._look_at = self._now
         if self._members.state in (CrawlState.FINISHED, CrawlState.STOPPED):
             self._is_leaving = True
-        self._take()
+        self._find_free()
 
     def _interrupt(self) -> None:
         """Abort what is in flight, once, if others may ask its addresses soon."""
@@ -286,7 +290,8 @@ class Node:
     def _look_around(self) -> None:
         if self._now >= self._look_at and not self._is_looking:
             self._look_at = self._now + _LOOK
-            if self._holding.lacking or not self._journal.owes:
+            lacks = bool(self._holding.lacking) and not self._free
+            if lacks or not self._journal.owes:
                 self._is_looking = True
                 self._ask_look()
 
@@ -301,15 +306,24 @@ class Node:
         if self._ending.proven(look) and self._members.state is CrawlState.RUNNING:
             self._ask_declare(CrawlState.RUNNING, CrawlState.FINISHED)
 
-    def _take(self) -> None:
-        """Take what nobody has. Who is alive must have been asked after the look."""
+    def _find_free(self) -> None:
+        """Find the shards that nobody has. Who is alive must have been asked after the look."""
         look, at = self._look
-        if self._members.seen_at <= at:
-            return
-        self._look = (), float("inf")
-        for shard in self._holding.to_take(look, self._members.sessions):
-            self._holding.move(shard, Stage.TAKING)
-            self._ask_take(shard, look[shard].own, look[shard].n)
+        if self._members.seen_at > at:
+            self._look = (), float("inf")
+            free = self._holding.to_take(look, self._members.sessions)
+            self._free = {shard: look[shard] for shard in free}
+            self._take()
+
+    def _take(self) -> None:
+        """Take as many shards as may be loaded at once. Those with an owner by now are refused."""
+        under_way = len(self._holding.at(Stage.TAKING, Stage.LOADING)) if self._free else 0
+        while self._free and under_way < _LOADS:
+            shard, standing = self._free.popitem()
+            if shard in self._holding.wanted:
+                under_way += 1
+                self._holding.move(shard, Stage.TAKING)
+                self._ask_take(shard, standing.own, standing.n)
 
     def _ask_take(self, shard: int, own: str, n: int) -> None:
         def taken(answer: Taken | Owned) -> None:
@@ -319,6 +333,7 @@ class Node:
                 self._ask_part(shard, "")
             else:
                 self._holding.move(shard, None)
+                self._take()
 
         again = partial(self._ask_take, shard, own, n)
         self._vault.take(shard, own, n, self.session, self._then(taken, again))
@@ -330,6 +345,7 @@ class Node:
             if part.cursor is None:
                 self._journal.serve(shard)
                 self._holding.move(shard, Stage.SERVED)
+                self._take()
             else:
                 self._ask_part(shard, part.cursor)
 

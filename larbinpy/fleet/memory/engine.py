@@ -69,8 +69,9 @@ class _Master:
         self._safe = 0
 
     def execute(self, command: Command, now: float) -> Any:
-        self._since.append((now, command))
-        self._settle(now)
+        if self._window:
+            self._since.append((now, command))
+            self._settle(now)
         return command(self.data, now)
 
     def _settle(self, now: float) -> None:
@@ -96,7 +97,8 @@ class _Master:
 class Engine:
     """Redis: one master, or several, each with replicas.
 
-    `window`: seconds of writes that it can forget; none of those flushed, if it has replicas.
+    `window`: seconds of writes that it can forget, but none that a replica has. With 0 it must
+    not be told to forget any.
     """
 
     def __init__(self, shards: int, masters: int = 1, window: float = 1.0) -> None:
