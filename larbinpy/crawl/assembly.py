@@ -36,6 +36,7 @@ from larbinpy.crawl.sites.configs import SiteConfigs
 from larbinpy.crawl.sites.logins import Logins
 from larbinpy.crawl.sites.settings import HoursListener, SettingsBySite
 from larbinpy.frontier.addresses.schedule import IPSites
+from larbinpy.frontier.admission import Admission, AskingAdmission
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.lifecycle import AddressSettings, SiteLifecycle
 from larbinpy.frontier.scope.folding import Folding
@@ -338,26 +339,31 @@ def make_frontier(
 ) -> Frontier:
     """The frontier of a crawl that begins at the Unix time `wall`, with its queues in `folder`.
 
-    See `Frontier` for `wants`.
+    `wants`, if given, decides on the links that nothing else refuses.
     """
     ip_sites = IPSites(site_settings.usual, config.wait_by, config.pages_connexions, sizes)
     counts = SiteCounts(folder)
     addresses = AddressSettings(config.dns_cache_time, permitting(config, is_public))
     sites = SiteLifecycle(site_settings.of, addresses, counts, ip_sites, sizes)
-    store = Store(folder)
+    store, seen = Store(folder), Seen(folder, "seen")
+    scope = _make_scope(config, site_settings)
+    traps = Traps(TrapSettings(config.traps, config.limit_by_shape), wall)
+    folding = Folding(config.drop_parameters)
+    admission = Admission(scope, seen, traps, folding)
+    if wants is not None:
+        admission = AskingAdmission(scope, seen, traps, folding, wants)
     return Frontier(
-        _make_scope(config, site_settings),
-        Traps(TrapSettings(config.traps, config.limit_by_shape), wall),
-        Folding(config.drop_parameters),
+        scope,
+        traps,
+        admission,
         store,
-        Seen(folder, "seen"),
+        seen,
         Seen(folder, "digests"),
         Sequencer(store, config.max_urls_by_site, sizes),
         sites,
         ip_sites,
         counts,
         sizes,
-        wants,
     )
 
 

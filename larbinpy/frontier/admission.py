@@ -106,10 +106,13 @@ class Admission:
         if trapped:
             # Pages of traps have hundreds of links to the others, each of which takes some us.
             self._recent.learn(trapped, [False] * len(trapped))
-        fresh = self._seen.add(candidates)
-        new = list(compress(wanted, fresh))
+        new = self._new(wanted, candidates)
         self.refused[Outcome.URL_DUP] += len(links) - len(unseen) + len(wanted) - len(new)
         return new
+
+    def _new(self, urls: list[Url], keys: list[int]) -> list[Url]:
+        """Remember `urls` by their fingerprints; return those that are new."""
+        return list(compress(urls, self._seen.add(keys)))
 
     def _unseen(self, links: Sequence[Link]) -> list[tuple[Link, int]]:
         """The `links` that were not seen before, each with its fingerprint."""

@@ -6,14 +6,14 @@ open, and URLs whose outcome is decided. Only its parts `store` and `seen` use f
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from larbinpy.config.rule import Rule
 from larbinpy.dns.lookup import NO_SUCH_NAME, Answer
 from larbinpy.frontier.addresses.schedule import IPSites
 from larbinpy.frontier.addresses.wait_shortener import WaitShortener
-from larbinpy.frontier.admission import Admission, AskingAdmission
+from larbinpy.frontier.admission import Admission
 from larbinpy.frontier.lifecycle import SiteLifecycle
 from larbinpy.frontier.rule_sweep import RuleSweep
 from larbinpy.frontier.saved import SavedDigests, SavedRules, SavedSeedArea, SavedTraps, SavedWaits
@@ -50,7 +50,7 @@ class Frontier:
         self,
         scope: Scope,
         traps: Traps,
-        folding: Folding,
+        admission: Admission,
         store: Store,
         seen: Seen,
         digests: Seen,
@@ -59,9 +59,7 @@ class Frontier:
         ip_sites: IPSites,
         counts: SiteCounts,
         sizes: FrontierSizes = DEFAULT_SIZES,
-        wants: Callable[[Url], bool] | None = None,
     ) -> None:
-        """`wants`, if given, decides on the links that nothing else refuses."""
         self._scope = scope
         self._store = store
         self._seen = seen
@@ -79,9 +77,7 @@ class Frontier:
         # Pages and bytes of sites with limits.
         self._counts = counts
         self._traps = traps
-        self._admission = Admission(scope, seen, traps, folding)
-        if wants is not None:
-            self._admission = AskingAdmission(scope, seen, traps, folding, wants)
+        self._admission = admission
         self._sizes = sizes
         # Pages whose fetch decided the outcome of their URLs, which is to be logged.
         self._fetched: deque[Page] = deque()

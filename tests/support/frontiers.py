@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from larbinpy.dns.lookup import Answer
 from larbinpy.frontier.addresses.registry import IPSiteRegistry
 from larbinpy.frontier.addresses.schedule import IPSites
+from larbinpy.frontier.admission import Admission
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.lifecycle import AddressSettings, SiteLifecycle
 from larbinpy.frontier.saved import SavedWaits
@@ -87,13 +88,14 @@ def make_frontier(
     def settings_of(key: str) -> SiteSettings:
         return by_host.get(host_of(f"{key}/"), usual)
 
-    store = Store(folder, sizes)
+    store, seen = Store(folder, sizes), Seen(folder, "seen", seen_sizes)
+    around, guards = Scope(scope_settings(**scope)), Traps(traps or TrapSettings(), WALL)
     return Frontier(
-        Scope(scope_settings(**scope)),
-        Traps(traps or TrapSettings(), WALL),
-        Folding(dropped),
+        around,
+        guards,
+        Admission(around, seen, guards, Folding(dropped)),
         store,
-        Seen(folder, "seen", seen_sizes),
+        seen,
         Seen(folder, "digests", seen_sizes),
         Sequencer(store, max_urls, frontier_sizes),
         SiteLifecycle(settings_of, addresses, counts, ip_sites, frontier_sizes),
