@@ -387,6 +387,8 @@ class Url:
     robots_for: str | None = None
     #: Position in the store; 0 before it left the store.
     place: int = field(default=0, compare=False)
+    #: Place in the journal of a fleet; 0 alone.
+    origin: int = field(default=0, compare=False)
 
     @property
     def site(self) -> str:

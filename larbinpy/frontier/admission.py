@@ -60,8 +60,10 @@ class Admission:
         """Whether the operator's plug wants a link to `href`; True if no plug decides."""
         return True
 
-    def seed(self, text: str, *, depth: int | None, priority: bool, again: bool) -> Url | Outcome:
-        """The URL of a seed, or the outcome that refuses it.
+    def seed(
+        self, text: str, *, depth: int | None, priority: bool, again: bool
+    ) -> Url | Outcome | None:
+        """The URL of a seed, or the outcome that refuses it; None if it is not fetched here.
 
         The rules of scope do not apply to seeds; `again` takes even a URL that was seen.
         """

@@ -116,9 +116,14 @@ class SiteLifecycle:
                 rules[id(url)] = rule
             return rule is not None
 
-        for url in self._ip_sites.remove(site, is_rejected):
+        for url in self.remove(site, is_rejected):
             self.end(url, Outcome.REJECTED, now, rules[id(url)].described)
+
+    def remove(self, site: NamedSite, unwanted: Callable[[Url], bool]) -> list[Url]:
+        """Take the `unwanted` URLs out of the queues of `site`; return them."""
+        gone = self._ip_sites.remove(site, unwanted)
         self.registry.touch(site)
+        return gone
 
     def _make_ready(self, site: NamedSite, url: Url, refusal: Outcome, now: float) -> None:
         # A robots.txt that another site was redirected to is exempt from the rules.

@@ -1,0 +1,234 @@
+"""The frontier of a node: it takes the URLs of its own shards, and passes on the others.
+
+Each URL of its own has an *origin*, its place in the journal. A URL whose shard has gone to another
+node meanwhile is dropped as soon as it is met: the other node has it from Redis.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence, Set
+from itertools import compress
+from typing import Protocol
+
+from larbinpy.frontier.admission import Admission
+from larbinpy.frontier.frontier import Frontier
+from larbinpy.frontier.lifecycle import SiteLifecycle
+from larbinpy.frontier.sequencer import Sequencer
+from larbinpy.outcome import Outcome
+from larbinpy.parse import Kind, Link
+from larbinpy.storage.state import SavedPart
+from larbinpy.storage.store import decode, encode
+from larbinpy.url import Url, fingerprint, host_of, typed
+
+#: A URL that was passed on is remembered beside those of this node, by another fingerprint: its
+#: shard may come here later, and then it must not look as if it were queued already.
+_PASSED_ON = 0x9E3779B97F4A7C15
+#: Before the line of a seed that is to be fetched again.
+_AGAIN = "!"
+
+
+class Share(Protocol):
+    """The shards of this node, and what is noted about their URLs."""
+
+    def shard(self, host: str) -> int:
+        """The shard of a host."""
+
+    def takes(self, shard: int) -> bool:
+        """Whether new URLs of `shard` are queued here."""
+
+    def has(self, origin: int) -> bool:
+        """Whether the URL with `origin` is still to be fetched here."""
+
+    def put(self, shard: int, key: int, line: str) -> int:
+        """Note a URL that is queued here; return its origin."""
+
+    def pass_on(self, shard: int, line: str) -> None:
+        """Send a line to the node that has `shard`."""
+
+    def done(self, origin: int) -> None:
+        """Note that the outcome of a URL is decided."""
+
+
+class SharedAdmission(Admission):
+    """Remembers what is new here, and passes on the links that other nodes decide on."""
+
+    # Attributes, since the constructor is that of `Admission`.
+    share: Share
+
+    def seed(
+        self, text: str, *, depth: int | None, priority: bool, again: bool
+    ) -> Url | Outcome | None:
+        """As `Admission.seed`; None if the seed was passed on."""
+        href = typed(text)
+        if href is None:
+            return Outcome.BAD_URL
+        self._scope.area.add([href])
+        depth = self._scope.full_depth(href) if depth is None else depth
+        url = Url(href, depth, priority=priority, seed=True)
+        shard = self.share.shard(url.host)
+        if self.share.takes(shard):
+            return self._take(url, shard, again=again)
+        self.share.pass_on(shard, (_AGAIN if again else "") + encode(url))
+        return None
+
+    def receive(self, line: str) -> Url | Outcome:
+        """The URL of a line that was passed on to this node, or the outcome that refuses it."""
+        again = line.startswith(_AGAIN)
+        url = decode(line.removeprefix(_AGAIN))
+        if url.seed:
+            self._scope.area.add([url.href])
+        elif fingerprint(url.href) not in self._seen:
+            # The node that found it counts in its own shards alone.
+            kind = Kind.PAGE if not url.requisite else Kind.IMAGE
+            if not self._traps.admits(url.href, kind):
+                return Outcome.TRAP
+        return self._take(url, self.share.shard(url.host), again=again)
+
+    def _take(self, url: Url, shard: int, *, again: bool) -> Url | Outcome:
+        key = fingerprint(url.href)
+        [fresh] = self._seen.add([key])
+        if not (fresh or again):
+            return Outcome.URL_DUP
+        self.has_repeats = self.has_repeats or not fresh
+        url.origin = self.share.put(shard, key, encode(url))
+        return url
+
+    def _unseen(self, links: Sequence[Link]) -> list[tuple[Link, int]]:
+        """As in `Admission`, without the links that were passed on already."""
+        unseen = super()._unseen(links)
+        if not unseen:
+            return unseen
+        share = self.share
+        foreign = [not share.takes(share.shard(host_of(link.url))) for link, _ in unseen]
+        if True not in foreign:
+            return unseen
+        others = list(compress(unseen, foreign))
+        fresh = self._seen.unseen([key ^ _PASSED_ON for _, key in others])
+        self._recent.learn([link for link, _ in others], fresh)
+        news = iter(fresh)
+        return [
+            pair for pair, other in zip(unseen, foreign, strict=True) if not other or next(news)
+        ]
+
+    def _new(self, urls: list[Url], keys: list[int]) -> list[Url]:
+        share = self.share
+        shards = [share.shard(url.host) for url in urls]
+        own = list(map(share.takes, shards))
+        marked = [
+            key if is_own else key ^ _PASSED_ON for key, is_own in zip(keys, own, strict=True)
+        ]
+        new = []
+        for k in compress(range(len(urls)), self._seen.add(marked)):
+            url, shard = urls[k], shards[k]
+            if own[k]:
+                url.origin = share.put(shard, keys[k], encode(url))
+                new.append(url)
+            else:
+                share.pass_on(shard, encode(url))
+                # It was counted as a link that was seen.
+                self.refused[Outcome.URL_DUP] -= 1
+        return new
+
+
+class SharedSequencer(Sequencer):
+    """Notes the URLs that are decided."""
+
+    share: Share
+
+    def take(self, most: int) -> Iterator[Url]:
+        for url in super().take(most):
+            if self.share.has(url.origin):
+                yield url
+            else:
+                self.drop(url)
+
+    def done(self, url: Url) -> None:
+        super().done(url)
+        self.share.done(url.origin)
+
+    def drop(self, url: Url) -> None:
+        """Remove `url` from memory and store: another node has it."""
+        super().done(url)
+
+
+class Withdrawal:
+    """Examines the URLs of all sites, `most` at each step, and drops those of other nodes.
+
+    URLs in flight are left alone.
+    """
+
+    def __init__(self, lifecycle: SiteLifecycle, sequencer: SharedSequencer, most: int) -> None:
+        self._lifecycle = lifecycle
+        self._sequencer = sequencer
+        self._most = most
+        self._left = list(lifecycle.registry)
+
+    def __repr__(self) -> str:
+        return f"<Withdrawal {len(self._left)} sites>"
+
+    @property
+    def over(self) -> bool:
+        return not self._left
+
+    def step(self) -> None:
+        examined = 0
+        while self._left and examined < self._most:
+            site = self._left.pop()
+            examined += 1 + site.held
+            if site.held:
+                for url in self._lifecycle.remove(site, self._is_foreign):
+                    self._sequencer.drop(url)
+
+    def _is_foreign(self, url: Url) -> bool:
+        return url.origin > 0 and not self._sequencer.share.has(url.origin)
+
+
+class SharedFrontier(Frontier):
+    """The frontier of a node."""
+
+    _sequencer: SharedSequencer
+    _admission: SharedAdmission
+    share: Share
+    _withdrawal: Withdrawal | None = None
+
+    def begin(self, share: Share) -> None:
+        """Use `share`, before the first URL comes."""
+        self.share = self._admission.share = self._sequencer.share = share
+
+    def load(self, keys: Iterable[int], lines: Iterable[tuple[int, str]]) -> None:
+        """Take over the URLs of a shard: fingerprints of all, and those owed, by their origins."""
+        self._seen.add(keys)
+        for origin, line in lines:
+            url = decode(line)
+            url.origin = origin
+            self._sequencer.put(url)
+
+    def receive(self, lines: Iterable[str]) -> None:
+        """Take URLs that other nodes have passed on."""
+        for line in lines:
+            url = self._admission.receive(line)
+            if isinstance(url, Url):
+                self._sequencer.put(url)
+
+    def withdraw(self) -> None:
+        """Drop the URLs in memory that are not to be fetched here any more, in steps."""
+        self._withdrawal = Withdrawal(self._lifecycle, self._sequencer, self._sizes.swept)
+
+    def sequence(self, now: float) -> None:
+        super().sequence(now)
+        if self._withdrawal is not None:
+            self._withdrawal.step()
+            self._withdrawal = None if self._withdrawal.over else self._withdrawal
+
+    def deadline(self, now: float, *, can_open: bool, can_ask: bool) -> float | None:
+        if self._withdrawal is not None:
+            return now
+        return super().deadline(now, can_open=can_open, can_ask=can_ask)
+
+    def has_in_memory(self, shards: Set[int]) -> bool:
+        """Whether a URL of these shards is with its site, in flight, or not logged yet."""
+        hosts = (host_of(f"{site}/") for site in self._sequencer.by_site)
+        return any(self.share.shard(host) in shards for host in hosts)
+
+    def parts(self) -> dict[str, SavedPart]:
+        """Redis has the queues and the URLs seen."""
+        parts = super().parts()
+        return {key: parts[key] for key in ("digests",)}
