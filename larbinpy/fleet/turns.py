@@ -1,0 +1,134 @@
+"""Politeness over all nodes: a request to an address waits for this node's turn there.
+
+Hosts of several nodes may share an address. A turn is a key in Redis that one node has at a time:
+from before its request is opened until waitDuration after its end. Within this node, the frontier
+keeps the waits as it does alone.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from heapq import heappop, heappush
+from itertools import count
+from typing import Protocol
+
+from larbinpy.fetch.fetcher import Fetcher
+from larbinpy.fetch.settings import Request
+from larbinpy.page import Page
+
+#: Seconds after which a turn ends if its node no longer says anything.
+LEASE = 10.0
+#: Seconds after which a turn is asked for again, at most; and taken again, in flight.
+_LONGEST = 1.0
+_RENEW = 3.0
+
+
+class TurnTaker(Protocol):
+    """What turns are taken from."""
+
+    def turn(self, address: str, lease: float, then: Callable[[float | None], None]) -> None:
+        """Ask for a turn. `then` gets 0 if this node has it, else the seconds until it ends.
+
+        It gets None if nobody answered: the turn may be this node's.
+        """
+
+    def renew(self, addresses: list[str], lease: float) -> None:
+        """Keep turns for `lease` seconds from now."""
+
+    def rest(self, address: str, wait: float) -> None:
+        """End a turn: nobody gets it for `wait` seconds."""
+
+
+class Turns:
+    """A fetcher, in front of which requests wait for their turns.
+
+    Requests that wait count as busy. `wait` returns waitDuration, and `certain` whether the turns
+    of this node are still its own.
+    """
+
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        turns: TurnTaker,
+        wait: Callable[[], float],
+        certain: Callable[[float], bool],
+    ) -> None:
+        self._fetcher = fetcher
+        self._turns = turns
+        self._wait = wait
+        self._certain = certain
+        self._order = count()
+        self._asked = 0
+        self._granted: deque[Request] = deque()
+        # Requests whose turns were refused, by the time to ask again.
+        self._refused: list[tuple[float, int, Request]] = []
+        # The addresses of requests in flight, by the identity of their URLs.
+        self._flying: dict[int, str] = {}
+        self._renew_at = 0.0
+        self._now = 0.0
+
+    def __repr__(self) -> str:
+        return f"<Turns {self._waiting} wait, {self._fetcher!r}>"
+
+    @property
+    def _waiting(self) -> int:
+        return self._asked + len(self._granted) + len(self._refused)
+
+    @property
+    def free(self) -> int:
+        return max(0, self._fetcher.free - self._waiting)
+
+    @property
+    def busy(self) -> int:
+        return self._fetcher.busy + self._waiting
+
+    @property
+    def deadline(self) -> float | None:
+        times = [self._fetcher.deadline]
+        if self._granted:
+            times.append(self._now)
+        if self._refused:
+            times.append(self._refused[0][0])
+        if self._flying:
+            times.append(self._renew_at)
+        return min((time for time in times if time is not None), default=None)
+
+    def start(self, request: Request, now: float) -> None:
+        """Fetch, as soon as it is this node's turn at the address."""
+        self._ask(request)
+
+    def _ask(self, request: Request) -> None:
+        self._asked += 1
+
+        def answered(wait: float | None) -> None:
+            self._asked -= 1
+            if wait == 0.0:
+                self._granted.append(request)
+            else:
+                again = self._now + (_LONGEST if wait is None else min(wait, _LONGEST))
+                heappush(self._refused, (again, next(self._order), request))
+
+        self._turns.turn(request.address, LEASE, answered)
+
+    def step(self, now: float) -> list[Page]:
+        """Open the requests whose turns have come; return the pages that ended."""
+        self._now = now
+        while self._refused and self._refused[0][0] <= now:
+            self._ask(heappop(self._refused)[2])
+        while self._granted and self._fetcher.free and self._certain(now):
+            request = self._granted.popleft()
+            self._flying[id(request.url)] = request.address
+            self._fetcher.start(request, now)
+        pages = self._fetcher.step(now)
+        for page in pages:
+            self._turns.rest(self._flying.pop(id(page.url)), self._wait())
+        if self._flying and now >= self._renew_at:
+            self._renew_at = now + _RENEW
+            self._turns.renew(list(dict.fromkeys(self._flying.values())), LEASE)
+        return pages
+
+    def abort(self) -> None:
+        """Abort what is in flight, and forget what waits; `step` returns nothing of it."""
+        self._fetcher.abort()
+        self._flying.clear()
+        self._granted.clear()
+        self._refused.clear()
