@@ -65,6 +65,7 @@ class Turns:
         self._flying: dict[int, str] = {}
         self._renew_at = 0.0
         self._now = 0.0
+        self._aborted = False
 
     def __repr__(self) -> str:
         return f"<Turns {self._waiting} wait, {self._fetcher!r}>"
@@ -101,6 +102,8 @@ class Turns:
 
         def answered(wait: float | None) -> None:
             self._asked -= 1
+            if self._aborted:
+                return
             if wait == 0.0:
                 self._granted.append(request)
             else:
@@ -127,7 +130,8 @@ class Turns:
         return pages
 
     def abort(self) -> None:
-        """Abort what is in flight, and forget what waits; `step` returns nothing of it."""
+        """Abort what is in flight, and open nothing more; `step` returns none of it."""
+        self._aborted = True
         self._fetcher.abort()
         self._flying.clear()
         self._granted.clear()

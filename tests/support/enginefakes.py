@@ -89,6 +89,9 @@ class FakeFetcher:
         self.flying.append(request)
         self.started.append(request.url.href)
 
+    def abort(self) -> None:
+        self.flying.clear()
+
     def step(self, now: float) -> list[Page]:
         self.calls.append("fetch")
         landed = []

@@ -34,6 +34,7 @@ AGENT = "larbinpy/0.1 (+http://us.test/)"
 WALL = 1_700_000_000.0
 #: More decided URLs, and more requests in flight, than any test has.
 MANY = 10**6
+KINDS = (Frontier, Admission, Sequencer)
 
 
 def everyone(address: str) -> bool:
@@ -76,9 +77,14 @@ def make_frontier(
     traps: TrapSettings | None = None,
     dropped: Sequence[str] = (),
     by_host: Mapping[str, SiteSettings] = MappingProxyType({}),
+    kinds: tuple[type[Frontier], type[Admission], type[Sequencer]] = KINDS,
     **scope: Any,
 ) -> Frontier:
-    """A frontier with the same settings for all sites, except for the hosts in `by_host`."""
+    """A frontier with the same settings for all sites, except for the hosts in `by_host`.
+
+    `kinds` are the classes of the frontier, its admission and its sequencer.
+    """
+    frontier_kind, admission_kind, sequencer_kind = kinds
     waits = Waits(least, most)
     usual = SiteSettings(waits, AGENT, retries, retry_wait, ignore_robots, connexions)
     ip_sites = IPSites(usual, wait_by, pool, frontier_sizes)
@@ -90,14 +96,14 @@ def make_frontier(
 
     store, seen = Store(folder, sizes), Seen(folder, "seen", seen_sizes)
     around, guards = Scope(scope_settings(**scope)), Traps(traps or TrapSettings(), WALL)
-    return Frontier(
+    return frontier_kind(
         around,
         guards,
-        Admission(around, seen, guards, Folding(dropped)),
+        admission_kind(around, seen, guards, Folding(dropped)),
         store,
         seen,
         Seen(folder, "digests", seen_sizes),
-        Sequencer(store, max_urls, frontier_sizes),
+        sequencer_kind(store, max_urls, frontier_sizes),
         SiteLifecycle(settings_of, addresses, counts, ip_sites, frontier_sizes),
         ip_sites,
         counts,

@@ -1,0 +1,162 @@
+"""The frontier of a node: what it takes, what it passes on, and what it drops."""
+
+from pathlib import Path
+
+import pytest
+
+from larbinpy.fleet.frontier import SharedAdmission, SharedFrontier, SharedSequencer
+from larbinpy.frontier.scope.traps import TrapSettings
+from larbinpy.outcome import Outcome
+from larbinpy.storage.store import decode, encode
+from larbinpy.url import Url, fingerprint
+from tests.support.frontiers import World, links, make_frontier, owed, queued
+
+KINDS = (SharedFrontier, SharedAdmission, SharedSequencer)
+HOSTS = {"a.test": 1, "b.test": 2, "c.test": 3}
+
+
+class FakeShare:
+    """Shards by a table of hosts, each of one host."""
+
+    def __init__(self, *shards: int) -> None:
+        self.here = set(shards)
+        self.leaving: set[int] = set()
+        self.noted: dict[int, tuple[int, str]] = {}
+        self.passed_on: list[tuple[int, str]] = []
+        self.decided: list[int] = []
+
+    def shard(self, host: str) -> int:
+        return HOSTS[host]
+
+    def takes(self, shard: int) -> bool:
+        return shard in self.here - self.leaving
+
+    def has(self, origin: int) -> bool:
+        return self.takes(origin >> 8)
+
+    def put(self, shard: int, key: int, line: str) -> int:
+        origin = shard << 8 | len(self.noted) + 1
+        self.noted[origin] = (key, line)
+        return origin
+
+    def pass_on(self, shard: int, line: str) -> None:
+        self.passed_on.append((shard, line))
+
+    def done(self, origin: int) -> None:
+        self.decided.append(origin)
+
+
+@pytest.fixture
+def share() -> FakeShare:
+    return FakeShare(1)
+
+
+@pytest.fixture
+def frontier(tmp_path: Path, share: FakeShare) -> SharedFrontier:
+    return make(tmp_path, share)
+
+
+def make(folder: Path, share: FakeShare, **settings: object) -> SharedFrontier:
+    frontier = make_frontier(folder, kinds=KINDS, **settings)  # type: ignore[arg-type]
+    assert isinstance(frontier, SharedFrontier)
+    frontier.begin(share)
+    return frontier
+
+
+PARENT = Url("http://a.test/", 5)
+
+
+def test_links_go_to_the_node_that_has_their_host(
+    frontier: SharedFrontier, share: FakeShare
+) -> None:
+    found = links("http://a.test/1", "http://b.test/1", "http://a.test/1", "http://b.test/1")
+    frontier.admit(PARENT, found, 0.0)
+    [url] = queued(frontier)
+    assert url.href == "http://a.test/1"
+    assert share.noted == {
+        url.origin: (fingerprint(url.href), encode(Url(url.href, 4, PARENT.href)))
+    }
+    [(shard, line)] = share.passed_on
+    assert (shard, decode(line).href, decode(line).depth) == (2, "http://b.test/1", 4)
+    # Each is passed on once.
+    frontier.admit(Url("http://a.test/1", 4), found, 0.0)
+    frontier.admit(Url("http://a.test/2", 4), links("http://b.test/1", "http://c.test/1"), 0.0)
+    assert [shard for shard, _ in share.passed_on] == [2, 3]
+
+
+def test_a_link_passed_on_is_queued_here_when_its_shard_comes(
+    frontier: SharedFrontier, share: FakeShare
+) -> None:
+    frontier.admit(PARENT, links("http://b.test/1"), 0.0)
+    share.here.add(2)
+    [(_, line)] = share.passed_on
+    frontier.receive([line, line])
+    assert owed(frontier) == ["http://b.test/1"]
+    frontier.admit(PARENT, links("http://b.test/1"), 0.0)
+    assert owed(frontier) == ["http://b.test/1"]
+
+
+def test_seeds_go_to_the_node_that_has_their_host(
+    frontier: SharedFrontier, share: FakeShare
+) -> None:
+    assert frontier.seed("a.test/x") is None
+    assert frontier.seed("b.test/x") is None
+    assert frontier.seed("http://") is Outcome.BAD_URL
+    assert frontier.seed("a.test/x") is Outcome.URL_DUP
+    assert frontier.seed("b.test/x", again=True) is None
+    assert owed(frontier) == ["http://a.test/x"]
+    # Links to the seeds' hosts count as within the crawl on each node.
+    assert set(frontier.view.scope.area.hosts) == {"a.test", "b.test"}
+    share.here.add(2)
+    frontier.receive([line for _, line in share.passed_on])
+    assert owed(frontier) == ["http://a.test/x", "http://b.test/x", "http://b.test/x"]
+
+
+def test_the_seeds_of_others_belong_to_the_crawl(
+    frontier: SharedFrontier, share: FakeShare
+) -> None:
+    frontier.receive([encode(Url("http://a.test/x", 5, seed=True))])
+    assert set(frontier.view.scope.area.hosts) == {"a.test"}
+
+
+def test_a_trap_is_recognised_where_its_host_is(tmp_path: Path, share: FakeShare) -> None:
+    frontier = make(tmp_path, share, traps=TrapSettings(limit_by_shape=10))
+    lines = [encode(Url(f"http://a.test/{number}", 5)) for number in range(30)]
+    frontier.receive(lines + lines)
+    assert len(owed(frontier)) == 10
+
+
+def test_what_was_found_before_is_taken_over(frontier: SharedFrontier, share: FakeShare) -> None:
+    keys = [fingerprint(f"http://a.test/{number}") for number in range(5)]
+    line = encode(Url("http://a.test/3", 2, "http://a.test/"))
+    frontier.load(keys, [(1 << 8 | 7, line)])
+    [url] = queued(frontier)
+    assert (url.href, url.depth, url.origin) == ("http://a.test/3", 2, 1 << 8 | 7)
+    frontier.admit(PARENT, links(*(f"http://a.test/{number}" for number in range(6))), 0.0)
+    assert owed(frontier) == ["http://a.test/3", "http://a.test/5"]
+
+
+def test_decided_urls_are_noted(frontier: SharedFrontier, share: FakeShare) -> None:
+    frontier.seed("a.test/x")
+    World(frontier).run()
+    assert share.decided == list(share.noted)
+
+
+def test_urls_of_a_shard_that_leaves_are_dropped(
+    frontier: SharedFrontier, share: FakeShare
+) -> None:
+    share.here.add(2)
+    for number in range(200):
+        frontier.seed(f"a.test/{number}")
+        frontier.seed(f"b.test/{number}")
+    frontier.sequence(0.0)
+    assert frontier.has_in_memory({2})
+    share.leaving.add(2)
+    frontier.withdraw()
+    for turn in range(20):
+        frontier.sequence(float(turn))
+    assert not frontier.has_in_memory({2})
+    assert frontier.has_in_memory({1})
+    assert all(href.startswith("http://a.test/") for href in owed(frontier))
+    assert len(owed(frontier)) == 200
+    assert share.decided == []

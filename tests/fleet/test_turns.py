@@ -1,0 +1,122 @@
+"""Requests wait for their turns at an address."""
+
+from collections.abc import Callable
+
+from larbinpy.fetch.settings import Request, RequestOptions
+from larbinpy.fleet.turns import LEASE, Turns
+from larbinpy.url import Url
+from tests.support.enginefakes import FakeFetcher
+
+
+class FakeTurns:
+    """Turns that the test grants."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, Callable[[float | None], None]]] = []
+        self.renewed: list[list[str]] = []
+        self.rests: list[tuple[str, float]] = []
+
+    def turn(self, address: str, lease: float, then: Callable[[float | None], None]) -> None:
+        assert lease == LEASE
+        self.asked.append((address, then))
+
+    def renew(self, addresses: list[str], lease: float) -> None:
+        self.renewed.append(addresses)
+
+    def rest(self, address: str, wait: float) -> None:
+        self.rests.append((address, wait))
+
+    def answer(self, wait: float | None) -> None:
+        self.asked.pop(0)[1](wait)
+
+
+class Hall:
+    def __init__(self) -> None:
+        self.taker = FakeTurns()
+        self.fetcher = FakeFetcher([], 4)
+        self.certain = True
+        self.turns = Turns(
+            self.fetcher,  # type: ignore[arg-type]
+            self.taker,
+            lambda: 2.0,
+            lambda now: self.certain,
+        )
+
+    def start(self, number: int) -> None:
+        url = Url(f"http://a.test/{number}", 1)
+        request = Request(url, f"192.0.2.{number}", lambda *_: None, 100, RequestOptions("us/1"))
+        self.turns.start(request, 0.0)
+
+
+def test_a_request_is_opened_in_its_turn() -> None:
+    hall = Hall()
+    hall.start(1)
+    assert (hall.turns.free, hall.turns.busy) == (3, 1)
+    assert hall.turns.step(0.0) == []
+    assert hall.fetcher.started == []
+    hall.taker.answer(0.0)
+    assert hall.turns.deadline == 0.0
+    assert hall.turns.step(0.1) == []
+    assert hall.fetcher.started == ["http://a.test/1"]
+    assert (hall.turns.free, hall.turns.busy) == (3, 1)
+    hall.fetcher.ready = 1
+    [page] = hall.turns.step(1.0)
+    assert page.url.href == "http://a.test/1"
+    assert hall.taker.rests == [("192.0.2.1", 2.0)]
+    assert (hall.turns.free, hall.turns.busy) == (4, 0)
+
+
+def test_a_turn_that_another_node_has_is_asked_for_again() -> None:
+    hall = Hall()
+    hall.start(1)
+    hall.turns.step(10.0)
+    hall.taker.answer(0.25)
+    assert hall.turns.deadline == 10.25
+    hall.turns.step(10.2)
+    assert hall.taker.asked == []
+    hall.turns.step(10.25)
+    hall.taker.answer(30.0)
+    # It may be given back earlier.
+    assert hall.turns.deadline == 11.25
+    hall.turns.step(11.25)
+    # Nobody answered.
+    hall.taker.answer(None)
+    assert hall.turns.deadline == 12.25
+    assert hall.fetcher.started == []
+
+
+def test_turns_are_kept_while_their_requests_are_in_flight() -> None:
+    hall = Hall()
+    for number in (1, 2):
+        hall.start(number)
+        hall.taker.answer(0.0)
+    for now in (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0):
+        hall.turns.step(now)
+    both = ["192.0.2.1", "192.0.2.2"]
+    assert hall.taker.renewed == [both, both, both]
+
+
+def test_no_request_is_opened_by_a_node_that_may_have_lost_its_turns() -> None:
+    hall = Hall()
+    hall.start(1)
+    hall.taker.answer(0.0)
+    hall.certain = False
+    hall.turns.step(0.0)
+    assert hall.fetcher.started == []
+    assert hall.turns.busy == 1
+    hall.certain = True
+    hall.turns.step(1.0)
+    assert hall.fetcher.started == ["http://a.test/1"]
+
+
+def test_abort_forgets_all() -> None:
+    hall = Hall()
+    for number in (1, 2, 3):
+        hall.start(number)
+    hall.taker.answer(0.0)
+    hall.taker.answer(5.0)
+    hall.turns.abort()
+    hall.taker.answer(0.0)
+    hall.turns.step(20.0)
+    assert hall.fetcher.started == []
+    assert hall.turns.busy == 0
