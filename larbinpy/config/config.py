@@ -24,11 +24,13 @@ from larbinpy.config.kinds import (
     DOMAIN,
     EXTENSION,
     FILE,
+    FLEET,
     FOLDER,
     HEADER,
     HOURS,
     MODES,
     NAME,
+    NODE,
     PARAMETER,
     PORT,
     SERVER,
@@ -395,6 +397,16 @@ class Config:
         "dnsSendQueue", count(1, 10**6), 1024, "names that may wait for their first DNS query"
     )
     dns_timeout: float = setting("dnsTimeout", duration(0.001), 1.0, "timeout of a DNS query")
+
+    join: str = setting("join", FLEET, "", "fleet to be a node of; its Redis, and a name")
+    node: str = setting("node", NODE, "a", "name of this node of the fleet")
+    shards: int = setting("shards", count(1, 16384), 1024, "parts in which a fleet divides the web")
+    round_time: float = setting(
+        "roundTime",
+        duration(0.1),
+        1.0,
+        "how often a node writes to Redis what it did; a kill costs the pages of two rounds",
+    )
 
     @property
     def content_database(self) -> str:

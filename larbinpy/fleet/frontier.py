@@ -4,10 +4,10 @@ Each URL of its own has an *origin*, its place in the journal. A URL whose shard
 node meanwhile is dropped as soon as it is met: the other node has it from Redis.
 """
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import compress
-from typing import Protocol
 
+from larbinpy.fleet.journal import Journal
 from larbinpy.frontier.admission import Admission
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.lifecycle import SiteLifecycle
@@ -25,33 +25,12 @@ _PASSED_ON = 0x9E3779B97F4A7C15
 _AGAIN = "!"
 
 
-class Share(Protocol):
-    """The shards of this node, and what is noted about their URLs."""
-
-    def shard(self, host: str) -> int:
-        """The shard of a host."""
-
-    def takes(self, shard: int) -> bool:
-        """Whether new URLs of `shard` are queued here."""
-
-    def has(self, origin: int) -> bool:
-        """Whether the URL with `origin` is still to be fetched here."""
-
-    def put(self, shard: int, key: int, line: str) -> int:
-        """Note a URL that is queued here; return its origin."""
-
-    def pass_on(self, shard: int, line: str) -> None:
-        """Send a line to the node that has `shard`."""
-
-    def done(self, origin: int) -> None:
-        """Note that the outcome of a URL is decided."""
-
-
 class SharedAdmission(Admission):
     """Remembers what is new here, and passes on the links that other nodes decide on."""
 
     # Attributes, since the constructor is that of `Admission`.
-    share: Share
+    journal: Journal
+    shard_of: Callable[[str], int]
 
     def seed(
         self, text: str, *, depth: int | None, priority: bool, again: bool
@@ -63,10 +42,10 @@ class SharedAdmission(Admission):
         self._scope.area.add([href])
         depth = self._scope.full_depth(href) if depth is None else depth
         url = Url(href, depth, priority=priority, seed=True)
-        shard = self.share.shard(url.host)
-        if self.share.takes(shard):
+        shard = self.shard_of(url.host)
+        if self.journal.serves(shard):
             return self._take(url, shard, again=again)
-        self.share.pass_on(shard, (_AGAIN if again else "") + encode(url))
+        self.journal.letter(shard, (_AGAIN if again else "") + encode(url))
         return None
 
     def receive(self, line: str) -> Url | Outcome:
@@ -80,7 +59,7 @@ class SharedAdmission(Admission):
             kind = Kind.PAGE if not url.requisite else Kind.IMAGE
             if not self._traps.admits(url.href, kind):
                 return Outcome.TRAP
-        return self._take(url, self.share.shard(url.host), again=again)
+        return self._take(url, self.shard_of(url.host), again=again)
 
     def _take(self, url: Url, shard: int, *, again: bool) -> Url | Outcome:
         key = fingerprint(url.href)
@@ -88,7 +67,7 @@ class SharedAdmission(Admission):
         if not (fresh or again):
             return Outcome.URL_DUP
         self.has_repeats = self.has_repeats or not fresh
-        url.origin = self.share.put(shard, key, encode(url))
+        url.origin = self.journal.put(shard, key, encode(url))
         return url
 
     def _unseen(self, links: Sequence[Link]) -> list[tuple[Link, int]]:
@@ -96,8 +75,8 @@ class SharedAdmission(Admission):
         unseen = super()._unseen(links)
         if not unseen:
             return unseen
-        share = self.share
-        foreign = [not share.takes(share.shard(host_of(link.url))) for link, _ in unseen]
+        serves, shard_of = self.journal.serves, self.shard_of
+        foreign = [not serves(shard_of(host_of(link.url))) for link, _ in unseen]
         if True not in foreign:
             return unseen
         others = list(compress(unseen, foreign))
@@ -109,9 +88,9 @@ class SharedAdmission(Admission):
         ]
 
     def _new(self, urls: list[Url], keys: list[int]) -> list[Url]:
-        share = self.share
-        shards = [share.shard(url.host) for url in urls]
-        own = list(map(share.takes, shards))
+        journal, shard_of = self.journal, self.shard_of
+        shards = [shard_of(url.host) for url in urls]
+        own = list(map(journal.serves, shards))
         marked = [
             key if is_own else key ^ _PASSED_ON for key, is_own in zip(keys, own, strict=True)
         ]
@@ -119,10 +98,10 @@ class SharedAdmission(Admission):
         for k in compress(range(len(urls)), self._seen.add(marked)):
             url, shard = urls[k], shards[k]
             if own[k]:
-                url.origin = share.put(shard, keys[k], encode(url))
+                url.origin = journal.put(shard, keys[k], encode(url))
                 new.append(url)
             else:
-                share.pass_on(shard, encode(url))
+                journal.letter(shard, encode(url))
                 # It was counted as a link that was seen.
                 self.refused[Outcome.URL_DUP] -= 1
         return new
@@ -131,18 +110,18 @@ class SharedAdmission(Admission):
 class SharedSequencer(Sequencer):
     """Notes the URLs that are decided."""
 
-    share: Share
+    journal: Journal
 
     def take(self, most: int) -> Iterator[Url]:
         for url in super().take(most):
-            if self.share.has(url.origin):
+            if self.journal.holds(url.origin):
                 yield url
             else:
                 self.drop(url)
 
     def done(self, url: Url) -> None:
         super().done(url)
-        self.share.done(url.origin)
+        self.journal.done(url.origin)
 
     def drop(self, url: Url) -> None:
         """Remove `url` from memory and store: another node has it."""
@@ -178,7 +157,7 @@ class Withdrawal:
                     self._sequencer.drop(url)
 
     def _is_foreign(self, url: Url) -> bool:
-        return url.origin > 0 and not self._sequencer.share.has(url.origin)
+        return url.origin > 0 and not self._sequencer.journal.holds(url.origin)
 
 
 class SharedFrontier(Frontier):
@@ -186,12 +165,13 @@ class SharedFrontier(Frontier):
 
     _sequencer: SharedSequencer
     _admission: SharedAdmission
-    share: Share
+    shard_of: Callable[[str], int]
     _withdrawal: Withdrawal | None = None
 
-    def begin(self, share: Share) -> None:
-        """Use `share`, before the first URL comes."""
-        self.share = self._admission.share = self._sequencer.share = share
+    def begin(self, journal: Journal, shard_of: Callable[[str], int]) -> None:
+        """Note URLs in `journal`, by the shards of their hosts; called before the first one."""
+        self._admission.journal = self._sequencer.journal = journal
+        self._admission.shard_of = self.shard_of = shard_of
 
     def load(self, keys: Iterable[int], lines: Iterable[tuple[int, str]]) -> None:
         """Take over the URLs of a shard: fingerprints of all, and those owed, by their origins."""
@@ -223,10 +203,9 @@ class SharedFrontier(Frontier):
             return now
         return super().deadline(now, can_open=can_open, can_ask=can_ask)
 
-    def has_in_memory(self, shards: Set[int]) -> bool:
-        """Whether a URL of these shards is with its site, in flight, or not logged yet."""
-        hosts = (host_of(f"{site}/") for site in self._sequencer.by_site)
-        return any(self.share.shard(host) in shards for host in hosts)
+    def in_memory(self) -> set[int]:
+        """The shards with a URL that is with its site, in flight, or not logged yet."""
+        return {self.shard_of(host_of(f"{site}/")) for site in self._sequencer.by_site}
 
     def parts(self) -> dict[str, SavedPart]:
         """Redis has the queues and the URLs seen."""

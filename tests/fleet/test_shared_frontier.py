@@ -15,7 +15,7 @@ KINDS = (SharedFrontier, SharedAdmission, SharedSequencer)
 HOSTS = {"a.test": 1, "b.test": 2, "c.test": 3}
 
 
-class FakeShare:
+class FakeJournal:
     """Shards by a table of hosts, each of one host."""
 
     def __init__(self, *shards: int) -> None:
@@ -25,21 +25,18 @@ class FakeShare:
         self.passed_on: list[tuple[int, str]] = []
         self.decided: list[int] = []
 
-    def shard(self, host: str) -> int:
-        return HOSTS[host]
-
-    def takes(self, shard: int) -> bool:
+    def serves(self, shard: int) -> bool:
         return shard in self.here - self.leaving
 
-    def has(self, origin: int) -> bool:
-        return self.takes(origin >> 8)
+    def holds(self, origin: int) -> bool:
+        return self.serves(origin >> 8)
 
     def put(self, shard: int, key: int, line: str) -> int:
         origin = shard << 8 | len(self.noted) + 1
         self.noted[origin] = (key, line)
         return origin
 
-    def pass_on(self, shard: int, line: str) -> None:
+    def letter(self, shard: int, line: str) -> None:
         self.passed_on.append((shard, line))
 
     def done(self, origin: int) -> None:
@@ -47,19 +44,19 @@ class FakeShare:
 
 
 @pytest.fixture
-def share() -> FakeShare:
-    return FakeShare(1)
+def journal() -> FakeJournal:
+    return FakeJournal(1)
 
 
 @pytest.fixture
-def frontier(tmp_path: Path, share: FakeShare) -> SharedFrontier:
-    return make(tmp_path, share)
+def frontier(tmp_path: Path, journal: FakeJournal) -> SharedFrontier:
+    return make(tmp_path, journal)
 
 
-def make(folder: Path, share: FakeShare, **settings: object) -> SharedFrontier:
+def make(folder: Path, journal: FakeJournal, **settings: object) -> SharedFrontier:
     frontier = make_frontier(folder, kinds=KINDS, **settings)  # type: ignore[arg-type]
     assert isinstance(frontier, SharedFrontier)
-    frontier.begin(share)
+    frontier.begin(journal, HOSTS.__getitem__)  # type: ignore[arg-type]
     return frontier
 
 
@@ -67,29 +64,29 @@ PARENT = Url("http://a.test/", 5)
 
 
 def test_links_go_to_the_node_that_has_their_host(
-    frontier: SharedFrontier, share: FakeShare
+    frontier: SharedFrontier, journal: FakeJournal
 ) -> None:
     found = links("http://a.test/1", "http://b.test/1", "http://a.test/1", "http://b.test/1")
     frontier.admit(PARENT, found, 0.0)
     [url] = queued(frontier)
     assert url.href == "http://a.test/1"
-    assert share.noted == {
+    assert journal.noted == {
         url.origin: (fingerprint(url.href), encode(Url(url.href, 4, PARENT.href)))
     }
-    [(shard, line)] = share.passed_on
+    [(shard, line)] = journal.passed_on
     assert (shard, decode(line).href, decode(line).depth) == (2, "http://b.test/1", 4)
     # Each is passed on once.
     frontier.admit(Url("http://a.test/1", 4), found, 0.0)
     frontier.admit(Url("http://a.test/2", 4), links("http://b.test/1", "http://c.test/1"), 0.0)
-    assert [shard for shard, _ in share.passed_on] == [2, 3]
+    assert [shard for shard, _ in journal.passed_on] == [2, 3]
 
 
 def test_a_link_passed_on_is_queued_here_when_its_shard_comes(
-    frontier: SharedFrontier, share: FakeShare
+    frontier: SharedFrontier, journal: FakeJournal
 ) -> None:
     frontier.admit(PARENT, links("http://b.test/1"), 0.0)
-    share.here.add(2)
-    [(_, line)] = share.passed_on
+    journal.here.add(2)
+    [(_, line)] = journal.passed_on
     frontier.receive([line, line])
     assert owed(frontier) == ["http://b.test/1"]
     frontier.admit(PARENT, links("http://b.test/1"), 0.0)
@@ -97,7 +94,7 @@ def test_a_link_passed_on_is_queued_here_when_its_shard_comes(
 
 
 def test_seeds_go_to_the_node_that_has_their_host(
-    frontier: SharedFrontier, share: FakeShare
+    frontier: SharedFrontier, journal: FakeJournal
 ) -> None:
     assert frontier.seed("a.test/x") is None
     assert frontier.seed("b.test/x") is None
@@ -107,26 +104,28 @@ def test_seeds_go_to_the_node_that_has_their_host(
     assert owed(frontier) == ["http://a.test/x"]
     # Links to the seeds' hosts count as within the crawl on each node.
     assert set(frontier.view.scope.area.hosts) == {"a.test", "b.test"}
-    share.here.add(2)
-    frontier.receive([line for _, line in share.passed_on])
+    journal.here.add(2)
+    frontier.receive([line for _, line in journal.passed_on])
     assert owed(frontier) == ["http://a.test/x", "http://b.test/x", "http://b.test/x"]
 
 
 def test_the_seeds_of_others_belong_to_the_crawl(
-    frontier: SharedFrontier, share: FakeShare
+    frontier: SharedFrontier, journal: FakeJournal
 ) -> None:
     frontier.receive([encode(Url("http://a.test/x", 5, seed=True))])
     assert set(frontier.view.scope.area.hosts) == {"a.test"}
 
 
-def test_a_trap_is_recognised_where_its_host_is(tmp_path: Path, share: FakeShare) -> None:
-    frontier = make(tmp_path, share, traps=TrapSettings(limit_by_shape=10))
+def test_a_trap_is_recognised_where_its_host_is(tmp_path: Path, journal: FakeJournal) -> None:
+    frontier = make(tmp_path, journal, traps=TrapSettings(limit_by_shape=10))
     lines = [encode(Url(f"http://a.test/{number}", 5)) for number in range(30)]
     frontier.receive(lines + lines)
     assert len(owed(frontier)) == 10
 
 
-def test_what_was_found_before_is_taken_over(frontier: SharedFrontier, share: FakeShare) -> None:
+def test_what_was_found_before_is_taken_over(
+    frontier: SharedFrontier, journal: FakeJournal
+) -> None:
     keys = [fingerprint(f"http://a.test/{number}") for number in range(5)]
     line = encode(Url("http://a.test/3", 2, "http://a.test/"))
     frontier.load(keys, [(1 << 8 | 7, line)])
@@ -136,27 +135,27 @@ def test_what_was_found_before_is_taken_over(frontier: SharedFrontier, share: Fa
     assert owed(frontier) == ["http://a.test/3", "http://a.test/5"]
 
 
-def test_decided_urls_are_noted(frontier: SharedFrontier, share: FakeShare) -> None:
+def test_decided_urls_are_noted(frontier: SharedFrontier, journal: FakeJournal) -> None:
     frontier.seed("a.test/x")
     World(frontier).run()
-    assert share.decided == list(share.noted)
+    assert journal.decided == list(journal.noted)
 
 
 def test_urls_of_a_shard_that_leaves_are_dropped(
-    frontier: SharedFrontier, share: FakeShare
+    frontier: SharedFrontier, journal: FakeJournal
 ) -> None:
-    share.here.add(2)
+    journal.here.add(2)
     for number in range(200):
         frontier.seed(f"a.test/{number}")
         frontier.seed(f"b.test/{number}")
     frontier.sequence(0.0)
-    assert frontier.has_in_memory({2})
-    share.leaving.add(2)
+    assert 2 in frontier.in_memory()
+    journal.leaving.add(2)
     frontier.withdraw()
     for turn in range(20):
         frontier.sequence(float(turn))
-    assert not frontier.has_in_memory({2})
-    assert frontier.has_in_memory({1})
+    assert 2 not in frontier.in_memory()
+    assert 1 in frontier.in_memory()
     assert all(href.startswith("http://a.test/") for href in owed(frontier))
     assert len(owed(frontier)) == 200
-    assert share.decided == []
+    assert journal.decided == []
