@@ -166,7 +166,6 @@ class SharedFrontier(Frontier):
     _sequencer: SharedSequencer
     _admission: SharedAdmission
     shard_of: Callable[[str], int]
-    _withdrawal: Withdrawal | None = None
 
     def begin(self, journal: Journal, shard_of: Callable[[str], int]) -> None:
         """Note URLs in `journal`, by the shards of their hosts; called before the first one."""
@@ -188,20 +187,9 @@ class SharedFrontier(Frontier):
             if isinstance(url, Url):
                 self._sequencer.put(url)
 
-    def withdraw(self) -> None:
-        """Drop the URLs in memory that are not to be fetched here any more, in steps."""
-        self._withdrawal = Withdrawal(self._lifecycle, self._sequencer, self._sizes.swept)
-
-    def sequence(self, now: float) -> None:
-        super().sequence(now)
-        if self._withdrawal is not None:
-            self._withdrawal.step()
-            self._withdrawal = None if self._withdrawal.over else self._withdrawal
-
-    def deadline(self, now: float, *, can_open: bool, can_ask: bool) -> float | None:
-        if self._withdrawal is not None:
-            return now
-        return super().deadline(now, can_open=can_open, can_ask=can_ask)
+    def withdrawal(self) -> Withdrawal:
+        """Work that drops the URLs in memory that are not to be fetched here any more."""
+        return Withdrawal(self._lifecycle, self._sequencer, self._sizes.swept)
 
     def in_memory(self) -> set[int]:
         """The shards with a URL that is with its site, in flight, or not logged yet."""

@@ -15,7 +15,8 @@ from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.fetch.settings import Request
 from larbinpy.page import Page
 
-#: Seconds after which a turn ends if its node no longer says anything.
+#: Seconds after which a turn ends if its node no longer says anything; waitDuration comes after
+#: that, since the request may have lasted as long.
 LEASE = 10.0
 #: Seconds after which a turn is asked for again, at most; and taken again, in flight.
 _LONGEST = 1.0
@@ -110,7 +111,7 @@ class Turns:
                 again = self._now + (_LONGEST if wait is None else min(wait, _LONGEST))
                 heappush(self._refused, (again, next(self._order), request))
 
-        self._turns.turn(request.address, LEASE, answered)
+        self._turns.turn(request.address, LEASE + self._wait(), answered)
 
     def step(self, now: float) -> list[Page]:
         """Open the requests whose turns have come; return the pages that ended."""
@@ -126,7 +127,8 @@ class Turns:
             self._turns.rest(self._flying.pop(id(page.url)), self._wait())
         if self._flying and now >= self._renew_at:
             self._renew_at = now + _RENEW
-            self._turns.renew(list(dict.fromkeys(self._flying.values())), LEASE)
+            addresses = list(dict.fromkeys(self._flying.values()))
+            self._turns.renew(addresses, LEASE + self._wait())
         return pages
 
     def abort(self) -> None:

@@ -19,10 +19,10 @@ def test_each_own_keyword_exists() -> None:
 
 def test_a_node_takes_the_settings_of_the_crawl() -> None:
     first = config(
-        "waitDuration 7", "reject **/private/**", "outputDir a", "stay host", "getCGI off"
+        "waitDuration 7", "reject **/private/**", "outputDir a", "stay host", "getImage on"
     )
     crawl = shared(first)
-    assert set(crawl) == {"waitDuration", "reject", "stay", "getCGI"}
+    assert set(crawl) == {"waitDuration", "reject", "stay", "getImage"}
     second = joined(config("outputDir b"), crawl)
     assert (second.wait_duration, second.stay, second.output_dir) == (7.0, "host", "b")
     assert second.rules == first.rules

@@ -151,7 +151,9 @@ def test_urls_of_a_shard_that_leaves_are_dropped(
     frontier.sequence(0.0)
     assert 2 in frontier.in_memory()
     journal.leaving.add(2)
-    frontier.withdraw()
+    withdrawal = frontier.withdrawal()
+    while not withdrawal.over:
+        withdrawal.step()
     for turn in range(20):
         frontier.sequence(float(turn))
     assert 2 not in frontier.in_memory()

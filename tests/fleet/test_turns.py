@@ -17,7 +17,7 @@ class FakeTurns:
         self.rests: list[tuple[str, float]] = []
 
     def turn(self, address: str, lease: float, then: Callable[[float | None], None]) -> None:
-        assert lease == LEASE
+        assert lease == LEASE + 2.0
         self.asked.append((address, then))
 
     def renew(self, addresses: list[str], lease: float) -> None:

@@ -1,0 +1,197 @@
+"""A crawl as a node of a fleet: between the crawl's own parts and the deciders of the fleet."""
+
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from math import inf
+
+from larbinpy.crawl.control.mode import Mode
+from larbinpy.fetch.fetcher import Fetcher
+from larbinpy.fleet.frontier import SharedFrontier, Withdrawal
+from larbinpy.fleet.journal import Journal
+from larbinpy.fleet.node import Node
+from larbinpy.fleet.shards import shard_of
+from larbinpy.fleet.turns import Turns
+from larbinpy.fleet.vault import Away, CrawlState, Vault
+from larbinpy.loop.clock import Clock
+from larbinpy.output.plug import NO_FEEDER, Feeder
+from larbinpy.page import Page
+
+#: Seconds between two steps of the node: its work takes 0.1 ms with all shards.
+_STEP = 0.01
+#: Seconds between two searches for URLs of shards that leave.
+_LOOK = 0.2
+
+
+class Rejoin(Exception):
+    """The session has ended: the crawl begins anew, with what its outputs have."""
+
+
+class LocalShards:
+    """The frontier of this node, as the fleet sees it."""
+
+    def __init__(self, frontier: SharedFrontier, clock: Clock) -> None:
+        self._frontier = frontier
+        self._clock = clock
+        # The shards whose URLs are in memory, after all sites were examined.
+        self._in_memory: set[int] = set()
+        self._withdrawal: Withdrawal | None = None
+        self._step_at = -inf
+        #: Aborts what is in flight.
+        self.abort: Callable[[], None] = lambda: None
+        #: Whether something was aborted, so that the frontier is not complete any more.
+        self.broken = False
+
+    def __repr__(self) -> str:
+        return f"<LocalShards {self._frontier!r}>"
+
+    def loaded(
+        self, shard: int, fingerprints: bytes, lines: Sequence[tuple[int, str]], waits: str
+    ) -> None:
+        self._frontier.load(array("Q", fingerprints), lines)
+
+    def receive(self, shard: int, lines: Sequence[str]) -> None:
+        self._frontier.receive(lines)
+
+    def withdraw(self, shard: int) -> None:
+        self._in_memory.add(shard)
+        # Those examined already may have URLs of this shard.
+        self._withdrawal = None
+
+    def busy(self, shard: int) -> bool:
+        """Whether URLs of this shard are in memory; failures come back there, to be tried again."""
+        now = self._clock()
+        if now >= self._step_at:
+            self._withdrawal = self._withdrawal or self._frontier.withdrawal()
+            self._withdrawal.step()
+            self._step_at = now + _STEP
+            if self._withdrawal.over:
+                self._withdrawal = None
+                self._in_memory = self._frontier.in_memory()
+                self._step_at = now + _LOOK
+        return shard in self._in_memory
+
+    def interrupt(self) -> None:
+        self.broken = True
+        self.abort()
+
+    def clear(self) -> None:
+        self.broken = True
+        self.abort()
+
+
+class Membership:
+    """The node of this crawl: a feeder, a listener, and the maker of a fetcher that takes turns.
+
+    As a feeder it holds the crawl while requests must not be opened, and is finished when the
+    node has left. `inner` is the feeder of the outputs.
+    """
+
+    def __init__(
+        self,
+        vault: Vault,
+        journal: Journal,
+        frontier: SharedFrontier,
+        name_session: Callable[[], str],
+        shards: int,
+        wait: float,
+        mode: Mode,
+        clock: Clock,
+        inner: Feeder = NO_FEEDER,
+    ) -> None:
+        frontier.begin(journal, partial(shard_of, shards=shards))
+        self._vault = vault
+        self._mode = mode
+        self._clock = clock
+        self._inner = inner
+        self._local = LocalShards(frontier, clock)
+        self.node = Node(vault, self._local, journal, name_session, shards, wait)
+        self._next = -inf
+        self._was_open = True
+        self._told = ""
+
+    def __repr__(self) -> str:
+        return f"<Membership {self.node!r}>"
+
+    def taking_turns(self, fetcher: Fetcher, wait: Callable[[], float]) -> Turns:
+        """`fetcher`, before which requests wait for their turns at the address."""
+        turns = Turns(fetcher, _VaultTurns(self._vault), wait, self.node.may_open)
+        self._local.abort = turns.abort
+        return turns
+
+    # As a listener:
+
+    @property
+    def deadline(self) -> float:
+        return max(self._next, self.node.deadline)
+
+    def step(self, now: float) -> None:
+        """Step the node. Raises Rejoin when its session has ended."""
+        if now < self._next:
+            return
+        self._next = now + _STEP
+        self.node.step(now)
+        if self.node.state is CrawlState.STOPPED:
+            self._mode.stop = True
+        if self._local.broken and (not self.node.session or self.node.may_open(now)):
+            raise Rejoin(self.node.lost or "this node was away from Redis")
+
+    @property
+    def has_others(self) -> bool:
+        """Whether URLs may still come from other nodes, or from those that add seeds."""
+        return self.node.state not in (CrawlState.FINISHED, CrawlState.STOPPED)
+
+    # As a feeder:
+
+    @property
+    def holds(self) -> str:
+        if not self.node.may_open(self._clock()):
+            return self._why_closed
+        return self._inner.holds
+
+    @property
+    def _why_closed(self) -> str:
+        if self.node.state is CrawlState.PAUSED:
+            return "the fleet is paused"
+        if not self.node.session:
+            return "this node joins the fleet"
+        return self._told or "Redis does not answer, the crawl waits"
+
+    @property
+    def awaits(self) -> str:
+        return self._inner.awaits or "this node writes to Redis what it did"
+
+    def withheld(self, page: Page) -> None:
+        self._inner.withheld(page)
+
+    def second(self, now: float) -> Iterable[str]:
+        yield from self._inner.second(now)
+        may_open = self.node.may_open(now)
+        if may_open != self._was_open:
+            self._was_open = may_open
+            yield "the fleet goes on" if may_open else self._why_closed
+
+    def finish(self) -> bool:
+        if not self._inner.finish():
+            return False
+        self.node.leave()
+        return self.node.is_over
+
+
+class _VaultTurns:
+    """Turns in the vault, in seconds."""
+
+    def __init__(self, vault: Vault) -> None:
+        self._vault = vault
+
+    def turn(self, address: str, lease: float, then: Callable[[float | None], None]) -> None:
+        def answered(answer: int | Away) -> None:
+            then(None if isinstance(answer, Away) else answer / 1000)
+
+        self._vault.turn(address, int(lease * 1000), answered)
+
+    def renew(self, addresses: Sequence[str], lease: float) -> None:
+        self._vault.renew(addresses, int(lease * 1000))
+
+    def rest(self, address: str, wait: float) -> None:
+        self._vault.rest(address, int(wait * 1000))
