@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from math import inf
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from larbinpy.config import Config
 from larbinpy.console.terminal.fetch_info import FetchInfo
@@ -20,7 +20,7 @@ from larbinpy.crawl.control.live_settings import LiveSettings
 from larbinpy.crawl.control.mode import Mode, SavedPause
 from larbinpy.crawl.cookie_note import useless
 from larbinpy.crawl.ending import Finishing, Stopping
-from larbinpy.crawl.engine import Engine
+from larbinpy.crawl.engine import Engine, Fetching
 from larbinpy.crawl.housekeeping import Housekeeping
 from larbinpy.crawl.intake import FateSink, Intake, IntakeSettings
 from larbinpy.crawl.media_types import Types
@@ -57,6 +57,10 @@ from larbinpy.storage.state import Start, State, StateError
 from larbinpy.storage.store import Store
 from larbinpy.url import Url
 
+if TYPE_CHECKING:
+    from larbinpy.fleet.joining import Fleet
+    from larbinpy.fleet.membership import Membership
+
 
 class Assembly:
     """The parts of a crawl, made in five steps; each is a method.
@@ -76,9 +80,14 @@ class Assembly:
         progress: str,
         around: Surroundings,
         fixed: Collection[str] = (),
+        fleet: "Fleet | None" = None,
     ) -> None:
         self._config = config
         self._around = around
+        self._fleet = fleet
+        if fleet is not None and start is Start.REFUSE:
+            # Redis has the crawl; the folder only what this node got of it.
+            start = Start.RESUME if State(Path(config.state_dir)).exists else start
         terminal = make_progress(progress, around.stderr, config.limit_page)
         around.closing.callback(terminal.close)
         state, self._start = locked(Path(config.state_dir), start, around.closing)
@@ -99,6 +108,8 @@ class Assembly:
         self.frontier.was_answered = not unanswered(self.totals.counts())
         put_back = self._put_back.run() if self._start is Start.RESUME else []
         self._on_disk.seed(seeds)
+        if self._membership is not None:
+            self._membership.node.seeded()
         self.notes = self._resumed() + put_back if self._start is Start.RESUME else []
         if config.cookie_file:
             hosts, wall = self.frontier.view.scope.area.hosts, around.wall()
@@ -137,6 +148,7 @@ class Assembly:
             self._around.wall(),
             tuning.frontier,
             wants,
+            self._fleet is not None,
         )
 
     def _make_saved_values(self, fixed: Collection[str]) -> None:
@@ -187,6 +199,7 @@ class Assembly:
                 "totals": self.totals,
                 "paused": SavedPause(self.mode, lambda: self.frontier.owed),
                 "settings": self._settings,
+                **({} if self._fleet is None else {"fleet": self._fleet.identity()}),
             },
             own_output,
             self.stats,
@@ -196,8 +209,15 @@ class Assembly:
             wall=around.wall,
             tuning=around.tuning,
             closing=around.closing,
+            journal=None if self._fleet is None else self._fleet.journal,
         )
         self._output = self._on_disk.output
+        self._feeder = self._output.feeder
+        self._membership: Membership | None = None
+        if self._fleet is not None:
+            shared: Any = self.frontier
+            self._membership = self._fleet.membership(shared, self.mode, self._feeder)
+            self._feeder = self._membership
         self._changer = own_output if isinstance(own_output, RequestChanger) else None
         self.log = self._on_disk.log
         self.saving = self._on_disk.saving
@@ -216,7 +236,7 @@ class Assembly:
             wall=around.wall,
             site_blocks=self._site_settings.describe,
             folder=config.state_dir,
-            feeder=self._output.feeder,
+            feeder=self._feeder,
         )
         self.control = Control(
             self._settings,
@@ -279,6 +299,12 @@ class Assembly:
         around, config, network = self._around, self._config, self._network
         refresher, tuning = self._output.refresher, around.tuning
         listeners = [*self._ports.listeners]
+        fetcher: Fetching = network.fetcher
+        if self._membership is not None:
+            listeners.append(self._membership)
+            if config.wait_duration and config.wait_by == "ip":
+                wait = lambda: self._settings.config.wait_duration  # noqa: E731
+                fetcher = self._membership.taking_turns(network.fetcher, wait)
         if self._site_settings.has_hours:
             listeners.append(HoursListener(self._site_settings, around.wall))
         requests, intake = self._make_page_stages()
@@ -289,12 +315,12 @@ class Assembly:
             self.frontier,
             network.names,
             requests,
-            network.fetcher,
+            fetcher,
             intake,
             self._output,
             self.stats,
             listeners,
-            self._output.feeder,
+            self._feeder,
             clock=around.clock,
         )
         self.stopping = Stopping(
@@ -304,11 +330,12 @@ class Assembly:
             self.frontier,
             self._ports.input,
             Finishing(refresher, around.clock, tuning.grace),
-            self._output.feeder,
+            self._feeder,
             outlives=config.high_level_web_server and self._ports.status is not None,
             limit_at=self.stats.started + (config.limit_time or inf),
             had_work=self._start is Start.RESUME or self.frontier.owed > 0,
             grace=tuning.grace,
+            has_others=self._has_others,
         )
         self.housekeeping = Housekeeping(
             self.stats,
@@ -316,10 +343,14 @@ class Assembly:
             self.frontier,
             self._on_disk.journals,
             self.display,
-            self._output.feeder,
+            self._feeder,
             self.saving.request,
             debug=self.engine if config.debug else None,
         )
+
+    def _has_others(self) -> bool:
+        """Whether URLs may still come from other nodes."""
+        return self._membership is not None and self._membership.has_others
 
     def __repr__(self) -> str:
         return f"<Assembly {self.engine!r}>"
@@ -336,11 +367,18 @@ def make_frontier(
     wall: float,
     sizes: FrontierSizes = DEFAULT_SIZES,
     wants: Callable[[Url], bool] | None = None,
+    shared: bool = False,
 ) -> Frontier:
     """The frontier of a crawl that begins at the Unix time `wall`, with its queues in `folder`.
 
-    `wants`, if given, decides on the links that nothing else refuses.
+    `wants`, if given, decides on the links that nothing else refuses. `shared`: that of a node.
     """
+    frontier, admits, sequencer = Frontier, Admission, Sequencer
+    if shared:
+        # Here, since only a node needs these modules.
+        from larbinpy.fleet.frontier import SharedAdmission, SharedFrontier, SharedSequencer
+
+        frontier, admits, sequencer = SharedFrontier, SharedAdmission, SharedSequencer
     ip_sites = IPSites(site_settings.usual, config.wait_by, config.pages_connexions, sizes)
     counts = SiteCounts(folder)
     addresses = AddressSettings(config.dns_cache_time, permitting(config, is_public))
@@ -349,17 +387,17 @@ def make_frontier(
     scope = _make_scope(config, site_settings)
     traps = Traps(TrapSettings(config.traps, config.limit_by_shape), wall)
     folding = Folding(config.drop_parameters)
-    admission = Admission(scope, seen, traps, folding)
+    admission = admits(scope, seen, traps, folding)
     if wants is not None:
         admission = AskingAdmission(scope, seen, traps, folding, wants)
-    return Frontier(
+    return frontier(
         scope,
         traps,
         admission,
         store,
         seen,
         Seen(folder, "digests"),
-        Sequencer(store, config.max_urls_by_site, sizes),
+        sequencer(store, config.max_urls_by_site, sizes),
         sites,
         ip_sites,
         counts,

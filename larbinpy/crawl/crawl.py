@@ -10,6 +10,7 @@ from larbinpy._version import __version__
 from larbinpy.config import Config, ConfigError, texts
 from larbinpy.config.request_kinds import SEED
 from larbinpy.crawl.assembly import Assembly
+from larbinpy.crawl.control.restart import Restart
 from larbinpy.crawl.own_plug import guarded
 from larbinpy.crawl.resources.surroundings import DEFAULT, Surroundings, Tuning
 from larbinpy.crawl.run import Run
@@ -71,17 +72,23 @@ class Crawl:
         that time, and PlugError if a method of `output` raises an exception.
         Signals are caught if this is the main thread.
         """
-        with ExitStack() as closing:
-            self._signals.catch(closing)
-            try:
-                self._run = self._open(closing)
-            except OSError as error:
-                if error.errno in FULL:
-                    raise
-                raise ConfigError(what_failed(error)) from error
-            ending = self._run.complete()
-            self.report = self._run.report(ending)
-            return ending.code
+        while True:
+            with ExitStack() as closing:
+                self._signals.catch(closing)
+                try:
+                    self._run = self._open(closing)
+                except OSError as error:
+                    if error.errno in FULL:
+                        raise
+                    raise ConfigError(what_failed(error)) from error
+                try:
+                    ending = self._run.complete()
+                except Restart as reason:
+                    self._run.say(f"{reason}: this node joins again")
+                    self._start = Start.RESUME
+                    continue
+                self.report = self._run.report(ending)
+                return ending.code
 
     def snapshot(self) -> dict[str, object]:
         """The snapshot of the crawl that the status page shows, as JSON-able values.
@@ -133,19 +140,29 @@ class Crawl:
             closing=closing,
             tuning=self._tuning,
         )
+        config, fleet = self._config, None
+        if config.join:
+            # Here, since only a node needs these modules.
+            from larbinpy.fleet.joining import Fleet
+
+            fleet = Fleet.open(config, poller, self._clock, closing)
+            config = fleet.config
         parts = Assembly(
-            self._config,
+            config,
             start=self._start,
             seeds=self._seeds,
             own_output=self._own_output,
             progress=self._progress,
             around=around,
             fixed=self._fixed,
+            fleet=fleet,
         )
-        # The seeds are queued now; there may be millions, so the list is freed.
-        self._seeds.clear()
+        if fleet is None:
+            # The seeds are queued now; there may be millions, so the list is freed. A node that
+            # joins again gives them again.
+            self._seeds.clear()
         self._signals.wake(poller, closing)
-        return Run(self._config, parts, self._signals)
+        return Run(config, parts, self._signals)
 
 
 def _parsed(seeds: Iterable[str]) -> list[str]:

@@ -1,6 +1,6 @@
 """When and why a crawl ends: decided between two turns."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import inf
 
 from larbinpy.console.ports.input_port import InputPort
@@ -56,7 +56,8 @@ class Stopping:
 
     `outlives`: the status page stays up after the crawl (highLevelWebServer). `limit_at` is the
     time at which limitTime ends the crawl; infinite for none. `had_work`: there were URLs to
-    fetch at the start. `grace`: seconds for transfers in flight.
+    fetch at the start. `grace`: seconds for transfers in flight. `has_others`: whether other
+    nodes may still send URLs.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class Stopping:
         limit_at: float,
         had_work: bool,
         grace: float,
+        has_others: Callable[[], bool] = lambda: False,
     ) -> None:
         self._engine = engine
         self._mode = mode
@@ -85,6 +87,7 @@ class Stopping:
         self._limit_at = limit_at
         self._had_work = had_work
         self._grace = grace
+        self._has_others = has_others
         self._drain_until = 0.0
         # When to leave what another process has not taken.
         self._stop_by = inf
@@ -151,6 +154,8 @@ class Stopping:
         With an input port it does until the first URL was added, and while a client is connected.
         """
         self._had_work = self._had_work or self._frontier.owed > 0
+        if self._has_others() and not stop:
+            return True
         if self._port is not None and (self._port.awaited or not self._had_work):
             return True
         return self._stays_up(stop)

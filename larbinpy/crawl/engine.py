@@ -16,11 +16,12 @@ from larbinpy.crawl.control.mode import Mode
 from larbinpy.crawl.intake import Intake
 from larbinpy.crawl.requests import RequestMaker
 from larbinpy.crawl.resources.network import Names
-from larbinpy.fetch.fetcher import Fetcher
+from larbinpy.fetch.settings import Request
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
 from larbinpy.output.plug import NO_FEEDER, Feeder, ReplyListener
+from larbinpy.page import Page
 from larbinpy.stats.counters import Stats
 
 #: Names asked for in one turn.
@@ -40,6 +41,23 @@ class Listener(Protocol):
     def step(self, now: float) -> None: ...
 
 
+class Fetching(Protocol):
+    """The fetcher, or one that opens requests later."""
+
+    @property
+    def free(self) -> int: ...
+
+    @property
+    def busy(self) -> int: ...
+
+    @property
+    def deadline(self) -> float | None: ...
+
+    def start(self, request: Request, now: float) -> None: ...
+
+    def step(self, now: float) -> list[Page]: ...
+
+
 class Engine:
     """The stages of the crawl in their order."""
 
@@ -51,7 +69,7 @@ class Engine:
         frontier: Frontier,
         names: Names,
         requests: RequestMaker,
-        fetcher: Fetcher,
+        fetcher: Fetching,
         intake: Intake,
         output: ReplyListener,
         stats: Stats,

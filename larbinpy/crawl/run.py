@@ -6,6 +6,7 @@ from larbinpy.config import Config
 from larbinpy.console.text import printable
 from larbinpy.crawl.assembly import Assembly
 from larbinpy.crawl.control.disk_pause import passes
+from larbinpy.crawl.control.restart import Restart
 from larbinpy.errors import disk_error, what_failed
 from larbinpy.exit_status import Ending
 from larbinpy.loop.signals import Signals
@@ -51,7 +52,7 @@ class Run:
     def complete(self) -> Ending:
         """Run the crawl to its end, also to that by a disk error; return the ending.
 
-        An exception caused by a bug or a plug is raised after the state was saved.
+        Raises Restart if it must begin anew. An exception caused by a bug or a plug is raised after the state was saved.
         """
         try:
             self._saving.save()
@@ -62,6 +63,8 @@ class Run:
             ending = Ending.DISK
             folders = f"outputDir {self._config.output_dir} or stateDir {self._config.state_dir}"
             self._display.say(printable(disk_error(error, folders, saved=self._save_at_last())))
+        except Restart:
+            raise
         except Exception:
             # A bug, here or in a plug: save the crawl, and show the traceback.
             self._save_at_last()
@@ -91,12 +94,13 @@ class Run:
         except OSError as error:
             if not passes(error) or self._is_to_stop:
                 raise
-            self._say(self._disk_pause.begin(error))
+            self.say(self._disk_pause.begin(error))
             return False
-        self._say(self._disk_pause.turned(now))
+        self.say(self._disk_pause.turned(now))
         return over
 
-    def _say(self, message: str | None) -> None:
+    def say(self, message: str | None) -> None:
+        """Print a line, unless it is None."""
         if message is not None:
             self._display.say(message)
 

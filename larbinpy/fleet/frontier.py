@@ -168,7 +168,12 @@ class SharedFrontier(Frontier):
     shard_of: Callable[[str], int]
 
     def begin(self, journal: Journal, shard_of: Callable[[str], int]) -> None:
-        """Note URLs in `journal`, by the shards of their hosts; called before the first one."""
+        """Note URLs in `journal`, by the shards of their hosts; called before the first one.
+
+        Files of an earlier session are deleted. Raises OSError.
+        """
+        self._store.clear()
+        self._seen.clear()
         self._admission.journal = self._sequencer.journal = journal
         self._admission.shard_of = self.shard_of = shard_of
 

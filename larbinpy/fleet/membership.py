@@ -6,10 +6,12 @@ from functools import partial
 from math import inf
 
 from larbinpy.crawl.control.mode import Mode
+from larbinpy.crawl.control.restart import Restart
 from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.fleet.frontier import SharedFrontier, Withdrawal
 from larbinpy.fleet.journal import Journal
 from larbinpy.fleet.node import Node
+from larbinpy.fleet.redis.vault import RedisVault
 from larbinpy.fleet.shards import shard_of
 from larbinpy.fleet.turns import Turns
 from larbinpy.fleet.vault import Away, CrawlState, Vault
@@ -21,10 +23,6 @@ from larbinpy.page import Page
 _STEP = 0.01
 #: Seconds between two searches for URLs of shards that leave.
 _LOOK = 0.2
-
-
-class Rejoin(Exception):
-    """The session has ended: the crawl begins anew, with what its outputs have."""
 
 
 class LocalShards:
@@ -89,7 +87,7 @@ class Membership:
 
     def __init__(
         self,
-        vault: Vault,
+        vault: RedisVault,
         journal: Journal,
         frontier: SharedFrontier,
         name_session: Callable[[], str],
@@ -108,7 +106,6 @@ class Membership:
         self.node = Node(vault, self._local, journal, name_session, shards, wait)
         self._next = -inf
         self._was_open = True
-        self._told = ""
 
     def __repr__(self) -> str:
         return f"<Membership {self.node!r}>"
@@ -123,10 +120,11 @@ class Membership:
 
     @property
     def deadline(self) -> float:
-        return max(self._next, self.node.deadline)
+        return min(max(self._next, self.node.deadline), self._vault.deadline)
 
     def step(self, now: float) -> None:
-        """Step the node. Raises Rejoin when its session has ended."""
+        """Step the node. Raises Restart when its session has ended."""
+        self._vault.step(now)
         if now < self._next:
             return
         self._next = now + _STEP
@@ -134,7 +132,7 @@ class Membership:
         if self.node.state is CrawlState.STOPPED:
             self._mode.stop = True
         if self._local.broken and (not self.node.session or self.node.may_open(now)):
-            raise Rejoin(self.node.lost or "this node was away from Redis")
+            raise Restart(self.node.lost or "this node was away from Redis")
 
     @property
     def has_others(self) -> bool:
@@ -155,7 +153,7 @@ class Membership:
             return "the fleet is paused"
         if not self.node.session:
             return "this node joins the fleet"
-        return self._told or "Redis does not answer, the crawl waits"
+        return self._vault.trouble or "this node waits until it is certain of its shards"
 
     @property
     def awaits(self) -> str:

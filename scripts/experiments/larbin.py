@@ -59,6 +59,7 @@ class MakeFrontier(Protocol):
         wall: float,
         sizes: FrontierSizes = DEFAULT_SIZES,
         wants: Callable[[Url], bool] | None = None,
+        shared: bool = False,
     ) -> Frontier: ...
 
 
@@ -142,13 +143,14 @@ def original(make_frontier: MakeFrontier, clock: Clock, period: float) -> MakeFr
         wall: float,
         sizes: FrontierSizes = DEFAULT_SIZES,
         wants: Callable[[Url], bool] | None = None,
+        shared: bool = False,
     ) -> Frontier:
         sequencer = LarbinSequencer(
             clock, max_urls_by_site=config.max_urls_by_site, limit=LIMIT, period=period
         )
         # The model has the methods of a Sequencer without being one.
         with patch.object(assembly, "Sequencer", lambda *_: sequencer):
-            return make_frontier(config, folder, site_settings, is_public, wall, sizes, wants)
+            return make_frontier(config, folder, site_settings, is_public, wall, sizes, wants, shared)
 
     return make
 

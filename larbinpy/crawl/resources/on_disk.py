@@ -72,7 +72,9 @@ class OnDisk:
         wall: Clock,
         tuning: Tuning,
         closing: ExitStack,
+        journal: SavedPart | None = None,
     ) -> None:
+        """`journal` is that of a node of a fleet."""
         self._state = state
         self._start = start
         self._frontier = frontier
@@ -103,8 +105,10 @@ class OnDisk:
         syncing = Syncing(poller, _folders_to_flush(config))
         closing.callback(syncing.wait)
         every = tuning.checkpoint_can_reload if config.can_reload else tuning.checkpoint
-        secrets = {"logins": logins, "cookies": SavedCookies(folder, jar)}
-        self._saved = saved_by(frontier, self.journals, self.output, syncing, secrets, values)
+        more: dict[str, SavedPart] = {"logins": logins, "cookies": SavedCookies(folder, jar)}
+        if journal is not None:
+            every, more["journal"] = config.round_time, journal
+        self._saved = saved_by(frontier, self.journals, self.output, syncing, more, values)
         self.saving = Saving(Checkpoints(state, self._saved, every), stats, clock)
 
     def take_up(self, now: float) -> None:
