@@ -113,7 +113,7 @@ class Nodes:
     def start(self, name: str) -> None:
         conf = self._folder / f"{name}.conf"
         conf.write_text(f"{self._lines} node {name}\n")
-        command = [PYTHON, "-m", "larbinpy", "crawl", "-c", conf, self._seed]
+        command = [PYTHON, "-m", "larbinpy", "crawl", "-c", str(conf), self._seed]
         with (self._folder / f"{name}.out").open("ab") as out:
             self._processes[name] = subprocess.Popen(command, stdout=out, stderr=out)
 
@@ -277,7 +277,9 @@ def _report(
     again = sum(count - 1 for count in found.values())
     say(f"{web.pages} pages in {took:.1f} s, {faults} faults left; exit {fleet.codes}")
     say(f"lost {len(lost)}: {lost[:5]}; fetched again {again}; end {last:.1f} s after the last")
-    say(f"{politeness.gaps} gaps, least {politeness.least:.4f} s, too short {politeness.faults[:3]}")
+    say(
+        f"{politeness.gaps} gaps, least {politeness.least:.4f} s, too short {politeness.faults[:3]}"
+    )
     say(f"{len(politeness.faults)} too short; errors said: {sorted(fleet.said())[:5]}")
     return bool(lost or politeness.faults or any(fleet.codes.values()))
 

@@ -107,9 +107,7 @@ class Assembly:
         self._check_pause()
         self.frontier.was_answered = not unanswered(self.totals.counts())
         put_back = self._put_back.run() if self._start is Start.RESUME else []
-        self._on_disk.seed(seeds)
-        if self._membership is not None:
-            self._membership.node.seeded()
+        self._seed(list(seeds) if self._membership is not None else seeds)
         self.notes = self._resumed() + put_back if self._start is Start.RESUME else []
         if config.cookie_file:
             hosts, wall = self.frontier.view.scope.area.hosts, around.wall()
@@ -347,6 +345,19 @@ class Assembly:
             self.saving.request,
             debug=self.engine if config.debug else None,
         )
+
+    def _seed(self, seeds: Iterable[str]) -> None:
+        """Queue the seeds; a node does so when it joins, if the crawl has none yet."""
+        fleet, membership = self._fleet, self._membership
+
+        def seed() -> bool:
+            self._on_disk.seed(seeds)
+            return bool(seeds)
+
+        if fleet is None or membership is None or fleet.has_seeds:
+            seed()
+        else:
+            membership.seed_with(seed)
 
     def _has_others(self) -> bool:
         """Whether URLs may still come from other nodes."""

@@ -39,6 +39,11 @@ class Fleet:
     def __repr__(self) -> str:
         return f"<Fleet {self.vault!r}>"
 
+    @property
+    def has_seeds(self) -> bool:
+        """Whether the crawl had its first seeds when it was opened."""
+        return self.crawl.state is not CrawlState.NEW
+
     @classmethod
     def open(cls, config: Config, poller: Poller, clock: Clock, closing: ExitStack) -> "Fleet":
         """Make the crawl that `config` names, or find it; its state and outputs get folders.

@@ -37,6 +37,8 @@ class LocalShards:
         self._step_at = -inf
         #: Aborts what is in flight.
         self.abort: Callable[[], None] = lambda: None
+        #: Queues the seeds of this node; returns whether it has any.
+        self.seed: Callable[[], bool] = lambda: False
         #: Whether something was aborted, so that the frontier is not complete any more.
         self.broken = False
 
@@ -109,6 +111,13 @@ class Membership:
 
     def __repr__(self) -> str:
         return f"<Membership {self.node!r}>"
+
+    def seed_with(self, seed: Callable[[], bool]) -> None:
+        """Call `seed`, which queues seeds and returns whether there are any, if the crawl has none.
+
+        It is called in each session that joins before the seeds are safe.
+        """
+        self._local.seed = seed
 
     def taking_turns(self, fetcher: Fetcher, wait: Callable[[], float]) -> Turns:
         """`fetcher`, before which requests wait for their turns at the address."""

@@ -150,7 +150,9 @@ def original(make_frontier: MakeFrontier, clock: Clock, period: float) -> MakeFr
         )
         # The model has the methods of a Sequencer without being one.
         with patch.object(assembly, "Sequencer", lambda *_: sequencer):
-            return make_frontier(config, folder, site_settings, is_public, wall, sizes, wants, shared)
+            return make_frontier(
+                config, folder, site_settings, is_public, wall, sizes, wants, shared
+            )
 
     return make
 
