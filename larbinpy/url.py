@@ -351,6 +351,12 @@ def site_of(url: str) -> str:
     return url[: url.index("/", 8)]
 
 
+def port_of(site: str) -> int:
+    """Return the port of a site key."""
+    port = site.rpartition(":")[2]
+    return int(port) if port.isdecimal() else 443 if site.startswith("https:") else 80
+
+
 def host_of(url: str) -> str:
     """Return the host of a canonical URL, without its port."""
     authority = url[url.index("//") + 2 : url.index("/", 8)]

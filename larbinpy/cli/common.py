@@ -77,6 +77,11 @@ config_options = _options(
     set_option,
     click.option("--allow-private", is_flag=True, help="Also fetch from private addresses."),
 )
+join_option = click.option(
+    "--join",
+    metavar="URL",
+    help="Be a node of this crawl: redis://HOST[:PORT]/NAME or unix:PATH?crawl=NAME.",
+)
 progress_option = click.option(
     "--progress",
     type=click.Choice(["auto", "bar", "log", "none"]),

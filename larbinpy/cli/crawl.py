@@ -2,11 +2,11 @@
 
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -18,6 +18,7 @@ from larbinpy.cli.common import (
     files,
     folders,
     input_option,
+    join_option,
     load_config,
     pace,
     pace_options,
@@ -30,7 +31,7 @@ from larbinpy.cli.defaults import Defaults, defaults_of
 from larbinpy.config import Config, ConfigError, assignment
 from larbinpy.console.text import counted, grouped, roughly, size
 from larbinpy.crawl.crawl import Crawl
-from larbinpy.exit_status import BROKEN_LINKS, Ending
+from larbinpy.exit_status import BROKEN_LINKS, USAGE, Ending
 from larbinpy.outcome import Outcome, Trait, having
 from larbinpy.output.report import write_report
 from larbinpy.storage.state import Start, State
@@ -56,6 +57,8 @@ _RESUME = ("--resume", "--reload")
 #: The value of --resume without a value.
 _ALWAYS = "always"
 _STARTS = {None: Start.REFUSE, _ALWAYS: Start.RESUME, "auto": Start.AUTO}
+#: More nodes than any machine has cores for.
+_MOST_NODES = 256
 _EARLY = (Ending.STOPPED.code, Ending.FORCED.code)
 #: Exit statuses for which the crawl has printed a message already.
 _REPORTED = (Ending.NOTHING.code, Ending.DISK.code)
@@ -74,6 +77,14 @@ class _Crawl(click.Command):
 @click.argument("urls", nargs=-1, metavar="[URL]...")
 @config_options
 @input_option
+@join_option
+@click.option("--node", metavar="NAME", help="Name of this node of the crawl [node, a].")
+@click.option(
+    "--nodes",
+    type=click.IntRange(1, _MOST_NODES),
+    metavar="NUMBER",
+    help="Run the crawl as so many nodes on this machine.",
+)
 @click.option("-o", "output_dir", metavar="DIR", help="Write pages to DIR.", shell_complete=folders)
 @pace_options("5", "30s")
 @click.option(
@@ -102,6 +113,9 @@ def crawl(
     settings: tuple[str, ...],
     allow_private: bool,
     input_file: str | None,
+    join: str | None,
+    node: str | None,
+    nodes: int | None,
     output_dir: str | None,
     depth: str | None,
     wait: str | None,
@@ -134,7 +148,11 @@ def crawl(
         if check_links and output_dir:
             raise ConfigError("-o and --check-links cannot be used together: it keeps no page")
         refuse_files(urls)
-        more = [*([("outputDir", output_dir)] if output_dir else []), *pace(depth, wait, rate)]
+        if nodes and input_file == "-":
+            raise ConfigError("-i - and --nodes cannot be used together: name a file")
+        places = (("outputDir", output_dir), ("join", join), ("node", node))
+        more = [*((keyword, value) for keyword, value in places if value)]
+        more += pace(depth, wait, rate)
         if check_links:
             more += _CHECK
         given = {keyword.lower() for keyword, _ in [*more, *map(assignment, settings)]}
@@ -142,11 +160,24 @@ def crawl(
         if check_links:
             defaults = Defaults(_CHECK_DEFAULTS)
         config = load_config(config_file, settings, allow_private, more, defaults.config)
-        if output_dir and not config.output_mode:
+        takes_all = config.join and not (urls or input_file or config.start_url)
+        if takes_all:
+            # A node without seeds has the settings of the crawl that it joins.
+            defaults = Defaults(Config())
+            config = load_config(config_file, settings, allow_private, more)
+        if output_dir and not config.output_mode and not takes_all:
             # Without an output mode, the folder would stay empty.
             config = replace(config, output_mode=("mirror",))
         start = Start.SCRATCH if scratch else _STARTS[resume]
         seeds = _checked(config, chain(urls, seeds_in(input_file)), start)
+        if nodes:
+            options = [("-c", config_file), ("-o", output_dir)]
+            options += [("--depth", depth), ("--wait", wait), ("--rate", rate)]
+            options += [("--set", setting) for setting in settings]
+            arguments = [word for name, value in options if value for word in (name, value)]
+            arguments += ["--allow-private"] if allow_private else []
+            begin = [*(["-i", input_file] if input_file else []), "--", *urls]
+            _run_nodes(nodes, config, start, arguments, begin, report, progress)
         crawl = Crawl(config, seeds=seeds, start=start, fixed=given, progress=progress)
         if said := defaults.said(config.output_dir, urls if input_file is None else ()):
             complain(said)
@@ -159,6 +190,30 @@ def crawl(
             broken = _report_links(config.state_dir, crawl.report)
             code = BROKEN_LINKS if broken and code == 0 else code
         sys.exit(code)
+
+
+def _run_nodes(
+    number: int,
+    config: Config,
+    start: Start,
+    arguments: Sequence[str],
+    seeds: Sequence[str],
+    report: str | None,
+    progress: str,
+) -> NoReturn:
+    """Run the crawl as nodes, and exit with the status of all."""
+    # Here, since it loads what only nodes need.
+    from larbinpy.cli.nodes import run_nodes
+
+    if report is not None:
+        check_writable(report)
+    ended = run_nodes(number, config, start, arguments, seeds, progress=progress)
+    if report is not None:
+        write_report(report, ended)
+    code = int(ended["exit_code"])
+    if progress != "none" and code not in (USAGE, *_REPORTED):
+        complain(summary(ended))
+    sys.exit(code)
 
 
 def _report_links(folder: str, ended: Mapping[str, Any]) -> bool:
@@ -202,7 +257,8 @@ def _checked(config: Config, seeds: Iterator[str], start: Start) -> Iterator[str
     """`seeds`, lazily; raises ConfigError if there is nothing to crawl."""
     first = list(islice(seeds, 1))
     exists = start is Start.AUTO and State(Path(config.state_dir)).exists
-    resumes = exists or start is Start.RESUME
+    # A crawl to join has its seeds.
+    resumes = exists or start is Start.RESUME or config.join
     if not (first or config.start_url or config.input_port or resumes):
         raise ConfigError("nothing to crawl: give a URL, startUrl or inputPort")
     return chain(first, seeds)

@@ -27,6 +27,11 @@ _BYTES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _AMOUNT = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([a-z]?)", re.IGNORECASE | re.ASCII)
 #: Names of query parameters as they stand in canonical URLs, with "*" and "?" as wildcards.
 _PARAMETER = re.compile(r"[^\s\"#&;=/<>]{1,100}").fullmatch
+_FLEET = re.compile(
+    r"redis://(?:[^/?#\s]*@)?[^/?#@\s]+/[\w.-]{1,64}(?:\?passwordFile=.+)?"
+    r"|unix:[^?]+\?crawl=[\w.-]{1,64}(?:&passwordFile=.+)?",
+    re.ASCII,
+).fullmatch
 _NODE = re.compile(r"[\w.-]{1,64}", re.ASCII).fullmatch
 #: The part of a server's database behind "mysql://".
 _SERVER_DATABASE = re.compile(
@@ -288,10 +293,17 @@ def _database(text: str) -> str:
 
 
 def _fleet(text: str) -> str:
-    """The address of a fleet; the parts of it are checked when it is joined."""
-    if text and not text.startswith(("redis://", "unix:")):
-        raise ValueError(f"{masked_typed(text)[:60]!r} is not redis://HOST[:PORT]/NAME")
+    """The address of a fleet; hosts and ports are checked when it is joined."""
+    if text and not _FLEET(text):
+        shown = "the address" if "@" in text else repr(text[:80])
+        raise ValueError(f"{shown} is not redis://[USER@]HOST[:PORT]/NAME or unix:PATH?crawl=NAME")
     return text
+
+
+def has_fleet_password(text: str) -> bool:
+    """Whether the address of a fleet holds a password."""
+    login, at, _ = text.partition("?passwordFile=")[0].rpartition("@")
+    return bool(at) and ":" in login.removeprefix("redis://")
 
 
 def _node(text: str) -> str:

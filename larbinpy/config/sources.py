@@ -15,7 +15,7 @@ from larbinpy.config.grammar import (
     read_value,
     unknown,
 )
-from larbinpy.config.kinds import Setting
+from larbinpy.config.kinds import FLEET, Setting, has_fleet_password
 from larbinpy.config.request_kinds import check_certificate
 from larbinpy.config.site_block import SITE
 from larbinpy.native import NO_SCAN
@@ -28,6 +28,11 @@ _ENVIRONMENT = "LARBINPY_"
 _MOST_ERRORS = 50
 #: Attributes of lists in which the first item that applies decides.
 _FIRST_DECIDES = ("site_blocks", "rules")
+#: Why a password is refused on the command line.
+_SEEN = (
+    "a password there could be seen by other users of this machine; give the address in "
+    "LARBINPY_JOIN or in the configuration file, or name a file with ?passwordFile=PATH"
+)
 # Room for 100,000 seeds.
 _MAX_FILE = 10 << 20
 
@@ -158,8 +163,11 @@ def _from_overrides(
 ) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for keyword, text in overrides:
+        where = f"command line, {keyword[:60]}"
         try:
-            row, value = _assigned(keyword, text, f"command line, {keyword[:60]}")
+            row, value = _assigned(keyword, text, where)
+            if row.kind is FLEET and has_fleet_password(text):
+                raise ConfigError(f"{where}: {_SEEN}")
         except ConfigError as error:
             report(error)
             continue

@@ -85,9 +85,9 @@ class Assembly:
         self._config = config
         self._around = around
         self._fleet = fleet
-        if fleet is not None and start is Start.REFUSE:
+        if fleet is not None and start is not Start.SCRATCH:
             # Redis has the crawl; the folder only what this node got of it.
-            start = Start.RESUME if State(Path(config.state_dir)).exists else start
+            start = Start.AUTO
         terminal = make_progress(progress, around.stderr, config.limit_page)
         around.closing.callback(terminal.close)
         state, self._start = locked(Path(config.state_dir), start, around.closing)
@@ -108,7 +108,9 @@ class Assembly:
         self.frontier.was_answered = not unanswered(self.totals.counts())
         put_back = self._put_back.run() if self._start is Start.RESUME else []
         self._seed(list(seeds) if self._membership is not None else seeds)
-        self.notes = self._resumed() + put_back if self._start is Start.RESUME else []
+        self.notes = [] if self._fleet is None else self._fleet.notes
+        if self._start is Start.RESUME:
+            self.notes = [*self.notes, *self._resumed(), *put_back]
         if config.cookie_file:
             hosts, wall = self.frontier.view.scope.area.hosts, around.wall()
             self.notes += filter(None, [useless(config.cookie_file, hosts, wall)])
@@ -146,7 +148,7 @@ class Assembly:
             self._around.wall(),
             tuning.frontier,
             wants,
-            self._fleet is not None,
+            self._fleet,
         )
 
     def _make_saved_values(self, fixed: Collection[str]) -> None:
@@ -180,7 +182,8 @@ class Assembly:
         if self.mode.paused:
             notes.append("still paused; the command resume of larbinpy console continues")
         notes += self._settings.notes
-        if not self.frontier.owed:
+        is_done = self._fleet.is_finished if self._fleet is not None else not self.frontier.owed
+        if is_done:
             notes.append(f"{folder}: this crawl is finished; --scratch starts anew")
         return notes
 
@@ -378,21 +381,24 @@ def make_frontier(
     wall: float,
     sizes: FrontierSizes = DEFAULT_SIZES,
     wants: Callable[[Url], bool] | None = None,
-    shared: bool = False,
+    fleet: "Fleet | None" = None,
 ) -> Frontier:
     """The frontier of a crawl that begins at the Unix time `wall`, with its queues in `folder`.
 
-    `wants`, if given, decides on the links that nothing else refuses. `shared`: that of a node.
+    `wants`, if given, decides on the links that nothing else refuses. `fleet`: that of a node.
     """
     frontier, admits, sequencer = Frontier, Admission, Sequencer
-    if shared:
+    asks: Callable[..., Admission] = AskingAdmission
+    if fleet is not None:
         # Here, since only a node needs these modules.
-        from larbinpy.fleet.frontier import SharedAdmission, SharedFrontier, SharedSequencer
+        from larbinpy.fleet import frontier as of_node
 
-        frontier, admits, sequencer = SharedFrontier, SharedAdmission, SharedSequencer
+        frontier, sequencer = of_node.SharedFrontier, of_node.SharedSequencer
+        admits, asks = of_node.SharedAdmission, of_node.SharedAskingAdmission
     ip_sites = IPSites(site_settings.usual, config.wait_by, config.pages_connexions, sizes)
     counts = SiteCounts(folder)
-    addresses = AddressSettings(config.dns_cache_time, permitting(config, is_public))
+    is_own = None if fleet is None else fleet.is_redis
+    addresses = AddressSettings(config.dns_cache_time, permitting(config, is_public), is_own)
     sites = SiteLifecycle(site_settings.of, addresses, counts, ip_sites, sizes)
     store, seen = Store(folder), Seen(folder, "seen")
     scope = _make_scope(config, site_settings)
@@ -400,7 +406,7 @@ def make_frontier(
     folding = Folding(config.drop_parameters)
     admission = admits(scope, seen, traps, folding)
     if wants is not None:
-        admission = AskingAdmission(scope, seen, traps, folding, wants)
+        admission = asks(scope, seen, traps, folding, wants)
     return frontier(
         scope,
         traps,

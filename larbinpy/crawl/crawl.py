@@ -143,9 +143,20 @@ class Crawl:
         config, fleet = self._config, None
         if config.join:
             # Here, since only a node needs these modules.
+            from larbinpy.fleet import require
+
+            require()
             from larbinpy.fleet.joining import Fleet
 
-            fleet = Fleet.open(config, poller, self._clock, closing)
+            fleet = Fleet.open(
+                config,
+                poller,
+                self._clock,
+                closing,
+                start=self._start,
+                seeds=bool(self._seeds),
+                is_stopped=lambda: self._signals.stops > 0,
+            )
             config = fleet.config
         parts = Assembly(
             config,

@@ -11,9 +11,13 @@ from larbinpy.fleet.journal import Journal
 from larbinpy.frontier.admission import Admission
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.lifecycle import SiteLifecycle
+from larbinpy.frontier.scope.folding import Folding
+from larbinpy.frontier.scope.scope import Scope
+from larbinpy.frontier.scope.traps import Traps
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
+from larbinpy.storage.seen import Seen
 from larbinpy.storage.state import SavedPart
 from larbinpy.storage.store import decode, encode
 from larbinpy.url import Url, fingerprint, host_of, typed
@@ -97,14 +101,45 @@ class SharedAdmission(Admission):
         new = []
         for k in compress(range(len(urls)), self._seen.add(marked)):
             url, shard = urls[k], shards[k]
-            if own[k]:
+            if not self._wants_new(url):
+                self.refused[Outcome.REJECTED] += 1
+                # It was counted as a link that was seen, and so is one that is passed on.
+                self.refused[Outcome.URL_DUP] -= 1
+            elif own[k]:
                 url.origin = journal.put(shard, keys[k], encode(url))
                 new.append(url)
             else:
                 journal.letter(shard, encode(url))
-                # It was counted as a link that was seen.
                 self.refused[Outcome.URL_DUP] -= 1
         return new
+
+    def _wants_new(self, url: Url) -> bool:
+        """Whether the operator's plug wants a URL, which is new."""
+        return True
+
+
+class SharedAskingAdmission(SharedAdmission):
+    """Asks `wants`, a method of the operator's plug, on the node that finds the link.
+
+    It is asked before the link is noted: what is noted has to be decided.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        seen: Seen,
+        traps: Traps,
+        folding: Folding,
+        wants: Callable[[Url], bool],
+    ) -> None:
+        super().__init__(scope, seen, traps, folding)
+        self._wants = wants
+
+    def _wants_new(self, url: Url) -> bool:
+        return self._wants(url)
+
+    def asks(self, href: str) -> bool:
+        return self._wants(Url(href, self._scope.full_depth(href)))
 
 
 class SharedSequencer(Sequencer):

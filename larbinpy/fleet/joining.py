@@ -2,10 +2,9 @@
 
 import os
 from collections.abc import Callable
-from contextlib import ExitStack
-from dataclasses import replace
+from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from larbinpy.config import Config
 from larbinpy.crawl.control.mode import Mode
@@ -13,17 +12,17 @@ from larbinpy.errors import UserError
 from larbinpy.fleet.frontier import SharedFrontier
 from larbinpy.fleet.journal import Journal
 from larbinpy.fleet.membership import Membership
+from larbinpy.fleet.redis.asking import Asker
+from larbinpy.fleet.redis.overview import Found, Overview
+from larbinpy.fleet.redis.places import Places
 from larbinpy.fleet.redis.vault import RedisVault
 from larbinpy.fleet.redis.wire import Address
-from larbinpy.fleet.settings import joined, shared
-from larbinpy.fleet.vault import Away, Crawl, CrawlState
+from larbinpy.fleet.settings import as_node, joined, refuse, shared
+from larbinpy.fleet.vault import Crawl, CrawlState
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
 from larbinpy.output.plug import Feeder
-from larbinpy.storage.state import SavedValue, StateError
-
-#: Seconds for Redis to answer at the start.
-_PATIENCE = 30.0
+from larbinpy.storage.state import SavedValue, Start, State, StateError
 
 
 class Fleet:
@@ -34,7 +33,10 @@ class Fleet:
         self.vault = vault
         self.crawl = crawl
         self.journal = Journal()
+        #: Lines for the user.
+        self.notes = list(vault.warnings)
         self._clock = clock
+        self._places = Places(vault)
 
     def __repr__(self) -> str:
         return f"<Fleet {self.vault!r}>"
@@ -44,33 +46,52 @@ class Fleet:
         """Whether the crawl had its first seeds when it was opened."""
         return self.crawl.state is not CrawlState.NEW
 
+    @property
+    def is_finished(self) -> bool:
+        """Whether nothing was left to do when the crawl was opened."""
+        return self.crawl.state is CrawlState.FINISHED
+
     @classmethod
-    def open(cls, config: Config, poller: Poller, clock: Clock, closing: ExitStack) -> "Fleet":
+    def open(
+        cls,
+        config: Config,
+        poller: Poller,
+        clock: Clock,
+        closing: ExitStack,
+        *,
+        start: Start,
+        seeds: bool,
+        is_stopped: Callable[[], bool],
+    ) -> "Fleet":
         """Make the crawl that `config` names, or find it; its state and outputs get folders.
 
-        Raises UserError if Redis does not answer or may not be used, ConfigError for a setting
-        that differs from the crawl's.
+        `seeds`: this node has some. Raises UserError if Redis does not answer or may not be used,
+        if there is no crawl to join, or if a node of this name is in it; ConfigError for a setting
+        that nodes cannot have, or that differs from the crawl's.
         """
-        vault = RedisVault(poller, clock, Address.of(config.join))
+        refuse(config)
+        address = Address.of(config.join)
+        asker = Asker(poller, clock, is_stopped)
+        overview = Overview(poller, clock, address)
+        try:
+            entry = _Entry(overview, asker, address)
+            entry.check(as_node(config), start, begins=seeds or config.input_port > 0)
+        finally:
+            overview.close()
+        vault = RedisVault(poller, clock, address)
         closing.callback(vault.close)
         settings = {**shared(config), "shards": str(config.shards)}
-        crawl = _answer(vault, poller, clock, lambda then: vault.open(settings, then))
-        if crawl.state is CrawlState.STOPPED:
-            _answer(
-                vault,
-                poller,
-                clock,
-                lambda then: vault.declare(CrawlState.STOPPED, CrawlState.RUNNING, then),
-            )
+        crawl: Crawl = asker.ask(vault, partial(vault.open, settings))
         theirs = {name: text for name, text in crawl.settings.items() if name != "shards"}
-        config = joined(config, theirs)
-        config = replace(
-            config,
-            shards=int(crawl.settings["shards"]),
-            state_dir=os.path.join(config.state_dir, config.node),
-            output_dir=os.path.join(config.output_dir, config.node),
-        )
-        return cls(config, vault, crawl, clock)
+        config = joined(config, theirs, int(crawl.settings["shards"]))
+        # What was finished goes on with new seeds, and is not found finished before it has them.
+        goes_on = {CrawlState.STOPPED: CrawlState.RUNNING}
+        if seeds:
+            goes_on[CrawlState.FINISHED] = CrawlState.NEW
+        if crawl.state in goes_on:
+            state = asker.ask(vault, partial(vault.declare, crawl.state, goes_on[crawl.state]))
+            crawl = crawl._replace(state=state)
+        return cls(as_node(config), vault, crawl, clock)
 
     def membership(self, frontier: SharedFrontier, mode: Mode, inner: Feeder) -> Membership:
         """The node of an assembled crawl."""
@@ -87,9 +108,57 @@ class Fleet:
             inner,
         )
 
+    def is_redis(self, address: str, port: int) -> bool:
+        """Whether Redis itself is there, so that nothing may be fetched from it."""
+        return self._places.has(address, port)
+
     def identity(self) -> SavedValue:
         """The value in a node's state that says which crawl it belongs to."""
         return _Identity(self.crawl.id, Path(self.config.state_dir))
+
+
+class _Entry:
+    """What is checked before a crawl is made or joined."""
+
+    def __init__(self, overview: Overview, asker: Asker, address: Address) -> None:
+        self._overview = overview
+        self._asker = asker
+        self._address = address
+
+    def check(self, config: Config, start: Start, *, begins: bool) -> None:
+        """Check that a node with this `config` can make the crawl, if it `begins` one, or join it.
+
+        With SCRATCH the crawl that the node's folder belongs to is forgotten. Raises UserError.
+        """
+        found = self._find()
+        if found is None:
+            if start is Start.RESUME or not begins:
+                hint = "--resume needs one" if begins else "give a URL or startUrl to begin it"
+                raise UserError(f"{self._address}: there is no such crawl; {hint}")
+            return
+        if start is Start.SCRATCH and _saved_crawl(Path(config.state_dir)) == found.id:
+            if living := self._asker.living(self._overview, found):
+                nodes = ", ".join(living)
+                raise UserError(f"{self._address}: in use by {nodes}; stop all of its nodes first")
+            self._asker.ask(self._overview, self._overview.forget)
+            return
+        same = [each for each in found.sessions if each.rpartition(".")[0] == config.node]
+        if same and config.node in self._asker.living(self._overview, found):
+            raise UserError(
+                f"{self._address}: has a node {config.node} already; "
+                "give this one another name (--node)"
+            )
+
+    def _find(self) -> Found | None:
+        found: Found | None = self._asker.ask(self._overview, self._overview.find)
+        return found
+
+
+def _saved_crawl(folder: Path) -> str:
+    """The id of the crawl that the state in `folder` is a node of; empty for none."""
+    with suppress(StateError), State(folder).reading() as manifest:
+        return str(manifest.get("fleet", ""))
+    return ""
 
 
 class _Identity(SavedValue):
@@ -103,23 +172,3 @@ class _Identity(SavedValue):
     def load(self, value: str, now: float) -> None:
         if value != self._crawl:
             raise StateError(f"{self._folder}: holds a node of another crawl; --scratch forgets it")
-
-
-def _answer(
-    vault: RedisVault, poller: Poller, clock: Clock, ask: Callable[[Callable[[Any], None]], None]
-) -> Any:
-    """Ask and wait for the answer. Raises UserError."""
-    answers: list[Any] = []
-    until = clock() + _PATIENCE
-    ask(answers.append)
-    while True:
-        now = clock()
-        vault.step(now)
-        if answers and not isinstance(answers[0], Away):
-            return answers[0]
-        if answers:
-            answers.clear()
-            ask(answers.append)
-        if now >= until:
-            raise UserError(vault.trouble or "Redis does not answer")
-        poller.wait(min(max(0.0, vault.deadline - now), until - now))

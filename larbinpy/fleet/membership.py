@@ -108,6 +108,7 @@ class Membership:
         self.node = Node(vault, self._local, journal, name_session, shards, wait)
         self._next = -inf
         self._was_open = True
+        self._is_finishing = False
 
     def __repr__(self) -> str:
         return f"<Membership {self.node!r}>"
@@ -174,11 +175,12 @@ class Membership:
     def second(self, now: float) -> Iterable[str]:
         yield from self._inner.second(now)
         may_open = self.node.may_open(now)
-        if may_open != self._was_open:
+        if may_open != self._was_open and self.has_others and not self._is_finishing:
             self._was_open = may_open
             yield "the fleet goes on" if may_open else self._why_closed
 
     def finish(self) -> bool:
+        self._is_finishing = True
         if not self._inner.finish():
             return False
         self.node.leave()

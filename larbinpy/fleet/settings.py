@@ -4,6 +4,7 @@ The first node makes the crawl and shares its settings. A later one takes those,
 with another value: two nodes with different limits would not be one crawl.
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import fields, replace
 
@@ -52,6 +53,13 @@ OWN = frozenset(
     ]
 )
 
+#: Keywords that only a crawl of one process may set, and why.
+_ALONE = {
+    "rewriteLinks": "the pages of a mirror that browses offline would lie in many folders; "
+    "outputMode mirror without it keeps them as they came",
+    "checkLinks": "each node knows only the pages that have its own links",
+}
+
 
 def shared(config: Config) -> dict[str, str]:
     """The settings that all nodes share, as lines of a file, by keyword; only changed ones."""
@@ -62,24 +70,51 @@ def shared(config: Config) -> dict[str, str]:
     }
 
 
-def joined(config: Config, crawl: Mapping[str, str]) -> Config:
-    """`config` with the shared settings of a `crawl`.
+def refuse(config: Config) -> None:
+    """Raise ConfigError for a setting that a node cannot have."""
+    for keyword, why in _ALONE.items():
+        if getattr(config, SETTINGS[keyword.lower()].attribute):
+            raise ConfigError(f"{keyword} cannot be used with join: {why}")
+
+
+def as_node(config: Config) -> Config:
+    """`config` with folders, and a database in a file, of the node's own."""
+    node, database = config.node, config.database
+    if database and "://" not in database:
+        folder, name = os.path.split(database)
+        database = os.path.join(folder, node, name)
+    return replace(
+        config,
+        state_dir=os.path.join(config.state_dir, node),
+        output_dir=os.path.join(config.output_dir, node),
+        database=database,
+    )
+
+
+def joined(config: Config, crawl: Mapping[str, str], shards: int) -> Config:
+    """`config` with the shared settings of a `crawl`, which has so many `shards`.
 
     Raises ConfigError if `config` has another value of one of them.
     """
+    if config.shards not in (shards, Config().shards):
+        raise _differs("shards", str(shards))
     text = "\n".join(crawl.values())
     theirs = replace(Config(), **read(text, "the settings of the fleet", SETTINGS))
     given = shared(config)
     for row in SETTINGS.values():
         if row.keyword in given and given[row.keyword] != crawl.get(row.keyword):
-            value = row.text(getattr(theirs, row.attribute)) or "not set"
-            raise ConfigError(
-                f"{row.keyword}: the crawl that this node joins has another value ({value}); "
-                "leave the setting out"
-            )
+            raise _differs(row.keyword, row.text(getattr(theirs, row.attribute)))
     own = {row.attribute for row in SETTINGS.values() if row.keyword in OWN}
     values = {field.name: getattr(theirs, field.name) for field in fields(Config)}
-    return replace(config, **{name: value for name, value in values.items() if name not in own})
+    others = {name: value for name, value in values.items() if name not in own}
+    return replace(config, **others, shards=shards)
+
+
+def _differs(keyword: str, value: str) -> ConfigError:
+    return ConfigError(
+        f"{keyword}: the crawl that this node joins has another value ({value or 'not set'}); "
+        "leave the setting out"
+    )
 
 
 def _is_changed(row: Setting, config: Config) -> bool:

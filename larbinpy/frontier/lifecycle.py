@@ -22,7 +22,7 @@ from larbinpy.outcome import READABLE, UNREACHABLE, Outcome, asks_for_less, is_r
 from larbinpy.page import Page
 from larbinpy.reason import status_in_words
 from larbinpy.storage.site_counts import SiteCounts
-from larbinpy.url import Url, resolve, site_of
+from larbinpy.url import Url, port_of, resolve, site_of
 
 #: RFC 9309, 2.3.1.2: at least five redirects of a robots.txt are followed.
 _ROBOTS_HOPS = 5
@@ -44,6 +44,8 @@ class AddressSettings:
     time: float
     #: Whether requests may be sent to an address at all (allowPrivate).
     permit: Callable[[str], bool]
+    #: Whether a server that the crawl itself relies on is at an address and port.
+    is_own: Callable[[str, int], bool] | None = None
 
 
 class SiteLifecycle:
@@ -156,6 +158,9 @@ class SiteLifecycle:
     def _answered(self, site: NamedSite, answer: Answer, now: float) -> None:
         if answer.reason is None:
             permitted = tuple(a for a in answer.addresses if self._addresses.permit(a))
+            if self._addresses.is_own is not None:
+                is_own, port = self._addresses.is_own, port_of(site.key)
+                permitted = tuple(a for a in permitted if not is_own(a, port))
             if permitted:
                 self._arrived(site, permitted, now + self._addresses.time, now)
             else:

@@ -25,7 +25,7 @@ sites cannot reach.
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 from unittest.mock import patch
 
 from larbinpy.config import Config
@@ -59,7 +59,7 @@ class MakeFrontier(Protocol):
         wall: float,
         sizes: FrontierSizes = DEFAULT_SIZES,
         wants: Callable[[Url], bool] | None = None,
-        shared: bool = False,
+        fleet: Any = None,
     ) -> Frontier: ...
 
 
@@ -143,7 +143,7 @@ def original(make_frontier: MakeFrontier, clock: Clock, period: float) -> MakeFr
         wall: float,
         sizes: FrontierSizes = DEFAULT_SIZES,
         wants: Callable[[Url], bool] | None = None,
-        shared: bool = False,
+        fleet: Any = None,
     ) -> Frontier:
         sequencer = LarbinSequencer(
             clock, max_urls_by_site=config.max_urls_by_site, limit=LIMIT, period=period
@@ -151,7 +151,7 @@ def original(make_frontier: MakeFrontier, clock: Clock, period: float) -> MakeFr
         # The model has the methods of a Sequencer without being one.
         with patch.object(assembly, "Sequencer", lambda *_: sequencer):
             return make_frontier(
-                config, folder, site_settings, is_public, wall, sizes, wants, shared
+                config, folder, site_settings, is_public, wall, sizes, wants, fleet
             )
 
     return make

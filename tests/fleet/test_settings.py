@@ -23,7 +23,7 @@ def test_a_node_takes_the_settings_of_the_crawl() -> None:
     )
     crawl = shared(first)
     assert set(crawl) == {"waitDuration", "reject", "stay", "getImage"}
-    second = joined(config("outputDir b"), crawl)
+    second = joined(config("outputDir b"), crawl, 64)
     assert (second.wait_duration, second.stay, second.output_dir) == (7.0, "host", "b")
     assert second.rules == first.rules
     assert shared(second) == crawl
@@ -34,9 +34,9 @@ def test_another_value_is_refused_by_its_name(line: str) -> None:
     crawl = shared(config("waitDuration 7", "reject **/private/**"))
     keyword = line.split()[0]
     with pytest.raises(ConfigError, match=re.escape(f"{keyword}: the crawl that this node joins")):
-        joined(config(line), crawl)
+        joined(config(line), crawl, 1024)
 
 
 def test_the_same_value_may_be_given_again() -> None:
     first = config("waitDuration 7", "reject **/private/**")
-    assert joined(first, shared(first)) == first
+    assert joined(first, shared(first), 1024) == first

@@ -1,0 +1,48 @@
+"""Where Redis itself is, so that no page can direct the crawl there."""
+
+import socket
+from contextlib import suppress
+from ipaddress import ip_address
+
+from larbinpy.fleet.redis.vault import RedisVault
+from larbinpy.fleet.redis.wire import Server
+
+
+class Places:
+    """The addresses and ports of all servers that the crawl of a vault is on."""
+
+    def __init__(self, vault: RedisVault) -> None:
+        self._servers = vault._servers
+        # By server, with the addresses that its name had when it was first seen.
+        self._known: dict[Server, frozenset[str]] = {}
+
+    def __repr__(self) -> str:
+        return f"<Places {list(self._known)}>"
+
+    def has(self, address: str, port: int) -> bool:
+        """Whether one of the servers is at this port of `address`, or of this machine with it."""
+        for server in {*self._servers._links, *self._servers._known_replicas()}:
+            if server.port == port:
+                there = self._addresses(server)
+                if address in there or (_is_here(address) and any(map(_is_here, there))):
+                    return True
+        return False
+
+    def _addresses(self, server: Server) -> frozenset[str]:
+        known = self._known.get(server)
+        if known is None:
+            found = [server.host]
+            with suppress(OSError):
+                infos = socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)
+                found += [str(info[4][0]) for info in infos]
+            known = self._known[server] = frozenset(found)
+        return known
+
+
+def _is_here(address: str) -> bool:
+    """Whether `address` is one of loopback."""
+    with suppress(ValueError):
+        parsed = ip_address(address)
+        parsed = getattr(parsed, "ipv4_mapped", None) or parsed
+        return parsed.is_loopback or parsed.is_unspecified
+    return False

@@ -1,0 +1,139 @@
+"""A node as a process: started again when it dies, with growing waits, and given up at last."""
+
+import json
+import signal
+from collections.abc import Callable, Sequence
+from math import inf
+from pathlib import Path
+from typing import NamedTuple
+
+from larbinpy.exit_status import USAGE, Ending
+from larbinpy.loop.backoff import Backoff
+from larbinpy.loop.poller import Poller
+from larbinpy.nodes.child import Child, Say
+from larbinpy.nodes.ending import NodeEnd
+
+#: A node that lived so long (s) may die as often as a new one.
+_STABLE = 60.0
+#: Deaths in a row after which a node is given up.
+_MOST_DEATHS = 5
+#: Exit statuses of a node that ended by itself, as opposed to one that died.
+_ENDS = {USAGE, *(ending.code for ending in Ending)}
+
+
+class Run(NamedTuple):
+    """A start of a node, from which its command line is made."""
+
+    name: str
+    #: The file for its report.
+    report: Path
+    is_first: bool
+    has_seeds: bool
+
+
+class Node:
+    """The node `name`; `command` makes its command line."""
+
+    def __init__(
+        self,
+        name: str,
+        command: Callable[[Run], Sequence[str]],
+        variables: dict[str, str],
+        report: Path,
+        poller: Poller,
+        say: Say,
+    ) -> None:
+        self.name = name
+        self._command = command
+        self._variables = variables
+        self._report = report
+        self._poller = poller
+        self._say = say
+        self._child: Child | None = None
+        self._backoff = Backoff()
+        self._deaths = 0
+        self._started_at = -inf
+        self.starts = 0
+        #: When to start it; inf if it runs, or has ended for good.
+        self.due = -inf
+
+    def __repr__(self) -> str:
+        return f"<Node {self.name} {self._child!r}>"
+
+    @property
+    def pid(self) -> int | None:
+        """The number of its process while it runs."""
+        child = self._child
+        return child.pid if child is not None and child.status is None else None
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended and is not started again."""
+        return self.pid is None and self.due == inf
+
+    def start(self, now: float, *, seeds: bool) -> None:
+        """Start it. Raises OSError."""
+        self._report.unlink(missing_ok=True)
+        self.due = inf
+        self._started_at = now
+        self.starts += 1
+        self._child = Child(
+            self._poller,
+            self._command(Run(self.name, self._report, self.starts == 1, seeds)),
+            variables=self._variables,
+            say=lambda line: self._say(f"{self.name}: {line.removeprefix('larbinpy: ')}"),
+        )
+
+    def signal(self, number: int) -> None:
+        if self._child is not None:
+            self._child.signal(number)
+
+    def give_up(self) -> None:
+        """Do not start it again."""
+        if self.pid is None:
+            self.due = inf
+
+    def step(self, now: float, *, stops: bool) -> None:
+        """Notice that it died, and decide when it is started again; not if the crawl `stops`."""
+        child = self._child
+        if child is None or child.status is None or self._ended_at == self.starts:
+            return
+        self._ended_at = self.starts
+        if child.status in _ENDS or stops:
+            return
+        if now - self._started_at >= _STABLE:
+            self._deaths = 0
+            self._backoff.succeeded()
+        self._deaths += 1
+        why = _in_words(child.status)
+        if self._deaths == _MOST_DEATHS:
+            self._say(f"node {self.name} {why} {_MOST_DEATHS} times in a row: given up")
+            return
+        self.due = now + self._backoff.failed(now)
+        self._say(f"node {self.name} {why}; it is started again in {self.due - now:.0f} s")
+
+    #: The start whose end was noticed.
+    _ended_at = 0
+
+    def kill(self) -> None:
+        """End it at once, if it runs."""
+        if self._child is not None:
+            self._child.signal(signal.SIGKILL)
+            self._child.wait()
+
+    def end(self) -> NodeEnd:
+        """How it ended."""
+        status = self._child.status if self._child is not None else None
+        try:
+            report = json.loads(self._report.read_bytes())
+        except (OSError, ValueError):
+            report = {}
+        return NodeEnd(
+            self.name, -signal.SIGKILL if status is None else status, self.starts, report
+        )
+
+
+def _in_words(status: int) -> str:
+    if status < 0:
+        return f"was killed by {signal.Signals(-status).name}"
+    return f"died with status {status}"

@@ -1,0 +1,111 @@
+"""The Redis of a crawl whose nodes are all on this machine: at a socket that only its user opens."""
+
+import os
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+from larbinpy.errors import UserError
+from larbinpy.loop.poller import Poller
+from larbinpy.nodes.child import Child
+from larbinpy.storage.files import make_folder
+
+#: The name of the crawl there.
+NAME = "crawl"
+_PROGRAMS = ("redis-server", "valkey-server")
+_MISSING = (
+    "--nodes needs a Redis: redis-server is not installed (apt-get install redis-server); "
+    "or give one with --join redis://HOST/NAME"
+)
+#: Bytes of the path of a socket (sun_path in unix(7), without the zero at its end).
+_LONGEST_PATH = 107
+#: Seconds that it may take to write its data when it ends.
+_PATIENCE = 20.0
+
+
+class RedisServer:
+    """Runs in `folder`, which has its data, its socket and its log."""
+
+    def __init__(self, poller: Poller, folder: Path) -> None:
+        """Raises UserError if there is no program, or no socket can be made in `folder`."""
+        self._poller = poller
+        self._folder = folder
+        program = next(filter(None, map(shutil.which, _PROGRAMS)), None)
+        if program is None:
+            raise UserError(_MISSING)
+        self._program = program
+        path = str(folder / "socket")
+        self._path = min(os.path.abspath(path), os.path.relpath(path), key=len)
+        if len(os.fsencode(self._path)) > _LONGEST_PATH or "?" in self._path:
+            raise UserError(f"{path}: no path for a socket; set a shorter stateDir without ?")
+        self._child: Child | None = None
+
+    def __repr__(self) -> str:
+        return f"<RedisServer {self._folder} {self._child!r}>"
+
+    @property
+    def address(self) -> str:
+        """The value of `join`."""
+        return f"unix:{self._path}?crawl={NAME}"
+
+    @property
+    def status(self) -> int | None:
+        """Its exit status if it has ended."""
+        return self._child.status if self._child is not None else None
+
+    @property
+    def pid(self) -> int:
+        assert self._child is not None
+        return self._child.pid
+
+    def start(self) -> None:
+        """Start it; its data are loaded before it answers. Raises OSError."""
+        make_folder(self._folder)
+        self._folder.chmod(0o700)
+        # A later socket at this path is the sign that it listens.
+        Path(self._path).unlink(missing_ok=True)
+        options = {
+            "port": "0",
+            "unixsocket": "socket",
+            "unixsocketperm": "700",
+            "appendonly": "yes",
+            "appendfsync": "everysec",
+            "save": "",
+            "maxmemory-policy": "noeviction",
+            "loglevel": "notice",
+        }
+        arguments = [word for name, value in options.items() for word in (f"--{name}", value)]
+        with (self._folder / "log").open("ab") as log:
+            command = [self._program, *arguments]
+            self._child = Child(self._poller, command, folder=str(self._folder), log=log)
+
+    def wait(self, is_stopped: Callable[[], bool]) -> None:
+        """Wait until it listens. Raises UserError if it ended, KeyboardInterrupt if stopped."""
+        while not os.path.exists(self._path):
+            if self.status is not None:
+                raise UserError(f"redis-server did not start: {self.reason}")
+            if is_stopped():
+                raise KeyboardInterrupt
+            self._poller.wait(0.02)
+
+    @property
+    def reason(self) -> str:
+        """Why it has ended, in one line."""
+        path = self._folder / "log"
+        lines = path.read_text(errors="replace").splitlines() if path.exists() else []
+        last = [line for line in lines if "#" in line][-1:] or lines[-1:]
+        return f"{''.join(last)[-200:]} (exit status {self.status}; {path} has more)"
+
+    def stop(self) -> None:
+        """End it, with its data on the disk."""
+        child = self._child
+        if child is None:
+            return
+        child.signal(signal.SIGTERM)
+        rounds = int(_PATIENCE / 0.1)
+        while child.status is None and rounds:
+            self._poller.wait(0.1)
+            rounds -= 1
+        child.signal(signal.SIGKILL)
+        child.wait()

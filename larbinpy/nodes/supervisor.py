@@ -1,0 +1,263 @@
+"""Runs the nodes of a crawl as processes: starts them, watches them, and ends all together."""
+
+import signal
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from functools import partial
+from math import inf
+from pathlib import Path
+from time import gmtime, strftime
+
+from larbinpy.errors import UserError
+from larbinpy.exit_status import USAGE
+from larbinpy.fleet.redis.asking import PATIENCE, Asker
+from larbinpy.fleet.redis.overview import Found, Overview
+from larbinpy.fleet.redis.vault import RedisVault
+from larbinpy.fleet.redis.wire import Address
+from larbinpy.fleet.vault import Away, CrawlState
+from larbinpy.loop.backoff import Backoff
+from larbinpy.loop.clock import Clock
+from larbinpy.loop.poller import Poller
+from larbinpy.loop.signals import Signals
+from larbinpy.nodes.child import Say
+from larbinpy.nodes.ending import Report, merged
+from larbinpy.nodes.node import Node, Run
+from larbinpy.nodes.redis_server import RedisServer
+from larbinpy.storage.state import Start, State, StateError
+
+_ISO = "%Y-%m-%dT%H:%M:%SZ"
+#: Seconds between two looks at the crawl.
+_LOOK = 1.0
+#: Seconds after a second signal until nodes that have not ended are killed.
+_GRACE = 5.0
+#: Starts of Redis in a row that may fail.
+_MOST_STARTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be run."""
+
+    names: Sequence[str]
+    #: The stateDir of all; each node has a folder in it.
+    folder: Path
+    #: The address of the crawl; empty for a Redis of its own.
+    join: str
+    start: Start
+    #: The command line of a node.
+    command: Callable[[Run], Sequence[str]]
+
+
+class Supervisor:
+    """Runs a plan to its end, by signals or by itself."""
+
+    def __init__(self, plan: Plan, say: Say, clock: Clock, wall: Clock) -> None:
+        self._plan = plan
+        self._say = say
+        self._clock = clock
+        self._wall = wall
+        self._signals = Signals()
+        self._stops = 0
+        self._kill_at = inf
+        self._found: Found | None = None
+        self._look_at = -inf
+        self._redis: RedisServer | None = None
+        self._redis_backoff = Backoff()
+        self._redis_failures = 0
+        self._failure = ""
+
+    def __repr__(self) -> str:
+        return f"<Supervisor of {', '.join(self._plan.names)}>"
+
+    def run(self) -> Report:
+        """Run all nodes until each has ended; return the report of all.
+
+        Raises UserError if they cannot be started, OSError.
+        """
+        with ExitStack() as closing:
+            self._signals.catch(closing)
+            self._poller = poller = Poller()
+            closing.callback(poller.close)
+            self._signals.wake(poller, closing)
+            self._lock(closing)
+            self._open_redis(closing)
+            self._enter()
+            began, started = self._clock(), strftime(_ISO, gmtime(self._wall()))
+            self._make_nodes(closing)
+            while not all(node.over for node in self._nodes):
+                self._turn()
+            if self._failure:
+                raise UserError(self._failure)
+            ends = [node.end() for node in self._nodes]
+            return merged(ends, started, self._clock() - began, self._queued())
+
+    # -- the start
+
+    def _lock(self, closing: ExitStack) -> None:
+        folder = self._plan.folder
+        state = State(folder)
+        closing.callback(state.unlock)
+        state.lock()
+        if state.exists:
+            raise StateError(
+                f"{folder}: holds the crawl of one process; set another stateDir for the nodes"
+            )
+
+    def _open_redis(self, closing: ExitStack) -> None:
+        join = self._plan.join
+        if not join:
+            self._redis = RedisServer(self._poller, self._plan.folder / "redis")
+            closing.callback(self._redis.stop)
+            self._redis.start()
+            self._redis.wait(self._is_stopped)
+            join = self._redis.address
+        self._join = join
+        self._address = Address.of(join)
+        self._overview = Overview(self._poller, self._clock, self._address)
+        closing.callback(self._overview.close)
+
+    def _is_stopped(self) -> bool:
+        return self._signals.stops > 0
+
+    def _enter(self) -> None:
+        """Look for the crawl, and treat it as the plan says. Raises UserError."""
+        # A Redis of one's own loads its data as long as it takes.
+        patience = PATIENCE if self._redis is None else inf
+        asker = Asker(self._poller, self._clock, self._is_stopped, patience)
+        found: Found | None = asker.ask(self._overview, self._overview.find)
+        start, where = self._plan.start, self._plan.folder if self._redis else self._address
+        if found is None:
+            if start is Start.RESUME:
+                raise UserError(f"{where}: no saved crawl here")
+        elif start is Start.SCRATCH:
+            if living := asker.living(self._overview, found):
+                nodes = ", ".join(living)
+                raise UserError(f"{where}: in use by {nodes}; stop all nodes of the crawl first")
+            asker.ask(self._overview, self._overview.forget)
+        elif start is Start.REFUSE and self._redis is not None:
+            raise UserError(
+                f"{where}: holds a crawl already; --resume continues it, --scratch crawls anew"
+            )
+
+    def _make_nodes(self, closing: ExitStack) -> None:
+        variables = {"LARBINPY_JOIN": self._join}
+        self._nodes = []
+        for name in self._plan.names:
+            folder = self._plan.folder / name
+            folder.mkdir(exist_ok=True)
+            report = folder / "report.json"
+            node = Node(name, self._plan.command, variables, report, self._poller, self._say)
+            closing.callback(node.kill)
+            self._nodes.append(node)
+
+    # -- turns
+
+    def _turn(self) -> None:
+        now = self._clock()
+        self._answer_signals(now)
+        self._keep_redis(now)
+        self._look(now)
+        for node in self._nodes:
+            node.step(now, stops=self._stops > 0 or self._is_done)
+        self._stop_if_one_cannot(now)
+        for node in self._nodes:
+            if now >= node.due:
+                self._start(node, now)
+        due = min(node.due for node in self._nodes)
+        if self._redis is not None and self._redis.status is not None:
+            due = min(due, self._redis_backoff.due)
+        due = min(due, self._look_at, self._overview.deadline, self._kill_at)
+        self._poller.wait(max(0.0, due - self._clock()))
+
+    def _start(self, node: Node, now: float) -> None:
+        """Start a node that is due; the others wait until the first has made the crawl."""
+        first = node is self._nodes[0]
+        if self._stops or self._is_done:
+            node.give_up()
+        elif first or self._found is not None or self._nodes[0].over:
+            # The crawl has the seeds once it is not new any more.
+            is_new = self._found is None or self._found.state is CrawlState.NEW
+            node.start(now, seeds=first and (is_new or node.starts == 0))
+        else:
+            node.due = now + 0.05
+            self._look_at = min(self._look_at, node.due)
+
+    @property
+    def _is_done(self) -> bool:
+        """Whether the crawl is over, so that a node that died is not needed any more."""
+        ended = any(node.over for node in self._nodes)
+        over = (CrawlState.FINISHED, CrawlState.STOPPED)
+        return ended and self._found is not None and self._found.state in over
+
+    def _stop_if_one_cannot(self, now: float) -> None:
+        for node in self._nodes:
+            if node.over and node.end().status == USAGE and not self._stops:
+                self._stop(now, signal.SIGTERM)
+
+    def _stop(self, now: float, number: int) -> None:
+        self._stops += 1
+        if self._stops == 2:
+            self._kill_at = now + _GRACE
+        for node in self._nodes:
+            node.signal(number)
+            node.give_up()
+
+    def _answer_signals(self, now: float) -> None:
+        while self._stops < min(self._signals.stops, 2):
+            self._stop(now, signal.SIGTERM)
+        if now >= self._kill_at:
+            self._kill_at = inf
+            for node in self._nodes:
+                node.signal(signal.SIGKILL)
+        if self._signals.take_status():
+            for node in self._nodes:
+                node.signal(signal.SIGUSR1)
+        if self._signals.reopen:
+            self._signals.reopened()
+            for node in self._nodes:
+                node.signal(signal.SIGHUP)
+
+    def _look(self, now: float) -> None:
+        """Ask for the state of the crawl."""
+        with suppress(UserError):  # the nodes say so
+            self._overview.step(now)
+        if now >= self._look_at:
+            self._look_at = now + _LOOK
+            self._overview.find(self._looked)
+
+    def _looked(self, found: Found | None | Away) -> None:
+        if not isinstance(found, Away):
+            self._found = found
+
+    def _keep_redis(self, now: float) -> None:
+        """Start Redis again if it died; its nodes wait meanwhile."""
+        redis = self._redis
+        if redis is None or redis.status is None or self._failure:
+            return
+        if self._redis_backoff.due <= now:
+            self._redis_failures += 1
+            if self._redis_failures > _MOST_STARTS:
+                self._failure = f"Redis died again and again: {redis.reason}"
+                self._stop(now, signal.SIGTERM)
+                return
+            self._say(f"Redis died and is started again: {redis.reason}")
+            self._redis_backoff.failed(now)
+            redis.start()
+
+    # -- the end
+
+    def _queued(self) -> int:
+        """The number of URLs that Redis still has, as far as it answers."""
+        if self._found is None:
+            return 0
+        vault = RedisVault(self._poller, self._clock, self._address)
+        asker = Asker(self._poller, self._clock, lambda: self._signals.stops > 1)
+        try:
+            asker.ask(vault, partial(vault.open, {"shards": "1"}))
+            look = asker.ask(vault, vault.look)
+            return sum(shard.owing + shard.inbox for shard in look)
+        except (UserError, KeyboardInterrupt):
+            return 0
+        finally:
+            vault.close()
