@@ -1,5 +1,6 @@
 """``larbinpy crawl``."""
 
+import os
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +29,7 @@ from larbinpy.cli.common import (
     seeds_in,
 )
 from larbinpy.cli.defaults import Defaults, defaults_of
-from larbinpy.config import Config, ConfigError, assignment
+from larbinpy.config import DEFAULT_FILE, Config, ConfigError, assignment
 from larbinpy.console.text import counted, grouped, roughly, size
 from larbinpy.crawl.crawl import Crawl
 from larbinpy.exit_status import BROKEN_LINKS, USAGE, Ending
@@ -160,7 +161,10 @@ def crawl(
         if check_links:
             defaults = Defaults(_CHECK_DEFAULTS)
         config = load_config(config_file, settings, allow_private, more, defaults.config)
-        takes_all = config.join and not (urls or input_file or config.start_url)
+        takes_all = bool(config.join or nodes) and not (
+            urls or input_file or config.start_url or check_links
+        )
+        is_configured = config_file is not None or os.path.lexists(DEFAULT_FILE)
         if takes_all:
             # A node without seeds has the settings of the crawl that it joins.
             defaults = Defaults(Config())
@@ -177,7 +181,8 @@ def crawl(
             arguments = [word for name, value in options if value for word in (name, value)]
             arguments += ["--allow-private"] if allow_private else []
             begin = [*(["-i", input_file] if input_file else []), "--", *urls]
-            _run_nodes(nodes, config, start, arguments, begin, report, progress)
+            renews = is_configured or not takes_all
+            _run_nodes(nodes, config, start, arguments, begin, report, progress, renews=renews)
         crawl = Crawl(config, seeds=seeds, start=start, fixed=given, progress=progress)
         if said := defaults.said(config.output_dir, urls if input_file is None else ()):
             complain(said)
@@ -200,6 +205,8 @@ def _run_nodes(
     seeds: Sequence[str],
     report: str | None,
     progress: str,
+    *,
+    renews: bool,
 ) -> NoReturn:
     """Run the crawl as nodes, and exit with the status of all."""
     # Here, since it loads what only nodes need.
@@ -207,7 +214,7 @@ def _run_nodes(
 
     if report is not None:
         check_writable(report)
-    ended = run_nodes(number, config, start, arguments, seeds, progress=progress)
+    ended = run_nodes(number, config, start, arguments, seeds, renews=renews, progress=progress)
     if report is not None:
         write_report(report, ended)
     code = int(ended["exit_code"])

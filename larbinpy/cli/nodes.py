@@ -21,15 +21,17 @@ def run_nodes(
     arguments: Sequence[str],
     seeds: Sequence[str],
     *,
+    renews: bool,
     progress: str,
 ) -> Mapping[str, Any]:
     """Run so many nodes of the crawl of `config` to their end; return the report of all.
 
-    Each gets the `arguments`, and the first one the `seeds`. Raises UserError, OSError.
+    Each gets the `arguments`, and the first one the `seeds`. `renews`: the crawl may have other
+    settings since the last run. Raises UserError, OSError.
     """
     require()
     # Here, since only nodes need these modules.
-    from larbinpy.fleet.settings import refuse
+    from larbinpy.fleet.settings import refuse, shared
     from larbinpy.nodes.node import Run
     from larbinpy.nodes.supervisor import Plan, Supervisor
 
@@ -51,7 +53,8 @@ def run_nodes(
         given = seeds if run.has_seeds else ("--set", "startUrl=")
         return command("larbinpy", "crawl", *arguments, *own, *given)
 
-    plan = Plan(names, Path(config.state_dir), config.join, start, command_of)
+    common = shared(config) if renews else None
+    plan = Plan(names, Path(config.state_dir), config.join, start, common, command_of)
     return Supervisor(plan, complain, clock, wall).run()
 
 

@@ -52,7 +52,8 @@ class Run:
     def complete(self) -> Ending:
         """Run the crawl to its end, also to that by a disk error; return the ending.
 
-        Raises Restart if it must begin anew. An exception caused by a bug or a plug is raised after the state was saved.
+        Raises Restart if it must begin anew. An exception caused by a bug or a plug is raised after
+        the state was saved.
         """
         try:
             self._saving.save()

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from larbinpy.config import Config
 from larbinpy.crawl.control.mode import Mode
 from larbinpy.errors import UserError
 from larbinpy.fleet.frontier import SharedFrontier
+from larbinpy.fleet.identity import Identity, saved_crawl
 from larbinpy.fleet.journal import Journal
 from larbinpy.fleet.membership import Membership
 from larbinpy.fleet.redis.asking import Asker
@@ -22,7 +23,7 @@ from larbinpy.fleet.vault import Crawl, CrawlState
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
 from larbinpy.output.plug import Feeder
-from larbinpy.storage.state import SavedValue, Start, State, StateError
+from larbinpy.storage.state import SavedValue, Start
 
 
 class Fleet:
@@ -114,7 +115,7 @@ class Fleet:
 
     def identity(self) -> SavedValue:
         """The value in a node's state that says which crawl it belongs to."""
-        return _Identity(self.crawl.id, Path(self.config.state_dir))
+        return Identity(self.crawl.id, Path(self.config.state_dir))
 
 
 class _Entry:
@@ -136,7 +137,7 @@ class _Entry:
                 hint = "--resume needs one" if begins else "give a URL or startUrl to begin it"
                 raise UserError(f"{self._address}: there is no such crawl; {hint}")
             return
-        if start is Start.SCRATCH and _saved_crawl(Path(config.state_dir)) == found.id:
+        if start is Start.SCRATCH and saved_crawl(Path(config.state_dir)) == found.id:
             if living := self._asker.living(self._overview, found):
                 nodes = ", ".join(living)
                 raise UserError(f"{self._address}: in use by {nodes}; stop all of its nodes first")
@@ -152,23 +153,3 @@ class _Entry:
     def _find(self) -> Found | None:
         found: Found | None = self._asker.ask(self._overview, self._overview.find)
         return found
-
-
-def _saved_crawl(folder: Path) -> str:
-    """The id of the crawl that the state in `folder` is a node of; empty for none."""
-    with suppress(StateError), State(folder).reading() as manifest:
-        return str(manifest.get("fleet", ""))
-    return ""
-
-
-class _Identity(SavedValue):
-    def __init__(self, crawl: str, folder: Path) -> None:
-        self._crawl = crawl
-        self._folder = folder
-
-    def cut(self, now: float, *, ended: bool) -> str:
-        return self._crawl
-
-    def load(self, value: str, now: float) -> None:
-        if value != self._crawl:
-            raise StateError(f"{self._folder}: holds a node of another crawl; --scratch forgets it")

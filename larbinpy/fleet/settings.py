@@ -74,7 +74,7 @@ def refuse(config: Config) -> None:
     """Raise ConfigError for a setting that a node cannot have."""
     for keyword, why in _ALONE.items():
         if getattr(config, SETTINGS[keyword.lower()].attribute):
-            raise ConfigError(f"{keyword} cannot be used with join: {why}")
+            raise ConfigError(f"{keyword} cannot be used with join or --nodes: {why}")
 
 
 def as_node(config: Config) -> Config:

@@ -34,6 +34,7 @@ class NodeEnd:
     name: str
     #: Negative for a signal.
     status: int
+    #: 0 for a node of an earlier run, which has pages of the crawl.
     starts: int
     #: Empty if it wrote none.
     report: Report
@@ -53,6 +54,8 @@ def ending_of(nodes: Sequence[NodeEnd]) -> tuple[str, int]:
     A node that was stopped, or died, costs nothing if another one came to the end of the crawl.
     One that could not start, or whose disk failed, does.
     """
+    total = sum((_outcomes(node) for node in nodes), Counter[str]())
+    nodes = [node for node in nodes if node.starts]
     statuses = {node.status for node in nodes}
     if Ending.FORCED.code in statuses:
         return Ending.FORCED.reason, Ending.FORCED.code
@@ -62,7 +65,6 @@ def ending_of(nodes: Sequence[NodeEnd]) -> tuple[str, int]:
         return Ending.DISK.reason, Ending.DISK.code
     for ending in _DONE:
         if any(node.reason in _reasons(ending) for node in nodes if node.status >= 0):
-            total = sum((_outcomes(node) for node in nodes), Counter[str]())
             if ending is Ending.FINISHED and total.total() and not total["success"]:
                 return Ending.NOTHING.reason, Ending.NOTHING.code
             return ending.reason, ending.code

@@ -11,7 +11,7 @@ from larbinpy.exit_status import USAGE, Ending
 from larbinpy.loop.backoff import Backoff
 from larbinpy.loop.poller import Poller
 from larbinpy.nodes.child import Child, Say
-from larbinpy.nodes.ending import NodeEnd
+from larbinpy.nodes.ending import NodeEnd, Report
 
 #: A node that lived so long (s) may die as often as a new one.
 _STABLE = 60.0
@@ -124,13 +124,26 @@ class Node:
     def end(self) -> NodeEnd:
         """How it ended."""
         status = self._child.status if self._child is not None else None
-        try:
-            report = json.loads(self._report.read_bytes())
-        except (OSError, ValueError):
-            report = {}
         return NodeEnd(
-            self.name, -signal.SIGKILL if status is None else status, self.starts, report
+            self.name,
+            -signal.SIGKILL if status is None else status,
+            self.starts,
+            _read(self._report),
         )
+
+
+def earlier_end(report: Path) -> NodeEnd | None:
+    """How a node ended that ran before; None if its report is not there."""
+    found = _read(report)
+    return NodeEnd(report.parent.name, int(found["exit_code"]), 0, found) if found else None
+
+
+def _read(report: Path) -> Report:
+    try:
+        found: Report = json.loads(report.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found
 
 
 def _in_words(status: int) -> str:

@@ -1,4 +1,4 @@
-"""The Redis of a crawl whose nodes are all on this machine: at a socket that only its user opens."""
+"""The Redis of a crawl whose nodes are all on this machine, at a socket for its user alone."""
 
 import os
 import shutil

@@ -1,7 +1,7 @@
 """Runs the nodes of a crawl as processes: starts them, watches them, and ends all together."""
 
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +11,7 @@ from time import gmtime, strftime
 
 from larbinpy.errors import UserError
 from larbinpy.exit_status import USAGE
+from larbinpy.fleet.identity import saved_crawl
 from larbinpy.fleet.redis.asking import PATIENCE, Asker
 from larbinpy.fleet.redis.overview import Found, Overview
 from larbinpy.fleet.redis.vault import RedisVault
@@ -21,8 +22,8 @@ from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
 from larbinpy.loop.signals import Signals
 from larbinpy.nodes.child import Say
-from larbinpy.nodes.ending import Report, merged
-from larbinpy.nodes.node import Node, Run
+from larbinpy.nodes.ending import NodeEnd, Report, merged
+from larbinpy.nodes.node import Node, Run, earlier_end
 from larbinpy.nodes.redis_server import RedisServer
 from larbinpy.storage.state import Start, State, StateError
 
@@ -45,6 +46,8 @@ class Plan:
     #: The address of the crawl; empty for a Redis of its own.
     join: str
     start: Start
+    #: The settings that nodes share; None if those of the crawl count.
+    settings: Mapping[str, str] | None
     #: The command line of a node.
     command: Callable[[Run], Sequence[str]]
 
@@ -89,7 +92,7 @@ class Supervisor:
                 self._turn()
             if self._failure:
                 raise UserError(self._failure)
-            ends = [node.end() for node in self._nodes]
+            ends = [*(node.end() for node in self._nodes), *self._earlier()]
             return merged(ends, started, self._clock() - began, self._queued())
 
     # -- the start
@@ -139,6 +142,9 @@ class Supervisor:
             raise UserError(
                 f"{where}: holds a crawl already; --resume continues it, --scratch crawls anew"
             )
+        elif self._redis is not None and self._plan.settings is not None:
+            # Nobody else runs the crawl, so settings may have changed since the last run.
+            asker.ask(self._overview, partial(self._overview.renew, self._plan.settings))
 
     def _make_nodes(self, closing: ExitStack) -> None:
         variables = {"LARBINPY_JOIN": self._join}
@@ -226,7 +232,7 @@ class Supervisor:
             self._look_at = now + _LOOK
             self._overview.find(self._looked)
 
-    def _looked(self, found: Found | None | Away) -> None:
+    def _looked(self, found: Found | Away | None) -> None:
         if not isinstance(found, Away):
             self._found = found
 
@@ -246,6 +252,17 @@ class Supervisor:
             redis.start()
 
     # -- the end
+
+    def _earlier(self) -> list[NodeEnd]:
+        """The ends of other nodes that have fetched a part of this crawl."""
+        reports = sorted(self._plan.folder.glob("*/report.json"))
+        others = [report for report in reports if report.parent.name not in self._plan.names]
+        ends = [
+            earlier_end(report)
+            for report in others
+            if self._found is not None and saved_crawl(report.parent) == self._found.id
+        ]
+        return [end for end in ends if end is not None]
 
     def _queued(self) -> int:
         """The number of URLs that Redis still has, as far as it answers."""

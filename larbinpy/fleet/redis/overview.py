@@ -1,6 +1,8 @@
 """Looks at a crawl on Redis without joining it, and forgets one that nobody runs."""
 
+import json
 import re
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,6 +17,15 @@ from larbinpy.loop.poller import Poller
 
 #: Keys that a server looks at in one call, while it looks for those of a crawl.
 _SCANNED = 1000
+
+_RENEW = """
+local has = redis.call('HGET', KEYS[1], 'settings')
+if not has then return 0 end
+local fresh = cjson.decode(ARGV[1])
+fresh.shards = cjson.decode(has).shards
+redis.call('HSET', KEYS[1], 'settings', cjson.encode(fresh))
+return 1
+"""
 
 
 class Found(NamedTuple):
@@ -85,6 +96,14 @@ class Overview:
         keys = self._keys
         for command in (pack("HMGET", keys.crawl, "id", "state"), pack("HGETALL", keys.beats)):
             self._servers.send(keys.slot, command, came)
+
+    def renew(self, settings: Mapping[str, str], then: Then[None]) -> None:
+        """Change the settings that nodes share; the number of shards stays."""
+        text = json.dumps(dict(settings), sort_keys=True)
+        data = pack("EVAL", _RENEW, 1, self._keys.crawl, text)
+        self._servers.send(
+            self._keys.slot, data, lambda reply: then(reply if isinstance(reply, Away) else None)
+        )
 
     def forget(self, then: Then[None]) -> None:
         """Remove all keys of the crawl. Its name goes first, so that no node can join the rest."""

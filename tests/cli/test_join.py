@@ -1,0 +1,157 @@
+"""`larbinpy crawl --join`: what is refused, each in one line, before anything is fetched."""
+
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from click.testing import CliRunner, Result
+
+from larbinpy.cli import main
+from tests.support.redisjoin import address, settings_of
+from tests.support.redisserver import RedisServer
+
+pytest_plugins = ["tests.support.ownredis"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    # Without it, a line says what is assumed.
+    (tmp_path / "larbin.conf").write_text("From t@example.com\n")
+    return tmp_path
+
+
+def crawl(*arguments: str, **variables: str) -> Result:
+    options = ("--progress", "none", "--allow-private")
+    return CliRunner().invoke(main, ["crawl", *options, *arguments], env=variables)
+
+
+def refused(result: Result) -> str:
+    """The line of a command that ended with status 2."""
+    assert result.exit_code == 2, result.output
+    [line] = result.output.splitlines()
+    assert line.startswith("larbinpy: ")
+    return line.removeprefix("larbinpy: ")
+
+
+SEED = "http://127.0.0.1:8999/"
+
+
+@pytest.mark.parametrize("nodes", [(), ("--nodes", "2")])
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("--join", "redis://:secret@127.0.0.1/news"),
+        ("--join", "redis://me:secret@127.0.0.1/news"),
+        ("--set", "join=redis://:secret@127.0.0.1/news"),
+        ("--set", "join=redis://:sec@ret@127.0.0.1/news?passwordFile=/x"),
+    ],
+)
+def test_a_password_on_the_command_line_is_refused(
+    given: tuple[str, str], nodes: tuple[str, ...]
+) -> None:
+    line = refused(crawl(*given, *nodes, SEED))
+    assert "LARBINPY_JOIN" in line
+    assert "passwordFile" in line
+    assert "secret" not in line
+
+
+def test_a_user_may_be_named_there(redis: RedisServer) -> None:
+    line = refused(crawl("--join", f"redis://me@127.0.0.1:{redis.port}/news", SEED))
+    assert "refuses the login (WRONGPASS)" in line
+
+
+def test_a_wrong_password(redis: RedisServer, folder: Path) -> None:
+    redis("CONFIG", "SET", "requirepass", "secret")
+    where = f"127.0.0.1:{redis.port}"
+    assert refused(crawl("--join", address(redis), SEED)) == f"Redis {where} asks for a password"
+    wrong = refused(crawl(SEED, LARBINPY_JOIN=f"redis://:wrong@{where}/news"))
+    assert wrong == f"Redis {where} refuses the login (WRONGPASS)"
+    assert refused(crawl("--nodes", "2", SEED, LARBINPY_JOIN=f"redis://:wrong@{where}/n")) == wrong
+    (folder / "password").write_text("secret\n")
+    line = refused(crawl("--join", f"{address(redis)}?passwordFile={folder}/password"))
+    assert "there is no such crawl" in line
+
+
+def test_an_address_that_is_none_shows_no_password() -> None:
+    line = refused(crawl(SEED, LARBINPY_JOIN="redis://:sec/ret@127.0.0.1/news"))
+    assert "ret" not in line.replace("environment", "")
+    assert "is not redis://[USER@]HOST[:PORT]/NAME or unix:PATH?crawl=NAME" in line
+
+
+@pytest.mark.parametrize("nodes", [(), ("--nodes", "2")])
+def test_a_redis_that_is_not_there(nodes: tuple[str, ...]) -> None:
+    line = refused(crawl("--join", "redis://127.0.0.1:1/news", *nodes, SEED))
+    assert line == "Redis 127.0.0.1:1 does not answer: Connection refused"
+
+
+@pytest.mark.parametrize("nodes", [(), ("--nodes", "2")])
+def test_a_redis_that_would_forget(redis: RedisServer, nodes: tuple[str, ...]) -> None:
+    redis("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+    line = refused(crawl("--join", address(redis), *nodes, SEED))
+    assert "set its maxmemory-policy to noeviction (it is allkeys-lru)" in line
+    assert settings_of(redis) == {}
+
+
+def test_a_crawl_that_does_not_exist_is_not_made_without_seeds(redis: RedisServer) -> None:
+    where = address(redis)
+    line = refused(crawl("--join", where))
+    assert line == f"{where}: there is no such crawl; give a URL or startUrl to begin it"
+    line = refused(crawl("--join", where, "--resume", SEED))
+    assert line == f"{where}: there is no such crawl; --resume needs one"
+    line = refused(crawl("--join", where, "--resume", "--nodes", "2", SEED))
+    assert line == f"{where}: no saved crawl here"
+    assert settings_of(redis) == {}
+
+
+@pytest.mark.parametrize("way", [("--join", "redis://127.0.0.1:1/news"), ("--nodes", "2")])
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--check-links",), "checkLinks cannot be used with join or --nodes: each node knows"),
+        (
+            ("--set", "rewriteLinks=on", "--set", "outputMode=mirror"),
+            "rewriteLinks cannot be used with join or --nodes: the pages of a mirror that browses",
+        ),
+    ],
+)
+def test_what_nodes_cannot_do(options: tuple[str, ...], why: str, way: tuple[str, str]) -> None:
+    assert refused(crawl(*way, *options, SEED)).startswith(why)
+
+
+def test_a_mirror_that_browses_offline_has_no_nodes() -> None:
+    arguments = [
+        "mirror",
+        SEED,
+        "there",
+        "-c",
+        "larbin.conf",
+        "--set",
+        "join=redis://127.0.0.1:1/n",
+    ]
+    line = refused(CliRunner().invoke(main, arguments))
+    assert line.startswith("rewriteLinks cannot be used with join")
+
+
+def test_without_hiredis() -> None:
+    with patch("larbinpy.fleet.find_spec", lambda name: None):
+        for way in (("--join", "redis://127.0.0.1:1/news"), ("--nodes", "2")):
+            line = refused(crawl(*way, SEED))
+            assert line.endswith("hiredis, which is not installed: pip install larbinpy[fleet]")
+
+
+def test_without_redis_server() -> None:
+    with patch("shutil.which", lambda program: None):
+        line = refused(crawl("--nodes", "2", SEED))
+    assert "redis-server is not installed (apt-get install redis-server)" in line
+    assert "--join" in line
+
+
+def test_a_path_that_is_too_long_for_a_socket() -> None:
+    line = refused(crawl("--nodes", "2", "--set", f"stateDir={'x' * 120}", SEED))
+    assert line.endswith("no path for a socket; set a shorter stateDir without ?")
+
+
+def test_seeds_from_standard_input_come_once_only() -> None:
+    line = refused(crawl("--nodes", "2", "-i", "-"))
+    assert line == "-i - and --nodes cannot be used together: name a file"

@@ -1,0 +1,239 @@
+"""`larbinpy crawl --nodes` as processes: whole crawls, stops, deaths."""
+
+import json
+import os
+import re
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.crawling import Asked, Crawler, World, free_port, html, one_line, read_log
+from tests.support.processes import children, command
+from tests.support.redisjoin import address, settings_of
+from tests.support.redisserver import RedisServer, program_of
+from tests.support.webserver import Step
+
+pytest_plugins = ["tests.support.crawlworld", "tests.support.ownredis"]
+pytestmark = pytest.mark.slow
+
+HOSTS = tuple(f"{letter}.test" for letter in "abcdefgh")
+PAGES = 12
+#: Seconds for a whole crawl: nodes join within a second, and after a death within ten.
+LONG = 90.0
+
+
+class Nodes:
+    """A crawl of a small web by nodes, in the loop of a world."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.web = world.web(self._answer, *HOSTS)
+        urls = [self.web.url(f"/{number}", host) for host in HOSTS for number in range(PAGES)]
+        self._links = [self.web.url("/", host) for host in HOSTS]
+        self.urls = {*urls, *self._links}
+        self.crawler: Crawler
+
+    def _answer(self, asked: Asked) -> Iterator[Step]:
+        links = [f"/{number}" for number in range(PAGES)]
+        yield html(*(self._links + links if asked.path == "/" else ()), text=asked.host)
+
+    def start(self, *arguments: str, wait: float = 0.2, lines: tuple[str, ...] = ()) -> Crawler:
+        self.world.conf(
+            f"startUrl {self.web.url('/', HOSTS[0])}",
+            f"waitDuration {wait} outputMode none roundTime 0.2s limitTime 10",
+            *lines,
+        )
+        options = ("--report", str(self.world.report), "--progress", "log")
+        self.crawler = self.world.start("crawl", *arguments, *options)
+        return self.crawler
+
+    def run(self, *arguments: str, **given: Any) -> int:
+        return self.finish(self.start(*arguments, **given))
+
+    def finish(self, crawler: Crawler) -> int:
+        return self.world.finish(crawler, LONG)
+
+    def until_fetched(self, count: int) -> None:
+        self.world.until(lambda: len(self.fetched()) >= count or self.crawler.ended, LONG)
+        assert not self.crawler.ended, self.crawler.err
+
+    def fetched(self, state: str = "state") -> Counter[str]:
+        """How often each URL is in the logs of all nodes as a success."""
+        found: Counter[str] = Counter()
+        for log in (self.world.folder / state).glob("*/crawl.jsonl"):
+            found.update(fate["url"] for fate in read_log(log) if fate["outcome"] == "success")
+        return found
+
+    @property
+    def processes(self) -> dict[str, int]:
+        """The nodes by their names, and Redis."""
+        found = {}
+        for pid in children(self.crawler.process.pid):
+            line = command(pid)
+            node = re.search(r" --node (\S+)", line)
+            found[node[1] if node else "redis"] = pid
+        return found
+
+    def kill(self, name: str) -> int:
+        pid = self.processes[name]
+        os.kill(pid, signal.SIGKILL)
+        return pid
+
+
+@pytest.fixture
+def nodes(world: World) -> Nodes:
+    program_of("redis")
+    return Nodes(world)
+
+
+def test_two_nodes_crawl_together(nodes: Nodes) -> None:
+    assert nodes.run("--nodes", "2", wait=0.0) == 0, nodes.crawler.err
+    assert nodes.fetched() == dict.fromkeys(nodes.urls, 1)
+    report = nodes.world.reported()
+    assert (report["stop_reason"], report["exit_code"], report["urls_queued"]) == ("finished", 0, 0)
+    assert report["success"] == report["outcomes"]["success"] == len(nodes.urls)
+    assert [node["node"] for node in report["nodes"]] == ["1", "2"]
+    assert sum(node["success"] for node in report["nodes"]) == len(nodes.urls)
+    folder = nodes.world.state / "redis"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert nodes.crawler.err.splitlines()[-1].startswith("larbinpy: finished: 104 pages")
+    # Lines of a node begin with its name.
+    assert re.search(r"^larbinpy: 2: .* finished ", nodes.crawler.err, re.MULTILINE)
+
+
+def test_it_is_stopped_and_resumed_as_a_whole(nodes: Nodes) -> None:
+    crawler = nodes.start("--nodes", "2")
+    nodes.until_fetched(20)
+    running = [*nodes.processes.values()]
+    assert len(running) == 3
+    crawler.signal(signal.SIGINT)
+    assert nodes.finish(crawler) == 11
+    assert [pid for pid in running if command(pid)] == []
+    before = nodes.fetched()
+    report = nodes.world.reported()
+    assert report["stop_reason"] == "stopped"
+    assert 0 < report["urls_queued"] < len(nodes.urls)
+
+    refused = nodes.start("--nodes", "2")
+    assert nodes.finish(refused) == 2
+    hint = "--resume continues it, --scratch crawls anew"
+    assert one_line(refused) == f"larbinpy: state: holds a crawl already; {hint}\n"
+    assert nodes.fetched() == before
+
+    # Fewer nodes go on with what all have left, and with other settings.
+    assert nodes.run("--nodes", "1", "--resume", wait=0.1) == 0, nodes.crawler.err
+    assert nodes.fetched() == dict.fromkeys(nodes.urls, 1)
+    report = nodes.world.reported()
+    assert report["success"] == len(nodes.urls)
+    assert [(node["node"], node["starts"]) for node in report["nodes"]] == [("1", 1), ("2", 0)]
+
+    # A finished crawl is over at once.
+    assert nodes.run("--nodes", "2", "--resume=auto", wait=0.0) == 0
+    assert nodes.fetched() == dict.fromkeys(nodes.urls, 1)
+
+    assert nodes.run("--nodes", "2", "--scratch", wait=0.0) == 0
+    assert nodes.fetched() == dict.fromkeys(nodes.urls, 1)
+    assert nodes.web.count("/3") == 2 * len(HOSTS)
+
+
+def test_resume_needs_a_crawl(nodes: Nodes) -> None:
+    assert nodes.run("--nodes", "2", "--resume") == 2
+    assert one_line(nodes.crawler) == "larbinpy: state: no saved crawl here\n"
+
+
+def test_a_node_that_is_killed_is_started_again(nodes: Nodes) -> None:
+    crawler = nodes.start("--nodes", "2", wait=0.5)
+    nodes.until_fetched(20)
+    nodes.kill("2")
+    assert nodes.finish(crawler) == 0, crawler.err
+    assert set(nodes.fetched()) == nodes.urls
+    assert "node 2 was killed by SIGKILL; it is started again in 1 s" in crawler.err
+    assert [node["starts"] for node in nodes.world.reported()["nodes"]] == [1, 2]
+
+
+def test_the_first_node_is_killed_before_its_seeds_are_safe(nodes: Nodes) -> None:
+    crawler = nodes.start("--nodes", "2")
+    nodes.world.until(lambda: "1" in nodes.processes)
+    nodes.kill("1")
+    assert nodes.finish(crawler) == 0, crawler.err
+    assert nodes.fetched() == dict.fromkeys(nodes.urls, 1)
+
+
+def test_a_redis_that_is_killed_is_started_again(nodes: Nodes) -> None:
+    crawler = nodes.start("--nodes", "2", wait=0.5)
+    nodes.until_fetched(20)
+    nodes.kill("redis")
+    assert nodes.finish(crawler) == 0, crawler.err
+    assert set(nodes.fetched()) == nodes.urls
+    assert "Redis died and is started again" in crawler.err
+
+
+def test_nothing_is_left_when_the_command_is_killed(nodes: Nodes) -> None:
+    crawler = nodes.start("--nodes", "2")
+    nodes.until_fetched(10)
+    running = [*nodes.processes.values()]
+    assert len(running) == 3
+    crawler.signal(signal.SIGKILL)
+    nodes.world.until(lambda: not any(map(command, running)), LONG)
+    assert nodes.run("--nodes", "2", "--resume") == 0, nodes.crawler.err
+    assert set(nodes.fetched()) == nodes.urls
+
+
+def test_a_second_signal_ends_all_at_once(nodes: Nodes) -> None:
+    crawler = nodes.start("--nodes", "2")
+    nodes.until_fetched(10)
+    # A stopped node leaves nothing, so the first signal alone would wait for it.
+    os.kill(nodes.processes["2"], signal.SIGSTOP)
+    crawler.signal(signal.SIGTERM)
+    nodes.world.until(lambda: "1" not in nodes.processes, LONG)
+    crawler.signal(signal.SIGTERM)
+    assert nodes.finish(crawler) in (11, 13)
+    assert nodes.run("--nodes", "2", "--resume") == 0, nodes.crawler.err
+    assert set(nodes.fetched()) == nodes.urls
+
+
+def test_nodes_join_another_redis(nodes: Nodes, redis: RedisServer) -> None:
+    where = ("--join", address(redis))
+    assert nodes.run(*where, "--nodes", "2", "--node", "x", wait=0.0) == 0, nodes.crawler.err
+    assert nodes.fetched() == dict.fromkeys(nodes.urls, 1)
+    assert sorted(path.name for path in nodes.world.state.iterdir()) == ["lock", "x1", "x2"]
+    first = settings_of(redis)
+    assert first["state"] == "finished"
+    assert nodes.run(*where, "--nodes", "2", "--node", "x", "--scratch", wait=0.0) == 0
+    assert settings_of(redis)["id"] != first["id"]
+    assert nodes.fetched() == dict.fromkeys(nodes.urls, 1)
+    assert nodes.web.count("/3") == 2 * len(HOSTS)
+
+
+def test_each_node_has_ports_of_its_own(nodes: Nodes) -> None:
+    port = free_port()
+    crawler = nodes.start("--nodes", "2", wait=5.0, lines=(f"httpPort {port}",))
+    nodes.until_fetched(1)
+    said = re.search(r"^larbinpy: 2: httpPort (\d+)$", crawler.err, re.MULTILINE)
+    assert said is not None, crawler.err
+    assert int(said[1]) != port
+    for each in (str(port), said[1]):
+        url = f"http://127.0.0.1:{each}/"
+        status = nodes.world.larbinpy("status", "--url", url, "--json")
+        assert json.loads(status.out)["state"] == "running", status.err
+    # Another crawl on the same ports ends as a whole.
+    other = nodes.start("--nodes", "2", "--set", "stateDir=other", lines=(f"httpPort {port}",))
+    assert nodes.finish(other) == 2
+    assert f"1: httpPort {port}: Address already in use; set another port" in other.err
+    crawler.signal(signal.SIGINT)
+    assert nodes.finish(crawler) == 11
+
+
+def test_the_folder_of_a_crawl_of_one_process_is_refused(nodes: Nodes) -> None:
+    assert nodes.run("--set", "limitPage=3") == 0
+    assert nodes.run("--nodes", "2") == 2
+    assert "state: holds the crawl of one process; set another stateDir" in one_line(nodes.crawler)
+
+
+def test_the_pages_of_each_node_are_in_its_folder(nodes: Nodes, world: World) -> None:
+    assert nodes.run("--nodes", "2", wait=0.0, lines=("outputMode mirror",)) == 0
+    assert {path.name for path in world.out.iterdir()} == {"1", "2"}
+    assert len(world.files()) == len(nodes.urls)
