@@ -103,7 +103,7 @@ class Node:
         self.lost = ""
         #: Whether the node has left for good.
         self.is_over = False
-        self._is_leaving = False
+        self._is_leaving = self._is_quitting = False
         self._now = float("-inf")
         self._begin()
 
@@ -166,7 +166,7 @@ class Node:
     def step(self, now: float) -> None:
         """Do what is due."""
         self._now = now
-        if self.is_over:
+        if self.is_over or self._is_quitting:
             return
         if not self.session:
             self._join()
@@ -417,9 +417,13 @@ class Node:
         """Quit when all is left and written."""
         is_out = self._is_leaving and not self._holding.at(*Stage)
         if is_out and not self._journal.has_news and self._sending is None:
-            self._vault.quit(self.session, _ignore)
-            self._begin()
-            self.is_over = True
+            self._is_quitting = True
+            # Until that is done, others would keep this node's share of the shards for it.
+            self._vault.quit(self.session, self._has_quit)
+
+    def _has_quit(self, _: object) -> None:
+        self._begin()
+        self.is_over = True
 
     def _ask_declare(self, old: CrawlState, new: CrawlState) -> None:
         def declared(state: CrawlState) -> None:

@@ -4,68 +4,21 @@ import json
 import os
 import re
 import signal
-from collections import Counter
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-from tests.support.crawling import Asked, Crawler, World, free_port, html, one_line, read_log
+from tests.support.crawling import World, free_port, one_line
+from tests.support.fleetweb import HOSTS, LONG, FleetWeb
 from tests.support.processes import children, command
 from tests.support.redisjoin import address, settings_of
 from tests.support.redisserver import RedisServer, program_of
-from tests.support.webserver import Step
 
 pytest_plugins = ["tests.support.crawlworld", "tests.support.ownredis"]
 pytestmark = pytest.mark.slow
 
-HOSTS = tuple(f"{letter}.test" for letter in "abcdefgh")
-PAGES = 12
-#: Seconds for a whole crawl: nodes join within a second, and after a death within ten.
-LONG = 90.0
 
-
-class Nodes:
-    """A crawl of a small web by nodes, in the loop of a world."""
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.web = world.web(self._answer, *HOSTS)
-        urls = [self.web.url(f"/{number}", host) for host in HOSTS for number in range(PAGES)]
-        self._links = [self.web.url("/", host) for host in HOSTS]
-        self.urls = {*urls, *self._links}
-        self.crawler: Crawler
-
-    def _answer(self, asked: Asked) -> Iterator[Step]:
-        links = [f"/{number}" for number in range(PAGES)]
-        yield html(*(self._links + links if asked.path == "/" else ()), text=asked.host)
-
-    def start(self, *arguments: str, wait: float = 0.2, lines: tuple[str, ...] = ()) -> Crawler:
-        self.world.conf(
-            f"startUrl {self.web.url('/', HOSTS[0])}",
-            f"waitDuration {wait} outputMode none roundTime 0.2s limitTime 10",
-            *lines,
-        )
-        options = ("--report", str(self.world.report), "--progress", "log")
-        self.crawler = self.world.start("crawl", *arguments, *options)
-        return self.crawler
-
-    def run(self, *arguments: str, **given: Any) -> int:
-        return self.finish(self.start(*arguments, **given))
-
-    def finish(self, crawler: Crawler) -> int:
-        return self.world.finish(crawler, LONG)
-
-    def until_fetched(self, count: int) -> None:
-        self.world.until(lambda: len(self.fetched()) >= count or self.crawler.ended, LONG)
-        assert not self.crawler.ended, self.crawler.err
-
-    def fetched(self, state: str = "state") -> Counter[str]:
-        """How often each URL is in the logs of all nodes as a success."""
-        found: Counter[str] = Counter()
-        for log in (self.world.folder / state).glob("*/crawl.jsonl"):
-            found.update(fate["url"] for fate in read_log(log) if fate["outcome"] == "success")
-        return found
+class Nodes(FleetWeb):
+    """A crawl of a small web by the nodes of one command."""
 
     @property
     def processes(self) -> dict[str, int]:
