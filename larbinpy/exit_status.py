@@ -31,8 +31,8 @@ INCOMPLETE = 8
 #: The meaning of each exit status, for the manual and the documentation.
 MEANINGS = {
     0: "finished, or a limit was reached",
-    BROKEN_LINKS: "crawl --check-links: broken links; console: a command of a script failed;"
-    " search, show, changes: nothing found",
+    BROKEN_LINKS: "crawl --nodes: all nodes died again and again; crawl --check-links: broken"
+    " links; console: a command of a script failed; search, show, changes: nothing found",
     USAGE: "usage or configuration error",
     Ending.DISK.code: "disk error; the content database, or a file to index, cannot be read",
     Ending.NOTHING.code: "no page could be fetched",

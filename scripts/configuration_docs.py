@@ -21,6 +21,7 @@ GROUPS = {
     "accept": "Scope",
     "limitTime": "Limits and network",
     "dnsConnexions": "Name resolution",
+    "join": "Nodes of one crawl",
 }
 
 

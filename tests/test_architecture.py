@@ -26,6 +26,7 @@ ROWS = [
     "dns fetch fleet.redis output console demo",
     "observe",
     "crawl",
+    "nodes",
 ]
 LEVELS = {f"larbinpy.{room}": row for row, rooms in enumerate(ROWS) for room in rooms.split()}
 # The package itself, whose docstring is the map, and the commands stand above all packages.

@@ -142,6 +142,10 @@ def crawl(
     styles and scripts without reading them: by HEAD, or where a server refuses that, for the first
     byte. At the end it prints the broken links, each with all pages that have it. What robots.txt
     forbids is not checked. The exit status is 1 if there are broken links, 0 if there are none.
+
+    --join makes this process a node of a crawl that is kept in Redis: the first one makes the
+    crawl, others divide its hosts with it, on any machine. --nodes 4 runs four nodes on this
+    machine, by default with a Redis of their own, as one crawl: one Ctrl-C stops all.
     """
     with plain_errors():
         if scratch and resume:

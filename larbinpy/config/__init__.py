@@ -3,7 +3,7 @@
 config        the table of settings
 sources       the sources of their values
 grammar       the grammar of larbin.conf
-kinds         the kinds of values; request_kinds: those of requests
+kinds         the kinds of values; request_kinds: those of requests, fleet_kinds: of nodes
 listing       the settings and their values as text
 checking      checks values that a program gives
 hours         times of day when requests may be sent

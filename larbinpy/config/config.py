@@ -16,6 +16,7 @@ from typing import Any
 
 from larbinpy._version import __version__
 from larbinpy.config.checking import checked, unknown_attribute
+from larbinpy.config.fleet_kinds import FLEET, NODE
 from larbinpy.config.host_pattern import HostPattern
 from larbinpy.config.hours import ALWAYS
 from larbinpy.config.kinds import (
@@ -24,13 +25,11 @@ from larbinpy.config.kinds import (
     DOMAIN,
     EXTENSION,
     FILE,
-    FLEET,
     FOLDER,
     HEADER,
     HOURS,
     MODES,
     NAME,
-    NODE,
     PARAMETER,
     PORT,
     SERVER,

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from larbinpy.config.host_pattern import host_name
 from larbinpy.config.hours import Hours
-from larbinpy.url import fault, masked, masked_typed, typed
+from larbinpy.url import fault, masked_typed, typed
 
 T = TypeVar("T")
 
@@ -27,12 +27,6 @@ _BYTES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _AMOUNT = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([a-z]?)", re.IGNORECASE | re.ASCII)
 #: Names of query parameters as they stand in canonical URLs, with "*" and "?" as wildcards.
 _PARAMETER = re.compile(r"[^\s\"#&;=/<>]{1,100}").fullmatch
-_FLEET = re.compile(
-    r"redis://(?:[^/?#\s]*@)?[^/?#@\s]+/[\w.-]{1,64}(?:\?passwordFile=.+)?"
-    r"|unix:[^?]+\?crawl=[\w.-]{1,64}(?:&passwordFile=.+)?",
-    re.ASCII,
-).fullmatch
-_NODE = re.compile(r"[\w.-]{1,64}", re.ASCII).fullmatch
 #: The part of a server's database behind "mysql://".
 _SERVER_DATABASE = re.compile(
     r"(?:(?P<user>[^@/]*)@)?(?:[\w.-]+|\[[0-9a-f:.]+\])(?::(?P<port>\d+))?/[\w$-]+", re.ASCII
@@ -292,26 +286,6 @@ def _database(text: str) -> str:
     return text
 
 
-def _fleet(text: str) -> str:
-    """The address of a fleet; hosts and ports are checked when it is joined."""
-    if text and not _FLEET(text):
-        shown = "the address" if "@" in text else repr(text[:80])
-        raise ValueError(f"{shown} is not redis://[USER@]HOST[:PORT]/NAME or unix:PATH?crawl=NAME")
-    return text
-
-
-def has_fleet_password(text: str) -> bool:
-    """Whether the address of a fleet holds a password."""
-    login, at, _ = text.partition("?passwordFile=")[0].rpartition("@")
-    return bool(at) and ":" in login.removeprefix("redis://")
-
-
-def _node(text: str) -> str:
-    if not _NODE(text):
-        raise ValueError(f"{text[:80]!r} is no name of a node: letters, digits, '.', '_', '-'")
-    return text
-
-
 def choice(*names: str) -> ValueKind[str]:
     """One of `names`."""
 
@@ -428,10 +402,6 @@ FILE: ValueKind[str | None] = ValueKind("PATH", readable_file, lambda path: quot
 MODES: ValueKind[tuple[str, ...]] = ValueKind(
     "MODE[,MODE]", _modes, lambda names: ",".join(names) or "none"
 )
-FLEET: ValueKind[str] = ValueKind(
-    "redis://HOST[:PORT]/NAME", _fleet, lambda text: quote(masked(text)), spell=quote
-)
-NODE: ValueKind[str] = ValueKind("NAME", _node, quote)
 DATABASE: ValueKind[str] = ValueKind("FILE|mysql://[USER@]HOST[:PORT]/NAME", _database, quote)
 HOURS: ValueKind[tuple[tuple[int, int], ...]] = ValueKind(
     "HH:MM-HH:MM[,...]", lambda text: Hours.parse(text).ranges, lambda ranges: Hours(ranges).show()

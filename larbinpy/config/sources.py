@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from larbinpy.config.config import LIVE, SETTINGS, Config
+from larbinpy.config.fleet_kinds import FLEET, has_fleet_password
 from larbinpy.config.grammar import (
     ConfigError,
     Report,
@@ -15,7 +16,7 @@ from larbinpy.config.grammar import (
     read_value,
     unknown,
 )
-from larbinpy.config.kinds import FLEET, Setting, has_fleet_password
+from larbinpy.config.kinds import Setting
 from larbinpy.config.request_kinds import check_certificate
 from larbinpy.config.site_block import SITE
 from larbinpy.native import NO_SCAN

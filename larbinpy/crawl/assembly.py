@@ -35,10 +35,11 @@ from larbinpy.crawl.resources.surroundings import Surroundings
 from larbinpy.crawl.sites.configs import SiteConfigs
 from larbinpy.crawl.sites.logins import Logins
 from larbinpy.crawl.sites.settings import HoursListener, SettingsBySite
+from larbinpy.frontier.address_settings import AddressSettings
 from larbinpy.frontier.addresses.schedule import IPSites
 from larbinpy.frontier.admission import Admission, AskingAdmission
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.lifecycle import AddressSettings, SiteLifecycle
+from larbinpy.frontier.lifecycle import SiteLifecycle
 from larbinpy.frontier.scope.folding import Folding
 from larbinpy.frontier.scope.scope import Scope, ScopeSettings
 from larbinpy.frontier.scope.traps import Traps, TrapSettings

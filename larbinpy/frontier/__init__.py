@@ -5,6 +5,7 @@ admission     which seeds and links become URLs: those in scope that were not se
 recent_links  seen URLs that many pages link to, for a faster check
 sequencer     which URLs leave the store, and when (isGet)
 lifecycle     leads each site to an address and a robots.txt, and handles failures
+address_settings  which addresses may be asked, and how long they are used
 rule_sweep    takes queued URLs out that changed rules reject
 view          the read-only side of the frontier, for others
 saved         the values of the frontier that are saved

@@ -3,13 +3,13 @@
 import heapq
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import count
 from math import inf
 
 from larbinpy.config.rule import Rule
 from larbinpy.dns.lookup import NO_SUCH_NAME, Answer
 from larbinpy.fetch.robots import Rules, whole_lines
+from larbinpy.frontier.address_settings import AddressSettings
 from larbinpy.frontier.addresses.schedule import IPSites
 from larbinpy.frontier.sites.name_requests import NameRequests
 from larbinpy.frontier.sites.named_site import Event, NamedSite, State
@@ -22,7 +22,7 @@ from larbinpy.outcome import READABLE, UNREACHABLE, Outcome, asks_for_less, is_r
 from larbinpy.page import Page
 from larbinpy.reason import status_in_words
 from larbinpy.storage.site_counts import SiteCounts
-from larbinpy.url import Url, port_of, resolve, site_of
+from larbinpy.url import Url, resolve, site_of
 
 #: RFC 9309, 2.3.1.2: at least five redirects of a robots.txt are followed.
 _ROBOTS_HOPS = 5
@@ -34,18 +34,6 @@ _CLOSED_TIME = 3600.0
 _DEAD_AFTER = 12
 #: Timers among which that of the next try is looked for: some are of URLs that moved meanwhile.
 _TIMERS_LOOKED_AT = 8
-
-
-@dataclass(slots=True, frozen=True)
-class AddressSettings:
-    """The configuration of addresses."""
-
-    #: How long an address is used before it is looked up again (s).
-    time: float
-    #: Whether requests may be sent to an address at all (allowPrivate).
-    permit: Callable[[str], bool]
-    #: Whether a server that the crawl itself relies on is at an address and port.
-    is_own: Callable[[str, int], bool] | None = None
 
 
 class SiteLifecycle:
@@ -157,10 +145,7 @@ class SiteLifecycle:
 
     def _answered(self, site: NamedSite, answer: Answer, now: float) -> None:
         if answer.reason is None:
-            permitted = tuple(a for a in answer.addresses if self._addresses.permit(a))
-            if self._addresses.is_own is not None:
-                is_own, port = self._addresses.is_own, port_of(site.key)
-                permitted = tuple(a for a in permitted if not is_own(a, port))
+            permitted = self._addresses.permitted(answer.addresses, site.key)
             if permitted:
                 self._arrived(site, permitted, now + self._addresses.time, now)
             else:

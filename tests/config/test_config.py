@@ -215,7 +215,7 @@ _WORD = st.text(st.characters(exclude_categories=("C", "Z"), exclude_characters=
 _PORT = st.integers(1, 65535)
 _ADDRESS = st.ip_addresses().map(str)
 _DOMAIN = st.lists(_PART, min_size=1, max_size=3).map(".".join)
-_SECONDS = st.floats(0.001, 8e7).map(lambda seconds: round(seconds, 6))
+_SECONDS = st.floats(0.1, 8e7).map(lambda seconds: round(seconds, 6))
 _CONDITIONS = st.sampled_from(
     [
         "**/old/**",

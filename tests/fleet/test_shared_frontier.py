@@ -4,9 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from larbinpy.fleet.frontier import SharedAdmission, SharedFrontier, SharedSequencer
-from larbinpy.frontier.scope.traps import TrapSettings
+from larbinpy.fleet.frontier import (
+    SharedAdmission,
+    SharedAskingAdmission,
+    SharedFrontier,
+    SharedSequencer,
+)
+from larbinpy.frontier.scope.folding import Folding
+from larbinpy.frontier.scope.scope import Scope
+from larbinpy.frontier.scope.traps import Traps, TrapSettings
 from larbinpy.outcome import Outcome
+from larbinpy.storage.seen import Seen
 from larbinpy.storage.store import decode, encode
 from larbinpy.url import Url, fingerprint
 from tests.support.frontiers import World, links, make_frontier, owed, queued
@@ -161,3 +169,37 @@ def test_urls_of_a_shard_that_leaves_are_dropped(
     assert all(href.startswith("http://a.test/") for href in owed(frontier))
     assert len(owed(frontier)) == 200
     assert journal.decided == []
+
+
+def test_the_operators_plug_is_asked_before_a_link_is_noted(
+    tmp_path: Path, journal: FakeJournal
+) -> None:
+    asked: list[str] = []
+
+    class Picky(SharedAskingAdmission):
+        def __init__(self, scope: Scope, seen: Seen, traps: Traps, folding: Folding) -> None:
+            super().__init__(scope, seen, traps, folding, self._is_odd)
+
+        def _is_odd(self, url: Url) -> bool:
+            asked.append(url.href)
+            return url.href.endswith("1")
+
+    kinds = (SharedFrontier, Picky, SharedSequencer)
+    frontier = make_frontier(tmp_path, kinds=kinds)
+    assert isinstance(frontier, SharedFrontier)
+    frontier.begin(journal, HOSTS.__getitem__)  # type: ignore[arg-type]
+    found = [f"http://{host}/{number}" for host in ("a.test", "b.test") for number in (1, 2)]
+    for _ in range(2):
+        frontier.admit(PARENT, links(*found), 0.0)
+    assert asked == found
+    assert owed(frontier) == ["http://a.test/1"]
+    assert len(journal.noted) == 1
+    [(_, line)] = journal.passed_on
+    assert decode(line).href == "http://b.test/1"
+    # The node that gets it does not ask again.
+    journal.here.add(2)
+    frontier.receive([encode(Url("http://b.test/4", 3))])
+    assert asked == found
+    assert owed(frontier) == ["http://a.test/1", "http://b.test/4"]
+    refused = frontier.view.refused
+    assert (refused[Outcome.REJECTED], refused[Outcome.URL_DUP]) == (2, 4)

@@ -6,11 +6,12 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from larbinpy.dns.lookup import Answer
+from larbinpy.frontier.address_settings import AddressSettings
 from larbinpy.frontier.addresses.registry import IPSiteRegistry
 from larbinpy.frontier.addresses.schedule import IPSites
 from larbinpy.frontier.admission import Admission
 from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.lifecycle import AddressSettings, SiteLifecycle
+from larbinpy.frontier.lifecycle import SiteLifecycle
 from larbinpy.frontier.saved import SavedWaits
 from larbinpy.frontier.scope.folding import Folding
 from larbinpy.frontier.scope.scope import Scope, ScopeSettings

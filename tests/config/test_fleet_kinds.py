@@ -1,0 +1,68 @@
+"""The address of a crawl in Redis, and the name of a node."""
+
+import pytest
+
+from larbinpy.config import ConfigError, load, texts
+from larbinpy.config.fleet_kinds import has_fleet_password
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "redis://127.0.0.1/news",
+        "redis://a.test:6380,b.test:6380/news.2",
+        "redis://me@[::1]:6379/news",
+        "redis://:secret@a.test/news",
+        "redis://a.test/news?passwordFile=/etc/x@y:z",
+        "unix:/run/redis.sock?crawl=news",
+        "unix:state/redis/socket?crawl=news&passwordFile=p",
+    ],
+)
+def test_addresses(text: str) -> None:
+    config = load("/dev/null", {"LARBINPY_JOIN": text}, ())
+    assert config.join == text
+    assert "secret" not in texts(config)["join"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "127.0.0.1",
+        "redis://127.0.0.1",
+        "redis://127.0.0.1/",
+        "redis:///news",
+        "redis://:sec/ret@a.test/news",
+        "redis://a.test/news?crawl=x",
+        "unix:/run/redis.sock",
+        "http://a.test/news",
+    ],
+)
+def test_what_is_no_address(text: str) -> None:
+    with pytest.raises(ConfigError, match="is not redis://") as error:
+        load("/dev/null", {"LARBINPY_JOIN": text}, ())
+    assert "ret@" not in str(error.value)
+
+
+def test_which_have_a_password() -> None:
+    for text in ("redis://:a@h/n", "redis://me:a@h:1/n", "redis://me:a@b@h/n"):
+        assert has_fleet_password(text)
+    plain = (
+        "redis://me@h:1/n",
+        "redis://h:1/n",
+        "unix:a:b?crawl=n",
+        "redis://h/n?passwordFile=a:b@c",
+    )
+    assert not any(map(has_fleet_password, plain))
+
+
+def test_a_password_is_refused_on_the_command_line_only() -> None:
+    text = "redis://:secret@a.test/news"
+    with pytest.raises(ConfigError, match="command line, join: a password there could be seen"):
+        load("/dev/null", {}, [("join", text)])
+    assert load("/dev/null", {"LARBINPY_JOIN": text}, ()).join == text
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a/b", "..", ".", "ä", "x" * 65])
+def test_what_is_no_name_of_a_node(name: str) -> None:
+    with pytest.raises(ConfigError):
+        load("/dev/null", {"LARBINPY_NODE": name or " "}, ())
