@@ -83,18 +83,24 @@ class RedisServer:
     def wait(self, is_stopped: Callable[[], bool]) -> None:
         """Wait until it listens. Raises UserError if it ended, KeyboardInterrupt if stopped."""
         while not os.path.exists(self._path):
-            if self.status is not None:
-                raise UserError(f"redis-server did not start: {self.reason}")
+            self.check()
             if is_stopped():
                 raise KeyboardInterrupt
             self._poller.wait(0.02)
+
+    def check(self) -> None:
+        """Raise UserError if it has ended: it listens before it has read its data."""
+        self._poller.wait(0.0)
+        if self.status is not None:
+            raise UserError(f"redis-server did not start: {self.reason}")
 
     @property
     def reason(self) -> str:
         """Why it has ended, in one line."""
         path = self._folder / "log"
         lines = path.read_text(errors="replace").splitlines() if path.exists() else []
-        last = [line for line in lines if "#" in line][-1:] or lines[-1:]
+        # A warning stands behind the number of the process, the date and this mark.
+        last = [line.partition(" # ")[2] for line in lines if " # " in line][-1:] or lines[-1:]
         return f"{''.join(last)[-200:]} (exit status {self.status}; {path} has more)"
 
     def stop(self) -> None:

@@ -128,7 +128,12 @@ class Supervisor:
         # A Redis of one's own loads its data as long as it takes.
         patience = PATIENCE if self._redis is None else inf
         asker = Asker(self._poller, self._clock, self._is_stopped, patience)
-        found: Found | None = asker.ask(self._overview, self._overview.find)
+        try:
+            found: Found | None = asker.ask(self._overview, self._overview.find)
+        except UserError:
+            if self._redis is not None:
+                self._redis.check()
+            raise
         start, where = self._plan.start, self._plan.folder if self._redis else self._address
         if found is None:
             if start is Start.RESUME:
