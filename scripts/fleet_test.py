@@ -215,6 +215,8 @@ def main(
         web = Web(pages, addresses, _free_port(), folder / "web")
         for name in ("web", "nginx", "redis"):
             (folder / name).mkdir(parents=True)
+        # nginx reads it as another user.
+        folder.chmod(0o755)
         web.write()
         log = closing.enter_context(web.served(folder / "nginx"))
         redis = Redis(folder / "redis", fsync)
