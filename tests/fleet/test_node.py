@@ -1,7 +1,12 @@
 """One node, or a few, and single faults."""
 
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
+from larbinpy.fleet.memory.connection import MemoryVault
 from larbinpy.fleet.vault import CrawlState
 from tests.support.fleetmodel import STEP, Crawl, World
 
@@ -129,3 +134,29 @@ def test_a_small_crawl_ends_within_5_seconds_of_its_last_page(seed: int) -> None
     world.run([(3.0, "kill", 0, 0.0)])
     last = max(fetch.at for fetches in world.log.fetches.values() for fetch in fetches)
     assert world.now - last < 5.0
+
+
+def test_letters_are_not_collected_while_a_round_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    under_way: Counter[str] = Counter()
+
+    def counted(name: str) -> Callable[..., None]:
+        verb = getattr(MemoryVault, name)
+
+        def count(*arguments: Any) -> None:
+            *others, then = arguments
+
+            def answered(answer: Any) -> None:
+                under_way[name] -= 1
+                then(answer)
+
+            under_way[name] += 1
+            assert not (under_way["collect"] and under_way["commit"])
+            verb(*others, answered)
+
+        return count
+
+    for name in ("collect", "commit"):
+        monkeypatch.setattr(MemoryVault, name, counted(name))
+    world = running(1, 0.0, latency=0.5)
+    world.run([])
+    assert world.log.fetches
