@@ -166,6 +166,10 @@ class Membership:
         return self._vault.trouble or "this node waits until it is certain of its shards"
 
     @property
+    def idle(self) -> str:
+        return "other nodes are at work" if self.has_others else self._inner.idle
+
+    @property
     def awaits(self) -> str:
         return self._inner.awaits or "this node writes to Redis what it did"
 

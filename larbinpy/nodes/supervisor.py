@@ -143,7 +143,7 @@ class Supervisor:
                 nodes = ", ".join(living)
                 raise UserError(f"{where}: in use by {nodes}; stop all nodes of the crawl first")
             asker.ask(self._overview, self._overview.forget)
-        elif start is Start.REFUSE and self._redis is not None:
+        elif start is Start.REFUSE and self._redis is not None and not found.is_new:
             raise UserError(
                 f"{where}: holds a crawl already; --resume continues it, --scratch crawls anew"
             )

@@ -15,7 +15,6 @@ _NOTICEABLE = 1.0
 #: Requests in flight for less than this (s) are ordinary progress.
 _SLOW = 3.0
 _STATES = {
-    CrawlState.WAITING.value: "nothing left to fetch; it waits for seeds",
     CrawlState.PAUSED.value: "paused",
     CrawlState.DISK_FULL.value: "disk full",
 }
@@ -23,6 +22,8 @@ _STATES = {
 
 def waits_for(state: str, view: FrontierView, now: float, feeder: Feeder = NO_FEEDER) -> str:
     """The sentence; empty if requests are sent and answered."""
+    if state == CrawlState.WAITING.value:
+        return f"nothing left to fetch; {feeder.idle}"
     if state in _STATES:
         return _STATES[state]
     if state == CrawlState.STOPPING.value:

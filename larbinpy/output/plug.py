@@ -149,6 +149,10 @@ class NoRefresh:
 NO_REFRESH: Refresher = NoRefresh()
 
 
+#: What a crawl of one process waits for that has nothing left to fetch.
+SEEDS = "it waits for seeds"
+
+
 @runtime_checkable
 class Feeder(Protocol):
     """An output that passes pages on to another process, which may be slower than the crawl."""
@@ -156,6 +160,11 @@ class Feeder(Protocol):
     @property
     def holds(self) -> str:
         """Why no page may be requested now, in words; empty if one may."""
+
+    @property
+    def idle(self) -> str:
+        """What a crawl waits for that has nothing left to fetch, in words."""
+        return SEEDS
 
     @property
     def awaits(self) -> str:
@@ -178,6 +187,7 @@ class NoFeeder:
     """No output passes pages on."""
 
     holds = ""
+    idle = SEEDS
     awaits = ""
 
     def withheld(self, page: Page) -> None:

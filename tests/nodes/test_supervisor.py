@@ -178,6 +178,8 @@ def test_each_node_has_ports_of_its_own(nodes: Nodes) -> None:
     assert f"1: httpPort {port}: Address already in use; set another port" in other.err
     crawler.signal(signal.SIGINT)
     assert nodes.finish(crawler) == 11
+    # It had not begun, so it need not be resumed.
+    assert nodes.run("--nodes", "2", "--set", "stateDir=other", wait=0.0) == 0, nodes.crawler.err
 
 
 def test_the_folder_of_a_crawl_of_one_process_is_refused(nodes: Nodes) -> None:

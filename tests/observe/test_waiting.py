@@ -8,6 +8,7 @@ import pytest
 
 from larbinpy.exit_status import CrawlState
 from larbinpy.observe.waiting import waits_for
+from tests.support.fakefeeder import FakeFeeder
 from tests.support.frontiers import DEAD, MakeWorld, World, make_frontier
 
 PAGE = "http://a.test/page"
@@ -139,3 +140,11 @@ def test_while_one_site_is_busy_the_others_are_not_named(world: MakeWorld) -> No
 )
 def test_states_of_the_crawl(world: MakeWorld, state: CrawlState, sentence: str) -> None:
     assert shown(world(PAGE, least=30.0), 8, state) == sentence
+
+
+def test_an_idle_crawl_waits_for_what_its_feeder_names(world: MakeWorld) -> None:
+    feeder = FakeFeeder()
+    feeder.idle = "other nodes are at work"
+    view = world(PAGE).frontier.view
+    sentence = waits_for(CrawlState.WAITING.value, view, 0.0, feeder)
+    assert sentence == "nothing left to fetch; other nodes are at work"

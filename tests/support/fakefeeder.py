@@ -8,6 +8,7 @@ from larbinpy.page import Page
 class FakeFeeder:
     def __init__(self) -> None:
         self.holds = ""
+        self.idle = "it waits for seeds"
         self.awaits = "the database has yet to take 7 pages"
         self.withheld_pages: list[str] = []
         self.done = False

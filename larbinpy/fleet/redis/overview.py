@@ -36,6 +36,11 @@ class Found(NamedTuple):
     #: Counter of beats by session; that of a living one grows each second.
     sessions: dict[str, int]
 
+    @property
+    def is_new(self) -> bool:
+        """Whether it has no seeds yet, as the first node could not start."""
+        return self.state is CrawlState.NEW
+
     def living(self, before: "Found | None") -> list[str]:
         """The nodes that have beaten since an earlier look."""
         counters = {} if before is None else before.sessions

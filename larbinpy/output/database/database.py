@@ -15,6 +15,7 @@ from larbinpy.outcome import Outcome
 from larbinpy.output.database.ages import Ages
 from larbinpy.output.database.child import Child
 from larbinpy.output.database.notes import Notes
+from larbinpy.output.plug import SEEDS
 from larbinpy.page import Page
 from larbinpy.storage.spool import SEGMENT, SpoolMark, SpoolWriter
 from larbinpy.storage.state import SavedPart
@@ -91,6 +92,8 @@ class DatabaseOutput(SavedPart):
         if self._spool.size <= self._spool_max or not self._waiting:
             return ""
         return f"{self._waiting} pages wait for the database (spoolMax)"
+
+    idle = SEEDS
 
     @property
     def awaits(self) -> str:
