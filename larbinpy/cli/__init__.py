@@ -26,6 +26,7 @@ _COMMANDS = (
     "seed",
     "console",
     "status",
+    "fleet",
     "resolve",
     "fetch",
     "man",

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from larbinpy.cli.common import config_options, folders, load_config, plain_errors
+from larbinpy.cli.joining import join_of, join_option, open_remote
 from larbinpy.cli.ports import port_of
 from larbinpy.config import Config
 from larbinpy.console.terminal.layout import laid_out
@@ -21,11 +22,13 @@ from larbinpy.storage.state import State, StateInUse
 @click.argument("url")
 @click.argument("state_dir", metavar="[STATE_DIR]", required=False, shell_complete=folders)
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
+@join_option
 @config_options
 def explain(
     url: str,
     state_dir: str | None,
     as_json: bool,
+    join: str | None,
     config_file: str | None,
     settings: tuple[str, ...],
     allow_private: bool,
@@ -35,9 +38,17 @@ def explain(
     STATE_DIR is the stateDir of a crawl [that of the configuration]. A crawl that runs is asked
     through its input port. Of one that does not, the state is read and not changed; its rules
     are those of the configuration. Before the first crawl, the configuration alone answers, so that
-    rules can be tried; stay and lockSite then go by its startUrl.
+    rules can be tried; stay and lockSite then go by its startUrl. Of a crawl on Redis, the node
+    that has the host of the URL is asked.
     """
     with plain_errors():
+        address = join_of(config_file, join) if state_dir is None else ""
+        if address:
+            with open_remote(address) as remote:
+                answer = remote.explain(url)
+            reply = json.dumps(answer)
+            sys.stdout.write(f"{reply}\n" if as_json else laid_out("explain", reply))
+            return
         config = load_config(config_file, settings, allow_private)
         if state_dir is not None:
             config = replace(config, state_dir=state_dir)

@@ -1,14 +1,24 @@
 """``larbinpy seed``."""
 
 import sys
+from collections.abc import Sequence
 
 import click
 
-from larbinpy.cli.common import file_option, input_option, lines, plain_errors, refuse_files
+from larbinpy.cli.common import (
+    complain,
+    file_option,
+    input_option,
+    lines,
+    plain_errors,
+    refuse_files,
+)
+from larbinpy.cli.joining import join_of, join_option, open_remote
 from larbinpy.cli.ports import host_option, port_of, port_option
 from larbinpy.config import MOST_DEPTH, ConfigError
 from larbinpy.console.terminal import client
 from larbinpy.exit_status import USAGE
+from larbinpy.url import fault, masked_typed
 
 
 @click.command()
@@ -17,6 +27,7 @@ from larbinpy.exit_status import USAGE
 @input_option
 @host_option
 @port_option
+@join_option
 @click.option("--priority", is_flag=True, help="Fetch before all other URLs.")
 @click.option(
     "--depth",
@@ -31,19 +42,39 @@ def seed(
     input_file: str | None,
     host: str | None,
     port: int | None,
+    join: str | None,
     priority: bool,
     depth: int | None,
     again: bool,
 ) -> None:
-    """Add seeds to a running crawl through its input port."""
+    """Add seeds to a running crawl through its input port, or to one on Redis."""
     with plain_errors():
         refuse_files(urls)
         seeds = [*urls, *(url for url, _ in lines(input_file))]
         if not seeds:
             raise ConfigError("no URL given")
+        address = join_of(config_file, join) if host is None and port is None else ""
+        if address:
+            sys.exit(_seed_all(address, seeds, priority, depth, again))
         with port_of("input", config_file, host, port) as place:
             refusals = client.seed(*place, seeds, priority, depth, again)
         for refusal in refusals:
-            click.echo(f"larbinpy: {refusal.url}: {refusal.reason}", err=True)
-        click.echo(f"{len(seeds) - len(refusals)} of {len(seeds)} URLs accepted")
-        sys.exit(USAGE if len(refusals) == len(seeds) else 0)
+            complain(f"{refusal.url}: {refusal.reason}")
+        sys.exit(_said(len(refusals), len(seeds)))
+
+
+def _seed_all(
+    address: str, seeds: Sequence[str], priority: bool, depth: int | None, again: bool
+) -> int:
+    """Give seeds to a crawl on Redis; whether its nodes have seen one, they find out themselves."""
+    with open_remote(address) as remote:
+        refused = remote.seed(seeds, priority=priority, depth=depth, again=again)
+    for url in refused:
+        complain(f"{masked_typed(url)}: {fault(url)}")
+    return _said(len(refused), len(seeds))
+
+
+def _said(refused: int, seeds: int) -> int:
+    """Print how many were accepted; return the exit status."""
+    click.echo(f"{seeds - refused} of {seeds} URLs accepted")
+    return USAGE if refused == seeds else 0

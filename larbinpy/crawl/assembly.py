@@ -54,11 +54,12 @@ from larbinpy.stats.counters import Stats
 from larbinpy.storage.files import Reserve
 from larbinpy.storage.seen import Seen
 from larbinpy.storage.site_counts import SiteCounts
-from larbinpy.storage.state import Start, State, StateError
+from larbinpy.storage.state import SavedValue, Start, State, StateError
 from larbinpy.storage.store import Store
 from larbinpy.url import Url
 
 if TYPE_CHECKING:
+    from larbinpy.fleet.identity import Identity
     from larbinpy.fleet.joining import Fleet
     from larbinpy.fleet.membership import Membership
 
@@ -86,6 +87,7 @@ class Assembly:
         self._config = config
         self._around = around
         self._fleet = fleet
+        self._identity: Identity
         if fleet is not None and start is not Start.SCRATCH:
             # Redis has the crawl; the folder only what this node got of it.
             start = Start.AUTO
@@ -105,6 +107,7 @@ class Assembly:
         self._open_ports(progress, terminal)
         # From here on the state of an earlier crawl is changed.
         self._on_disk.take_up(around.clock())
+        self._begin_steering()
         self._check_pause()
         self.frontier.was_answered = not unanswered(self.totals.counts())
         put_back = self._put_back.run() if self._start is Start.RESUME else []
@@ -199,9 +202,8 @@ class Assembly:
             {
                 "put_back": self._put_back,
                 "totals": self.totals,
-                "paused": SavedPause(self.mode, lambda: self.frontier.owed),
                 "settings": self._settings,
-                **({} if self._fleet is None else {"fleet": self._fleet.identity()}),
+                **self._saved_mode(),
             },
             own_output,
             self.stats,
@@ -239,8 +241,10 @@ class Assembly:
             site_blocks=self._site_settings.describe,
             folder=config.state_dir,
             feeder=self._feeder,
+            fleet=None if self._membership is None else self._membership.steering.describe,
         )
-        self.control = Control(
+        control = Control if self._membership is None else self._membership.control
+        self.control = control(
             self._settings,
             self.mode,
             self.disk_pause,
@@ -334,7 +338,7 @@ class Assembly:
             Finishing(refresher, around.clock, tuning.grace),
             self._feeder,
             outlives=config.high_level_web_server and self._ports.status is not None,
-            limit_at=self.stats.started + (config.limit_time or inf),
+            limit_at=self._limit_at,
             had_work=self._start is Start.RESUME or self.frontier.owed > 0,
             grace=tuning.grace,
             has_others=self._has_others,
@@ -358,10 +362,46 @@ class Assembly:
             self._on_disk.seed(seeds)
             return bool(seeds)
 
-        if fleet is None or membership is None or fleet.has_seeds:
+        if fleet is None or membership is None:
             seed()
+        elif fleet.has_seeds:
+            for url in seeds:
+                self.logins.learn(url)
+            fleet.seed(list(seeds))
         else:
             membership.seed_with(seed)
+
+    def _saved_mode(self) -> dict[str, SavedValue]:
+        """Whether the crawl is paused, if that is this node's to decide; else whose node it is."""
+        if self._fleet is None:
+            return {"paused": SavedPause(self.mode, lambda: self.frontier.owed)}
+        self._identity = self._fleet.identity()
+        return {"fleet": self._identity}
+
+    def _begin_steering(self) -> None:
+        """Let a node report about this crawl, and execute orders."""
+        if self._membership is None:
+            return
+        from larbinpy.fleet.steering import Work
+
+        view, fetcher, control = self.frontier.view, self._network.fetcher, self.control
+        work = Work(
+            self.totals,
+            self.stats,
+            state=lambda: control.state,
+            queued=lambda: self.frontier.owed,
+            seen=lambda: view.urls_seen,
+            busy=lambda: fetcher.busy,
+            handles=lambda: fetcher.size,
+        )
+        self._membership.steering.begin(work, self._identity.share)
+
+    @property
+    def _limit_at(self) -> float:
+        """When limitTime ends the crawl."""
+        if self._fleet is not None:
+            return self._fleet.limit_at
+        return self.stats.started + (self._config.limit_time or inf)
 
     def _has_others(self) -> bool:
         """Whether URLs may still come from other nodes."""

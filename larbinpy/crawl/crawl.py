@@ -165,12 +165,12 @@ class Crawl:
             own_output=self._own_output,
             progress=self._progress,
             around=around,
-            fixed=self._fixed,
+            fixed=self._fixed if fleet is None else [*self._fixed, *fleet.changed],
             fleet=fleet,
         )
-        if fleet is None:
-            # The seeds are queued now; there may be millions, so the list is freed. A node that
-            # joins again gives them again.
+        if fleet is None or fleet.has_seeds:
+            # The seeds are queued now; there may be millions, so the list is freed. A node whose
+            # session ends before the crawl has its first seeds gives them again.
             self._seeds.clear()
         self._signals.wake(poller, closing)
         return Run(config, parts, self._signals)

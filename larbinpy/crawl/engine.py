@@ -127,7 +127,8 @@ class Engine:
     @property
     def limit_reached(self) -> bool:
         """Whether the crawl has fetched as many pages as limitPage allows."""
-        return 0 < self._mode.limit_page <= self._stats.success
+        most = self._mode.most_pages
+        return most is not None and most <= self._stats.success and not self._mode.share_may_grow
 
     def input(self, now: float) -> None:
         """Step the ports; seeds and commands come in through the poller's callbacks."""
@@ -171,10 +172,11 @@ class Engine:
         if mode.paused or mode.draining or self._stalled or self._feeder.holds:
             return 0
         free = max(0, self._fetcher.free - self._intake.busy)
-        if not mode.limit_page:
+        most = mode.most_pages
+        if most is None:
             return free
         under_way = self._stats.success + self._fetcher.busy + self._intake.busy
-        return max(0, min(free, mode.limit_page - under_way))
+        return max(0, min(free, most - under_way))
 
     def check_all(self, now: float) -> None:
         """Fetcher -> parse -> output; links go back to the top, failures to their sites."""

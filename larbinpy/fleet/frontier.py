@@ -13,12 +13,13 @@ from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.lifecycle import SiteLifecycle
 from larbinpy.frontier.scope.folding import Folding
 from larbinpy.frontier.scope.scope import Scope
+from larbinpy.frontier.scope.seed_area import SeedArea
 from larbinpy.frontier.scope.traps import Traps
 from larbinpy.frontier.sequencer import Sequencer
 from larbinpy.outcome import Outcome
 from larbinpy.parse import Kind, Link
 from larbinpy.storage.seen import Seen
-from larbinpy.storage.state import SavedPart
+from larbinpy.storage.state import SavedPart, SavedValue
 from larbinpy.storage.store import decode, encode
 from larbinpy.url import Url, fingerprint, host_of, typed
 
@@ -26,7 +27,9 @@ from larbinpy.url import Url, fingerprint, host_of, typed
 #: shard may come here later, and then it must not look as if it were queued already.
 _PASSED_ON = 0x9E3779B97F4A7C15
 #: Before the line of a seed that is to be fetched again.
-_AGAIN = "!"
+AGAIN = "!"
+#: The depth of a seed that has that of its site.
+FULL_DEPTH = -1
 
 
 class SharedAdmission(Admission):
@@ -49,13 +52,15 @@ class SharedAdmission(Admission):
         shard = self.shard_of(url.host)
         if self.journal.serves(shard):
             return self._take(url, shard, again=again)
-        self.journal.letter(shard, (_AGAIN if again else "") + encode(url))
+        self.journal.letter(shard, (AGAIN if again else "") + encode(url))
         return None
 
     def receive(self, line: str) -> Url | Outcome:
         """The URL of a line that was passed on to this node, or the outcome that refuses it."""
-        again = line.startswith(_AGAIN)
-        url = decode(line.removeprefix(_AGAIN))
+        again = line.startswith(AGAIN)
+        url = decode(line.removeprefix(AGAIN))
+        if url.depth == FULL_DEPTH:
+            url.depth = self._scope.full_depth(url.href)
         if url.seed:
             self._scope.area.add([url.href])
         elif fingerprint(url.href) not in self._seen:
@@ -202,11 +207,17 @@ class SharedFrontier(Frontier):
     _admission: SharedAdmission
     shard_of: Callable[[str], int]
 
-    def begin(self, journal: Journal, shard_of: Callable[[str], int]) -> None:
+    def begin(
+        self, journal: Journal, shard_of: Callable[[str], int], area: SeedArea | None = None
+    ) -> None:
         """Note URLs in `journal`, by the shards of their hosts; called before the first one.
+
+        `area` takes the place of the one that belongs to this node alone.
 
         Files of an earlier session are deleted. Raises OSError.
         """
+        if area is not None:
+            self._scope.area = area
         self._store.clear()
         self._seen.clear()
         self._admission.journal = self._sequencer.journal = journal
@@ -239,3 +250,9 @@ class SharedFrontier(Frontier):
         """Redis has the queues and the URLs seen."""
         parts = super().parts()
         return {key: parts[key] for key in ("digests",)}
+
+    def values(self) -> dict[str, SavedValue]:
+        """Redis has the area of the seeds, too."""
+        values = super().values()
+        del values["seed_hosts"]
+        return values

@@ -1,41 +1,56 @@
 """Joining a fleet: the crawl is made or found in Redis before the node is assembled."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
+from math import inf
 from pathlib import Path
 
 from larbinpy.config import Config
 from larbinpy.crawl.control.mode import Mode
 from larbinpy.errors import UserError
+from larbinpy.fleet.area import AreaLog
+from larbinpy.fleet.board import Found as OnBoard
 from larbinpy.fleet.frontier import SharedFrontier
 from larbinpy.fleet.identity import Identity, saved_crawl
 from larbinpy.fleet.journal import Journal
 from larbinpy.fleet.membership import Membership
 from larbinpy.fleet.redis.asking import Asker
+from larbinpy.fleet.redis.board import RedisBoard
 from larbinpy.fleet.redis.overview import Found, Overview
 from larbinpy.fleet.redis.places import Places
-from larbinpy.fleet.redis.vault import RedisVault
 from larbinpy.fleet.redis.wire import Address
-from larbinpy.fleet.settings import as_node, joined, refuse, shared
+from larbinpy.fleet.seeding import Seeding, post_all
+from larbinpy.fleet.settings import as_it_runs, as_node, has_area, refuse, shared, to_steer
+from larbinpy.fleet.shards import shard_of
 from larbinpy.fleet.vault import Crawl, CrawlState
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
 from larbinpy.output.plug import Feeder
-from larbinpy.storage.state import SavedValue, Start
+from larbinpy.storage.state import Start
 
 
 class Fleet:
     """A crawl in Redis that this process joins. `config` has the settings that all nodes share."""
 
-    def __init__(self, config: Config, vault: RedisVault, crawl: Crawl, clock: Clock) -> None:
+    def __init__(
+        self, config: Config, vault: RedisBoard, found: OnBoard, asker: Asker, clock: Clock
+    ) -> None:
         self.config = config
         self.vault = vault
-        self.crawl = crawl
+        self.crawl = found.crawl
         self.journal = Journal()
         #: Lines for the user.
         self.notes = list(vault.warnings)
+        #: Keywords whose values were changed while the crawl ran; `config` has them.
+        self.changed = list(found.changed)
+        #: When limitTime ends the crawl, which began when its first node did.
+        self.limit_at = inf
+        if config.limit_time:
+            self.limit_at = clock() + found.started + config.limit_time - found.now
+        self._first_limit = to_steer(found._replace(changed={})).limit_page
+        self._asker = asker
         self._clock = clock
         self._places = Places(vault)
 
@@ -79,20 +94,28 @@ class Fleet:
             entry.check(as_node(config), start, begins=seeds or config.input_port > 0)
         finally:
             overview.close()
-        vault = RedisVault(poller, clock, address)
+        vault = RedisBoard(poller, clock, address)
         closing.callback(vault.close)
         settings = {**shared(config), "shards": str(config.shards)}
         crawl: Crawl = asker.ask(vault, partial(vault.open, settings))
-        theirs = {name: text for name, text in crawl.settings.items() if name != "shards"}
-        config = joined(config, theirs, int(crawl.settings["shards"]))
-        # What was finished goes on with new seeds, and is not found finished before it has them.
-        goes_on = {CrawlState.STOPPED: CrawlState.RUNNING}
-        if seeds:
-            goes_on[CrawlState.FINISHED] = CrawlState.NEW
-        if crawl.state in goes_on:
-            state = asker.ask(vault, partial(vault.declare, crawl.state, goes_on[crawl.state]))
-            crawl = crawl._replace(state=state)
-        return cls(as_node(config), vault, crawl, clock)
+        found: OnBoard = asker.ask(vault, partial(vault.find, begin=True))
+        config = as_it_runs(config, found)
+        if has_area(config):
+            vault.area = AreaLog()
+        if crawl.state is CrawlState.STOPPED:
+            asker.ask(vault, partial(vault.declare, CrawlState.STOPPED, CrawlState.RUNNING))
+        return cls(as_node(config), vault, found._replace(crawl=crawl), asker, clock)
+
+    def seed(self, urls: Sequence[str]) -> None:
+        """Give seeds to a crawl that had some before. Raises UserError."""
+        seeding = Seeding(
+            self.vault, partial(shard_of, shards=self.config.shards), self.config.stay
+        )
+        for url in urls:
+            seeding.add(url)
+        post_all(seeding, self.vault, self._asker)
+        if urls:
+            self.crawl = self.crawl._replace(state=CrawlState.RUNNING)
 
     def membership(self, frontier: SharedFrontier, mode: Mode, inner: Feeder) -> Membership:
         """The node of an assembled crawl."""
@@ -102,8 +125,8 @@ class Fleet:
             self.journal,
             frontier,
             lambda: f"{config.node}.{os.urandom(6).hex()}",
-            config.shards,
-            config.wait_duration,
+            config,
+            self._first_limit,
             mode,
             self._clock,
             inner,
@@ -113,7 +136,7 @@ class Fleet:
         """Whether Redis itself is there, so that nothing may be fetched from it."""
         return self._places.has(address, port)
 
-    def identity(self) -> SavedValue:
+    def identity(self) -> Identity:
         """The value in a node's state that says which crawl it belongs to."""
         return Identity(self.crawl.id, Path(self.config.state_dir))
 

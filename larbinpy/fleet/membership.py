@@ -4,15 +4,21 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from math import inf
+from typing import Any
 
+from larbinpy.config import Config
+from larbinpy.crawl.control.control import Control
 from larbinpy.crawl.control.mode import Mode
 from larbinpy.crawl.control.restart import Restart
 from larbinpy.fetch.fetcher import Fetcher
+from larbinpy.fleet.area import SharedArea
+from larbinpy.fleet.control import FleetControl
 from larbinpy.fleet.frontier import SharedFrontier, Withdrawal
 from larbinpy.fleet.journal import Journal
 from larbinpy.fleet.node import Node
-from larbinpy.fleet.redis.vault import RedisVault
+from larbinpy.fleet.redis.board import RedisBoard
 from larbinpy.fleet.shards import shard_of
+from larbinpy.fleet.steering import Steering
 from larbinpy.fleet.turns import Turns
 from larbinpy.fleet.vault import Away, CrawlState, Vault
 from larbinpy.loop.clock import Clock
@@ -89,23 +95,28 @@ class Membership:
 
     def __init__(
         self,
-        vault: RedisVault,
+        vault: RedisBoard,
         journal: Journal,
         frontier: SharedFrontier,
         name_session: Callable[[], str],
-        shards: int,
-        wait: float,
+        config: Config,
+        first_limit: int,
         mode: Mode,
         clock: Clock,
         inner: Feeder = NO_FEEDER,
     ) -> None:
-        frontier.begin(journal, partial(shard_of, shards=shards))
+        area = None if vault.area is None else SharedArea(config.stay, vault.area)
+        frontier.begin(journal, partial(shard_of, shards=config.shards), area)
         self._vault = vault
         self._mode = mode
         self._clock = clock
         self._inner = inner
         self._local = LocalShards(frontier, clock)
-        self.node = Node(vault, self._local, journal, name_session, shards, wait)
+        self.node = Node(
+            vault, self._local, journal, name_session, config.shards, config.wait_duration
+        )
+        #: What other nodes and operators see and change.
+        self.steering = Steering(vault, self.node, journal, config, first_limit, mode, clock)
         self._next = -inf
         self._was_open = True
         self._is_finishing = False
@@ -119,6 +130,13 @@ class Membership:
         It is called in each session that joins before the seeds are safe.
         """
         self._local.seed = seed
+
+    def control(self, *arguments: Any, **times: Any) -> Control:
+        """The commands to this node, made as a `Control` is."""
+        control = FleetControl(*arguments, **times)
+        control.steering = self.steering
+        self.steering.execute = control.execute
+        return control
 
     def taking_turns(self, fetcher: Fetcher, wait: Callable[[], float]) -> Turns:
         """`fetcher`, before which requests wait for their turns at the address."""
@@ -139,6 +157,7 @@ class Membership:
             return
         self._next = now + _STEP
         self.node.step(now)
+        self.steering.step(now)
         if self.node.state is CrawlState.STOPPED:
             self._mode.stop = True
         if self._local.broken and (not self.node.session or self.node.may_open(now)):
@@ -155,7 +174,7 @@ class Membership:
     def holds(self) -> str:
         if not self.node.may_open(self._clock()):
             return self._why_closed
-        return self._inner.holds
+        return self.steering.holds or self._inner.holds
 
     @property
     def _why_closed(self) -> str:
@@ -188,7 +207,7 @@ class Membership:
         if not self._inner.finish():
             return False
         self.node.leave()
-        return self.node.is_over
+        return self.node.is_over and self.steering.finish()
 
 
 class _VaultTurns:

@@ -121,6 +121,8 @@ class Node:
         self._sending: Sending | None = None
         self._is_collecting = self._is_looking = False
         self._is_rounds_turn = False
+        # When the last round began, and the seconds that the one before took.
+        self._round_at, self._round_took = self._now, 0.0
         self._beat_at = self._look_at = self._tick_at = float("-inf")
         # No request is opened before; None before the first step of a session.
         self._rest_until: float | None = None
@@ -151,6 +153,22 @@ class Node:
     def state(self) -> CrawlState:
         """The state of the crawl when it was last seen."""
         return self._members.state
+
+    @property
+    def served(self) -> int:
+        """The number of shards whose URLs this node fetches."""
+        return len(self._holding.at(Stage.SERVED))
+
+    @property
+    def members(self) -> int:
+        """The number of nodes, this one included; 0 outside."""
+        return len(self._members.sessions)
+
+    @property
+    def lag(self) -> float:
+        """Seconds that the last round took, or that the present one has taken, if that is more."""
+        taken = self._now - self._round_at if self._sending is not None else 0.0
+        return max(self._round_took, taken)
 
     @property
     def deadline(self) -> float:
@@ -381,6 +399,7 @@ class Node:
         if self._sending is not None and self._sending.is_done:
             self._journal.settle(self._sending.round)
             self._sending = None
+            self._round_took = self._now - self._round_at
             if self._seeds is _Seeds.SENT:
                 self._seeds = _Seeds.NONE
                 self._ask_declare(CrawlState.NEW, CrawlState.RUNNING)
@@ -398,6 +417,7 @@ class Node:
     def _begin_round(self) -> None:
         if self._seeds is _Seeds.NOTED:
             self._seeds = _Seeds.SENT
+        self._round_at = self._now
         self._sending = Sending(self._vault, self.session, self._journal.next_round())
         self._sending.step()
 

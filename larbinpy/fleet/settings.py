@@ -8,10 +8,11 @@ import os
 from collections.abc import Mapping
 from dataclasses import fields, replace
 
-from larbinpy.config import Config, ConfigError
+from larbinpy.config import LIVE, Config, ConfigError, change
 from larbinpy.config.config import SETTINGS
 from larbinpy.config.grammar import read
 from larbinpy.config.kinds import Setting
+from larbinpy.fleet.board import Found
 
 #: Keywords whose values are a node's own: its machine, its files and its ports.
 OWN = frozenset(
@@ -115,6 +116,31 @@ def _differs(keyword: str, value: str) -> ConfigError:
         f"{keyword}: the crawl that this node joins has another value ({value or 'not set'}); "
         "leave the setting out"
     )
+
+
+def as_it_runs(config: Config, found: Found) -> Config:
+    """`config` with the settings of a crawl, as they are now. Raises as `joined`."""
+    settings = dict(found.crawl.settings)
+    shards = int(settings.pop("shards"))
+    config = joined(config, settings, shards)
+    for keyword, text in found.changed.items():
+        config = change(config, keyword, text)
+    return config
+
+
+def to_steer(found: Found) -> Config:
+    """The settings of a crawl that commands need.
+
+    Others may name files that are on the machines of the nodes alone.
+    """
+    needed = {row.keyword for row in LIVE.values()} | {"shards", "stay", "lockSite"}
+    settings = {name: text for name, text in found.crawl.settings.items() if name in needed}
+    return as_it_runs(Config(), found._replace(crawl=found.crawl._replace(settings=settings)))
+
+
+def has_area(config: Config) -> bool:
+    """Whether the crawl keeps to an area around its seeds, which all nodes must know."""
+    return config.stay != "any" or config.lock_site
 
 
 def _is_changed(row: Setting, config: Config) -> bool:

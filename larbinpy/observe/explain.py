@@ -65,6 +65,19 @@ def explain(
     yield {"url": href, "seen": seen, **found, **standing}
 
 
+def decided(
+    view: FrontierView, log: SearchedLog, href: str, clock: Clock, began: str = ""
+) -> Iterator[dict[str, object] | None]:
+    """As `explain`, from the logs alone: yields no answer if they do not have the URL."""
+    search_log = LogSearch(log, href)
+    found = yield from search_log.search()
+    found = search_log.latest() or found
+    if found is None:
+        found = yield from search_rotated(log.path, href, began)
+    if found is not None:
+        yield {"url": href, "seen": True, **_decided(view, found, href, clock())}
+
+
 def _described(site: NamedSite, now: float) -> dict[str, object]:
     """The state of a site, and the lines of the site blocks that set its settings."""
     sources = site.settings.sources

@@ -40,8 +40,12 @@ class Snapshots:
         folder: str = "",
         site_blocks: Callable[[], list[dict[str, object]]] = list,
         feeder: Feeder = NO_FEEDER,
+        fleet: Callable[[], dict[str, object]] | None = None,
     ) -> None:
-        """`folder` (stateDir) names a crawl that has no seeds yet; `site_blocks` describes them."""
+        """`folder` (stateDir) names a crawl that has no seeds yet; `site_blocks` describes them.
+
+        `fleet` describes the fleet that the crawl is a node of.
+        """
         self._stats = stats
         self._totals = totals
         self._view = view
@@ -53,6 +57,7 @@ class Snapshots:
         self._folder = folder
         self._site_blocks = site_blocks
         self._feeder = feeder
+        self._fleet = fleet
 
     def take(
         self,
@@ -110,6 +115,7 @@ class Snapshots:
                 "dns": resolver.times.describe(),
                 "turn": stats.turns.describe(),
             },
+            **({} if self._fleet is None else {"fleet": self._fleet()}),
         }
 
     def _name(self) -> str:

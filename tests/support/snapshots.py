@@ -41,6 +41,51 @@ def histogram() -> dict[str, Any]:
     }
 
 
+def node_report(name: str, **changes: Any) -> dict[str, Any]:
+    """What a node of a fleet has last told, as a snapshot has it."""
+    return {
+        "name": name,
+        "alive": True,
+        "age_s": 1.0,
+        "session": f"{name}.0123456789ab",
+        "version": "0.1.0",
+        "joined_s": 2400.0,
+        "state": "running",
+        "pages": 44907,
+        "pages_s": 17.1,
+        "bytes": 1893441278,
+        "bytes_s": 712334,
+        "queued": 342809,
+        "shards": 512,
+        "lag_s": 0.11,
+        "trouble": "",
+        "http": "127.0.0.1:8081",
+        **changes,
+    }
+
+
+def fleet() -> dict[str, Any]:
+    return {
+        "name": "news",
+        "node": "a",
+        "state": "running",
+        "members": 2,
+        "nodes": [
+            node_report("a"),
+            node_report("b", trouble="Redis 192.0.2.9:6379 does not answer", lag_s=4.2),
+            node_report("c", alive=False, age_s=700.0),
+        ],
+        "shards": 512,
+        "shards_of_all": 1024,
+        "shards_served": 1024,
+        "lag_s": 0.11,
+        "limit": 1_000_000,
+        "left": 865_000,
+        "redis_trouble": False,
+        "trouble": "",
+    }
+
+
 def snapshot(**changes: Any) -> dict[str, Any]:
     """A fresh snapshot; `changes` replace whole top-level values."""
     made: dict[str, Any] = {
@@ -237,6 +282,7 @@ def snapshot(**changes: Any) -> dict[str, Any]:
             turn_ms=[1.5 + n % 7 for n in range(60)],
         ),
         "histograms": {"fetch": histogram(), "dns": histogram(), "turn": histogram()},
+        "fleet": fleet(),
     }
     made |= changes
     run = {key: made[key] for key in ("started", "elapsed_s")}

@@ -166,7 +166,10 @@ class Site:
         if self._frame == Frame():
             shown = self._snapshot()
             self._frame = Frame(
-                str(shown.get("name") or ""), str(shown.get("state") or ""), self._with_crawl
+                str(shown.get("name") or ""),
+                str(shown.get("state") or ""),
+                self._with_crawl,
+                "fleet" in shown,
             )
         return self._frame
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from larbinpy.console.search.request import SORTS, SearchRequest
 from larbinpy.console.status.format import section
-from larbinpy.console.status.frame import SEARCH, TABS, TABS_OF_SEARCH, document, header
+from larbinpy.console.status.frame import SEARCH, TABS_OF_SEARCH, document, header, tabs
 from larbinpy.console.status.markup import Child, Html, el, join, prose
 
 #: Longest query that the form takes (characters): percent-encoded it fits into an address.
@@ -22,10 +22,13 @@ class Frame(NamedTuple):
     #: The state of the crawl; empty without one.
     state: str = ""
     with_crawl: bool = False
+    with_fleet: bool = False
 
     @property
     def tabs(self) -> Mapping[str, str]:
-        return TABS if self.with_crawl else TABS_OF_SEARCH
+        if not self.with_crawl:
+            return TABS_OF_SEARCH
+        return tabs(with_search=True, with_fleet=self.with_fleet)
 
 
 def page(frame: Frame, title: str, current: str, *content: Child) -> str:

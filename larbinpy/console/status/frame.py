@@ -11,9 +11,13 @@ SEARCH = "/search.html"
 OPENSEARCH = "/opensearch.xml"
 OPENSEARCH_TYPE = "application/opensearchdescription+xml"
 
+#: Address of the page about the fleet that a crawl is a node of.
+FLEET = "/fleet.html"
+
 #: Address -> name of each page of a crawl, in the order of the navigation.
 TABS: Mapping[str, str] = {
     "/": "Overview",
+    FLEET: "Fleet",
     SEARCH: "Search",
     "/stats.html": "Outcomes",
     "/report.html": "Broken links",
@@ -24,9 +28,14 @@ TABS: Mapping[str, str] = {
     "/output.html": "Output",
     "/all.html": "All",
 }
-TABS_WITHOUT_SEARCH: Mapping[str, str] = {at: TABS[at] for at in TABS if at != SEARCH}
 #: The tabs where a database is shown without a crawl.
 TABS_OF_SEARCH: Mapping[str, str] = {SEARCH: TABS[SEARCH]}
+
+
+def tabs(*, with_search: bool, with_fleet: bool) -> Mapping[str, str]:
+    """The tabs of a crawl that has a database, or is a node of a fleet, or neither."""
+    left_out = {SEARCH: not with_search, FLEET: not with_fleet}
+    return {at: name for at, name in TABS.items() if not left_out.get(at)}
 
 
 def document(title: Child, *body: Child, with_search: bool) -> str:

@@ -51,7 +51,7 @@ _URGENT = tuple(reversed(Level))
 
 def findings(snapshot: Snapshot) -> list[Finding]:
     """The findings, the most urgent first; never empty."""
-    found = [*_state(snapshot), *_servers(snapshot), *_database(snapshot)]
+    found = [*_state(snapshot), *_servers(snapshot), *_database(snapshot), *_fleet(snapshot)]
     found += [*_pages(snapshot), *_process(snapshot)]
     if not found:
         return [Finding(Level.GOOD, "Pages arrive, name servers answer, nothing is delayed.")]
@@ -85,6 +85,12 @@ def _database(snapshot: Snapshot) -> Iterator[Finding]:
     if database and "spoolMax" in str(gate.get("reason")):
         text = f"No page is requested: {gate.get('reason')}."
         yield Finding(Level.WARNING if trouble else Level.NOTE, text)
+
+
+def _fleet(snapshot: Snapshot) -> Iterator[Finding]:
+    trouble = group(snapshot, "fleet").get("trouble")
+    if trouble:
+        yield Finding(Level.WARNING, f"This node waits for Redis: {trouble}.")
 
 
 def _pages(snapshot: Snapshot) -> Iterator[Finding]:

@@ -89,6 +89,10 @@ _METRICS = (
     Metric("indexed_pages_total", "counter", "Pages indexed.", "output.database", "indexed"),
     Metric("spool_age_seconds", "gauge", "Age of the oldest.", "output.database", "oldest_s"),
     Metric("handles", "gauge", "Limit of transfers.", "system", "handles"),
+    Metric("fleet_members", "gauge", "Nodes of the fleet.", "fleet", "members"),
+    Metric("fleet_shards", "gauge", "Shards that this node fetches.", "fleet", "shards"),
+    Metric("fleet_lag_seconds", "gauge", "Time to write to Redis.", "fleet", "lag_s"),
+    Metric("fleet_redis_trouble", "gauge", "1 while Redis is away.", "fleet", "redis_trouble"),
     Metric("handles_busy", "gauge", "Transfers running.", "system", "busy"),
 )
 

@@ -8,8 +8,9 @@ link. A snapshot may lack any key; its value is then empty.
 from collections.abc import Callable
 
 from larbinpy.console.status import overview
+from larbinpy.console.status.fleet import fleet, nodes
 from larbinpy.console.status.format import Snapshot, group, moment
-from larbinpy.console.status.frame import TABS, TABS_WITHOUT_SEARCH, document, header
+from larbinpy.console.status.frame import FLEET, TABS, document, header, tabs
 from larbinpy.console.status.health import Level, findings
 from larbinpy.console.status.links import broken_links
 from larbinpy.console.status.markup import Html, el, raw
@@ -34,8 +35,9 @@ from larbinpy.exit_status import CrawlState
 _RATES = overview.rates
 
 #: Address -> sections.
-PAGES: dict[str, tuple[Callable[..., Html], ...]] = {
+PAGES: dict[str, tuple[Callable[..., Html | None], ...]] = {
     "/": (health, _RATES, progress, queues, few_failures, outcomes),
+    FLEET: (fleet, nodes),
     "/stats.html": (outcomes, failures, rules, left_out, robots, traps),
     "/report.html": (broken_links,),
     "/histograms.html": (plots, histograms),
@@ -62,6 +64,8 @@ PAGES: dict[str, tuple[Callable[..., Html], ...]] = {
         system,
         output,
         config,
+        fleet,
+        nodes,
     ),
 }
 
@@ -117,8 +121,8 @@ def _header(path: str, snapshot: Snapshot, with_search: bool) -> Html:
     kind = "state running" if state == CrawlState.RUNNING.value else "state"
     name = el("b", snapshot.get("name")) if snapshot.get("name") else None
     mark = el("span", state, class_=kind)
-    tabs = TABS if with_search else TABS_WITHOUT_SEARCH
-    return header(tabs, path, name, mark, el("small", elapsed))
+    shown = tabs(with_search=with_search, with_fleet="fleet" in snapshot)
+    return header(shown, path, name, mark, el("small", elapsed))
 
 
 def _live() -> Html:

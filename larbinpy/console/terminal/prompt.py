@@ -8,6 +8,7 @@ import io
 import json
 import os
 import select
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -54,36 +55,25 @@ class Source(Protocol):
         """Whether Ctrl-C ends the session, and not only the running command."""
 
 
-class Console:
-    """A session with the crawl at `host`:`port`; it reconnects if the port has closed it.
+class Session(ABC):
+    """Commands and their answers, which are written to `stdout`.
 
-    Answers are written to `stdout`: as lines of JSON if `as_json`, else as formatted text.
+    They are lines of JSON if `as_json`, else formatted text.
     """
 
-    def __init__(
-        self,
-        host: str,
-        port: int,
-        stdout: TextIO,
-        *,
-        as_json: bool,
-        wait: Waiter = wait_for,
-        readable: Readable = readable,
-    ) -> None:
-        self._where = (host, port)
+    def __init__(self, stdout: TextIO, *, as_json: bool) -> None:
         self._stdout = stdout
         self._as_json = as_json
-        self._wait = wait
-        self._readable = readable
         #: Whether a command failed.
         self.failed = False
-        self._wire = self._open()
 
-    def _open(self) -> Wire:
-        return open_input(*self._where, "console", wait=self._wait)
+    @abstractmethod
+    def ask(self, command: str) -> bytes:
+        """The answer to a command: a line of JSON."""
 
-    def close(self) -> None:
-        self._wire.close()
+    @abstractmethod
+    def interrupted(self) -> None:
+        """An interrupt has ended a command before its answer came."""
 
     def run(self, source: Source) -> None:
         """Execute the lines of `source` until their end or ``quit``. Raises NoAnswer."""
@@ -100,9 +90,50 @@ class Console:
                 if source.interrupt_ends:
                     raise
                 self._stdout.write("\n")
-                # Its late answer would be taken for that of the next command.
-                self._wire.close()
-                self._wire = self._open()
+                self.interrupted()
+
+    def _execute(self, command: str, source: Source) -> None:
+        self._show(command, self.ask(command))
+
+    def _show(self, command: str, reply: bytes) -> None:
+        self.failed = self.failed or reply.startswith(b'{"ok":false')
+        text = reply.decode(errors="replace")
+        self._stdout.write(text if self._as_json else self._laid_out(command, text))
+        self._stdout.flush()
+
+    def _laid_out(self, command: str, text: str) -> str:
+        return laid_out(command, text)
+
+
+class Console(Session):
+    """A session with the crawl at `host`:`port`; it reconnects if the port has closed it."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        stdout: TextIO,
+        *,
+        as_json: bool,
+        wait: Waiter = wait_for,
+        readable: Readable = readable,
+    ) -> None:
+        super().__init__(stdout, as_json=as_json)
+        self._where = (host, port)
+        self._wait = wait
+        self._readable = readable
+        self._wire = self._open()
+
+    def _open(self) -> Wire:
+        return open_input(*self._where, "console", wait=self._wait)
+
+    def close(self) -> None:
+        self._wire.close()
+
+    def interrupted(self) -> None:
+        # Its late answer would be taken for that of the next command.
+        self._wire.close()
+        self._wire = self._open()
 
     def _execute(self, command: str, source: Source) -> None:
         reply = self.ask(command)
@@ -111,7 +142,6 @@ class Console:
             self._watch(source)
 
     def ask(self, command: str) -> bytes:
-        """The answer to a command: a line of JSON."""
         reply = self._ask(command)
         if reply is None:  # the port closes idle connections
             self._wire.close()
@@ -127,12 +157,6 @@ class Console:
         if not wire.is_open() or not wire.send(command.encode(errors="replace") + b"\n"):
             return None
         return wire.read_until(b"\n")
-
-    def _show(self, command: str, reply: bytes) -> None:
-        self.failed = self.failed or reply.startswith(b'{"ok":false')
-        text = reply.decode(errors="replace")
-        self._stdout.write(text if self._as_json else laid_out(command, text))
-        self._stdout.flush()
 
     def _watch(self, source: Source) -> None:
         """Show decided URLs until the next line of `source` or the end of the crawl."""
@@ -255,7 +279,7 @@ class Prompt:
 class Completer:
     """Completes commands, settings, and URLs of the crawl's status."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Session) -> None:
         self._console = console
         self._urls: list[str] | None = None
 
@@ -285,7 +309,8 @@ class Completer:
         """Sites and URLs in the status."""
         if self._urls is None:
             self._urls = []
-            with suppress(NoAnswer, ValueError, OSError):
+            # The status of a fleet has no URLs.
+            with suppress(NoAnswer, ValueError, OSError, LookupError, TypeError):
                 self._urls = sorted(_urls(json.loads(self._console.ask("status"))))
         return self._urls
 
@@ -346,14 +371,23 @@ def converse(
     Answers are lines of JSON if `as_json`, else text; None chooses text for a terminal. Returns
     False if a command of a script failed. Raises NoAnswer when the crawl is gone.
     """
-    on_terminal = stdin.isatty()
-    as_json = not on_terminal if as_json is None else as_json
+    as_json = not stdin.isatty() if as_json is None else as_json
     console = Console(host, port, stdout, as_json=as_json, wait=wait, readable=readable)
     try:
-        if on_terminal:
-            console.run(Prompt(stdin, stdout, Completer(console), has_typed))
-        else:
-            console.run(Script(stdin))
-        return on_terminal or not console.failed
+        return hold(console, stdin, stdout, has_typed)
     finally:
         console.close()
+
+
+def hold(
+    session: Session,
+    stdin: TextIO,
+    stdout: TextIO,
+    has_typed: Callable[[], bool] = has_typed,
+) -> bool:
+    """Run the command lines of `stdin`; return False if a command of a script failed."""
+    if stdin.isatty():
+        session.run(Prompt(stdin, stdout, Completer(session), has_typed))
+        return True
+    session.run(Script(stdin))
+    return not session.failed

@@ -62,17 +62,17 @@ class Control:
 
     def status(self, ending: Ending | None = None) -> dict[str, object]:
         """A snapshot; at the end of the crawl, its state is the reason of the `ending`."""
-        if ending is not None:
-            state = ending.reason
-        else:
-            full = self._disk_pause.full
-            state = self._mode.state(self._frontier.owed, disk_full=full).value
         return self._snapshots.take(
-            state,
+            self.state if ending is None else ending.reason,
             texts(replace(self._settings.config, rules=self._frontier.view.rules)),
             limit_page=self._mode.limit_page,
             limit_time=self._settings.config.limit_time,
         )
+
+    @property
+    def state(self) -> str:
+        """The state of the crawl."""
+        return self._mode.state(self._frontier.owed, disk_full=self._disk_pause.full).value
 
     def add(
         self,

@@ -20,6 +20,10 @@ class Mode:
     stop: bool = False
     #: limitPage; 0 for none.
     limit_page: int = 0
+    #: Pages that this node of a fleet may fetch, in place of limitPage; None alone.
+    share: int | None = None
+    #: The share may grow, so that the crawl does not end when it is used up.
+    share_may_grow: bool = False
     #: Only the transfers in flight are completed.
     draining: bool = False
     #: Only the process that takes the pages is waited for.
@@ -28,6 +32,11 @@ class Mode:
     over: bool = False
     #: The crawl stays up even with nothing to do, as clients may add URLs.
     staying: bool = False
+
+    @property
+    def most_pages(self) -> int | None:
+        """The number of pages that may be fetched; None for any number."""
+        return (self.limit_page or None) if self.share is None else self.share
 
     def state(self, urls_owed: int, *, disk_full: bool) -> CrawlState:
         """The state of the crawl, of which `urls_owed` URLs are not decided."""

@@ -1,22 +1,17 @@
 """Looks at a crawl on Redis without joining it, and forgets one that nobody runs."""
 
 import json
-import re
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, NamedTuple
 
+from larbinpy.fleet.redis.board_scripts import CLEARED
+from larbinpy.fleet.redis.forgetting import Forgetting
 from larbinpy.fleet.redis.keys import Keys
-from larbinpy.fleet.redis.link import Link, Request
 from larbinpy.fleet.redis.servers import Servers
-from larbinpy.fleet.redis.slots import slot_of
 from larbinpy.fleet.redis.wire import Address, pack
 from larbinpy.fleet.vault import Away, CrawlState, Then
 from larbinpy.loop.clock import Clock
 from larbinpy.loop.poller import Poller
-
-#: Keys that a server looks at in one call, while it looks for those of a crawl.
-_SCANNED = 1000
 
 _RENEW = """
 local has = redis.call('HGET', KEYS[1], 'settings')
@@ -111,58 +106,13 @@ class Overview:
         )
 
     def forget(self, then: Then[None]) -> None:
-        """Remove all keys of the crawl. Its name goes first, so that no node can join the rest."""
-        data = pack("DEL", self._keys.crawl)
+        """Remove all keys of the crawl. It is cleared first, so that no node can join the rest."""
+        data = pack("HSET", self._keys.crawl, "id", "-", "format", CLEARED)
 
-        def removed(reply: Any) -> None:
+        def cleared(reply: Any) -> None:
             if isinstance(reply, Away):
                 then(reply)
             else:
-                _Forgetting(self._servers, self._name, then)
+                Forgetting(self._servers, self._keys, self._name, then)
 
-        self._servers.send(self._keys.slot, data, removed)
-
-
-class _Forgetting:
-    """Walks through the keys of all masters, and removes those of a crawl."""
-
-    def __init__(self, servers: Servers, name: str, then: Then[None]) -> None:
-        own = re.escape(name.encode())
-        # A crawl whose name is this one, a dot and a number has other keys than a shard.
-        self._is_own = re.compile(
-            rb"lb:(?:\{%b\}:.*|\{%b\.\d+\}:[hsbiw]|%b:.*)" % (own, own, own), re.DOTALL
-        ).fullmatch
-        self._servers = servers
-        self._then = then
-        self._open = len(servers.masters)
-        self._away = False
-        for link in servers.masters:
-            self._scan(link, b"0")
-
-    def _scan(self, link: Link, cursor: bytes) -> None:
-        data = pack("SCAN", cursor, "MATCH", "lb:*", "COUNT", _SCANNED)
-        link.send(Request(data, partial(self._scanned, link)))
-
-    def _scanned(self, link: Link, reply: Any) -> None:
-        if not isinstance(reply, list):
-            self._away = True
-            self._end()
-            return
-        cursor, keys = reply
-        for key in filter(self._is_own, keys):
-            self._open += 1
-            # One by one: the keys of a Cluster's master are in different slots.
-            self._servers.send(slot_of(key), pack("UNLINK", key), self._removed)
-        if cursor == b"0":
-            self._end()
-        else:
-            self._scan(link, cursor)
-
-    def _removed(self, reply: Any) -> None:
-        self._away = self._away or isinstance(reply, Away)
-        self._end()
-
-    def _end(self) -> None:
-        self._open -= 1
-        if not self._open:
-            self._then(Away() if self._away else None)
+        self._servers.send(self._keys.slot, data, cleared)

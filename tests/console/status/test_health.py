@@ -122,3 +122,9 @@ def test_a_full_spool() -> None:
     finding = only(crawl(output={"database": {"trouble": ""}}, gate=gate))
     assert finding.level is Level.NOTE
     assert "900 pages wait" in finding.text
+
+
+def test_a_node_that_waits_for_redis_says_so() -> None:
+    trouble = "Redis 192.0.2.9:6379 does not answer"
+    finding = only(crawl(fleet={"trouble": trouble}))
+    assert finding == Finding(Level.WARNING, f"This node waits for Redis: {trouble}.")

@@ -38,6 +38,10 @@ def test_every_figure_is_there() -> None:
     assert samples["larbinpy_dns_stale_served_total", ()] == 5
     assert labelled(samples, "larbinpy_output_items")["mirror", "pages"] == 44885
     assert labelled(samples, "larbinpy_output_bytes") == {("mirror", "bytes"): 1722002321}
+    assert samples["larbinpy_fleet_members", ()] == 2
+    assert samples["larbinpy_fleet_shards", ()] == 512
+    assert samples["larbinpy_fleet_lag_seconds", ()] == pytest.approx(0.11)
+    assert samples["larbinpy_fleet_redis_trouble", ()] == 0
     assert samples["larbinpy_build_info", (("version", "0.1.0"),)] == 1
 
 

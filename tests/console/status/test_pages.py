@@ -56,7 +56,7 @@ def words(text: str) -> str:
 def test_larbins_addresses_are_there() -> None:
     assert set(PATHS) == {
         "/", "/stats.html", "/histograms.html", "/urls.html", "/dns.html", "/system.html",
-        "/output.html", "/all.html", "/report.html"}  # fmt: skip
+        "/output.html", "/all.html", "/report.html", "/fleet.html"}  # fmt: skip
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -326,3 +326,17 @@ def test_site_blocks_are_shown_with_their_settings_and_places() -> None:
     text = words(pages.render("/urls.html", snapshot(site_blocks=many)))
     assert "s199.test" in text and "s200.test" not in text
     assert "5 more blocks are in /status.json." in text
+
+
+def test_the_fleet_has_a_tab_if_there_is_one() -> None:
+    shown = words(pages.render("/fleet.html", snapshot()))
+    assert "Fleet news: running" in shown
+    assert "1,024 of 1,024" in shown
+    assert "1,000,000 865,000 not given to nodes yet" in shown
+    assert "a for 40 min, this one running 44,907 17.1 342,809 512 110 ms 127.0.0.1:8081" in shown
+    assert "Redis 192.0.2.9:6379 does not answer" in shown
+    assert "c last seen 12 min ago gone" in shown
+
+    alone = {key: value for key, value in snapshot().items() if key != "fleet"}
+    assert "/fleet.html" not in pages.render("/", alone)
+    assert "This crawl has no other nodes" in words(pages.render("/fleet.html", alone))

@@ -1,0 +1,123 @@
+"""The shares of nodes in limitPage: all together never fetch more, and in the end all of it."""
+
+from random import Random
+
+import pytest
+
+from larbinpy.fleet.board import Drawn
+from larbinpy.fleet.share import PageShare
+
+
+class Pages:
+    """What Redis has of the limit."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = self.left = limit
+        self.of: dict[str, int] = {}
+
+    def draw(self, share: str, total: int) -> Drawn:
+        had = self.of.get(share, 0)
+        more = total - had
+        if self.limit:
+            more = min(more, max(self.left, 0))
+        self.of[share] = had + more
+        self.left -= more
+        return Drawn(had + more, self.left, self.limit)
+
+
+class Node:
+    def __init__(self, name: str, pages: Pages, before: int = 0) -> None:
+        self.name = name
+        self.pages = pages
+        self.share = PageShare(pages.limit)
+        self.share.before = before
+        self.fetched = 0
+
+    def step(self, nodes: int) -> None:
+        wanted = self.share.wanted(self.fetched, 20, nodes)
+        if wanted is not None:
+            self.share.drawn(self.pages.draw(self.name, wanted))
+
+    def fetch(self, most: int) -> None:
+        if self.share.most is not None:
+            most = min(most, self.share.most - self.fetched)
+        self.fetched += max(0, most)
+
+    @property
+    def is_out(self) -> bool:
+        return self.share.most is not None and (
+            self.share.most <= self.fetched and not self.share.may_grow
+        )
+
+    def leave(self) -> None:
+        self.share.gave_back(self.pages.draw(self.name, self.share.used(self.fetched)))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_nodes_fetch_exactly_the_limit(seed: int) -> None:
+    random = Random(seed)
+    pages = Pages(random.choice([1, 7, 100, 5000]))
+    nodes = [Node(str(number), pages) for number in range(random.randint(1, 5))]
+    gone: list[Node] = []
+    while nodes:
+        for node in list(nodes):
+            node.step(len(nodes))
+            node.fetch(random.randrange(30))
+            if node.is_out or (len(nodes) > 1 and random.random() < 0.02):
+                node.leave()
+                nodes.remove(node)
+                gone.append(node)
+        assert sum(node.fetched for node in nodes + gone) <= pages.limit
+    assert sum(node.fetched for node in gone) == pages.limit
+    assert pages.left == 0
+
+
+def test_a_node_waits_for_its_first_share() -> None:
+    share = PageShare(100)
+    assert share.most == 0
+    assert share.may_grow
+    assert PageShare(0).most is None
+
+
+def test_a_resumed_node_uses_up_its_share() -> None:
+    pages = Pages(100)
+    killed = Node("a", pages)
+    killed.step(1)
+    killed.fetch(30)
+    again = Node("a", pages, before=30)
+    while not again.is_out:
+        again.step(1)
+        again.fetch(10)
+    assert again.fetched == 70
+
+
+def test_a_lower_limit_takes_back_what_is_not_used() -> None:
+    pages = Pages(1000)
+    nodes = [Node("a", pages), Node("b", pages)]
+    for node in nodes:
+        node.step(2)
+        node.fetch(10)
+    pages.left += 40 - pages.limit
+    pages.limit = 40
+    while not all(node.is_out for node in nodes):
+        for node in nodes:
+            node.share.limit = 40
+            node.step(2)
+            node.fetch(10)
+    assert sum(node.fetched for node in nodes) == 40
+
+
+def test_pages_count_that_were_fetched_before_there_was_a_limit() -> None:
+    pages = Pages(0)
+    nodes = [Node("a", pages), Node("b", pages)]
+    for node in nodes:
+        node.fetch(60)
+        node.step(2)
+    pages.left += 150
+    pages.limit = 150
+    while not all(node.is_out for node in nodes):
+        for node in nodes:
+            node.share.limit = 150
+            node.step(2)
+            node.fetch(7)
+    assert sum(node.fetched for node in nodes) == 150
