@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 import click
 
 from larbinpy.cli.common import load_config
-from larbinpy.fleet import require
 
 if TYPE_CHECKING:
     from larbinpy.fleet.remote import Remote
@@ -24,8 +23,10 @@ def join_of(config_file: str | None, join: str | None) -> str:
 
 def open_remote(join: str, *, forgets: bool = False) -> "Remote":
     """The crawl at an address. Raises UserError."""
-    require()
     # Here, since it needs what is not always installed.
+    from larbinpy.fleet import require
+
+    require()
     from larbinpy.fleet.remote import Remote
 
     return Remote(join, forgets=forgets)

@@ -59,7 +59,6 @@ from larbinpy.storage.store import Store
 from larbinpy.url import Url
 
 if TYPE_CHECKING:
-    from larbinpy.fleet.identity import Identity
     from larbinpy.fleet.joining import Fleet
     from larbinpy.fleet.membership import Membership
 
@@ -87,7 +86,6 @@ class Assembly:
         self._config = config
         self._around = around
         self._fleet = fleet
-        self._identity: Identity
         if fleet is not None and start is not Start.SCRATCH:
             # Redis has the crawl; the folder only what this node got of it.
             start = Start.AUTO
@@ -107,7 +105,9 @@ class Assembly:
         self._open_ports(progress, terminal)
         # From here on the state of an earlier crawl is changed.
         self._on_disk.take_up(around.clock())
-        self._begin_steering()
+        if self._membership is not None:
+            fetcher, view = self._network.fetcher, self.frontier.view
+            self._membership.begin(self.control, self.totals, self.stats, view, fetcher)
         self._check_pause()
         self.frontier.was_answered = not unanswered(self.totals.counts())
         put_back = self._put_back.run() if self._start is Start.RESUME else []
@@ -193,6 +193,10 @@ class Assembly:
 
     def _open_disk(self, state: State, own_output: Output | None) -> None:
         around = self._around
+        saved: dict[str, SavedValue] = {"paused": SavedPause(self.mode, lambda: self.frontier.owed)}
+        if self._fleet is not None:
+            # All nodes of a crawl are paused together.
+            saved = {"fleet": self._fleet.identity}
         self._on_disk = OnDisk(
             self._config,
             state,
@@ -203,7 +207,7 @@ class Assembly:
                 "put_back": self._put_back,
                 "totals": self.totals,
                 "settings": self._settings,
-                **self._saved_mode(),
+                **saved,
             },
             own_output,
             self.stats,
@@ -329,6 +333,9 @@ class Assembly:
             self._feeder,
             clock=around.clock,
         )
+        limit_at = self.stats.started + (config.limit_time or inf)
+        if self._fleet is not None:
+            limit_at = self._fleet.limit_at
         self.stopping = Stopping(
             self.engine,
             self.mode,
@@ -338,7 +345,7 @@ class Assembly:
             Finishing(refresher, around.clock, tuning.grace),
             self._feeder,
             outlives=config.high_level_web_server and self._ports.status is not None,
-            limit_at=self._limit_at,
+            limit_at=limit_at,
             had_work=self._start is Start.RESUME or self.frontier.owed > 0,
             grace=tuning.grace,
             has_others=self._has_others,
@@ -370,38 +377,6 @@ class Assembly:
             fleet.seed(list(seeds))
         else:
             membership.seed_with(seed)
-
-    def _saved_mode(self) -> dict[str, SavedValue]:
-        """Whether the crawl is paused, if that is this node's to decide; else whose node it is."""
-        if self._fleet is None:
-            return {"paused": SavedPause(self.mode, lambda: self.frontier.owed)}
-        self._identity = self._fleet.identity()
-        return {"fleet": self._identity}
-
-    def _begin_steering(self) -> None:
-        """Let a node report about this crawl, and execute orders."""
-        if self._membership is None:
-            return
-        from larbinpy.fleet.steering import Work
-
-        view, fetcher, control = self.frontier.view, self._network.fetcher, self.control
-        work = Work(
-            self.totals,
-            self.stats,
-            state=lambda: control.state,
-            queued=lambda: self.frontier.owed,
-            seen=lambda: view.urls_seen,
-            busy=lambda: fetcher.busy,
-            handles=lambda: fetcher.size,
-        )
-        self._membership.steering.begin(work, self._identity.share)
-
-    @property
-    def _limit_at(self) -> float:
-        """When limitTime ends the crawl."""
-        if self._fleet is not None:
-            return self._fleet.limit_at
-        return self.stats.started + (self._config.limit_time or inf)
 
     def _has_others(self) -> bool:
         """Whether URLs may still come from other nodes."""

@@ -49,6 +49,8 @@ class Fleet:
         self.limit_at = inf
         if config.limit_time:
             self.limit_at = clock() + found.started + config.limit_time - found.now
+        #: The value in this node's state that says which crawl it belongs to.
+        self.identity = Identity(found.crawl.id, Path(config.state_dir))
         self._first_limit = to_steer(found._replace(changed={})).limit_page
         self._asker = asker
         self._clock = clock
@@ -127,6 +129,7 @@ class Fleet:
             lambda: f"{config.node}.{os.urandom(6).hex()}",
             config,
             self._first_limit,
+            self.identity,
             mode,
             self._clock,
             inner,
@@ -135,10 +138,6 @@ class Fleet:
     def is_redis(self, address: str, port: int) -> bool:
         """Whether Redis itself is there, so that nothing may be fetched from it."""
         return self._places.has(address, port)
-
-    def identity(self) -> Identity:
-        """The value in a node's state that says which crawl it belongs to."""
-        return Identity(self.crawl.id, Path(self.config.state_dir))
 
 
 class _Entry:

@@ -14,16 +14,20 @@ from larbinpy.fetch.fetcher import Fetcher
 from larbinpy.fleet.area import SharedArea
 from larbinpy.fleet.control import FleetControl
 from larbinpy.fleet.frontier import SharedFrontier, Withdrawal
+from larbinpy.fleet.identity import Identity
 from larbinpy.fleet.journal import Journal
 from larbinpy.fleet.node import Node
 from larbinpy.fleet.redis.board import RedisBoard
 from larbinpy.fleet.shards import shard_of
-from larbinpy.fleet.steering import Steering
+from larbinpy.fleet.steering import Steering, Work
 from larbinpy.fleet.turns import Turns
 from larbinpy.fleet.vault import Away, CrawlState, Vault
+from larbinpy.frontier.view import FrontierView
 from larbinpy.loop.clock import Clock
+from larbinpy.observe.totals import Totals
 from larbinpy.output.plug import NO_FEEDER, Feeder
 from larbinpy.page import Page
+from larbinpy.stats.counters import Stats
 
 #: Seconds between two steps of the node: its work takes 0.1 ms with all shards.
 _STEP = 0.01
@@ -101,6 +105,7 @@ class Membership:
         name_session: Callable[[], str],
         config: Config,
         first_limit: int,
+        identity: Identity,
         mode: Mode,
         clock: Clock,
         inner: Feeder = NO_FEEDER,
@@ -108,6 +113,7 @@ class Membership:
         area = None if vault.area is None else SharedArea(config.stay, vault.area)
         frontier.begin(journal, partial(shard_of, shards=config.shards), area)
         self._vault = vault
+        self._identity = identity
         self._mode = mode
         self._clock = clock
         self._inner = inner
@@ -130,6 +136,26 @@ class Membership:
         It is called in each session that joins before the seeds are safe.
         """
         self._local.seed = seed
+
+    def begin(
+        self,
+        control: Control,
+        totals: Totals,
+        stats: Stats,
+        view: FrontierView,
+        fetcher: Fetcher,
+    ) -> None:
+        """Report about this crawl; its state was taken up."""
+        work = Work(
+            totals,
+            stats,
+            state=lambda: control.state,
+            queued=lambda: view.owed,
+            seen=lambda: view.urls_seen,
+            busy=lambda: fetcher.busy,
+            handles=lambda: fetcher.size,
+        )
+        self.steering.begin(work, self._identity.share)
 
     def control(self, *arguments: Any, **times: Any) -> Control:
         """The commands to this node, made as a `Control` is."""

@@ -21,6 +21,7 @@ COMMANDS = {
     "seed",
     "console",
     "status",
+    "fleet",
     "mirror",
     "resolve",
     "fetch",

@@ -65,7 +65,8 @@ class Control:
         return self._snapshots.take(
             self.state if ending is None else ending.reason,
             texts(replace(self._settings.config, rules=self._frontier.view.rules)),
-            limit_page=self._mode.limit_page,
+            # How fast all nodes of a fleet fetch is not known here.
+            limit_page=self._mode.limit_page if self._mode.share is None else 0,
             limit_time=self._settings.config.limit_time,
         )
 
