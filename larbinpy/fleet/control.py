@@ -24,6 +24,8 @@ class FleetControl(Control):
     ) -> str | None:
         if self._mode.draining:
             return "this node is ending; ask another one"
+        if self.steering.is_stuck:
+            return "Redis takes no seeds now; try again later"
         self._logins.learn(url)
         if not self.steering.seeding.add(url, depth=depth, priority=priority, again=again):
             return fault(url)

@@ -131,6 +131,11 @@ class Steering:
             self._ask_draw(total, self._share.gave_back)
         return False
 
+    @property
+    def is_stuck(self) -> bool:
+        """Whether seeds pile up here, because Redis is away."""
+        return self.seeding.is_full and bool(self._board.trouble)
+
     def owns(self, host: str) -> bool:
         """Whether this node fetches the URLs of a host."""
         return self._journal.serves(shard_of(host, self._config.shards))
