@@ -63,11 +63,7 @@ class Remote:
         self._poller.close()
 
     def _ask(self, ask: Callable[[Then[Any]], None]) -> Any:
-        def again(then: Then[Any]) -> None:
-            self._board.resume()
-            ask(then)
-
-        return self._asker.ask(self._board, again)
+        return self._asker.ask(self._board, ask)
 
     @property
     def name(self) -> str:

@@ -29,6 +29,8 @@ class Asked(Protocol):
     @property
     def trouble(self) -> str: ...
 
+    def resume(self) -> None: ...
+
 
 class Asker:
     """Asks, and waits in a loop of its own. `is_stopped` ends the wait by KeyboardInterrupt."""
@@ -55,6 +57,7 @@ class Asker:
         """
         answers: list[Any] = []
         until = self._clock() + self._patience
+        asked.resume()
         verb(answers.append)
         while True:
             self._turn(asked, until)
@@ -62,6 +65,7 @@ class Asker:
                 return answers[0]
             if answers:
                 answers.clear()
+                asked.resume()
                 verb(answers.append)
             if self._clock() >= until:
                 raise UserError(asked.trouble or "Redis does not answer")

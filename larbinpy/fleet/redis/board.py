@@ -94,7 +94,7 @@ class RedisBoard(RedisVault):
         self._servers.when_open(partial(self._send, data, then, found))
 
     def resume(self) -> None:
-        """Go on after Redis may have forgotten something; for commands, which keep nothing."""
+        """Go on after Redis may have forgotten something; for those that keep nothing of it."""
         self._servers.lost = ""
 
     @property

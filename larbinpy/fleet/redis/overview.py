@@ -71,6 +71,10 @@ class Overview:
         """One line while Redis has to be waited for; "" otherwise."""
         return self._servers.trouble
 
+    def resume(self) -> None:
+        """Go on after Redis may have forgotten something."""
+        self._servers.lost = ""
+
     def close(self) -> None:
         self._servers.close()
 
