@@ -110,7 +110,9 @@ class Assembly:
             self._membership.begin(self.control, self.totals, self.stats, view, fetcher)
         self._check_pause()
         self.frontier.was_answered = not unanswered(self.totals.counts())
-        put_back = self._put_back.run() if self._start is Start.RESUME else []
+        # A node has no queue of its own to put them back into.
+        is_alone = self._fleet is None
+        put_back = self._put_back.run() if is_alone and self._start is Start.RESUME else []
         self._seed(list(seeds) if self._membership is not None else seeds)
         self.notes = [] if self._fleet is None else self._fleet.notes
         if self._start is Start.RESUME:

@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -63,8 +64,6 @@ class RedisServer:
         """Start it; its data are loaded before it answers. Raises OSError."""
         make_folder(self._folder)
         self._folder.chmod(0o700)
-        # A later socket at this path is the sign that it listens.
-        Path(self._path).unlink(missing_ok=True)
         options = {
             "port": "0",
             "unixsocket": "socket",
@@ -82,11 +81,17 @@ class RedisServer:
 
     def wait(self, is_stopped: Callable[[], bool]) -> None:
         """Wait until it listens. Raises UserError if it ended, KeyboardInterrupt if stopped."""
-        while not os.path.exists(self._path):
+        while not self._listens():
             self.check()
             if is_stopped():
                 raise KeyboardInterrupt
             self._poller.wait(0.02)
+
+    def _listens(self) -> bool:
+        # The socket is there a moment before it takes connections.
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.setblocking(False)
+            return sock.connect_ex(self._path) == 0
 
     def check(self) -> None:
         """Raise UserError if it has ended: it listens before it has read its data."""

@@ -120,3 +120,11 @@ def test_nothing_is_fetched_from_redis_itself(web: FleetWeb, redis: RedisServer)
     )
     # The node's two, those of this test, and none with a request.
     assert int(redis.info("total_connections_received")) <= before + 4
+
+
+def test_a_crawl_without_a_page_says_so_again(web: FleetWeb, redis: RedisServer) -> None:
+    web.web.close()
+    for _ in range(2):
+        assert web.run("--join", address(redis), wait=0.0, lines=("retries 0",)) == 4
+        assert "no page could be fetched" in web.crawler.err
+        assert "tried again" not in web.crawler.err

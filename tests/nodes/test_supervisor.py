@@ -84,7 +84,7 @@ def test_it_is_stopped_and_resumed_as_a_whole(nodes: Nodes) -> None:
     assert [(node["node"], node["starts"]) for node in report["nodes"]] == [("1", 1), ("2", 0)]
 
     # A finished crawl is over at once.
-    assert nodes.run("--nodes", "2", "--resume=auto", wait=0.0) == 0
+    assert nodes.run("--nodes", "2", "--resume=auto", wait=0.0) == 0, nodes.crawler.err
     assert nodes.fetched() == dict.fromkeys(nodes.urls, 1)
 
     assert nodes.run("--nodes", "2", "--scratch", wait=0.0) == 0
