@@ -93,10 +93,6 @@ class RedisBoard(RedisVault):
         data = FIND.call(self._keys.crawl, int(begin))
         self._servers.when_open(partial(self._send, data, then, found))
 
-    def resume(self) -> None:
-        """Go on after Redis may have forgotten something; for those that keep nothing of it."""
-        self._servers.lost = ""
-
     @property
     def name(self) -> str:
         """The name of the crawl."""

@@ -95,6 +95,10 @@ class RedisVault:
     def lost(self) -> str:
         return self._servers.lost
 
+    def resume(self) -> None:
+        """Go on after Redis may have forgotten something; for those that keep nothing of it."""
+        self._servers.lost = ""
+
     @property
     def up(self) -> float:
         runs = self._servers.runs
