@@ -42,7 +42,7 @@ def console(
 
 def _converse_with_all(address: str, as_json: bool | None) -> bool:
     with open_remote(address) as remote:
-        from larbinpy.fleet.console import FleetConsole
+        from larbinpy.crawl.fleet.console import FleetConsole
 
         as_json = not sys.stdin.isatty() if as_json is None else as_json
         session = FleetConsole(remote, sys.stdout, as_json=as_json)

@@ -38,7 +38,7 @@ def fleet(
                 remote.forget()
                 click.echo(f"{remote.name} is forgotten")
                 return
-            from larbinpy.fleet.text import fleet_lines, redis_of, status_of
+            from larbinpy.crawl.fleet.text import fleet_lines, redis_of, status_of
 
             status = status_of(remote.name, remote.board(), remote.shards())
             redis = redis_of(remote.servers())

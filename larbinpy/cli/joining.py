@@ -7,7 +7,7 @@ import click
 from larbinpy.cli.common import load_config
 
 if TYPE_CHECKING:
-    from larbinpy.fleet.remote import Remote
+    from larbinpy.crawl.fleet.remote import Remote
 
 join_option = click.option(
     "--join",
@@ -27,6 +27,6 @@ def open_remote(join: str, *, forgets: bool = False) -> "Remote":
     from larbinpy.fleet import require
 
     require()
-    from larbinpy.fleet.remote import Remote
+    from larbinpy.crawl.fleet.remote import Remote
 
     return Remote(join, forgets=forgets)

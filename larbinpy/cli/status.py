@@ -35,7 +35,7 @@ def status(
 def _show_all(address: str, follow: bool, as_json: bool) -> None:
     """The status of a crawl on Redis; followed until no node runs."""
     with open_remote(address) as remote:
-        from larbinpy.fleet.text import status_lines, status_of
+        from larbinpy.crawl.fleet.text import status_lines, status_of
 
         while True:
             found = status_of(remote.name, remote.board(), remote.shards())

@@ -59,8 +59,8 @@ from larbinpy.storage.store import Store
 from larbinpy.url import Url
 
 if TYPE_CHECKING:
-    from larbinpy.fleet.joining import Fleet
-    from larbinpy.fleet.membership import Membership
+    from larbinpy.crawl.fleet.joining import Fleet
+    from larbinpy.crawl.fleet.membership import Membership
 
 
 class Assembly:
@@ -409,7 +409,7 @@ def make_frontier(
     asks: Callable[..., Admission] = AskingAdmission
     if fleet is not None:
         # Here, since only a node needs these modules.
-        from larbinpy.fleet import frontier as of_node
+        from larbinpy.crawl.fleet import frontier as of_node
 
         frontier, sequencer = of_node.SharedFrontier, of_node.SharedSequencer
         admits, asks = of_node.SharedAdmission, of_node.SharedAskingAdmission

@@ -146,7 +146,7 @@ class Crawl:
             from larbinpy.fleet import require
 
             require()
-            from larbinpy.fleet.joining import Fleet
+            from larbinpy.crawl.fleet.joining import Fleet
 
             fleet = Fleet.open(
                 config,

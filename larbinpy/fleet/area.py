@@ -7,18 +7,17 @@ once on each node.
 
 from collections.abc import Callable, Iterable
 
-from larbinpy.frontier.scope.seed_area import SeedArea
 from larbinpy.url import host_of
 
-#: The first words of entries.
-_HOST, _SEED, _REDIRECT = "host", "seed", "redirect"
+#: The first words of entries: a host, a seed, a seed and what it redirects to.
+HOST, SEED, REDIRECT = "host", "seed", "redirect"
 
 
 def entries_of(stay: str, urls: Iterable[str]) -> list[str]:
     """The entries for seeds: URLs if `stay` keeps to such, else their hosts."""
     if stay in ("page", "prefix"):
-        return [f"{_SEED} {url}" for url in urls]
-    return [f"{_HOST} {host_of(url)}" for url in urls]
+        return [f"{SEED} {url}" for url in urls]
+    return [f"{HOST} {host_of(url)}" for url in urls]
 
 
 class AreaLog:
@@ -67,39 +66,3 @@ class AreaLog:
         """A session begins: Redis may have forgotten entries, so all are put up and read again."""
         self._news = list(self._known)
         self.position = 0
-
-
-class SharedArea(SeedArea):
-    """A SeedArea that notes in `log` what widens it."""
-
-    def __init__(self, stay: str, log: AreaLog) -> None:
-        super().__init__(stay)
-        self._log = log
-        log.apply = self._apply
-
-    def add(self, urls: Iterable[str], *, known: bool = False) -> None:
-        for url in urls:
-            [entry] = entries_of(self._stay, [url])
-            if self._log.note(entry):
-                super().add([url])
-
-    def redirect(self, seed: str, targets: Iterable[str]) -> None:
-        targets = list(targets)
-        # With prefix it takes the folder of the seed away, which must be done once.
-        is_done = self._stay == "prefix" and not self._log.note(_redirect(seed, targets))
-        if not is_done:
-            super().redirect(seed, targets)
-
-    def _apply(self, entry: str) -> None:
-        word, _, rest = entry.partition(" ")
-        if word == _HOST:
-            self.load([rest], {})
-        elif word == _SEED:
-            super().add([rest])
-        elif word == _REDIRECT:
-            seed, *targets = rest.split(" ")
-            super().redirect(seed, targets)
-
-
-def _redirect(seed: str, targets: Iterable[str]) -> str:
-    return " ".join((_REDIRECT, seed, *targets))

@@ -2,7 +2,8 @@
 
 import pytest
 
-from larbinpy.fleet.area import AreaLog, SharedArea
+from larbinpy.crawl.fleet.area import SharedArea
+from larbinpy.fleet.area import AreaLog
 from larbinpy.frontier.scope.seed_area import SeedArea
 
 

@@ -4,9 +4,9 @@ from random import Random
 
 import pytest
 
+from larbinpy.crawl.fleet.remote import Remote
 from larbinpy.errors import UserError
 from larbinpy.fleet.area import AreaLog
-from larbinpy.fleet.remote import Remote
 from larbinpy.fleet.vault import CrawlState, Verdict
 from tests.support.fleetworld import Boards
 from tests.support.redisserver import RedisServer

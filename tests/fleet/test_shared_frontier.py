@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from larbinpy.fleet.frontier import (
+from larbinpy.crawl.fleet.frontier import (
     SharedAdmission,
     SharedAskingAdmission,
     SharedFrontier,

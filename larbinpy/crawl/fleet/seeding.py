@@ -3,8 +3,8 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
+from larbinpy.crawl.fleet.frontier import AGAIN, FULL_DEPTH
 from larbinpy.fleet.area import entries_of
-from larbinpy.fleet.frontier import AGAIN, FULL_DEPTH
 from larbinpy.fleet.letters import pack
 from larbinpy.fleet.redis.asking import Asker
 from larbinpy.fleet.redis.board import RedisBoard

@@ -3,8 +3,8 @@
 from larbinpy.config import SETTINGS, ConfigError, change
 from larbinpy.console.ports.commands import CommandSteps, Result, Wait
 from larbinpy.crawl.control.control import Control
+from larbinpy.crawl.fleet.steering import Steering
 from larbinpy.fleet.answers import explained
-from larbinpy.fleet.steering import Steering
 from larbinpy.fleet.vault import CrawlState
 from larbinpy.observe.explain import decided
 from larbinpy.observe.report.log_files import first_time

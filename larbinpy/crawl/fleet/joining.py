@@ -9,19 +9,19 @@ from pathlib import Path
 
 from larbinpy.config import Config
 from larbinpy.crawl.control.mode import Mode
+from larbinpy.crawl.fleet.frontier import SharedFrontier
+from larbinpy.crawl.fleet.membership import Membership
+from larbinpy.crawl.fleet.seeding import Seeding, post_all
 from larbinpy.errors import UserError
 from larbinpy.fleet.area import AreaLog
 from larbinpy.fleet.board import Found as OnBoard
-from larbinpy.fleet.frontier import SharedFrontier
 from larbinpy.fleet.identity import Identity, saved_crawl
 from larbinpy.fleet.journal import Journal
-from larbinpy.fleet.membership import Membership
 from larbinpy.fleet.redis.asking import Asker
 from larbinpy.fleet.redis.board import RedisBoard
 from larbinpy.fleet.redis.overview import Found, Overview
 from larbinpy.fleet.redis.places import Places
 from larbinpy.fleet.redis.wire import Address
-from larbinpy.fleet.seeding import Seeding, post_all
 from larbinpy.fleet.settings import as_it_runs, as_node, has_area, refuse, shared, to_steer
 from larbinpy.fleet.shards import shard_of
 from larbinpy.fleet.vault import Crawl, CrawlState

@@ -10,17 +10,17 @@ from larbinpy.config import Config
 from larbinpy.crawl.control.control import Control
 from larbinpy.crawl.control.mode import Mode
 from larbinpy.crawl.control.restart import Restart
+from larbinpy.crawl.fleet.area import SharedArea
+from larbinpy.crawl.fleet.control import FleetControl
+from larbinpy.crawl.fleet.frontier import SharedFrontier, Withdrawal
+from larbinpy.crawl.fleet.steering import Steering, Work
+from larbinpy.crawl.fleet.turns import Turns
 from larbinpy.fetch.fetcher import Fetcher
-from larbinpy.fleet.area import SharedArea
-from larbinpy.fleet.control import FleetControl
-from larbinpy.fleet.frontier import SharedFrontier, Withdrawal
 from larbinpy.fleet.identity import Identity
 from larbinpy.fleet.journal import Journal
 from larbinpy.fleet.node import Node
 from larbinpy.fleet.redis.board import RedisBoard
 from larbinpy.fleet.shards import shard_of
-from larbinpy.fleet.steering import Steering, Work
-from larbinpy.fleet.turns import Turns
 from larbinpy.fleet.vault import Away, CrawlState, Vault
 from larbinpy.frontier.view import FrontierView
 from larbinpy.loop.clock import Clock

@@ -7,8 +7,8 @@ from typing import Any, TextIO
 from larbinpy.console.ports.commands import COMMANDS
 from larbinpy.console.terminal.prompt import Session
 from larbinpy.console.text import json_line
-from larbinpy.fleet.remote import Remote
-from larbinpy.fleet.text import status_lines, status_of
+from larbinpy.crawl.fleet.remote import Remote
+from larbinpy.crawl.fleet.text import status_lines, status_of
 from larbinpy.url import fault, masked_typed
 
 _Answer = Mapping[str, Any]

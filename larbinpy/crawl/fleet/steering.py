@@ -10,12 +10,12 @@ from larbinpy._version import __version__
 from larbinpy.config import Config
 from larbinpy.console.ports.commands import CommandSteps, Wait
 from larbinpy.crawl.control.mode import Mode
+from larbinpy.crawl.fleet.gathering import Gathering
+from larbinpy.crawl.fleet.seeding import Seeding
 from larbinpy.fleet.board import Board, Drawn
-from larbinpy.fleet.gathering import Gathering
 from larbinpy.fleet.journal import Journal
 from larbinpy.fleet.node import Node
 from larbinpy.fleet.redis.board import RedisBoard
-from larbinpy.fleet.seeding import Seeding
 from larbinpy.fleet.shards import shard_of
 from larbinpy.fleet.share import PageShare
 from larbinpy.fleet.vault import Away, CrawlState

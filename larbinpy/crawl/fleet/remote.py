@@ -5,15 +5,15 @@ from functools import partial
 from typing import Any, Self
 
 from larbinpy.config import SETTINGS, ConfigError, change
+from larbinpy.crawl.fleet.gathering import Answer, Gathering
+from larbinpy.crawl.fleet.seeding import Seeding, post_all
 from larbinpy.errors import UserError
 from larbinpy.fleet.answers import all_did, explained
 from larbinpy.fleet.area import AreaLog
 from larbinpy.fleet.board import Board
-from larbinpy.fleet.gathering import Answer, Gathering
 from larbinpy.fleet.redis.asking import Asker
 from larbinpy.fleet.redis.board import RedisBoard
 from larbinpy.fleet.redis.wire import Address
-from larbinpy.fleet.seeding import Seeding, post_all
 from larbinpy.fleet.settings import has_area, to_steer
 from larbinpy.fleet.shards import shard_of
 from larbinpy.fleet.vault import CrawlState, Standing, Then
