@@ -4,7 +4,7 @@ Five steps: the network, the frontier, the state on the disk, the ports and the 
 engine.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -23,28 +23,19 @@ from larbinpy.crawl.ending import Finishing, Stopping
 from larbinpy.crawl.engine import Engine, Fetching
 from larbinpy.crawl.housekeeping import Housekeeping
 from larbinpy.crawl.intake import FateSink, Intake, IntakeSettings
-from larbinpy.crawl.media_types import Types
+from larbinpy.crawl.media_types import make_types
 from larbinpy.crawl.own_plug import LinkFilter, RequestChanger
 from larbinpy.crawl.ports import Ports
 from larbinpy.crawl.put_back import PutBack
 from larbinpy.crawl.requests import ChangedRequests, RequestMaker, Requests
 from larbinpy.crawl.resources.display import Display
-from larbinpy.crawl.resources.network import Network, permitting
+from larbinpy.crawl.resources.frontier import make_frontier
+from larbinpy.crawl.resources.network import Network
 from larbinpy.crawl.resources.on_disk import OnDisk, locked
 from larbinpy.crawl.resources.surroundings import Surroundings
 from larbinpy.crawl.sites.configs import SiteConfigs
 from larbinpy.crawl.sites.logins import Logins
 from larbinpy.crawl.sites.settings import HoursListener, SettingsBySite
-from larbinpy.frontier.address_settings import AddressSettings
-from larbinpy.frontier.addresses.schedule import IPSites
-from larbinpy.frontier.admission import Admission, AskingAdmission
-from larbinpy.frontier.frontier import Frontier
-from larbinpy.frontier.lifecycle import SiteLifecycle
-from larbinpy.frontier.scope.folding import Folding
-from larbinpy.frontier.scope.scope import Scope, ScopeSettings
-from larbinpy.frontier.scope.traps import Traps, TrapSettings
-from larbinpy.frontier.sequencer import Sequencer
-from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
 from larbinpy.observe.snapshot import Snapshots
 from larbinpy.observe.totals import Totals, unanswered
 from larbinpy.output import Output
@@ -52,11 +43,7 @@ from larbinpy.output.log import CrawlLog
 from larbinpy.parse import read
 from larbinpy.stats.counters import Stats
 from larbinpy.storage.files import Reserve
-from larbinpy.storage.seen import Seen
-from larbinpy.storage.site_counts import SiteCounts
 from larbinpy.storage.state import SavedValue, Start, State, StateError
-from larbinpy.storage.store import Store
-from larbinpy.url import Url
 
 if TYPE_CHECKING:
     from larbinpy.crawl.fleet.joining import Fleet
@@ -270,7 +257,7 @@ class Assembly:
     def _make_page_stages(self) -> tuple[RequestMaker, Intake]:
         """Make the stages at both ends of a fetch: the request for a URL, and a page's way in."""
         around, config, network = self._around, self._config, self._network
-        refresher, types = self._output.refresher, _make_types(config)
+        refresher, types = self._output.refresher, make_types(config)
         scope, options = self.frontier.view.scope, network.options.for_url
         requests: RequestMaker = Requests(
             types, scope, self._site_configs.most_bytes, options, refresher
@@ -386,92 +373,6 @@ class Assembly:
 
     def __repr__(self) -> str:
         return f"<Assembly {self.engine!r}>"
-
-
-# The frontier.
-
-
-def make_frontier(
-    config: Config,
-    folder: Path,
-    site_settings: SettingsBySite,
-    is_public: Callable[[str], bool],
-    wall: float,
-    sizes: FrontierSizes = DEFAULT_SIZES,
-    wants: Callable[[Url], bool] | None = None,
-    fleet: "Fleet | None" = None,
-) -> Frontier:
-    """The frontier of a crawl that begins at the Unix time `wall`, with its queues in `folder`.
-
-    `wants`, if given, decides on the links that nothing else refuses. `fleet`: that of a node.
-    """
-    frontier, admits, sequencer = Frontier, Admission, Sequencer
-    asks: Callable[..., Admission] = AskingAdmission
-    if fleet is not None:
-        # Here, since only a node needs these modules.
-        from larbinpy.crawl.fleet import frontier as of_node
-
-        frontier, sequencer = of_node.SharedFrontier, of_node.SharedSequencer
-        admits, asks = of_node.SharedAdmission, of_node.SharedAskingAdmission
-    ip_sites = IPSites(site_settings.usual, config.wait_by, config.pages_connexions, sizes)
-    counts = SiteCounts(folder)
-    is_own = None if fleet is None else fleet.is_redis
-    addresses = AddressSettings(config.dns_cache_time, permitting(config, is_public), is_own)
-    sites = SiteLifecycle(site_settings.of, addresses, counts, ip_sites, sizes)
-    store, seen = Store(folder), Seen(folder, "seen")
-    scope = _make_scope(config, site_settings)
-    traps = Traps(TrapSettings(config.traps, config.limit_by_shape), wall)
-    folding = Folding(config.drop_parameters)
-    admission = admits(scope, seen, traps, folding)
-    if wants is not None:
-        admission = asks(scope, seen, traps, folding, wants)
-    return frontier(
-        scope,
-        traps,
-        admission,
-        store,
-        seen,
-        Seen(folder, "digests"),
-        sequencer(store, config.max_urls_by_site, sizes),
-        sites,
-        ip_sites,
-        counts,
-        sizes,
-    )
-
-
-def _make_scope(config: Config, site_settings: SettingsBySite) -> Scope:
-    return Scope(
-        ScopeSettings(
-            depth_in_site=config.depth_in_site,
-            depth_of=(lambda key: site_settings.of(key).depth) if config.site_blocks else None,
-            depth_by_site=config.depth_by_site,
-            no_external_links=config.no_external_links,
-            lock_site=config.lock_site,
-            get_cgi=config.get_cgi,
-            get_image=config.get_image,
-            any_type=config.any_type,
-            limit_to_domain=config.limit_to_domain,
-            forbidden_extensions=config.forbidden_extensions,
-            privileged_extensions=[ext for _, ext in _specific(config)],
-            requisites=config.requisites,
-            stay=config.stay,
-            check_links=config.check_links,
-            rules=config.rules,
-        )
-    )
-
-
-def _make_types(config: Config) -> Types:
-    return Types(
-        any_type=config.any_type,
-        get_image=config.get_image,
-        specific=[media_type for media_type, _ in _specific(config)],
-    )
-
-
-def _specific(config: Config) -> Sequence[tuple[str, str]]:
-    return config.specific_set if config.specific_search else ()
 
 
 # The ports and the terminal.

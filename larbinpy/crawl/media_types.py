@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from larbinpy.config import Config
 from larbinpy.fetch.settings import Refusal
 from larbinpy.outcome import Outcome
 
@@ -55,3 +56,17 @@ def _may_be_sitemap(url: str, media_type: str) -> bool:
     """Whether type and name together suggest a sitemap; neither is enough alone."""
     file = url.partition("?")[0].rpartition("/")[2].lower()
     return media_type in _SITEMAPS and ("sitemap" in file or file.endswith(".xml.gz"))
+
+
+def make_types(config: Config) -> Types:
+    """The media types that a configuration asks for."""
+    return Types(
+        any_type=config.any_type,
+        get_image=config.get_image,
+        specific=[media_type for media_type, _ in specific(config)],
+    )
+
+
+def specific(config: Config) -> Sequence[tuple[str, str]]:
+    """The media types of specificSet and their file extensions, if specificSearch is on."""
+    return config.specific_set if config.specific_search else ()

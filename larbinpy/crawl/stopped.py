@@ -9,7 +9,7 @@ from pathlib import Path
 
 from larbinpy.config import Config
 from larbinpy.config.hours import ALWAYS
-from larbinpy.crawl.assembly import make_frontier
+from larbinpy.crawl.resources.frontier import make_frontier
 from larbinpy.crawl.sites.configs import SiteConfigs
 from larbinpy.crawl.sites.settings import SettingsBySite
 from larbinpy.dns.address import is_public

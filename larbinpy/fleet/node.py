@@ -9,12 +9,13 @@ is sent again.
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from larbinpy.fleet.ending import Ending
 from larbinpy.fleet.holding import Holding, Stage
 from larbinpy.fleet.journal import Journal
 from larbinpy.fleet.letters import unpack
+from larbinpy.fleet.local import Local
 from larbinpy.fleet.members import ABORT, BEAT, Members
 from larbinpy.fleet.rounds import Sending
 from larbinpy.fleet.shards import Shares
@@ -46,36 +47,6 @@ class _Seeds(Enum):
     NONE = "none"
     NOTED = "noted"
     SENT = "sent"
-
-
-class Local(Protocol):
-    """The crawl of this node, as the fleet sees it."""
-
-    def seed(self) -> bool:
-        """The crawl has no seeds yet: note those of this node as letters; whether it has any.
-
-        Called in each session that joins before the seeds of a node are safe.
-        """
-
-    def loaded(
-        self, shard: int, fingerprints: bytes, lines: Sequence[tuple[int, str]], waits: str
-    ) -> None:
-        """A part of a shard that was taken: fingerprints seen, and owed lines by origin."""
-
-    def receive(self, shard: int, lines: Sequence[str]) -> None:
-        """Letters to a served shard; the new ones among them must be put into the journal."""
-
-    def withdraw(self, shard: int) -> None:
-        """Open no more requests of this shard, and forget its URLs that are not in flight."""
-
-    def busy(self, shard: int) -> bool:
-        """Whether URLs of this shard are in flight, or not yet done in the journal."""
-
-    def interrupt(self) -> None:
-        """Abort what is in flight; its URLs are fetched again later."""
-
-    def clear(self) -> None:
-        """The session has ended: abort what is in flight, and forget all but the outputs."""
 
 
 class Node:

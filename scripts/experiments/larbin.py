@@ -30,6 +30,7 @@ from unittest.mock import patch
 
 from larbinpy.config import Config
 from larbinpy.crawl import assembly
+from larbinpy.crawl.resources import frontier
 from larbinpy.crawl.sites.settings import SettingsBySite
 from larbinpy.frontier.frontier import Frontier
 from larbinpy.frontier.sizes import DEFAULT_SIZES, FrontierSizes
@@ -48,7 +49,7 @@ Clock = Callable[[], float]
 
 
 class MakeFrontier(Protocol):
-    """The signature of `assembly.make_frontier`."""
+    """The signature of `make_frontier`."""
 
     def __call__(
         self,
@@ -149,7 +150,7 @@ def original(make_frontier: MakeFrontier, clock: Clock, period: float) -> MakeFr
             clock, max_urls_by_site=config.max_urls_by_site, limit=LIMIT, period=period
         )
         # The model has the methods of a Sequencer without being one.
-        with patch.object(assembly, "Sequencer", lambda *_: sequencer):
+        with patch.object(frontier, "Sequencer", lambda *_: sequencer):
             return make_frontier(
                 config, folder, site_settings, is_public, wall, sizes, wants, fleet
             )
@@ -159,4 +160,5 @@ def original(make_frontier: MakeFrontier, clock: Clock, period: float) -> MakeFr
 
 def install(clock: Clock, period: float) -> None:
     """Give all later crawls of this process Larbin's sequencer."""
-    assembly.make_frontier = original(assembly.make_frontier, clock, period)
+    made = original(frontier.make_frontier, clock, period)
+    assembly.make_frontier = made  # type: ignore[attr-defined]

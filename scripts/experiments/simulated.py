@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from experiments import larbin
 from experiments.sitesweb import Hosts, Place, SitesWeb, Spelling
 from larbinpy.config import Config
-from larbinpy.crawl import assembly
+from larbinpy.crawl.resources.frontier import make_frontier
 from larbinpy.crawl.sites.configs import SiteConfigs
 from larbinpy.crawl.sites.settings import SettingsBySite
 from larbinpy.dns import Answer, is_public
@@ -59,7 +59,7 @@ def simulate(
     )
     with TemporaryDirectory(prefix="simulated-") as folder:
         simulation = _Simulation(web)
-        make: larbin.MakeFrontier = assembly.make_frontier
+        make: larbin.MakeFrontier = make_frontier
         if larbin_period is not None:
             make = larbin.original(make, lambda: simulation.now, larbin_period)
         frontier = make(

@@ -8,7 +8,7 @@ import pytest
 
 import larbinpy.config
 from larbinpy.config import Config, change
-from larbinpy.crawl.assembly import make_frontier
+from larbinpy.crawl.resources.frontier import make_frontier
 from larbinpy.crawl.sites.configs import SiteConfigs
 from larbinpy.crawl.sites.settings import SettingsBySite
 from larbinpy.frontier.frontier import Frontier
