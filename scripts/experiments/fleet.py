@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from random import Random
 
 from larbinpy.fleet.journal import Journal
+from larbinpy.fleet.local import Local
 from larbinpy.fleet.memory.connection import MemoryVault
 from larbinpy.fleet.memory.engine import Command, Engine
-from larbinpy.fleet.node import Local, Node
+from larbinpy.fleet.node import Node
 from larbinpy.fleet.vault import CrawlState, Part, Then
 
 _STEP = 0.1

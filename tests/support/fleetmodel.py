@@ -14,9 +14,10 @@ from random import Random
 from zlib import crc32
 
 from larbinpy.fleet.journal import Journal
+from larbinpy.fleet.local import Local
 from larbinpy.fleet.memory.connection import MemoryVault
 from larbinpy.fleet.memory.engine import Engine
-from larbinpy.fleet.node import Local, Node
+from larbinpy.fleet.node import Node
 from larbinpy.fleet.shards import shard_of
 from larbinpy.fleet.vault import Away, CrawlState
 
@@ -355,7 +356,12 @@ class World:
         crawl.vault.stall(self.now + seconds)
 
     def forget(self, seconds: float) -> None:
-        """Redis is restarted, or one of its masters fails over."""
+        """Redis is restarted, or one of its masters fails over, and forgets a second at most.
+
+        Not in the first one: if the crawl itself is forgotten, its nodes say so and end.
+        """
+        if self.now < 1.0:
+            return
         self.has_faults = True
         master = self.random.choice(self.engine.masters)
         for crawl in self.crawls:
