@@ -356,11 +356,11 @@ class World:
         crawl.vault.stall(self.now + seconds)
 
     def forget(self, seconds: float) -> None:
-        """Redis is restarted, or one of its masters fails over, and forgets a second at most.
+        """Redis is restarted, or one of its masters fails over, and forgets some seconds.
 
-        Not in the first one: if the crawl itself is forgotten, its nodes say so and end.
+        Not in the first ones: if the crawl itself is forgotten, its nodes say so and end.
         """
-        if self.now < 1.0:
+        if self.now < 5.0:
             return
         self.has_faults = True
         master = self.random.choice(self.engine.masters)
