@@ -124,6 +124,7 @@ class Assembly:
             around.closing,
             tuning.open_files,
             tuning.dns_tries,
+            None if self._fleet is None else self._fleet.names(around.wall),
         )
         # From here on pagesConnexions is the number that the limit of open files permits.
         self.handles = self._network.fetcher.size

@@ -127,14 +127,24 @@ class Resolver:
         is no room.
         """
         for name in names:
-            plain = wire.host_name(name)
-            if plain is None or plain in self._lookups or plain in self._early:
-                continue
             if len(self._early) >= self._max_queued:
                 return
-            if self.at_hand(plain) is None and self._cache.get(plain, now) is None:
+            plain = wire.host_name(name)
+            if plain is not None and self.is_unknown(plain, now):
                 self._early[plain] = None
                 self._expected += 1
+
+    def is_unknown(self, plain: str, now: float) -> bool:
+        """Whether nothing is known of a name, and no server is being asked for it.
+
+        It is spelled as by `wire.host_name`.
+        """
+        return (
+            plain not in self._lookups
+            and plain not in self._early
+            and self._at_hand(plain, plain) is None
+            and self._cache.get(plain, now) is None
+        )
 
     def at_hand(self, name: str) -> Answer | None:
         """The answer that needs no server: for a literal address, a name of the hosts file or

@@ -11,6 +11,7 @@ from larbinpy.config import Config
 from larbinpy.crawl.control.mode import Mode
 from larbinpy.crawl.fleet.frontier import SharedFrontier
 from larbinpy.crawl.fleet.membership import Membership
+from larbinpy.crawl.fleet.names import NameSharing
 from larbinpy.crawl.fleet.seeding import Seeding, post_all
 from larbinpy.errors import UserError
 from larbinpy.fleet.area import AreaLog
@@ -19,6 +20,7 @@ from larbinpy.fleet.identity import Identity, saved_crawl
 from larbinpy.fleet.journal import Journal
 from larbinpy.fleet.redis.asking import Asker
 from larbinpy.fleet.redis.board import RedisBoard
+from larbinpy.fleet.redis.names import RedisNames
 from larbinpy.fleet.redis.overview import Found, Overview
 from larbinpy.fleet.redis.places import Places
 from larbinpy.fleet.redis.wire import Address
@@ -134,6 +136,12 @@ class Fleet:
             self._clock,
             inner,
         )
+
+    def names(self, wall: Clock) -> NameSharing:
+        """How the names of the crawl are shared."""
+        config = self.config
+        names = RedisNames(self.vault, self.crawl.id, config.shards, wall)
+        return NameSharing(names, wall, config.dns_cache_time)
 
     def is_redis(self, address: str, port: int) -> bool:
         """Whether Redis itself is there, so that nothing may be fetched from it."""

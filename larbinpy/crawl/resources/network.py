@@ -3,18 +3,22 @@
 import resource
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from larbinpy.config import Config
 from larbinpy.crawl.resources.resolver import make_resolver
 from larbinpy.crawl.sites.configs import SiteConfigs
 from larbinpy.crawl.sites.logins import Logins
 from larbinpy.crawl.sites.request_options import SiteOptions
+from larbinpy.dns.cache import NameCache
 from larbinpy.dns.lookup import TRIES, Answer
-from larbinpy.dns.resolver import OnFound, Resolver
+from larbinpy.dns.resolver import OnFound
 from larbinpy.fetch.fetcher import CONNECTIONS_PER_HANDLE, Fetcher
 from larbinpy.fetch.settings import FetchSettings
 from larbinpy.loop.poller import Poller
+
+if TYPE_CHECKING:
+    from larbinpy.crawl.fleet.names import NameSharing
 
 #: Descriptors besides those of transfers: standard streams, log and lock, a page being written
 #: and its folders, clients of the ports, and the resolver's UDP ports (64 for each address
@@ -43,6 +47,12 @@ class Names(Protocol):
     def step(self, now: float, on_found: OnFound) -> Sequence[Answer]: ...
 
 
+class LocalNames(Names, Protocol):
+    """Names that also tell which of them need no name server."""
+
+    def at_hand(self, name: str) -> Answer | None: ...
+
+
 class ProxyNames:
     """Replaces the resolver if there is a proxy, which resolves names itself.
 
@@ -50,7 +60,7 @@ class ProxyNames:
     server (addresses, the hosts file), so that private addresses are refused.
     """
 
-    def __init__(self, resolver: Resolver, is_direct: Callable[[str], bool]) -> None:
+    def __init__(self, resolver: LocalNames, is_direct: Callable[[str], bool]) -> None:
         self._resolver = resolver
         self._is_direct = is_direct
 
@@ -97,7 +107,7 @@ class Network:
     """Fetcher and resolver, which are closed with `closing`. Raises ConfigError or OSError.
 
     `open_files` raises the limit of open files to a number, as far as the system allows, and
-    returns the limit.
+    returns the limit. With `sharing` the nodes of a fleet share their names.
     """
 
     def __init__(
@@ -109,6 +119,7 @@ class Network:
         closing: ExitStack,
         open_files: Callable[[int], int],
         dns_tries: int = TRIES,
+        sharing: "NameSharing | None" = None,
     ) -> None:
         wanted = config.pages_connexions
         limit = open_files(max(_FILES, OTHER_FILES + wanted * CONNECTIONS_PER_HANDLE))
@@ -116,11 +127,13 @@ class Network:
         self.options = SiteOptions(config, logins, sites)
         self.fetcher = Fetcher(poller, _fetch_settings(config, most))
         closing.callback(self.fetcher.close)
-        self.resolver = make_resolver(config, poller, dns_tries)
+        make_cache = NameCache if sharing is None else sharing.cache
+        self.resolver = make_resolver(config, poller, dns_tries, make_cache=make_cache)
         closing.callback(self.resolver.close)
-        self.names: Names = self.resolver
+        names = self.resolver if sharing is None else sharing.names(self.resolver)
+        self.names: Names = names
         if any(each.proxy for each in (config, *sites.each_block())):
-            self.names = ProxyNames(self.resolver, self.options.is_direct)
+            self.names = ProxyNames(names, self.options.is_direct)
 
     def __repr__(self) -> str:
         return f"<Network {self.fetcher!r} {self.names!r}>"

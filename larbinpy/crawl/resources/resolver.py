@@ -3,6 +3,8 @@
 Not in the module `assembly`, so that `larbinpy resolve` does not load a crawler.
 """
 
+from collections.abc import Callable
+
 from larbinpy.config import Config, ConfigError
 from larbinpy.dns.cache import NameCache
 from larbinpy.dns.hosts import read_hosts, system_servers
@@ -12,7 +14,12 @@ from larbinpy.loop.poller import Poller
 
 
 def make_resolver(
-    config: Config, poller: Poller, tries: int = TRIES, *, cached: int | None = None
+    config: Config,
+    poller: Poller,
+    tries: int = TRIES,
+    *,
+    cached: int | None = None,
+    make_cache: Callable[[int, int, float], NameCache] = NameCache,
 ) -> Resolver:
     """The resolver; it asks the system's servers if `config` names none.
 
@@ -25,7 +32,7 @@ def make_resolver(
         return Resolver(
             poller,
             servers,
-            NameCache(size, config.dns_negative_size, config.dns_cache_time),
+            make_cache(size, config.dns_negative_size, config.dns_cache_time),
             read_hosts(),
             in_flight=config.dns_connexions,
             send_queue=config.dns_send_queue,

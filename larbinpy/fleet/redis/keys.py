@@ -10,6 +10,8 @@ lb:{N.K}:b       hash: b7 -> packed lines of block 7, o7 -> its owed bits
 lb:{N.K}:i       list: the inbox
 lb:{N.K}:w       written for a second, to see what has reached a replica
 lb:N:a:ADDRESS   a turn
+lb:N:n:BUCKET    hash: a part of the names, packed as in `names`
+lb:N:n:absent    stream of names that do not exist
 """
 
 from larbinpy.fleet.redis.slots import slot_of
@@ -40,6 +42,8 @@ class Keys:
         self.told = stem + b"told"
         self.orders = stem + b"orders"
         self._turn = f"lb:{name}:a:"
+        self._names = f"lb:{name}:n:".encode()
+        self.absent = self._names + b"absent"
         self._shards: dict[int, ShardKeys] = {}
 
     def shard(self, number: int) -> ShardKeys:
@@ -50,3 +54,6 @@ class Keys:
 
     def turn(self, address: str) -> bytes:
         return (self._turn + address).encode()
+
+    def names(self, bucket: int) -> bytes:
+        return b"%b%x" % (self._names, bucket)

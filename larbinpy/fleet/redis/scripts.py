@@ -209,6 +209,27 @@ return 1
 """,
 )
 
-_ALL = (OPEN, DECLARE, JOIN, BEAT, BURY, LOOK, COLLECT, TAKE, COMMIT, LEAVE, RENEW, REST)
+#: Names of a bucket: key, value, number of names at most, the minute now as in a value. Each new
+#: name looks at two others at random, and removes them if they have expired: so no more than about
+#: half of them have. If there are too many all the same, one of these two goes, too.
+LEARN = Script(
+    1,
+    """
+if redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) == 0 then return 0 end
+local size = redis.call('HLEN', KEYS[1])
+local some = redis.call('HRANDFIELD', KEYS[1], 2, 'WITHVALUES')
+for k = 1, #some, 2 do
+  local a, b, c = string.byte(some[k + 1], 1, 3)
+  local over = (a * 256 + b) * 256 + c <= tonumber(ARGV[4])
+  if some[k] ~= ARGV[1] and (over or size > tonumber(ARGV[3])) then
+    redis.call('HDEL', KEYS[1], some[k])
+    size = size - 1
+  end
+end
+return 1
+""",
+)
+
+_ALL = (OPEN, DECLARE, JOIN, BEAT, BURY, LOOK, COLLECT, TAKE, COMMIT, LEAVE, RENEW, REST, LEARN)
 #: The commands that load all of them.
 LOADS = tuple(script.load for script in _ALL)
