@@ -119,6 +119,15 @@ def test_names_looked_up_in_advance(one: NamesWorld, two: NamesWorld) -> None:
     assert two.get("alias.test") == WWW
 
 
+def test_no_more_names_are_looked_up_in_advance_than_there_is_room_for(one: NamesWorld) -> None:
+    names = (f"{number}.test" for number in range(2000))
+    one.names.expect(names, one.now)
+    assert len(one.redis.found) == 1000
+    assert next(names) == "1001.test", "the others are not looked at"
+    assert one.names.ask("www.test", one.now) is None
+    assert one.redis.found[-1] == "www.test"
+
+
 def test_absent_names_are_known_to_all(one: NamesWorld, two: NamesWorld) -> None:
     assert one.get("no.test") == ABSENT
     one.second()

@@ -16,7 +16,7 @@ from larbinpy.dns.resolver import OnFound, Resolver
 from larbinpy.fleet.names import NameVault, Shared
 from larbinpy.fleet.vault import Away
 
-#: Seconds that a name waits for Redis, which takes some milliseconds, before name servers are asked.
+#: Seconds that a name waits for Redis, which takes some milliseconds; then servers are asked.
 _PATIENCE = 0.5
 #: Seconds between two messages about names that do not exist, in both directions.
 _ABSENT_EVERY = 1.0
@@ -130,12 +130,9 @@ class SharedNames:
     def deadline(self) -> float | None:
         if self._replies:
             return 0.0
-        times = [self._next]
-        if self._finds:
-            times.append(next(iter(self._finds.values())).due)
-        if self._resolver.deadline is not None:
-            times.append(self._resolver.deadline)
-        return min(times)
+        first = self._resolver.deadline
+        until = self._next if first is None else min(first, self._next)
+        return min(until, next(iter(self._finds.values())).due) if self._finds else until
 
     def at_hand(self, name: str) -> Answer | None:
         return self._resolver.at_hand(name)
@@ -153,10 +150,10 @@ class SharedNames:
 
     def expect(self, names: Iterable[str], now: float) -> None:
         for name in names:
+            if len(self._finds) - self._waiting >= _MOST_EARLY:
+                return
             plain = wire.host_name(name)
-            if plain is None:
-                continue
-            if len(self._finds) - self._waiting >= _MOST_EARLY or not self._find(plain, now):
+            if plain is not None and self._find(plain, now) is None:
                 self._resolver.expect((plain,), now)
 
     def _find(self, name: str, now: float) -> _Find | None:
