@@ -2,8 +2,8 @@
 
 Deciders without socket and clock: `node` conducts `members` (who is alive), `shards` and `holding`
 (who should own what, and does), `journal` and `letters` (what changed), `rounds` (how it is sent)
-and `ending`. They see Redis as a `vault`; `memory` is one for tests. `names` has the values of names
-that nodes share.
+and `ending`. They see Redis as a `vault`; `memory` is one for tests. `names` has the values of
+names that nodes share.
 """
 
 from importlib.util import find_spec

@@ -150,10 +150,20 @@ def test_absences_of_others_do_not_change_what_a_node_knows(
 
 
 def test_many_absences_go_at_once(one: NamesWorld) -> None:
-    for number in range(201):
+    one.names.step(one.now, one.reported.append)
+    for number in range(51):
         one.cache.put_absence(f"{number}.test", one.now)
     one.names.step(one.now, one.reported.append)
-    assert [len(names) for names in one.redis.messages] == [200, 1]
+    assert [len(names) for names in one.redis.messages] == [50, 1]
+    # Few wait for others, but not long.
+    one.cache.put_absence("few.test", one.now)
+    one.redis.answer()
+    one.names.step(one.now, one.reported.append)
+    assert len(one.redis.messages) == 2
+    assert one.names.deadline == one.now + 0.2
+    one.now += 0.2
+    one.names.step(one.now, one.reported.append)
+    assert one.redis.messages[2:] == [["few.test"]]
 
 
 def test_redis_with_trouble_is_not_asked(one: NamesWorld) -> None:

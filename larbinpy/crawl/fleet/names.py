@@ -18,10 +18,12 @@ from larbinpy.fleet.vault import Away
 
 #: Seconds that a name waits for Redis, which takes some milliseconds; then servers are asked.
 _PATIENCE = 0.5
-#: Seconds between two messages about names that do not exist, in both directions.
-_ABSENT_EVERY = 1.0
+#: Seconds between two messages about names that do not exist, and between two looks for those of
+#: others. A kill loses what was not told.
+_TELL = 0.2
+_READ = 1.0
 #: Names of one such message.
-_TOGETHER = 200
+_TOGETHER = 50
 #: Names looked up in advance that wait for Redis at a time.
 _MOST_EARLY = 1000
 
@@ -118,6 +120,7 @@ class SharedNames:
         # Names that do not exist, as other nodes say.
         self._news: Sequence[str] = ()
         self._next = 0.0
+        self._tell_at = 0.0
 
     def __repr__(self) -> str:
         return f"<SharedNames {len(self._finds)} looked up, {self._resolver!r}>"
@@ -132,6 +135,8 @@ class SharedNames:
             return 0.0
         first = self._resolver.deadline
         until = self._next if first is None else min(first, self._next)
+        if self._absent:
+            until = min(until, self._tell_at)
         return min(until, next(iter(self._finds.values())).due) if self._finds else until
 
     def at_hand(self, name: str) -> Answer | None:
@@ -196,10 +201,12 @@ class SharedNames:
             self._is_late = True
             self._go_on(next(iter(self._finds)), now, answers)
         answers += self._resolver.step(now, on_found)
-        self._tell()
+        self._tell(now)
         if now >= self._next:
-            self._next = now + _ABSENT_EVERY
-            self._exchange_absent()
+            self._next = now + _READ
+            if not self._is_reading:
+                self._is_reading = True
+                self._vault.absent(self._cursor, self._read)
         return answers
 
     def _go_on(self, name: str, now: float, answers: list[Answer]) -> None:
@@ -214,24 +221,21 @@ class SharedNames:
             if answer is not None:
                 answers.append(answer)
 
-    def _tell(self) -> None:
-        """Tell the others at once, so that a kill loses only what is in flight."""
+    def _tell(self, now: float) -> None:
+        """Tell addresses at once, so that a kill loses only what is in flight."""
         cache = self._cache
         if cache.found and self._can_ask:
             until = self._wall() + self._time
             for name, addresses in cache.found:
                 self._vault.learn(name, Shared(addresses, until))
         cache.found.clear()
-        self._absent += cache.absent
-        cache.absent.clear()
-        if len(self._absent) >= _TOGETHER:
+        if cache.absent:
+            if not self._absent:
+                self._tell_at = now + _TELL
+            self._absent += cache.absent
+            cache.absent.clear()
+        if self._absent and (now >= self._tell_at or len(self._absent) >= _TOGETHER):
             self._tell_absent()
-
-    def _exchange_absent(self) -> None:
-        self._tell_absent()
-        if not self._is_reading:
-            self._is_reading = True
-            self._vault.absent(self._cursor, self._read)
 
     def _tell_absent(self) -> None:
         if self._can_ask:

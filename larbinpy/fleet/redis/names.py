@@ -32,8 +32,9 @@ _ADDRESSES = 3
 #: Minutes are counted from the begin of 2020, and last until 2051.
 _BEGIN = 1_577_836_800
 _LAST = (1 << 24) - 1
-#: Messages about absent names that are kept, and read at a time; they have 200 names at most.
-_KEPT = 2000
+#: Messages about absent names that are kept, and read at a time. They have 50 names at most: a
+#: million names, in 20 MB.
+_KEPT = 20_000
 _READ = 50
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from larbinpy.fleet.names import Shared
-from larbinpy.fleet.redis import names as of_redis
 from larbinpy.fleet.redis.names import RedisNames, pack_value, unpack_value
 from tests.support.redisserver import Cluster, RedisServer
 from tests.support.redisvault import Asker
@@ -94,26 +93,25 @@ def test_absent_names_are_read_from_a_cursor_on(engine: RedisServer, connect: Co
     assert two.absent(str(int((time.time() + 60) * 1000)))[1] == []
 
 
-def test_expired_names_go_and_buckets_stay_small(
-    engine: RedisServer, connect: Connect, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_expired_names_go_and_buckets_stay_small(engine: RedisServer, connect: Connect) -> None:
     name = f"room{engine.port}"
-    monkeypatch.setattr(of_redis, "_MOST", 50)
     one = Sharer(connect(engine.port, name), shards=1)
 
     def count() -> int:
         one.find("x.test")
         return sum(engine("HLEN", f"lb:{name}:n:{bucket:x}") for bucket in range(8))
 
-    for number in range(600):
-        one.names.learn(f"{number}.test", Shared(("192.0.2.1",), NOW + 600))
-    assert 300 < count() <= 8 * 50
+    def learn(first: int, most: int) -> None:
+        for number in range(first, first + most):
+            one.names.learn(f"{number}.test", Shared(("192.0.2.1",), one.wall + 600))
+
+    learn(0, 6000)
+    assert 3900 < count() <= 8 * 500
     # All of these expire; while others come, most are found and removed.
     one.wall += 3600
-    for number in range(1000, 1400):
-        one.names.learn(f"{number}.test", Shared(("192.0.2.1",), one.wall + 600))
-    left = sum(one.find(f"{number}.test") is not None for number in range(600))
-    assert left < 60 and 200 < count() <= 8 * 50
+    learn(10_000, 4000)
+    left = sum(one.find(f"{number}.test") is not None for number in range(0, 6000, 10))
+    assert left < 80 and 2000 < count() <= 8 * 500
 
 
 def test_names_in_a_cluster(cluster: Cluster, connect: Connect) -> None:
