@@ -52,7 +52,7 @@ class NamesWeb:
     def start(self, node: str) -> Crawler:
         self.world.conf(
             f"startUrl {self._url('h', 0)} waitDuration 1 outputMode none roundTime 0.5s",
-            "limitTime 190 retries 0",
+            "depthInSite 1000 limitTime 190 retries 0",
         )
         join = ("--join", address(self._redis), "--node", node, "--progress", "log")
         return self.world.start("crawl", *join)
