@@ -52,6 +52,10 @@ is_made() {
 # use_copy: sets $root to a copy of the checkout in the cache of this user, who may not write the
 # checkout itself. It is copied again when a file of the checkout is newer.
 use_copy() {
+    [ -e "$root/setup.cfg" ] || {
+        say "no checkout: ${root:-no folder}"
+        exit 1
+    }
     copy=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/larbinpy/$(echo "$root" | cksum)
     copy=${copy%% *}
     mkdir -p "$copy" 2>/dev/null && [ -w "$copy" ] || {

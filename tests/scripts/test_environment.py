@@ -142,3 +142,18 @@ def test_without_any_writable_folder_it_says_what_to_do(checkout: Checkout) -> N
     done = checkout.run(cache="/proc/nowhere")
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == ("larbinpy: set XDG_CACHE_HOME to a folder of your own")
+
+
+def test_nothing_but_a_checkout_is_copied(tmp_path: Path) -> None:
+    """With an empty $root, all files of the machine would be."""
+    program = f'root=; . "{ROOT}/scripts/_env.sh"; use_copy'
+    cache = tmp_path / "cache"
+    done = subprocess.run(
+        ["sh", "-c", program],
+        env={**os.environ, "XDG_CACHE_HOME": str(cache)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, cache.exists()) == (1, False)
+    assert "no checkout: no folder" in done.stderr
