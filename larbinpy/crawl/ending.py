@@ -140,6 +140,9 @@ class Stopping:
 
     def _why_to_end(self, now: float, stop: bool) -> Ending | None:
         done = self._engine.out_of_work
+        if stop and self._has_others():
+            # This node may be out of work, but the crawl goes on, or was stopped.
+            return Ending.STOPPED
         if stop:
             return Ending.FINISHED if done and self._had_work else Ending.STOPPED
         if self._engine.limit_reached:

@@ -190,9 +190,13 @@ class Membership:
             raise Restart(self.node.lost or "this node was away from Redis")
 
     @property
+    def _goes_on(self) -> bool:
+        return self.node.state not in (CrawlState.FINISHED, CrawlState.STOPPED)
+
+    @property
     def has_others(self) -> bool:
         """Whether URLs may still come from other nodes, or from those that add seeds."""
-        return self.node.state not in (CrawlState.FINISHED, CrawlState.STOPPED)
+        return self.node.state is not CrawlState.FINISHED
 
     # As a feeder:
 
@@ -212,7 +216,7 @@ class Membership:
 
     @property
     def idle(self) -> str:
-        return "other nodes are at work" if self.has_others else self._inner.idle
+        return "other nodes are at work" if self._goes_on else self._inner.idle
 
     @property
     def awaits(self) -> str:
@@ -224,7 +228,7 @@ class Membership:
     def second(self, now: float) -> Iterable[str]:
         yield from self._inner.second(now)
         may_open = self.node.may_open(now)
-        if may_open != self._was_open and self.has_others and not self._is_finishing:
+        if may_open != self._was_open and self._goes_on and not self._is_finishing:
             self._was_open = may_open
             yield "the fleet goes on" if may_open else self._why_closed
 

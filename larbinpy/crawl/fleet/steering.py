@@ -82,6 +82,8 @@ class Steering:
         #: Executes an order; the steps end with the answer.
         self.execute: Callable[[str], CommandSteps] = lambda text: iter(())
         self._is_reading = self._is_drawing = False
+        # The last report is under way, or was taken.
+        self._is_last_report = self._has_reported_end = False
         self._read_at = self._draw_at = -inf
         #: What all nodes have reported.
         self.seen: Board | None = None
@@ -122,14 +124,18 @@ class Steering:
         self._draw(self._work, now)
 
     def finish(self) -> bool:
-        """Give back what is left of the share; True when that is done."""
+        """Give back the rest of the share and report for the last time; True when that is done."""
         assert self._work is not None
-        if self._share.is_given_back:
-            return self.seeding.is_done
-        if not self._is_drawing:
-            total = self._share.used(self._work.stats.success)
-            self._ask_draw(total, self._share.gave_back)
-        return False
+        if not self._share.is_given_back:
+            if not self._is_drawing:
+                total = self._share.used(self._work.stats.success)
+                self._ask_draw(total, self._share.gave_back)
+            return False
+        if not self._has_reported_end and not self._is_reading:
+            # Since the last report there were more pages.
+            self._is_last_report = True
+            self._read(self._report(self._work, self._clock()))
+        return self._has_reported_end and self.seeding.is_done
 
     @property
     def is_stuck(self) -> bool:
@@ -147,6 +153,7 @@ class Steering:
             self._is_reading = False
             if not isinstance(answer, Away):
                 self.seen = answer
+                self._has_reported_end = self._is_last_report
 
         self._is_reading = True
         self._board.read(read, self._config.node, report)
