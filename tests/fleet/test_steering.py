@@ -101,7 +101,7 @@ def test_commands_reach_all_nodes(fleet: Fleet) -> None:
     # The host may have gone to the other node since then.
     assert web.url("/", "h0.test") in fleet.pages(explained["node"])
     waiting = json.loads(fleet.say("explain", web.url("/1", "h0.test"), "--json"))
-    assert (waiting["state"], waiting["site"]["delay_s"]) == ("ready", 60)
+    assert waiting["site"]["delay_s"] == 60
 
     assert fleet.console("pause", "pause") == [{"ok": True}, {"ok": True}]
     fleet.until(lambda: all(each["state"] == "paused" for each in fleet.status()["nodes"]))

@@ -125,6 +125,8 @@ class Membership:
         self.steering = Steering(vault, self.node, journal, config, first_limit, mode, clock)
         self._next = -inf
         self._was_open = True
+        # The line when requests are opened.
+        self._opened = "this node has joined the fleet"
         self._is_finishing = False
 
     def __repr__(self) -> str:
@@ -230,7 +232,11 @@ class Membership:
         may_open = self.node.may_open(now)
         if may_open != self._was_open and self._goes_on and not self._is_finishing:
             self._was_open = may_open
-            yield "the fleet goes on" if may_open else self._why_closed
+            if may_open:
+                line, self._opened = self._opened, "the fleet goes on"
+            else:
+                line = self._why_closed
+            yield line
 
     def finish(self) -> bool:
         self._is_finishing = True
