@@ -189,6 +189,7 @@ def _free_port() -> int:
 @click.option("--stops", default=0, show_default=True, help="Nodes stopped, for 3, 8 or 20 s.")
 @click.option("--redis-kills", default=0, show_default=True)
 @click.option("--wait", default=0.05, show_default=True, help="waitDuration (s).")
+@click.option("--wait-by", default="ip", show_default=True, help="waitBy: ip or site.")
 @click.option("--every", default=3.0, show_default=True, help="Seconds between two faults.")
 @click.option("--fsync", default="everysec", show_default=True, help="appendfsync of Redis.")
 @click.option("--seed", default=1, show_default=True)
@@ -201,6 +202,7 @@ def main(
     stops: int,
     redis_kills: int,
     wait: float,
+    wait_by: str,
     every: float,
     fsync: str,
     seed: int,
@@ -222,8 +224,8 @@ def main(
         redis = Redis(folder / "redis", fsync)
         closing.callback(redis.kill)
         lines = (
-            f"join redis://127.0.0.1:{redis.port}/test waitDuration {wait} allowPrivate "
-            f"outputMode none stateDir {folder / 'state'} outputDir {folder / 'save'} "
+            f"join redis://127.0.0.1:{redis.port}/test waitDuration {wait} waitBy {wait_by} "
+            f"allowPrivate outputMode none stateDir {folder / 'state'} outputDir {folder / 'save'} "
             "pagesConnexions 200 depthInSite 1000 retries 10 maxConnexionsBySite 1"
         )
         fleet = Nodes(folder, lines, web.url(0), [f"n{k}" for k in range(nodes)])

@@ -302,9 +302,8 @@ class Assembly:
         fetcher: Fetching = network.fetcher
         if self._membership is not None:
             listeners.append(self._membership)
-            if config.wait_duration and config.wait_by == "ip":
-                wait = lambda: self._settings.config.wait_duration  # noqa: E731
-                fetcher = self._membership.taking_turns(network.fetcher, wait)
+            wait = lambda: self._settings.config.wait_duration  # noqa: E731
+            fetcher = self._membership.taking_turns(network.fetcher, wait, config.wait_by)
         if self._site_settings.has_hours:
             listeners.append(HoursListener(self._site_settings, around.wall))
         requests, intake = self._make_page_stages()

@@ -35,11 +35,13 @@ class Hall:
         self.taker = FakeTurns()
         self.fetcher = FakeFetcher([], 4)
         self.certain = True
+        self.wait = 2.0
         self.turns = Turns(
             self.fetcher,  # type: ignore[arg-type]
             self.taker,
-            lambda: 2.0,
+            lambda: self.wait,
             lambda now: self.certain,
+            lambda request: request.address,
         )
 
     def start(self, number: int) -> None:
@@ -120,3 +122,18 @@ def test_abort_forgets_all() -> None:
     hall.turns.step(20.0)
     assert hall.fetcher.started == []
     assert hall.turns.busy == 0
+
+
+def test_without_a_wait_there_are_no_turns() -> None:
+    hall = Hall()
+    hall.wait = 0.0
+    hall.start(1)
+    hall.turns.step(0.0)
+    assert (hall.fetcher.started, hall.taker.asked) == (["http://a.test/1"], [])
+    hall.fetcher.ready = 1
+    # The operator sets one meanwhile.
+    hall.wait = 2.0
+    [_] = hall.turns.step(4.0)
+    assert (hall.taker.rests, hall.taker.renewed) == ([], [])
+    hall.start(2)
+    assert [address for address, _ in hall.taker.asked] == ["192.0.2.2"]

@@ -16,6 +16,7 @@ from larbinpy.crawl.fleet.frontier import SharedFrontier, Withdrawal
 from larbinpy.crawl.fleet.steering import Steering, Work
 from larbinpy.crawl.fleet.turns import Turns
 from larbinpy.fetch.fetcher import Fetcher
+from larbinpy.fetch.settings import Request
 from larbinpy.fleet.identity import Identity
 from larbinpy.fleet.journal import Journal
 from larbinpy.fleet.node import Node
@@ -166,9 +167,10 @@ class Membership:
         self.steering.execute = control.execute
         return control
 
-    def taking_turns(self, fetcher: Fetcher, wait: Callable[[], float]) -> Turns:
-        """`fetcher`, before which requests wait for their turns at the address."""
-        turns = Turns(fetcher, _VaultTurns(self._vault), wait, self.node.may_open)
+    def taking_turns(self, fetcher: Fetcher, wait: Callable[[], float], wait_by: str) -> Turns:
+        """`fetcher`, before which requests wait for their turns at the address, or at the site."""
+        place = _site if wait_by == "site" else _address
+        turns = Turns(fetcher, _VaultTurns(self._vault), wait, self.node.may_open, place)
         self._local.abort = turns.abort
         return turns
 
@@ -244,6 +246,14 @@ class Membership:
             return False
         self.node.leave()
         return self.node.is_over and self.steering.finish()
+
+
+def _address(request: Request) -> str:
+    return request.address
+
+
+def _site(request: Request) -> str:
+    return request.url.site
 
 
 class _VaultTurns:

@@ -42,8 +42,9 @@ class TurnTaker(Protocol):
 class Turns:
     """A fetcher, in front of which requests wait for their turns.
 
-    Requests that wait count as busy. `wait` returns waitDuration, and `certain` whether the turns
-    of this node are still its own.
+    Requests that wait count as busy. `wait` returns waitDuration; without one, there are no turns.
+    `certain` returns whether the turns of this node are still its own, and `place` what a request
+    needs the turn of: its address, or its site with waitBy site.
     """
 
     def __init__(
@@ -52,17 +53,20 @@ class Turns:
         turns: TurnTaker,
         wait: Callable[[], float],
         certain: Callable[[float], bool],
+        place: Callable[[Request], str],
     ) -> None:
         self._fetcher = fetcher
         self._turns = turns
         self._wait = wait
         self._certain = certain
+        self._place = place
         self._order = count()
         self._asked = 0
-        self._granted: deque[Request] = deque()
+        # Requests that may be opened, with the places of their turns; empty for no turn.
+        self._granted: deque[tuple[Request, str]] = deque()
         # Requests whose turns were refused, by the time to ask again.
         self._refused: list[tuple[float, int, Request]] = []
-        # The addresses of requests in flight, by the identity of their URLs.
+        # The places of the turns of requests in flight, by the identity of their URLs.
         self._flying: dict[int, str] = {}
         self._renew_at = 0.0
         self._now = 0.0
@@ -95,23 +99,27 @@ class Turns:
         return min((time for time in times if time is not None), default=None)
 
     def start(self, request: Request, now: float) -> None:
-        """Fetch, as soon as it is this node's turn at the address."""
-        self._ask(request)
+        """Fetch, as soon as it is this node's turn."""
+        if self._wait():
+            self._ask(request)
+        else:
+            self._granted.append((request, ""))
 
     def _ask(self, request: Request) -> None:
         self._asked += 1
+        place = self._place(request)
 
         def answered(wait: float | None) -> None:
             self._asked -= 1
             if self._aborted:
                 return
             if wait == 0.0:
-                self._granted.append(request)
+                self._granted.append((request, place))
             else:
                 again = self._now + (_LONGEST if wait is None else min(wait, _LONGEST))
                 heappush(self._refused, (again, next(self._order), request))
 
-        self._turns.turn(request.address, LEASE + self._wait(), answered)
+        self._turns.turn(place, LEASE + self._wait(), answered)
 
     def step(self, now: float) -> list[Page]:
         """Open the requests whose turns have come; return the pages that ended."""
@@ -119,16 +127,18 @@ class Turns:
         while self._refused and self._refused[0][0] <= now:
             self._ask(heappop(self._refused)[2])
         while self._granted and self._fetcher.free and self._certain(now):
-            request = self._granted.popleft()
-            self._flying[id(request.url)] = request.address
+            request, place = self._granted.popleft()
+            if place:
+                self._flying[id(request.url)] = place
             self._fetcher.start(request, now)
         pages = self._fetcher.step(now)
         for page in pages:
-            self._turns.rest(self._flying.pop(id(page.url)), self._wait())
+            if place := self._flying.pop(id(page.url), ""):
+                self._turns.rest(place, self._wait())
         if self._flying and now >= self._renew_at:
             self._renew_at = now + _RENEW
-            addresses = list(dict.fromkeys(self._flying.values()))
-            self._turns.renew(addresses, LEASE + self._wait())
+            places = list(dict.fromkeys(self._flying.values()))
+            self._turns.renew(places, LEASE + self._wait())
         return pages
 
     def abort(self) -> None:
