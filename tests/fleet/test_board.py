@@ -159,7 +159,7 @@ def test_a_large_area_comes_whole(boards: Boards) -> None:
 
 
 def test_a_crawl_is_forgotten_whole_and_only_if_nobody_runs(
-    boards: Boards, redis: RedisServer
+    boards: Boards, shared_redis: RedisServer
 ) -> None:
     node = boards()
     node.begin("a.1", SETTINGS)
@@ -168,10 +168,10 @@ def test_a_crawl_is_forgotten_whole_and_only_if_nobody_runs(
     node.vault.read(lambda answer: None, "a", {"session": "a.1"})
     node.order("save")
     node.draw("s", 5, 100)
-    join = f"redis://127.0.0.1:{redis.port}/{name}"
+    join = f"redis://127.0.0.1:{shared_redis.port}/{name}"
     with Remote(join) as remote, pytest.raises(UserError, match=r"nodes run \(a\)"):
         remote.forget()
-    redis("HDEL", f"lb:{{{name}}}:nodes", "a")
+    shared_redis("HDEL", f"lb:{{{name}}}:nodes", "a")
     beaten = 0
 
     def watch_clock() -> float:
@@ -188,16 +188,18 @@ def test_a_crawl_is_forgotten_whole_and_only_if_nobody_runs(
     # Its process is gone, and nobody has buried it.
     with Remote(join, watch=0.1) as remote:
         remote.forget()
-    assert [key for key in redis("KEYS", "*") if name.encode() in key] == []
+    assert [key for key in shared_redis("KEYS", "*") if name.encode() in key] == []
 
 
-def test_forgetting_goes_on_where_it_was_interrupted(boards: Boards, redis: RedisServer) -> None:
+def test_forgetting_goes_on_where_it_was_interrupted(
+    boards: Boards, shared_redis: RedisServer
+) -> None:
     node, other = boards(), boards()
     node.begin("a.1", SETTINGS)
     node.post({2: b"=letter"})
     node.quit("a.1")
     assert node.clear({})
-    join = f"redis://127.0.0.1:{redis.port}/{node.vault.name}"
+    join = f"redis://127.0.0.1:{shared_redis.port}/{node.vault.name}"
     with pytest.raises(UserError, match="fleet --forget"):
         other.find()
     assert node.beat("a.1", None) is Verdict.GONE

@@ -171,7 +171,8 @@ def test_each_node_has_ports_of_its_own(nodes: Nodes) -> None:
     for each in (str(port), said[1]):
         url = f"http://127.0.0.1:{each}/"
         status = nodes.world.larbinpy("status", "--url", url, "--json")
-        assert json.loads(status.out)["state"] == "running", status.err
+        # One of them may have nothing to do.
+        assert json.loads(status.out)["state"] in ("running", "waiting"), status.err
     # Another crawl on the same ports ends as a whole.
     other = nodes.start("--nodes", "2", "--set", "stateDir=other", lines=(f"httpPort {port}",))
     assert nodes.finish(other) == 2

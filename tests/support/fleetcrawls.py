@@ -1,4 +1,4 @@
-"""The fixtures `redis`, `boards` and `fleet`, a pytest plugin for the tests that name it."""
+"""The fixtures `shared_redis`, `boards` and `fleet`, a pytest plugin for the tests that name it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.support.redisserver import RedisServer, free_port, program_of
 
 
 @pytest.fixture(scope="module")
-def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+def shared_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
     """A server that no test harms."""
     folder = tmp_path_factory.mktemp("redis")
     server = RedisServer(folder, program_of("redis"), free_port())
@@ -21,13 +21,13 @@ def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
 
 
 @pytest.fixture
-def boards(redis: RedisServer) -> Iterator[Boards]:
+def boards(shared_redis: RedisServer) -> Iterator[Boards]:
     """Makes boards of one crawl: `boards(area)`."""
     name = f"it{next(NUMBERS)}"
     made: list[BoardAsker] = []
 
     def board(area: AreaLog | None = None) -> BoardAsker:
-        made.append(BoardAsker(f"redis://127.0.0.1:{redis.port}/{name}", area))
+        made.append(BoardAsker(f"redis://127.0.0.1:{shared_redis.port}/{name}", area))
         return made[-1]
 
     yield board
@@ -36,7 +36,7 @@ def boards(redis: RedisServer) -> Iterator[Boards]:
 
 
 @pytest.fixture
-def fleet(tmp_path: Path, redis: RedisServer) -> Iterator[Fleet]:
-    world = Fleet(tmp_path, redis)
+def fleet(tmp_path: Path, shared_redis: RedisServer) -> Iterator[Fleet]:
+    world = Fleet(tmp_path, shared_redis)
     yield world
     world.close()
