@@ -56,7 +56,7 @@ class Packed(NamedTuple):
         return self.bytes(sample).decode()
 
     def bytes(self, sample: bytes = b"") -> bytes:
-        """What was compressed. Raises ValueError as `text` does."""
+        """The bytes that were compressed. Raises ValueError as `text` does."""
         if not self.data:
             return b""
         try:

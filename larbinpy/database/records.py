@@ -150,7 +150,7 @@ def unpacked_sample(sample: bytes | None, size: int | None) -> bytes:
 
 
 def unpacked(data: bytes | None, size: int | None, sample: bytes = b"") -> bytes:
-    """What is stored as `data`; b"" if nothing is. Raises `ValueError` if it is damaged."""
+    """The bytes that are stored as `data`; b"" for none. Raises `ValueError` if it is damaged."""
     if not data:
         return b""
     # SQLite keeps anything in any column.

@@ -25,11 +25,11 @@ class Found(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What a node has last reported."""
+    """The last report of a node."""
 
     #: Seconds since then.
     age: float
-    #: What `Steering` tells.
+    #: The fields that `Steering` tells.
     status: Mapping[str, Any]
 
 

@@ -7,7 +7,7 @@ from larbinpy.fleet.vault import NOBODY, Standing
 
 
 class Stage(Enum):
-    """What a session is doing with a shard; a shard that it does not have has none."""
+    """The stage of a shard in a session; a shard that it does not have has none."""
 
     #: A take is under way.
     TAKING = "taking"

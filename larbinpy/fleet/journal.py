@@ -145,7 +145,7 @@ class _Shard:
 
 
 class Journal(SavedPart):
-    """What changed, by shard, and the letters to shards of others.
+    """The changes, by shard, and the letters to shards of others.
 
     A shard is *loading* from `take_up` to `serve`, then *served*, then *withdrawn*, and forgotten
     by `drop`. New URLs are put into served shards only. URLs of loading and served shards may be

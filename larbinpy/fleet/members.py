@@ -1,4 +1,4 @@
-"""Who is alive, and until when others certainly take this session for alive.
+"""The sessions that are alive, and until when others certainly take this session for alive.
 
 No clock is shared. A session is certain for some seconds after it sent a beat that was answered;
 others bury it only after its counter stood still for longer, by their own unbroken watching.

@@ -21,7 +21,7 @@ class NameVault(Protocol):
         """Why Redis has to be waited for; "" otherwise."""
 
     def find(self, name: str, then: Then[Shared | None]) -> None:
-        """What a node learned about `name`, even if it has expired."""
+        """The answer that a node learned for `name`, even if it has expired."""
 
     def learn(self, name: str, shared: Shared) -> None:
         """Keep the addresses of a name; nobody hears whether it was done."""

@@ -105,7 +105,7 @@ class Node:
         self._free: dict[int, Standing] = {}
         # By leaving shard: the number of URLs that were done when it was idle.
         self._idle: dict[int, int] = {}
-        # What to send again.
+        # Calls that send again what was not answered.
         self._unsent: list[Callable[[], None]] = []
 
     # -- what the crawl asks

@@ -96,7 +96,7 @@ class Part(NamedTuple):
 
 
 class Commit(NamedTuple):
-    """What changed in a shard since its last commit; it takes effect as a whole."""
+    """The changes of a shard since its last commit; it takes effect as a whole."""
 
     #: To be appended.
     fingerprints: bytes

@@ -10,7 +10,7 @@ from typing import IO
 from larbinpy.loop.child import environment
 from larbinpy.loop.poller import READ, Poller
 
-#: Of prctl(2): the signal that the process gets when this one dies.
+#: An option of prctl(2): the signal that the process gets when this one dies.
 _PDEATHSIG = 1
 _CHUNK = 1 << 16
 #: Bytes of a line that is shown before it is complete.

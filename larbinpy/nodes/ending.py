@@ -1,4 +1,4 @@
-"""What all nodes of a crawl have done together: one exit status and one report."""
+"""The work of all nodes of a crawl together: one exit status and one report."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ _SUMS = (
     *("pages", "success", "links", "urls_seen", "bytes_received", "sites", "addresses"),
     "retries",
 )
-#: Of each node in the report of all.
+#: Fields of each node in the report of all.
 _OF_NODE = (
     *("stop_reason", "pages", "success", "bytes_received", "elapsed_s", "cpu_s"),
     "peak_rss_bytes",

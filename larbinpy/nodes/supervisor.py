@@ -38,7 +38,7 @@ _MOST_STARTS = 5
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be run."""
+    """The crawl that is to be run."""
 
     names: Sequence[str]
     #: The stateDir of all; each node has a folder in it.

@@ -149,7 +149,7 @@ class Fleet:
 
 
 class _Entry:
-    """What is checked before a crawl is made or joined."""
+    """The checks before a crawl is made or joined."""
 
     def __init__(self, overview: Overview, asker: Asker, address: Address) -> None:
         self._overview = overview

@@ -122,7 +122,7 @@ class Membership:
         self.node = Node(
             vault, self._local, journal, name_session, config.shards, config.wait_duration
         )
-        #: What other nodes and operators see and change.
+        #: The side that other nodes and operators see and change.
         self.steering = Steering(vault, self.node, journal, config, first_limit, mode, clock)
         self._next = -inf
         self._was_open = True

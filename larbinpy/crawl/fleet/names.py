@@ -33,7 +33,7 @@ class SharedCache(NameCache):
 
     def __init__(self, size: int, absences: int, absence_time: float) -> None:
         super().__init__(size, absences, absence_time)
-        #: What name servers told since the owner of these lists cleared them.
+        #: Answers of name servers since the owner of these lists cleared them.
         self.found: list[tuple[str, tuple[str, ...]]] = []
         self.absent: list[str] = []
 

@@ -1,4 +1,4 @@
-"""What this node reports to the others, and the orders, limits and seeds that it gets from them."""
+"""The reports of a node to the others, and the orders, limits and seeds that it gets from them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -85,7 +85,7 @@ class Steering:
         # The last report is under way, or was taken.
         self._is_last_report = self._has_reported_end = False
         self._read_at = self._draw_at = -inf
-        #: What all nodes have reported.
+        #: The reports of all nodes.
         self.seen: Board | None = None
         self.seeding = Seeding(board, partial(shard_of, shards=config.shards), config.stay)
         board.on_order = self._ordered

@@ -9,7 +9,7 @@ from larbinpy.fleet.board import Board
 from larbinpy.fleet.vault import NOBODY, Standing
 
 Status = dict[str, Any]
-#: What the sums of all nodes are made of.
+#: The fields that are summed over all nodes.
 _SUMMED = ("pages", "replies", "bytes", "links", "sites", "seen")
 _RATES = ("pages_s", "bytes_s", "busy")
 

@@ -24,7 +24,7 @@ _RENEW = 3.0
 
 
 class TurnTaker(Protocol):
-    """What turns are taken from."""
+    """The place that turns are taken from."""
 
     def turn(self, address: str, lease: float, then: Callable[[float | None], None]) -> None:
         """Ask for a turn. `then` gets 0 if this node has it, else the seconds until it ends.

@@ -19,7 +19,7 @@ _TICK = 0.1
 
 
 class Asked(Protocol):
-    """What answers: a vault or an overview."""
+    """A vault or an overview, which answers."""
 
     def step(self, now: float) -> None: ...
 

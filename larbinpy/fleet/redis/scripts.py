@@ -140,7 +140,7 @@ return {0, n, own}
 """,
 )
 
-#: What `COMMIT` and `LEAVE` return, instead of the number of a shard that has another one.
+#: `COMMIT` and `LEAVE` return this instead of the number of a shard that has another one.
 DONE, FENCED = -1, -2
 
 _FENCE = """
