@@ -1,0 +1,300 @@
+"""Reads a table of loginFile, and notes all that is wrong with it."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from larbinpy.config.request_kinds import COOKIES
+from larbinpy.login import secrets
+from larbinpy.login.marker import marker
+from larbinpy.login.spec import Login, Method
+from larbinpy.url import fault, has_control, host_of, login_of, masked_typed, resolve, site_of
+
+#: Key -> field of `Login`.
+KEYS = {
+    "site": "site",
+    "method": "method",
+    "page": "page",
+    "user": "user",
+    "password": "password",
+    "fields": "fields",
+    "loggedIn": "logged_in",
+    "loggedOut": "logged_out",
+    "check": "check",
+    "token": "token",
+    "tokenSecret": "token_secret",
+    "clientId": "client_id",
+    "clientSecret": "client_secret",
+    "grant": "grant",
+    "tokenUrl": "token_url",
+    "deviceUrl": "device_url",
+    "scope": "scope",
+    "refreshToken": "refresh_token",
+    "file": "file",
+}
+_URLS = frozenset({"page", "check", "tokenUrl", "deviceUrl"})
+_SECRETS = frozenset({"password", "token", "tokenSecret", "clientSecret", "refreshToken"})
+_ALWAYS = frozenset({"site", "method", "loggedIn", "loggedOut", "check"})
+#: Grant of OAuth 2 -> the key that it needs.
+_GRANTS = {
+    "client_credentials": "clientSecret",
+    "refresh_token": "refreshToken",
+    "device_code": "deviceUrl",
+}
+
+
+class _Use(NamedTuple):
+    """The keys of a method besides those of all methods."""
+
+    needed: tuple[str, ...] = ()
+    allowed: tuple[str, ...] = ()
+
+
+_PASSWORD = _Use(("user", "password"))
+_USES = {
+    Method.FORM: _Use(("page", "password"), ("user", "fields")),
+    Method.BASIC: _PASSWORD,
+    Method.DIGEST: _PASSWORD,
+    Method.NEGOTIATE: _Use(),
+    Method.BEARER: _Use(("token",)),
+    Method.OAUTH2: _Use(
+        ("grant", "clientId", "tokenUrl"), ("clientSecret", "refreshToken", "deviceUrl", "scope")
+    ),
+    Method.OAUTH1: _Use(("clientId", "clientSecret"), ("token", "tokenSecret")),
+    Method.COOKIES: _Use(("file",), ("page",)),
+    Method.NETRC: _Use((), ("file",)),
+    Method.HOOK: _Use((), ("page", "user", "password", "fields", "token")),
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A login, and where its secrets are."""
+
+    login: Login
+    #: Key -> place of its secret, for messages. Those that are asked for are still empty.
+    places: Mapping[str, str]
+
+
+@dataclass
+class Table:
+    """A table that is being read; `entry` is called once."""
+
+    #: Key -> value, of any type.
+    values: Any = field(repr=False)
+    #: Paths are relative to it.
+    folder: Path
+    environ: Mapping[str, str] = field(repr=False)
+    #: Empty until it is known.
+    site: str = ""
+    #: All that is wrong with it: a key, or nothing, and the reason.
+    wrong: list[tuple[str, str]] = field(default_factory=list)
+    #: Whether a secret itself stands in it.
+    has_secret: bool = False
+    _places: dict[str, str] = field(default_factory=dict)
+
+    def entry(self) -> Entry | None:
+        """The login; None if something is wrong."""
+        if not isinstance(self.values, dict):
+            self._complain("", "not a table; write [[login]]")
+            return None
+        texts = self._texts()
+        for key in ("site", "method"):
+            if key not in self.values:
+                self._complain(key, "missing")
+        self.site = self._parsed("site", texts, self._site)
+        method = self._parsed("method", texts, _method)
+        if method:
+            self._check_keys(Method(method), texts.get("grant", ""))
+        found: dict[str, Any] = {
+            KEYS[key]: self._parsed(key, texts, self._parser(key))
+            for key in texts
+            if key not in ("site", "method")
+        }
+        found["fields"] = self._fields()
+        if method == Method.NETRC.value or texts.get("password") == secrets.NETRC:
+            found |= self._netrc(texts)
+        if self.wrong:
+            return None
+        login = Login(self.site, Method(method), **found)
+        self._check_header(login)
+        return None if self.wrong else Entry(login, self._places)
+
+    def _complain(self, key: str, reason: str) -> None:
+        self.wrong.append((key, reason))
+
+    def _texts(self) -> dict[str, str]:
+        """The values of the known keys except `fields`."""
+        texts = {}
+        for key, value in self.values.items():
+            if key not in KEYS:
+                near = get_close_matches(_camel(key), KEYS, 1)
+                hint = f"; the nearest known one is {near[0]}" if near else ""
+                self._complain(key[:60], f"unknown key{hint}")
+            elif key == "fields":
+                continue
+            elif not isinstance(value, str):
+                self._complain(key, "not a text; write it in quotes")
+            elif not value and key != "password":
+                self._complain(key, "it is empty")
+            else:
+                texts[key] = value
+        return texts
+
+    def _parsed(self, key: str, texts: Mapping[str, str], parse: Callable[[str], str]) -> str:
+        """The value of a key; empty if it is missing, or wrong, which is noted."""
+        try:
+            return parse(texts[key]) if key in texts else ""
+        except ValueError as error:
+            self._complain(key, str(error))
+            return ""
+
+    def _check_keys(self, method: Method, grant: str) -> None:
+        """Note the keys that the method lacks, and those that it does not use."""
+        use, name = _USES[method], f"method {method.value}"
+        needed, allowed = set(use.needed), _ALWAYS | {*use.needed, *use.allowed}
+        if method is Method.OAUTH2 and grant in _GRANTS:
+            name = f"grant {grant}"
+            needed.add(_GRANTS[grant])
+            # A client may have a secret, whatever the grant.
+            allowed -= {*_GRANTS.values()} - {_GRANTS[grant], "clientSecret"}
+        if method is Method.OAUTH1 and {"token", "tokenSecret"} & self.values.keys():
+            needed |= {"token", "tokenSecret"}
+        for key in KEYS:
+            if key in self.values and key not in allowed:
+                self._complain(key, f"{name} does not use it")
+            elif key in needed and key not in self.values:
+                self._complain(key, f"missing; {name} needs it")
+
+    def _parser(self, key: str) -> Callable[[str], str]:
+        if key in _SECRETS:
+            return lambda text: self._secret(key, text)
+        if key in _URLS:
+            return lambda text: self._url(key, text)
+        if key in ("user", "clientId"):
+            return lambda text: self._name(key, text)
+        parsers = {"loggedIn": _marker, "loggedOut": _marker, "grant": _grant, "file": self._file}
+        return parsers.get(key, secrets.checked)
+
+    def _site(self, text: str) -> str:
+        href = _href(text)
+        site = site_of(href)
+        if href != f"{site}/":
+            raise ValueError(f"it has a path; write {site}")
+        return site
+
+    def _url(self, key: str, text: str) -> str:
+        """An absolute URL; `text` may be relative to the site."""
+        if not self.site:
+            return ""
+        href = _href(text, f"{self.site}/")
+        if key == "check" and site_of(href) != self.site:
+            raise ValueError("it is not on the site")
+        if self.site.startswith("https:") and not href.startswith("https:"):
+            raise ValueError("the site has https, so secrets are not sent by http")
+        return href
+
+    def _name(self, key: str, text: str) -> str:
+        """A name that a variable or a file may have, too; it is no secret."""
+        if not secrets.is_named(text):
+            return secrets.checked(text)
+        self._places[key] = secrets.described(text)
+        return secrets.named(text, self.folder, self.environ)
+
+    def _secret(self, key: str, text: str) -> str:
+        self._places[key] = secrets.described(text)
+        if text == secrets.ASK:
+            return ""
+        if text == secrets.NETRC:
+            if key != "password":
+                raise ValueError("a netrc has passwords only; write env:NAME or file:PATH")
+            return ""
+        self.has_secret |= secrets.is_plain(text) and text != ""
+        return secrets.named(text, self.folder, self.environ)
+
+    def _fields(self) -> dict[str, str]:
+        """Further fields of a form. Any of them may be a secret, such as a PIN."""
+        found: dict[str, str] = {}
+        given = self.values.get("fields", {})
+        if not isinstance(given, dict):
+            self._complain("fields", 'not a table; write fields = { NAME = "VALUE" }')
+            return found
+        for name, text in given.items():
+            key = f"fields.{name}"
+            try:
+                if not isinstance(text, str):
+                    raise ValueError("not a text; write it in quotes")
+                found[secrets.checked(name)] = self._secret(key, text)
+            except ValueError as error:
+                self._complain(key[:60], str(error))
+        return found
+
+    def _file(self, text: str) -> str:
+        path = str(secrets.located(text, self.folder))
+        if self.values.get("method") == Method.COOKIES.value:
+            COOKIES.parse(path)
+            secrets.check_private(path, Path(path).stat())
+        return path
+
+    def _netrc(self, texts: Mapping[str, str]) -> dict[str, str]:
+        """The user and the password in a netrc; a user in the table must be the same."""
+        if not self.site:
+            return {}
+        key = next(key for key in ("file", "password", "method") if key in texts)
+        user = texts.get("user", "")
+        try:
+            host = host_of(f"{self.site}/")
+            found = secrets.netrc_login(host, texts.get("file", ""), self.folder, self.environ)
+            if user and secrets.named(user, self.folder, self.environ) != found[0]:
+                raise ValueError(f"the netrc has another user for {host}")
+        except ValueError as error:
+            self._complain(key, str(error))
+            return {}
+        self._places["password"] = secrets.described(secrets.NETRC)
+        return {"user": found[0], "password": found[1]}
+
+    def _check_header(self, login: Login) -> None:
+        """Note values that the header Authorization cannot carry."""
+        if login.method in (Method.BASIC, Method.DIGEST, Method.NETRC) and ":" in login.user:
+            self._complain("user", "a colon would end it (RFC 7617, section 2)")
+        token = login.token if login.method is Method.BEARER else ""
+        if not token.isascii() or " " in token:
+            self._complain("token", "it has characters that no bearer token has (RFC 6750)")
+
+
+def _href(text: str, base: str | None = None) -> str:
+    if login_of(text):
+        raise ValueError("it has a user or a password; write them as keys of their own")
+    href = None if has_control(text) else resolve(text, base)
+    if href is None:
+        why = fault(text) or "not a URL; is http:// or https:// missing?"
+        raise ValueError(f"{masked_typed(text)[:80]!r} is {why}")
+    return href
+
+
+def _method(text: str) -> str:
+    return _one_of(text, [each.value for each in Method])
+
+
+def _grant(text: str) -> str:
+    return _one_of(text, list(_GRANTS))
+
+
+def _one_of(text: str, names: list[str]) -> str:
+    if text not in names:
+        raise ValueError(f"{text[:40]!r} is not one of {', '.join(names)}")
+    return text
+
+
+def _marker(text: str) -> str:
+    marker(text)
+    return text
+
+
+def _camel(key: str) -> str:
+    """`key`, if it has underscores or hyphens, as keys are written here."""
+    first, *rest = re.split("[_-]", key[:60])
+    return first + "".join(word.capitalize() for word in rest)
